@@ -1,0 +1,83 @@
+"""Quantities with units, as they stand in configuration files.
+
+``100 ms``, ``5 MiB``, ``10 Mbit/s`` come in; integers in one base unit each come out: nanoseconds,
+bytes, bytes per second. A bare number is refused, because its unit would be in the reader's head.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated
+
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ/]+)\s*\Z")
+
+NANOSECONDS_PER = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "min": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+BYTES_PER = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+BYTES_PER_SECOND_PER = {
+    **{f"{unit}/s": factor for unit, factor in BYTES_PER.items()},
+    "bit/s": Fraction(1, 8),
+    "kbit/s": 125,
+    "Mbit/s": 125_000,
+    "Gbit/s": 125_000_000,
+}
+
+
+def parse_quantity(value: object, unit_factors: dict, example: str) -> int:
+    """The integer number of base units in ``value``.
+
+    Raises ValueError, naming the accepted units, when ``value`` is not a string of a number and a
+    unit of ``unit_factors``, or is not a whole number of base units.
+    """
+    accepted = f"a number and one of {', '.join(unit_factors)}, such as '{example}'"
+    match = _QUANTITY.match(value) if isinstance(value, str) else None
+    if match is None or match[2] not in unit_factors:
+        raise ValueError(f"expected {accepted}")
+    amount = Fraction(Decimal(match[1])) * Fraction(unit_factors[match[2]])
+    if amount.denominator != 1:
+        raise ValueError(f"is not a whole number of base units; expected {accepted}")
+    return int(amount)
+
+
+def format_quantity(amount: int, unit_factors: dict) -> str:
+    """The shortest text that :func:`parse_quantity` reads back as ``amount``."""
+    texts = []
+    for unit, factor in unit_factors.items():
+        scaled = Fraction(amount) / Fraction(factor)
+        if scaled.denominator == 1:
+            texts.append(f"{scaled} {unit}")
+    return min(texts, key=len)
+
+
+def _quantity_type(unit_factors: dict, example: str) -> tuple:
+    def read(value: object) -> int:
+        if isinstance(value, int) and not isinstance(value, bool):
+            raise ValueError(f"has no unit; expected a text such as '{example}'")
+        return parse_quantity(value, unit_factors, example)
+
+    return (
+        BeforeValidator(read),
+        PlainSerializer(lambda amount: format_quantity(amount, unit_factors)),
+        WithJsonSchema({"type": "string", "pattern": _QUANTITY.pattern.replace(r"\Z", "$"), "examples": [example]}),
+    )
+
+
+DurationNs = Annotated[int, *_quantity_type(NANOSECONDS_PER, "100 ms")]
+"""A time span: text such as ``100 ms`` in a file, integer nanoseconds in the program."""
+
+SizeBytes = Annotated[int, *_quantity_type(BYTES_PER, "5 MiB")]
+"""An amount of data: text such as ``5 MiB`` in a file, integer bytes in the program."""
+
+RateBytesPerSecond = Annotated[int, *_quantity_type(BYTES_PER_SECOND_PER, "10 Mbit/s")]
+"""A data rate: text such as ``10 Mbit/s`` in a file, integer bytes per second in the program."""
