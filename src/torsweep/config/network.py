@@ -1,0 +1,221 @@
+"""The configuration of a network: how many hosts of each kind, and what they are sampled from.
+
+In: ``configs/networks/NAME.yaml``, or a file of the user's own, and overrides. Out: a
+:class:`NetworkConfig` with integers in base units, which the sampler turns into a network.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from torsweep.config.reading import RefusedValue, Section, apply_overrides, read_yaml, suggestion, validate
+from torsweep.errors import InputError
+from torsweep.units import DurationNs, RateBytesPerSecond
+
+NETWORKS_DIRECTORY = Path("configs/networks")
+
+MOST_HOSTS = 30_000
+"""The latency matrix takes four bytes for each pair of hosts: 3.6 GB at this size."""
+
+
+def _text_of_number(value: object) -> object:
+    """YAML reads an unquoted ``2012`` as a number; as the name of a table it is a text."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+TableName = Annotated[str, BeforeValidator(_text_of_number), Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+"""The name of a derived table or model under ``topologies/``; the sampler knows which there are."""
+
+
+def _count(least: int, most: int) -> Any:
+    return Field(strict=True, ge=least, le=most)
+
+
+class Source(Section):
+    """Where one input of the sampler comes from: a derived table by ``name``, or an imported ``file``.
+
+    In YAML a bare text is short for ``{name: TEXT}``. A relative ``file`` is looked up from the
+    directory torsweep is started in.
+    """
+
+    name: TableName | None = None
+    file: Path | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_alone(cls, value: object) -> object:
+        value = _text_of_number(value)
+        return {"name": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.name is None) == (self.file is None):
+            raise ValueError("expected either the name of a derived table or {file: PATH}")
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        section = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [{"type": "string"}, {"type": "integer"}, section]}
+
+
+class LatencySource(Source):
+    """A derived coordinate model by ``name``, or an imported matrix in ``file``.
+
+    ``use`` says what is done with an imported matrix: ``direct`` draws hosts from its rows, ``fit``
+    fits a coordinate model to it first (the only way to have more hosts than rows).
+    """
+
+    use: Literal["fit", "direct"] = "fit"
+
+
+class AccessDelay(Section):
+    """The one-way delay of a client's last mile, added to its latencies to every other host.
+
+    Log-normal: ``median`` in nanoseconds, ``sigma`` the standard deviation of the logarithm;
+    ``maximum`` in nanoseconds cuts the tail.
+    """
+
+    median: DurationNs = 10_000_000
+    sigma: Annotated[float, Field(ge=0, le=3, allow_inf_nan=False)] = 0.5
+    maximum: DurationNs = 200_000_000
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.maximum < self.median:
+            raise RefusedValue("the maximum is less than the median", key="maximum")
+        return self
+
+
+class Positions(Section):
+    """How many relays serve in each position, where the directory's shares are not wanted."""
+
+    guard: Annotated[int, _count(0, 10_000)]
+    exit: Annotated[int, _count(0, 10_000)]
+    guard_exit: Annotated[int, _count(0, 10_000)]
+    middle: Annotated[int, _count(0, 10_000)]
+
+    @property
+    def total(self) -> int:
+        """The number of relays in all positions."""
+        return self.guard + self.exit + self.guard_exit + self.middle
+
+
+class NetworkConfig(Section):
+    """A network to sample. Counts are hosts, rates bytes per second, times nanoseconds."""
+
+    relays: Annotated[int, _count(3, 10_000)]
+    web_clients: Annotated[int, _count(0, 25_000)]
+    bulk_clients: Annotated[int, _count(0, 25_000)]
+    servers: Annotated[int, _count(1, 10_000)]
+    authorities: Annotated[int, _count(1, 20)] = 3
+    load: Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)] = 1
+    relay_population: Source = Source(name="2012")
+    positions: Positions | None = None
+    client_bandwidth: Source = Source(name="netindex-2012")
+    server_bandwidth: RateBytesPerSecond = 12_500_000
+    latency: LatencySource = LatencySource(name="planetlab")
+    access_delay: AccessDelay = AccessDelay()
+
+    @property
+    def web_client_count(self) -> int:
+        """Web clients after scaling by ``load``, half a client rounded up."""
+        return _scaled(self.web_clients, self.load)
+
+    @property
+    def bulk_client_count(self) -> int:
+        """Bulk clients after scaling by ``load``, half a client rounded up."""
+        return _scaled(self.bulk_clients, self.load)
+
+    @property
+    def host_count(self) -> int:
+        """All hosts: relays, authorities, clients after scaling, servers."""
+        clients = self.web_client_count + self.bulk_client_count
+        return self.relays + self.authorities + clients + self.servers
+
+    @model_validator(mode="after")
+    def _positions_fit(self) -> Self:
+        if self.positions is None:
+            return self
+        for position, count in self.positions:
+            if count > self.relays:
+                raise RefusedValue(
+                    "more relays in this position than there are relays",
+                    key=f"positions.{position}",
+                    value=count,
+                    accepted=f"at most {self.relays}, the number of relays",
+                )
+        if self.positions.total != self.relays:
+            raise RefusedValue(
+                "the positions do not add up to the number of relays",
+                key="positions",
+                value=self.positions.total,
+                accepted=str(self.relays),
+            )
+        if self.positions.guard + self.positions.guard_exit == 0:
+            raise RefusedValue("no relay can be a guard", key="positions.guard", value=0)
+        if self.positions.exit + self.positions.guard_exit == 0:
+            raise RefusedValue("no relay can be an exit", key="positions.exit", value=0)
+        return self
+
+    @model_validator(mode="after")
+    def _size_is_sane(self) -> Self:
+        if self.web_client_count + self.bulk_client_count == 0:
+            raise RefusedValue("a network needs a client", key="web_clients", value=self.web_clients)
+        if self.host_count > MOST_HOSTS:
+            raise RefusedValue(
+                "too many hosts: their latency matrix would not fit into memory",
+                key="load" if self.load > 1 else "web_clients",
+                value=self.host_count,
+                accepted=f"at most {MOST_HOSTS} hosts in all",
+            )
+        return self
+
+
+def _scaled(count: int, load: float) -> int:
+    """``count`` times ``load`` as its decimal digits say it, rounded half up."""
+    return math.floor(count * Fraction(str(load)) + Fraction(1, 2))
+
+
+def network_path(name_or_path: str | Path, directory: Path = NETWORKS_DIRECTORY) -> Path:
+    """The file of a network given by name (``laptop``) or by path.
+
+    Raises InputError, listing the names there are, when ``directory`` has no such network.
+    """
+    path = Path(name_or_path)
+    if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
+        return path
+    named = directory / f"{path}.yaml"
+    if not named.is_file():
+        names = sorted(file.stem for file in directory.glob("*.yaml"))
+        raise InputError(
+            f"no such network{suggestion(str(path), names)}",
+            key="network",
+            value=str(name_or_path),
+            accepted=", ".join(names) or f"a file in {directory}",
+        )
+    return named
+
+
+def load_network_config(
+    path: str | Path, overrides: Mapping[str, object] | None = None, directory: Path = NETWORKS_DIRECTORY
+) -> NetworkConfig:
+    """The configuration in ``path`` (or of that name), with ``overrides`` (``a.b`` → value) applied.
+
+    Raises InputError naming file, key and value when the file or an override is wrong.
+    """
+    file = network_path(path, directory)
+    document = read_yaml(file)
+    if overrides:
+        document = apply_overrides(document, overrides)
+    return validate(NetworkConfig, document, file)

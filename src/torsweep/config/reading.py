@@ -1,0 +1,254 @@
+"""From a YAML file to a validated model.
+
+In: the path of a YAML file, overrides from a command line, the model that the file has to fit.
+Out: an instance of the model, or one :class:`InputError` naming file, key, value and what is accepted.
+"""
+
+from __future__ import annotations
+
+import difflib
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from torsweep.errors import InputError
+
+
+class Section(BaseModel):
+    """A part of a configuration file: unknown keys are refused, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RefusedValue(ValueError):
+    """Raised by a validator that looks at several keys: says which of them to blame, and why."""
+
+    def __init__(self, problem: str, *, key: str, value: object = None, accepted: str | None = None) -> None:
+        super().__init__(problem)
+        self.problem, self.key, self.value, self.accepted = problem, key, value, accepted
+
+
+_ACCEPTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true, false",
+    "string_type": "a text",
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "{ge} or more",
+    "less_than": "less than {lt}",
+    "less_than_equal": "{le} or less",
+    "string_pattern_mismatch": "a text that matches {pattern}",
+    "too_short": "{min_length} entries or more",
+}
+"""What a value of each of pydantic's error types should have been."""
+
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """YAML's safe subset, where a key that stands twice in a mapping is an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        seen: dict[object, int] = {}
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
+            line = key_node.start_mark.line + 1
+            if not isinstance(key, str | int | float):
+                raise _yaml_problem(f"a key that is no text at line {line}", key_node)
+            if key in seen:
+                raise _yaml_problem(f"key '{key}' stands twice, at lines {seen[key]} and {line}", key_node)
+            seen[key] = line
+        return super().construct_mapping(node, deep)
+
+
+def _yaml_problem(problem: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
+    return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in the YAML file ``path``.
+
+    Raises InputError when the file cannot be read, is not YAML, holds a key twice, or holds
+    something else than a mapping at its top.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError("no such file", file=path) from None
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text", file=path) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+    document = _parse(text, path)
+    if not isinstance(document, dict):
+        found = "nothing" if document is None else type(document).__name__
+        raise InputError(f"expected a mapping of keys to values at the top, found {found}", file=path)
+    return document
+
+
+def _parse(text: str, path: Path) -> object:
+    try:
+        return yaml.load(text, Loader=_UniqueKeyLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = "" if mark is None else f" at line {mark.line + 1}, column {mark.column + 1}"
+        problem = error.problem or error.context or "broken"
+        if isinstance(error, yaml.constructor.ConstructorError):
+            raise InputError(problem, file=path) from None
+        raise InputError(f"is not valid YAML{where}: {problem}", file=path) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"is not valid YAML: {first_line}", file=path) from None
+
+
+def parse_scalar(text: str) -> object:
+    """The value that ``text`` has in a YAML file: ``2`` is a number, ``30 s`` a text."""
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError):
+        return text
+
+
+def apply_overrides(document: Mapping[str, Any], overrides: Mapping[str, object]) -> dict[str, Any]:
+    """A copy of ``document`` with each ``a.b.c`` of ``overrides`` set; texts are read as YAML scalars.
+
+    Raises InputError when a key leads through something that is no mapping.
+    """
+    changed = dict(document)
+    for dotted, value in overrides.items():
+        *parents, last = dotted.split(".")
+        place = changed
+        for parent in parents:
+            inner = place.get(parent, {})
+            if not isinstance(inner, Mapping):
+                raise InputError(f"'{parent}' holds a value, not keys", key=dotted, value=value)
+            place[parent] = dict(inner)
+            place = place[parent]
+        place[last] = parse_scalar(value) if isinstance(value, str) else value
+    return changed
+
+
+def validate(model: type[AnyModel], document: Mapping[str, Any], file: str | Path | None) -> AnyModel:
+    """``document`` as an instance of ``model``; InputError on the first thing wrong in it."""
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        raise input_error(model, error, file) from None
+
+
+def input_error(model: type[BaseModel], error: ValidationError, file: str | Path | None) -> InputError:
+    """The pydantic ``error`` about ``model`` as one line.
+
+    A misspelt key yields two errors, one for the key that is unknown and one for the key that is
+    missing; the first says more, so unknown keys go first.
+    """
+    problems = error.errors(include_url=False)
+    problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
+    first, others = problems[0], len(problems) - 1
+    problem, accepted, key, value = _explain(model, first)
+    if others:
+        problem += f" (and {others} more)"
+    return InputError(problem, file=file, key=key or None, value=value, accepted=accepted)
+
+
+def _explain(model: type[BaseModel], details: Any) -> tuple[str, str | None, str, object]:
+    """Problem, what is accepted, key and value of one of pydantic's error records."""
+    location, value, context = details["loc"], details["input"], details.get("ctx", {})
+    models = list(_models_at(model, location[:-1] if location else ()))
+    key = _key_path(model, location)
+    match details["type"]:
+        case "extra_forbidden":
+            return (*_unknown_key(str(location[-1]), models), key, None)
+        case "missing":
+            return "missing key", None, key, None
+        case "literal_error" | "enum":
+            return "is not accepted", context["expected"].replace(" or ", ", "), key, value
+        case "union_tag_invalid":
+            tag = context["discriminator"].strip("'")
+            return "is not accepted", context["expected_tags"], f"{key}.{tag}", context["tag"]
+        case "union_tag_not_found":
+            return f"missing key {context['discriminator']}", None, key, None
+        case "value_error" if isinstance(context.get("error"), RefusedValue):
+            refused = context["error"]
+            return refused.problem, refused.accepted, ".".join(filter(None, (key, refused.key))), refused.value
+        case "value_error":
+            problem, accepted = _split_expectation(str(context["error"]))
+            return problem, accepted, key, value
+        case "model_type" | "dict_type":
+            return "expected keys and values here", None, key, value
+        case kind if kind in _ACCEPTED:
+            return "is not accepted", _ACCEPTED[kind].format(**context), key, value
+        case _:
+            return "is not accepted", details["msg"].removeprefix("Input should be "), key, value
+
+
+def _split_expectation(message: str) -> tuple[str, str | None]:
+    """A validator's ``problem; expected what`` in its two parts."""
+    if message.startswith("expected "):
+        return "is not accepted", message.removeprefix("expected ")
+    problem, _, accepted = message.partition("; expected ")
+    return problem, accepted or None
+
+
+def _unknown_key(key: str, models: Sequence[type[BaseModel]]) -> tuple[str, str]:
+    names = list(dict.fromkeys(name for model in models for name in model.model_fields))
+    return f"unknown key{suggestion(key, names)}", ", ".join(names)
+
+
+def suggestion(word: str, names: Sequence[str]) -> str:
+    """`` (did you mean 'name'?)`` for the name closest to ``word``, or nothing when none is close."""
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+    """The models that a type annotation mentions, through unions, lists, mappings and metadata."""
+    if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
+        if issubclass(annotation, BaseModel):
+            yield annotation
+        return
+    for argument in typing.get_args(annotation):
+        yield from _models_in(argument)
+
+
+def _is_tag_of(model: type[BaseModel], part: object) -> bool:
+    return any(part in typing.get_args(field.annotation) for field in model.model_fields.values())
+
+
+def _models_at(model: type[BaseModel], location: Sequence[int | str]) -> Iterator[type[BaseModel]]:
+    """The models a value at ``location`` (a pydantic error's ``loc``) may be an instance of."""
+    candidates = [model]
+    for part in location:
+        fields = [candidate.model_fields.get(str(part)) for candidate in candidates]
+        if any(fields):
+            candidates = [inner for field in fields if field for inner in _models_in(field.annotation)]
+        elif isinstance(part, str) and any(_is_tag_of(candidate, part) for candidate in candidates):
+            candidates = [candidate for candidate in candidates if _is_tag_of(candidate, part)]
+    yield from candidates
+
+
+def _key_path(model: type[BaseModel], location: Sequence[int | str]) -> str:
+    """``location`` as a reader of the file would write it: ``claims[2].margin``.
+
+    Pydantic puts the tag of a discriminated union into the location; it is no key and is left out.
+    """
+    path = ""
+    for position, part in enumerate(location):
+        if isinstance(part, int):
+            path += f"[{part}]"
+            continue
+        models = list(_models_at(model, location[:position]))
+        is_field = any(part in candidate.model_fields for candidate in models)
+        after_index = position > 0 and isinstance(location[position - 1], int)
+        if after_index and not is_field and any(_is_tag_of(candidate, part) for candidate in models):
+            continue
+        path += f".{part}" if path else part
+    return path
