@@ -42,6 +42,15 @@ class InputError(TorsweepError):
         super().__init__(text)
 
 
+class OutputError(TorsweepError):
+    """The place for results cannot take them: full, read-only, or in use by another run; exit code 2.
+
+    Counted with bad input, because what mends it is in the user's hands and nothing has been lost.
+    """
+
+    exit_code = 2
+
+
 class ToolMissing(TorsweepError):
     """A program or library outside the package is not there; exit code 3."""
 

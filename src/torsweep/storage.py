@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from torsweep.errors import TorsweepError
+from torsweep.errors import OutputError
 
 
 @contextlib.contextmanager
@@ -17,7 +17,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; on success it is synced and renamed to ``path``.
 
     On any error the temporary file is removed and what stood at ``path`` stays. A full disk or a
-    folder that cannot be written becomes a :class:`TorsweepError` that names the path.
+    folder that cannot be written becomes a :class:`OutputError` that names the path.
     """
     temporary = None
     try:
@@ -31,7 +31,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         temporary.chmod(0o644)
         temporary.replace(path)
     except OSError as error:
-        raise TorsweepError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
@@ -56,7 +56,7 @@ def whole_directory(path: Path) -> Iterator[Path]:
             shutil.rmtree(path)
         temporary.replace(path)
     except OSError as error:
-        raise TorsweepError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
     finally:
         if temporary is not None and temporary.exists():
             shutil.rmtree(temporary, ignore_errors=True)

@@ -69,7 +69,9 @@ def _quantity_type(unit_factors: dict, example: str) -> tuple:
     return (
         BeforeValidator(read),
         PlainSerializer(lambda amount: format_quantity(amount, unit_factors)),
-        WithJsonSchema({"type": "string", "pattern": _QUANTITY.pattern.replace(r"\Z", "$"), "examples": [example]}),
+        WithJsonSchema(
+            {"type": "string", "pattern": _QUANTITY.pattern.replace(r"\Z", "$"), "examples": [example]}
+        ),
     )
 
 

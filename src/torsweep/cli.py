@@ -1,0 +1,79 @@
+"""The ``torsweep`` command: the sub-commands of every stage, and what their errors look like.
+
+In: the command line. Out: the exit code of :func:`main` (0 done, 1 failed, 2 bad input or
+configuration, 3 a tool is missing) and, for an error a user can mend, one line on standard error.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from torsweep import __version__
+from torsweep.errors import OutputError, TorsweepError
+
+app = typer.Typer(
+    name="torsweep",
+    help="Sample private Tor networks, prepare runs on them and summarise what came out.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_SUB_APPS = {
+    "network": ("torsweep.network.cli", "network_app"),
+    "latency": ("torsweep.network.cli", "latency_app"),
+    "bandwidth": ("torsweep.network.cli", "bandwidth_app"),
+    "relays": ("torsweep.network.cli", "relays_app"),
+    "config": ("torsweep.config.cli", "config_app"),
+    "run": ("torsweep.engines.cli", "run_app"),
+    "results": ("torsweep.stats.cli", "results_app"),
+}
+for _name, (_module, _attribute) in _SUB_APPS.items():
+    try:
+        app.add_typer(getattr(importlib.import_module(_module), _attribute), name=_name)
+    except (ModuleNotFoundError, AttributeError):
+        continue
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"torsweep {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop."),
+    ] = False,
+) -> None:
+    """Options that stand before a sub-command."""
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line ``arguments`` (the process's own by default) and exit with its code.
+
+    Usage errors are typer's own: its message, exit code 2. An exception that nobody expected passes
+    through, so a traceback means a defect in torsweep.
+    """
+    try:
+        app(arguments, prog_name="torsweep")
+    except TorsweepError as error:
+        _stop(str(error), error.exit_code)
+    except OSError as error:
+        if error.strerror is None:
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        _stop(f"{where}{error.strerror}", OutputError.exit_code)
+    sys.exit(0)
+
+
+def _stop(message: str, exit_code: int) -> NoReturn:
+    print(f"torsweep: {message}", file=sys.stderr)
+    sys.exit(exit_code)
