@@ -1,0 +1,72 @@
+# torsweep: every target does its own set-up, into .venv, and again only when its inputs change.
+
+VENV := .venv
+BIN := $(VENV)/bin
+ENGINE := cellsim/Cargo.toml
+ENGINE_SOURCES := $(wildcard cellsim/Cargo.* cellsim/build.rs) $(shell find cellsim/src -name '*.rs' 2>/dev/null)
+CORES ?= $(shell nproc)
+# Overrides for the pipeline, such as CONFIG='network=laptop replicates=2'.
+CONFIG ?=
+
+# Rules of the pipeline call `torsweep` and `cellsim` by name, as in an activated environment.
+ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
+
+.DEFAULT_GOAL := help
+.PHONY: help setup engine refill_sweep scheduler_choice test test_engine test_python lint format bench lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z_]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
+
+setup: $(VENV)/torsweep.stamp ## Python packages, engine and command line, into .venv
+
+# The packages come over the network while the engine compiles: a second make runs the two at once.
+$(VENV)/torsweep.stamp: pyproject.toml requirements.lock $(ENGINE_SOURCES) $(wildcard setup/*.sh setup/wheel/*/*)
+	@setup/check.sh >/dev/null
+	@$(MAKE) --no-print-directory -j 2 $(VENV)/packages.stamp engine
+	@echo "setup: installing torsweep and cellsim into $(VENV)"
+	@$(ACTIVATED) python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/packages.stamp: requirements.lock
+	@echo "setup: Python packages of requirements.lock (about a minute)"
+	@$(BIN)/python -c '' 2>/dev/null || "$$(setup/check.sh)" -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+# cargo chooses its own number of jobs, not the two of the make above.
+engine:
+	@echo "setup: compiling cellsim (a minute or two the first time)"
+	@MAKEFLAGS= cargo build --release --locked --manifest-path $(ENGINE)
+
+refill_sweep: ## refill interval and circuit policy (Tor ticket 4086)
+scheduler_choice: ## KIST, KISTLite and Vanilla, as users see them
+refill_sweep scheduler_choice: setup
+	$(ACTIVATED) snakemake --cores $(CORES) $@ $(if $(CONFIG),--config $(CONFIG))
+
+test: setup ## every test: the engine's, then the pipeline's
+	@$(MAKE) --no-print-directory --keep-going test_engine test_python
+
+test_engine: setup
+	cargo test --quiet --release --locked --manifest-path $(ENGINE)
+
+test_python: setup
+	$(ACTIVATED) python -m pytest
+
+lint: setup ## format, lint and types of Python, Snakemake and Rust files
+	@$(ACTIVATED) setup/lint.sh
+
+format: setup ## rewrite Python, Snakemake and Rust files in the house's format
+	$(BIN)/ruff check --quiet --fix-only .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile rules
+	cargo fmt --manifest-path $(ENGINE)
+
+bench: setup ## speed and memory of engine and sampler, into bench/results/
+	$(ACTIVATED) python -m bench
+
+lock: ## choose the versions in requirements.lock anew (needs uv)
+	setup/lock.sh
+
+clean: ## remove what set-up, builds and tests have made; results/ stays
+	rm -rf $(VENV) cellsim/target .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './results/*' -prune -exec rm -rf {} +
