@@ -1,0 +1,36 @@
+"""``torsweep results``: gather runs, summarise them, judge the claims.
+
+    torsweep results collect --network NAME [--plan main] --out TABLES_DIR RUN_DIR...
+    torsweep results summarize EXPERIMENT --tables TABLES_DIR --out SUMMARIES_DIR
+    torsweep results claims SUMMARIES_DIR
+
+``summarize`` writes, into SUMMARIES_DIR: medians.csv, differences.csv, claims.csv, claims.json, curves.csv,
+outcomes.csv, stationarity.csv and summary.md. Figures are drawn from both folders by
+
+    python -m plotting FIGURE --tables TABLES_DIR --summaries SUMMARIES_DIR --out FIGURES_DIR/FIGURE
+
+with FIGURE one of ttfb_cdf, ttlb_cdf, ttfb_closeup, relay_queues, differences; it leaves .pdf, .png, .csv.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+results_app = typer.Typer(help="Gather runs into tables, summarise them and judge the claims.", no_args_is_help=True)
+
+
+@results_app.command("collect")
+def collect_command(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", help="Finished runs of one plan.")],
+    out: Annotated[Path, typer.Option(help="Folder for streams.parquet and relays.parquet.")],
+    network: Annotated[str, typer.Option(help="Name of the network configuration.")],
+    plan: Annotated[str, typer.Option(help="Part of the experiment: main or a sensitivity.")] = "main",
+) -> None:
+    """Gather finished runs into one streams and one relays table."""
+    from torsweep.tables.collect import collect
+
+    provenance = collect(runs, out, network=network, plan=plan)
+    typer.echo(f"{out}: {len(provenance.runs)} runs, {len(provenance.seeds)} networks")

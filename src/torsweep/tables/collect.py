@@ -1,0 +1,190 @@
+"""Gather the runs of one plan into tables.
+
+In: run directories (``run.json``, ``streams.parquet``, ``relays.parquet``, ``provenance.json``), each in a
+folder named by its variant. Out: ``streams.parquet`` and ``relays.parquet`` in one folder: every run's
+rows with a column ``seed`` and a text column a knob in front; rows of the warm-up are cut (downloads by
+their start); the provenance of every run stands in the files' key-value metadata.
+
+    torsweep results collect --network NAME [--plan main] --out TABLES_DIR RUN_DIR...
+
+The order of the run directories is the order of levels in tables and figures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from torsweep.errors import InputError
+from torsweep.storage import whole_file
+from torsweep.tables.reading import METADATA_KEY, Provenance
+from torsweep.tables.schema import RELAYS, STREAMS, TableSchema, validate
+
+RUN_FORMAT = ("torsweep-run", 1)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run directory that is whole: what was asked (``run``) and what the engine says (``provenance``)."""
+
+    directory: Path
+    run: dict[str, Any]
+    provenance: dict[str, Any]
+
+    @property
+    def variant(self) -> dict[str, str]:
+        """Knob to level, in the order of the folder's name."""
+        return dict(part.split("=", 1) for part in self.directory.name.split(",") if "=" in part)
+
+    def __str__(self) -> str:
+        return str(self.directory)
+
+
+def open_run(directory: Path) -> Run:
+    """The run in ``directory``.
+
+    Raises InputError when it is incomplete (no ``provenance.json``), written by another version, or stands
+    in a folder that is not named by its variant.
+    """
+    if not (directory / "provenance.json").is_file():
+        raise InputError("is no finished run (it has no provenance.json): run the engine first", file=directory)
+    run = _read_json(directory / "run.json")
+    found = (run.get("format"), run.get("format_version"))
+    if found != RUN_FORMAT:
+        raise InputError(
+            "was written by another version",
+            file=directory / "run.json",
+            value=found,
+            accepted=f"{RUN_FORMAT[0]} version {RUN_FORMAT[1]}",
+        )
+    opened = Run(directory, run, _read_json(directory / "provenance.json"))
+    if opened.variant != run["variant"]:
+        raise InputError(
+            "is not named by its variant", file=directory, accepted=",".join(f"{k}={v}" for k, v in run["variant"].items())
+        )
+    return opened
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError("no such file", file=file) from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError("is no whole JSON file", file=file) from error
+    if not isinstance(content, dict):
+        raise InputError("is no JSON object", file=file)
+    return content
+
+
+def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenance:
+    """The provenance of ``runs`` together.
+
+    Raises InputError when they do not belong together: another experiment, engine, version, era or
+    duration, a variant twice or without one of the seeds, or variants of a seed on different networks.
+    """
+    if not runs:
+        raise InputError("no run directories were given", accepted="one or more")
+    first = runs[0]
+    shared = {
+        key: _agreed(runs, key, lambda run, key=key: run.run[key])
+        for key in ("experiment", "engine", "era", "warm_up_ns", "duration_ns")
+    }
+    version = _agreed(runs, "engine_version", lambda run: run.provenance["engine_version"])
+    knobs = {knob: list(dict.fromkeys(_level(run, knob, first) for run in runs)) for knob in first.variant}
+    seeds = sorted({run.run["seed"] for run in runs})
+    _check_grid(runs, seeds)
+    return Provenance(
+        **shared,
+        engine_version=version,
+        network=network,
+        plan=plan,
+        knobs=knobs,
+        seeds=seeds,
+        runs=[
+            {
+                "variant": run.variant,
+                "seed": run.run["seed"],
+                "network_sha256": run.run["network_sha256"],
+                **run.provenance,
+            }
+            for run in runs
+        ],
+    )
+
+
+def _agreed(runs: Sequence[Run], key: str, value_of: Any) -> Any:
+    first = value_of(runs[0])
+    for run in runs:
+        if value_of(run) != first:
+            raise InputError(
+                f"cannot stand in one table with {runs[0]}", file=run.directory, key=key, value=value_of(run),
+                accepted=str(first),
+            )
+    return first
+
+
+def _level(run: Run, knob: str, first: Run) -> str:
+    if list(run.variant) != list(first.variant):
+        raise InputError(f"varies other knobs than {first}", file=run.directory, accepted=", ".join(first.variant))
+    return run.variant[knob]
+
+
+def _check_grid(runs: Sequence[Run], seeds: list[int]) -> None:
+    """Every variant has every seed once, so that differences between variants can be paired."""
+    found: dict[tuple[str, int], Run] = {}
+    for run in runs:
+        key = (run.directory.name, run.run["seed"])
+        if key in found:
+            raise InputError(f"is the same variant and seed as {found[key]}", file=run.directory)
+        found[key] = run
+    for name in dict.fromkeys(run.directory.name for run in runs):
+        for seed in seeds:
+            if (name, seed) not in found:
+                raise InputError("a run is missing", key=name, value=f"seed {seed}", accepted="every seed of the plan")
+    networks: dict[tuple[int, str | None], tuple[str, Run]] = {}
+    for run in runs:
+        # The load is the one knob that changes the network itself.
+        network = networks.setdefault((run.run["seed"], run.variant.get("load")), (run.run["network_sha256"], run))
+        if network[0] != run.run["network_sha256"]:
+            raise InputError(f"ran on another network than {network[1]}", file=run.directory, key="network_sha256")
+
+
+def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: str = "main") -> Provenance:
+    """Write the tables of the runs in ``run_directories`` to ``out``; see the module's docstring.
+
+    ``network`` and ``plan`` name the configuration of the networks and the part of the experiment.
+    """
+    runs = [open_run(directory) for directory in run_directories]
+    provenance = gather_provenance(runs, network, plan)
+    warm_up_us = provenance.warm_up_ns // 1000
+    _write(runs, STREAMS, pl.col("start_us") >= warm_up_us, provenance, out)
+    _write(runs, RELAYS, pl.col("second") >= warm_up_us // 1_000_000, provenance, out)
+    return provenance
+
+
+def _write(runs: Sequence[Run], schema: TableSchema, kept: pl.Expr, provenance: Provenance, out: Path) -> None:
+    frames = []
+    for run in runs:
+        file = run.directory / f"{schema.name}.parquet"
+        keys = [pl.lit(run.run["seed"], pl.Int64).alias("seed")]
+        keys += [pl.lit(level, pl.String).alias(knob) for knob, level in run.variant.items()]
+        frames.append(validate(_read_table(file), schema, file).filter(kept).select(*keys, *schema.polars))
+    with whole_file(out / f"{schema.name}.parquet") as temporary:
+        pl.concat(frames).write_parquet(
+            temporary, compression="zstd", metadata={METADATA_KEY: provenance.to_json()}
+        )
+
+
+def _read_table(file: Path) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(file)
+    except FileNotFoundError as error:
+        raise InputError("no such table", file=file) from error
+    except pl.exceptions.PolarsError as error:
+        raise InputError("is no whole Parquet file", file=file) from error

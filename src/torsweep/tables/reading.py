@@ -1,0 +1,116 @@
+"""Open the tables of a plan.
+
+In: a directory that :mod:`torsweep.tables.collect` wrote. Out: :class:`PlanTables`, with the columns
+asked for and :class:`Provenance`, which says where the rows come from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from torsweep.errors import InputError
+
+METADATA_KEY = "torsweep"
+"""Key of the Parquet key-value metadata that holds the :class:`Provenance` as JSON."""
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where the tables of a plan come from.
+
+    ``knobs`` maps each knob to its levels, both in the order of the experiment. ``runs`` holds, for each
+    run, its variant, its seed, the hash of its network and the engine's own provenance.
+    """
+
+    experiment: str
+    engine: str
+    engine_version: str
+    era: str
+    network: str
+    plan: str
+    knobs: dict[str, list[str]]
+    seeds: list[int]
+    warm_up_ns: int
+    duration_ns: int
+    runs: list[dict[str, Any]]
+
+    def to_json(self) -> str:
+        """The text that :func:`read_provenance` reads back."""
+        return json.dumps(
+            {"format": "torsweep-tables", "format_version": FORMAT_VERSION, **asdict(self)}, ensure_ascii=False
+        )
+
+    def variants(self) -> Iterator[dict[str, str]]:
+        """Each variant that was run, in the order of the knobs and their levels."""
+        run = [entry["variant"] for entry in self.runs]
+        for levels in product(*self.knobs.values()):
+            variant = dict(zip(self.knobs, levels, strict=True))
+            if variant in run:
+                yield variant
+
+
+def read_provenance(file: Path) -> Provenance:
+    """The provenance in the metadata of the Parquet file ``file``.
+
+    Raises InputError when the file is missing, is no Parquet, or comes from another version.
+    """
+    try:
+        text = pl.read_parquet_metadata(file).get(METADATA_KEY, "{}")
+    except FileNotFoundError as error:
+        raise InputError("no such table", file=file) from error
+    except pl.exceptions.PolarsError as error:
+        raise InputError("is no whole Parquet file", file=file) from error
+    fields = json.loads(text)
+    found = fields.pop("format", None), fields.pop("format_version", None)
+    if found != ("torsweep-tables", FORMAT_VERSION):
+        raise InputError(
+            "was not collected by this version", file=file, value=found, accepted=f"version {FORMAT_VERSION}"
+        )
+    return Provenance(**fields)
+
+
+@dataclass(frozen=True)
+class PlanTables:
+    """The tables of one plan; rows keep the order runs, then clients' downloads as the engine wrote them."""
+
+    directory: Path
+    provenance: Provenance
+
+    @classmethod
+    def open(cls, directory: Path) -> PlanTables:
+        """The tables in ``directory``; raises InputError when they are not there or not ours."""
+        return cls(directory, read_provenance(directory / "streams.parquet"))
+
+    @property
+    def knobs(self) -> list[str]:
+        """Names of the knobs, in the order of the experiment."""
+        return list(self.provenance.knobs)
+
+    def streams(self, columns: Iterable[str]) -> pl.DataFrame:
+        """Seed, knobs and ``columns`` of every download that started after the warm-up."""
+        return self._read("streams.parquet", columns)
+
+    def relays(self, columns: Iterable[str]) -> pl.DataFrame:
+        """Seed, knobs and ``columns`` of every relay and second after the warm-up."""
+        return self._read("relays.parquet", columns)
+
+    def _read(self, name: str, columns: Iterable[str]) -> pl.DataFrame:
+        file = self.directory / name
+        read_provenance(file)
+        return pl.read_parquet(file, columns=["seed", *self.knobs, *columns]).with_columns(
+            level_order(self.provenance.knobs)
+        )
+
+
+def level_order(knobs: dict[str, list[str]]) -> Sequence[pl.Expr]:
+    """Expressions that make knob columns sort by the experiment's order of levels, not by the alphabet."""
+    return [pl.col(knob).cast(pl.Enum(levels)) for knob, levels in knobs.items()]

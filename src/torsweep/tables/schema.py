@@ -1,0 +1,139 @@
+"""What every column of a table means, and a check that a frame fits.
+
+In: a polars frame. Out: the same frame, or one :class:`~torsweep.errors.InputError`. Whichever engine
+ran, its tables have these columns in this order. A time that a download never reached is null.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from torsweep.errors import InputError
+
+KINDS = ("web", "bulk")
+"""The kinds of client, in the order in which tables and figures show them."""
+
+OUTCOMES = ("complete", "failed", "timeout", "unfinished")
+"""How a download ended; ``unfinished`` was cut off by the end of the run."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its polars type, whether it may be null, and its meaning with the unit."""
+
+    name: str
+    dtype: type[pl.DataType]
+    meaning: str
+    nullable: bool = False
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """The columns of one table, in order."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+    @property
+    def polars(self) -> dict[str, type[pl.DataType]]:
+        """Column name to polars type, in order."""
+        return {column.name: column.dtype for column in self.columns}
+
+
+STREAMS = TableSchema(
+    "streams",
+    (
+        Column("client", pl.String, "name of the client in network.json"),
+        Column("kind", pl.String, "kind of client: web or bulk"),
+        Column("circuit", pl.Int64, "circuit of the client that carried the stream; null: none did", True),
+        Column("stream", pl.Int64, "number of the download, counted per client from 1"),
+        Column("server", pl.String, "name of the server; null when the stream never got that far", True),
+        Column("start_us", pl.Int64, "opening of the SOCKS connection, µs since the simulation's start"),
+        Column("socks_reply_us", pl.Int64, "start to the proxy's choice of a method, µs", True),
+        Column("command_us", pl.Int64, "start to the SOCKS command being sent, µs", True),
+        Column("first_byte_us", pl.Int64, "start to the first payload byte, µs", True),
+        Column("last_byte_us", pl.Int64, "start to the last payload byte, µs", True),
+        Column(
+            "first_byte_after_command_us",
+            pl.Int64,
+            "SOCKS command to the first payload byte, µs: tgentools' definition, without the wait for a circuit",
+            True,
+        ),
+        Column(
+            "last_byte_after_command_us",
+            pl.Int64,
+            "SOCKS command to the last payload byte, µs: tgentools' definition",
+            True,
+        ),
+        Column("observed_us", pl.Int64, "start to the outcome, or to the end of the run, µs"),
+        Column("bytes_wanted", pl.Int64, "payload asked for, bytes"),
+        Column("bytes_got", pl.Int64, "payload received, bytes"),
+        Column("outcome", pl.String, "complete, failed, timeout or unfinished"),
+        Column("error", pl.String, "why it failed; null unless it did", True),
+    ),
+)
+
+RELAYS = TableSchema(
+    "relays",
+    (
+        Column("second", pl.Int32, "second of the simulation, from 0; the row covers [second, second + 1)"),
+        Column("relay", pl.String, "name of the relay in network.json"),
+        Column("bytes_in", pl.Int64, "bytes the relay read in this second"),
+        Column("bytes_out", pl.Int64, "bytes the relay wrote in this second"),
+        Column("queued_cells", pl.Int64, "cells in circuit queues at the end of the second"),
+        Column("queued_cells_max", pl.Int64, "most cells in circuit queues at any time of the second"),
+        Column("outbuf_bytes", pl.Int64, "bytes in output buffers at the end of the second"),
+        Column("cpu_us", pl.Int64, "CPU time used in this second, µs; null where no CPU is modelled", True),
+    ),
+)
+
+PROGRESS = TableSchema(
+    "progress",
+    (
+        Column("client", pl.String, "name of the client in network.json"),
+        Column("stream", pl.Int64, "number of the download, counted per client from 1"),
+        Column("time_us", pl.Int64, "µs since the simulation's start"),
+        Column("bytes_got", pl.Int64, "payload received by then, bytes"),
+    ),
+)
+
+
+def validate(frame: pl.DataFrame, schema: TableSchema, file: Path) -> pl.DataFrame:
+    """``frame``, read from ``file``, when it fits ``schema``.
+
+    Raises InputError for a missing or surplus column, another type or order, or a null where none may
+    be; for streams also for a kind or an outcome that is none.
+    """
+    if list(frame.columns) != list(schema.polars):
+        missing = [name for name in schema.polars if name not in frame.columns]
+        surplus = [name for name in frame.columns if name not in schema.polars]
+        found = f"missing {missing}, surplus {surplus}" if missing or surplus else "another order"
+        raise InputError(
+            f"is no {schema.name} table of this version ({found})", file=file, accepted=", ".join(schema.polars)
+        )
+    for column in schema.columns:
+        if frame.schema[column.name] != column.dtype:
+            raise InputError(
+                "has another type",
+                file=file,
+                key=column.name,
+                value=str(frame.schema[column.name]),
+                accepted=str(column.dtype()),
+            )
+        if not column.nullable and frame[column.name].null_count():
+            raise InputError("holds empty cells", file=file, key=column.name, accepted="a value in every row")
+    if schema is STREAMS:
+        _check_words(frame, "kind", KINDS, file)
+        _check_words(frame, "outcome", OUTCOMES, file)
+    return frame
+
+
+def _check_words(frame: pl.DataFrame, column: str, words: tuple[str, ...], file: Path) -> None:
+    others = sorted(set(frame[column].unique()) - set(words))
+    if others:
+        raise InputError(
+            "holds an unknown word", file=file, key=column, value=others[0], accepted=", ".join(words)
+        )
