@@ -1,0 +1,101 @@
+"""Where a result comes from: versions, this machine, and the hashes of files.
+
+In: nothing but the machine and the files named. Out: plain dictionaries and texts that fit into JSON
+and into the metadata of tables and figures. Nothing here names a host, a user or a folder, so that a
+published result tells how it was made and not by whom.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import psutil
+
+from torsweep import __version__
+
+LIBRARIES = ("numpy", "scipy", "polars", "matplotlib", "seaborn", "snakemake")
+"""The libraries whose version can show in a number or in a picture."""
+
+
+def sha256_of_file(path: Path) -> str:
+    """The SHA-256 of the content of ``path``, in hexadecimal; the file is never held in memory whole."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_of_text(text: str) -> str:
+    """The SHA-256 of ``text`` in UTF-8, in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@cache
+def versions() -> Mapping[str, str]:
+    """The version of torsweep, of the engine on PATH if any, of Python and of :data:`LIBRARIES`."""
+    found = {"torsweep": __version__, "python": platform.python_version()}
+    engine = engine_version()
+    if engine is not None:
+        found["cellsim"] = engine
+    for library in LIBRARIES:
+        try:
+            found[library] = metadata.version(library)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def engine_version(program: str = "cellsim") -> str | None:
+    """The last word of what ``program --version`` prints; None when it is not on PATH or fails."""
+    path = shutil.which(program)
+    if path is None:
+        return None
+    answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    words = answer.stdout.split()
+    return words[-1] if answer.returncode == 0 and words else None
+
+
+@cache
+def machine() -> Mapping[str, str | int]:
+    """This machine: processor model, cores open to this process, memory in bytes, operating system."""
+    return {
+        "cpu": _cpu_model(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": psutil.virtual_memory().total,
+        "os": _operating_system(),
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+    }
+
+
+def figure_metadata(title: str, description: str = "") -> dict[str, str]:
+    """Metadata for a PDF or PNG: what it shows and what made it, without the time of making.
+
+    The time is left out so that the same tables give the same bytes.
+    """
+    made_by = ", ".join(f"{name} {version}" for name, version in versions().items())
+    return {"Title": title, "Subject": description, "Creator": f"torsweep {__version__}", "Keywords": made_by}
+
+
+def _cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    except OSError:
+        pass
+    return platform.processor() or "unknown"
+
+
+def _operating_system() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return platform.system()
