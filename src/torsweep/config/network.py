@@ -86,9 +86,9 @@ class AccessDelay(Section):
     ``maximum`` in nanoseconds cuts the tail.
     """
 
-    median: DurationNs = 10_000_000
+    median: DurationNs = Field(default="10 ms")
     sigma: Annotated[float, Field(ge=0, le=3, allow_inf_nan=False)] = 0.5
-    maximum: DurationNs = 200_000_000
+    maximum: DurationNs = Field(default="200 ms")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -123,7 +123,7 @@ class NetworkConfig(Section):
     relay_population: Source = Source(name="2012")
     positions: Positions | None = None
     client_bandwidth: Source = Source(name="netindex-2012")
-    server_bandwidth: RateBytesPerSecond = 12_500_000
+    server_bandwidth: RateBytesPerSecond = Field(default="100 Mbit/s")
     latency: LatencySource = LatencySource(name="planetlab")
     access_delay: AccessDelay = AccessDelay()
 

@@ -22,7 +22,7 @@ from torsweep.errors import InputError
 class Section(BaseModel):
     """A part of a configuration file: unknown keys are refused, values never change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
 
 class RefusedValue(ValueError):
@@ -46,7 +46,7 @@ _ACCEPTED = {
     "less_than": "less than {lt}",
     "less_than_equal": "{le} or less",
     "string_pattern_mismatch": "a text that matches {pattern}",
-    "too_short": "{min_length} entries or more",
+    "too_short": "{min_length} or more entries",
 }
 """What a value of each of pydantic's error types should have been."""
 
@@ -59,7 +59,7 @@ class _UniqueKeyLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
         seen: dict[object, int] = {}
         for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
+            key = self.construct_object(key_node, deep=True)
             line = key_node.start_mark.line + 1
             if not isinstance(key, str | int | float):
                 raise _yaml_problem(f"a key that is no text at line {line}", key_node)
@@ -148,9 +148,11 @@ def input_error(model: type[BaseModel], error: ValidationError, file: str | Path
     """The pydantic ``error`` about ``model`` as one line.
 
     A misspelt key yields two errors, one for the key that is unknown and one for the key that is
-    missing; the first says more, so unknown keys go first.
+    missing; the first says more, so unknown keys go first. A list whose only entry is wrong yields a
+    second error too, about its being empty; that one is passed over.
     """
-    problems = error.errors(include_url=False)
+    problems = [problem for problem in error.errors(include_url=False) if problem["type"] != "too_short"]
+    problems = problems or error.errors(include_url=False)
     problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
     first, others = problems[0], len(problems) - 1
     problem, accepted, key, value = _explain(model, first)
@@ -178,7 +180,8 @@ def _explain(model: type[BaseModel], details: Any) -> tuple[str, str | None, str
             return f"missing key {context['discriminator']}", None, key, None
         case "value_error" if isinstance(context.get("error"), RefusedValue):
             refused = context["error"]
-            return refused.problem, refused.accepted, ".".join(filter(None, (key, refused.key))), refused.value
+            key = ".".join(filter(None, (key, refused.key)))
+            return refused.problem, refused.accepted, key, refused.value
         case "value_error":
             problem, accepted = _split_expectation(str(context["error"]))
             return problem, accepted, key, value
@@ -199,8 +202,13 @@ def _split_expectation(message: str) -> tuple[str, str | None]:
 
 
 def _unknown_key(key: str, models: Sequence[type[BaseModel]]) -> tuple[str, str]:
-    names = list(dict.fromkeys(name for model in models for name in model.model_fields))
+    names = list(dict.fromkeys(name for model in models for name in _keys(model)))
     return f"unknown key{suggestion(key, names)}", ", ".join(names)
+
+
+def _keys(model: type[BaseModel]) -> Iterator[str]:
+    """The keys of a section; what is excluded from the file is known from elsewhere."""
+    return (name for name, field in model.model_fields.items() if not field.exclude)
 
 
 def suggestion(word: str, names: Sequence[str]) -> str:

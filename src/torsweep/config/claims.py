@@ -1,0 +1,123 @@
+"""Claims: the findings of a report, each as a test that can come out against it.
+
+In: the ``claims`` of an experiment.yaml. Out: one model a kind of test, told apart by ``test``. What
+each test computes stands in :mod:`torsweep.stats.claims`; here is what it needs to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from torsweep.config.reading import RefusedValue, Section
+
+ClientKind = Literal["web", "bulk"]
+Metric = Literal["ttfb", "ttlb"]
+"""Time to the first, or to the last, payload byte of a download."""
+
+
+def level_text(value: object) -> object:
+    """A level as text without spaces: ``10 ms`` is ``10ms``, the number 0.5 is ``0.5``."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return format(value, "g")
+    return value.replace(" ", "") if isinstance(value, str) else value
+
+
+Level = Annotated[str, BeforeValidator(level_text)]
+
+
+def _within(value: object) -> object:
+    """``circuit_policy`` stands for each of its levels, ``{circuit_policy: round_robin}`` for one."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Mapping) and len(value) == 1:
+        knob, level = next(iter(value.items()))
+        level = level_text(level)
+        if isinstance(knob, str) and isinstance(level, str):
+            return {knob: level}
+    raise ValueError("expected the name of a knob, or one {knob: level}")
+
+
+_WITHIN_SCHEMA = {
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "object",
+            "additionalProperties": {"type": "string"},
+            "minProperties": 1,
+            "maxProperties": 1,
+        },
+        {"type": "null"},
+    ],
+    "default": None,
+}
+
+Within = Annotated[Any, BeforeValidator(_within), WithJsonSchema(_WITHIN_SCHEMA)]
+"""Knob name, ``{knob: level}`` or None (the baseline's levels of the other knobs)."""
+
+
+class _Claim(Section):
+    """What every claim has: a name, the sentence it stands for, the knob and the clients it is about."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    text: Annotated[str, Field(min_length=1)]
+    knob: str
+    kind: ClientKind
+    within: Within = None
+
+    def levels_named(self) -> Mapping[str, str]:
+        """The knobs and levels that the claim names, each of which the experiment must have."""
+        named: dict[str, str] = {}
+        if isinstance(self.within, Mapping):
+            named.update(self.within)
+        if isinstance(level := getattr(self, "level", None), str):
+            named[self.knob] = level
+        return named
+
+    def knobs_named(self) -> Sequence[str]:
+        """The knobs that the claim names."""
+        within = [self.within] if isinstance(self.within, str) else list(self.within or ())
+        return [self.knob, *within]
+
+    @model_validator(mode="after")
+    def _within_another_knob(self) -> Self:
+        if self.knob in self.knobs_named()[1:]:
+            raise RefusedValue("is the knob the claim is about", key="within", value=self.knob)
+        return self
+
+
+class BestLevel(_Claim):
+    """``level`` has the lowest median of every one of ``metrics``, against each other level."""
+
+    test: Literal["best_level"]
+    level: Level
+    metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
+
+
+class WorstLevel(_Claim):
+    """``level`` has the highest median of every one of ``metrics``, against each other level."""
+
+    test: Literal["worst_level"]
+    level: Level
+    metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
+
+
+class StairStep(_Claim):
+    """The CDF of ``metric`` rises in stairs as wide as the interval at ``level``, and only there."""
+
+    test: Literal["stair_step"]
+    level: Level
+    metric: Metric
+
+
+class Equivalence(_Claim):
+    """The medians of ``metric`` differ from the baseline's by less than ``margin`` of it, at every level."""
+
+    test: Literal["equivalence"]
+    metric: Metric
+    margin: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+
+
+Claim = Annotated[BestLevel | WorstLevel | StairStep | Equivalence, Field(discriminator="test")]

@@ -1,0 +1,65 @@
+"""``torsweep config``: check configuration files, write their schema, list the knobs.
+
+    torsweep config check FILE...
+    torsweep config schema [--out configs/schema.json]
+    torsweep config knobs
+
+In: the command line. Out: lines on standard output, or the schema in a file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+config_app = typer.Typer(help="Check configuration files and write their schema.", no_args_is_help=True)
+
+
+@config_app.command("check")
+def check_command(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Networks or experiments, in YAML.")],
+) -> None:
+    """Say what each file configures, or stop at the first thing wrong."""
+    from torsweep.config.experiment import load_experiment
+    from torsweep.config.network import load_network_config, network_path
+    from torsweep.config.reading import read_yaml
+
+    for file in files:
+        # Only experiments ask a question; a file that is neither is told what a network lacks.
+        if file.name == "experiment.yaml" or "question" in read_yaml(file):
+            experiment = load_experiment(file)
+            network_path(experiment.network)
+            plans = (f"{name} ({len(experiment.plan(name).variants)})" for name in experiment.plan_names)
+            typer.echo(f"{file}: an experiment of {experiment.replicates} replicates")
+            typer.echo(f"  plans (variants): {', '.join(plans)}")
+        else:
+            network = load_network_config(file)
+            typer.echo(f"{file}: a network of {network.host_count} hosts, {network.relays} of them relays")
+
+
+@config_app.command("schema")
+def schema_command(
+    out: Annotated[Path | None, typer.Option(help="File to write; standard output when left out.")] = None,
+) -> None:
+    """Write the JSON schema of the configuration files."""
+    from torsweep.config.schema import schema_text
+    from torsweep.storage import write_text
+
+    if out is None:
+        typer.echo(schema_text(), nl=False)
+    else:
+        write_text(out, schema_text())
+
+
+@config_app.command("knobs")
+def knobs_command() -> None:
+    """List the knobs: what each turns, the levels it accepts, its level in each era."""
+    from torsweep.config.eras import ERAS
+    from torsweep.config.knobs import KNOBS
+
+    for knob in KNOBS.values():
+        typer.echo(f"{knob.name}\n  {knob.documentation}\n  accepted: {knob.accepted}")
+        if knob.target == "tor":
+            typer.echo("  " + "; ".join(f"{era}: {levels[knob.name]}" for era, levels in ERAS.items()))

@@ -1,0 +1,304 @@
+"""Experiments: a question, the knobs that may answer it, and the claims to be judged.
+
+In: ``experiments/NAME/experiment.yaml`` and overrides. Out: an :class:`Experiment`, and from it the
+:class:`Plan` of variants to run: ``main``, or one of its sensitivities.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from torsweep.config.claims import Claim, Level
+from torsweep.config.eras import EraName, tor_settings
+from torsweep.config.knobs import KNOBS, find_knob
+from torsweep.config.reading import RefusedValue, Section, apply_overrides, read_yaml, suggestion, validate
+from torsweep.config.variant import Variant
+from torsweep.errors import InputError
+from torsweep.units import DurationNs, SizeBytes
+
+EXPERIMENTS_DIRECTORY = Path("experiments")
+MAIN_PLAN = "main"
+DAY_NS = 86_400_000_000_000
+
+EngineName = Literal["cellsim", "shadow", "loopback"]
+FigureName = Literal["ttfb_cdf", "ttlb_cdf", "ttfb_closeup", "relay_queues", "differences"]
+
+
+def _between(least: int, most: int, accepted: str) -> AfterValidator:
+    """Bounds in base units, refused in the words of the file."""
+
+    def check(amount: int) -> int:
+        if not least <= amount <= most:
+            raise ValueError(f"is out of range; expected {accepted}")
+        return amount
+
+    return AfterValidator(check)
+
+
+PositiveDuration = Annotated[DurationNs, _between(1, DAY_NS, "a duration above 0 s, at most 24 h")]
+Duration = Annotated[DurationNs, _between(0, DAY_NS, "a duration from 0 s to 24 h")]
+Replicates = Annotated[int, Field(strict=True, ge=1, le=1000)]
+Era = Annotated[EraName, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
+"""An era; YAML reads an unquoted ``2012`` as a number."""
+
+PlanName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+Grid = Mapping[str, Annotated[tuple[Level, ...], Field(min_length=1)]]
+
+
+class Report(Section):
+    """The report that the experiment repeats or answers."""
+
+    title: str
+    source: str
+
+
+class Think(Section):
+    """The pause between two downloads of a client: uniform from ``min`` to ``max``, nanoseconds."""
+
+    min: Duration
+    max: Duration
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min > self.max:
+            raise RefusedValue("the shortest pause is longer than the longest", key="min")
+        return self
+
+
+class ClientTraffic(Section):
+    """What a client of one kind does, over and over: ask, download, pause.
+
+    ``request`` and ``response`` are bytes of payload; ``timeout`` (nanoseconds from the opening of the
+    SOCKS connection) gives a download up, none lets it go on; ``isolate_streams`` takes a new circuit
+    for each download.
+    """
+
+    request: Annotated[SizeBytes, _between(1, 2**20, "a size from 1 B to 1 MiB")] = Field(default="400 B")
+    response: Annotated[SizeBytes, _between(1, 2**33, "a size from 1 B to 8 GiB")]
+    think: Think
+    timeout: PositiveDuration | None = None
+    isolate_streams: bool = False
+
+
+class Traffic(Section):
+    """What web and bulk clients do."""
+
+    web: ClientTraffic
+    bulk: ClientTraffic
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run together and compared: ``variants`` is the grid over ``knobs``, in order."""
+
+    name: str
+    knobs: Mapping[str, tuple[str, ...]]
+    baseline: Variant
+    variants: tuple[Variant, ...]
+
+
+class Experiment(Section):
+    """One experiment; durations are nanoseconds of simulated time.
+
+    Downloads that start in the ``warm_up`` are left out of every result. Clients start at random
+    within ``client_start_window``, which is cut to the warm-up where that is shorter.
+    """
+
+    name: Annotated[str, Field(exclude=True)]
+    question: str
+    report: Report
+    engines: Annotated[tuple[EngineName, ...], Field(min_length=1)]
+    era: Era
+    network: str
+    replicates: Replicates
+    first_seed: Annotated[int, Field(strict=True, ge=0, le=2**31)] = 1
+    warm_up: Duration
+    measured: PositiveDuration
+    client_start_window: Duration
+    progress: bool = False
+    knobs: Annotated[Grid, Field(min_length=1)]
+    baseline: Mapping[str, Level]
+    sensitivities: Mapping[PlanName, Grid] = Field(default_factory=dict)
+    traffic: Traffic
+    figures: Annotated[tuple[FigureName, ...], Field(min_length=1)]
+    claims: tuple[Claim, ...] = ()
+
+    @property
+    def seeds(self) -> range:
+        """The seeds of the replicates' networks."""
+        return range(self.first_seed, self.first_seed + self.replicates)
+
+    @property
+    def plan_names(self) -> tuple[str, ...]:
+        """``main`` and the sensitivities."""
+        return (MAIN_PLAN, *self.sensitivities)
+
+    def plan(self, name: str = MAIN_PLAN) -> Plan:
+        """The plan ``name``: a sensitivity's knobs replace those of the main grid, or come after them.
+
+        Its baseline is the experiment's; where a sensitivity leaves that level out, its own first
+        level. Raises InputError when there is no such plan.
+        """
+        if name not in self.plan_names:
+            names = ", ".join(self.plan_names)
+            raise InputError(
+                f"{self.name} has no such plan{suggestion(name, self.plan_names)}",
+                key="plan",
+                value=name,
+                accepted=names,
+            )
+        changed = {} if name == MAIN_PLAN else self.sensitivities[name]
+        knobs = {**self.knobs, **changed}
+        baseline = {
+            knob: self.baseline[knob] if self.baseline.get(knob) in levels else levels[0]
+            for knob, levels in knobs.items()
+        }
+        grid = itertools.product(*knobs.values())
+        variants = tuple(Variant(tuple(zip(knobs, levels, strict=True))) for levels in grid)
+        return Plan(name, knobs, Variant(tuple(baseline.items())), variants)
+
+    def variant(self, text: str) -> Variant:
+        """The variant ``text`` (``knob=level,…``) in this experiment's order, the baseline filled in.
+
+        Raises InputError for an unknown knob or a level that is no level.
+        """
+        asked = dict(Variant.parse(text).levels)
+        ordered = {knob: asked.pop(knob, level) for knob, level in self._baseline_in_order().items()}
+        return Variant((*ordered.items(), *asked.items()))
+
+    def _baseline_in_order(self) -> Mapping[str, str]:
+        return {knob: self.baseline[knob] for knob in self.knobs}
+
+    @model_validator(mode="after")
+    def _grids_are_sound(self) -> Self:
+        _check_grid("knobs", self.knobs)
+        for name, grid in self.sensitivities.items():
+            if name == MAIN_PLAN:
+                raise RefusedValue("is the name of the experiment's own plan", key=f"sensitivities.{name}")
+            _check_grid(f"sensitivities.{name}", grid)
+        return self
+
+    @model_validator(mode="after")
+    def _baseline_is_in_the_grid(self) -> Self:
+        for knob in self.baseline:
+            if knob not in self.knobs:
+                accepted = ", ".join(self.knobs)
+                problem = f"is none of the experiment's knobs{suggestion(knob, list(self.knobs))}"
+                raise RefusedValue(problem, key=f"baseline.{knob}", accepted=accepted)
+        for knob, levels in self.knobs.items():
+            if knob not in self.baseline:
+                raise RefusedValue("missing key", key=f"baseline.{knob}", accepted=", ".join(levels))
+            if self.baseline[knob] not in levels:
+                raise RefusedValue(
+                    "is none of the knob's levels here",
+                    key=f"baseline.{knob}",
+                    value=self.baseline[knob],
+                    accepted=", ".join(levels),
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _variants_are_runnable(self) -> Self:
+        for name in self.plan_names:
+            for variant in self.plan(name).variants:
+                try:
+                    tor_settings(self.era, dict(variant.levels))
+                except InputError as error:
+                    key = "knobs" if name == MAIN_PLAN else f"sensitivities.{name}"
+                    raise RefusedValue(str(error), key=key) from error
+        return self
+
+    @model_validator(mode="after")
+    def _claims_are_about_the_grid(self) -> Self:
+        seen = set()
+        for position, claim in enumerate(self.claims):
+            key = f"claims[{position}]"
+            if claim.id in seen:
+                raise RefusedValue("this id stands twice", key=f"{key}.id", value=claim.id)
+            seen.add(claim.id)
+            for knob in claim.knobs_named():
+                if knob not in self.knobs:
+                    known = ", ".join(self.knobs)
+                    raise RefusedValue(
+                        "names none of the experiment's knobs", key=key, value=knob, accepted=known
+                    )
+            for knob, level in claim.levels_named().items():
+                if level not in self.knobs[knob]:
+                    levels = ", ".join(self.knobs[knob])
+                    raise RefusedValue(f"names no level of {knob}", key=key, value=level, accepted=levels)
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """The schema of the file, in which the name does not stand: it is that of the folder."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        schema["properties"].pop("name", None)
+        schema["required"] = [key for key in schema["required"] if key != "name"]
+        return schema
+
+
+def _check_grid(key: str, grid: Mapping[str, tuple[str, ...]]) -> None:
+    for knob, levels in grid.items():
+        if knob not in KNOBS:
+            problem = f"unknown knob{suggestion(knob, list(KNOBS))}"
+            raise RefusedValue(problem, key=f"{key}.{knob}", accepted=", ".join(KNOBS))
+        effects: dict[str, str] = {}
+        for level in levels:
+            try:
+                effect = repr(find_knob(knob).read(level))
+            except InputError:
+                accepted = KNOBS[knob].accepted
+                raise RefusedValue(
+                    "is no level of this knob", key=f"{key}.{knob}", value=level, accepted=accepted
+                ) from None
+            if effect in effects:
+                problem = f"means the same as the level '{effects[effect]}'"
+                raise RefusedValue(problem, key=f"{key}.{knob}", value=level, accepted="each level once")
+            effects[effect] = level
+
+
+def experiment_path(name_or_path: str | Path, directory: Path = EXPERIMENTS_DIRECTORY) -> Path:
+    """The experiment.yaml of an experiment given by name, by folder or by file.
+
+    Raises InputError, listing the names there are, when ``directory`` has no such experiment.
+    """
+    path = Path(name_or_path)
+    if path.suffix in (".yaml", ".yml"):
+        return path
+    folder = path if len(path.parts) > 1 else directory / path
+    file = folder / "experiment.yaml"
+    if not file.is_file():
+        names = sorted(found.parent.name for found in directory.glob("*/experiment.yaml"))
+        raise InputError(
+            f"no such experiment{suggestion(folder.name, names)}",
+            value=str(name_or_path),
+            accepted=", ".join(names) or f"a folder in {directory}",
+        )
+    return file
+
+
+def load_experiment(
+    name_or_path: str | Path,
+    overrides: Mapping[str, object] | None = None,
+    directory: Path = EXPERIMENTS_DIRECTORY,
+) -> Experiment:
+    """The experiment of that name (that of its folder) or in that file, with ``overrides`` applied.
+
+    Raises InputError naming file, key and value when the file or an override is wrong.
+    """
+    file = experiment_path(name_or_path, directory)
+    document: dict[str, Any] = read_yaml(file)
+    if "name" in document:
+        raise InputError("unknown key: an experiment is named by its folder", file=file, key="name")
+    document = {"name": file.resolve().parent.name, **document}
+    return validate(Experiment, apply_overrides(document, overrides or {}), file)

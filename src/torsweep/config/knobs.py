@@ -1,0 +1,200 @@
+"""The knobs: every experiment variable torsweep knows, in one table.
+
+In: the name of a knob and the text of a level (``refill_interval``, ``10ms``). Out: what that level
+sets in the ``tor`` section of run.json, or in the configuration of the network.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from torsweep.config.reading import suggestion
+from torsweep.config.tor_settings import MILLISECOND_NS
+from torsweep.errors import InputError
+from torsweep.units import NANOSECONDS_PER, parse_quantity
+
+Settings = Mapping[str, object]
+"""Dotted keys of the ``tor`` section (or of a network's configuration) → values."""
+
+LEVEL_PATTERN = re.compile(r"[A-Za-z0-9._]+\Z")
+"""A level is part of a path and of ``knob=level,knob=level``: no spaces, commas or equals signs."""
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One experiment variable.
+
+    ``settings`` maps a level's text to what it sets and raises ValueError when the text is no level;
+    ``accepted`` says which texts are. ``target`` is where the settings go.
+    """
+
+    name: str
+    documentation: str
+    accepted: str
+    settings: Callable[[str], Settings]
+    target: Literal["tor", "network"] = "tor"
+
+    def read(self, level: str) -> Settings:
+        """What ``level`` sets; InputError, saying which levels there are, when it is no level."""
+        try:
+            if LEVEL_PATTERN.match(level) is None:
+                raise ValueError
+            return self.settings(level)
+        except ValueError:
+            raise InputError(
+                "is no level of this knob", key=self.name, value=level, accepted=self.accepted
+            ) from None
+
+
+def _choice(setting: str, *levels: str) -> Callable[[str], Settings]:
+    def settings(level: str) -> Settings:
+        if level not in levels:
+            raise ValueError
+        return {setting: level}
+
+    return settings
+
+
+def _duration_ns(level: str, least_ms: int, most_ms: int) -> int:
+    duration_ns = parse_quantity(level, NANOSECONDS_PER, "10ms")
+    if not least_ms * MILLISECOND_NS <= duration_ns <= most_ms * MILLISECOND_NS:
+        raise ValueError
+    return duration_ns
+
+
+def _circuit_policy(level: str) -> Settings:
+    if level == "ewma":
+        return {"circuit_policy.kind": "ewma"}
+    if level == "round_robin":
+        return {"circuit_policy": {"kind": "round_robin", "quantum_cells": 32}}
+    quantum = re.fullmatch(r"round_robin_([1-9][0-9]{0,3})", level)
+    if quantum is None:
+        raise ValueError
+    return {"circuit_policy": {"kind": "round_robin", "quantum_cells": int(quantum[1])}}
+
+
+def _scheduler(level: str) -> Settings:
+    interval = re.fullmatch(r"(kist|kist_lite)_([0-9]+ms)", level)
+    if interval:
+        kind, interval_ns = interval[1], _duration_ns(interval[2], 2, 100)
+    elif level in ("kist", "kist_lite", "vanilla"):
+        kind, interval_ns = level, 2 * MILLISECOND_NS
+    else:
+        raise ValueError
+    return {"channel_scheduler": {"kind": kind, "interval_ns": interval_ns}}
+
+
+def _clock(level: str) -> Settings:
+    if level == "precise":
+        return {"clock_quantum_ns": 0}
+    if not level.startswith("coarse_"):
+        raise ValueError
+    return {"clock_quantum_ns": _duration_ns(level.removeprefix("coarse_"), 1, 100)}
+
+
+def _guards(level: str) -> Settings:
+    if not re.fullmatch(r"[1-9][0-9]?", level):
+        raise ValueError
+    return {"guards": int(level)}
+
+
+def _load(level: str) -> Settings:
+    if not re.fullmatch(r"[0-9]{1,2}(\.[0-9]{1,4})?", level) or not 0 < Fraction(level) <= 20:
+        raise ValueError
+    return {"load": float(level)}
+
+
+_ORDERS = ("list", "reversed", "random", "least_recently_served")
+
+_TABLE = (
+    Knob(
+        "refill_interval",
+        "Time between two refills of a relay's token buckets; under lazy refill only the delay after which "
+        "a blocked connection is woken (TokenBucketRefillInterval).",
+        "a duration from 1ms to 1000ms, such as 100ms",
+        lambda level: {"refill.interval_ns": _duration_ns(level, 1, 1000)},
+    ),
+    Knob(
+        "refill_mode",
+        "Tokens arrive in one burst an interval (tor until 0.3.4), or lazily at each read and write.",
+        "burst, lazy",
+        _choice("refill.mode", "burst", "lazy"),
+    ),
+    Knob(
+        "refill_phase",
+        "When relays refill in burst mode: each at a phase of its own, or all at the same instant.",
+        "per_relay, aligned",
+        _choice("refill.phase", "per_relay", "aligned"),
+    ),
+    Knob(
+        "refill_burst",
+        "The bucket's size: the burst of the relay's descriptor, or what its rate gives in a second.",
+        "descriptor, rate",
+        _choice("refill.burst", "descriptor", "rate"),
+    ),
+    Knob(
+        "circuit_policy",
+        "Which circuit of a channel sends next: EWMA, or round-robin with a quantum of 32 (or N) cells.",
+        "ewma, round_robin, round_robin_N with N from 1 to 9999",
+        _circuit_policy,
+    ),
+    Knob(
+        "ewma_half_life",
+        "The half-life of EWMA's cell counts; has no effect under round-robin.",
+        "a duration from 1ms to 1h, such as 30s",
+        lambda level: {"circuit_policy.half_life_ns": _duration_ns(level, 1, 3_600_000)},
+    ),
+    Knob(
+        "scheduler",
+        "Which channels write, and when: KIST or KISTLite every 2 ms (or N ms), or Vanilla.",
+        "kist, kist_Nms, kist_lite, kist_lite_Nms with N from 2 to 100, vanilla",
+        _scheduler,
+    ),
+    Knob(
+        "activation_order",
+        "The order in which an edge serves the streams of a circuit.",
+        ", ".join(_ORDERS),
+        _choice("edge.activation_order", *_ORDERS),
+    ),
+    Knob(
+        "packaging",
+        "How much a stream may package when its turn comes: an even share, or all it has.",
+        "even, greedy",
+        _choice("edge.packaging", "even", "greedy"),
+    ),
+    Knob(
+        "congestion",
+        "Congestion control between the ends of a circuit: windows of 1000 and 500 cells, or Vegas.",
+        "fixed, vegas",
+        lambda level: {"congestion": {"kind": _choice("kind", "fixed", "vegas")(level)["kind"]}},
+    ),
+    Knob(
+        "clock",
+        "The resolution of the clock that buckets, EWMA and time stamps read.",
+        "precise, coarse_Nms with N from 1 to 100",
+        _clock,
+    ),
+    Knob("guards", "How many guards a client keeps.", "a whole number from 1 to 99", _guards),
+    Knob(
+        "load",
+        "Clients per relay, relative to the network's configuration: makes networks of their own.",
+        "a decimal number above 0, at most 20, such as 0.5",
+        _load,
+        target="network",
+    ),
+)
+
+KNOBS: Mapping[str, Knob] = {knob.name: knob for knob in _TABLE}
+
+
+def find_knob(name: str) -> Knob:
+    """The knob ``name``; InputError, with the closest name and all names, when there is none."""
+    if name not in KNOBS:
+        raise InputError(
+            f"no such knob{suggestion(name, list(KNOBS))}", value=name, accepted=", ".join(KNOBS)
+        )
+    return KNOBS[name]

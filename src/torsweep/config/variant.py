@@ -1,0 +1,61 @@
+"""Variants: one level for each knob, and the text that names it in paths.
+
+In: ``refill_interval=10ms,circuit_policy=ewma``. Out: a :class:`Variant`, and the same text again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from torsweep.config.knobs import KNOBS, find_knob
+from torsweep.errors import InputError
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One level for each knob, in the order of the experiment."""
+
+    levels: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The variant that ``text`` names.
+
+        Raises InputError when it is no list of ``knob=level``, names a knob twice or that there is
+        not, or a level that is no level of its knob.
+        """
+        levels: dict[str, str] = {}
+        for part in text.split(","):
+            knob, equals, level = part.partition("=")
+            if not equals:
+                raise InputError(
+                    "is no variant",
+                    key="variant",
+                    value=text,
+                    accepted="knob=level, several joined by commas",
+                )
+            find_knob(knob).read(level)
+            if knob in levels:
+                raise InputError(f"names {knob} twice", key="variant", value=text)
+            levels[knob] = level
+        return cls(tuple(levels.items()))
+
+    @property
+    def key(self) -> str:
+        """The text of the variant, as it stands in paths; :meth:`parse` reads it back."""
+        return ",".join(f"{knob}={level}" for knob, level in self.levels)
+
+    @property
+    def network_levels(self) -> Mapping[str, str]:
+        """The levels of the knobs that change the network rather than the run."""
+        return {knob: level for knob, level in self.levels if KNOBS[knob].target == "network"}
+
+    @property
+    def network_overrides(self) -> Mapping[str, object]:
+        """What those knobs set in the network's configuration."""
+        overrides: dict[str, object] = {}
+        for knob, level in self.network_levels.items():
+            overrides.update(KNOBS[knob].read(level))
+        return overrides
