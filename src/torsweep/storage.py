@@ -17,7 +17,8 @@ def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; on success it is synced and renamed to ``path``.
 
     On any error the temporary file is removed and what stood at ``path`` stays. A full disk or a
-    folder that cannot be written becomes a :class:`OutputError` that names the path.
+    folder that cannot be written becomes an :class:`OutputError` that names ``path``; an error about
+    another file, such as one that the body reads, passes through.
     """
     temporary = None
     try:
@@ -31,7 +32,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         temporary.chmod(0o644)
         temporary.replace(path)
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise _blame(path, error) from error
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
@@ -45,7 +46,10 @@ def write_text(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def whole_directory(path: Path) -> Iterator[Path]:
-    """Yield an empty temporary directory; on success it becomes ``path``, replacing what stood there."""
+    """Yield an empty temporary directory; on success it becomes ``path``, replacing what stood there.
+
+    Errors are those of :func:`whole_file`.
+    """
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,7 +60,16 @@ def whole_directory(path: Path) -> Iterator[Path]:
             shutil.rmtree(path)
         temporary.replace(path)
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise _blame(path, error) from error
     finally:
         if temporary is not None and temporary.exists():
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _blame(path: Path, error: OSError) -> OSError | OutputError:
+    """``error`` as one about writing ``path``, or itself when it names a file that is not in its way."""
+    named = Path(os.fsdecode(error.filename)) if error.filename else path
+    temporary = any(part.startswith(f".{path.name}.") for part in named.parts)
+    if named == path or named in path.parents or temporary:
+        return OutputError(f"{path}: cannot be written: {error.strerror or error}")
+    return error
