@@ -19,7 +19,15 @@ from pydantic_core import CoreSchema
 from torsweep.config.claims import Claim, Level
 from torsweep.config.eras import EraName, tor_settings
 from torsweep.config.knobs import KNOBS, find_knob
-from torsweep.config.reading import RefusedValue, Section, apply_overrides, read_yaml, suggestion, validate
+from torsweep.config.reading import (
+    RefusedValue,
+    Section,
+    apply_overrides,
+    default_text,
+    read_yaml,
+    suggestion,
+    validate,
+)
 from torsweep.config.variant import Variant
 from torsweep.errors import InputError
 from torsweep.units import DurationNs, SizeBytes
@@ -81,7 +89,7 @@ class ClientTraffic(Section):
     for each download.
     """
 
-    request: Annotated[SizeBytes, _between(1, 2**20, "a size from 1 B to 1 MiB")] = Field(default="400 B")
+    request: Annotated[SizeBytes, _between(1, 2**20, "a size from 1 B to 1 MiB")] = default_text("400 B")
     response: Annotated[SizeBytes, _between(1, 2**33, "a size from 1 B to 8 GiB")]
     think: Think
     timeout: PositiveDuration | None = None

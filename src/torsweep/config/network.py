@@ -16,7 +16,15 @@ from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validat
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from torsweep.config.reading import RefusedValue, Section, apply_overrides, read_yaml, suggestion, validate
+from torsweep.config.reading import (
+    RefusedValue,
+    Section,
+    apply_overrides,
+    default_text,
+    read_yaml,
+    suggestion,
+    validate,
+)
 from torsweep.errors import InputError
 from torsweep.units import DurationNs, RateBytesPerSecond
 
@@ -86,9 +94,9 @@ class AccessDelay(Section):
     ``maximum`` in nanoseconds cuts the tail.
     """
 
-    median: DurationNs = Field(default="10 ms")
+    median: DurationNs = default_text("10 ms")
     sigma: Annotated[float, Field(ge=0, le=3, allow_inf_nan=False)] = 0.5
-    maximum: DurationNs = Field(default="200 ms")
+    maximum: DurationNs = default_text("200 ms")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -123,7 +131,7 @@ class NetworkConfig(Section):
     relay_population: Source = Source(name="2012")
     positions: Positions | None = None
     client_bandwidth: Source = Source(name="netindex-2012")
-    server_bandwidth: RateBytesPerSecond = Field(default="100 Mbit/s")
+    server_bandwidth: RateBytesPerSecond = default_text("100 Mbit/s")
     latency: LatencySource = LatencySource(name="planetlab")
     access_delay: AccessDelay = AccessDelay()
 

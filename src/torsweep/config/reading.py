@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from torsweep.errors import InputError
 
@@ -23,6 +23,11 @@ class Section(BaseModel):
     """A part of a configuration file: unknown keys are refused, values never change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+def default_text(text: str) -> Any:
+    """The default of a quantity, as it would stand in the file; it is validated like any value."""
+    return Field(default=text)
 
 
 class RefusedValue(ValueError):
