@@ -1,0 +1,82 @@
+"""setup/check.sh on machines that lack something: one line that names Debian's package, exit code 3."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+CHECK = Path(__file__).parents[2] / "setup" / "check.sh"
+BASE_PROGRAMS = ("awk", "cat", "dirname", "mktemp", "rm", "sed")
+GOOD = {
+    "python3": 'case "$2" in *ensurepip*) exit 0 ;; *) echo 3.11.2 ;; esac',
+    "cargo": "exit 0",
+    "rustc": "echo 'rustc 1.95.0 (abc 2026-01-01)'",
+    "cc": "cat >/dev/null",
+}
+
+Machine = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def machine(tmp_path) -> Machine:
+    """Run the check where PATH holds the programs of GOOD with ``changes``; None takes one away."""
+
+    def run(**changes: str | None) -> subprocess.CompletedProcess[str]:
+        for name in BASE_PROGRAMS:
+            (tmp_path / name).symlink_to(shutil.which(name))
+        for name, body in (GOOD | changes).items():
+            if body is not None:
+                (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+                (tmp_path / name).chmod(0o755)
+        environment = {"PATH": str(tmp_path), "TMPDIR": str(tmp_path)}
+        return subprocess.run(
+            ["/bin/sh", CHECK], env=environment, capture_output=True, text=True, check=False
+        )
+
+    return run
+
+
+def test_a_machine_with_everything_is_told_its_python(machine):
+    result = machine()
+    assert (result.returncode, result.stdout, result.stderr) == (0, "python3\n", "")
+
+
+def test_a_later_python_under_its_own_name_is_found(machine):
+    result = machine(**{"python3": "echo 3.9.2", "python3.12": GOOD["python3"].replace("3.11.2", "3.12.0")})
+    assert (result.returncode, result.stdout) == (0, "python3.12\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "said", "package"),
+    [
+        ({"python3": None}, "found none", "python3 python3-venv"),
+        ({"python3": "echo 3.9.2"}, "found 3.9.2", "python3 python3-venv"),
+        ({"python3": "echo 3.10.12"}, "found 3.10.12", "python3 python3-venv"),
+        ({"python3": GOOD["python3"].replace("exit 0", "exit 1")}, "venv module is missing", "python3-venv"),
+        ({"cargo": None}, "Rust tool chain", "cargo"),
+        ({"rustc": None}, "Rust tool chain", "cargo"),
+        ({"rustc": "echo 'rustc 1.63.0'"}, "found 1.63.0", "cargo"),
+        ({"rustc": "exit 1"}, "found none that runs", "cargo"),
+        ({"cc": None}, "C compiler", "build-essential"),
+        ({"cc": "exit 1"}, "C compiler", "build-essential"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
+)
+def test_one_thing_missing_is_one_line(machine, change, said, package):
+    result = machine(**change)
+    assert result.returncode == 3
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert said in result.stderr
+    assert f"apt-get install {package}" in result.stderr
+
+
+def test_everything_missing_is_a_line_each(machine):
+    result = machine(**dict.fromkeys(GOOD))
+    assert result.returncode == 3
+    assert len(result.stderr.splitlines()) == 3
+    assert all(line.startswith("torsweep: ") for line in result.stderr.splitlines())
