@@ -1,0 +1,86 @@
+"""The coordinate model of latency: where the RTT of any two hosts comes from.
+
+In and out: an npz file with fitted coordinates, heights and the residual distribution. The RTT of
+hosts i and j is predicted as ‖xᵢ − xⱼ‖ + hᵢ + hⱼ (Vivaldi's form: Dabek et al., SIGCOMM 2004) and
+multiplied by a factor drawn for the pair from the quantiles of measured / predicted RTT among pairs
+of like prediction. The factors are what lets triangle violations survive; coordinates have none.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsweep.errors import InputError
+from torsweep.network.exact import Floats
+from torsweep.storage import whole_file
+
+MODEL_FILE = "latency.npz"
+
+
+@dataclass(frozen=True)
+class CoordinateModel:
+    """Fitted hosts and residuals; times in microseconds.
+
+    ``position_us`` (hosts, dimensions) and ``height_us`` (hosts,), int32; ``bin_edge_us`` (bins − 1,)
+    int32, ascending, splits predictions into bins; ``ratio`` (bins, points) float64 holds quantiles
+    of measured / predicted RTT in each bin; ``jitter_us`` (dimensions,) int32 is the standard
+    deviation by which a new host is moved from the fitted host it is made from.
+    """
+
+    position_us: NDArray[np.int32]
+    height_us: NDArray[np.int32]
+    bin_edge_us: NDArray[np.int32]
+    ratio: Floats
+    jitter_us: NDArray[np.int32]
+
+    @property
+    def dimensions(self) -> int:
+        """Dimensions of the Euclidean part."""
+        return self.position_us.shape[1]
+
+
+def write_model(model: CoordinateModel, path: Path) -> None:
+    """Write ``model`` to ``path``; the same model gives the same bytes."""
+    with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in sorted(vars(model).items()):
+            # A fixed date: zip entries otherwise carry the time they were written.
+            entry = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            with archive.open(entry, "w") as file:
+                np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def read_model(path: Path) -> CoordinateModel:
+    """The model in ``path``. Raises InputError when the file is damaged or of another kind."""
+    wanted = CoordinateModel.__dataclass_fields__
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            if "position_us" not in arrays.files:
+                raise InputError("is not a latency table made by torsweep", file=path)
+            model = CoordinateModel(**{name: arrays[name] for name in wanted})
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"is not a whole latency table ({error})", file=path) from None
+    _check(model, path)
+    return model
+
+
+def _check(model: CoordinateModel, path: Path) -> None:
+    hosts = len(model.position_us)
+    fits = (
+        model.position_us.ndim == 2
+        and hosts > 0
+        and model.height_us.shape == (hosts,)
+        and model.ratio.ndim == 2
+        and model.ratio.shape[1] >= 2
+        and model.bin_edge_us.shape == (len(model.ratio) - 1,)
+        and model.jitter_us.shape == (model.dimensions,)
+    )
+    if not fits:
+        raise InputError("its arrays do not fit each other", file=path)
+    if not (np.isfinite(model.ratio).all() and (model.ratio > 0).all() and (model.height_us >= 0).all()):
+        raise InputError("holds ratios or heights that are no positive numbers", file=path)

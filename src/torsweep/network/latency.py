@@ -1,0 +1,134 @@
+"""RTTs between the hosts of a network.
+
+In: where latencies come from (a coordinate model, or a measured matrix), the hosts by kind, a seed,
+the clients' access delay. Out: a :class:`LatencyField` that yields the RTT matrix in blocks of rows,
+int32 microseconds, symmetric.
+
+Hosts of a kind draw their place from their kind's own stream and a pair draws its residual from a
+hash of both hosts' keys: the RTT of two hosts does not depend on which others there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsweep.config.network import AccessDelay
+from torsweep.network.coordinates import CoordinateModel
+from torsweep.network.exact import (
+    Floats,
+    conditional_quantile,
+    lognormal_table,
+    mixed_uniform,
+    normal_table,
+    quantile,
+    whole,
+)
+from torsweep.network.model import LATENCY_FLOOR_US
+from torsweep.seeds import stream
+
+_BLOCK_CELLS = 2_000_000
+_NS_PER_US = 1_000
+_HEIGHT_SIGMA = 0.2
+"""A new host's height differs from its model host's by this much (standard deviation of the logarithm)."""
+
+KINDS = ("relay", "authority", "web", "bulk", "server")
+_CLIENT_KINDS = ("web", "bulk")
+
+
+class PairLatency(Protocol):
+    """RTTs of pairs of hosts, before access delay and floor."""
+
+    def rows(self, first: int, last: int) -> NDArray[np.int64]:
+        """RTTs of hosts ``first`` … ``last`` − 1 to all hosts, (last − first, hosts), microseconds."""
+
+
+@dataclass(frozen=True)
+class LatencyField:
+    """The RTT matrix of a network, made on demand. ``access_us`` (hosts,) is added for both ends."""
+
+    pairs: PairLatency
+    access_us: NDArray[np.int64]
+
+    @property
+    def hosts(self) -> int:
+        """The number of hosts, in the order of ``KINDS``."""
+        return len(self.access_us)
+
+    def blocks(self) -> Iterator[NDArray[np.int32]]:
+        """Blocks of rows from top to bottom, (rows, hosts) int32 microseconds."""
+        step = max(1, _BLOCK_CELLS // self.hosts)
+        for first in range(0, self.hosts, step):
+            yield self._rows(first, min(first + step, self.hosts))
+
+    def _rows(self, first: int, last: int) -> NDArray[np.int32]:
+        rtt_us = self.pairs.rows(first, last)
+        rtt_us += self.access_us[first:last, None]
+        rtt_us += self.access_us[None, :]
+        np.maximum(rtt_us, LATENCY_FLOOR_US, out=rtt_us)
+        rtt_us[np.arange(last - first), np.arange(first, last)] = LATENCY_FLOOR_US
+        return np.minimum(rtt_us, np.iinfo(np.int32).max).astype(np.int32)
+
+
+def access_round_trips(counts: Mapping[str, int], delay: AccessDelay, seed: int) -> NDArray[np.int64]:
+    """What each host's last mile adds to its RTTs, (hosts,) microseconds; 0 for all but clients."""
+    table = np.minimum(lognormal_table(delay.median, delay.sigma), float(delay.maximum))
+    parts = []
+    for kind in KINDS:
+        if kind in _CLIENT_KINDS:
+            one_way_ns = quantile(table, stream(seed, "latency", kind, "access").random(counts[kind]))
+            parts.append(whole(one_way_ns * 2 / _NS_PER_US))
+        else:
+            parts.append(np.zeros(counts[kind], dtype=np.int64))
+    return np.concatenate(parts)
+
+
+class ModelledPairs:
+    """RTTs from a coordinate model: each host is a fitted host moved a little."""
+
+    def __init__(self, model: CoordinateModel, counts: Mapping[str, int], seed: int) -> None:
+        self._model = model
+        places = [_place(model, counts[kind], seed, kind) for kind in KINDS]
+        self._position = np.concatenate([place.position_us for place in places])
+        self._height = np.concatenate([place.height_us for place in places])
+        self._keys = np.concatenate([host_keys(seed, kind, counts[kind]) for kind in KINDS])
+
+    def rows(self, first: int, last: int) -> NDArray[np.int64]:
+        """See :class:`PairLatency`."""
+        predicted = self._predicted(first, last)
+        bins = np.searchsorted(self._model.bin_edge_us, predicted)
+        draw = mixed_uniform(self._keys[first:last, None] + self._keys[None, :])
+        return whole(np.multiply(predicted, conditional_quantile(self._model.ratio, bins, draw)))
+
+    def _predicted(self, first: int, last: int) -> Floats:
+        # Whole microseconds, so that squares and sums are exact and only the root is rounded.
+        squared = np.zeros((last - first, len(self._height)), dtype=np.int64)
+        for axis in range(self._model.dimensions):
+            along = self._position[:, axis]
+            difference = along[first:last, None] - along[None, :]
+            squared += difference * difference
+        heights = self._height[first:last, None] + self._height[None, :]
+        return np.add(np.sqrt(squared.astype(np.float64)), heights)
+
+
+@dataclass(frozen=True)
+class _Places:
+    position_us: NDArray[np.int64]
+    height_us: NDArray[np.int64]
+
+
+def _place(model: CoordinateModel, count: int, seed: int, kind: str) -> _Places:
+    draws = stream(seed, "latency", kind, "place").random((count, 2 + model.dimensions))
+    base = np.floor(draws[:, 0] * len(model.height_us)).astype(np.int64)
+    height = model.height_us[base] * quantile(lognormal_table(1.0, _HEIGHT_SIGMA), draws[:, 1])
+    moved = quantile(normal_table(), draws[:, 2:]) * model.jitter_us[None, :]
+    return _Places(model.position_us[base] + whole(moved), whole(height))
+
+
+def host_keys(seed: int, kind: str, count: int) -> NDArray[np.uint64]:
+    """A 64-bit key for each host of ``kind``; the sum of two keys stands for their pair."""
+    return stream(seed, "latency", kind, "keys").integers(0, 2**64, count, dtype=np.uint64)

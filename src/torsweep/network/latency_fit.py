@@ -1,0 +1,162 @@
+"""A coordinate model fitted to a matrix of measured RTTs.
+
+In: a symmetric matrix of RTTs in microseconds, NaN where nothing was measured. Out: a
+:class:`CoordinateModel`, and how well it predicts what it was not fitted to.
+
+The fit minimises a pseudo-Huber loss of log(predicted / measured), so that relative errors count
+alike on short and long paths and a few wild pairs do not bend the map, by L-BFGS from a start by
+classical scaling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsweep.network.coordinates import CoordinateModel
+from torsweep.network.exact import Floats
+
+DIMENSIONS = 5
+_ITERATIONS = 300
+_HUBER_WIDTH = 0.3
+_SHORTEST_US = 1_000.0
+"""Added to both sides of the ratio in the loss: below a millisecond relative errors mean nothing."""
+_RESIDUAL_BINS = 16
+_RESIDUAL_POINTS = 101
+_PAIRS_PER_BIN = 400
+_JITTER_NEIGHBOURS = 3
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Fitted places: ``position`` (hosts, dimensions) and ``height`` (hosts,), microseconds."""
+
+    position: Floats
+    height: Floats
+
+    def predicted(self, first: NDArray[np.integer], second: NDArray[np.integer]) -> Floats:
+        """RTTs of pairs of hosts, microseconds."""
+        apart = np.sqrt(((self.position[first] - self.position[second]) ** 2).sum(axis=1))
+        return apart + self.height[first] + self.height[second]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Measured pairs: host indices and RTT in microseconds, all (pairs,)."""
+
+    first: NDArray[np.integer]
+    second: NDArray[np.integer]
+    rtt_us: Floats
+
+    def __getitem__(self, chosen: NDArray) -> Pairs:
+        return Pairs(self.first[chosen], self.second[chosen], self.rtt_us[chosen])
+
+
+def measured_pairs(rtt_us: Floats) -> Pairs:
+    """Every pair above the diagonal with a measurement."""
+    first, second = np.triu_indices(len(rtt_us), 1)
+    values = rtt_us[first, second]
+    known = np.isfinite(values) & (values > 0)
+    return Pairs(first[known], second[known], values[known])
+
+
+def fit_coordinates(rtt_us: Floats, pairs: Pairs, dimensions: int = DIMENSIONS) -> Coordinates:
+    """Places for the hosts of ``rtt_us`` (hosts, hosts) that predict the RTTs of ``pairs``."""
+    from scipy.optimize import minimize
+
+    hosts = len(rtt_us)
+    start = np.concatenate([_classical_scaling(rtt_us, dimensions).ravel(), np.full(hosts, np.log(3_000.0))])
+    solved = minimize(
+        _loss_and_slope,
+        start,
+        args=(hosts, dimensions, pairs),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": _ITERATIONS, "maxfun": 2 * _ITERATIONS},
+    )
+    split = hosts * dimensions
+    return Coordinates(solved.x[:split].reshape(hosts, dimensions) * _UNIT_US, np.exp(solved.x[split:]))
+
+
+_UNIT_US = 1_000.0
+"""Positions are fitted in milliseconds and heights as logarithms: steps of like size for the solver."""
+
+
+def _loss_and_slope(parameters: Floats, hosts: int, dimensions: int, pairs: Pairs) -> tuple[float, Floats]:
+    split = hosts * dimensions
+    position = parameters[:split].reshape(hosts, dimensions)
+    height = np.exp(np.clip(parameters[split:], -20, 15))
+    first, second = pairs.first, pairs.second
+    apart = position[first] - position[second]
+    distance = np.sqrt((apart**2).sum(axis=1) + 1e-4)
+    predicted = distance * _UNIT_US + height[first] + height[second] + _SHORTEST_US
+    error = np.log(predicted / (pairs.rtt_us + _SHORTEST_US))
+    softened = np.sqrt(1 + (error / _HUBER_WIDTH) ** 2)
+    slope = error / softened / predicted
+    pull = apart * (slope * _UNIT_US / distance)[:, None]
+    by_position = np.stack(
+        [np.bincount(first, axis, hosts) - np.bincount(second, axis, hosts) for axis in pull.T], axis=1
+    )
+    by_height = (np.bincount(first, slope, hosts) + np.bincount(second, slope, hosts)) * height
+    loss = float((_HUBER_WIDTH**2 * (softened - 1)).sum())
+    return loss, np.concatenate([by_position.ravel(), by_height])
+
+
+def _classical_scaling(rtt_us: Floats, dimensions: int) -> Floats:
+    """Torgerson's embedding in milliseconds; gaps become the median, the longest hundredth is cut."""
+    filled = np.where(np.isfinite(rtt_us), rtt_us, np.nanmedian(rtt_us)) / _UNIT_US
+    squared = np.minimum(filled, np.percentile(filled, 99)) ** 2
+    centre = np.eye(len(squared)) - 1 / len(squared)
+    values, vectors = np.linalg.eigh(-0.5 * centre @ squared @ centre)
+    spread = vectors[:, -dimensions:] * np.sqrt(np.maximum(values[-dimensions:], 1.0))
+    # Hosts with equal rows would start, and stay, on one point, where distance has no slope.
+    return spread + np.random.default_rng(0).normal(0, 1, spread.shape)
+
+
+def place_hosts(placed: Coordinates, rtt_us: Floats) -> Coordinates:
+    """Places for new hosts, from RTTs (new, landmarks) to ``placed`` landmarks that stay where they are."""
+    from scipy.optimize import minimize
+
+    dimensions = placed.position.shape[1]
+    found = []
+    for row in rtt_us:
+        known = np.isfinite(row) & (row > 0)
+        nearest = np.nanargmin(np.where(known, row, np.nan))
+        start = np.append(placed.position[nearest] / _UNIT_US + 0.1, np.log(1_000.0))
+        landmarks = Coordinates(placed.position[known], placed.height[known])
+        found.append(minimize(_placing_loss, start, args=(landmarks, row[known]), method="L-BFGS-B").x)
+    solved = np.array(found)
+    return Coordinates(solved[:, :dimensions] * _UNIT_US, np.exp(np.clip(solved[:, dimensions], -20, 15)))
+
+
+def _placing_loss(parameters: Floats, landmarks: Coordinates, rtt_us: Floats) -> float:
+    apart = np.sqrt(((landmarks.position - parameters[:-1] * _UNIT_US) ** 2).sum(axis=1))
+    predicted = apart + landmarks.height + np.exp(np.clip(parameters[-1], -20, 15))
+    error = np.log((predicted + _SHORTEST_US) / (rtt_us + _SHORTEST_US))
+    return float((_HUBER_WIDTH**2 * (np.sqrt(1 + (error / _HUBER_WIDTH) ** 2) - 1)).sum())
+
+
+def coordinate_model(coordinates: Coordinates, pairs: Pairs) -> CoordinateModel:
+    """The sampler's model: rounded places, residuals of ``pairs`` by predicted RTT, and the jitter."""
+    position = np.rint(coordinates.position).astype(np.int32)
+    height = np.rint(coordinates.height).astype(np.int32)
+    rounded = Coordinates(position.astype(np.float64), height.astype(np.float64))
+    predicted = np.maximum(rounded.predicted(pairs.first, pairs.second), 1.0)
+    ratio = pairs.rtt_us / predicted
+    bins = max(1, min(_RESIDUAL_BINS, len(predicted) // _PAIRS_PER_BIN))
+    edges = np.unique(np.quantile(predicted, np.arange(1, bins) / bins).astype(np.int32))
+    bin_of = np.searchsorted(edges, predicted)
+    levels = np.linspace(0, 1, _RESIDUAL_POINTS)
+    table = np.stack([np.quantile(ratio[bin_of == number], levels) for number in range(len(edges) + 1)])
+    return CoordinateModel(position, height, edges, np.round(table, 5), _jitter(rounded))
+
+
+def _jitter(coordinates: Coordinates) -> NDArray[np.int32]:
+    """Half the median distance to the third nearest host, shared equally between the dimensions."""
+    position = coordinates.position
+    apart = np.sqrt(((position[:, None] - position[None]) ** 2).sum(axis=2))
+    neighbour = np.sort(apart, axis=1)[:, min(_JITTER_NEIGHBOURS, len(position) - 1)]
+    step = np.median(neighbour) / 2 / np.sqrt(position.shape[1])
+    return np.full(position.shape[1], max(1, round(step)), dtype=np.int32)

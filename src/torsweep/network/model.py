@@ -1,0 +1,185 @@
+"""The network directory: ``network.json`` and ``latency.npy``.
+
+In and out: :class:`Network` with the latency matrix. Reading checks everything an engine relies on;
+writing gives the same bytes for the same network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from torsweep.errors import InputError
+from torsweep.storage import whole_directory
+
+NETWORK_FILE = "network.json"
+LATENCY_FILE = "latency.npy"
+
+LATENCY_FLOOR_US = 2_000
+"""No RTT is below this. Shadow advances hosts in steps of the smallest latency of the graph, so a
+single pair of hosts in one room would slow the whole simulation down."""
+
+Position = Literal["guard", "exit", "guard_exit", "middle"]
+POSITIONS: tuple[Position, ...] = ("guard_exit", "exit", "guard", "middle")
+
+Count = Annotated[int, Field(ge=0, strict=True)]
+Rate = Annotated[int, Field(gt=0, strict=True)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Relay(_Part):
+    """A relay. Its bucket refills at ``rate_bytes_per_s`` and holds ``burst_bytes``; its link carries
+    ``capacity_bytes_per_s`` each way. ``refill_phase`` is when its refills happen, in fractions of
+    the refill interval."""
+
+    name: str
+    node: Count
+    position: Position
+    rate_bytes_per_s: Rate
+    burst_bytes: Rate
+    capacity_bytes_per_s: Rate
+    consensus_weight: Rate
+    refill_phase: Annotated[float, Field(ge=0, lt=1)]
+    rate_floored: bool
+
+    @property
+    def bucket_binds(self) -> bool:
+        """Whether the token bucket, not the link, limits what the relay carries in the long run."""
+        return self.rate_bytes_per_s < self.capacity_bytes_per_s
+
+    @property
+    def usable_bytes_per_s(self) -> int:
+        """What the relay can carry in the long run, each way."""
+        return min(self.rate_bytes_per_s, self.capacity_bytes_per_s)
+
+
+class Authority(_Part):
+    """A directory authority."""
+
+    name: str
+    node: Count
+
+
+class Client(_Part):
+    """A web or bulk client and the rates of its access link."""
+
+    name: str
+    node: Count
+    kind: Literal["web", "bulk"]
+    down_bytes_per_s: Rate
+    up_bytes_per_s: Rate
+
+
+class Server(_Part):
+    """A server outside the Tor network and the rates of its link."""
+
+    name: str
+    node: Count
+    down_bytes_per_s: Rate
+    up_bytes_per_s: Rate
+
+
+class Network(_Part):
+    """What ``network.json`` holds. Nodes are rows of the latency matrix, one a host, in the order
+    relays, authorities, clients (web, then bulk), servers."""
+
+    format: Literal["torsweep-network"] = "torsweep-network"
+    format_version: Literal[1] = 1
+    config: dict[str, Any]
+    config_sha256: str
+    inputs_sha256: dict[str, str]
+    seed: Annotated[int, Field(ge=0)]
+    bandwidth_weights: dict[str, Annotated[int, Field(ge=0, le=10_000)]]
+    latency_floor_us: Count
+    relays: tuple[Relay, ...]
+    authorities: tuple[Authority, ...]
+    clients: tuple[Client, ...]
+    servers: tuple[Server, ...]
+
+    @property
+    def node_count(self) -> int:
+        """The number of hosts, each its own node."""
+        return len(self.relays) + len(self.authorities) + len(self.clients) + len(self.servers)
+
+    def clients_of(self, kind: str) -> tuple[Client, ...]:
+        """The clients of ``kind`` ("web" or "bulk")."""
+        return tuple(client for client in self.clients if client.kind == kind)
+
+
+def canonical_sha256(document: Any) -> str:
+    """SHA-256 of ``document`` as compact JSON with sorted keys."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write_network(network: Network, latency_rows: Iterable[NDArray[np.int32]], directory: Path) -> None:
+    """Write ``directory`` as a whole, replacing what stood there.
+
+    ``latency_rows`` yields blocks of rows of the RTT matrix, each (rows, nodes) int32 in
+    microseconds, in order; a whole matrix in a list is one block.
+    """
+    with whole_directory(directory) as temporary:
+        text = json.dumps(network.model_dump(mode="json"), sort_keys=True, indent=1, ensure_ascii=False)
+        (temporary / NETWORK_FILE).write_text(text + "\n", encoding="utf-8")
+        _write_matrix(temporary / LATENCY_FILE, latency_rows, network.node_count)
+
+
+def _write_matrix(path: Path, blocks: Iterable[NDArray[np.int32]], nodes: int) -> None:
+    header = {"descr": "<i4", "fortran_order": False, "shape": (nodes, nodes)}
+    written = 0
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for block in blocks:
+            if block.dtype != np.int32 or block.ndim != 2 or block.shape[1] != nodes:
+                raise ValueError(f"a block of {block.dtype} {block.shape} in a matrix of {nodes} nodes")
+            file.write(np.ascontiguousarray(block, dtype="<i4").data)
+            written += len(block)
+    if written != nodes:
+        raise ValueError(f"{written} rows in a matrix of {nodes} nodes")
+
+
+def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, NDArray[np.int32]]:
+    """The network in ``directory`` and its RTT matrix, (nodes, nodes) int32 in microseconds.
+
+    The matrix is mapped, not read. With ``latency=False`` an empty matrix stands in for it. Raises
+    InputError when a file is missing, damaged, or does not fit the other.
+    """
+    path = directory / NETWORK_FILE
+    try:
+        network = Network.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError("is not a network directory: no network.json in it", file=directory) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        raise InputError(f"is not a network of this version: {first['msg']}", file=path, key=key) from None
+    if not latency:
+        return network, np.empty((0, 0), dtype=np.int32)
+    return network, _read_matrix(directory / LATENCY_FILE, network.node_count)
+
+
+def _read_matrix(path: Path, nodes: int) -> NDArray[np.int32]:
+    try:
+        matrix = np.load(path, mmap_mode="r")
+    except FileNotFoundError:
+        raise InputError("no such file", file=path) from None
+    except (ValueError, EOFError, OSError) as error:
+        raise InputError(f"is not a whole numpy file ({error})", file=path) from None
+    if matrix.shape != (nodes, nodes) or matrix.dtype != np.dtype("<i4"):
+        raise InputError(
+            "does not fit network.json",
+            file=path,
+            value=f"{matrix.dtype} {matrix.shape}",
+            accepted=f"int32 ({nodes}, {nodes})",
+        )
+    return matrix

@@ -1,0 +1,146 @@
+"""Relays sampled from a population.
+
+In: a :class:`Population`, how many relays, a seed. Out: relays with position, rate, burst, capacity
+and consensus weight, whose total capacity varies little between seeds and whose shares of consensus
+weight by position are the directory's.
+
+Within a position the population is sorted by usable capacity and cut into as many strata as relays
+are wanted; each stratum gives one relay. With few relays a single heavy one still decides the total,
+so candidate samples are drawn until one is balanced: its sums of link capacity and of usable
+capacity lie within tolerance of the population's (rejective sampling; Fuller, Biometrika 96, 2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsweep.config.network import NetworkConfig
+from torsweep.errors import InputError
+from torsweep.network.bandwidth_weights import PositionTotals, bandwidth_weights
+from torsweep.network.model import POSITIONS, Relay
+from torsweep.network.population import Population, PopulationRelay
+from torsweep.seeds import stream
+
+LEAST_RATE_BYTES_PER_S = 75 * 1024
+"""Tor refuses a ``BandwidthRate`` below 75 KiB/s (ND_MIN of a relay); slower relays are raised to it."""
+
+_TOLERANCE_PERMILLE = 20
+_MOST_CANDIDATES = 2_048
+_CANDIDATE_DRAWS = 400_000
+
+
+def position_counts(config: NetworkConfig, population: Population) -> dict[str, int]:
+    """How many relays serve in each position.
+
+    The configuration's own ``positions``, else the directory's shares of relays by largest
+    remainder, with at least one relay that can be a guard and another that can be an exit.
+    """
+    if config.positions is not None:
+        counts: dict[str, int] = dict(config.positions)
+    else:
+        counts = _by_largest_remainder(config.relays, population.count_share)
+    for position, count in counts.items():
+        if count and not population.of(position):
+            key = f"positions.{position}"
+            raise InputError("the relay population has none of these", key=key, value=count, accepted="0")
+    return counts
+
+
+def _by_largest_remainder(total: int, share: Mapping[str, float]) -> dict[str, int]:
+    exact = {position: total * share[position] for position in POSITIONS}
+    counts: dict[str, int] = {position: int(amount) for position, amount in exact.items()}
+    by_remainder = sorted(POSITIONS, key=lambda position: counts[position] - exact[position])
+    for position in by_remainder[: total - sum(counts.values())]:
+        counts[position] += 1
+    for needed in ("exit", "guard"):
+        if not counts[needed] and share[needed]:
+            counts[max(counts, key=lambda position: counts[position])] -= 1
+            counts[needed] = 1
+    return counts
+
+
+def sample_relays(config: NetworkConfig, population: Population, seed: int) -> tuple[Relay, ...]:
+    """The relays of one network, nodes 0…, in the order of positions and then of capacity."""
+    counts = position_counts(config, population)
+    chosen: list[PopulationRelay] = []
+    for position in POSITIONS:
+        if counts[position]:
+            chosen += _balanced_sample(population.of(position), counts[position], seed, position)
+    weights = _with_shares_of(chosen, population)
+    phases = stream(seed, "relays", "refill_phase").random(len(chosen))
+    return tuple(
+        Relay(
+            name=f"relay{number + 1}",
+            node=number,
+            position=relay.position,
+            rate_bytes_per_s=max(relay.rate_bytes_per_s, LEAST_RATE_BYTES_PER_S),
+            burst_bytes=max(relay.burst_bytes, relay.rate_bytes_per_s, LEAST_RATE_BYTES_PER_S),
+            capacity_bytes_per_s=relay.capacity_bytes_per_s,
+            consensus_weight=weight,
+            refill_phase=int(phase * 1_000_000) / 1_000_000,
+            rate_floored=relay.rate_bytes_per_s < LEAST_RATE_BYTES_PER_S,
+        )
+        for number, (relay, weight, phase) in enumerate(zip(chosen, weights, phases, strict=True))
+    )
+
+
+def _usable(relay: PopulationRelay) -> int:
+    return min(relay.capacity_bytes_per_s, max(relay.rate_bytes_per_s, LEAST_RATE_BYTES_PER_S))
+
+
+def _balanced_sample(
+    relays: list[PopulationRelay], count: int, seed: int, position: str
+) -> list[PopulationRelay]:
+    """``count`` relays, one from each stratum of usable capacity, balanced on both capacities."""
+    ranked = sorted(relays, key=lambda relay: (_usable(relay), relay))
+    amounts = np.array([[relay.capacity_bytes_per_s, _usable(relay)] for relay in ranked], dtype=np.int64)
+    candidates = max(64, min(_MOST_CANDIDATES, _CANDIDATE_DRAWS // count))
+    draws = stream(seed, "relays", position).random((candidates, count))
+    edges = np.arange(count + 1) * len(ranked) // count
+    width = np.maximum(np.diff(edges), 1)
+    picks = np.minimum(edges[:-1], len(ranked) - 1) + np.floor(draws * width).astype(np.int64)
+    best = _first_balanced(amounts[picks].sum(axis=1), amounts.sum(axis=0) * count, len(ranked))
+    return [ranked[index] for index in picks[best]]
+
+
+def _first_balanced(sums: NDArray[np.int64], expected: NDArray[np.int64], scale: int) -> int:
+    """The first row of ``sums`` within tolerance of ``expected`` / ``scale``, else the nearest row."""
+    off_permille = np.abs(sums * scale - expected) * 1_000 // expected
+    worst = off_permille.max(axis=1)
+    within = np.flatnonzero(worst <= _TOLERANCE_PERMILLE)
+    return int(within[0]) if len(within) else int(np.argmin(worst))
+
+
+def _with_shares_of(relays: list[PopulationRelay], population: Population) -> list[int]:
+    """Consensus weights scaled, within each position, to the directory's shares by position.
+
+    The mean weight stays that of the population.
+    """
+    present = {relay.position for relay in relays}
+    share = {position: round(population.weight_share[position] * 1_000_000) for position in present}
+    sampled = {
+        position: sum(relay.consensus_weight for relay in relays if relay.position == position)
+        for position in present
+    }
+    mean_total = sum(relay.consensus_weight for relay in population.relays) * len(relays)
+    wanted = mean_total // len(population.relays)
+    whole = sum(share.values())
+    weights = []
+    for relay in relays:
+        scaled = relay.consensus_weight * wanted * share[relay.position]
+        unit = sampled[relay.position] * whole
+        weights.append(max(1, (2 * scaled + unit) // (2 * unit)))
+    return weights
+
+
+def network_bandwidth_weights(relays: tuple[Relay, ...]) -> dict[str, int]:
+    """Tor's bandwidth-weights over the consensus weights of ``relays``."""
+    total = dict.fromkeys(POSITIONS, 0)
+    for relay in relays:
+        total[relay.position] += relay.consensus_weight
+    return bandwidth_weights(
+        PositionTotals(total["guard"], total["middle"], total["exit"], total["guard_exit"])
+    )

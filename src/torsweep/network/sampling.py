@@ -1,0 +1,91 @@
+"""A network from a configuration and a seed.
+
+In: a :class:`~torsweep.config.network.NetworkConfig`, a seed. Out: a :class:`Network` and its
+latencies, a pure function of both and of the tables the configuration names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torsweep.config.network import NetworkConfig
+from torsweep.network.clients import BANDWIDTH_FILE, ClientBandwidth, read_bandwidth, sample_client_rates
+from torsweep.network.coordinates import MODEL_FILE, read_model
+from torsweep.network.derived import file_sha256, source_path
+from torsweep.network.latency import LatencyField, ModelledPairs, access_round_trips
+from torsweep.network.model import LATENCY_FLOOR_US, Authority, Client, Network, Server, canonical_sha256
+from torsweep.network.population import POPULATION_FILE, read_population
+from torsweep.network.relays import network_bandwidth_weights, sample_relays
+
+
+@dataclass(frozen=True)
+class SampledNetwork:
+    """A network and the field that yields its RTT matrix."""
+
+    network: Network
+    latency: LatencyField
+
+
+def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
+    """The network of ``config`` and ``seed``.
+
+    Raises InputError when a table that ``config`` names is missing or damaged, or cannot give what
+    is asked of it.
+    """
+    population_path = source_path(config.relay_population, "relays", POPULATION_FILE)
+    bandwidth_path = source_path(config.client_bandwidth, "bandwidth", BANDWIDTH_FILE)
+    latency_path = source_path(config.latency, "latency", MODEL_FILE)
+    relays = sample_relays(config, read_population(population_path), seed)
+    counts = {
+        "relay": len(relays),
+        "authority": config.authorities,
+        "web": config.web_client_count,
+        "bulk": config.bulk_client_count,
+        "server": config.servers,
+    }
+    document = config.model_dump(mode="json")
+    paths = {"relays": population_path, "bandwidth": bandwidth_path, "latency": latency_path}
+    first_client = len(relays) + config.authorities
+    clients = _clients(counts, read_bandwidth(bandwidth_path), seed, first_client)
+    network = Network(
+        config=document,
+        config_sha256=canonical_sha256(document),
+        inputs_sha256={kind: file_sha256(path) for kind, path in paths.items()},
+        seed=seed,
+        bandwidth_weights=network_bandwidth_weights(relays),
+        latency_floor_us=LATENCY_FLOOR_US,
+        relays=relays,
+        authorities=tuple(
+            Authority(name=f"authority{number + 1}", node=len(relays) + number)
+            for number in range(config.authorities)
+        ),
+        clients=clients,
+        servers=_servers(config, first_client + len(clients)),
+    )
+    pairs = ModelledPairs(read_model(latency_path), counts, seed)
+    return SampledNetwork(network, LatencyField(pairs, access_round_trips(counts, config.access_delay, seed)))
+
+
+def _clients(counts: dict[str, int], table: ClientBandwidth, seed: int, node: int) -> tuple[Client, ...]:
+    clients: list[Client] = []
+    for kind in ("web", "bulk"):
+        down, up = sample_client_rates(table, counts[kind], seed, kind)
+        for number in range(counts[kind]):
+            clients.append(
+                Client(
+                    name=f"{kind}{number + 1}",
+                    node=node + len(clients),
+                    kind=kind,
+                    down_bytes_per_s=int(down[number]),
+                    up_bytes_per_s=int(up[number]),
+                )
+            )
+    return tuple(clients)
+
+
+def _servers(config: NetworkConfig, node: int) -> tuple[Server, ...]:
+    rate = config.server_bandwidth
+    return tuple(
+        Server(name=f"server{number + 1}", node=node + number, down_bytes_per_s=rate, up_bytes_per_s=rate)
+        for number in range(config.servers)
+    )

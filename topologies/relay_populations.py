@@ -1,0 +1,209 @@
+"""Relay populations: ``2012`` and ``2024``.
+
+In: the consensus of 24 October 2011 (positions, weights), relays of April 2012 with rate, burst and
+observed bandwidth, and the relays of May 2024 as tornettools stages them. Out: populations of about
+a thousand synthetic relays each, none of which is a relay of the directory.
+
+*2012.* A position's weights are the means of equal-count strata of its weights in the consensus. The
+other document samples the relays of each class (exits, others) evenly by rank of weight, so a
+synthetic relay takes its rates from a relay of like rank in its class; rank, because the two
+documents measure weight six months apart. *2024.* One relay is drawn from each stratum of its
+position. In both, every rate of a relay is scaled by one log-normal factor, which keeps whether its
+bucket binds.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import lzma
+from pathlib import Path
+
+import numpy as np
+
+from torsweep.network.model import POSITIONS
+from torsweep.network.population import Population, PopulationRelay, shares, write_population
+
+_SIZE = 1_000
+_SEED = 20120404
+_BLUR_SIGMA = 0.1
+_RANK_BLUR = 0.01
+_KIB = 1024
+_SHADOW_FILES = ("jumbo__jumbo", "large__large_generated", "medium__medium", "small__small", "tiny__tiny")
+_WEIGHT_UNITS_2024 = 1e9
+
+
+def derive(data: Path, out: Path) -> dict:
+    """Write both populations; their summaries against the documents they come from."""
+    directory = _consensus(data / "consensus-2011-10-24-20-00.txt.xz")
+    profiles = _profiles(data / "shadow_2012")
+    old = _population_2012(directory, profiles)
+    write_population(old, out / "2012.json")
+    staged = _staged(data / "relayinfo_staging_2024-05-01--2024-05-31.json.xz")
+    new = _population_2024(staged)
+    write_population(new, out / "2024.json")
+    rates_of_profiles = np.concatenate(list(profiles.values()))[:, 1:4] * _KIB
+    return {
+        "2012": {"documents": _summary(rates_of_profiles), "population": _summary(_rates(old))},
+        "2012 relays by position": {name: len(weights) for name, weights in directory.items()},
+        "2012 weight share": old.weight_share,
+        "2024": {"documents": _summary(staged["rates"]), "population": _summary(_rates(new))},
+        "2024 weight share": new.weight_share,
+    }
+
+
+def _position(is_guard: bool, is_exit: bool) -> str:
+    if is_exit:
+        return "guard_exit" if is_guard else "exit"
+    return "guard" if is_guard else "middle"
+
+
+def _consensus(path: Path) -> dict[str, np.ndarray]:
+    """Ascending consensus weights of the running relays by position."""
+    weights: dict[str, list[int]] = {position: [] for position in POSITIONS}
+    flags: set[str] = set()
+    with lzma.open(path, "rt") as file:
+        for line in file:
+            keyword, _, rest = line.rstrip("\n").partition(" ")
+            if keyword == "s":
+                flags = set(rest.split())
+            elif keyword == "w" and "Running" in flags:
+                is_exit = "Exit" in flags and "BadExit" not in flags
+                weight = int(rest.split("Bandwidth=")[1].split()[0])
+                weights[_position("Guard" in flags, is_exit)].append(max(weight, 1))
+    return {position: np.sort(np.array(found)) for position, found in weights.items()}
+
+
+def _profiles(folder: Path) -> dict[bool, np.ndarray]:
+    """Rows (weight, observed, rate, burst; KiB/s) by ascending weight, of exits and of others."""
+    seen: dict[str, tuple[bool, list[int]]] = {}
+    columns = ("Consensus(KB/s)", "MaxObserved(KiB/s)", "Rate(KiB/s)", "Burst(KiB/s)")
+    for name in _SHADOW_FILES:
+        with (folder / f"2012-04-04_{name}_relays.csv").open() as file:
+            for row in csv.DictReader(file):
+                values = [int(row[column]) for column in columns]
+                if min(values[1:]) > 0:
+                    seen.setdefault(row["IP"], (row["IsExit"] == "True", values))
+    classes = {}
+    for is_exit in (True, False):
+        rows = np.array(sorted(values for exit_flag, values in seen.values() if exit_flag == is_exit))
+        classes[is_exit] = rows.astype(float)
+    return classes
+
+
+def _strata_means(ascending: np.ndarray, count: int) -> np.ndarray:
+    """Means of ``count`` strata of equal count: their sum is the sum of the values, scaled."""
+    running = np.concatenate([[0.0], np.cumsum(ascending)])
+    edges = np.interp(np.linspace(0, len(ascending), count + 1), np.arange(len(running)), running)
+    return np.diff(edges) * count / len(ascending)
+
+
+def _population_2012(directory: dict[str, np.ndarray], profiles: dict[bool, np.ndarray]) -> Population:
+    total = sum(map(len, directory.values()))
+    weights = {
+        position: _strata_means(found, round(_SIZE * len(found) / total))
+        for position, found in directory.items()
+    }
+    random = np.random.default_rng(_SEED)
+    relays: list[PopulationRelay] = []
+    for is_exit, rows in profiles.items():
+        members = [
+            (weight, position)
+            for position in POSITIONS
+            if ("exit" in position) == is_exit
+            for weight in weights[position]
+        ]
+        members.sort()
+        for (weight, position), rates in zip(members, _matched(rows, len(members), random), strict=True):
+            relays.append(_blurred(position, weight, rates * _KIB, random))
+    origin = {
+        "positions and weights": "network consensus of 2011-10-24 20:00 UTC",
+        "capacity, rate, burst": "relay samples of 2012-04-04 (Shadow 1.x)",
+        "method": "synthetic relays, see SOURCES.md",
+    }
+    return Population(
+        tuple(sorted(relays)),
+        shares((position, len(found)) for position, found in directory.items()),
+        shares((position, float(found.sum())) for position, found in directory.items()),
+        origin,
+    )
+
+
+def _matched(rows: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
+    """(observed, rate, burst) of ``count`` relays by rank; every row is used equally often."""
+    donors = np.floor((np.arange(count) + 0.5) / count * len(rows)).astype(int)
+    order = np.argsort(np.arange(count) / count + random.normal(0, _RANK_BLUR, count))
+    return rows[donors[order], 1:4]
+
+
+def _blurred(position: str, weight: float, rates: np.ndarray, random: np.random.Generator) -> PopulationRelay:
+    blur = np.exp(random.normal(-(_BLUR_SIGMA**2) / 2, _BLUR_SIGMA))
+    capacity, rate, burst = (max(1, round(float(value * blur))) for value in rates)
+    return PopulationRelay(position, max(1, round(float(weight))), capacity, rate, max(rate, burst))
+
+
+def _staged(path: Path) -> dict[str, np.ndarray]:
+    """Positions, weights × running frequency and rates of the relays that have all of them."""
+    with lzma.open(path, "rt") as file:
+        document = json.load(file)
+    found = [
+        (
+            _position(relay["guard_frequency"] >= 0.5, relay["exit_frequency"] >= 0.5),
+            relay["weight"] * relay["running_frequency"],
+            [relay["bandwidth_capacity"], relay["bandwidth_rate"], relay["bandwidth_burst"]],
+        )
+        for relay in document["relays"].values()
+    ]
+    held = [row for row in found if row[1] > 0 and min(row[2]) > 0]
+    return {
+        "position": np.array([row[0] for row in held]),
+        "weight": np.array([row[1] for row in held]),
+        "rates": np.array([row[2] for row in held], dtype=float),
+        "stats": document["network_stats"],
+    }
+
+
+def _population_2024(staged: dict) -> Population:
+    named = {"guard_exit": "exitguard"}
+    stats = {kind: {p: staged["stats"][f"med_{kind}_{named.get(p, p)}"] for p in POSITIONS}
+             for kind in ("count", "weight")}  # fmt: skip
+    total = sum(stats["count"].values())
+    random = np.random.default_rng(_SEED)
+    relays: list[PopulationRelay] = []
+    for position in POSITIONS:
+        own = np.flatnonzero(staged["position"] == position)
+        own = own[np.argsort(staged["weight"][own])]
+        count = round(_SIZE * stats["count"][position] / total)
+        means = _strata_means(staged["weight"][own], count) * _WEIGHT_UNITS_2024
+        picks = np.floor((np.arange(count) + random.random(count)) * len(own) / count).astype(int)
+        relays += [
+            _blurred(position, weight, staged["rates"][own[pick]], random)
+            for weight, pick in zip(means, picks, strict=True)
+        ]
+    origin = {"relays": "relays of May 2024, staged by tornettools", "method": "synthetic, see SOURCES.md"}
+    return Population(
+        tuple(sorted(relays)), shares(stats["count"].items()), shares(stats["weight"].items()), origin
+    )
+
+
+def _rates(population: Population) -> np.ndarray:
+    return np.array([relay[2:5] for relay in population.relays], dtype=float)
+
+
+def _summary(rates: np.ndarray) -> dict:
+    """Of rows (capacity, rate, burst) in bytes/s: what a sampled network inherits."""
+    capacity, rate, burst = rates.T
+    usable = np.minimum(capacity, rate)
+    binds = rate < capacity
+    return {
+        "relays": len(rates),
+        "mean capacity KiB/s": round(float(capacity.mean()) / _KIB, 1),
+        "mean usable KiB/s": round(float(usable.mean()) / _KIB, 1),
+        "usable KiB/s p10 p50 p90": [round(float(q) / _KIB, 1) for q in np.quantile(usable, [0.1, 0.5, 0.9])],
+        "share of relays where the bucket binds": round(float(binds.mean()), 3),
+        "share of usable capacity where the bucket binds": round(
+            float(usable[binds].sum() / usable.sum()), 3
+        ),
+        "burst over rate p50": round(float(np.median(burst / rate)), 2),
+        "below 75 KiB/s": round(float((rate < 75 * _KIB).mean()), 3),
+    }
