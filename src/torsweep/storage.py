@@ -1,19 +1,15 @@
-"""Files that appear whole or not at all, and folders in which one process works at a time."""
+"""Files that appear whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 from torsweep.errors import OutputError
-
-_HELD: dict[Path, IO[str]] = {}
 
 
 @contextlib.contextmanager
@@ -68,28 +64,6 @@ def whole_directory(path: Path) -> Iterator[Path]:
     finally:
         if temporary is not None and temporary.exists():
             shutil.rmtree(temporary, ignore_errors=True)
-
-
-def hold_alone(folder: Path) -> None:
-    """Make this process the only one to work in ``folder`` until it ends, however it ends.
-
-    The lock is the kernel's (flock on ``folder/.lock``): a killed process leaves nothing to clear away.
-    Raises :class:`OutputError` when another process holds it or the folder cannot be written.
-    """
-    lock = folder.resolve() / ".lock"
-    if lock in _HELD:
-        return
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = lock.open("a")
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from error
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        file.close()
-        raise OutputError(f"{folder}: in use by another process; wait for it, or stop it") from error
-    _HELD[lock] = file
 
 
 def _blame(path: Path, error: OSError) -> OSError | OutputError:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from torsweep.errors import OutputError
-from torsweep.storage import hold_alone, whole_directory, whole_file, write_text
+from torsweep.storage import whole_directory, whole_file, write_text
 
 
 def test_text_is_written_with_its_folders(tmp_path):
@@ -72,35 +68,3 @@ def test_a_failure_keeps_the_old_directory(tmp_path):
         raise RuntimeError
     assert [file.name for file in network.iterdir()] == ["network.json"]
     assert list(tmp_path.iterdir()) == [network]
-
-
-def hold_in_another_process(folder: Path) -> subprocess.Popen[str]:
-    program = (
-        "import sys, time; from pathlib import Path; from torsweep.storage import hold_alone\n"
-        "hold_alone(Path(sys.argv[1])); print('held', flush=True); time.sleep(60)"
-    )
-    holder = subprocess.Popen([sys.executable, "-c", program, str(folder)], stdout=subprocess.PIPE, text=True)
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == "held\n"
-    return holder
-
-
-def test_two_processes_do_not_work_in_one_folder(tmp_path):
-    with hold_in_another_process(tmp_path / "results") as holder:
-        with pytest.raises(OutputError, match="results: in use by another process"):
-            hold_alone(tmp_path / "results")
-        holder.kill()
-
-
-def test_a_killed_process_leaves_no_lock_behind(tmp_path):
-    with hold_in_another_process(tmp_path / "results") as holder:
-        holder.send_signal(signal.SIGKILL)
-        holder.wait()
-    hold_alone(tmp_path / "results")
-    hold_alone(tmp_path / "results")
-
-
-def test_a_folder_that_cannot_be_made_is_reported(tmp_path):
-    (tmp_path / "results").write_text("")
-    with pytest.raises(OutputError, match="cannot be written"):
-        hold_alone(tmp_path / "results")
