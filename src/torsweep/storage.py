@@ -57,8 +57,13 @@ def whole_directory(path: Path) -> Iterator[Path]:
         temporary.chmod(0o755)
         yield temporary
         if path.exists():
-            shutil.rmtree(path)
-        temporary.replace(path)
+            # Two renames, so that no moment of some length goes by in which neither is whole.
+            old = temporary.with_name(f"{temporary.name}.old")
+            path.replace(old)
+            temporary.replace(path)
+            shutil.rmtree(old)
+        else:
+            temporary.replace(path)
     except OSError as error:
         raise _blame(path, error) from error
     finally:

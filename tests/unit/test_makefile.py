@@ -1,0 +1,46 @@
+"""The Makefile's promises that can be kept without building anything: help, overrides, what runs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not on PATH")
+
+
+def make(*arguments: str) -> str:
+    """What ``make`` prints; ``--dry-run`` and ``--assume-old`` keep it from doing anything."""
+    command = ["make", "--no-print-directory", "--assume-old=.venv/torsweep.stamp", *arguments]
+    # `make test` must not hand its own options down to the make under test.
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
+    }
+    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    return result.stdout
+
+
+def test_make_alone_lists_the_targets():
+    listed = {line.split()[1] for line in make().splitlines()}
+    assert {"setup", "refill_sweep", "scheduler_choice", "test", "lint", "format", "bench", "clean"} <= listed
+
+
+@pytest.mark.parametrize("experiment", ["refill_sweep", "scheduler_choice"])
+def test_an_experiment_is_a_call_of_snakemake(experiment):
+    command = make("--dry-run", experiment, "CORES=7").splitlines()[-1]
+    assert command.split("snakemake ")[1].split() == ["--cores", "7", experiment]
+
+
+def test_overrides_reach_snakemake_with_their_quotes():
+    command = make("--dry-run", "refill_sweep", 'CONFIG=network=laptop warm_up="30 s"').splitlines()[-1]
+    assert command.endswith(' refill_sweep --config network=laptop warm_up="30 s"')
+
+
+def test_every_experiment_has_a_target():
+    experiments = {file.parent.name for file in ROOT.glob("experiments/*/experiment.yaml")}
+    listed = {line.split()[1] for line in make().splitlines()}
+    assert experiments <= listed
