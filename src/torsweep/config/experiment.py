@@ -178,7 +178,7 @@ class Experiment(Section):
 
         Raises InputError for an unknown knob or a level that is no level.
         """
-        asked = dict(Variant.parse(text).levels)
+        asked = dict(Variant.parse(text).levels) if text else {}
         ordered = {knob: asked.pop(knob, level) for knob, level in self._baseline_in_order().items()}
         return Variant((*ordered.items(), *asked.items()))
 

@@ -1,0 +1,70 @@
+"""The pipeline at a glance: networks → runs → tables → summaries → figures → publish.
+
+    snakemake --cores 8 refill_sweep
+    snakemake --cores 8 refill_sweep --config network=laptop replicates=2 era=today plan=loads
+
+Each stage is one file of rules/; what a plan consists of is worked out by torsweep.engines.sweep.
+"""
+
+import sys
+from pathlib import Path
+
+from snakemake.utils import min_version
+
+from torsweep.engines.sweep import Sweep, begin
+
+min_version("9.1")
+
+# A user's mistake ends the process here, with one line.
+sweep = Sweep(config)
+
+# torsweep, cellsim and python are those of the environment that Snakemake runs in.
+shell.prefix(f"export PATH={Path(sys.executable).parent}:$PATH; ")
+
+
+wildcard_constraints:
+    experiment="[a-z0-9_]+",
+    engine="cellsim",
+    era="2012|today",
+    network=r"[A-Za-z0-9_.-]+(,[a-z_]+=[A-Za-z0-9_.]+)*",
+    seed="[0-9]+",
+    variant="[a-z_]+=[^/]+",
+    plan="[a-z][a-z0-9_]*",
+    figure="[a-z_]+",
+
+
+include: "rules/networks.smk"
+include: "rules/runs.smk"
+include: "rules/tables.smk"
+include: "rules/figures.smk"
+include: "rules/publish.smk"
+
+
+localrules:
+    refill_sweep,
+    scheduler_choice,
+    publish,
+
+
+onstart:
+    begin(workflow)
+
+
+rule refill_sweep:
+    """Refill interval and circuit policy: Tor ticket 4086, comment 7."""
+    default_target: True
+    input:
+        lambda wildcards: sweep.targets("refill_sweep"),
+
+
+rule scheduler_choice:
+    """KIST, KISTLite and Vanilla, as users see them."""
+    input:
+        lambda wildcards: sweep.targets("scheduler_choice"),
+
+
+rule publish:
+    """Everything that goes with a result, in one folder an experiment."""
+    input:
+        lambda wildcards: sweep.targets("refill_sweep", "publish"),
+        lambda wildcards: sweep.targets("scheduler_choice", "publish"),

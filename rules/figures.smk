@@ -1,0 +1,29 @@
+# Figures: drawn from tables and summaries; the style is an input, so restyling redraws.
+
+
+rule draw_figure:
+    """Draw one figure as PDF and PNG, with the points it plots as CSV."""
+    input:
+        style=sorted(map(str, Path("plotting").glob("*.*"))),
+        tables="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/streams.parquet",
+        summary="results/summaries/{experiment}/{engine}/{era}/{network}/{plan}/summary.md",
+    output:
+        multiext(
+            "results/figures/{experiment}/{engine}/{era}/{network}/{plan}/{figure}",
+            ".pdf",
+            ".png",
+            ".csv",
+        ),
+    log:
+        "results/logs/figures/{experiment}/{engine}/{era}/{network}/{plan}/{figure}.log",
+    conda:
+        "../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=5,
+    params:
+        stem=lambda wildcards, output: Path(output[0]).with_suffix(""),
+    shell:
+        "python -m plotting {wildcards.figure} --tables $(dirname {input.tables:q})"
+        " --summaries $(dirname {input.summary:q}) --out {params.stem:q} > {log:q} 2>&1"

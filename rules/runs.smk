@@ -1,0 +1,32 @@
+# Runs: one variant on one network in one engine. An engine is a program that takes a run directory
+# and leaves tables in it; its provenance comes last and says that the run is whole.
+
+
+rule run:
+    """Prepare one run and let the engine run it; killed half-way, it starts over."""
+    input:
+        network="results/networks/{network}/{seed}/network.json",
+        latency="results/networks/{network}/{seed}/latency.npy",
+    output:
+        run="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/run.json",
+        streams="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/streams.parquet",
+        relays="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/relays.parquet",
+        provenance="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/provenance.json",
+    log:
+        "results/logs/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}.log",
+    conda:
+        "../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=30,
+    params:
+        settings=sweep.run_settings,
+        engine_version=sweep.engine_version,
+        overrides=sweep.run_arguments,
+    shell:
+        "run=$(dirname {output.run:q}) && exec > {log:q} 2>&1"
+        " && torsweep run prepare {wildcards.experiment} --network $(dirname {input.network:q})"
+        " --engine {wildcards.engine} --era {wildcards.era} --variant {wildcards.variant:q}"
+        " {params.overrides} --out $run"
+        " && {wildcards.engine} run $run --progress"

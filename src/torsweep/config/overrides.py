@@ -1,0 +1,41 @@
+"""Overrides of an experiment, as they come from ``snakemake --config network=laptop replicates=2``.
+
+In: Snakemake's configuration mapping. Out: :class:`Overrides`, or an InputError that names the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from torsweep.config.experiment import MAIN_PLAN, Duration, Era, PlanName, PositiveDuration, Replicates
+from torsweep.config.network import network_path
+from torsweep.config.reading import Section, validate
+
+NetworkName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")]
+
+
+class Overrides(Section):
+    """What stands here replaces what the experiment says; None leaves it as it is."""
+
+    network: NetworkName | None = None
+    replicates: Replicates | None = None
+    engine: Literal["auto", "cellsim", "shadow", "loopback"] = "auto"
+    era: Era | None = None
+    plan: PlanName = MAIN_PLAN
+    warm_up: Duration | None = None
+    measured: PositiveDuration | None = None
+
+    @classmethod
+    def read(cls, config: Mapping[str, Any]) -> Overrides:
+        """The overrides in ``config``; InputError for an unknown key, a value out of bounds, no network."""
+        overrides = validate(cls, config, "--config")
+        if overrides.network is not None:
+            network_path(overrides.network)
+        return overrides
+
+
+EXPERIMENT_KEYS = ("network", "replicates", "era", "warm_up", "measured")
+"""The overrides that are keys of experiment.yaml too."""

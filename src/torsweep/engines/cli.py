@@ -1,0 +1,71 @@
+"""``torsweep run``: prepare a run directory for an engine, and say how a run stands.
+
+    torsweep run prepare refill_sweep --network DIR --variant refill_interval=10ms --out RUN_DIR
+    torsweep run status RUN_DIR
+
+In: the command line. Out: run.json in RUN_DIR; or a line on standard output and an exit code.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from torsweep.errors import InputError
+
+run_app = typer.Typer(help="Prepare runs for an engine, and say how they stand.", no_args_is_help=True)
+
+
+@run_app.command("prepare")
+def prepare_command(
+    experiment: Annotated[str, typer.Argument(help="Name of an experiment, or path of its experiment.yaml.")],
+    network: Annotated[Path, typer.Option(help="Network directory, as `torsweep network sample` leaves it.")],
+    out: Annotated[Path, typer.Option(help="Run directory; made where it is missing.")],
+    variant: Annotated[
+        str, typer.Option(help="knob=level,knob=level; knobs left out stand at the baseline.")
+    ] = "",
+    engine: Annotated[str, typer.Option(help="cellsim, or auto: the best one installed.")] = "auto",
+    era: Annotated[str | None, typer.Option(help="2012 or today; the experiment's when left out.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Replace a key of experiment.yaml; may be repeated."),
+    ] = None,
+) -> None:
+    """Write run.json, which says everything an engine needs, into a run directory."""
+    from torsweep.config.experiment import load_experiment
+    from torsweep.engines.prepare import build_run, run_settings, write_run
+    from torsweep.engines.selection import AUTO, choose_engine
+
+    loaded = load_experiment(experiment, parse_settings(settings or []))
+    choice = choose_engine(engine, loaded.engines)
+    asked = loaded.variant(variant)
+    run = build_run(run_settings(loaded, choice.engine, era or loaded.era, asked), asked, network, out)
+    new = write_run(run, out)
+    why = f" ({choice.reason})" if engine == AUTO else ""
+    state = "prepared" if new else "stood there already"
+    typer.echo(f"{out}: {state}: {asked.key}; era {run.era}; engine {run.engine}{why}")
+
+
+def parse_settings(settings: list[str]) -> dict[str, object]:
+    """``key=value`` texts of ``--set`` as a mapping; InputError when one has no equals sign."""
+    parsed: dict[str, object] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key:
+            raise InputError("is no setting", key="--set", value=setting, accepted="KEY=VALUE")
+        parsed[key] = value
+    return parsed
+
+
+@run_app.command("status")
+def status_command(
+    run_directory: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="A run directory.")],
+) -> None:
+    """Say whether a run is complete; the exit code is 0 only then."""
+    from torsweep.engines.prepare import run_status
+
+    status = run_status(run_directory)
+    typer.echo(f"{run_directory}: {status.text}")
+    raise typer.Exit(0 if status.complete else 1)

@@ -1,0 +1,137 @@
+"""Prepare a run: an experiment's variant on a network becomes a run directory with a run.json.
+
+In: an experiment, an era, an engine, a variant, a network directory. Out: run.json, in a directory
+that holds no results of other settings.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torsweep.config.eras import tor_settings
+from torsweep.config.experiment import Experiment
+from torsweep.config.variant import Variant
+from torsweep.engines.run_spec import (
+    PROVENANCE_FILE,
+    RUN_FILE,
+    RunSettings,
+    RunSpec,
+    RunTables,
+    RunTraffic,
+    read_json,
+    read_run,
+)
+from torsweep.errors import InputError, OutputError
+from torsweep.provenance import sha256_of_file
+
+RESULT_FILES = (PROVENANCE_FILE, "streams.parquet", "relays.parquet", "progress.parquet")
+"""What an engine may leave; the provenance first, because without it the rest counts for nothing."""
+
+
+def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant) -> RunSettings:
+    """Everything about a run of ``variant`` but its network.
+
+    Raises InputError when the era or the variant asks for something that there is not.
+    """
+    return RunSettings(
+        experiment=experiment.name,
+        engine=engine,
+        era=era,
+        variant=dict(variant.levels),
+        warm_up_ns=experiment.warm_up,
+        duration_ns=experiment.warm_up + experiment.measured,
+        client_start_window_ns=min(experiment.client_start_window, experiment.warm_up),
+        tor=tor_settings(era, dict(variant.levels)),
+        traffic={
+            "web": RunTraffic.of(experiment.traffic.web),
+            "bulk": RunTraffic.of(experiment.traffic.bulk),
+        },
+        tables=RunTables(progress=experiment.progress),
+    )
+
+
+def build_run(settings: RunSettings, variant: Variant, network: Path, run_directory: Path) -> RunSpec:
+    """The run of ``settings`` on the network in the directory ``network``.
+
+    Raises InputError when that is no network, is not the one that the variant asks for, or has fewer
+    relays than a client keeps guards.
+    """
+    file = network / "network.json"
+    document = read_json(file)
+    if document.get("format") != "torsweep-network" or document.get("format_version") != 1:
+        found = f"{document.get('format')} version {document.get('format_version')}"
+        raise InputError(
+            "is of another format", file=file, value=found, accepted="torsweep-network version 1"
+        )
+    if not (network / "latency.npy").is_file():
+        raise InputError("no such file", file=network / "latency.npy")
+    relay_count = len(document["relays"])
+    if settings.tor.guards > relay_count:
+        raise InputError(
+            "more guards than relays",
+            file=file,
+            key="guards",
+            value=settings.tor.guards,
+            accepted=f"at most {relay_count}",
+        )
+    _check_network_levels(variant, document["config"], file)
+    return RunSpec(
+        **dict(settings),
+        network=os.path.relpath(network, run_directory),
+        network_sha256=sha256_of_file(file),
+        seed=document["seed"],
+    )
+
+
+def _check_network_levels(variant: Variant, config: Mapping[str, Any], file: Path) -> None:
+    for key, value in variant.network_overrides.items():
+        if config.get(key) != value:
+            raise InputError(
+                "the network was sampled at another level than the variant's",
+                file=file,
+                key=key,
+                value=config.get(key),
+                accepted=f"{value}; sample it with --set {key}={value}",
+            )
+
+
+def write_run(run: RunSpec, run_directory: Path) -> bool:
+    """Write ``run`` into ``run_directory``; False when the very same run stood there already.
+
+    Results of other settings are removed first, so that tables and run.json always belong together.
+    """
+    file = run_directory / RUN_FILE
+    if file.is_file() and file.read_text(encoding="utf-8") == run.text():
+        return False
+    try:
+        for name in RESULT_FILES:
+            (run_directory / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f"{run_directory}: cannot be written: {error.strerror}") from error
+    run.write(run_directory)
+    return True
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How a run stands, in words, and whether its tables are whole."""
+
+    complete: bool
+    text: str
+
+
+def run_status(run_directory: Path) -> RunStatus:
+    """How the run in ``run_directory`` stands. Raises InputError when no run was prepared there."""
+    run = read_run(run_directory)
+    provenance_file = run_directory / PROVENANCE_FILE
+    if not provenance_file.exists():
+        return RunStatus(False, f"prepared for {run.engine}, not complete")
+    provenance = read_json(provenance_file)
+    if provenance.get("run_sha256") != sha256_of_file(run_directory / RUN_FILE):
+        return RunStatus(False, "run.json has changed since the engine ran")
+    engine = f"{provenance.get('engine')} {provenance.get('engine_version')}"
+    return RunStatus(True, f"complete, by {engine} in {provenance.get('wall_s')} s")

@@ -1,0 +1,63 @@
+"""Where everything stands under ``results/``.
+
+In: the names that tell one result from another. Out: paths, and the names again from a path's parts.
+Experiment, engine, era, network and plan each have a level of their own, so that nothing ever mixes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from torsweep.config.knobs import KNOBS, find_knob
+from torsweep.config.variant import Variant
+from torsweep.errors import InputError
+
+RESULTS = Path("results")
+
+
+def network_key(name: str, variant: Variant) -> str:
+    """The network of ``variant``: ``paper``, or ``paper,load=0.5`` where a knob changes the network."""
+    return ",".join([name, *(f"{knob}={level}" for knob, level in variant.network_levels.items())])
+
+
+def parse_network_key(key: str) -> tuple[str, Mapping[str, object]]:
+    """The name in ``paper,load=0.5`` and what its knobs set in the network's configuration.
+
+    Raises InputError when a knob is not one of the network, or its level is no level.
+    """
+    name, *parts = key.split(",")
+    overrides: dict[str, object] = {}
+    for part in parts:
+        knob, _, level = part.partition("=")
+        if find_knob(knob).target != "network":
+            accepted = ", ".join(other.name for other in KNOBS.values() if other.target == "network")
+            raise InputError("does not change the network", key=key, value=knob, accepted=accepted)
+        overrides.update(find_knob(knob).read(level))
+    return name, overrides
+
+
+def network_directory(key: str, seed: int | str) -> Path:
+    """Where the network of this configuration and seed stands."""
+    return RESULTS / "networks" / key / str(seed)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What tells the results of one plan from those of another; the fields are levels of the tree."""
+
+    experiment: str
+    engine: str
+    era: str
+    network: str
+    plan: str
+
+    def stage(self, stage: str) -> Path:
+        """The folder of a stage after the runs: tables, summaries, figures or publish."""
+        return RESULTS / stage / self.experiment / self.engine / self.era / self.network / self.plan
+
+    def run_directory(self, variant: Variant, seed: int) -> Path:
+        """The folder of one run. Plans share it: a variant is the same run in whichever it stands."""
+        runs = RESULTS / "runs" / self.experiment / self.engine / self.era
+        return runs / network_key(self.network, variant) / str(seed) / variant.key

@@ -1,0 +1,121 @@
+"""run.json: everything an engine needs to know about one run.
+
+In and out: :class:`RunSpec`, written and read as a whole. Every setting is explicit; times are integer
+nanoseconds of simulated time, sizes bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from torsweep.config.eras import EraName
+from torsweep.config.experiment import ClientTraffic, EngineName
+from torsweep.config.reading import Section, validate
+from torsweep.config.tor_settings import NonNegativeInt, PositiveInt, TorSettings
+from torsweep.errors import InputError
+from torsweep.storage import write_text
+
+RUN_FILE = "run.json"
+PROVENANCE_FILE = "provenance.json"
+"""Written last by an engine: a run is whole when it is there."""
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class RunTraffic(Section):
+    """What a client of one kind does: ask, download, pause between two bounds; give up, or never."""
+
+    request_bytes: PositiveInt
+    response_bytes: PositiveInt
+    think_min_ns: NonNegativeInt
+    think_max_ns: NonNegativeInt
+    streams_per_circuit_isolation: bool
+    timeout_ns: PositiveInt | None
+
+    @classmethod
+    def of(cls, traffic: ClientTraffic) -> RunTraffic:
+        """The traffic that an experiment asks for."""
+        return cls(
+            request_bytes=traffic.request,
+            response_bytes=traffic.response,
+            think_min_ns=traffic.think.min,
+            think_max_ns=traffic.think.max,
+            streams_per_circuit_isolation=traffic.isolate_streams,
+            timeout_ns=traffic.timeout,
+        )
+
+
+class RunTables(Section):
+    """Which tables are wanted beside streams and relays."""
+
+    progress: bool
+
+
+class RunSettings(Section):
+    """What a run has apart from its network: the same for every replicate of a variant.
+
+    ``duration_ns`` includes the warm-up. ``paths`` gives, for a client, the relays of each of its
+    circuits in order of use, so that a run can replay the circuits of another engine; ``tracing`` is
+    room for the cell tracepoints.
+    """
+
+    experiment: str
+    engine: EngineName
+    era: EraName
+    variant: Mapping[str, str]
+    warm_up_ns: NonNegativeInt
+    duration_ns: PositiveInt
+    client_start_window_ns: NonNegativeInt
+    tor: TorSettings
+    traffic: Mapping[Literal["web", "bulk"], RunTraffic]
+    paths: Mapping[str, tuple[tuple[str, str, str], ...]] | None = None
+    tables: RunTables
+    tracing: None = None
+
+
+class RunSpec(RunSettings):
+    """The whole of run.json. ``network`` is the network directory, relative to the run directory."""
+
+    format: Literal["torsweep-run"] = "torsweep-run"
+    format_version: Literal[1] = 1
+    network: str
+    network_sha256: Sha256
+    seed: NonNegativeInt
+
+    def text(self) -> str:
+        """The content of the file: the same bytes for the same run."""
+        return json.dumps(self.model_dump(mode="json"), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+    def write(self, run_directory: Path) -> None:
+        """Write run.json into ``run_directory``, as a whole."""
+        write_text(run_directory / RUN_FILE, self.text())
+
+
+def read_run(run_directory: Path) -> RunSpec:
+    """The run in ``run_directory``; InputError when run.json is missing or not of this version."""
+    file = run_directory / RUN_FILE
+    document = read_json(file)
+    if document.get("format") != "torsweep-run" or document.get("format_version") != 1:
+        found = f"{document.get('format')} version {document.get('format_version')}"
+        raise InputError("is of another format", file=file, value=found, accepted="torsweep-run version 1")
+    return validate(RunSpec, document, file)
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """The object in a JSON file; InputError when it cannot be read or holds something else."""
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError("no such file", file=file) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=file) from None
+    except ValueError:
+        raise InputError("is no whole JSON file", file=file) from None
+    if not isinstance(document, dict):
+        raise InputError("holds no JSON object", file=file)
+    return document

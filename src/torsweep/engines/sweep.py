@@ -1,0 +1,233 @@
+"""What the pipeline makes: the files of each stage, from an experiment and the overrides of a user.
+
+In: Snakemake's ``--config`` and the wildcards of its rules. Out: paths and arguments. A mistake of the
+user ends the process with one line and the error's exit code, before any rule has run.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
+
+from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
+from torsweep.config.network import NetworkConfig, load_network_config, network_path
+from torsweep.config.overrides import EXPERIMENT_KEYS, Overrides
+from torsweep.config.variant import Variant
+from torsweep.engines.prepare import run_settings
+from torsweep.engines.results_tree import RESULTS, Place, network_directory, network_key, parse_network_key
+from torsweep.engines.selection import choose_engine, require_program
+from torsweep.engines.watch import announce_runs, hold_folder
+from torsweep.errors import InputError, TorsweepError
+from torsweep.provenance import sha256_of_file
+
+FIGURE_SUFFIXES = ("pdf", "png", "csv")
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def stop(error: TorsweepError) -> NoReturn:
+    """Print the one line of ``error`` and leave with its exit code.
+
+    Snakemake turns other exceptions into its own report of several lines and exit code 1.
+    """
+    print(f"torsweep: {error}", file=sys.stderr, flush=True)
+    raise SystemExit(error.exit_code)
+
+
+def _stopping(
+    method: Callable[Concatenate[Any, Arguments], Result],
+) -> Callable[Concatenate[Any, Arguments], Result]:
+    @functools.wraps(method)
+    def stopping(self: Any, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        try:
+            return method(self, *arguments, **named)
+        except TorsweepError as error:
+            stop(error)
+
+    return stopping
+
+
+class Sweep:
+    """The experiments of this folder under one set of overrides.
+
+    Methods that take ``wildcards`` are input functions of rules; they read the attributes that the
+    paths of the results tree give (experiment, engine, era, network, plan, seed, variant).
+    """
+
+    @_stopping
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.overrides = Overrides.read(config)
+        self._experiment_overrides = {key: config[key] for key in EXPERIMENT_KEYS if key in config}
+        self._experiments: dict[str, Experiment] = {}
+        self._networks: dict[str, NetworkConfig] = {}
+
+    def experiment(self, name: str) -> Experiment:
+        """The experiment ``name`` with the overrides applied."""
+        if name not in self._experiments:
+            self._experiments[name] = load_experiment(name, self._experiment_overrides)
+        return self._experiments[name]
+
+    @_stopping
+    def targets(self, experiment_name: str, *stages: str) -> list[str]:
+        """The files that a user asks for with the name of an experiment: summaries and figures."""
+        experiment = self.experiment(experiment_name)
+        choice = choose_engine(self.overrides.engine, experiment.engines)
+        require_program(choice.engine)
+        network_path(experiment.network)
+        plan = experiment.plan(self.overrides.plan)
+        place = Place(experiment.name, choice.engine, experiment.era, experiment.network, plan.name)
+        wanted = {
+            "summaries": [str(place.stage("summaries") / "summary.md")],
+            "figures": self._figures(experiment, place),
+            "publish": [str(place.stage("publish"))],
+        }
+        return [file for stage in stages or ("summaries", "figures") for file in wanted[stage]]
+
+    @_stopping
+    def figures(self, wildcards: Any) -> list[str]:
+        """Every figure of a plan, in each of its formats."""
+        place = _place(wildcards)
+        return self._figures(self.experiment(place.experiment), place)
+
+    def _figures(self, experiment: Experiment, place: Place) -> list[str]:
+        folder = place.stage("figures")
+        return [f"{folder}/{name}.{suffix}" for name in experiment.figures for suffix in FIGURE_SUFFIXES]
+
+    @_stopping
+    def runs(self, wildcards: Any) -> list[str]:
+        """The provenance file of every run of a plan: variants in order, the seeds of each together."""
+        return [str(directory / "provenance.json") for directory in self._run_directories(_place(wildcards))]
+
+    @_stopping
+    def run_directories(self, wildcards: Any) -> list[str]:
+        """The directories of those runs."""
+        return [str(directory) for directory in self._run_directories(_place(wildcards))]
+
+    def _run_directories(self, place: Place) -> list[Path]:
+        experiment = self.experiment(place.experiment)
+        plan = experiment.plan(place.plan)
+        return [place.run_directory(variant, seed) for variant in plan.variants for seed in experiment.seeds]
+
+    @_stopping
+    def networks(self, wildcards: Any) -> list[str]:
+        """The network.json of every network of a plan."""
+        place = _place(wildcards)
+        experiment = self.experiment(place.experiment)
+        keys = dict.fromkeys(
+            network_key(place.network, variant) for variant in experiment.plan(place.plan).variants
+        )
+        return [
+            str(network_directory(key, seed) / "network.json") for key in keys for seed in experiment.seeds
+        ]
+
+    @_stopping
+    def network_file(self, wildcards: Any) -> str:
+        """The configuration file of the network ``paper,load=0.5``."""
+        return str(network_path(parse_network_key(wildcards.network)[0]))
+
+    def experiment_file(self, wildcards: Any) -> str:
+        """The experiment.yaml of the experiment."""
+        return str(EXPERIMENTS_DIRECTORY / wildcards.experiment / "experiment.yaml")
+
+    @_stopping
+    def topologies(self, wildcards: Any) -> list[str]:
+        """The derived or imported tables that the network is sampled from."""
+        # The sampler's modules load NumPy; only a process that plans networks has to wait for it.
+        from torsweep.network import sampling
+
+        config = self._network(wildcards.network)
+        tables = (
+            sampling.source_path(config.relay_population, "relays", sampling.POPULATION_FILE),
+            sampling.source_path(config.client_bandwidth, "bandwidth", sampling.BANDWIDTH_FILE),
+            sampling.source_path(config.latency, "latency", sampling.MODEL_FILE),
+        )
+        return [str(table) for table in tables]
+
+    @_stopping
+    def network_settings(self, wildcards: Any) -> str:
+        """The network's whole configuration as text: when it changes, the network is sampled anew.
+
+        The contents of files count, not their dates, so that a new comment costs no runs.
+        """
+        tables = {path: sha256_of_file(Path(path)) for path in self.topologies(wildcards)}
+        return json.dumps({"config": self._network(wildcards.network).model_dump(mode="json"), **tables})
+
+    def _network(self, key: str) -> NetworkConfig:
+        if key not in self._networks:
+            self._networks[key] = load_network_config(*parse_network_key(key))
+        return self._networks[key]
+
+    @_stopping
+    def network_arguments(self, wildcards: Any) -> str:
+        """``--set key=value`` for each knob in the network's name."""
+        return _set_arguments(parse_network_key(wildcards.network)[1])
+
+    @_stopping
+    def run_settings(self, wildcards: Any) -> str:
+        """What run.json will say, but for its network: when it changes, the run is made anew."""
+        experiment = self.experiment(wildcards.experiment)
+        variant = self._variant(experiment, wildcards)
+        settings = run_settings(experiment, wildcards.engine, wildcards.era, variant)
+        return json.dumps(settings.model_dump(mode="json"), sort_keys=True)
+
+    @_stopping
+    def engine_version(self, wildcards: Any) -> str:
+        """What the engine's program calls itself: another version makes every run anew."""
+        return _version(require_program(wildcards.engine))
+
+    def _variant(self, experiment: Experiment, wildcards: Any) -> Variant:
+        variant = experiment.variant(wildcards.variant)
+        if variant.key != wildcards.variant:
+            raise InputError(
+                "a run is named by every knob of its experiment, in order",
+                key="variant",
+                value=wildcards.variant,
+                accepted=variant.key,
+            )
+        if network_key(parse_network_key(wildcards.network)[0], variant) != wildcards.network:
+            raise InputError(
+                "the variant and its network disagree",
+                key="variant",
+                value=variant.key,
+                accepted=wildcards.network,
+            )
+        return variant
+
+    def run_arguments(self, wildcards: Any) -> str:
+        """``--set key=value`` for each override that run.json depends on."""
+        durations = {key: self._experiment_overrides.get(key) for key in ("warm_up", "measured")}
+        return _set_arguments({key: value for key, value in durations.items() if value is not None})
+
+
+@functools.cache
+def _version(program: Path) -> str:
+    answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    return answer.stdout.strip()
+
+
+def _set_arguments(values: Mapping[str, object]) -> str:
+    return " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in values.items())
+
+
+def _place(wildcards: Any) -> Place:
+    return Place(wildcards.experiment, wildcards.engine, wildcards.era, wildcards.network, wildcards.plan)
+
+
+def begin(workflow: Any) -> None:
+    """Claim the results folder and follow the runs that ``workflow``, Snakemake's, is about to make.
+
+    A second pipeline in the folder, or a folder that cannot be written, ends the process with one line.
+    """
+    try:
+        hold_folder(RESULTS)
+    except TorsweepError as error:
+        stop(error)
+    planned = [job for job in workflow.dag.needrun_jobs() if job.rule.name == "run"]
+    announce_runs([Path(job.output.provenance) for job in planned])

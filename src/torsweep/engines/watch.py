@@ -1,0 +1,116 @@
+"""While a sweep runs: one pipeline in a results folder, and how far it has come.
+
+In: the results folder, and the provenance files that finished runs leave in it. Out: a lock on the
+folder, and lines on standard error such as ``7 of 48 runs, about 3 min left``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from torsweep.errors import OutputError
+
+POLL_SECONDS = 2.0
+
+
+_held: list[int] = []
+"""Descriptors of the locks of this process, open until it ends."""
+
+
+def hold_folder(folder: Path) -> None:
+    """Claim ``folder`` for this process until it ends, however it ends.
+
+    The lock is the kernel's (flock), so a killed process leaves none behind. Raises OutputError when
+    the folder cannot be written, or another process holds it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except FileExistsError:
+        raise OutputError(f"{folder}: is no folder; results go there") from None
+    except OSError as error:
+        raise OutputError(f"{folder}: results cannot be written there: {error.strerror}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.read(descriptor, 32).decode(errors="replace").strip()
+        os.close(descriptor)
+        whose = f" (process {holder})" if holder else ""
+        raise OutputError(
+            f"{folder}: in use by another run of the pipeline{whose}; wait for its end"
+        ) from None
+    with contextlib.suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    _held.append(descriptor)
+
+
+def duration_text(seconds: float) -> str:
+    """``seconds`` as a reader takes it in: ``40 s``, ``3 min``, ``2 h 5 min``."""
+    if seconds < 59.5:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def progress_line(finished: int, total: int, elapsed_s: float) -> str:
+    """``7 of 48 runs, about 3 min left``, at the pace of the runs finished in ``elapsed_s``."""
+    if finished == total:
+        return f"{total} of {total} runs, in {duration_text(elapsed_s)}"
+    left_s = elapsed_s / finished * (total - finished)
+    return f"{finished} of {total} runs, about {duration_text(left_s)} left"
+
+
+def follow_runs(
+    provenance_files: Sequence[Path], say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+) -> Callable[[], None]:
+    """A function that, each time it is called, says how far the runs are, if that has changed.
+
+    A provenance file counts when it is younger than this call: what is to be run again has one already.
+    """
+    started = clock()
+    before = {file: _stamp(file) for file in provenance_files}
+    said = 0
+
+    def look() -> None:
+        nonlocal said
+        finished = sum(_stamp(file) not in (None, stamp) for file, stamp in before.items())
+        if finished > said:
+            said = finished
+            say(progress_line(finished, len(before), clock() - started))
+
+    return look
+
+
+def _stamp(file: Path) -> int | None:
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+def announce_runs(provenance_files: Sequence[Path]) -> None:
+    """Say on standard error how far the runs are, from now until the process ends."""
+    if not provenance_files:
+        return
+
+    def say(line: str) -> None:
+        print(f"torsweep: {line}", file=sys.stderr, flush=True)
+
+    look = follow_runs(provenance_files, say)
+
+    def watch() -> None:
+        while True:
+            time.sleep(POLL_SECONDS)
+            look()
+
+    threading.Thread(target=watch, name="torsweep-progress", daemon=True).start()
