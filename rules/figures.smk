@@ -23,7 +23,9 @@ rule draw_figure:
         mem_mb=2000,
         runtime=5,
     params:
+        tables=subpath(input.tables, parent=True),
+        summaries=subpath(input.summary, parent=True),
         stem=lambda wildcards, output: Path(output[0]).with_suffix(""),
     shell:
-        "python -m plotting {wildcards.figure} --tables $(dirname {input.tables:q})"
-        " --summaries $(dirname {input.summary:q}) --out {params.stem:q} > {log:q} 2>&1"
+        "python -m plotting {wildcards.figure} --tables {params.tables:q}"
+        " --summaries {params.summaries:q} --out {params.stem:q} > {log:q} 2>&1"

@@ -20,6 +20,7 @@ rule sample_network:
     params:
         settings=sweep.network_settings,
         overrides=sweep.network_arguments,
+        out=subpath(output.network, parent=True),
     shell:
         "torsweep network sample {input.config} --seed {wildcards.seed}"
-        " {params.overrides} --out $(dirname {output.network:q}) > {log:q} 2>&1"
+        " {params.overrides} --out {params.out:q} > {log:q} 2>&1"

@@ -20,9 +20,9 @@ rule publish_plan:
         mem_mb=500,
         runtime=5,
     params:
-        networks=lambda wildcards, input: [Path(file).parent for file in input.networks],
+        summaries=subpath(input.summary, parent=True),
+        figures=lambda wildcards, input: Path(input.figures[0]).parent,
         runs=sweep.run_directories,
     shell:
-        "python -m torsweep.engines.publish --experiment {input.experiment:q}"
-        " --summaries $(dirname {input.summary:q}) --figures $(dirname {input.figures[0]:q})"
-        " --out {output:q} {params.runs:q} > {log:q} 2>&1"
+        "torsweep run publish {params.summaries:q} {params.runs:q} --figures {params.figures:q}"
+        " --experiment {input.experiment:q} --out {output:q} > {log:q} 2>&1"

@@ -24,9 +24,11 @@ rule run:
         settings=sweep.run_settings,
         engine_version=sweep.engine_version,
         overrides=sweep.run_arguments,
+        network=subpath(input.network, parent=True),
+        out=subpath(output.run, parent=True),
     shell:
-        "run=$(dirname {output.run:q}) && exec > {log:q} 2>&1"
-        " && torsweep run prepare {wildcards.experiment} --network $(dirname {input.network:q})"
+        "exec > {log:q} 2>&1"
+        " && torsweep run prepare {wildcards.experiment} --network {params.network:q}"
         " --engine {wildcards.engine} --era {wildcards.era} --variant {wildcards.variant:q}"
-        " {params.overrides} --out $run"
-        " && {wildcards.engine} run $run --progress"
+        " {params.overrides} --out {params.out:q}"
+        " && {wildcards.engine} run {params.out:q} --progress"

@@ -18,9 +18,10 @@ rule collect_tables:
         runtime=10,
     params:
         runs=sweep.run_directories,
+        out=subpath(output.streams, parent=True),
     shell:
         "torsweep results collect --network {wildcards.network:q} --plan {wildcards.plan}"
-        " --out $(dirname {output.streams:q}) {params.runs:q} > {log:q} 2>&1"
+        " --out {params.out:q} {params.runs:q} > {log:q} 2>&1"
 
 
 rule summarize:
@@ -49,6 +50,9 @@ rule summarize:
     resources:
         mem_mb=2000,
         runtime=10,
+    params:
+        tables=subpath(input.streams, parent=True),
+        out=subpath(output.summary, parent=True),
     shell:
-        "torsweep results summarize {wildcards.experiment} --tables $(dirname {input.streams:q})"
-        " --out $(dirname {output.summary:q}) > {log:q} 2>&1"
+        "torsweep results summarize {wildcards.experiment} --tables {params.tables:q}"
+        " --out {params.out:q} > {log:q} 2>&1"
