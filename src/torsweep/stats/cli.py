@@ -19,7 +19,9 @@ from typing import Annotated
 
 import typer
 
-results_app = typer.Typer(help="Gather runs into tables, summarise them and judge the claims.", no_args_is_help=True)
+results_app = typer.Typer(
+    help="Gather runs into tables, summarise them and judge the claims.", no_args_is_help=True
+)
 
 
 @results_app.command("collect")
@@ -34,3 +36,32 @@ def collect_command(
 
     provenance = collect(runs, out, network=network, plan=plan)
     typer.echo(f"{out}: {len(provenance.runs)} runs, {len(provenance.seeds)} networks")
+
+
+@results_app.command("summarize")
+def summarize_command(
+    experiment: Annotated[str, typer.Argument(help="Name of an experiment, or its experiment.yaml.")],
+    tables: Annotated[Path, typer.Option(help="Folder that `results collect` wrote.")],
+    out: Annotated[Path, typer.Option(help="Folder for the summaries.")],
+) -> None:
+    """Write medians, curves, paired differences, verdicts and a readable summary."""
+    from torsweep.config.experiment import load_experiment
+    from torsweep.stats.summarize import summarize
+    from torsweep.stats.writing import write_summary
+    from torsweep.tables.reading import PlanTables
+
+    summary = summarize(PlanTables.open(tables), load_experiment(experiment))
+    write_summary(summary, out)
+    for verdict in summary.verdicts:
+        where = f" ({verdict.setting})" if verdict.setting else ""
+        typer.echo(f"{verdict.claim}{where}: {verdict.verdict}, {verdict.reason}")
+
+
+@results_app.command("claims")
+def claims_command(
+    summaries: Annotated[Path, typer.Argument(help="Folder that `results summarize` wrote.")],
+) -> None:
+    """Print the verdict on each claim, with the numbers it rests on."""
+    from torsweep.stats.verdicts import print_verdicts
+
+    print_verdicts(summaries)

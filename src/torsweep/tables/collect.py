@@ -52,7 +52,9 @@ def open_run(directory: Path) -> Run:
     in a folder that is not named by its variant.
     """
     if not (directory / "provenance.json").is_file():
-        raise InputError("is no finished run (it has no provenance.json): run the engine first", file=directory)
+        raise InputError(
+            "is no finished run (it has no provenance.json): run the engine first", file=directory
+        )
     run = _read_json(directory / "run.json")
     found = (run.get("format"), run.get("format_version"))
     if found != RUN_FORMAT:
@@ -65,7 +67,9 @@ def open_run(directory: Path) -> Run:
     opened = Run(directory, run, _read_json(directory / "provenance.json"))
     if opened.variant != run["variant"]:
         raise InputError(
-            "is not named by its variant", file=directory, accepted=",".join(f"{k}={v}" for k, v in run["variant"].items())
+            "is not named by its variant",
+            file=directory,
+            accepted=",".join(f"{k}={v}" for k, v in run["variant"].items()),
         )
     return opened
 
@@ -123,7 +127,10 @@ def _agreed(runs: Sequence[Run], key: str, value_of: Any) -> Any:
     for run in runs:
         if value_of(run) != first:
             raise InputError(
-                f"cannot stand in one table with {runs[0]}", file=run.directory, key=key, value=value_of(run),
+                f"cannot stand in one table with {runs[0]}",
+                file=run.directory,
+                key=key,
+                value=value_of(run),
                 accepted=str(first),
             )
     return first
@@ -131,7 +138,9 @@ def _agreed(runs: Sequence[Run], key: str, value_of: Any) -> Any:
 
 def _level(run: Run, knob: str, first: Run) -> str:
     if list(run.variant) != list(first.variant):
-        raise InputError(f"varies other knobs than {first}", file=run.directory, accepted=", ".join(first.variant))
+        raise InputError(
+            f"varies other knobs than {first}", file=run.directory, accepted=", ".join(first.variant)
+        )
     return run.variant[knob]
 
 
@@ -146,13 +155,19 @@ def _check_grid(runs: Sequence[Run], seeds: list[int]) -> None:
     for name in dict.fromkeys(run.directory.name for run in runs):
         for seed in seeds:
             if (name, seed) not in found:
-                raise InputError("a run is missing", key=name, value=f"seed {seed}", accepted="every seed of the plan")
+                raise InputError(
+                    "a run is missing", key=name, value=f"seed {seed}", accepted="every seed of the plan"
+                )
     networks: dict[tuple[int, str | None], tuple[str, Run]] = {}
     for run in runs:
         # The load is the one knob that changes the network itself.
-        network = networks.setdefault((run.run["seed"], run.variant.get("load")), (run.run["network_sha256"], run))
+        network = networks.setdefault(
+            (run.run["seed"], run.variant.get("load")), (run.run["network_sha256"], run)
+        )
         if network[0] != run.run["network_sha256"]:
-            raise InputError(f"ran on another network than {network[1]}", file=run.directory, key="network_sha256")
+            raise InputError(
+                f"ran on another network than {network[1]}", file=run.directory, key="network_sha256"
+            )
 
 
 def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: str = "main") -> Provenance:
@@ -168,7 +183,9 @@ def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: s
     return provenance
 
 
-def _write(runs: Sequence[Run], schema: TableSchema, kept: pl.Expr, provenance: Provenance, out: Path) -> None:
+def _write(
+    runs: Sequence[Run], schema: TableSchema, kept: pl.Expr, provenance: Provenance, out: Path
+) -> None:
     frames = []
     for run in runs:
         file = run.directory / f"{schema.name}.parquet"

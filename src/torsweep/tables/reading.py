@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 
 from torsweep.errors import InputError
+from torsweep.tables.schema import KINDS
 
 METADATA_KEY = "torsweep"
 """Key of the Parquet key-value metadata that holds the :class:`Provenance` as JSON."""
@@ -46,7 +47,8 @@ class Provenance:
     def to_json(self) -> str:
         """The text that :func:`read_provenance` reads back."""
         return json.dumps(
-            {"format": "torsweep-tables", "format_version": FORMAT_VERSION, **asdict(self)}, ensure_ascii=False
+            {"format": "torsweep-tables", "format_version": FORMAT_VERSION, **asdict(self)},
+            ensure_ascii=False,
         )
 
     def variants(self) -> Iterator[dict[str, str]]:
@@ -106,11 +108,12 @@ class PlanTables:
     def _read(self, name: str, columns: Iterable[str]) -> pl.DataFrame:
         file = self.directory / name
         read_provenance(file)
-        return pl.read_parquet(file, columns=["seed", *self.knobs, *columns]).with_columns(
-            level_order(self.provenance.knobs)
-        )
+        order = dict(self.provenance.knobs)
+        if "kind" in (columns := list(columns)):
+            order["kind"] = list(KINDS)
+        return pl.read_parquet(file, columns=["seed", *self.knobs, *columns]).with_columns(level_order(order))
 
 
 def level_order(knobs: dict[str, list[str]]) -> Sequence[pl.Expr]:
-    """Expressions that make knob columns sort by the experiment's order of levels, not by the alphabet."""
+    """Expressions that make columns sort by the order of their levels here, not by the alphabet."""
     return [pl.col(knob).cast(pl.Enum(levels)) for knob, levels in knobs.items()]

@@ -112,7 +112,9 @@ def validate(frame: pl.DataFrame, schema: TableSchema, file: Path) -> pl.DataFra
         surplus = [name for name in frame.columns if name not in schema.polars]
         found = f"missing {missing}, surplus {surplus}" if missing or surplus else "another order"
         raise InputError(
-            f"is no {schema.name} table of this version ({found})", file=file, accepted=", ".join(schema.polars)
+            f"is no {schema.name} table of this version ({found})",
+            file=file,
+            accepted=", ".join(schema.polars),
         )
     for column in schema.columns:
         if frame.schema[column.name] != column.dtype:

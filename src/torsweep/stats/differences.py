@@ -1,0 +1,148 @@
+"""Paired differences between variants.
+
+In: quantiles of each run (:func:`torsweep.stats.medians.run_quantiles`). Out: a frame for differences.csv,
+and :func:`paired`, which the claims use too.
+
+Variants run on the same networks, so a difference is taken within each network and the t-interval is over
+those differences: what makes one network slower than another cancels. A relative difference is taken
+within each network too: (variant − baseline) / baseline.
+
+Multiplicity: an estimand (the median over downloads, say) of one kind and metric is one question, and its
+comparisons are one family; the four outer quantiles of a kind and metric are a family together. Beside the
+95 % interval of each comparison stand simultaneous ones (Bonferroni: all of a family cover with 95 %) and
+Holm's adjusted p-value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from torsweep.stats.intervals import CONFIDENCE, Interval, bonferroni, holm, t_interval, t_p_value
+from torsweep.stats.medians import CLIENT_MEDIAN, QUANTILES
+
+FAMILIES = (
+    ("median_s",),
+    (CLIENT_MEDIAN,),
+    tuple(name for name in QUANTILES if name != "median_s"),
+)
+"""Estimands whose comparisons are adjusted together, within a kind and a metric."""
+
+
+@dataclass(frozen=True)
+class Paired:
+    """An estimand of two variants on the same networks, seconds, one entry a network."""
+
+    reference_s: npt.NDArray[np.float64]
+    variant_s: npt.NDArray[np.float64]
+
+    @property
+    def difference_s(self) -> npt.NDArray[np.float64]:
+        """Variant minus reference, within each network."""
+        return self.variant_s - self.reference_s
+
+    @property
+    def relative(self) -> npt.NDArray[np.float64]:
+        """The difference as a part of the reference, within each network."""
+        return self.difference_s / self.reference_s
+
+
+def paired(
+    runs: pl.DataFrame, estimand: str, reference: Mapping[str, str], variant: Mapping[str, str]
+) -> Paired:
+    """``estimand`` of ``reference`` and ``variant`` by network.
+
+    ``runs`` holds the quantiles of one kind and metric. NaN: that network never reached the quantile.
+    Networks that only one of the two ran on are left out.
+    """
+    sides = [
+        runs.filter(*(pl.col(knob).cast(pl.String) == level for knob, level in chosen.items())).select(
+            "seed", estimand
+        )
+        for chosen in (reference, variant)
+    ]
+    both = sides[0].join(sides[1], on="seed", suffix="_variant").sort("seed")
+    return Paired(
+        both[estimand].cast(pl.Float64).fill_null(np.nan).to_numpy(),
+        both[f"{estimand}_variant"].cast(pl.Float64).fill_null(np.nan).to_numpy(),
+    )
+
+
+def differences(
+    runs: pl.DataFrame, variants: Sequence[Mapping[str, str]], baseline: Mapping[str, str]
+) -> pl.DataFrame:
+    """Each variant against ``baseline``, for every metric, kind and estimand of ``runs``.
+
+    Times in seconds; ``relative`` and its bounds are parts of the baseline (0.05 is 5 %); ``p`` and
+    ``p_holm`` test that the difference is 0. Null bounds: a single network, or a quantile never reached.
+    """
+    others = [variant for variant in variants if dict(variant) != dict(baseline)]
+    rows: list[dict[str, object]] = []
+    for (metric, kind), section in runs.group_by(["metric", "kind"], maintain_order=True):
+        for family in FAMILIES:
+            compared = [
+                (estimand, variant, paired(section, estimand, baseline, variant))
+                for estimand in family
+                for variant in others
+            ]
+            adjusted = holm([t_p_value(pair.difference_s) for _, _, pair in compared])
+            for (estimand, variant, pair), p_holm in zip(compared, adjusted, strict=True):
+                rows.append(
+                    {"metric": metric, "kind": kind, **variant, "estimand": estimand.removesuffix("_s")}
+                    | _compare(pair, len(compared))
+                    | {"p_holm": float(p_holm)}
+                )
+    text = {
+        "metric": pl.String,
+        "kind": pl.String,
+        **dict.fromkeys(baseline, pl.String),
+        "estimand": pl.String,
+    }
+    return pl.DataFrame(rows, schema={**text, **_NUMBERS}).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+_NUMBERS: dict[str, type[pl.DataType]] = {
+    "networks": pl.Int64,
+    "baseline_s": pl.Float64,
+    "variant_s": pl.Float64,
+    "difference_s": pl.Float64,
+    "difference_low_s": pl.Float64,
+    "difference_high_s": pl.Float64,
+    "difference_simultaneous_low_s": pl.Float64,
+    "difference_simultaneous_high_s": pl.Float64,
+    "relative": pl.Float64,
+    "relative_low": pl.Float64,
+    "relative_high": pl.Float64,
+    "relative_simultaneous_low": pl.Float64,
+    "relative_simultaneous_high": pl.Float64,
+    "family_size": pl.Int64,
+    "p": pl.Float64,
+    "p_holm": pl.Float64,
+}
+
+
+def _compare(pair: Paired, family_size: int) -> dict[str, object]:
+    together = bonferroni(CONFIDENCE, family_size)
+    return {
+        "networks": len(pair.reference_s),
+        "baseline_s": t_interval(pair.reference_s).mean,
+        "variant_s": t_interval(pair.variant_s).mean,
+        **_bounds("difference", "_s", t_interval(pair.difference_s), t_interval(pair.difference_s, together)),
+        **_bounds("relative", "", t_interval(pair.relative), t_interval(pair.relative, together)),
+        "family_size": family_size,
+        "p": t_p_value(pair.difference_s),
+    }
+
+
+def _bounds(name: str, unit: str, each: Interval, together: Interval) -> dict[str, object]:
+    return {
+        f"{name}{unit}": each.mean,
+        f"{name}_low{unit}": each.low,
+        f"{name}_high{unit}": each.high,
+        f"{name}_simultaneous_low{unit}": together.low,
+        f"{name}_simultaneous_high{unit}": together.high,
+    }

@@ -1,0 +1,212 @@
+"""A summary as Markdown that reads as text, too.
+
+In: a :class:`~torsweep.stats.summarize.Summary`. Out: the text of summary.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import polars as pl
+
+from torsweep.stats.intervals import Interval, t_interval
+from torsweep.stats.summarize import Summary
+from torsweep.tables.reading import Provenance
+from torsweep.tables.schema import KINDS
+
+SHOWN_METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
+
+
+def engine_text(provenance: Provenance) -> str:
+    """Engine and version; a model is called one, so that nobody takes its numbers for tor's."""
+    kind = " (a model of tor)" if provenance.engine == "cellsim" else ""
+    return f"{provenance.engine} {provenance.engine_version}{kind}"
+
+
+def networks_text(seeds: Sequence[int]) -> str:
+    """``8 networks (seeds 1–8)``."""
+    run = len(seeds) > 1 and list(seeds) == list(range(seeds[0], seeds[-1] + 1))
+    listed = f"{seeds[0]}–{seeds[-1]}" if run else ", ".join(map(str, seeds))
+    return (
+        f"{len(seeds)} network{'s' if len(seeds) > 1 else ''} (seed{'s' if len(seeds) > 1 else ''} {listed})"
+    )
+
+
+def duration_text(nanoseconds: int) -> str:
+    """``3 min``, or seconds where it is no whole number of minutes."""
+    seconds = nanoseconds / 1e9
+    return f"{seconds / 60:g} min" if seconds and seconds % 60 == 0 else f"{seconds:g} s"
+
+
+def summary_text(summary: Summary) -> str:
+    """The whole of summary.md."""
+    parts = [
+        _heading(summary),
+        _claims(summary),
+        _medians(summary, "median_s", "Medians over downloads, seconds"),
+        _medians(summary, "client_median_s", "Medians over clients of each client's median, seconds"),
+        _differences(summary),
+        _outcomes(summary),
+        _stationarity(summary),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _heading(summary: Summary) -> str:
+    provenance = summary.provenance
+    measured = duration_text(provenance.duration_ns - provenance.warm_up_ns)
+    lines = [
+        f"# {provenance.experiment}, plan {provenance.plan}: summary",
+        "",
+        f"Engine {engine_text(provenance)}; era {provenance.era}; network {provenance.network}, "
+        f"{networks_text(provenance.seeds)}; downloads that started in the first "
+        f"{duration_text(provenance.warm_up_ns)} are cut, then {measured} measured. "
+        f"Baseline: {_variant_text(summary.baseline)}.",
+    ]
+    if len(provenance.seeds) == 1:
+        lines += ["", "One network: there are no intervals, and no claim can be decided."]
+    else:
+        lines += ["", f"Intervals are 95 % t-intervals over {len(provenance.seeds)} networks."]
+    return "\n".join(lines)
+
+
+def _claims(summary: Summary) -> str:
+    if not summary.verdicts:
+        return ""
+    rows = []
+    for verdict in summary.verdicts:
+        where = f" ({verdict.setting})" if verdict.setting else ""
+        rows.append([f"{verdict.text}{where}", f"**{verdict.verdict}**", verdict.reason])
+    lines = [_table("Claims", ["claim", "verdict", "because"], rows), ""]
+    details = [
+        [verdict.claim, item.statement, _interval(item.interval), item.required, item.shows]
+        for verdict in summary.verdicts
+        for item in verdict.comparisons
+    ]
+    header = ["claim", "comparison", "value and interval", "required", "shown"]
+    lines.append(_table("What the verdicts rest on", header, details))
+    lines += [
+        "",
+        "Values are relative differences of medians, paired by network, or depths of a stair-step "
+        "(r.m.s. deviation of the density that recurs each period).",
+    ]
+    return "\n".join(lines)
+
+
+def _medians(summary: Summary, estimand: str, title: str) -> str:
+    def cell(section: pl.DataFrame) -> str:
+        values = section[estimand].cast(pl.Float64).fill_null(float("nan"))
+        return _interval(t_interval(values.to_numpy()))
+
+    return _by_variant(summary, summary.medians, title, cell)
+
+
+def _differences(summary: Summary) -> str:
+    chosen = summary.differences.filter(pl.col("estimand") == "median")
+    if chosen.is_empty():
+        return ""
+
+    def cell(section: pl.DataFrame) -> str:
+        if section.is_empty():
+            return "baseline"
+        row = section.row(0, named=True)
+        if row["relative"] is None:
+            return "–"
+        text = _percent(row["relative"])
+        if row["relative_simultaneous_low"] is None:
+            return text
+        low, high = row["relative_simultaneous_low"], row["relative_simultaneous_high"]
+        return f"{text} [{_percent(low)}, {_percent(high)}]"
+
+    title = "Medians against the baseline, paired by network"
+    size = chosen["family_size"][0]
+    note = f"\n\nSimultaneous 95 % intervals: Bonferroni over the {size} variants of each column."
+    return _by_variant(summary, chosen, title, cell) + note
+
+
+def _by_variant(
+    summary: Summary, frame: pl.DataFrame, title: str, cell: Callable[[pl.DataFrame], str]
+) -> str:
+    """A table with a row a variant and a column each kind and metric."""
+    kinds = [kind for kind in KINDS if kind in frame["kind"].cast(pl.String).unique().to_list()]
+    columns = [(kind, metric) for kind in kinds for metric in SHOWN_METRICS]
+    rows = []
+    for variant in summary.provenance.variants():
+        own = frame.filter(*(pl.col(knob).cast(pl.String) == level for knob, level in variant.items()))
+        rows.append(
+            [_variant_text(variant)]
+            + [
+                cell(own.filter(pl.col("kind").cast(pl.String) == kind, pl.col("metric") == metric))
+                for kind, metric in columns
+            ]
+        )
+    header = ["variant", *(f"{kind}, {SHOWN_METRICS[metric]}" for kind, metric in columns)]
+    return _table(title, header, rows)
+
+
+def _outcomes(summary: Summary) -> str:
+    knobs = list(summary.provenance.knobs)
+    rows = [
+        [
+            str(row["kind"]),
+            _variant_text({knob: row[knob] for knob in knobs}),
+            *(f"{row[name]:,}" for name in ("downloads", "complete", "failed", "timeout", "unfinished")),
+            f"{row['failure_share']:.2%}",
+        ]
+        for row in summary.outcomes.iter_rows(named=True)
+    ]
+    header = [
+        "kind",
+        "variant",
+        "downloads",
+        "complete",
+        "failed",
+        "timed out",
+        "unfinished",
+        "failure share",
+    ]
+    return _table("Outcomes, all networks together", header, rows)
+
+
+def _stationarity(summary: Summary) -> str:
+    knobs = list(summary.provenance.knobs)
+    rows = []
+    for row in summary.stationarity.iter_rows(named=True):
+        interval = (
+            ""
+            if row["drift_low"] is None
+            else f" [{_percent(row['drift_low'])}, {_percent(row['drift_high'])}]"
+        )
+        drift = "–" if row["drift"] is None else f"{_percent(row['drift'])}{interval}"
+        where = _variant_text({knob: row[knob] for knob in knobs})
+        rows.append([f"{row['kind']}, {SHOWN_METRICS[row['metric']]}", where, drift, row["verdict"]])
+    title = "Stationarity: change of the median from the first to the last fifth of the measured time"
+    return _table(title, ["", "variant", "drift", "verdict"], rows)
+
+
+def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table padded so that its columns stand under one another in plain text."""
+    cells = [list(header), *map(list, rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+    lines = [
+        "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
+        for row in cells
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join([f"## {title}", "", *lines])
+
+
+def _variant_text(variant: Mapping[str, object]) -> str:
+    return ", ".join(str(level) for level in variant.values())
+
+
+def _interval(interval: Interval) -> str:
+    if interval.mean != interval.mean:
+        return "–"
+    if not interval.known:
+        return f"{interval.mean:.3f}"
+    return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+
+
+def _percent(share: float) -> str:
+    return f"{share:+.1%}".replace("%", " %").replace("-", "−")

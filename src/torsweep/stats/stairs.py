@@ -1,0 +1,102 @@
+"""Is there a stair-step of a given period in a distribution of times?
+
+In: the times of one run's downloads and a period (the refill interval). Out: :class:`Stairs`.
+
+A stair-step in a CDF is a density that rises and falls again and again with one period. A resultant length
+of the times modulo the period cannot tell that from a single narrow peak, which also has one phase, so
+the statistic asks for *recurrence*:
+
+1. Count the times in bins of 1/20 of a period, n_j.
+2. e_j, the count a smooth density would have: a centred moving average over one period, the trend of
+   classical seasonal decomposition. It removes any pattern of that period and keeps a linear trend.
+3. d_j = n_j / e_j − 1 is the relative deviation. Its product with the deviation one period later,
+   averaged over the bins with weight √(e_j e_j+20), is the recurrent part of its variance: the noise of
+   different bins is independent, so counting noise adds nothing on average, and neither does a peak that
+   stands in one period only.
+4. The **depth** is its square root, with its sign: the relative deviation (r.m.s.) of the density that comes
+   back each period. A sine of relative amplitude a has depth a/√2; a smooth density has depth 0.
+
+A step is called visible from a depth of 0.354 on: there, for a sine, a = ½ and the risers are three times
+as steep as the treads.
+
+The *smooth null* repeats the statistic after moving every time by an independent uniform half period either
+way, which keeps the shape of the distribution and wipes the period out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+VISIBLE_DEPTH = 0.5 / np.sqrt(2)
+BINS_PER_PERIOD = 20
+PERIODS_SEEN = 200
+"""Periods from the front of the distribution on that the statistic looks at."""
+
+FRONT = 0.01
+"""Bins before this quantile are left out: ahead of the first download there is nothing to recur."""
+
+LEAST_SHARE = 0.05
+"""Where less than this share of downloads has weight (nearly all stand within one period), the depth is
+reckoned as if this share had: a step that hardly any download takes is not seen in a CDF."""
+
+FEWEST = 100
+"""Fewest downloads that give a depth."""
+
+
+@dataclass(frozen=True)
+class Stairs:
+    """Depth of the stair-step, and the 97.5th percentile of the depth under the smooth null.
+
+    NaN where fewer than 100 downloads fall into bins that have a successor one period later.
+    """
+
+    depth: float
+    smooth_null: float
+
+    @property
+    def above_smooth(self) -> bool:
+        """Whether the depth is beyond what a smooth distribution of this shape and size gives."""
+        return bool(self.depth > self.smooth_null)
+
+
+def stairs(
+    times_s: npt.NDArray[np.float64], period_s: float, generator: np.random.Generator, resamples: int = 99
+) -> Stairs:
+    """The stair-step of period ``period_s`` in ``times_s`` (seconds, in any order, no NaN)."""
+    depth = stair_depth(times_s, period_s)
+    if not np.isfinite(depth) or resamples == 0:
+        return Stairs(depth, np.nan)
+    null = [
+        stair_depth(times_s + generator.uniform(-period_s / 2, period_s / 2, len(times_s)), period_s)
+        for _ in range(resamples)
+    ]
+    return Stairs(depth, float(np.nanquantile(null, 0.975)))
+
+
+def stair_depth(times_s: npt.NDArray[np.float64], period_s: float) -> float:
+    """The depth of the module's docstring, from −1 up; NaN where there is too little to see one."""
+    if len(times_s) < FEWEST:
+        return float("nan")
+    lag = BINS_PER_PERIOD
+    bins = np.floor(times_s / period_s * lag).astype(np.int64)
+    front = int(np.quantile(bins, FRONT))
+    bins = bins[(bins >= front - lag // 2) & (bins < front + PERIODS_SEEN * lag)] - (front - lag // 2)
+    counts = np.bincount(bins, minlength=3 * lag).astype(float)
+    counts = np.concatenate([counts, np.zeros(lag)])
+    smooth = _period_average(counts)
+    deviation = counts[lag // 2 : len(counts) - lag // 2] - smooth
+    weight = np.sqrt(smooth[:-lag] * smooth[lag:])
+    seen = weight > 0
+    product = (deviation[:-lag] * deviation[lag:])[seen] / weight[seen]
+    recurrent = product.sum() / max(weight.sum(), LEAST_SHARE * len(times_s))
+    return float(np.sign(recurrent) * np.sqrt(abs(recurrent)))
+
+
+def _period_average(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Moving average over one period, centred: 20 + 1 bins, the outer two at half weight."""
+    kernel = np.ones(BINS_PER_PERIOD + 1)
+    kernel[[0, -1]] = 0.5
+    return np.convolve(counts, kernel / BINS_PER_PERIOD, mode="valid")

@@ -1,0 +1,99 @@
+"""Summaries as files.
+
+In: a :class:`~torsweep.stats.summarize.Summary`. Out, in one folder:
+
+- ``medians.csv``: quantiles of every run; ``curves.csv``: mean curves over networks with bands
+- ``differences.csv``: every variant against the baseline, paired by network
+- ``claims.csv`` (a row a comparison) and ``claims.json`` (a verdict a claim); ``stairs.csv``
+- ``outcomes.csv``: downloads by outcome; ``stationarity.csv``: drift after the warm-up
+- ``summary.md``: all of it to read
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import polars as pl
+
+from torsweep.stats.claims import Verdict
+from torsweep.stats.report import summary_text
+from torsweep.stats.summarize import Summary
+from torsweep.storage import whole_file, write_text
+
+TABLES = ("medians", "curves", "differences", "outcomes", "stationarity", "stairs")
+
+
+def write_summary(summary: Summary, out: Path) -> None:
+    """Write the files of the module's docstring into ``out``, each as a whole."""
+    for name in TABLES:
+        write_csv(getattr(summary, name), out / f"{name}.csv")
+    write_csv(claims_frame(summary.verdicts), out / "claims.csv")
+    write_text(out / "claims.json", json.dumps(_claims_json(summary), indent=1, ensure_ascii=False) + "\n")
+    write_text(out / "summary.md", summary_text(summary))
+
+
+def write_csv(frame: pl.DataFrame, path: Path) -> None:
+    """Write ``frame`` with six significant digits; an empty cell is a number that is not there."""
+    with whole_file(path) as temporary:
+        frame.with_columns(pl.col(pl.Float64).round_sig_figs(6)).write_csv(temporary)
+
+
+def claims_frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
+    """A row each comparison of each claim; a claim that was not tested has one row without numbers."""
+    rows: list[dict[str, object]] = []
+    for verdict in verdicts:
+        head = {
+            "claim": verdict.claim,
+            "test": verdict.test,
+            "setting": verdict.setting,
+            "verdict": verdict.verdict,
+            "reason": verdict.reason,
+        }
+        rows += [
+            head
+            | {
+                "comparison": comparison.statement,
+                "value": comparison.interval.mean,
+                "low": comparison.interval.low,
+                "high": comparison.interval.high,
+                "confidence": comparison.interval.confidence,
+                "simultaneous_low": comparison.simultaneous.low,
+                "simultaneous_high": comparison.simultaneous.high,
+                "networks": comparison.interval.networks,
+                "required": comparison.required,
+                "shows": comparison.shows,
+            }
+            for comparison in verdict.comparisons
+        ] or [head]
+    return pl.DataFrame(rows, schema=_CLAIM_COLUMNS).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+_CLAIM_COLUMNS = {
+    **dict.fromkeys(("claim", "test", "setting", "verdict", "reason", "comparison"), pl.String),
+    **dict.fromkeys(
+        ("value", "low", "high", "confidence", "simultaneous_low", "simultaneous_high"), pl.Float64
+    ),
+    "networks": pl.Int64,
+    "required": pl.String,
+    "shows": pl.String,
+}
+
+
+def _claims_json(summary: Summary) -> dict[str, object]:
+    where = {
+        key: getattr(summary.provenance, key)
+        for key in ("experiment", "engine", "engine_version", "era", "network", "plan", "seeds")
+    }
+    return {**where, "claims": [_without_nan(asdict(verdict)) for verdict in summary.verdicts]}
+
+
+def _without_nan(value: object) -> object:
+    """JSON has no NaN: a number that is not there is null."""
+    if isinstance(value, dict):
+        return {key: _without_nan(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(part) for part in value]
+    return None if isinstance(value, float) and value != value else value

@@ -1,0 +1,165 @@
+"""Plausible runs without an engine: the tables of a sweep, drawn from simple distributions.
+
+In: a folder, knobs, seeds, sizes. Out: run directories as an engine leaves them. Shorter refill intervals
+give web clients shorter times, 1000 ms gives stairs, and each network has a speed of its own, so that
+tests know what the statistics have to find.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from torsweep import seeds
+from torsweep.tables.schema import RELAYS, STREAMS
+
+KNOBS = {"refill_interval": ["1000ms", "100ms", "10ms"], "circuit_policy": ["ewma", "round_robin"]}
+INTERVAL_S = {"1000ms": 1.0, "100ms": 0.1, "10ms": 0.01}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of everything a run has; durations in seconds."""
+
+    web_clients: int = 40
+    bulk_clients: int = 6
+    relays: int = 5
+    warm_up_s: int = 30
+    duration_s: int = 150
+
+
+def write_sweep(
+    folder: Path,
+    knobs: Mapping[str, Sequence[str]] = KNOBS,
+    run_seeds: Sequence[int] = (1, 2, 3),
+    size: Size = Size(),
+    experiment: str = "refill_sweep",
+) -> list[Path]:
+    """Write a run for each variant and seed; their folders in the order of the grid."""
+    written = []
+    for levels in product(*knobs.values()):
+        variant = dict(zip(knobs, levels, strict=True))
+        for seed in run_seeds:
+            written.append(write_run(folder, variant, seed, size, experiment))
+    return written
+
+
+def write_run(
+    folder: Path, variant: Mapping[str, str], seed: int, size: Size = Size(), experiment: str = "refill_sweep"
+) -> Path:
+    """One run directory, ``SEED/VARIANT`` in ``folder``."""
+    directory = folder / str(seed) / ",".join(f"{knob}={level}" for knob, level in variant.items())
+    directory.mkdir(parents=True)
+    run = {
+        "format": "torsweep-run",
+        "format_version": 1,
+        "experiment": experiment,
+        "engine": "cellsim",
+        "era": "2012",
+        "variant": dict(variant),
+        "network_sha256": f"network-{seed}-{variant.get('load', '')}",
+        "seed": seed,
+        "warm_up_ns": size.warm_up_s * 10**9,
+        "duration_ns": size.duration_s * 10**9,
+    }
+    (directory / "run.json").write_text(json.dumps(run))
+    streams(variant, seed, size).write_parquet(directory / "streams.parquet")
+    relays(variant, seed, size).write_parquet(directory / "relays.parquet")
+    provenance = {"engine": "cellsim", "engine_version": "0.1.0", "simulated_s": size.duration_s}
+    (directory / "provenance.json").write_text(json.dumps(provenance))
+    return directory
+
+
+def streams(variant: Mapping[str, str], seed: int, size: Size) -> pl.DataFrame:
+    """Closed loops: each client downloads, pauses, downloads again until the end of the run."""
+    speed = seeds.stream(seed, "speed").lognormal(0, 0.1)
+    clients = [("web", i) for i in range(size.web_clients)] + [("bulk", i) for i in range(size.bulk_clients)]
+    rows = []
+    for kind, number in clients:
+        generator = seeds.stream(seed, kind, number)
+        now, stream = generator.uniform(0, size.warm_up_s / 3), 1
+        while now < size.duration_s:
+            rows.append(_download(variant, kind, number, stream, now, size.duration_s, speed, generator))
+            if rows[-1]["outcome"] == "unfinished":
+                break
+            pause = generator.uniform(1, 30) if kind == "web" else 0.0
+            now += rows[-1]["observed_us"] / 1e6 + pause
+            stream += 1
+    return pl.DataFrame(rows, schema=STREAMS.polars)
+
+
+def _download(
+    variant: Mapping[str, str],
+    kind: str,
+    number: int,
+    stream: int,
+    start_s: float,
+    end_s: float,
+    speed: float,
+    generator: np.random.Generator,
+) -> dict[str, object]:
+    interval_s = INTERVAL_S.get(variant.get("refill_interval", "100ms"), 0.1)
+    # The same number of draws in every variant, so that variants of a seed share theirs.
+    noise, waits, within, failing, circuit = generator.random(5)
+    first_s = speed * 0.35 * np.exp(0.5 * (noise * 2 - 1)) + 0.05
+    if kind == "web":
+        first_s += interval_s * (np.floor(-np.log(waits) * 1.2) + 0.35 * within)
+    size_s = {"web": 1.5, "bulk": 14.0}[kind] * speed * (0.6 + noise) * (1 + 0.3 * interval_s)
+    if variant.get("circuit_policy") == "round_robin":
+        size_s *= 1.1 if kind == "web" else 0.9
+    command_us, first_us = int(circuit * 30_000), int(first_s * 1e6)
+    last_us, left_us = int((first_s + size_s) * 1e6), int((end_s - start_s) * 1e6)
+    failed = failing < (0.04 if variant.get("refill_interval") == "1000ms" else 0.01)
+    outcome, observed_us = ("failed", first_us // 2) if failed else ("complete", last_us)
+    if observed_us > left_us:
+        outcome, observed_us = "unfinished", left_us
+    wanted = {"web": 300 * 1024, "bulk": 5 * 2**20}[kind]
+    row: dict[str, object] = dict.fromkeys(STREAMS.polars)
+    row |= {
+        "client": f"{kind}{number + 1}",
+        "kind": kind,
+        "circuit": 1,
+        "stream": stream,
+        "server": "server1",
+        "start_us": int(start_s * 1e6),
+        "observed_us": observed_us,
+        "bytes_wanted": wanted,
+        "bytes_got": wanted if outcome == "complete" else 0,
+        "outcome": outcome,
+        "error": "circuit closed" if outcome == "failed" else None,
+    }
+    if command_us < observed_us:
+        row |= {"socks_reply_us": 100, "command_us": command_us}
+    if first_us <= observed_us:
+        row |= {"first_byte_us": first_us, "first_byte_after_command_us": first_us - command_us}
+    if outcome == "complete":
+        row |= {"last_byte_us": last_us, "last_byte_after_command_us": last_us - command_us}
+    return row
+
+
+def relays(variant: Mapping[str, str], seed: int, size: Size) -> pl.DataFrame:
+    """Queues that are longer for longer refill intervals and differ from relay to relay."""
+    interval_s = INTERVAL_S.get(variant.get("refill_interval", "100ms"), 0.1)
+    generator = seeds.stream(seed, "relays")
+    seconds = np.repeat(np.arange(size.duration_s), size.relays)
+    number = np.tile(np.arange(size.relays), size.duration_s)
+    cells = (generator.gamma(2, 30, len(seconds)) * (1 + number) * (1 + 2 * interval_s)).astype(np.int64)
+    return pl.DataFrame(
+        {
+            "second": seconds,
+            "relay": [f"relay{n + 1}" for n in number],
+            "bytes_in": cells * 514,
+            "bytes_out": cells * 514,
+            "queued_cells": cells,
+            "queued_cells_max": cells * 2,
+            "outbuf_bytes": cells * 100,
+            "cpu_us": None,
+        },
+        schema=RELAYS.polars,
+    )
