@@ -1,0 +1,96 @@
+"""Claims are typed by their test, and can only be about what the experiment varies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from torsweep.config.claims import BestLevel, Equivalence, StairStep, WorstLevel
+from torsweep.config.experiment import load_experiment
+from torsweep.errors import InputError
+
+BEST = {
+    "id": "best",
+    "text": "10 ms is best.",
+    "test": "best_level",
+    "knob": "refill_interval",
+    "level": "10ms",
+    "kind": "web",
+    "metrics": ["ttfb", "ttlb"],
+}
+EQUIVALENCE = {
+    "id": "same",
+    "text": "It makes no difference.",
+    "test": "equivalence",
+    "knob": "refill_interval",
+    "kind": "bulk",
+    "metric": "ttfb",
+    "margin": 0.05,
+}
+
+
+def _load(*claims: dict[str, Any]) -> Any:
+    return load_experiment("refill_sweep", {"claims": list(claims)}).claims
+
+
+def test_each_test_is_a_model_of_its_own():
+    kinds = {type(claim) for claim in load_experiment("refill_sweep").claims}
+    assert kinds == {BestLevel, WorstLevel, StairStep, Equivalence}
+
+
+@pytest.mark.parametrize(
+    ("within", "knobs"),
+    [
+        (None, ["refill_interval"]),
+        ("circuit_policy", ["refill_interval", "circuit_policy"]),
+        ({"circuit_policy": "round_robin"}, ["refill_interval", "circuit_policy"]),
+    ],
+)
+def test_a_claim_says_within_which_levels_it_holds(within, knobs):
+    (claim,) = _load({**BEST, "within": within})
+    assert claim.within == within
+    assert claim.knobs_named() == knobs
+
+
+@pytest.mark.parametrize(
+    ("claims", "said"),
+    [
+        (
+            [{**BEST, "test": "bset_level"}],
+            "claims[0].test: is not accepted, got 'bset_level'; accepted: 'best_level'",
+        ),
+        ([{key: BEST[key] for key in BEST if key != "test"}], "claims[0]: missing key 'test'"),
+        ([{key: BEST[key] for key in BEST if key != "level"}], "claims[0].level: missing key"),
+        ([{**BEST, "margin": 0.1}], "claims[0].margin: unknown key; accepted: id, text, knob"),
+        (
+            [{**BEST, "level": "11ms"}],
+            "claims[0]: names no level of refill_interval, got '11ms'; accepted: 1000ms",
+        ),
+        ([{**BEST, "knob": "scheduler"}], "claims[0]: names none of the experiment's knobs, got 'scheduler'"),
+        ([{**BEST, "kind": "webb"}], "claims[0].kind: is not accepted, got 'webb'; accepted: 'web', 'bulk'"),
+        ([{**BEST, "metrics": ["ttxb"]}], "claims[0].metrics[0]: is not accepted, got 'ttxb'"),
+        (
+            [{**BEST, "metrics": []}],
+            "claims[0].metrics: is not accepted, got []; accepted: 1 or more entries",
+        ),
+        ([{**BEST, "within": "refill_interval"}], "claims[0].within: is the knob the claim is about"),
+        (
+            [{**BEST, "within": "scheduler"}],
+            "claims[0]: names none of the experiment's knobs, got 'scheduler'",
+        ),
+        ([{**BEST, "within": {"circuit_policy": "fifo"}}], "claims[0]: names no level of circuit_policy"),
+        ([{**BEST, "within": 3}], "claims[0].within: is not accepted, got 3; accepted: the name of a knob"),
+        (
+            [BEST, {**EQUIVALENCE, "margin": 5}],
+            "claims[1].margin: is not accepted, got 5; accepted: less than 1",
+        ),
+        ([{**EQUIVALENCE, "margn": 0.1}], "claims[0].margn: unknown key (did you mean 'margin'?)"),
+        ([BEST, BEST], "claims[1].id: this id stands twice, got 'best'"),
+        ([{**BEST, "id": "The best"}], "claims[0].id: is not accepted, got 'The best'"),
+    ],
+)
+def test_what_is_wrong_in_a_claim_is_named(claims, said):
+    with pytest.raises(InputError) as refusal:
+        _load(*claims)
+    assert said in str(refusal.value)

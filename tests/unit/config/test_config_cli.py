@@ -1,0 +1,44 @@
+"""``torsweep config``: files checked from the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from torsweep.cli import main
+
+
+def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int | str | None, str, str]:
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return stop.value.code, captured.out, captured.err
+
+
+def test_check_says_what_each_file_is(capsys):
+    code, out, _ = _run(
+        capsys, "config", "check", "configs/networks/ci.yaml", "experiments/refill_sweep/experiment.yaml"
+    )
+    assert code == 0
+    assert "configs/networks/ci.yaml: a network of 133 hosts, 10 of them relays" in out
+    assert "main (6), aligned_phases (6)" in out
+
+
+def test_check_stops_at_the_first_thing_wrong_with_one_line(capsys, tmp_path):
+    file = tmp_path / "bad.yaml"
+    file.write_text("relays: ten\nweb_clients: 5\nbulk_clients: 0\nservers: 2\n")
+    code, _, error = _run(capsys, "config", "check", file)
+    assert code == 2
+    assert error == f"torsweep: {file}: relays: is not accepted, got 'ten'; accepted: a whole number\n"
+
+
+def test_schema_goes_to_a_file_or_to_standard_output(capsys, tmp_path):
+    out_file = tmp_path / "schema.json"
+    assert _run(capsys, "config", "schema", "--out", out_file)[0] == 0
+    assert _run(capsys, "config", "schema")[1] == out_file.read_text(encoding="utf-8")
+
+
+def test_knobs_are_listed_with_their_level_in_each_era(capsys):
+    code, out, _ = _run(capsys, "config", "knobs")
+    assert code == 0
+    assert "refill_mode" in out
+    assert "2012: burst; today: lazy" in out

@@ -1,0 +1,183 @@
+"""Experiments: the plans of those here, and what is refused in a file."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+import yaml
+
+from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, load_experiment
+from torsweep.errors import InputError
+
+FILE = EXPERIMENTS_DIRECTORY / "refill_sweep" / "experiment.yaml"
+
+
+def test_refill_sweep_is_the_tickets_six_variants():
+    plan = load_experiment("refill_sweep").plan()
+    assert [variant.key for variant in plan.variants] == [
+        f"refill_interval={interval},circuit_policy={policy}"
+        for interval in ("1000ms", "100ms", "10ms")
+        for policy in ("ewma", "round_robin")
+    ]
+    assert plan.baseline.key == "refill_interval=100ms,circuit_policy=ewma"
+
+
+def test_refill_sweep_has_the_tickets_traffic_and_durations():
+    experiment = load_experiment("refill_sweep")
+    assert experiment.era == "2012"
+    assert experiment.network == "paper"
+    assert list(experiment.seeds) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert experiment.warm_up == 180_000_000_000
+    assert experiment.measured == 300_000_000_000
+    web, bulk = experiment.traffic.web, experiment.traffic.bulk
+    assert (web.response, web.think.min, web.think.max) == (307_200, 10**9, 30 * 10**9)
+    assert (bulk.response, bulk.think.min, bulk.think.max) == (5 * 2**20, 0, 0)
+
+
+def test_refill_sweep_has_the_four_claims():
+    tests = {claim.id: claim.test for claim in load_experiment("refill_sweep").claims}
+    assert tests == {
+        "web_best_at_10ms": "best_level",
+        "stair_step_at_1000ms": "stair_step",
+        "bulk_ttfb_equivalent": "equivalence",
+        "bulk_round_robin_worst_at_100ms": "worst_level",
+    }
+
+
+def test_scheduler_choice_compares_kist_at_2_and_10_ms():
+    plan = load_experiment("scheduler_choice").plan()
+    assert plan.knobs["scheduler"] == ("kist_2ms", "kist_10ms", "kist_lite", "vanilla")
+    assert len(plan.variants) == 8
+
+
+@pytest.mark.parametrize("era", ["2012", "today"])
+@pytest.mark.parametrize("name", ["refill_sweep", "scheduler_choice"])
+def test_every_plan_can_be_made_in_both_eras(name, era):
+    experiment = load_experiment(name, {"era": era})
+    for plan in experiment.plan_names:
+        assert experiment.plan(plan).baseline in experiment.plan(plan).variants
+
+
+def test_a_sensitivity_adds_its_knobs_after_those_of_the_grid():
+    plan = load_experiment("refill_sweep").plan("aligned_phases")
+    assert len(plan.variants) == 6
+    assert plan.variants[0].key == "refill_interval=1000ms,circuit_policy=ewma,refill_phase=aligned"
+    assert plan.baseline.key == "refill_interval=100ms,circuit_policy=ewma,refill_phase=aligned"
+
+
+def test_a_sensitivity_replaces_the_levels_of_a_knob_of_the_grid():
+    plan = load_experiment("refill_sweep").plan("quantum_1")
+    assert plan.knobs["circuit_policy"] == ("ewma", "round_robin_1")
+    assert list(plan.knobs) == ["refill_interval", "circuit_policy"]
+
+
+def test_an_unknown_plan_lists_those_there_are():
+    with pytest.raises(InputError, match=r"refill_sweep has no such plan.*accepted: main, aligned_phases"):
+        load_experiment("refill_sweep").plan("aligned_phase")
+
+
+def test_a_variant_is_completed_from_the_baseline_and_put_in_order():
+    experiment = load_experiment("refill_sweep")
+    assert experiment.variant("").key == "refill_interval=100ms,circuit_policy=ewma"
+    assert (
+        experiment.variant("load=0.5,circuit_policy=round_robin").key
+        == "refill_interval=100ms,circuit_policy=round_robin,load=0.5"
+    )
+
+
+def test_levels_lose_their_spaces_and_numbers_become_texts():
+    overrides = {
+        "knobs.refill_interval": ["1000 ms", "100 ms", "10 ms"],
+        "sensitivities.loads": {"load": [0.5, 1]},
+    }
+    experiment = load_experiment("refill_sweep", overrides)
+    assert experiment.knobs["refill_interval"] == ("1000ms", "100ms", "10ms")
+    assert experiment.sensitivities["loads"]["load"] == ("0.5", "1")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        ({"quetion": "x"}, "quetion: unknown key (did you mean 'question'?)"),
+        ({"name": "x"}, "name: unknown key: an experiment is named by its folder"),
+        ({"warm_up": 3}, "warm_up: has no unit, got 3"),
+        (
+            {"warm_up": "3 parsecs"},
+            "warm_up: is not accepted, got '3 parsecs'; accepted: a number and one of ns",
+        ),
+        (
+            {"measured": "0 s"},
+            "measured: is out of range, got '0 s'; accepted: a duration above 0 s, at most 24 h",
+        ),
+        ({"measured": "900 h"}, "measured: is out of range, got '900 h'"),
+        ({"replicates": 0}, "replicates: is not accepted, got 0; accepted: 1 or more"),
+        ({"replicates": 2.5}, "replicates: is not accepted, got 2.5; accepted: a whole number"),
+        ({"era": 2013}, "era: is not accepted, got '2013'; accepted: '2012', 'today'"),
+        ({"engines": ["foo"]}, "engines[0]: is not accepted, got 'foo'; accepted: 'cellsim', 'shadow'"),
+        ({"figures": ["foo"]}, "figures[0]: is not accepted, got 'foo'; accepted: 'ttfb_cdf'"),
+        ({"knobs.refill_interval": ["ten"]}, "knobs.refill_interval: is no level of this knob, got 'ten'"),
+        (
+            {"knobs.refill_interval": ["1s", "1000ms"]},
+            "knobs.refill_interval: means the same as the level '1s'",
+        ),
+        (
+            {"knobs.refil_intervall": ["10ms"]},
+            "knobs.refil_intervall: unknown knob (did you mean 'refill_int",
+        ),
+        ({"knobs": {}}, "knobs: is not accepted"),
+        ({"baseline.refill_interval": "1ms"}, "baseline.refill_interval: is none of the knob's levels here"),
+        ({"baseline": {"refill_interval": "10ms"}}, "baseline.circuit_policy: missing key; accepted: ewma"),
+        ({"baseline.scheduler": "kist"}, "baseline.scheduler: is none of the experiment's knobs"),
+        (
+            {"sensitivities": {"main": {"load": [1]}}},
+            "sensitivities.main: is the name of the experiment's own plan",
+        ),
+        (
+            {"sensitivities": {"q": {"ewma_half_life": ["3s"]}}},
+            "sensitivities.q: ewma_half_life: has no effect",
+        ),
+        ({"sensitivities": {"q": {"load": [True]}}}, "sensitivities.q.load[0]: is not accepted, got True"),
+        ({"traffic.web.thinkk": 1}, "traffic.web.thinkk: unknown key (did you mean 'think'?)"),
+        (
+            {"traffic.web.think.min": "1 h"},
+            "traffic.web.think.min: the shortest pause is longer than the longest",
+        ),
+        (
+            {"traffic.web.response": "0 B"},
+            "traffic.web.response: is out of range, got '0 B'; accepted: a size from",
+        ),
+        (
+            {"traffic.web.response": "5 ms"},
+            "traffic.web.response: is not accepted, got '5 ms'; accepted: a number",
+        ),
+        ({"first_seed": -1}, "first_seed: is not accepted, got -1"),
+    ],
+)
+def test_what_is_wrong_is_named_with_what_is_accepted(tmp_path, overrides, said):
+    document = yaml.safe_load(FILE.read_text())
+    file = tmp_path / "refill_sweep" / "experiment.yaml"
+    file.parent.mkdir()
+    for dotted, value in overrides.items():
+        *parents, last = dotted.split(".")
+        place = document
+        for parent in parents:
+            place = place[parent]
+        place[last] = value
+    file.write_text(yaml.safe_dump(document))
+    with pytest.raises(InputError) as refusal:
+        load_experiment(file)
+    message = str(refusal.value)
+    assert message.startswith(f"{file}: {said}")
+    assert "\n" not in message
+
+
+def test_an_unknown_experiment_lists_those_there_are():
+    with pytest.raises(InputError, match=r"no such experiment \(did you mean 'refill_sweep'\?\)"):
+        load_experiment("refil_sweep")
+
+
+def test_an_experiment_is_named_by_its_folder(tmp_path):
+    shutil.copytree(FILE.parent, tmp_path / "my_sweep")
+    assert load_experiment(tmp_path / "my_sweep").name == "my_sweep"
+    assert load_experiment(tmp_path / "my_sweep" / "experiment.yaml").name == "my_sweep"

@@ -1,0 +1,150 @@
+"""The table of knobs: what each level sets, and what is no level."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torsweep.config.eras import ERAS, tor_settings
+from torsweep.config.knobs import KNOBS, find_knob
+from torsweep.config.tor_settings import TorSettings
+from torsweep.errors import InputError
+
+
+def test_every_era_gives_a_level_to_every_knob_of_tor():
+    tor_knobs = {knob.name for knob in KNOBS.values() if knob.target == "tor"}
+    for levels in ERAS.values():
+        assert set(levels) == tor_knobs
+
+
+def test_every_knob_documents_itself():
+    for knob in KNOBS.values():
+        assert knob.documentation.endswith(".")
+        assert knob.accepted
+
+
+@pytest.mark.parametrize(
+    ("knob", "level", "path", "value"),
+    [
+        ("refill_interval", "10ms", "refill.interval_ns", 10_000_000),
+        ("refill_interval", "1s", "refill.interval_ns", 1_000_000_000),
+        ("refill_mode", "lazy", "refill.mode", "lazy"),
+        ("refill_phase", "aligned", "refill.phase", "aligned"),
+        ("refill_burst", "rate", "refill.burst", "rate"),
+        ("circuit_policy", "round_robin", "circuit_policy.quantum_cells", 32),
+        ("circuit_policy", "round_robin_1", "circuit_policy.quantum_cells", 1),
+        ("circuit_policy", "ewma", "circuit_policy.half_life_ns", 30_000_000_000),
+        ("ewma_half_life", "5s", "circuit_policy.half_life_ns", 5_000_000_000),
+        ("scheduler", "kist", "channel_scheduler.interval_ns", 2_000_000),
+        ("scheduler", "kist_10ms", "channel_scheduler.interval_ns", 10_000_000),
+        ("scheduler", "kist_lite", "channel_scheduler.kind", "kist_lite"),
+        ("scheduler", "kist_lite_5ms", "channel_scheduler.interval_ns", 5_000_000),
+        ("scheduler", "vanilla", "channel_scheduler.kind", "vanilla"),
+        ("activation_order", "least_recently_served", "edge.activation_order", "least_recently_served"),
+        ("packaging", "greedy", "edge.packaging", "greedy"),
+        ("congestion", "vegas", "congestion.kind", "vegas"),
+        ("clock", "coarse_4ms", "clock_quantum_ns", 4_000_000),
+        ("clock", "precise", "clock_quantum_ns", 0),
+        ("guards", "2", "guards", 2),
+    ],
+)
+def test_a_level_sets_its_setting_and_nothing_else(knob, level, path, value):
+    baseline = tor_settings("2012", {}).model_dump()
+    turned = tor_settings("2012", {knob: level}).model_dump()
+    found = turned
+    for key in path.split("."):
+        found = found[key]
+    assert found == value
+    section = path.split(".")[0]
+    assert {k: v for k, v in turned.items() if k != section} == {
+        k: v for k, v in baseline.items() if k != section
+    }
+
+
+@pytest.mark.parametrize(
+    ("knob", "level"),
+    [
+        ("refill_interval", "1001ms"),
+        ("refill_interval", "0ms"),
+        ("refill_interval", "100"),
+        ("refill_interval", "-5ms"),
+        ("refill_interval", "10 ms"),
+        ("refill_interval", "100us"),
+        ("refill_mode", "Burst"),
+        ("circuit_policy", "round_robin_0"),
+        ("circuit_policy", "fifo"),
+        ("ewma_half_life", "0s"),
+        ("scheduler", "kist_1ms"),
+        ("scheduler", "kist_101ms"),
+        ("scheduler", "vanilla_10ms"),
+        ("clock", "coarse"),
+        ("clock", "coarse_0ms"),
+        ("guards", "0"),
+        ("guards", "1.5"),
+        ("load", "0"),
+        ("load", "0.0"),
+        ("load", "-1"),
+        ("load", "21"),
+        ("load", "1e2"),
+        ("load", "../etc"),
+    ],
+)
+def test_what_is_no_level_is_refused_with_the_levels_there_are(knob, level):
+    with pytest.raises(InputError) as refusal:
+        find_knob(knob).read(level)
+    assert str(refusal.value).startswith(f"{knob}: is no level of this knob, got {level!r}; accepted: ")
+
+
+@given(st.sampled_from(sorted(KNOBS)), st.text(max_size=20))
+def test_any_text_is_a_level_or_is_refused(knob, text):
+    try:
+        settings = KNOBS[knob].read(text)
+    except InputError:
+        return
+    assert settings
+    assert not set(text) & set(", =/\n")
+
+
+def test_an_unknown_knob_is_refused_with_the_closest():
+    with pytest.raises(InputError, match=r"no such knob \(did you mean 'refill_interval'\?\)"):
+        find_knob("refil_interval")
+
+
+@pytest.mark.parametrize(
+    ("era", "expected"),
+    [
+        ("2012", {"mode": "burst", "scheduler": "vanilla", "congestion": "fixed", "guards": 3}),
+        ("today", {"mode": "lazy", "scheduler": "kist", "congestion": "vegas", "guards": 1}),
+    ],
+)
+def test_an_era_is_a_whole_world(era, expected):
+    tor = tor_settings(era, {})
+    assert isinstance(tor, TorSettings)
+    assert tor.refill.mode == expected["mode"]
+    assert tor.channel_scheduler.kind == expected["scheduler"]
+    assert tor.congestion.kind == expected["congestion"]
+    assert tor.guards == expected["guards"]
+    assert not tor.conflux
+
+
+def test_the_fixed_windows_are_tors():
+    congestion = tor_settings("2012", {}).model_dump()["congestion"]
+    assert congestion == {
+        "kind": "fixed",
+        "circuit_window_cells": 1000,
+        "circuit_increment_cells": 100,
+        "stream_window_cells": 500,
+        "stream_increment_cells": 50,
+    }
+
+
+def test_a_knob_without_effect_is_refused_and_an_unknown_era_too():
+    with pytest.raises(InputError, match="ewma_half_life: has no effect under this circuit_policy"):
+        tor_settings("2012", {"circuit_policy": "round_robin", "ewma_half_life": "3s"})
+    with pytest.raises(InputError, match=r"era: no such era, got '1999'; accepted: 2012, today"):
+        tor_settings("1999", {})
+
+
+def test_network_knobs_do_not_touch_tor():
+    assert tor_settings("2012", {"load": "0.5"}) == tor_settings("2012", {})

@@ -1,0 +1,144 @@
+"""Network configurations: what the files here hold, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_network_config
+from torsweep.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("paper", (50, 950, 50, 200)),
+        ("laptop", (20, 380, 20, 80)),
+        ("quarter", (13, 238, 12, 50)),
+        ("ci", (10, 95, 5, 20)),
+    ],
+)
+def test_the_networks_have_their_sizes(name, counts):
+    config = load_network_config(name)
+    assert (config.relays, config.web_clients, config.bulk_clients, config.servers) == counts
+    assert config.authorities == 3
+    assert config.load == 1
+    assert config.server_bandwidth == 12_500_000
+    assert config.latency.name == "planetlab"
+
+
+def test_every_network_here_is_valid():
+    files = sorted(NETWORKS_DIRECTORY.glob("*.yaml"))
+    assert len(files) >= 4
+    for file in files:
+        load_network_config(file)
+
+
+def test_load_scales_clients_and_rounds_half_up():
+    config = load_network_config("paper", {"load": 0.5})
+    assert (config.web_client_count, config.bulk_client_count) == (475, 25)
+    config = load_network_config("ci", {"load": "1.1"})
+    assert (config.web_client_count, config.bulk_client_count) == (105, 6)  # 104.5 and 5.5
+    assert config.host_count == 10 + 3 + 105 + 6 + 20
+
+
+@given(st.integers(1, 200), st.decimals("0.1", "2", places=2))
+def test_scaling_is_exact_decimal_arithmetic(clients, load):
+    config = NetworkConfig(relays=10, web_clients=clients, bulk_clients=200, servers=5, load=float(load))
+    assert config.web_client_count == int(clients * load * 2 + 1) // 2
+
+
+def test_a_tenfold_paper_network_is_allowed():
+    config = load_network_config(
+        "paper", {"relays": 500, "web_clients": 9500, "bulk_clients": 500, "servers": 2000}
+    )
+    assert config.host_count == 12_503
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        ({"relayz": 5}, "relayz: unknown key (did you mean 'relays'?); accepted: relays, web_clients"),
+        ({"relays": -1}, "relays: is not accepted, got -1; accepted: 3 or more"),
+        ({"relays": 0}, "relays: is not accepted, got 0"),
+        ({"relays": "ten"}, "relays: is not accepted, got 'ten'; accepted: a whole number"),
+        ({"relays": 10.5}, "relays: is not accepted, got 10.5; accepted: a whole number"),
+        ({"relays": True}, "relays: is not accepted, got True; accepted: a whole number"),
+        ({"relays": None}, "relays: is not accepted"),
+        ({"web_clients": 10**9}, "web_clients: is not accepted, got 1000000000; accepted: 25000 or less"),
+        ({"web_clients": 25000, "load": 2}, "load: too many hosts"),
+        ({"web_clients": 0, "bulk_clients": 0}, "web_clients: a network needs a client"),
+        ({"load": 0}, "load: is not accepted, got 0; accepted: more than 0"),
+        ({"load": float("nan")}, "load: is not accepted, got nan; accepted: a finite number"),
+        ({"load": "heavy"}, "load: is not accepted, got 'heavy'; accepted: a number"),
+        ({"server_bandwidth": "10 Mb"}, "server_bandwidth: is not accepted, got '10 Mb'; accepted: a number"),
+        ({"server_bandwidth": 10}, "server_bandwidth: has no unit, got 10; accepted: a text such as"),
+        ({"server_bandwidth": "-5 Mbit/s"}, "server_bandwidth: is not accepted, got '-5 Mbit/s'"),
+        ({"access_delay.median": "10 MiB"}, "access_delay.median: is not accepted, got '10 MiB'"),
+        ({"access_delay.maximum": "1 ms"}, "access_delay.maximum: the maximum is less than the median"),
+        ({"access_delay": 3}, "access_delay: expected keys and values here, got 3"),
+        ({"latency": "planet lab"}, "latency.name: is not accepted, got 'planet lab'"),
+        (
+            {"latency": {"file": "m.csv", "use": "fitt"}},
+            "latency.use: is not accepted, got 'fitt'; accepted: 'fit'",
+        ),
+        ({"latency": {"file": "m.csv", "name": "planetlab"}}, "latency: is not accepted"),
+    ],
+)
+def test_what_is_wrong_is_named_with_what_is_accepted(overrides, said):
+    with pytest.raises(InputError) as refusal:
+        load_network_config("paper", overrides)
+    message = str(refusal.value)
+    assert message.startswith(f"configs/networks/paper.yaml: {said}")
+    assert "\n" not in message
+
+
+def _positions(guard: int, exit_: int, guard_exit: int, middle: int) -> dict[str, object]:
+    return {"positions": {"guard": guard, "exit": exit_, "guard_exit": guard_exit, "middle": middle}}
+
+
+@pytest.mark.parametrize(
+    ("positions", "said"),
+    [
+        (
+            _positions(60, 1, 1, 2),
+            "positions.guard: more relays in this position than there are relays, got 60",
+        ),
+        (
+            _positions(10, 10, 10, 10),
+            "positions: the positions do not add up to the number of relays, got 40",
+        ),
+        (_positions(0, 25, 0, 25), "positions.guard: no relay can be a guard"),
+        (_positions(25, 0, 0, 25), "positions.exit: no relay can be an exit"),
+        ({"positions.gard": 1}, "positions.gard: unknown key (did you mean 'guard'?)"),
+    ],
+)
+def test_positions_must_fit_the_relays(positions, said):
+    with pytest.raises(InputError) as refusal:
+        load_network_config("paper", positions)
+    assert said in str(refusal.value)
+
+
+def test_an_unquoted_year_is_the_name_of_a_table():
+    assert load_network_config("paper", {"relay_population": 2024}).relay_population.name == "2024"
+
+
+def test_an_imported_file_takes_the_place_of_a_table():
+    config = load_network_config("paper", {"client_bandwidth": {"file": "my/quantiles.csv"}})
+    assert config.client_bandwidth.file == Path("my/quantiles.csv")
+    assert config.client_bandwidth.name is None
+
+
+def test_an_unknown_network_lists_those_there_are():
+    with pytest.raises(
+        InputError, match=r"no such network \(did you mean 'laptop'\?\), got 'laptp'; accepted: ci"
+    ):
+        load_network_config("laptp")
+
+
+def test_a_configuration_survives_its_own_json():
+    config = load_network_config("paper", {"load": 0.8, "latency": {"file": "m.csv", "use": "direct"}})
+    assert NetworkConfig.model_validate_json(config.model_dump_json()) == config

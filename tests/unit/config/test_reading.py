@@ -1,0 +1,67 @@
+"""What is wrong in a YAML file is said in one line that names the place."""
+
+from __future__ import annotations
+
+import pytest
+
+from torsweep.config.reading import apply_overrides, read_yaml, suggestion
+from torsweep.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("relays: 50\nrelays: 60\n", "key 'relays' stands twice, at lines 1 and 2"),
+        ("a: {x: 1,\n  x: 2}\n", "key 'x' stands twice, at lines 1 and 2"),
+        ("relays: [1, 2\nservers: 3\n", "is not valid YAML at line 2"),
+        ("relays: 'open\n", "is not valid YAML at line"),
+        ("? [1, 2]\n: 3\n", "a key that is no text at line 1"),
+        ("- relays\n", "expected a mapping of keys to values at the top, found list"),
+        ("", "found nothing"),
+        ("a: &a [*a]\nb: !!python/object:os.system {}\n", "could not determine a constructor"),
+    ],
+)
+def test_broken_yaml_is_one_line_with_its_place(tmp_path, text, said):
+    file = tmp_path / "broken.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError) as refusal:
+        read_yaml(file)
+    message = str(refusal.value)
+    assert message.startswith(f"{file}: ")
+    assert said in message
+    assert "\n" not in message
+
+
+def test_a_file_that_is_missing_binary_or_a_folder_is_said_so(tmp_path):
+    binary = tmp_path / "binary.yaml"
+    binary.write_bytes(b"\xff\xfe\x00")
+    for path, said in [
+        (tmp_path / "none.yaml", "no such file"),
+        (binary, "is not UTF-8 text"),
+        (tmp_path, "cannot be read: Is a directory"),
+    ]:
+        with pytest.raises(InputError, match=said):
+            read_yaml(path)
+
+
+def test_overrides_reach_into_sections_and_leave_the_original_alone():
+    document = {"relays": 50, "traffic": {"web": {"response": "300 KiB"}}}
+    changed = apply_overrides(
+        document, {"relays": "20", "traffic.web.response": "1 MiB", "positions.guard": "4"}
+    )
+    assert changed == {
+        "relays": 20,
+        "traffic": {"web": {"response": "1 MiB"}},
+        "positions": {"guard": 4},
+    }
+    assert document == {"relays": 50, "traffic": {"web": {"response": "300 KiB"}}}
+
+
+def test_an_override_below_a_value_is_refused():
+    with pytest.raises(InputError, match=r"relays\.x: 'relays' holds a value, not keys"):
+        apply_overrides({"relays": 50}, {"relays.x": "1"})
+
+
+def test_only_a_close_name_is_suggested():
+    assert suggestion("relayz", ["relays", "servers"]) == " (did you mean 'relays'?)"
+    assert suggestion("xyz", ["relays", "servers"]) == ""

@@ -1,0 +1,34 @@
+"""The committed JSON schema is the one the models give."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from torsweep.config.knobs import KNOBS
+from torsweep.config.schema import schema_text
+
+SCHEMA = Path("configs/schema.json")
+
+
+def test_the_committed_schema_has_not_drifted():
+    assert SCHEMA.read_text(encoding="utf-8") == schema_text(), (
+        "configs/schema.json is out of date: run `torsweep config schema --out configs/schema.json`"
+    )
+
+
+def test_the_schema_refuses_unknown_keys_everywhere():
+    sections = json.loads(schema_text())["$defs"]
+    objects = {name: section for name, section in sections.items() if section.get("type") == "object"}
+    assert {"NetworkConfig", "Experiment", "Traffic", "BestLevel"} <= set(objects)
+    assert all(section["additionalProperties"] is False for section in objects.values())
+
+
+def test_quantities_are_texts_with_units_and_so_are_their_defaults():
+    sections = json.loads(schema_text())["$defs"]
+    assert sections["Experiment"]["properties"]["warm_up"]["type"] == "string"
+    assert sections["NetworkConfig"]["properties"]["server_bandwidth"]["default"] == "100 Mbit/s"
+
+
+def test_the_schema_documents_every_knob():
+    assert set(json.loads(schema_text())["knobs"]) == set(KNOBS)

@@ -1,0 +1,70 @@
+"""The text of a variant, as it stands in paths, and back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torsweep.config.knobs import KNOBS
+from torsweep.config.variant import Variant
+from torsweep.errors import InputError
+
+LEVELS = {
+    "refill_interval": st.integers(1, 1000).map(lambda ms: f"{ms}ms"),
+    "refill_mode": st.sampled_from(["burst", "lazy"]),
+    "refill_phase": st.sampled_from(["per_relay", "aligned"]),
+    "refill_burst": st.sampled_from(["descriptor", "rate"]),
+    "circuit_policy": st.one_of(st.just("ewma"), st.integers(1, 9999).map(lambda n: f"round_robin_{n}")),
+    "ewma_half_life": st.integers(1, 3600).map(lambda s: f"{s}s"),
+    "scheduler": st.one_of(st.just("vanilla"), st.integers(2, 100).map(lambda ms: f"kist_{ms}ms")),
+    "activation_order": st.sampled_from(["list", "reversed", "random", "least_recently_served"]),
+    "packaging": st.sampled_from(["even", "greedy"]),
+    "congestion": st.sampled_from(["fixed", "vegas"]),
+    "clock": st.integers(1, 100).map(lambda ms: f"coarse_{ms}ms"),
+    "guards": st.integers(1, 99).map(str),
+    "load": st.decimals("0.01", "20", places=2).map(str),
+}
+
+
+@st.composite
+def variants(draw: st.DrawFn) -> Variant:
+    """Variants over any knobs in any order."""
+    knobs = draw(st.lists(st.sampled_from(sorted(KNOBS)), min_size=1, unique=True))
+    return Variant(tuple((knob, draw(LEVELS[knob])) for knob in knobs))
+
+
+def test_the_strategies_cover_every_knob():
+    assert set(LEVELS) == set(KNOBS)
+
+
+@given(variants())
+def test_a_key_reads_back_as_the_same_variant(variant):
+    assert Variant.parse(variant.key) == variant
+    assert "/" not in variant.key
+    assert " " not in variant.key
+
+
+@given(variants())
+def test_network_levels_are_those_of_network_knobs(variant):
+    assert set(variant.network_levels) == {"load"} & dict(variant.levels).keys()
+    assert all(variant.network_overrides[key] == float(text) for key, text in variant.network_levels.items())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is no variant"),
+        ("refill_interval", "is no variant"),
+        ("refill_interval=10ms,", "is no variant"),
+        ("refill_interval=ten", "refill_interval: is no level of this knob, got 'ten'; accepted: a duration"),
+        ("refil_interval=10ms", "no such knob (did you mean 'refill_interval'?)"),
+        ("refill_interval=10ms,refill_interval=1ms", "names refill_interval twice"),
+        ("refill_interval=10ms circuit_policy=ewma", "is no level of this knob"),
+        ("refill_interval=../x", "is no level of this knob"),
+    ],
+)
+def test_what_is_no_variant_is_refused(text, said):
+    with pytest.raises(InputError) as refusal:
+        Variant.parse(text)
+    assert said in str(refusal.value)
