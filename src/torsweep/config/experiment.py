@@ -17,7 +17,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from torsweep.config.claims import Claim, Level
-from torsweep.config.eras import EraName, tor_settings
+from torsweep.config.eras import ERAS, EraName, tor_settings
 from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.reading import (
     RefusedValue,
@@ -152,8 +152,9 @@ class Experiment(Section):
     def plan(self, name: str = MAIN_PLAN) -> Plan:
         """The plan ``name``: a sensitivity's knobs replace those of the main grid, or come after them.
 
-        Its baseline is the experiment's; where a sensitivity leaves that level out, its own first
-        level. Raises InputError when there is no such plan.
+        Its baseline is the experiment's; for a knob that the experiment leaves alone, or whose level a
+        sensitivity leaves out, it is the era's level, or else the first there is. Raises InputError
+        when there is no such plan.
         """
         if name not in self.plan_names:
             names = ", ".join(self.plan_names)
@@ -165,9 +166,9 @@ class Experiment(Section):
             )
         changed = {} if name == MAIN_PLAN else self.sensitivities[name]
         knobs = {**self.knobs, **changed}
+        usual = {"load": "1", **ERAS[self.era], **self.baseline}
         baseline = {
-            knob: self.baseline[knob] if self.baseline.get(knob) in levels else levels[0]
-            for knob, levels in knobs.items()
+            knob: usual[knob] if usual[knob] in levels else levels[0] for knob, levels in knobs.items()
         }
         grid = itertools.product(*knobs.values())
         variants = tuple(Variant(tuple(zip(knobs, levels, strict=True))) for levels in grid)

@@ -72,6 +72,15 @@ def test_a_sensitivity_replaces_the_levels_of_a_knob_of_the_grid():
     assert list(plan.knobs) == ["refill_interval", "circuit_policy"]
 
 
+def test_a_plan_compares_with_the_usual_level_of_a_knob_of_its_own():
+    assert dict(load_experiment("refill_sweep").plan("loads").baseline.levels)["load"] == "1"
+    phases = {"sensitivities": {"phases": {"refill_phase": ["aligned", "per_relay"]}}}
+    assert (
+        dict(load_experiment("refill_sweep", phases).plan("phases").baseline.levels)["refill_phase"]
+        == "per_relay"
+    )
+
+
 def test_an_unknown_plan_lists_those_there_are():
     with pytest.raises(InputError, match=r"refill_sweep has no such plan.*accepted: main, aligned_phases"):
         load_experiment("refill_sweep").plan("aligned_phase")
