@@ -1,0 +1,102 @@
+//! A run directory: read, run, and leave whole tables or none.
+//!
+//! Tables are written in a hidden folder beside their place and moved at the end; `provenance.json`
+//! comes last, so a run is whole exactly when it exists. A lock keeps two runs out of one folder; the
+//! kernel releases it when the process ends, however it ends.
+
+use std::fs::{self, File, TryLockError};
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use crate::error::Error;
+use crate::events::Time;
+use crate::input::{read_network, read_run};
+use crate::provenance::{provenance, sha256_hex};
+use crate::recorder::Recorder;
+use crate::world::World;
+
+const SECOND: Time = 1_000_000_000;
+const TABLES: [&str; 3] = ["streams.parquet", "relays.parquet", "progress.parquet"];
+
+/// Run what `directory` describes. With `progress`, a line on standard error every few seconds.
+pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
+    let (spec, run_bytes) = read_run(directory)?;
+    let (network, latency, network_bytes) = read_network(directory, &spec)?;
+    let _lock = lock(directory)?;
+    let failed = |path: &Path, error: std::io::Error| Error::failed(format!("{}: cannot be written: {error}", path.display()));
+    let whole = directory.join("provenance.json");
+    let scratch = directory.join(".unfinished");
+    remove(&whole)?;
+    if scratch.exists() {
+        fs::remove_dir_all(&scratch).map_err(|error| failed(&scratch, error))?;
+    }
+    fs::create_dir(&scratch).map_err(|error| failed(&scratch, error))?;
+    let recorder = Recorder::create(&scratch, spec.tables.progress)?;
+    let duration = spec.duration_ns;
+    let started = Instant::now();
+    let mut world = World::new(spec, network, latency, recorder)?;
+    advance(&mut world, duration, progress, started)?;
+    world.record_unfinished();
+    if world.unaccounted_cells() != 0 {
+        return Err(Error::failed(format!("defect: {} cells are not accounted for", world.unaccounted_cells())));
+    }
+    let wall_s = started.elapsed().as_secs_f64();
+    let simulated_s = duration as f64 / SECOND as f64;
+    let record = provenance(&sha256_hex(&run_bytes), &sha256_hex(&network_bytes), simulated_s, wall_s, &world.totals);
+    world.recorder.close()?;
+    for name in TABLES {
+        let (from, to) = (scratch.join(name), directory.join(name));
+        if from.exists() {
+            fs::rename(&from, &to).map_err(|error| failed(&to, error))?;
+        } else {
+            remove(&to)?;
+        }
+    }
+    let unfinished = scratch.join("provenance.json");
+    let mut file = File::create(&unfinished).map_err(|error| failed(&unfinished, error))?;
+    file.write_all(format!("{record:#}\n").as_bytes()).map_err(|error| failed(&unfinished, error))?;
+    file.sync_all().map_err(|error| failed(&unfinished, error))?;
+    fs::rename(&unfinished, &whole).map_err(|error| failed(&whole, error))?;
+    fs::remove_dir(&scratch).map_err(|error| failed(&scratch, error))
+}
+
+fn advance(world: &mut World, duration: Time, progress: bool, started: Instant) -> Result<(), Error> {
+    let mut reported = Instant::now();
+    while world.now < duration {
+        world.run_until((world.now + SECOND).min(duration))?;
+        if progress && reported.elapsed().as_secs() >= 5 {
+            reported = Instant::now();
+            let done = world.now as f64 / duration as f64;
+            let left = started.elapsed().as_secs_f64() * (1.0 - done) / done;
+            eprintln!(
+                "cellsim: {:3.0} % — {} of {} simulated s, about {left:.0} s left",
+                100.0 * done,
+                world.now / SECOND,
+                duration / SECOND
+            );
+        }
+    }
+    Ok(())
+}
+
+fn lock(directory: &Path) -> Result<File, Error> {
+    let path = directory.join(".lock");
+    let file = File::create(&path)
+        .map_err(|error| Error::failed(format!("{}: cannot be written: {error}", path.display())))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(Error::input(format!("{}: another run is under way in this folder", directory.display())))
+        }
+        Err(TryLockError::Error(error)) => Err(Error::failed(format!("{}: cannot be locked: {error}", path.display()))),
+    }
+}
+
+fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Error::failed(format!("{}: cannot be removed: {error}", path.display()))),
+    }
+}

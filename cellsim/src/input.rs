@@ -1,0 +1,368 @@
+//! What a run directory says: `run.json`, and the network it names.
+//!
+//! Field names are the contract with the Python package (`torsweep.engines.run_spec` and
+//! `torsweep.network.model`), which documents them. Unknown fields are refused.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use serde::Deserialize;
+
+use crate::error::Error;
+
+/// The whole of `run.json`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunSpec {
+    pub format: String,
+    pub format_version: u32,
+    pub experiment: String,
+    pub engine: String,
+    pub era: String,
+    pub variant: BTreeMap<String, String>,
+    pub network: PathBuf,
+    pub network_sha256: String,
+    pub seed: u64,
+    pub warm_up_ns: u64,
+    pub duration_ns: u64,
+    pub client_start_window_ns: u64,
+    pub tor: TorSpec,
+    pub traffic: TrafficSpec,
+    pub paths: Option<BTreeMap<String, Vec<[String; 3]>>>,
+    pub tables: TablesSpec,
+    pub tracing: Option<serde_json::Value>,
+}
+
+/// The knobs, all stated.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TorSpec {
+    pub refill: RefillSpec,
+    pub circuit_policy: CircuitPolicySpec,
+    pub channel_scheduler: ChannelSchedulerSpec,
+    pub edge: EdgeSpec,
+    pub congestion: CongestionSpec,
+    pub cell_queue_high_cells: u32,
+    pub cell_queue_low_cells: u32,
+    pub guards: usize,
+    pub circuit_lifetime_ns: u64,
+    pub conflux: bool,
+    pub clock_quantum_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefillMode {
+    Lazy,
+    Burst,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefillPhase {
+    PerRelay,
+    Aligned,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BurstSize {
+    Descriptor,
+    Rate,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RefillSpec {
+    pub mode: RefillMode,
+    pub interval_ns: u64,
+    pub phase: RefillPhase,
+    pub burst: BurstSize,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum CircuitPolicySpec {
+    Ewma { half_life_ns: u64 },
+    RoundRobin { quantum_cells: u32 },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SchedulerKind {
+    Kist,
+    KistLite,
+    Vanilla,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelSchedulerSpec {
+    pub kind: SchedulerKind,
+    pub interval_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActivationOrder {
+    List,
+    Reversed,
+    Random,
+    LeastRecentlyServed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Packaging {
+    Even,
+    Greedy,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EdgeSpec {
+    pub activation_order: ActivationOrder,
+    pub packaging: Packaging,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum CongestionSpec {
+    Fixed {
+        circuit_window_cells: u32,
+        circuit_increment_cells: u32,
+        stream_window_cells: u32,
+        stream_increment_cells: u32,
+    },
+    Vegas,
+}
+
+/// Traffic by client kind (`web`, `bulk`).
+pub type TrafficSpec = BTreeMap<String, Traffic>;
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Traffic {
+    pub request_bytes: u64,
+    pub response_bytes: u64,
+    pub think_min_ns: u64,
+    pub think_max_ns: u64,
+    pub streams_per_circuit_isolation: bool,
+    pub timeout_ns: Option<u64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TablesSpec {
+    pub progress: bool,
+}
+
+/// The part of `network.json` that the engine reads.
+#[derive(Clone, Debug, Deserialize)]
+pub struct NetworkSpec {
+    pub format: String,
+    pub format_version: u32,
+    pub bandwidth_weights: BTreeMap<String, i64>,
+    pub relays: Vec<RelaySpec>,
+    pub clients: Vec<ClientSpec>,
+    pub servers: Vec<ServerSpec>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Position {
+    Guard,
+    Exit,
+    GuardExit,
+    Middle,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct RelaySpec {
+    pub name: String,
+    pub position: Position,
+    pub rate_bytes_per_s: u64,
+    pub burst_bytes: u64,
+    pub capacity_bytes_per_s: u64,
+    pub consensus_weight: u64,
+    pub refill_phase: f64,
+    pub node: usize,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct ClientSpec {
+    pub name: String,
+    pub kind: String,
+    pub up_bytes_per_s: u64,
+    pub down_bytes_per_s: u64,
+    pub node: usize,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct ServerSpec {
+    pub name: String,
+    pub up_bytes_per_s: u64,
+    pub down_bytes_per_s: u64,
+    pub node: usize,
+}
+
+/// Round-trip times between all nodes, read from the file as they are asked for.
+pub struct Latency {
+    source: Source,
+    nodes: usize,
+}
+
+enum Source {
+    File { map: Mmap, data: usize },
+    Constant(u64),
+}
+
+impl Latency {
+    /// The same round trip between any two nodes: for tests.
+    pub fn constant(nodes: usize, rtt_us: u64) -> Self {
+        Self { source: Source::Constant(rtt_us), nodes }
+    }
+
+    /// Map `latency.npy`: int32, C order, a square of microseconds.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let bad = |problem: String| Error::input(format!("{}: {problem}", path.display()));
+        let file = File::open(path).map_err(|error| bad(error.to_string()))?;
+        // SAFETY: the network directory is written once, as a whole, and never changed in place.
+        let map = unsafe { Mmap::map(&file) }.map_err(|error| bad(error.to_string()))?;
+        if map.len() < 12 || &map[..6] != b"\x93NUMPY" {
+            return Err(bad("is not a NumPy array file".into()));
+        }
+        let (start, length) = if map[6] >= 2 {
+            (12, u32::from_le_bytes([map[8], map[9], map[10], map[11]]) as usize)
+        } else {
+            (10, usize::from(u16::from_le_bytes([map[8], map[9]])))
+        };
+        let data = start + length;
+        let header = map.get(start..data).map(String::from_utf8_lossy).unwrap_or_default();
+        if !header.contains("'<i4'") || !header.contains("'fortran_order': False") {
+            return Err(bad("does not hold int32 in C order".into()));
+        }
+        let shape = header.split("'shape': (").nth(1).and_then(|rest| rest.split(')').next()).unwrap_or("");
+        let sides: Vec<usize> = shape.split(',').filter_map(|side| side.trim().parse().ok()).collect();
+        match sides[..] {
+            [nodes, columns] if nodes == columns && map.len() == data + nodes * nodes * 4 => {
+                Ok(Self { source: Source::File { map, data }, nodes })
+            }
+            _ => Err(bad(format!("holds an array of shape ({shape}), or is cut short; accepted: a square"))),
+        }
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// One-way latency between two nodes, ns: half the round trip.
+    pub fn one_way_ns(&self, from: usize, to: usize) -> u64 {
+        let rtt_us = match &self.source {
+            Source::Constant(rtt_us) => *rtt_us,
+            Source::File { map, data } => {
+                let at = data + (from * self.nodes + to) * 4;
+                let cell = [map[at], map[at + 1], map[at + 2], map[at + 3]];
+                i32::from_le_bytes(cell).max(1) as u64
+            }
+        };
+        rtt_us * 500
+    }
+}
+
+fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<(T, Vec<u8>), Error> {
+    let bad = |problem: &dyn std::fmt::Display| Error::input(format!("{}: {problem}", path.display()));
+    let bytes = fs::read(path).map_err(|error| bad(&error))?;
+    let value = serde_json::from_slice(&bytes).map_err(|error| bad(&error))?;
+    Ok((value, bytes))
+}
+
+/// Read and check `run.json`; returns it with its bytes.
+pub fn read_run(directory: &Path) -> Result<(RunSpec, Vec<u8>), Error> {
+    let path = directory.join("run.json");
+    let (run, bytes): (RunSpec, _) = read_json(&path)?;
+    let bad = |key: &str, problem: String| Err(Error::input(format!("{}: {key}: {problem}", path.display())));
+    if run.format != "torsweep-run" || run.format_version != 1 {
+        return bad("format", format!("is {} {}, accepted: torsweep-run 1", run.format, run.format_version));
+    }
+    if run.engine != "cellsim" {
+        return bad("engine", format!("is '{}', accepted: cellsim", run.engine));
+    }
+    if run.tor.refill.interval_ns == 0 {
+        return bad("tor.refill.interval_ns", "is 0, accepted: 1 or more".into());
+    }
+    if run.tor.channel_scheduler.interval_ns == 0 {
+        return bad("tor.channel_scheduler.interval_ns", "is 0, accepted: 1 or more".into());
+    }
+    if matches!(run.tor.circuit_policy, CircuitPolicySpec::RoundRobin { quantum_cells: 0 }) {
+        return bad("tor.circuit_policy.quantum_cells", "is 0, accepted: 1 or more".into());
+    }
+    if let CongestionSpec::Fixed { circuit_window_cells, circuit_increment_cells, stream_window_cells, stream_increment_cells } =
+        run.tor.congestion
+    {
+        let sound = |window: u32, step: u32| step > 0 && step <= window && window <= 100_000;
+        if !sound(circuit_window_cells, circuit_increment_cells) || !sound(stream_window_cells, stream_increment_cells) {
+            return bad("tor.congestion", "accepted: 1 <= increment <= window <= 100000".into());
+        }
+    }
+    if run.tor.cell_queue_low_cells >= run.tor.cell_queue_high_cells {
+        return bad("tor.cell_queue_low_cells", "accepted: less than cell_queue_high_cells".into());
+    }
+    if run.tor.guards == 0 {
+        return bad("tor.guards", "is 0, accepted: 1 or more".into());
+    }
+    if run.tor.conflux {
+        return bad("tor.conflux", "this engine has no conflux, accepted: false".into());
+    }
+    if run.tracing.is_some() {
+        return bad("tracing", "this engine does not trace cells, accepted: null".into());
+    }
+    if run.duration_ns < run.warm_up_ns || run.duration_ns > 7 * 86_400 * 1_000_000_000 {
+        return bad("duration_ns", "accepted: from warm_up_ns to seven days".into());
+    }
+    for (kind, traffic) in &run.traffic {
+        if traffic.response_bytes == 0 || traffic.response_bytes > 1 << 40 || traffic.request_bytes > 1 << 24 {
+            return bad(&format!("traffic.{kind}"), "accepted: a response of 1 byte to 1 TiB, a request of at most 16 MiB".into());
+        }
+    }
+    Ok((run, bytes))
+}
+
+/// Read and check the network that `run` names, relative to the run's directory.
+pub fn read_network(directory: &Path, run: &RunSpec) -> Result<(NetworkSpec, Latency, Vec<u8>), Error> {
+    let folder = directory.join(&run.network);
+    let path = folder.join("network.json");
+    let (network, bytes): (NetworkSpec, _) = read_json(&path)?;
+    let bad = |key: &str, problem: String| Err(Error::input(format!("{}: {key}: {problem}", path.display())));
+    if network.format != "torsweep-network" || network.format_version != 1 {
+        return bad("format", format!("is {} {}, accepted: torsweep-network 1", network.format, network.format_version));
+    }
+    let found = crate::provenance::sha256_hex(&bytes);
+    if found != run.network_sha256 {
+        return bad("", format!("is not the network the run was prepared for (SHA-256 {found}, run.json says {})", run.network_sha256));
+    }
+    if network.servers.is_empty() || network.relays.len() < 3 {
+        return bad("relays", "accepted: at least three relays and one server".into());
+    }
+    for relay in &network.relays {
+        if !(0.0..1.0).contains(&relay.refill_phase) || relay.rate_bytes_per_s == 0 {
+            return bad(&relay.name, "accepted: refill_phase from 0 to below 1 and a rate above 0".into());
+        }
+    }
+    for client in &network.clients {
+        if !run.traffic.contains_key(&client.kind) {
+            return bad(&client.name, format!("is of kind '{}', for which run.json has no traffic", client.kind));
+        }
+    }
+    let highest = network.relays.iter().map(|relay| relay.node);
+    let highest = highest.chain(network.clients.iter().map(|client| client.node));
+    let highest = highest.chain(network.servers.iter().map(|server| server.node)).max().unwrap_or(0);
+    let latency = Latency::open(&folder.join("latency.npy"))?;
+    if highest >= latency.nodes() {
+        return bad("node", format!("is {highest}, but latency.npy has {} nodes", latency.nodes()));
+    }
+    Ok((network, latency, bytes))
+}

@@ -1,0 +1,36 @@
+//! cellsim: Tor at the level of cells, in simulated time.
+//!
+//! A run directory holds `run.json` ([`input`]); [`directory::run`] reads it and the network it names,
+//! moves a [`world::World`] through time, and leaves tables ([`recorder`]) and a provenance behind.
+//!
+//! From the bottom up: [`events`] is the queue of what will happen; [`link`] and [`tcp`] carry bytes;
+//! [`cells`] are what the bytes mean; [`bucket`], [`mux`] and [`vegas`] are Tor's rules as state machines
+//! of their own; [`path`] chooses relays. On top of these the [`world`] is moved by its processes:
+//! `transport` (bytes between hosts), `relay` (the event loop), `scheduler` (channels), `exit` (streams)
+//! and `client` (circuits and downloads). Each module's header says what it leaves out and who could
+//! notice.
+//!
+//! Time is in integer nanoseconds. No wall clock, no address and no hash decides anything: the same
+//! `run.json` gives the same bytes.
+
+pub mod bucket;
+pub mod cells;
+mod client;
+pub mod directory;
+pub mod error;
+pub mod events;
+mod exit;
+pub mod input;
+pub mod link;
+pub mod mux;
+pub mod path;
+pub mod provenance;
+pub mod random;
+pub mod recorder;
+mod relay;
+mod scheduler;
+pub mod tables;
+pub mod tcp;
+mod transport;
+pub mod vegas;
+pub mod world;

@@ -1,0 +1,150 @@
+//! Which relays a circuit takes: by consensus weight and position, as a Tor client chooses.
+//!
+//! Exit first, then guard, then middle (path-spec §2.2): a relay counts with its weight times the
+//! bandwidth-weight of its flags in that position. A client keeps its guards for the whole run. A path
+//! is a function of seed, client and circuit number, so variants of an experiment share their paths.
+//!
+//! Left out: families and address ranges (the sampled relays have neither), and failing guards.
+
+use std::collections::BTreeMap;
+
+use crate::error::Error;
+use crate::input::{NetworkSpec, Position};
+use crate::random::Stream;
+
+/// Draws paths.
+pub struct PathChooser {
+    seed: u64,
+    guards_per_client: usize,
+    guard: Weighted,
+    middle: Weighted,
+    exit: Weighted,
+    /// Circuits that were given, by client: used in turn.
+    given: Vec<Vec<[u32; 3]>>,
+}
+
+/// Relays with cumulative weights.
+struct Weighted {
+    cumulative: Vec<f64>,
+}
+
+impl Weighted {
+    fn new(weights: impl Iterator<Item = f64>) -> Self {
+        let mut total = 0.0;
+        let cumulative = weights
+            .map(|weight| {
+                total += weight;
+                total
+            })
+            .collect();
+        Self { cumulative }
+    }
+
+    fn positive(&self) -> usize {
+        let before = std::iter::once(&0.0).chain(&self.cumulative);
+        self.cumulative.iter().zip(before).filter(|(after, before)| after > before).count()
+    }
+
+    /// A relay not in `taken`; there must be one with a positive weight.
+    fn draw(&self, draws: &mut Stream, taken: &[u32]) -> u32 {
+        let total = self.cumulative.last().copied().unwrap_or(0.0);
+        loop {
+            let aim = draws.unit() * total;
+            let relay = self.cumulative.partition_point(|&sum| sum <= aim) as u32;
+            if !taken.contains(&relay) {
+                return relay;
+            }
+        }
+    }
+}
+
+impl PathChooser {
+    /// Prepare the draws; an error when the network has too few relays for some position.
+    pub fn new(
+        network: &NetworkSpec,
+        seed: u64,
+        guards_per_client: usize,
+        given: Option<&BTreeMap<String, Vec<[String; 3]>>>,
+    ) -> Result<Self, Error> {
+        let weighted = |names: [&str; 4]| {
+            Weighted::new(network.relays.iter().map(|relay| {
+                let name = match relay.position {
+                    Position::Guard => names[0],
+                    Position::Exit => names[1],
+                    Position::GuardExit => names[2],
+                    Position::Middle => names[3],
+                };
+                let share = if name.is_empty() { 0 } else { *network.bandwidth_weights.get(name).unwrap_or(&10_000) };
+                relay.consensus_weight as f64 * share as f64 / 10_000.0
+            }))
+        };
+        let guard = weighted(["Wgg", "", "Wgd", ""]);
+        let middle = weighted(["Wmg", "Wme", "Wmd", "Wmm"]);
+        let exit = weighted(["", "Wee", "Wed", ""]);
+        let guards_per_client = guards_per_client.min(guard.positive());
+        for (relays, needed, what) in [(&exit, 1, "exits"), (&guard, 2, "guards"), (&middle, 3, "middle relays")] {
+            if relays.positive() < needed {
+                return Err(Error::input(format!(
+                    "network.json: relays: has {} possible {what}, accepted: {needed} or more",
+                    relays.positive()
+                )));
+            }
+        }
+        let given = given_paths(network, given)?;
+        Ok(Self { seed, guards_per_client, guard, middle, exit, given })
+    }
+
+    /// The guards of client number `client`.
+    pub fn guards(&self, client: usize) -> Vec<u32> {
+        let mut draws = Stream::new(self.seed, "guards", client as u64, 0);
+        let mut guards = Vec::with_capacity(self.guards_per_client);
+        while guards.len() < self.guards_per_client {
+            guards.push(self.guard.draw(&mut draws, &guards));
+        }
+        guards
+    }
+
+    /// Guard, middle and exit of the client's circuit number `number` (from 1).
+    pub fn path(&self, client: usize, number: u64, guards: &[u32]) -> [u32; 3] {
+        if let Some(paths) = self.given.get(client).filter(|paths| !paths.is_empty()) {
+            return paths[(number as usize - 1) % paths.len()];
+        }
+        let mut draws = Stream::new(self.seed, "path", client as u64, number);
+        let exit = self.exit.draw(&mut draws, &[]);
+        let free: Vec<u32> = guards.iter().copied().filter(|&guard| guard != exit).collect();
+        let guard = match free.len() {
+            0 => self.guard.draw(&mut draws, &[exit]),
+            count => free[draws.below(count as u64) as usize],
+        };
+        let middle = self.middle.draw(&mut draws, &[exit, guard]);
+        [guard, middle, exit]
+    }
+}
+
+fn given_paths(
+    network: &NetworkSpec,
+    given: Option<&BTreeMap<String, Vec<[String; 3]>>>,
+) -> Result<Vec<Vec<[u32; 3]>>, Error> {
+    let Some(given) = given else { return Ok(Vec::new()) };
+    let relays: BTreeMap<&str, u32> =
+        network.relays.iter().enumerate().map(|(index, relay)| (relay.name.as_str(), index as u32)).collect();
+    let relay = |client: &str, name: &str| {
+        let known = relays.get(name).copied();
+        known.ok_or_else(|| Error::input(format!("run.json: paths.{client}: '{name}' is no relay of the network")))
+    };
+    if let Some(name) = given.keys().find(|name| network.clients.iter().all(|client| client.name != **name)) {
+        return Err(Error::input(format!("run.json: paths.{name}: is no client of the network")));
+    }
+    let of_client = |client: &str| {
+        let paths = given.get(client).map(Vec::as_slice).unwrap_or_default();
+        let path = |path: &[String; 3]| {
+            let found = [relay(client, &path[0])?, relay(client, &path[1])?, relay(client, &path[2])?];
+            if found[0] == found[1] || found[1] == found[2] || found[0] == found[2] {
+                return Err(Error::input(format!("run.json: paths.{client}: a relay stands twice in {path:?}")));
+            }
+            Ok(found)
+        };
+        paths.iter().map(path).collect::<Result<Vec<_>, Error>>()
+    };
+    network.clients.iter().map(|client| of_client(&client.name)).collect()
+}

@@ -1,0 +1,235 @@
+//! A relay's event loop: reading and writing under its token buckets.
+//!
+//! As in libevent, what is ready is served in order, one read or write each, and what is still ready
+//! goes to the end of the line. A read or write moves the share of [`crate::bucket::share`]; a
+//! connection that meets an empty bucket is blocked until the relay's wake-up, which revives the blocked
+//! connections in the order of their creation, as tor walks its connection array.
+//!
+//! Left out: the CPU (a relay's work takes no time), directory traffic, and padding. A study of
+//! saturated CPUs would notice.
+
+use crate::bucket::share;
+use crate::cells::{CellKind, Run, CELL_BYTES, PAYLOAD_BYTES};
+use crate::events::Kind;
+use crate::world::{Action, Role, Turn, World, QUEUES};
+
+/// Output buffer below which a channel asks the scheduler for more (`OR_CONN_LOWWATER`), bytes.
+const OUTBUF_LOW_BYTES: u64 = 16 * 1024;
+
+/// Bytes that a bucket is charged for `bytes` of a channel: a TLS record of 4 KiB adds about 29.
+fn charged(role: Role, bytes: u64) -> u64 {
+    match role {
+        Role::Channel => bytes + bytes / 128,
+        Role::Response | Role::Request => bytes,
+    }
+}
+
+fn share_base(role: Role) -> u64 {
+    match role {
+        Role::Channel => CELL_BYTES,
+        Role::Response | Role::Request => PAYLOAD_BYTES,
+    }
+}
+
+impl World {
+    /// Do what relay `relay` has to do, until nothing is left.
+    pub fn run_relay(&mut self, relay: u32) {
+        while let Some(action) = self.relays[relay as usize].actions.pop_front() {
+            match action {
+                Action::Read(pipe) => self.read(relay, pipe),
+                Action::Write(pipe) => {
+                    self.pipes[pipe as usize].write_queued = false;
+                    self.write(relay, pipe);
+                    self.free_pipes_if_done(pipe);
+                }
+                Action::Schedule => self.schedule(relay),
+            }
+        }
+    }
+
+    /// `pipe` has something to read for `relay`.
+    pub fn queue_read(&mut self, relay: u32, pipe: u32) {
+        let state = &mut self.pipes[pipe as usize];
+        if !state.read_queued && !state.read_blocked {
+            state.read_queued = true;
+            self.relays[relay as usize].actions.push_back(Action::Read(pipe));
+        }
+    }
+
+    /// `pipe` has something to write for `relay`.
+    pub fn queue_write(&mut self, relay: u32, pipe: u32) {
+        let state = &mut self.pipes[pipe as usize];
+        if !state.write_queued && !state.write_blocked && !state.write_waiting {
+            state.write_queued = true;
+            self.relays[relay as usize].actions.push_back(Action::Write(pipe));
+        }
+    }
+
+    fn read(&mut self, relay: u32, pipe: u32) {
+        let state = &mut self.pipes[pipe as usize];
+        state.read_queued = false;
+        let (readable, role, edge) = (state.tcp.readable(), state.role, state.edge);
+        if state.closed {
+            self.free_pipes_if_done(pipe);
+            return;
+        }
+        if readable == 0 || (role == Role::Response && !self.edge_reads(edge)) {
+            return;
+        }
+        let buckets = &mut self.relays[relay as usize].buckets;
+        buckets.refill(self.now);
+        let bytes = share(share_base(role), buckets.read).min(readable);
+        if bytes == 0 {
+            self.block(relay, pipe, true);
+            return;
+        }
+        let charge = charged(role, bytes);
+        buckets.read -= charge as i64;
+        let exhausted = buckets.read <= 0;
+        self.relays[relay as usize].bytes_in += charge;
+        self.take(pipe, bytes);
+        if role == Role::Response {
+            self.edge_read(edge, bytes);
+        } else {
+            self.read_cells(relay, pipe, bytes);
+        }
+        if exhausted {
+            self.block(relay, pipe, true);
+        } else if readable > bytes {
+            self.queue_read(relay, pipe);
+        }
+    }
+
+    fn read_cells(&mut self, relay: u32, pipe: u32, bytes: u64) {
+        let state = &mut self.pipes[pipe as usize];
+        let have = state.partial + bytes;
+        state.partial = have % CELL_BYTES;
+        let mut whole = (have / CELL_BYTES) as u32;
+        while whole > 0 {
+            let Some(run) = self.pipes[pipe as usize].cells.pop(whole) else { break };
+            whole -= u32::from(run.cells);
+            self.relay_cells(relay, run);
+        }
+    }
+
+    fn relay_cells(&mut self, relay: u32, run: Run) {
+        let position = run.position;
+        if !run.kind.is_up() {
+            self.enqueue(relay, run, u32::from(position) - 1, position - 1);
+        } else if run.kind == CellKind::BuildUp && run.stream == u32::from(position) {
+            self.note_consumed(&run);
+            let answer = Run { kind: CellKind::BuiltDown, ..run };
+            self.note_created(&answer);
+            self.enqueue(relay, answer, u32::from(position) - 1, position - 1);
+        } else if position < 3 {
+            self.enqueue(relay, run, u32::from(position) + 2, position + 1);
+        } else {
+            self.exit_cells(relay, run);
+        }
+    }
+
+    /// Put `run` into the circuit's queue number `place`, to be read next at `position`.
+    pub fn enqueue(&mut self, relay: u32, run: Run, place: u32, position: u8) {
+        let index = run.circuit * QUEUES + place;
+        let queue = &mut self.queues[index as usize];
+        let was_empty = queue.cells.is_empty();
+        queue.cells.push(Run { position, ..run });
+        let (pipe, count) = (queue.pipe, queue.count);
+        let state = &mut self.relays[relay as usize];
+        state.queued_cells += u64::from(run.cells);
+        state.queued_cells_max = state.queued_cells_max.max(state.queued_cells);
+        if was_empty {
+            self.pipes[pipe as usize].mux.activate(index, count);
+        }
+        self.make_pending(relay, pipe);
+    }
+
+    /// Move a share of the output buffer to the kernel.
+    pub fn write(&mut self, relay: u32, pipe: u32) {
+        let state = &mut self.pipes[pipe as usize];
+        if state.closed || state.outbuf == 0 || !state.open {
+            return;
+        }
+        let buckets = &mut self.relays[relay as usize].buckets;
+        buckets.refill(self.now);
+        let allowed = share(share_base(state.role), buckets.write);
+        if allowed == 0 {
+            self.block(relay, pipe, false);
+            return;
+        }
+        state.tcp.apply_acks(self.now);
+        let bytes = allowed.min(state.outbuf).min(state.tcp.send_space());
+        if bytes == 0 {
+            state.write_waiting = true;
+            state.tcp.waiting = true;
+            self.await_ack(pipe);
+            return;
+        }
+        state.outbuf -= bytes;
+        state.tcp.written += bytes;
+        let charge = charged(state.role, bytes);
+        buckets.write -= charge as i64;
+        let exhausted = buckets.write <= 0;
+        self.relays[relay as usize].bytes_out += charge;
+        self.pump(pipe);
+        let state = &self.pipes[pipe as usize];
+        let left = state.outbuf;
+        if left < OUTBUF_LOW_BYTES && state.turn == Turn::WaitingToWrite {
+            self.pipes[pipe as usize].turn = Turn::Idle;
+            if !self.pipes[pipe as usize].mux.is_idle() {
+                self.make_pending(relay, pipe);
+            }
+        }
+        if left > 0 {
+            if exhausted {
+                self.block(relay, pipe, false);
+            } else {
+                self.queue_write(relay, pipe);
+            }
+        }
+    }
+
+    /// The bucket is empty: `pipe` waits for the next wake-up.
+    fn block(&mut self, relay: u32, pipe: u32, reading: bool) {
+        let state = &mut self.pipes[pipe as usize];
+        let flag = if reading { &mut state.read_blocked } else { &mut state.write_blocked };
+        if *flag {
+            return;
+        }
+        *flag = true;
+        let relay_state = &mut self.relays[relay as usize];
+        relay_state.blocked.push(pipe);
+        if !relay_state.wake_scheduled {
+            relay_state.wake_scheduled = true;
+            let time = relay_state.buckets.wake_time(self.now);
+            self.events.push(time, Kind::BucketWake, relay, 0);
+        }
+    }
+
+    /// The wake-up of blocked connections (`reenable_blocked_connections_cb`).
+    pub fn wake(&mut self, relay: u32) {
+        let state = &mut self.relays[relay as usize];
+        state.wake_scheduled = false;
+        let mut blocked = std::mem::take(&mut state.blocked);
+        blocked.sort_unstable();
+        for &pipe in &blocked {
+            let state = &mut self.pipes[pipe as usize];
+            let (read, write) = (state.read_blocked, state.write_blocked);
+            state.read_blocked = false;
+            state.write_blocked = false;
+            if state.closed {
+                self.free_pipes_if_done(pipe);
+                continue;
+            }
+            if read {
+                self.queue_read(relay, pipe);
+            }
+            if write {
+                self.queue_write(relay, pipe);
+            }
+        }
+        blocked.clear();
+        self.relays[relay as usize].blocked = blocked;
+        self.run_relay(relay);
+    }
+}

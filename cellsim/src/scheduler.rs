@@ -1,0 +1,198 @@
+//! Which channel moves cells from its circuits' queues to its output buffer, and when.
+//!
+//! `Vanilla` runs at once and fills each pending channel's output buffer to its high-water mark, the
+//! most urgent channel first (src/core/or/scheduler_vanilla.c). `KIST` runs at intervals and gives each
+//! channel, cell by cell in the order of urgency, no more than the kernel can soon send: the free part
+//! of TCP's window and one window more (src/core/or/scheduler_kist.c). `KISTLite` runs at the same
+//! intervals without asking the kernel.
+
+use crate::cells::CELL_BYTES;
+use crate::events::Kind;
+use crate::input::SchedulerKind;
+use crate::tcp::SEGMENT_BYTES;
+use crate::world::{Action, CircuitState, Turn, World, QUEUES};
+
+/// Output buffer above which Vanilla gives a channel no more (`OR_CONN_HIGHWATER`), bytes.
+const OUTBUF_HIGH_BYTES: u64 = 32 * 1024;
+/// Cells in the output buffer above which KIST writes when it turns to another channel.
+const KIST_WRITE_CELLS: u64 = 8;
+/// What KIST counts for a cell on the wire (`TLS_PER_CELL_OVERHEAD` is 29).
+const KIST_CELL_BYTES: i64 = CELL_BYTES as i64 + 29;
+/// The queue that holds cells on their way to the client at the exit.
+const EXIT_QUEUE: u32 = 2;
+
+impl World {
+    /// `pipe` has cells: let the scheduler of `relay` know.
+    pub fn make_pending(&mut self, relay: u32, pipe: u32) {
+        let state = &mut self.pipes[pipe as usize];
+        if !state.open || state.turn != Turn::Idle {
+            return;
+        }
+        state.turn = Turn::Pending;
+        self.relays[relay as usize].pending.push(pipe);
+        self.request_schedule(relay);
+    }
+
+    fn request_schedule(&mut self, relay: u32) {
+        let interval = self.params.scheduler_interval;
+        let at_once = self.params.scheduler == SchedulerKind::Vanilla;
+        let state = &mut self.relays[relay as usize];
+        if state.schedule_queued || state.scheduler_timer {
+            return;
+        }
+        match state.last_schedule.map(|last| last + interval).filter(|&next| !at_once && next > self.now) {
+            Some(next) => {
+                state.scheduler_timer = true;
+                self.events.push(next, Kind::Scheduler, relay, 0);
+            }
+            None => {
+                state.schedule_queued = true;
+                state.actions.push_back(Action::Schedule);
+            }
+        }
+    }
+
+    /// The interval of KIST or KISTLite is over.
+    pub fn scheduler_timer(&mut self, relay: u32) {
+        self.relays[relay as usize].scheduler_timer = false;
+        self.schedule(relay);
+        self.run_relay(relay);
+    }
+
+    /// Run the channel scheduler of `relay`.
+    pub fn schedule(&mut self, relay: u32) {
+        let state = &mut self.relays[relay as usize];
+        state.schedule_queued = false;
+        state.last_schedule = Some(self.now);
+        let mut pending = std::mem::take(&mut state.pending);
+        let weight = self.decay.weight(self.now);
+        if self.params.scheduler == SchedulerKind::Vanilla {
+            self.schedule_vanilla(relay, &mut pending, weight);
+        } else {
+            self.schedule_kist(relay, &mut pending, weight);
+        }
+        // Nothing becomes pending while the scheduler runs, but by what it unblocks.
+        pending.append(&mut self.relays[relay as usize].pending);
+        self.relays[relay as usize].pending = pending;
+        if !self.relays[relay as usize].pending.is_empty() {
+            self.request_schedule(relay);
+        }
+    }
+
+    fn most_urgent(&self, pending: &[u32]) -> Option<usize> {
+        let policy = self.params.policy;
+        let urgency = |pipe: u32| self.pipes[pipe as usize].mux.urgency(policy);
+        match pending.len() {
+            0 => None,
+            1 => Some(0),
+            _ => (0..pending.len()).min_by(|&a, &b| {
+                urgency(pending[a]).total_cmp(&urgency(pending[b])).then(pending[a].cmp(&pending[b]))
+            }),
+        }
+    }
+
+    fn schedule_vanilla(&mut self, relay: u32, pending: &mut Vec<u32>, weight: f64) {
+        while let Some(place) = self.most_urgent(pending) {
+            let pipe = pending.swap_remove(place);
+            let room = OUTBUF_HIGH_BYTES.saturating_sub(self.pipes[pipe as usize].outbuf).div_ceil(CELL_BYTES) as u32;
+            let flushed = self.flush(relay, pipe, room, weight);
+            let state = &mut self.pipes[pipe as usize];
+            state.turn = if flushed == room { Turn::WaitingToWrite } else { Turn::Idle };
+            if state.outbuf > 0 {
+                self.queue_write(relay, pipe);
+            }
+        }
+    }
+
+    fn schedule_kist(&mut self, relay: u32, pending: &mut Vec<u32>, weight: f64) {
+        let mut limits: Vec<(u32, i64)> = pending.iter().map(|&pipe| (pipe, self.kist_limit(pipe))).collect();
+        limits.sort_unstable();
+        let mut later = Vec::new();
+        let mut touched = Vec::with_capacity(limits.len());
+        let mut previous = None;
+        while let Some(place) = self.most_urgent(pending) {
+            let pipe = pending[place];
+            if let Some(other) = previous.filter(|&other| other != pipe) {
+                if self.pipes[other as usize].outbuf > KIST_WRITE_CELLS * CELL_BYTES {
+                    self.write(relay, other);
+                }
+            }
+            previous = Some(pipe);
+            if !touched.contains(&pipe) {
+                touched.push(pipe);
+            }
+            let Ok(entry) = limits.binary_search_by_key(&pipe, |limit| limit.0) else { break };
+            let limit = &mut limits[entry].1;
+            // Alone, a channel may send all it may send at once; among others, cell by cell.
+            let turn = if pending.len() == 1 { limit.div_euclid(KIST_CELL_BYTES) + 1 } else { 1 };
+            if *limit > 0 {
+                let flushed = self.flush(relay, pipe, turn.clamp(1, 65_535) as u32, weight);
+                *limit -= i64::from(flushed) * KIST_CELL_BYTES;
+            }
+            if self.pipes[pipe as usize].mux.is_idle() {
+                self.pipes[pipe as usize].turn = Turn::Idle;
+                pending.swap_remove(place);
+            } else if *limit <= 0 {
+                later.push(pipe);
+                pending.swap_remove(place);
+            }
+        }
+        for &pipe in &touched {
+            self.write(relay, pipe);
+            if self.pipes[pipe as usize].outbuf > 0 {
+                self.queue_write(relay, pipe);
+            }
+        }
+        pending.append(&mut later);
+    }
+
+    /// How many bytes KIST lets a channel have now (`update_socket_info_impl`).
+    fn kist_limit(&mut self, pipe: u32) -> i64 {
+        if self.params.scheduler == SchedulerKind::KistLite {
+            return i64::MAX / 2;
+        }
+        let state = &mut self.pipes[pipe as usize];
+        state.tcp.apply_acks(self.now);
+        let window = (state.tcp.congestion_window() / SEGMENT_BYTES * SEGMENT_BYTES) as i64;
+        let unacknowledged = state.tcp.unacknowledged().div_ceil(SEGMENT_BYTES) * SEGMENT_BYTES;
+        let tcp_space = (window - unacknowledged as i64).max(0);
+        let extra_space = window - state.tcp.unsent() as i64 - state.outbuf as i64;
+        (tcp_space + extra_space).max(0)
+    }
+
+    /// Move up to `limit` cells from the circuits of `pipe` to its output buffer; how many were moved.
+    fn flush(&mut self, relay: u32, pipe: u32, limit: u32, weight: f64) -> u32 {
+        let policy = self.params.policy;
+        let mut flushed = 0;
+        while flushed < limit {
+            let Some((index, turn)) = self.pipes[pipe as usize].mux.pick(policy, weight) else { break };
+            let queue = &mut self.queues[index as usize];
+            let Some(run) = queue.cells.pop(turn.min(limit - flushed)) else { break };
+            let cells = u32::from(run.cells);
+            let empty = queue.cells.is_empty();
+            let length = queue.cells.len();
+            let state = &mut self.relays[relay as usize];
+            state.services += 1;
+            state.queued_cells -= u64::from(cells);
+            let channel = &mut self.pipes[pipe as usize];
+            queue.count = channel.mux.sent(policy, weight, cells, empty, state.services);
+            channel.cells.push(run);
+            channel.outbuf += u64::from(cells) * CELL_BYTES;
+            flushed += cells;
+            if index % QUEUES == EXIT_QUEUE && length <= self.params.low_water {
+                self.unblock_circuit(relay, index / QUEUES);
+            }
+        }
+        self.totals.cell_hops += u64::from(flushed);
+        flushed
+    }
+
+    /// The exit's queue of a circuit is low enough for its streams to go on.
+    fn unblock_circuit(&mut self, relay: u32, circuit: u32) {
+        let state = &mut self.circuits[circuit as usize];
+        if state.blocked && state.state != CircuitState::Free {
+            state.blocked = false;
+            self.resume_edges(relay, circuit);
+        }
+    }
+}

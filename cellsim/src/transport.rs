@@ -1,0 +1,282 @@
+//! How bytes get from one host to another: pipes, their chunks on the links, and acknowledgements.
+//!
+//! Channels open once and stay: TCP's handshake, TLS's and the link protocol's take three round trips.
+//! A chunk is at most what the slower of its two links carries in 2 ms, so that its first byte is not
+//! kept long by its last. Acknowledgements become events only for a sender that waits for one.
+
+use crate::cells::CELL_BYTES;
+use crate::events::{Kind, Time, NEVER};
+use crate::mux::Mux;
+use crate::tcp::{Tcp, SEGMENT_BYTES, SEGMENT_WIRE_BYTES};
+use crate::world::{Pipe, Role, Turn, World, NONE};
+
+/// Round trips until a new channel takes cells: TCP 1, TLS 1.3 1, VERSIONS to NETINFO 1.
+const CHANNEL_OPEN_ROUND_TRIPS: u64 = 3;
+const CHUNK_TIME_DIVISOR: u64 = 500;
+const CHUNK_BYTES_MAX: u64 = 65_536;
+
+/// Bytes on the link for `bytes` of a TCP stream: segment headers.
+fn wire_bytes(bytes: u64) -> u64 {
+    bytes * SEGMENT_WIRE_BYTES / SEGMENT_BYTES + 1
+}
+
+impl World {
+    /// A new connection between two hosts; the pipe from `from` to `to`. Its twin is that index ^ 1.
+    pub fn new_pipes(&mut self, from: u32, to: u32, roles: [Role; 2], edge: u32) -> u32 {
+        let one_way = self.one_way(from, to);
+        let forward = self.new_pipe(from, to, roles[0], edge, one_way);
+        let backward = self.new_pipe(to, from, roles[1], edge, one_way);
+        if let Some(first) = self.free_pipes.pop() {
+            self.pipes[first as usize] = forward;
+            self.pipes[first as usize + 1] = backward;
+            return first;
+        }
+        self.pipes.push(forward);
+        self.pipes.push(backward);
+        self.pipes.len() as u32 - 2
+    }
+
+    fn new_pipe(&self, from: u32, to: u32, role: Role, edge: u32, one_way: Time) -> Pipe {
+        let slower = self.hosts[from as usize].up.rate().min(self.hosts[to as usize].down.rate());
+        let chunk = (slower / CHUNK_TIME_DIVISOR).clamp(SEGMENT_BYTES, CHUNK_BYTES_MAX);
+        Pipe {
+            tcp: Tcp::new(one_way, chunk),
+            from,
+            to,
+            role,
+            edge,
+            open: false,
+            closed: false,
+            cells: Default::default(),
+            outbuf: 0,
+            partial: 0,
+            mux: Mux::default(),
+            turn: Turn::Idle,
+            read_queued: false,
+            read_blocked: false,
+            write_queued: false,
+            write_blocked: false,
+            write_waiting: false,
+            events: 0,
+        }
+    }
+
+    /// Propagation delay between two hosts, ns.
+    pub fn one_way(&self, from: u32, to: u32) -> Time {
+        let (from, to) = (self.hosts[from as usize].node, self.hosts[to as usize].node);
+        // The matrix is symmetric; ask by the lower node, which is a relay's, to touch few of its rows.
+        self.latency.one_way_ns(from.min(to), from.max(to))
+    }
+
+    /// The channel from a relay to another, opened when there is none yet.
+    pub fn relay_channel(&mut self, from: u32, to: u32) -> u32 {
+        let place = from as usize * self.relays.len() + to as usize;
+        if self.relay_channels[place] == NONE {
+            let pipe = self.open_channel(from, to);
+            self.relay_channels[place] = pipe;
+            self.relay_channels[to as usize * self.relays.len() + from as usize] = pipe ^ 1;
+        }
+        self.relay_channels[place]
+    }
+
+    /// The channel from a client to a guard, opened when there is none yet.
+    pub fn guard_channel(&mut self, client: u32, guard: u32) -> u32 {
+        let known = self.clients[client as usize].channels.iter().find(|(relay, _)| *relay == guard);
+        if let Some(&(_, pipe)) = known {
+            return pipe;
+        }
+        let pipe = self.open_channel(self.client_host(client), guard);
+        self.clients[client as usize].channels.push((guard, pipe));
+        pipe
+    }
+
+    fn open_channel(&mut self, from: u32, to: u32) -> u32 {
+        let pipe = self.new_pipes(from, to, [Role::Channel, Role::Channel], NONE);
+        let delay = CHANNEL_OPEN_ROUND_TRIPS * 2 * self.one_way(from, to);
+        self.events.push(self.now + delay, Kind::ChannelOpen, pipe, 0);
+        pipe
+    }
+
+    /// Both directions of a channel take cells from now on.
+    pub fn channel_open(&mut self, pipe: u32) {
+        for direction in [pipe, pipe ^ 1] {
+            self.pipes[direction as usize].open = true;
+            let from = self.pipes[direction as usize].from;
+            if self.is_relay(from) {
+                if !self.pipes[direction as usize].mux.is_idle() {
+                    self.make_pending(from, direction);
+                    self.run_relay(from);
+                }
+            } else {
+                self.pump(direction);
+            }
+        }
+    }
+
+    /// Send what the windows allow.
+    pub fn pump(&mut self, pipe: u32) {
+        if !self.pipes[pipe as usize].open {
+            return;
+        }
+        self.pipes[pipe as usize].tcp.apply_acks(self.now);
+        loop {
+            let chunk = self.pipes[pipe as usize].tcp.next_chunk();
+            if chunk == 0 {
+                break;
+            }
+            self.pipes[pipe as usize].tcp.sent += chunk;
+            self.transmit(pipe, chunk);
+        }
+        self.await_ack(pipe);
+    }
+
+    fn transmit(&mut self, pipe: u32, bytes: u64) {
+        let wire = wire_bytes(bytes);
+        let state = &mut self.pipes[pipe as usize];
+        state.events += 1;
+        let departure = self.hosts[state.from as usize].up.send(self.now, wire);
+        // An idle down-link is the common case: come back when it would have served the chunk.
+        let service = self.hosts[state.to as usize].down.service(wire);
+        self.events.push(departure + state.tcp.one_way() + service, Kind::Arrive, pipe, bytes as u32);
+    }
+
+    /// A chunk has come, and an idle down-link would have passed it on by now.
+    pub fn arrive(&mut self, pipe: u32, bytes: u64) {
+        let (from, to) = (self.pipes[pipe as usize].from, self.pipes[pipe as usize].to);
+        let host = &mut self.hosts[to as usize];
+        let service = host.down.service(wire_bytes(bytes));
+        let start = self.now - service;
+        let sojourn = host.down.free_at.saturating_sub(start);
+        if host.codel.drops(start + sojourn, sojourn) {
+            let departure = start + sojourn;
+            let filled = self.pipes[pipe as usize].tcp.lose(self.now, departure);
+            self.hosts[from as usize].up.send(self.now, SEGMENT_WIRE_BYTES);
+            self.pipes[pipe as usize].events += 1;
+            self.events.push(filled, Kind::GapFilled, pipe, 0);
+            self.await_ack(pipe);
+        }
+        let host = &mut self.hosts[to as usize];
+        host.down.free_at = start + sojourn + service;
+        if sojourn == 0 {
+            self.deliver(pipe, bytes);
+        } else {
+            self.events.push(host.down.free_at, Kind::Deliver, pipe, bytes as u32);
+        }
+    }
+
+    /// A chunk has left the receiver's down-link.
+    pub fn deliver(&mut self, pipe: u32, bytes: u64) {
+        let state = &mut self.pipes[pipe as usize];
+        state.events -= 1;
+        let in_order = state.tcp.arrive(self.now, bytes);
+        self.await_ack(pipe);
+        if in_order {
+            self.readable(pipe);
+        }
+        self.free_pipes_if_done(pipe);
+    }
+
+    /// A retransmission has come.
+    pub fn gap_filled(&mut self, pipe: u32) {
+        let state = &mut self.pipes[pipe as usize];
+        state.events -= 1;
+        if state.tcp.fill_gap(self.now) {
+            self.readable(pipe);
+        }
+        self.free_pipes_if_done(pipe);
+    }
+
+    /// Bytes wait at the receiver of `pipe`.
+    fn readable(&mut self, pipe: u32) {
+        let state = &self.pipes[pipe as usize];
+        if state.closed {
+            return;
+        }
+        let to = state.to;
+        if self.is_relay(to) {
+            self.queue_read(to, pipe);
+            self.run_relay(to);
+        } else if state.role == Role::Request {
+            self.server_read(pipe);
+        } else {
+            self.client_read(pipe);
+        }
+    }
+
+    /// An acknowledgement has come that the sender waited for.
+    pub fn acknowledged(&mut self, pipe: u32) {
+        let state = &mut self.pipes[pipe as usize];
+        state.events -= 1;
+        state.tcp.wake_at = NEVER;
+        state.tcp.waiting = false;
+        if !state.closed {
+            self.pump(pipe);
+            self.writable(pipe);
+        }
+        self.free_pipes_if_done(pipe);
+    }
+
+    fn writable(&mut self, pipe: u32) {
+        let state = &mut self.pipes[pipe as usize];
+        if !state.write_waiting {
+            return;
+        }
+        if state.tcp.send_space() < 4 * CELL_BYTES {
+            state.tcp.waiting = true;
+            self.await_ack(pipe);
+            return;
+        }
+        state.write_waiting = false;
+        let (from, role) = (state.from, state.role);
+        if role == Role::Response {
+            self.server_write(pipe);
+        } else if self.is_relay(from) {
+            self.queue_write(from, pipe);
+            self.run_relay(from);
+        }
+    }
+
+    /// See to it that a waiting sender wakes at the next acknowledgement.
+    pub fn await_ack(&mut self, pipe: u32) {
+        let state = &mut self.pipes[pipe as usize];
+        if state.tcp.waiting && state.tcp.wake_at == NEVER {
+            if let Some(time) = state.tcp.next_ack() {
+                let time = time.max(self.now);
+                state.tcp.wake_at = time;
+                state.events += 1;
+                self.events.push(time, Kind::Acknowledged, pipe, 0);
+            }
+        }
+    }
+
+    /// Take `bytes` out of the receiver's buffer.
+    pub fn take(&mut self, pipe: u32, bytes: u64) {
+        if self.pipes[pipe as usize].tcp.take(self.now, bytes) {
+            self.await_ack(pipe);
+        }
+    }
+
+    /// Give both directions of an edge's connection up.
+    pub fn close_pipes(&mut self, pipe: u32) {
+        for direction in [pipe, pipe ^ 1] {
+            let state = &mut self.pipes[direction as usize];
+            state.closed = true;
+            state.outbuf = 0;
+        }
+        self.free_pipes_if_done(pipe);
+    }
+
+    /// Reuse the slots of a closed connection once no event and no relay's list names them.
+    pub fn free_pipes_if_done(&mut self, pipe: u32) {
+        let first = pipe & !1;
+        let done = |pipe: &Pipe| {
+            let named = pipe.read_queued || pipe.read_blocked || pipe.write_queued || pipe.write_blocked;
+            pipe.closed && pipe.events == 0 && !named && pipe.role != Role::Channel
+        };
+        let state = &self.pipes[first as usize];
+        if state.closed && state.edge != NONE && done(state) && done(&self.pipes[first as usize + 1]) {
+            self.pipes[first as usize].edge = NONE;
+            self.free_pipes.push(first);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Tor's circuit congestion control (proposal 324, TOR_VEGAS) at the exit of a three-hop circuit.
+//!
+//! Constants and steps are those of `congestion_control_vegas_process_sendme` and
+//! `congestion_control_update_circuit_estimates` (src/core/or/congestion_control_{vegas,common}.c) with
+//! the default consensus parameters of tor 0.4.9. XON and XOFF are not sent: they answer a client whose
+//! application does not read, and the applications here always do.
+
+use std::collections::VecDeque;
+
+use crate::events::Time;
+
+/// Cells that one SENDME acknowledges (`cc_sendme_inc`).
+pub const SENDME_CELLS: u64 = 31;
+const OUTBUF_CELLS: u64 = 62;
+const ALPHA: u64 = 3 * OUTBUF_CELLS;
+const BETA: u64 = 4 * OUTBUF_CELLS;
+const GAMMA: u64 = 3 * OUTBUF_CELLS;
+const DELTA: u64 = 5 * OUTBUF_CELLS;
+const SLOW_START_CAP: u64 = 600;
+const SLOW_START_MAX: u64 = 5_000;
+const WINDOW_MIN: u64 = 4 * SENDME_CELLS;
+const WINDOW_INCREMENT: u64 = 1;
+const INCREMENT_RATE: u64 = SENDME_CELLS;
+const SLOW_START_PERCENT: u64 = 100;
+const FULL_GAP: u64 = 4;
+const FULL_MIN_PERCENT: u64 = 25;
+const EWMA_PERCENT: u64 = 50;
+const EWMA_MAX: u64 = 10;
+const EWMA_SLOW_START: u64 = 2;
+
+/// The state of one circuit's congestion control; windows are in cells, times in microseconds.
+#[derive(Clone, Debug)]
+pub struct Vegas {
+    window: u64,
+    inflight: u64,
+    slow_start: bool,
+    full: bool,
+    channel_blocked: bool,
+    next_update: u64,
+    next_window: u64,
+    min_rtt: u64,
+    ewma_rtt: u64,
+    bdp: u64,
+    sent_at: VecDeque<Time>,
+}
+
+impl Default for Vegas {
+    fn default() -> Self {
+        Self {
+            window: WINDOW_MIN,
+            inflight: 0,
+            slow_start: true,
+            full: false,
+            channel_blocked: false,
+            next_update: 1,
+            next_window: 0,
+            min_rtt: 0,
+            ewma_rtt: 0,
+            bdp: 0,
+            sent_at: VecDeque::new(),
+        }
+    }
+}
+
+impl Vegas {
+    /// How many cells may be packaged now.
+    pub fn allowance(&self) -> u64 {
+        self.window.saturating_sub(self.inflight)
+    }
+
+    /// The congestion window, cells.
+    pub fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// `cells` data cells are packaged at `now`.
+    pub fn packaged(&mut self, now: Time, cells: u64) {
+        let marks = (self.inflight + cells) / SENDME_CELLS - self.inflight / SENDME_CELLS;
+        self.inflight += cells;
+        for _ in 0..marks {
+            self.sent_at.push_back(now / 1_000);
+        }
+    }
+
+    /// A SENDME has come at `now`; `channel_blocked` says whether the circuit's queue is over its limit.
+    pub fn sendme(&mut self, now: Time, channel_blocked: bool) {
+        self.next_update = self.next_update.saturating_sub(1);
+        self.next_window = self.next_window.saturating_sub(1);
+        let Some(sent) = self.sent_at.pop_front() else { return };
+        if self.estimate((now / 1_000).saturating_sub(sent), channel_blocked) {
+            self.adapt();
+        }
+        self.inflight = self.inflight.saturating_sub(SENDME_CELLS);
+    }
+
+    fn estimate(&mut self, rtt: u64, channel_blocked: bool) -> bool {
+        if rtt > 0 {
+            let count = if self.slow_start {
+                EWMA_SLOW_START
+            } else {
+                (self.update_rate() * EWMA_PERCENT / 100).min(EWMA_MAX)
+            };
+            let count = count.max(2);
+            self.ewma_rtt = match self.ewma_rtt {
+                0 => rtt,
+                previous => (2 * rtt + (count - 1) * previous) / (count + 1),
+            };
+            let stuck_at_minimum = self.window == WINDOW_MIN && !self.slow_start;
+            if self.min_rtt == 0 || self.ewma_rtt < self.min_rtt || stuck_at_minimum {
+                self.min_rtt = self.ewma_rtt;
+            }
+        }
+        if self.ewma_rtt == 0 {
+            self.bdp = self.window;
+            self.channel_blocked = channel_blocked;
+            return channel_blocked;
+        }
+        self.bdp = self.window * self.min_rtt / self.ewma_rtt;
+        if channel_blocked != self.channel_blocked {
+            self.next_update = 0;
+            self.channel_blocked = channel_blocked;
+        }
+        channel_blocked || rtt != 0
+    }
+
+    fn adapt(&mut self) {
+        let queue = self.window.saturating_sub(self.bdp);
+        if self.inflight + FULL_GAP * SENDME_CELLS >= self.window {
+            self.full = true;
+        } else if 100 * self.inflight < FULL_MIN_PERCENT * self.window {
+            self.full = false;
+        }
+        if self.slow_start {
+            self.adapt_in_slow_start(queue);
+        } else if self.next_update == 0 {
+            if queue > DELTA {
+                self.window = self.bdp + DELTA - WINDOW_INCREMENT;
+            } else if queue > BETA || self.channel_blocked {
+                self.window -= WINDOW_INCREMENT;
+            } else if self.full && queue < ALPHA {
+                self.window += WINDOW_INCREMENT;
+            }
+            self.window = self.window.max(WINDOW_MIN);
+        }
+        if self.next_window == 0 {
+            self.next_window = self.sendmes_per_window();
+        }
+        if self.next_update == 0 {
+            self.next_update = self.update_rate();
+        }
+        if self.next_window == self.sendmes_per_window() {
+            self.full = false;
+        }
+    }
+
+    fn adapt_in_slow_start(&mut self, queue: u64) {
+        if queue < GAMMA && !self.channel_blocked {
+            if self.full {
+                let increment = self.slow_start_increment();
+                self.window += increment;
+                if increment * self.sendmes_per_window() <= WINDOW_INCREMENT * INCREMENT_RATE {
+                    self.slow_start = false;
+                }
+            }
+        } else {
+            self.window = self.bdp + GAMMA;
+            self.slow_start = false;
+        }
+        if self.window >= SLOW_START_MAX {
+            self.window = SLOW_START_MAX;
+            self.slow_start = false;
+        }
+    }
+
+    /// Limited slow start, RFC 3742.
+    fn slow_start_increment(&self) -> u64 {
+        if self.window <= SLOW_START_CAP {
+            (SLOW_START_PERCENT * SENDME_CELLS + 50) / 100
+        } else {
+            ((SENDME_CELLS * SLOW_START_CAP + self.window) / (2 * self.window)).max(1)
+        }
+    }
+
+    fn update_rate(&self) -> u64 {
+        if self.slow_start {
+            1
+        } else {
+            let cells = INCREMENT_RATE * SENDME_CELLS;
+            (self.window + cells / 2) / cells
+        }
+    }
+
+    fn sendmes_per_window(&self) -> u64 {
+        (self.window + SENDME_CELLS / 2) / SENDME_CELLS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Keep a circuit of fixed round trip and bottleneck busy; the window after `rounds` SENDMEs.
+    fn busy(rtt_us: u64, cells_per_second: u64, sendmes: usize) -> Vegas {
+        let mut vegas = Vegas::default();
+        let (mut now, mut served) = (0_u64, 0_u64);
+        let mut pending = VecDeque::new();
+        for _ in 0..sendmes {
+            let cells = vegas.allowance();
+            vegas.packaged(now, cells);
+            for _ in 0..cells {
+                served = served.max(now) + 1_000_000_000 / cells_per_second;
+                pending.push_back(served);
+            }
+            let mut last = now;
+            for _ in 0..SENDME_CELLS {
+                last = pending.pop_front().unwrap_or(last);
+            }
+            now = now.max(last + rtt_us * 1_000);
+            vegas.sendme(now, false);
+        }
+        vegas
+    }
+
+    #[test]
+    fn the_window_settles_above_the_bandwidth_delay_product() {
+        let vegas = busy(200_000, 1_000, 20_000);
+        let bdp = 200;
+        assert!(!vegas.slow_start);
+        assert!((bdp + ALPHA / 2..=bdp + DELTA).contains(&vegas.window()), "{}", vegas.window());
+    }
+
+    proptest! {
+        #[test]
+        fn the_window_stays_in_bounds(steps in prop::collection::vec((1_u64..400_000, any::<bool>()), 1..400)) {
+            let mut vegas = Vegas::default();
+            let mut now = 0;
+            for (gap_us, blocked) in steps {
+                vegas.packaged(now, vegas.allowance());
+                now += gap_us * 1_000;
+                vegas.sendme(now, blocked);
+                prop_assert!((WINDOW_MIN..=SLOW_START_MAX + SENDME_CELLS).contains(&vegas.window()));
+            }
+        }
+    }
+}
