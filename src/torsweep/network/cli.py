@@ -49,3 +49,23 @@ def _overrides(settings: list[str]) -> dict[str, object]:
                 "not a setting", key="--set", value=f"{key}{equals}{value}", accepted="KEY=VALUE"
             )
     return {key: value for key, _, value in pairs}
+
+
+@network_app.command()
+def describe(
+    directory: Annotated[Path, typer.Argument(help="A network directory.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Say what a network is like: capacity, latencies, bandwidths, and its regime."""
+    import json
+
+    from torsweep.network import describe as description
+    from torsweep.network.model import read_network
+
+    found = description.describe(*read_network(directory))
+    if as_json:
+        print(json.dumps(found.document(), indent=1))
+    else:
+        from torsweep.network.description_text import print_description
+
+        print_description(found)

@@ -1,9 +1,11 @@
 """The coordinate model of latency: where the RTT of any two hosts comes from.
 
 In and out: an npz file with fitted coordinates, heights and the residual distribution. The RTT of
-hosts i and j is predicted as ‖xᵢ − xⱼ‖ + hᵢ + hⱼ (Vivaldi's form: Dabek et al., SIGCOMM 2004) and
-multiplied by a factor drawn for the pair from the quantiles of measured / predicted RTT among pairs
-of like prediction. The factors are what lets triangle violations survive; coordinates have none.
+hosts i and j is predicted as (‖xᵢ − xⱼ‖ + hᵢ + hⱼ) · c: coordinates and heights (Vivaldi's form:
+Dabek et al., SIGCOMM 2004) with a correction c for the two places the hosts are in, because detours
+of routing are shared by neighbours. It is multiplied by a factor drawn for the pair from the
+quantiles of measured / predicted RTT among pairs of like prediction. Corrections and factors let
+triangle violations survive; coordinates have none.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ MODEL_FILE = "latency.npz"
 class CoordinateModel:
     """Fitted hosts and residuals; times in microseconds.
 
-    ``position_us`` (hosts, dimensions) and ``height_us`` (hosts,), int32; ``bin_edge_us`` (bins − 1,)
+    ``position_us`` (hosts, dimensions) and ``height_us`` (hosts,), int32; ``place`` (hosts,) int32 in
+    0 … places − 1 and ``correction`` (places, places) float64, symmetric; ``bin_edge_us`` (bins − 1,)
     int32, ascending, splits predictions into bins; ``ratio`` (bins, points) float64 holds quantiles
     of measured / predicted RTT in each bin; ``jitter_us`` (dimensions,) int32 is the standard
     deviation by which a new host is moved from the fitted host it is made from.
@@ -34,6 +37,8 @@ class CoordinateModel:
 
     position_us: NDArray[np.int32]
     height_us: NDArray[np.int32]
+    place: NDArray[np.int32]
+    correction: Floats
     bin_edge_us: NDArray[np.int32]
     ratio: Floats
     jitter_us: NDArray[np.int32]
@@ -75,6 +80,8 @@ def _check(model: CoordinateModel, path: Path) -> None:
         model.position_us.ndim == 2
         and hosts > 0
         and model.height_us.shape == (hosts,)
+        and model.place.shape == (hosts,)
+        and model.correction.shape == (model.place.max() + 1,) * 2
         and model.ratio.ndim == 2
         and model.ratio.shape[1] >= 2
         and model.bin_edge_us.shape == (len(model.ratio) - 1,)
@@ -82,5 +89,6 @@ def _check(model: CoordinateModel, path: Path) -> None:
     )
     if not fits:
         raise InputError("its arrays do not fit each other", file=path)
-    if not (np.isfinite(model.ratio).all() and (model.ratio > 0).all() and (model.height_us >= 0).all()):
+    factors = np.concatenate([model.ratio.ravel(), model.correction.ravel()])
+    if not (np.isfinite(factors).all() and (factors > 0).all() and (model.height_us >= 0).all()):
         raise InputError("holds ratios or heights that are no positive numbers", file=path)

@@ -95,6 +95,7 @@ class ModelledPairs:
         places = [_place(model, counts[kind], seed, kind) for kind in KINDS]
         self._position = np.concatenate([place.position_us for place in places])
         self._height = np.concatenate([place.height_us for place in places])
+        self._place = np.concatenate([place.place for place in places])
         self._keys = np.concatenate([host_keys(seed, kind, counts[kind]) for kind in KINDS])
 
     def rows(self, first: int, last: int) -> NDArray[np.int64]:
@@ -112,13 +113,15 @@ class ModelledPairs:
             difference = along[first:last, None] - along[None, :]
             squared += difference * difference
         heights = self._height[first:last, None] + self._height[None, :]
-        return np.add(np.sqrt(squared.astype(np.float64)), heights)
+        corrections = self._model.correction[self._place[first:last, None], self._place[None, :]]
+        return np.multiply(np.add(np.sqrt(squared.astype(np.float64)), heights), corrections)
 
 
 @dataclass(frozen=True)
 class _Places:
     position_us: NDArray[np.int64]
     height_us: NDArray[np.int64]
+    place: NDArray[np.int32]
 
 
 def _place(model: CoordinateModel, count: int, seed: int, kind: str) -> _Places:
@@ -126,7 +129,7 @@ def _place(model: CoordinateModel, count: int, seed: int, kind: str) -> _Places:
     base = np.floor(draws[:, 0] * len(model.height_us)).astype(np.int64)
     height = model.height_us[base] * quantile(lognormal_table(1.0, _HEIGHT_SIGMA), draws[:, 1])
     moved = quantile(normal_table(), draws[:, 2:]) * model.jitter_us[None, :]
-    return _Places(model.position_us[base] + whole(moved), whole(height))
+    return _Places(model.position_us[base] + whole(moved), whole(height), model.place[base])
 
 
 def host_keys(seed: int, kind: str, count: int) -> NDArray[np.uint64]:

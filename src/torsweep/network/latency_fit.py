@@ -27,6 +27,9 @@ _RESIDUAL_BINS = 16
 _RESIDUAL_POINTS = 101
 _PAIRS_PER_BIN = 400
 _JITTER_NEIGHBOURS = 3
+_MOST_PLACES = 64
+_HOSTS_PER_PLACE = 7
+_SHRINKAGE = 5
 
 
 @dataclass(frozen=True)
@@ -139,18 +142,53 @@ def _placing_loss(parameters: Floats, landmarks: Coordinates, rtt_us: Floats) ->
 
 
 def coordinate_model(coordinates: Coordinates, pairs: Pairs) -> CoordinateModel:
-    """The sampler's model: rounded places, residuals of ``pairs`` by predicted RTT, and the jitter."""
+    """The sampler's model: rounded coordinates, places with their corrections, and residuals of ``pairs``."""
     position = np.rint(coordinates.position).astype(np.int32)
     height = np.rint(coordinates.height).astype(np.int32)
     rounded = Coordinates(position.astype(np.float64), height.astype(np.float64))
-    predicted = np.maximum(rounded.predicted(pairs.first, pairs.second), 1.0)
+    place, correction = _places(rounded, pairs)
+    predicted = predicted_us(rounded, place, correction, pairs)
     ratio = pairs.rtt_us / predicted
     bins = max(1, min(_RESIDUAL_BINS, len(predicted) // _PAIRS_PER_BIN))
     edges = np.unique(np.quantile(predicted, np.arange(1, bins) / bins).astype(np.int32))
     bin_of = np.searchsorted(edges, predicted)
     levels = np.linspace(0, 1, _RESIDUAL_POINTS)
     table = np.stack([np.quantile(ratio[bin_of == number], levels) for number in range(len(edges) + 1)])
-    return CoordinateModel(position, height, edges, np.round(table, 5), _jitter(rounded))
+    residuals = np.maximum(np.round(table, 5), 1e-5)
+    return CoordinateModel(position, height, place, correction, edges, residuals, _jitter(rounded))
+
+
+def model_predictions(model: CoordinateModel, pairs: Pairs) -> Floats:
+    """RTTs of ``pairs`` of the model's own hosts, without the drawn factor, microseconds."""
+    coordinates = Coordinates(model.position_us.astype(np.float64), model.height_us.astype(np.float64))
+    return predicted_us(coordinates, model.place, model.correction, pairs)
+
+
+def predicted_us(
+    coordinates: Coordinates, place: NDArray[np.integer], correction: Floats, pairs: Pairs
+) -> Floats:
+    """RTTs of ``pairs`` by coordinates and corrections, at least one microsecond."""
+    by_coordinates = coordinates.predicted(pairs.first, pairs.second)
+    return np.maximum(by_coordinates * correction[place[pairs.first], place[pairs.second]], 1.0)
+
+
+def _places(coordinates: Coordinates, pairs: Pairs) -> tuple[NDArray[np.int32], Floats]:
+    """Places by k-means, and for each two of them the mean logarithm of measured / predicted RTT.
+
+    Means are shrunk towards no correction as if each had five more pairs without an error.
+    """
+    from scipy.cluster.vq import kmeans2
+
+    wanted = max(1, min(_MOST_PLACES, len(coordinates.height) // _HOSTS_PER_PLACE))
+    _, label = kmeans2(coordinates.position, wanted, rng=np.random.default_rng(1), minit="++")
+    used, place = np.unique(label, return_inverse=True)
+    error = np.log(pairs.rtt_us / np.maximum(coordinates.predicted(pairs.first, pairs.second), 1.0))
+    ends = np.sort(np.stack([place[pairs.first], place[pairs.second]]), axis=0)
+    cell = ends[0] * len(used) + ends[1]
+    sums = np.bincount(cell, np.clip(error, -1, 1), len(used) ** 2)
+    means = (sums / (np.bincount(cell, minlength=len(used) ** 2) + _SHRINKAGE)).reshape(len(used), -1)
+    both: Floats = np.triu(means) + np.triu(means, 1).T
+    return place.astype(np.int32), np.round(np.exp(both), 4).astype(np.float64)
 
 
 def _jitter(coordinates: Coordinates) -> NDArray[np.int32]:

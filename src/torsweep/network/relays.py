@@ -6,13 +6,15 @@ weight by position are the directory's.
 
 Within a position the population is sorted by usable capacity and cut into as many strata as relays
 are wanted; each stratum gives one relay. With few relays a single heavy one still decides the total,
-so candidate samples are drawn until one is balanced: its sums of link capacity and of usable
-capacity lie within tolerance of the population's (rejective sampling; Fuller, Biometrika 96, 2009).
+so candidate samples are drawn until one is balanced: its sums of link capacity, of usable capacity
+and of usable capacity behind a bucket that binds lie within tolerance of the population's, loosely in
+each position and closely in all (rejective sampling; Fuller, Biometrika 96, 2009).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +29,13 @@ from torsweep.seeds import stream
 LEAST_RATE_BYTES_PER_S = 75 * 1024
 """Tor refuses a ``BandwidthRate`` below 75 KiB/s (ND_MIN of a relay); slower relays are raised to it."""
 
-_TOLERANCE_PERMILLE = 20
-_MOST_CANDIDATES = 2_048
+_POSITION_TOLERANCE_PERMILLE = np.array([150, 150, 250])
+_NETWORK_TOLERANCE_PERMILLE = np.array([30, 30, 80])
+"""For link capacity, usable capacity, and what of the usable capacity a bucket bounds. The last one
+counts against all usable capacity: it says which regime a network is in, not how large it is."""
+_MOST_CANDIDATES = 8_192
 _CANDIDATE_DRAWS = 400_000
+_COMBINATIONS = 4_096
 
 
 def position_counts(config: NetworkConfig, population: Population) -> dict[str, int]:
@@ -65,10 +71,7 @@ def _by_largest_remainder(total: int, share: Mapping[str, float]) -> dict[str, i
 def sample_relays(config: NetworkConfig, population: Population, seed: int) -> tuple[Relay, ...]:
     """The relays of one network, nodes 0…, in the order of positions and then of capacity."""
     counts = position_counts(config, population)
-    chosen: list[PopulationRelay] = []
-    for position in POSITIONS:
-        if counts[position]:
-            chosen += _balanced_sample(population.of(position), counts[position], seed, position)
+    chosen = _balanced_sample(population, counts, seed)
     weights = _with_shares_of(chosen, population)
     phases = stream(seed, "relays", "refill_phase").random(len(chosen))
     return tuple(
@@ -87,31 +90,61 @@ def sample_relays(config: NetworkConfig, population: Population, seed: int) -> t
     )
 
 
-def _usable(relay: PopulationRelay) -> int:
-    return min(relay.capacity_bytes_per_s, max(relay.rate_bytes_per_s, LEAST_RATE_BYTES_PER_S))
+class _Candidates(NamedTuple):
+    """Samples for one position: indices into ``ranked`` (candidates, relays), sums (candidates, 3)."""
+
+    ranked: list[PopulationRelay]
+    picks: NDArray[np.int64]
+    sums: NDArray[np.int64]
+    expected: NDArray[np.int64]
 
 
-def _balanced_sample(
-    relays: list[PopulationRelay], count: int, seed: int, position: str
-) -> list[PopulationRelay]:
-    """``count`` relays, one from each stratum of usable capacity, balanced on both capacities."""
-    ranked = sorted(relays, key=lambda relay: (_usable(relay), relay))
-    amounts = np.array([[relay.capacity_bytes_per_s, _usable(relay)] for relay in ranked], dtype=np.int64)
-    candidates = max(64, min(_MOST_CANDIDATES, _CANDIDATE_DRAWS // count))
-    draws = stream(seed, "relays", position).random((candidates, count))
+def _balanced_sample(population: Population, counts: Mapping[str, int], seed: int) -> list[PopulationRelay]:
+    """One candidate of each position such that the whole network is balanced."""
+    of_position = [
+        _candidates(population.of(position), counts[position], seed, position)
+        for position in POSITIONS
+        if counts[position]
+    ]
+    draws = stream(seed, "relays", "combination").random((_COMBINATIONS, len(of_position)))
+    sizes = np.array([len(candidates.picks) for candidates in of_position])
+    combinations = np.floor(draws * sizes).astype(np.int64)
+    sums = np.sum([own.sums[combinations[:, column]] for column, own in enumerate(of_position)], axis=0)
+    expected = np.sum([own.expected for own in of_position], axis=0)
+    best = combinations[np.argmin(_excess(sums, expected, _NETWORK_TOLERANCE_PERMILLE))]
+    return [own.ranked[index] for own, row in zip(of_position, best, strict=True) for index in own.picks[row]]
+
+
+def _candidates(relays: list[PopulationRelay], count: int, seed: int, position: str) -> _Candidates:
+    """Samples of one relay from each stratum of usable capacity: the balanced ones, or the nearest to it."""
+    ranked = sorted(relays, key=lambda relay: (_amounts(relay)[1], relay))
+    amounts = np.array([_amounts(relay) for relay in ranked], dtype=np.int64)
+    tries = max(64, min(_MOST_CANDIDATES, _CANDIDATE_DRAWS // count))
+    draws = stream(seed, "relays", position).random((tries, count))
     edges = np.arange(count + 1) * len(ranked) // count
     width = np.maximum(np.diff(edges), 1)
     picks = np.minimum(edges[:-1], len(ranked) - 1) + np.floor(draws * width).astype(np.int64)
-    best = _first_balanced(amounts[picks].sum(axis=1), amounts.sum(axis=0) * count, len(ranked))
-    return [ranked[index] for index in picks[best]]
+    sums = amounts[picks].sum(axis=1)
+    expected = amounts.sum(axis=0) * count // len(ranked)
+    excess = _excess(sums, expected, _POSITION_TOLERANCE_PERMILLE)
+    kept = np.flatnonzero(excess == excess.min())
+    return _Candidates(ranked, picks[kept], sums[kept], expected)
 
 
-def _first_balanced(sums: NDArray[np.int64], expected: NDArray[np.int64], scale: int) -> int:
-    """The first row of ``sums`` within tolerance of ``expected`` / ``scale``, else the nearest row."""
-    off_permille = np.abs(sums * scale - expected) * 1_000 // expected
-    worst = off_permille.max(axis=1)
-    within = np.flatnonzero(worst <= _TOLERANCE_PERMILLE)
-    return int(within[0]) if len(within) else int(np.argmin(worst))
+def _amounts(relay: PopulationRelay) -> tuple[int, int, int]:
+    """Link capacity, usable capacity, usable capacity bounded by the bucket; bytes/s."""
+    usable = min(relay.capacity_bytes_per_s, max(relay.rate_bytes_per_s, LEAST_RATE_BYTES_PER_S))
+    return relay.capacity_bytes_per_s, usable, usable if usable < relay.capacity_bytes_per_s else 0
+
+
+def _excess(sums: NDArray[np.int64], expected: NDArray[np.int64], tolerance: NDArray) -> NDArray[np.int64]:
+    """The largest deviation of each row of ``sums`` (rows, 3), in thousandths of its tolerance.
+
+    Rows within tolerance all count as 0, so that the least is the first of them.
+    """
+    off_permille = np.abs(sums - expected) * 1_000 // expected[[0, 1, 1]]
+    excess = (off_permille * 1_000 // tolerance).max(axis=1)
+    return np.where(excess <= 1_000, 0, excess)
 
 
 def _with_shares_of(relays: list[PopulationRelay], population: Population) -> list[int]:

@@ -1,0 +1,213 @@
+"""What a network is like before anything runs on it.
+
+In: a :class:`Network` and its RTT matrix. Out: :class:`Description`: capacity by position, quantiles
+of latency and bandwidth, and the regime, that is how what web clients ask for compares with what
+relays can carry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsweep.network.model import POSITIONS, Network, Relay
+
+WEB_RESPONSE_BYTES = 300 * 1024
+WEB_THINK_MEAN_S = 15.5
+"""The ticket's web client: 300 KiB, then a pause of 1 to 30 s, uniform."""
+
+HOPS = 3
+_CELL_PAYLOAD_BYTES = 498
+_STREAM_WINDOW_CELLS = 500
+_ROUND_TRIPS_BEFORE_DATA = 2
+"""Opening the stream, then the request."""
+
+IDLE_BELOW = 0.2
+HOPELESS_ABOVE = 4.0
+"""Offered web demand over a third of capacity. At 4 a page takes three times the pause after it, even
+if bulk clients asked for nothing."""
+
+LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+@dataclass(frozen=True)
+class PositionCapacity:
+    """Relays of one position: how many, their rates in bytes/s, their share of consensus weight."""
+
+    relays: int
+    capacity_bytes_per_s: int
+    usable_bytes_per_s: int
+    weight_share: float
+
+
+@dataclass(frozen=True)
+class Regime:
+    """Web demand against capacity; rates in bytes/s, times in seconds.
+
+    ``third_of_capacity``: usable capacity over three hops. ``demand_ceiling``: web clients × 300 KiB /
+    15.5 s, as if downloads took no time. ``demand_unloaded``: the same with the download time of an
+    empty network. ``crowded_download_s``: the mean download time at which web clients alone fill the
+    network (clients × bytes / third − pause), at least the unloaded one. ``bucket_bound_share``: of
+    usable capacity, where the bucket rather than the link binds. ``first_saturation``: traffic at
+    which, sent by consensus weight, the first relay is full.
+    """
+
+    third_of_capacity_bytes_per_s: int
+    demand_ceiling_bytes_per_s: int
+    demand_unloaded_bytes_per_s: int
+    demand_ceiling_over_third: float
+    unloaded_download_s: float
+    crowded_download_s: float
+    bucket_bound_share: float
+    first_saturation_bytes_per_s: int
+    relays_floored: int
+    warning: str | None
+
+
+@dataclass(frozen=True)
+class Description:
+    """All there is to say; ``quantiles`` are at ``LEVELS``."""
+
+    hosts: dict[str, int]
+    positions: dict[str, PositionCapacity]
+    bandwidth_weights: dict[str, int]
+    quantiles: dict[str, list[float]]
+    regime: Regime
+
+    def document(self) -> dict[str, Any]:
+        """The description as plain values, for JSON."""
+        return {"levels": list(LEVELS), **asdict(self)}
+
+
+def describe(network: Network, latency_us: NDArray[np.int32]) -> Description:
+    """The description of ``network`` with RTTs ``latency_us`` (nodes, nodes)."""
+    kinds = {kind: network.clients_of(kind) for kind in ("web", "bulk")}
+    rtt_ms = _rtt_samples_ms(network, latency_us)
+    rates = {
+        f"{kind} {direction} Mbit/s": [
+            getattr(client, f"{direction}_bytes_per_s") / 125_000 for client in own
+        ]
+        for kind, own in kinds.items()
+        for direction in ("down", "up")
+    }
+    samples: dict[str, Any] = {**{f"RTT ms, {name}": values for name, values in rtt_ms.items()}, **rates}
+    return Description(
+        hosts={
+            "relays": len(network.relays),
+            "authorities": len(network.authorities),
+            "web clients": len(kinds["web"]),
+            "bulk clients": len(kinds["bulk"]),
+            "servers": len(network.servers),
+        },
+        positions={position: _capacity(network, position) for position in POSITIONS},
+        bandwidth_weights=network.bandwidth_weights,
+        quantiles={name: _quantiles(values) for name, values in samples.items() if len(values)},
+        regime=_regime(network, rtt_ms),
+    )
+
+
+def _quantiles(values: Any) -> list[float]:
+    return [round(float(value), 3) for value in np.quantile(values, LEVELS)]
+
+
+def _rtt_samples_ms(network: Network, latency_us: NDArray[np.int32]) -> dict[str, NDArray[np.float64]]:
+    relays = len(network.relays)
+    first_client = relays + len(network.authorities)
+    first_server = first_client + len(network.clients)
+    between = np.asarray(latency_us[:relays, :relays])[np.triu_indices(relays, 1)]
+    to_clients = np.asarray(latency_us[:relays, first_client:first_server]).ravel()
+    to_servers = np.asarray(latency_us[:relays, first_server:]).ravel()
+    named = {"relay to relay": between, "client to relay": to_clients, "relay to server": to_servers}
+    return {name: values / 1000 for name, values in named.items()}
+
+
+def _capacity(network: Network, position: str) -> PositionCapacity:
+    own = [relay for relay in network.relays if relay.position == position]
+    weight = sum(relay.consensus_weight for relay in own)
+    return PositionCapacity(
+        relays=len(own),
+        capacity_bytes_per_s=sum(relay.capacity_bytes_per_s for relay in own),
+        usable_bytes_per_s=sum(relay.usable_bytes_per_s for relay in own),
+        weight_share=round(weight / sum(relay.consensus_weight for relay in network.relays), 4),
+    )
+
+
+def _regime(network: Network, rtt_ms: dict[str, NDArray[np.float64]]) -> Regime:
+    usable = sum(relay.usable_bytes_per_s for relay in network.relays)
+    bound = sum(relay.usable_bytes_per_s for relay in network.relays if relay.bucket_binds)
+    third = usable // HOPS
+    asked = len(network.clients_of("web")) * WEB_RESPONSE_BYTES
+    unloaded_s = _unloaded_download_s(network, rtt_ms)
+    ceiling = asked / WEB_THINK_MEAN_S
+    return Regime(
+        third_of_capacity_bytes_per_s=third,
+        demand_ceiling_bytes_per_s=round(ceiling),
+        demand_unloaded_bytes_per_s=round(asked / (WEB_THINK_MEAN_S + unloaded_s)),
+        demand_ceiling_over_third=round(ceiling / third, 3),
+        unloaded_download_s=round(unloaded_s, 2),
+        crowded_download_s=round(max(unloaded_s, asked / third - WEB_THINK_MEAN_S), 2),
+        bucket_bound_share=round(bound / usable, 4),
+        first_saturation_bytes_per_s=_first_saturation(network),
+        relays_floored=sum(relay.rate_floored for relay in network.relays),
+        warning=_warning(network, ceiling / third),
+    )
+
+
+def _unloaded_download_s(network: Network, rtt_ms: dict[str, NDArray[np.float64]]) -> float:
+    """A page's time on an empty network of median hosts: round trips, then the response at the
+    slower of the client's link and a full stream window (500 cells) a round trip."""
+    medians = {name: float(np.median(values)) / 1000 for name, values in rtt_ms.items() if len(values)}
+    links = (HOPS - 1) * medians.get("relay to relay", 0.0)
+    round_trip_s = medians["client to relay"] + links + medians["relay to server"]
+    window = _STREAM_WINDOW_CELLS * _CELL_PAYLOAD_BYTES / round_trip_s
+    down = float(np.median([client.down_bytes_per_s for client in network.clients]))
+    return _ROUND_TRIPS_BEFORE_DATA * round_trip_s + WEB_RESPONSE_BYTES / min(window, down)
+
+
+def _first_saturation(network: Network) -> int:
+    """The least, over relays, of usable capacity / chance to be on a circuit (a hop is one chance)."""
+    chance = _chances(network)
+    return round(
+        min(
+            relay.usable_bytes_per_s / share
+            for relay, share in zip(network.relays, chance, strict=True)
+            if share
+        )
+    )
+
+
+_LETTER = {"guard": "g", "exit": "e", "guard_exit": "d", "middle": "m"}
+_HOP_POSITIONS = {"g": ("guard", "guard_exit"), "m": POSITIONS, "e": ("exit", "guard_exit")}
+
+
+def _chances(network: Network) -> list[float]:
+    """How many of a circuit's hops fall on each relay on average, by weight and bandwidth-weights."""
+    chances = [0.0] * len(network.relays)
+    for hop, positions in _HOP_POSITIONS.items():
+        weights = [
+            _weight_at(relay, hop, network) if relay.position in positions else 0 for relay in network.relays
+        ]
+        total = sum(weights)
+        if total:
+            chances = [chance + weight / total for chance, weight in zip(chances, weights, strict=True)]
+    return chances
+
+
+def _weight_at(relay: Relay, hop: str, network: Network) -> int:
+    return relay.consensus_weight * network.bandwidth_weights[f"W{hop}{_LETTER[relay.position]}"]
+
+
+def _warning(network: Network, ratio: float) -> str | None:
+    if ratio > HOPELESS_ABOVE:
+        return (
+            f"hopeless: web clients ask for {ratio:.1f} times what the relays can carry; pages take several "
+            "times as long as the pauses between them. Fewer clients (load) or more relays would help."
+        )
+    if ratio < IDLE_BELOW and not network.clients_of("bulk"):
+        return f"idle: web clients ask for {ratio:.2f} of what the relays can carry, and nobody else does."
+    if ratio < IDLE_BELOW:
+        return f"nearly idle: web clients ask for {ratio:.2f} of what the relays can carry."
+    return None

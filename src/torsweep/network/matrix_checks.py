@@ -1,0 +1,114 @@
+"""What a matrix of RTTs looks like: the statistics to look at before trusting one.
+
+In: a square matrix of RTTs in microseconds, NaN where nothing was measured. Out:
+:class:`MatrixSummary`; InputError for a matrix no network could be made from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from torsweep.errors import InputError
+from torsweep.network.exact import Floats
+
+_TRIANGLES = 400_000
+LEAST_MEDIAN_US = 1_000.0
+MOST_MEDIAN_US = 5_000_000.0
+"""Medians of RTTs between hosts of the Internet lie between; outside, the unit is another one."""
+
+
+class Violations(NamedTuple):
+    """How often the triangle inequality fails.
+
+    A triangle has three inequalities, of which at most one can fail: ``of_triangles`` is three times
+    ``of_inequalities``, and publications quote either.
+    """
+
+    of_inequalities: float
+    of_triangles: float
+
+
+@dataclass(frozen=True)
+class MatrixSummary:
+    """Statistics of a matrix of RTTs; fractions in 0..1, asymmetry as the median of |a−b| / mean."""
+
+    hosts: int
+    median_rtt_us: float
+    asymmetry: float
+    missing: float
+    violations: Violations
+
+
+def triangle_violations(rtt_us: Floats) -> Violations:
+    """Violations among 400,000 random triangles all of whose sides are known (all, when so few)."""
+    hosts = len(rtt_us)
+    random = np.random.default_rng(0)
+    corners = random.integers(0, hosts, (_TRIANGLES, 3))
+    first, second, third = corners[[len(set(row)) == 3 for row in corners.tolist()]].T
+    sides = np.stack([rtt_us[first, second], rtt_us[second, third], rtt_us[first, third]])
+    sides = sides[:, np.isfinite(sides).all(axis=0)]
+    if not sides.shape[1]:
+        return Violations(0.0, 0.0)
+    share = float((2 * sides.max(axis=0) > sides.sum(axis=0)).mean())
+    return Violations(share / 3, share)
+
+
+def summarise(rtt_us: Floats) -> MatrixSummary:
+    """Statistics of ``rtt_us`` (hosts, hosts), whose diagonal is not looked at."""
+    hosts = len(rtt_us)
+    first, second = np.triu_indices(hosts, 1)
+    there, back = rtt_us[first, second], rtt_us[second, first]
+    both = np.isfinite(there) & np.isfinite(back)
+    apart = np.abs(there[both] - back[both]) / np.maximum((there[both] + back[both]) / 2, 1e-9)
+    values = np.concatenate([there, back])
+    known = np.isfinite(values)
+    return MatrixSummary(
+        hosts=hosts,
+        median_rtt_us=float(np.median(values[known])) if known.any() else float("nan"),
+        asymmetry=float(np.median(apart)) if len(apart) else 0.0,
+        missing=float(1 - known.mean()) if len(values) else 0.0,
+        violations=triangle_violations(symmetric(rtt_us)),
+    )
+
+
+def symmetric(rtt_us: Floats) -> Floats:
+    """The mean of both directions, or the one that was measured; NaN on the diagonal."""
+    there, back = rtt_us, rtt_us.T
+    mean = (there + back) / 2
+    filled = np.where(np.isfinite(mean), mean, np.where(np.isfinite(there), there, back))
+    np.fill_diagonal(filled, np.nan)
+    return filled
+
+
+def check_matrix(rtt_us: Floats, file: Path) -> MatrixSummary:
+    """The summary of a matrix fit to make networks from.
+
+    Raises InputError when the matrix is too small, mostly empty, negative, or in another unit than
+    was said.
+    """
+    if (rtt_us < 0).any():
+        row, column = np.argwhere(rtt_us < 0)[0]
+        where = f"row {row + 1}, column {column + 1}"
+        raise InputError("negative RTT", file=file, key=where, value=float(rtt_us[row, column]) / 1000)
+    if len(rtt_us) < 3:
+        raise InputError("too few hosts", file=file, value=len(rtt_us), accepted="3 or more")
+    summary = summarise(rtt_us)
+    if not summary.missing < 0.9:
+        raise InputError(
+            "hardly any pair of hosts was measured",
+            file=file,
+            value=f"{100 * (1 - summary.missing):.1f} %",
+            accepted="10 % of the pairs or more",
+        )
+    if not LEAST_MEDIAN_US <= summary.median_rtt_us <= MOST_MEDIAN_US:
+        raise InputError(
+            "the median RTT is not one of the Internet's; is the unit right?",
+            file=file,
+            value=f"{summary.median_rtt_us / 1000:g} ms",
+            accepted=f"{LEAST_MEDIAN_US / 1000:g} to {MOST_MEDIAN_US / 1000:g} ms; see --unit",
+        )
+    return summary
