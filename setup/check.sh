@@ -41,12 +41,13 @@ elif ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
     report "Python's venv module is missing: apt-get install python3-venv"
 fi
 
+how_to_get_rust='apt-get install rustup && rustup default stable (Debian 13 or later), or see https://rustup.rs'
 if ! command -v cargo >/dev/null || ! command -v rustc >/dev/null; then
-    report "a Rust tool chain ($rust_wanted or later) is needed: apt-get install cargo (Debian 13 or later), or see https://rustup.rs"
+    report "a Rust tool chain ($rust_wanted or later) is needed: $how_to_get_rust"
 else
     rust_found=$(rustc --version 2>/dev/null | awk '{print $2}')
     if ! version_at_least "${rust_found:-0}" "$rust_wanted"; then
-        report "Rust $rust_wanted or later is needed, found ${rust_found:-none that runs}: apt-get install cargo (Debian 13 or later), or see https://rustup.rs"
+        report "Rust $rust_wanted or later is needed, found ${rust_found:-none that runs}: $how_to_get_rust"
     fi
 fi
 

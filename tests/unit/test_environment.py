@@ -70,10 +70,10 @@ def test_the_lock_has_a_hash_for_every_package_and_no_address(lock_text):
     assert not re.search(r"^-", lock_text, re.MULTILINE), "an option line of pip, such as --find-links"
 
 
-def test_the_oldest_rust_is_the_same_for_conda_and_cargo():
-    manifest = tomllib.loads(read("cellsim/Cargo.toml"))
-    dependencies = yaml.safe_load(read("environment.yml"))["dependencies"]
-    assert f"rust>={manifest['package']['rust-version']}" in dependencies
+def test_the_oldest_rust_is_the_same_wherever_it_is_stated():
+    oldest = tomllib.loads(read("cellsim/Cargo.toml"))["package"]["rust-version"]
+    assert f"rust>={oldest}" in yaml.safe_load(read("environment.yml"))["dependencies"]
+    assert f"Rust {oldest} or later" in read("README.md")
 
 
 @pytest.mark.parametrize("tool", TOOLS_ON_NO_CHANNEL)
