@@ -1,5 +1,6 @@
 # Runs: one variant on one network in one engine. An engine is a program that takes a run directory
-# and leaves tables in it; its provenance comes last and says that the run is whole.
+# and leaves tables in it; its provenance comes last and says that the run is whole. --wait is for the
+# engine that a killed pipeline left at work in the folder.
 
 
 rule run:
@@ -30,5 +31,5 @@ rule run:
         "exec > {log:q} 2>&1"
         " && torsweep run prepare {wildcards.experiment} --network {params.network:q}"
         " --engine {wildcards.engine} --era {wildcards.era} --variant {wildcards.variant:q}"
-        " {params.overrides} --out {params.out:q}"
+        " {params.overrides} --out {params.out:q} --wait"
         " && {wildcards.engine} run {params.out:q} --progress"

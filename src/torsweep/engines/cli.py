@@ -32,6 +32,9 @@ def prepare_command(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Replace a key of experiment.yaml; may be repeated."),
     ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for an engine at work in RUN_DIR instead of refusing.")
+    ] = False,
 ) -> None:
     """Write run.json, which says everything an engine needs, into a run directory."""
     from torsweep.config.experiment import load_experiment
@@ -42,7 +45,7 @@ def prepare_command(
     choice = choose_engine(engine, loaded.engines)
     asked = loaded.variant(variant)
     run = build_run(run_settings(loaded, choice.engine, era or loaded.era, asked), asked, network, out)
-    new = write_run(run, out)
+    new = write_run(run, out, wait=wait)
     why = f" ({choice.reason})" if engine == AUTO else ""
     state = "prepared" if new else "stood there already"
     typer.echo(f"{out}: {state}: {asked.key}; era {run.era}; engine {run.engine}{why}")

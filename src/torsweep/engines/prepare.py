@@ -15,6 +15,7 @@ from typing import Any
 from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import Experiment
 from torsweep.config.variant import Variant
+from torsweep.engines.folder_lock import folder_claimed
 from torsweep.engines.run_spec import (
     PROVENANCE_FILE,
     RUN_FILE,
@@ -99,11 +100,18 @@ def _check_network_levels(variant: Variant, config: Mapping[str, Any], file: Pat
             )
 
 
-def write_run(run: RunSpec, run_directory: Path) -> bool:
+def write_run(run: RunSpec, run_directory: Path, *, wait: bool = False) -> bool:
     """Write ``run`` into ``run_directory``; False when the very same run stood there already.
 
     Results of other settings are removed first, so that tables and run.json always belong together.
+    Raises OutputError when the directory cannot be written, or an engine is at work in it and this
+    function is not to ``wait`` for its end.
     """
+    with folder_claimed(run_directory, wait=wait):
+        return _replace_run(run, run_directory)
+
+
+def _replace_run(run: RunSpec, run_directory: Path) -> bool:
     file = run_directory / RUN_FILE
     if file.is_file() and file.read_text(encoding="utf-8") == run.text():
         return False

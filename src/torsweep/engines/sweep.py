@@ -19,10 +19,11 @@ from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_e
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.overrides import EXPERIMENT_KEYS, Overrides
 from torsweep.config.variant import Variant
+from torsweep.engines.folder_lock import hold_folder
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.results_tree import RESULTS, Place, network_directory, network_key, parse_network_key
 from torsweep.engines.selection import choose_engine, require_program
-from torsweep.engines.watch import announce_runs, hold_folder
+from torsweep.engines.watch import announce_runs
 from torsweep.errors import InputError, TorsweepError
 from torsweep.provenance import sha256_of_file
 

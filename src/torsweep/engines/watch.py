@@ -1,55 +1,18 @@
-"""While a sweep runs: one pipeline in a results folder, and how far it has come.
+"""While a sweep runs: how far it has come, and how long the rest will take.
 
-In: the results folder, and the provenance files that finished runs leave in it. Out: a lock on the
-folder, and lines on standard error such as ``7 of 48 runs, about 3 min left``.
+In: the provenance files that finished runs leave. Out: lines on standard error, such as
+``7 of 48 runs, about 3 min left``.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from torsweep.errors import OutputError
-
 POLL_SECONDS = 2.0
-
-
-_held: list[int] = []
-"""Descriptors of the locks of this process, open until it ends."""
-
-
-def hold_folder(folder: Path) -> None:
-    """Claim ``folder`` for this process until it ends, however it ends.
-
-    The lock is the kernel's (flock), so a killed process leaves none behind. Raises OutputError when
-    the folder cannot be written, or another process holds it.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-    except FileExistsError:
-        raise OutputError(f"{folder}: is no folder; results go there") from None
-    except OSError as error:
-        raise OutputError(f"{folder}: results cannot be written there: {error.strerror}") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.read(descriptor, 32).decode(errors="replace").strip()
-        os.close(descriptor)
-        whose = f" (process {holder})" if holder else ""
-        raise OutputError(
-            f"{folder}: in use by another run of the pipeline{whose}; wait for its end"
-        ) from None
-    with contextlib.suppress(OSError):
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-    _held.append(descriptor)
 
 
 def duration_text(seconds: float) -> str:
