@@ -6,14 +6,17 @@ configuration, 3 a tool is missing) and, for an error a user can mend, one line 
 
 from __future__ import annotations
 
-import importlib
 import sys
 from typing import Annotated, NoReturn
 
 import typer
 
 from torsweep import __version__
+from torsweep.config.cli import config_app
+from torsweep.engines.cli import run_app
 from torsweep.errors import OutputError, TorsweepError
+from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
+from torsweep.stats.cli import results_app
 
 app = typer.Typer(
     name="torsweep",
@@ -24,20 +27,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_SUB_APPS = {
-    "network": ("torsweep.network.cli", "network_app"),
-    "latency": ("torsweep.network.cli", "latency_app"),
-    "bandwidth": ("torsweep.network.cli", "bandwidth_app"),
-    "relays": ("torsweep.network.cli", "relays_app"),
-    "config": ("torsweep.config.cli", "config_app"),
-    "run": ("torsweep.engines.cli", "run_app"),
-    "results": ("torsweep.stats.cli", "results_app"),
-}
-for _name, (_module, _attribute) in _SUB_APPS.items():
-    try:
-        app.add_typer(getattr(importlib.import_module(_module), _attribute), name=_name)
-    except (ModuleNotFoundError, AttributeError):
-        continue
+app.add_typer(network_app, name="network")
+app.add_typer(latency_app, name="latency")
+app.add_typer(bandwidth_app, name="bandwidth")
+app.add_typer(relays_app, name="relays")
+app.add_typer(config_app, name="config")
+app.add_typer(run_app, name="run")
+app.add_typer(results_app, name="results")
 
 
 def _print_version(wanted: bool) -> None:
