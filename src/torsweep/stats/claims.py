@@ -1,8 +1,8 @@
 """Verdicts on the claims of an experiment.
 
 In: quantiles of each run, stair-steps of each run, and the claims of an experiment.yaml. Out: a
-:class:`Verdict` for each: ``holds``, ``contradicted``, ``inconclusive``, or ``not tested`` where the plan lacks the
-levels that the claim names.
+:class:`Verdict` for each: ``holds``, ``contradicted``, ``inconclusive``, or ``not tested`` where the plan
+lacks the levels that the claim names.
 
 A claim is split into comparisons, each a relative difference of medians (or a depth) with a t-interval
 over networks. It **holds** when every comparison shows what it should: an intersection–union test, for
@@ -15,9 +15,9 @@ looking at many. Otherwise it is **inconclusive**, as it always is with one netw
 - ``equivalence``: each other level of the knob against the baseline's. Shown: two one-sided tests at 5 %
   (Schuirmann 1987), that is, the 90 % interval lies within ± margin. The opposite: the simultaneous
   interval lies outside.
-- ``stair_step``: the depth (:mod:`torsweep.stats.stairs`) of the claimed level at its own period, which has to be
-  visible; that of every other level, at its own period and at the claimed one, which must not be; and
-  that it is deeper than each other level's at the claimed period, paired by network.
+- ``stair_step``: the depth (:mod:`torsweep.stats.stairs`) of the claimed level at its own period, which
+  has to be visible; that of every other level, at its own period and at the claimed one, which must not
+  be; and that it is deeper than each other level's at the claimed period, paired by network.
 
 Knobs that the claim does not name stay at the baseline's level.
 """

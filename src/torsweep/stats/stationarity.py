@@ -2,8 +2,8 @@
 
 In: the streams of a plan and its provenance. Out: a frame for stationarity.csv.
 
-The measured time is cut into five equal blocks by the start of the downloads. In each run the median of each block is taken
-and a straight line fitted through their logarithms; ``drift`` is the relative change along it from the
+The measured time is cut into five equal blocks, downloads by their start. In each run a straight line is
+fitted through the logarithms of the blocks' medians; ``drift`` is the relative change along it from the
 first block to the last. Over networks it has a t-interval; Bonferroni over the variants of a kind and
 metric gives the simultaneous one. A drift counts as ``drifting`` when the simultaneous interval leaves out
 0 and the change is more than 5 %, as ``steady`` when the 95 % interval lies within ±5 %, else as ``unclear``.
@@ -29,8 +29,8 @@ def stationarity(streams: pl.DataFrame, provenance: Provenance, knobs: Sequence[
     """Drift of the median of times to first and last byte, for every kind and variant.
 
     Columns: metric, kind, the knobs, ``networks``, ``first_block_s`` and ``last_block_s`` (mean over
-    networks of the block's median), ``drift`` with ``drift_low`` and ``drift_high``, and ``verdict``. Blocks in
-    which a median is never reached (of downloads that the end of the run cut off) are left out of the line.
+    networks of the block's median), ``drift`` with ``drift_low`` and ``drift_high``, and ``verdict``. A block
+    whose median is never reached, because the end of the run cut its downloads off, is left out.
     """
     begin_us = provenance.warm_up_ns / 1e3
     width_us = (provenance.duration_ns - provenance.warm_up_ns) / 1e3 / BLOCKS
@@ -81,4 +81,4 @@ def _verdict(low: float, high: float, together_low: float, together_high: float,
         return "unclear"
     if (together_low > 0 or together_high < 0) and abs(drift) > TOLERANCE:
         return "drifting"
-    return "steady" if -TOLERANCE < low and high < TOLERANCE else "unclear"
+    return "steady" if low > -TOLERANCE and high < TOLERANCE else "unclear"

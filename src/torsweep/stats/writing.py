@@ -45,7 +45,7 @@ def claims_frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
     """A row each comparison of each claim; a claim that was not tested has one row without numbers."""
     rows: list[dict[str, object]] = []
     for verdict in verdicts:
-        head = {
+        head: dict[str, object] = {
             "claim": verdict.claim,
             "test": verdict.test,
             "setting": verdict.setting,

@@ -1,0 +1,58 @@
+"""``python -m plotting FIGURE --tables DIR --summaries DIR --out DIR/NAME``: draw one figure.
+
+In: the folders of a plan's tables and summaries. Out: NAME.pdf, NAME.png, NAME.csv. Errors that a user can mend
+are one line on standard error, with torsweep's exit codes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from plotting import cdf, closeup, differences, queues
+from plotting.source import Source
+from plotting.style import save, style
+from torsweep.errors import TorsweepError
+from torsweep.tables.reading import PlanTables
+
+FIGURES: dict[str, Callable[[Source], tuple[Figure, pl.DataFrame, str]]] = {
+    "ttfb_cdf": lambda source: cdf.draw(source, "ttfb"),
+    "ttlb_cdf": lambda source: cdf.draw(source, "ttlb"),
+    "ttfb_closeup": closeup.draw,
+    "relay_queues": queues.draw,
+    "differences": differences.draw,
+}
+"""What an experiment.yaml may list under ``figures``."""
+
+
+def draw_figure(name: str, tables: Path, summaries: Path, out: Path) -> None:
+    """Draw the figure ``name`` into ``out``.pdf, .png and .csv."""
+    source = Source(PlanTables.open(tables), summaries)
+    with style():
+        figure, points, caption = FIGURES[name](source)
+        save(figure, points, caption, out)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The exit code of the command line ``arguments``."""
+    parser = argparse.ArgumentParser(prog="python -m plotting", description="Draw one figure of a plan.")
+    parser.add_argument("figure", choices=FIGURES, metavar="FIGURE", help=", ".join(FIGURES))
+    parser.add_argument("--tables", type=Path, required=True, help="folder that `results collect` wrote")
+    parser.add_argument("--summaries", type=Path, required=True, help="folder that `results summarize` wrote")
+    parser.add_argument("--out", type=Path, required=True, help="path of the files, without .pdf")
+    options = parser.parse_args(arguments)
+    try:
+        draw_figure(options.figure, options.tables, options.summaries, options.out)
+    except TorsweepError as error:
+        print(f"plotting: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""Cumulative incidence of a time: how many downloads got that far, by when.
+
+In: curves.csv and outcomes.csv. Out: a row of panels a kind of client, a curve a level of the first knob,
+facets for the others; bands over networks; a mark at the median. A curve ends where the last quantile that
+every network reached ends; the dotted line goes on at the share of downloads that ever get there, and the
+figures at its right say how many failed or timed out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from plotting.facets import Facets, every_axis, label
+from plotting.palette import look
+from plotting.source import Source
+from plotting.style import GREY, canvas
+from plotting.ticks import plain_log_ticks
+from torsweep.stats.metrics import METRICS
+
+KIND_NAMES = {"web": "Web downloads", "bulk": "Bulk downloads"}
+_ROW_IN = 1.45
+
+
+def draw(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption, for ``metric`` (``ttfb`` or ``ttlb``)."""
+    facets, kinds = Facets.of(source.knobs), source.kinds()
+    points = source.summary("curves").filter(pl.col("metric") == metric)
+    outcomes = source.summary("outcomes")
+    caption = source.caption("Marks: medians.", source.band_note())
+    figure = canvas(facets.width_in, 0.75 + _ROW_IN * len(kinds), caption)
+    axes = facets.panels(figure, len(kinds), sharex="row")
+    for row, kind in zip(axes, kinds, strict=True):
+        of_kind = points.filter(pl.col("kind") == kind)
+        for axis, column in zip(row, facets.columns, strict=True):
+            for level in facets.levels:
+                _curve(axis, facets.select(of_kind, column, level), level)
+            failing = facets_failures(facets, outcomes.filter(pl.col("kind") == kind), column)
+            write_failures(axis, failing)
+        _limit(row, of_kind)
+    for axis in every_axis(axes):
+        axis.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+        axis.set_yticks([0, 0.25, 0.5, 0.75, 1])
+        axis.set_ylim(0, 1.02)
+    label(axes, [KIND_NAMES[kind] for kind in kinds], f"{METRICS[metric].label} (s)")
+    facets.legend(figure, marker=True)
+    return figure, points, caption
+
+
+def _curve(axis: Axes, curve: pl.DataFrame, level: str) -> None:
+    if curve.is_empty():
+        return
+    drawn = look(level)
+    share, time_s = curve["share"].to_numpy(), curve["time_s"].to_numpy()
+    low, high = (curve[name].cast(pl.Float64).to_numpy() for name in ("low_s", "high_s"))
+    axis.fill_betweenx(share, low, high, color=drawn.colour, alpha=0.22, linewidth=0)
+    axis.plot(time_s, share, color=drawn.colour, linestyle=drawn.dashes)
+    if share[-1] > 0.5:
+        middle = np.interp(0.5, share, time_s)
+        axis.plot(
+            middle, 0.5, drawn.marker, color=drawn.colour, markersize=3.5, mec="white", mew=0.4, zorder=5
+        )
+    axis.plot([time_s[-1], 1e9], [curve["top"][0]] * 2, color=drawn.colour, linewidth=0.6, linestyle=":")
+
+
+def _limit(row: np.ndarray, points: pl.DataFrame) -> None:
+    """Log scale from the fastest thousandth to the slowest that every network reached."""
+    times = points["time_s"].drop_nulls().to_numpy()
+    if len(times) == 0:
+        return
+    for axis in row:
+        axis.set_xscale("log")
+        axis.set_xlim(times[times > 0].min() * 0.9, times.max() * 1.15)
+        plain_log_ticks(axis)
+
+
+def facets_failures(facets: Facets, outcomes: pl.DataFrame, column: dict[str, str]) -> dict[str, float]:
+    """Share of downloads that failed or timed out, by level of the colour's knob, in one panel."""
+    found = {}
+    for level in facets.levels:
+        row = facets.select(outcomes, column, level)
+        if not row.is_empty():
+            found[level] = float((row["failed"].sum() + row["timeout"].sum()) / row["downloads"].sum())
+    return found
+
+
+def write_failures(axis: Axes, failing: dict[str, float]) -> None:
+    """Say in the panel's lower right corner how many downloads failed, where any did."""
+    if not any(failing.values()):
+        return
+    lines = [("failed", GREY)]
+    lines += [(f"{share:.1%}".replace("%", " %"), look(level).colour) for level, share in failing.items()]
+    for number, (text, colour) in enumerate(reversed(lines)):
+        axis.annotate(
+            text,
+            (1, 0),
+            xycoords="axes fraction",
+            xytext=(-2, 3 + 8.5 * number),
+            textcoords="offset points",
+            ha="right",
+            va="bottom",
+            color=colour,
+            bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
+        )

@@ -1,0 +1,94 @@
+"""Paired differences against the baseline, as a forest plot.
+
+In: differences.csv. Out: a panel a kind and metric, a line a variant: the mean relative difference of medians over
+networks, its 95 % interval (thick) and the simultaneous one (thin).
+"""
+
+from __future__ import annotations
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from plotting.facets import Facets
+from plotting.palette import level_name, look
+from plotting.source import Source
+from plotting.style import COLUMN_WIDTH_IN, GREY, canvas
+
+_METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
+_LINE_IN = 0.16
+
+
+def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption."""
+    facets, kinds = Facets.of(source.knobs), source.kinds()
+    points = source.summary("differences").filter(
+        pl.col("estimand") == "median", pl.col("metric").is_in(list(_METRICS))
+    )
+    variants = list(source.provenance.variants())
+    compared = [variant for variant in variants if not _rows(points, variant).is_empty()]
+    baseline = [variant for variant in variants if variant not in compared]
+    notes = [f"Medians, paired by network, against {_name(source, level)}." for level in baseline[:1]]
+    if len(source.provenance.seeds) > 1:
+        notes.append(
+            f"Thick: 95 % t-interval over networks; thin: simultaneous over {len(compared)} variants."
+        )
+    else:
+        notes.append(source.band_note())
+    caption = source.caption(*notes)
+    height_in = 0.75 + len(kinds) * (0.35 + _LINE_IN * max(len(compared), 1))
+    figure = canvas(COLUMN_WIDTH_IN, height_in, caption)
+    axes = figure.subplots(len(kinds), 2, sharey=True, squeeze=False)
+    for row, kind in zip(axes, kinds, strict=True):
+        for axis, (metric, name) in zip(row, _METRICS.items(), strict=True):
+            axis.set_title(f"{kind.capitalize()}, {name}")
+            chosen = points.filter(pl.col("kind") == kind, pl.col("metric") == metric)
+            for line, variant in enumerate(compared):
+                _line(axis, line, _rows(chosen, variant), variant[facets.knob])
+            _finish(axis, [_name(source, variant) for variant in compared])
+    for axis in axes[-1]:
+        axis.set_xlabel("Change of median (%)")
+    return figure, points, caption
+
+
+def _rows(points: pl.DataFrame, variant: dict[str, str]) -> pl.DataFrame:
+    return points.filter(*(pl.col(knob) == level for knob, level in variant.items()))
+
+
+def _name(source: Source, variant: dict[str, str]) -> str:
+    """The levels that differ between variants, in words."""
+    varying = [knob for knob, levels in source.knobs.items() if len(levels) > 1] or list(variant)
+    return ", ".join(level_name(variant[knob]) for knob in varying)
+
+
+def _line(axis: Axes, line: int, rows: pl.DataFrame, level: str) -> None:
+    if rows.is_empty() or rows["relative"][0] is None:
+        return
+    row, drawn = rows.row(0, named=True), look(level)
+    for name, width in (("relative_simultaneous", 0.8), ("relative", 2.4)):
+        if row[f"{name}_low"] is not None:
+            ends = [row[f"{name}_low"], row[f"{name}_high"]]
+            axis.plot(ends, [line, line], color=drawn.colour, linewidth=width, solid_capstyle="butt")
+    axis.plot(
+        row["relative"],
+        line,
+        drawn.marker,
+        color=drawn.colour,
+        markersize=3.6,
+        mec="white",
+        mew=0.5,
+        zorder=5,
+    )
+
+
+def _finish(axis: Axes, names: list[str]) -> None:
+    axis.axvline(0, color=GREY, linewidth=0.7, zorder=1)
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(len(names) - 0.5, -0.5)
+    axis.tick_params(axis="y", length=0)
+    axis.spines["left"].set_visible(False)
+    axis.grid(False, axis="y")
+    axis.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{share * 100:+g}" if share else "0"))
+    axis.margins(x=0.08)

@@ -1,0 +1,104 @@
+"""The look of a level: its colour, line style, marker and name, found by name and never by order.
+
+In: the text of a level or a knob. Out: how it is drawn and written. A level looks the same in every figure,
+whichever others stand beside it.
+
+Colours are those of Okabe and Ito (Color Universal Design, 2008), which stay apart for colour-blind
+readers; yellow is left out, because it vanishes on white. Line styles and markers keep curves apart in
+greyscale.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+BLUE, VERMILION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
+
+SOLID: tuple[int, tuple[float, ...]] = (0, ())
+DASHED: tuple[int, tuple[float, ...]] = (0, (4.5, 1.4))
+DOTTED: tuple[int, tuple[float, ...]] = (0, (1.2, 1.0))
+DASH_DOT: tuple[int, tuple[float, ...]] = (0, (5, 1.2, 1.2, 1.2))
+LONG_DASHED: tuple[int, tuple[float, ...]] = (0, (8, 1.5))
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour, dash pattern in line widths, and marker."""
+
+    colour: str
+    dashes: tuple[int, tuple[float, ...]]
+    marker: str
+
+
+_LOOKS = {
+    "1000ms": Look(VERMILION, DASHED, "s"),
+    "500ms": Look(PURPLE, DASH_DOT, "v"),
+    "200ms": Look(ORANGE, DOTTED, "P"),
+    "100ms": Look(BLUE, SOLID, "o"),
+    "50ms": Look(SKY, LONG_DASHED, "D"),
+    "20ms": Look(BLACK, DOTTED, "X"),
+    "10ms": Look(GREEN, DASH_DOT, "^"),
+    "1ms": Look(BLACK, LONG_DASHED, "<"),
+    "kist_2ms": Look(BLUE, SOLID, "o"),
+    "kist": Look(BLUE, SOLID, "o"),
+    "kist_10ms": Look(SKY, LONG_DASHED, "D"),
+    "kist_lite": Look(GREEN, DASH_DOT, "^"),
+    "vanilla": Look(VERMILION, DASHED, "s"),
+    "ewma": Look(BLUE, SOLID, "o"),
+    "round_robin": Look(VERMILION, DASHED, "s"),
+    "round_robin_1": Look(PURPLE, DASH_DOT, "v"),
+    "per_relay": Look(BLUE, SOLID, "o"),
+    "aligned": Look(VERMILION, DASHED, "s"),
+    "burst": Look(BLUE, SOLID, "o"),
+    "lazy": Look(GREEN, DASH_DOT, "^"),
+    "fixed": Look(BLUE, SOLID, "o"),
+    "vegas": Look(GREEN, DASH_DOT, "^"),
+    "0.5": Look(GREEN, DASH_DOT, "^"),
+    "0.8": Look(SKY, LONG_DASHED, "D"),
+    "1": Look(BLUE, SOLID, "o"),
+    "1.1": Look(VERMILION, DASHED, "s"),
+}
+
+_WORDS = {
+    "ewma": "EWMA",
+    "round_robin": "round-robin",
+    "kist": "KIST",
+    "kist_lite": "KISTLite",
+    "vanilla": "Vanilla",
+    "vegas": "Vegas",
+    "per_relay": "per relay",
+    "least_recently_served": "least recently served",
+}
+
+_DURATION = re.compile(r"(\d+)(ns|us|ms|s|min)\Z")
+
+
+def look(level: str) -> Look:
+    """How ``level`` is drawn; a level that no table knows gets a look computed from its name."""
+    if level in _LOOKS:
+        return _LOOKS[level]
+    digest = hashlib.sha256(level.encode()).digest()
+    colours = (BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE)
+    dashes = (SOLID, DASHED, DOTTED, DASH_DOT, LONG_DASHED)
+    return Look(colours[digest[0] % len(colours)], dashes[digest[1] % len(dashes)], "osv^DPX"[digest[2] % 7])
+
+
+def level_name(level: str) -> str:
+    """``level`` as a reader would write it: ``1000 ms``, ``KIST 10 ms``, ``round-robin (1)``."""
+    if level in _WORDS:
+        return _WORDS[level]
+    if duration := _DURATION.match(level):
+        return f"{duration[1]} {duration[2]}"
+    stem, _, rest = level.rpartition("_")
+    if stem in _WORDS:
+        return f"{_WORDS[stem]} {level_name(rest)}" if _DURATION.match(rest) else f"{_WORDS[stem]} ({rest})"
+    return level.replace("_", " ")
+
+
+def knob_name(knob: str) -> str:
+    """``knob`` as the title of a legend: ``Refill interval``."""
+    text = knob.replace("_", " ").replace("ewma", "EWMA")
+    return text[0].upper() + text[1:]

@@ -1,0 +1,68 @@
+"""Queues in relays over time.
+
+In: the relays of a plan. Out: the longest circuit queues of each second at the median relay and at the relay of
+the ninth decile, a column of panels a facet, a curve a level; mean over networks, with its band.
+
+The maximum within a second is shown, not the value at its end: a relay that refills once a second is
+always seen at the same phase there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from plotting.facets import Facets, every_axis, label
+from plotting.palette import look
+from plotting.source import Source
+from plotting.style import canvas
+from torsweep.stats.intervals import bands
+
+QUANTILES = {"ninth_decile": 0.9, "median": 0.5}
+"""Over the relays of a network."""
+
+_NAMES = {"ninth_decile": "Ninth decile (cells)", "median": "Median relay (cells)"}
+_MEAN_OVER_S = 5
+
+
+def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption."""
+    facets = Facets.of(source.knobs)
+    by = [*source.knobs, "seed"]
+    relays = source.tables.relays(["second", "queued_cells_max"])
+    points = (
+        relays.group_by([*by, "second"])
+        .agg(pl.col("queued_cells_max").quantile(q, "linear").alias(name) for name, q in QUANTILES.items())
+        .with_columns((pl.col("second") // _MEAN_OVER_S * _MEAN_OVER_S).alias("second"))
+        .group_by([*by, "second"])
+        .agg(pl.col(*QUANTILES).mean())
+        .sort([*by, "second"])
+    )
+    caption = source.caption(
+        f"Most cells in a relay's circuit queues within a second; mean over {_MEAN_OVER_S} s.",
+        source.band_note(),
+    )
+    figure = canvas(facets.width_in, 3.0, caption)
+    axes = facets.panels(figure, len(QUANTILES), sharex=True, sharey="row")
+    for row, name in zip(axes, QUANTILES, strict=True):
+        for axis, column in zip(row, facets.columns, strict=True):
+            for level in facets.levels:
+                _curve(axis, facets.select(points, column, level), name, level)
+    for axis in every_axis(axes):
+        axis.set_ylim(bottom=0)
+    label(axes, [_NAMES[name] for name in QUANTILES], "Simulated time (s)")
+    facets.legend(figure)
+    return figure, points, caption
+
+
+def _curve(axis: Axes, rows: pl.DataFrame, name: str, level: str) -> None:
+    if rows.is_empty():
+        return
+    wide = rows.pivot("second", index="seed", values=name).sort("seed").drop("seed")
+    seconds = np.array([float(second) for second in wide.columns])
+    mean, low, high = bands(wide.to_numpy().astype(float))
+    drawn = look(level)
+    axis.fill_between(seconds, np.maximum(low, 0), high, color=drawn.colour, alpha=0.22, linewidth=0)
+    axis.plot(seconds, mean, color=drawn.colour, linestyle=drawn.dashes, linewidth=1.0)

@@ -1,0 +1,83 @@
+"""What every figure is drawn from.
+
+In: the folder of a plan's tables and that of its summaries. Out: :class:`Source`: its summaries as frames with
+levels in the order of the experiment, and the caption that says where the numbers come from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from plotting.palette import knob_name, level_name
+from torsweep.errors import InputError
+from torsweep.stats.report import duration_text, engine_text, networks_text
+from torsweep.tables.reading import PlanTables, Provenance
+from torsweep.tables.schema import KINDS
+
+
+@dataclass(frozen=True)
+class Source:
+    """Tables and summaries of one plan."""
+
+    tables: PlanTables
+    summaries: Path
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the tables come from."""
+        return self.tables.provenance
+
+    @property
+    def knobs(self) -> dict[str, list[str]]:
+        """Each knob's levels, in the order of the experiment."""
+        return self.provenance.knobs
+
+    def summary(self, name: str) -> pl.DataFrame:
+        """The summary ``name``.csv; raises InputError when it is missing or of another plan."""
+        file = self.summaries / f"{name}.csv"
+        text = {column: pl.String for column in ("metric", "kind", *self.knobs)}
+        try:
+            frame = pl.read_csv(file, schema_overrides=text, infer_schema_length=None)
+        except FileNotFoundError as error:
+            raise InputError("no such file: run `torsweep results summarize` first", file=file) from error
+        except pl.exceptions.PolarsError as error:
+            raise InputError("is no CSV table", file=file) from error
+        missing = [knob for knob in self.knobs if knob not in frame.columns]
+        if missing:
+            raise InputError("is a summary of another plan", file=file, accepted=f"a column {missing[0]}")
+        return frame
+
+    def kinds(self) -> list[str]:
+        """The kinds of client that downloaded anything, in the order of figures."""
+        found = set(self.summary("outcomes")["kind"])
+        return [kind for kind in KINDS if kind in found]
+
+    def caption(self, *notes: str) -> str:
+        """Where the numbers come from, then ``notes``: engine, era, networks, cut, downloads."""
+        provenance = self.provenance
+        outcomes = self.summary("outcomes").group_by("kind").agg(pl.col("downloads").sum())
+        counts = dict(outcomes.iter_rows())
+        downloads = " and ".join(f"{counts[kind]:,} {kind}" for kind in KINDS if kind in counts)
+        held = [
+            f"{knob_name(knob).lower().replace('ewma', 'EWMA')} {level_name(levels[0])}"
+            for knob, levels in self.knobs.items()
+            if len(levels) == 1
+        ]
+        measured = duration_text(provenance.duration_ns - provenance.warm_up_ns)
+        parts = [
+            f"{engine_text(provenance)}; era {provenance.era}; "
+            f"network {provenance.network}, {networks_text(provenance.seeds)}",
+            *held,
+            f"warm-up of {duration_text(provenance.warm_up_ns)} cut, {measured} measured",
+            f"{downloads} downloads",
+        ]
+        return "; ".join(parts) + ". " + " ".join(notes)
+
+    def band_note(self, what: str = "Bands") -> str:
+        """What bands or bars are, or why there are none."""
+        if len(self.provenance.seeds) < 2:
+            return "One network: no intervals."
+        return f"{what}: 95 % t-intervals over networks."

@@ -1,0 +1,127 @@
+"""One style for all figures, and how a figure becomes files.
+
+In: a matplotlib figure, its points and its caption. Out: PDF, PNG and CSV, byte-identical for the same
+input: fonts are matplotlib's own, embedded as TrueType, and no date is written.
+
+Sizes are those of print: a column is 3.4 inches wide, the text 7 inches, and no letter is smaller than
+7 points there.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import matplotlib
+import polars as pl
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt  # noqa: E402 - the backend is chosen first
+from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: E402
+
+from torsweep.storage import whole_file  # noqa: E402
+
+COLUMN_WIDTH_IN = 3.4
+TEXT_WIDTH_IN = 7.0
+
+SMALL_PT, NORMAL_PT = 7, 8
+_LINE_IN = SMALL_PT * 1.25 / 72
+_LETTER_IN = SMALL_PT * 0.535 / 72
+"""Height of a line of the caption, and the mean width of a letter in it."""
+
+GREY = "#555555"
+FAINT = "#DDDDDD"
+
+_SETTINGS = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": SMALL_PT,
+    "axes.titlesize": NORMAL_PT,
+    "axes.labelsize": NORMAL_PT,
+    "legend.fontsize": SMALL_PT,
+    "legend.title_fontsize": SMALL_PT,
+    "xtick.labelsize": SMALL_PT,
+    "ytick.labelsize": SMALL_PT,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlepad": 4,
+    "axes.labelpad": 2,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.5,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "xtick.minor.size": 1.5,
+    "xtick.minor.width": 0.4,
+    "xtick.major.pad": 2,
+    "ytick.major.pad": 2,
+    "lines.linewidth": 1.2,
+    "lines.scale_dashes": True,
+    "legend.frameon": False,
+    "legend.handlelength": 2.4,
+    "legend.columnspacing": 1.2,
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "savefig.dpi": 300,
+    "figure.dpi": 100,
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw in the house style inside this context; matplotlib's settings are put back after it."""
+    with matplotlib.rc_context(_SETTINGS):
+        try:
+            yield
+        finally:
+            plt.close("all")
+
+
+def canvas(width_in: float, height_in: float, caption: str) -> Figure:
+    """A figure of ``width_in`` × ``height_in`` for axes, with ``caption`` in small print below them."""
+    unbroken = re.sub(r"(\d) (s|min|ms|%|networks?|web|bulk)\b", "\\1\u00a0\\2", caption)
+    lines = textwrap.wrap(unbroken, int((width_in - 0.1) / _LETTER_IN))
+    footer_in = _LINE_IN * len(lines) + 0.06
+    figure = plt.figure(figsize=(width_in, height_in + footer_in))
+    share = footer_in / (height_in + footer_in)
+    figure.set_layout_engine(
+        ConstrainedLayoutEngine(
+            rect=(0, share, 1, 1 - share), w_pad=0.03, h_pad=0.03, wspace=0.03, hspace=0.03
+        )
+    )
+    figure.text(
+        0.05 / width_in,
+        0.03 / (height_in + footer_in),
+        "\n".join(lines),
+        size=SMALL_PT,
+        color=GREY,
+        va="bottom",
+    )
+    return figure
+
+
+def save(figure: Figure, points: pl.DataFrame, caption: str, out: Path) -> None:
+    """Write ``out``.pdf, .png and .csv, each as a whole; ``caption`` goes into the files' metadata."""
+    pdf = {
+        "Title": out.name,
+        "Subject": caption,
+        "Creator": "torsweep",
+        "Producer": None,
+        "CreationDate": None,
+    }
+    with whole_file(out.with_name(f"{out.name}.pdf")) as temporary:
+        figure.savefig(temporary, format="pdf", metadata=pdf)
+    png = {"Title": out.name, "Description": caption, "Software": "torsweep"}
+    with whole_file(out.with_name(f"{out.name}.png")) as temporary:
+        figure.savefig(temporary, format="png", metadata=png)
+    with whole_file(out.with_name(f"{out.name}.csv")) as temporary:
+        points.with_columns(pl.col(pl.Float64).round_sig_figs(6)).write_csv(temporary)

@@ -1,0 +1,35 @@
+"""Ticks and numbers on time axes.
+
+In: an axis whose limits are set. Out: the same axis with few ticks, written without exponents.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
+
+MOST = 5
+"""Ticks that fit below a panel half a column wide."""
+
+
+def seconds_formatter() -> FuncFormatter:
+    """Seconds as plain decimals: 0.2, 5, 100."""
+    return FuncFormatter(lambda value, _: f"{value:g}")
+
+
+def plain_log_ticks(axis: Axes) -> None:
+    """Three to five ticks on the logarithmic x axis: powers of ten with 2 and 5, or what is round."""
+    low, high = axis.get_xlim()
+    decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        ticks = np.sort(np.outer(decades, steps).ravel())
+        ticks = ticks[(ticks >= low) & (ticks <= high)]
+        if len(ticks) <= MOST:
+            break
+    if len(ticks) < 3:
+        round_ones = MaxNLocator(MOST - 1).tick_values(low, high)
+        ticks = round_ones[(round_ones >= low) & (round_ones <= high)]
+    axis.xaxis.set_major_locator(FixedLocator(ticks.tolist()))
+    axis.xaxis.set_major_formatter(seconds_formatter())
+    axis.xaxis.set_minor_formatter(NullFormatter())
