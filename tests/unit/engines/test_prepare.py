@@ -1,0 +1,118 @@
+"""Preparing a run: what a network must be, and that old results never stand beside new settings."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+
+from torsweep.config.experiment import load_experiment
+from torsweep.engines.folder_lock import folder_claimed
+from torsweep.engines.prepare import build_run, run_settings, run_status, write_run
+from torsweep.errors import InputError, OutputError
+from torsweep.provenance import sha256_of_file
+
+
+def _run(network, directory, variant=""):
+    experiment = load_experiment("refill_sweep")
+    asked = experiment.variant(variant)
+    return build_run(run_settings(experiment, "cellsim", "2012", asked), asked, network, directory)
+
+
+def _edit(network, **changes):
+    file = network / "network.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+
+def _finish(directory):
+    """Leave what an engine leaves."""
+    (directory / "streams.parquet").write_text("rows")
+    sha256 = sha256_of_file(directory / "run.json")
+    provenance = {"engine": "cellsim", "engine_version": "1", "run_sha256": sha256, "wall_s": 2.0}
+    (directory / "provenance.json").write_text(json.dumps(provenance))
+
+
+def test_more_guards_than_relays_are_refused(network, tmp_path):
+    with pytest.raises(InputError, match=r"guards: more guards than relays, got 5; accepted: at most 4"):
+        _run(network, tmp_path / "run", "guards=5")
+
+
+def test_a_network_of_another_load_is_refused(network, tmp_path):
+    with pytest.raises(
+        InputError, match=r"load: the network was sampled at another level than the variant's"
+    ):
+        _run(network, tmp_path / "run", "load=0.5")
+    assert _run(network, tmp_path / "run", "load=1").variant["load"] == "1"
+
+
+def test_what_is_no_network_is_refused(network, tmp_path):
+    with pytest.raises(InputError, match=r"network\.json: no such file"):
+        _run(tmp_path, tmp_path / "run")
+    _edit(network, format_version=2)
+    with pytest.raises(InputError, match="is of another format, got 'torsweep-network version 2'"):
+        _run(network, tmp_path / "run")
+    _edit(network, format_version=1)
+    (network / "latency.npy").unlink()
+    with pytest.raises(InputError, match=r"latency\.npy: no such file"):
+        _run(network, tmp_path / "run")
+
+
+def test_the_same_run_keeps_its_results(network, tmp_path):
+    directory = tmp_path / "run"
+    assert write_run(_run(network, directory), directory)
+    _finish(directory)
+    assert not write_run(_run(network, directory), directory)
+    assert run_status(directory).complete
+
+
+def test_another_run_takes_the_old_results_away(network, tmp_path):
+    directory = tmp_path / "run"
+    write_run(_run(network, directory), directory)
+    _finish(directory)
+    assert write_run(_run(network, directory, "refill_interval=10ms"), directory)
+    assert not (directory / "provenance.json").exists()
+    assert not (directory / "streams.parquet").exists()
+    assert not run_status(directory).complete
+
+
+def test_a_directory_where_an_engine_works_is_refused_or_waited_for(network, tmp_path):
+    directory = tmp_path / "run"
+    run = _run(network, directory)
+    claimed, release = threading.Event(), threading.Event()
+
+    def engine():
+        with folder_claimed(directory, wait=False):
+            claimed.set()
+            release.wait(10)
+
+    working = threading.Thread(target=engine)
+    working.start()
+    claimed.wait(10)
+    with pytest.raises(OutputError, match="another run is under way in this folder"):
+        write_run(run, directory)
+    assert not (directory / "run.json").exists()
+    threading.Timer(0.2, release.set).start()
+    assert write_run(run, directory, wait=True)
+    working.join()
+
+
+def test_a_run_directory_that_cannot_be_made_is_said_so(network, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="results"):
+        write_run(_run(network, tmp_path / "file" / "run"), tmp_path / "file" / "run")
+    with pytest.raises(OutputError, match="is no folder"):
+        write_run(_run(network, tmp_path / "file"), tmp_path / "file")
+
+
+def test_status_tells_prepared_complete_and_stale(network, tmp_path):
+    directory = tmp_path / "run"
+    with pytest.raises(InputError, match=r"run\.json: no such file"):
+        run_status(directory)
+    run = _run(network, directory)
+    write_run(run, directory)
+    assert run_status(directory).text == "prepared for cellsim, not complete"
+    _finish(directory)
+    assert run_status(directory).text == "complete, by cellsim 1 in 2.0 s"
+    _run(network, directory, "refill_interval=10ms").write(directory)
+    assert run_status(directory).text == "run.json has changed since the engine ran"

@@ -1,0 +1,54 @@
+"""``torsweep run``: prepare and status from the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def test_prepare_writes_a_run_and_says_which(torsweep, network, tmp_path):
+    out = tmp_path / "run"
+    arguments = ("run", "prepare", "refill_sweep", "--network", network, "--engine", "cellsim", "--out", out)
+    code, said, _ = torsweep(*arguments, "--variant", "circuit_policy=round_robin,refill_interval=10ms")
+    assert code == 0
+    assert "prepared: refill_interval=10ms,circuit_policy=round_robin; era 2012; engine cellsim" in said
+    assert json.loads((out / "run.json").read_text())["seed"] == 7
+    code, said, _ = torsweep("run", "status", out)
+    assert code == 1
+    assert "prepared for cellsim, not complete" in said
+
+
+def test_settings_replace_keys_of_the_experiment(torsweep, network, tmp_path):
+    out = tmp_path / "run"
+    sets = ("--set", "warm_up=2 s", "--set", "traffic.web.response=50 KiB", "--era", "today")
+    assert torsweep("run", "prepare", "refill_sweep", "--network", network, "--out", out, *sets)[0] == 0
+    run = json.loads((out / "run.json").read_text())
+    assert (run["warm_up_ns"], run["traffic"]["web"]["response_bytes"]) == (2_000_000_000, 51_200)
+    assert run["era"] == "today"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--variant", "refil_interval=10ms"), "no such knob (did you mean 'refill_interval'?)"),
+        (("--variant", "refill_interval=ten"), "refill_interval: is no level of this knob, got 'ten'"),
+        (("--variant", "guards=9"), "guards: more guards than relays, got 9"),
+        (("--era", "1999"), "era: no such era, got '1999'; accepted: 2012, today"),
+        (("--engine", "shadow"), "engine: this version has no engine shadow yet; accepted: auto, cellsim"),
+        (("--engine", "ns3"), "engine: no engine that can run this experiment, got 'ns3'"),
+        (("--set", "warm_up"), "--set: is no setting, got 'warm_up'; accepted: KEY=VALUE"),
+        (("--set", "warmup=3 s"), "warmup: unknown key (did you mean 'warm_up'?)"),
+        (("--set", "warm_up=-3 s"), "warm_up: is not accepted, got '-3 s'"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(torsweep, network, tmp_path, arguments, said):
+    out = tmp_path / "run"
+    code, _, error = torsweep(
+        "run", "prepare", "refill_sweep", "--network", network, "--out", out, *arguments
+    )
+    assert code == 2
+    assert error.startswith("torsweep: ")
+    assert said in error
+    assert error.count("\n") == 1
+    assert not (out / "run.json").exists()

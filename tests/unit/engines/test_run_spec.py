@@ -1,0 +1,122 @@
+"""run.json: its exact form, and that it reads back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from torsweep.config.experiment import load_experiment
+from torsweep.engines.prepare import build_run, run_settings, write_run
+from torsweep.engines.run_spec import read_run
+from torsweep.errors import InputError
+
+
+def _run(network, directory, variant="", era="2012", **overrides):
+    experiment = load_experiment("refill_sweep", overrides)
+    asked = experiment.variant(variant)
+    return build_run(run_settings(experiment, "cellsim", era, asked), asked, network, directory)
+
+
+def test_run_json_states_everything(network, tmp_path):
+    directory = tmp_path / "runs" / "a"
+    write_run(_run(network, directory, "refill_interval=10ms,circuit_policy=round_robin"), directory)
+    document = json.loads((directory / "run.json").read_text())
+    assert document.pop("network_sha256")
+    assert document == {
+        "format": "torsweep-run",
+        "format_version": 1,
+        "experiment": "refill_sweep",
+        "engine": "cellsim",
+        "era": "2012",
+        "variant": {"refill_interval": "10ms", "circuit_policy": "round_robin"},
+        "network": "../../networks/tiny/7",
+        "seed": 7,
+        "warm_up_ns": 180_000_000_000,
+        "duration_ns": 480_000_000_000,
+        "client_start_window_ns": 60_000_000_000,
+        "tor": {
+            "refill": {
+                "mode": "burst",
+                "interval_ns": 10_000_000,
+                "phase": "per_relay",
+                "burst": "descriptor",
+            },
+            "circuit_policy": {"kind": "round_robin", "quantum_cells": 32},
+            "channel_scheduler": {"kind": "vanilla", "interval_ns": 2_000_000},
+            "edge": {"activation_order": "random", "packaging": "even"},
+            "congestion": {
+                "kind": "fixed",
+                "circuit_window_cells": 1000,
+                "circuit_increment_cells": 100,
+                "stream_window_cells": 500,
+                "stream_increment_cells": 50,
+            },
+            "cell_queue_high_cells": 256,
+            "cell_queue_low_cells": 10,
+            "guards": 3,
+            "circuit_lifetime_ns": 600_000_000_000,
+            "conflux": False,
+            "clock_quantum_ns": 0,
+        },
+        "traffic": {
+            "web": {
+                "request_bytes": 400,
+                "response_bytes": 307_200,
+                "think_min_ns": 1_000_000_000,
+                "think_max_ns": 30_000_000_000,
+                "streams_per_circuit_isolation": False,
+                "timeout_ns": None,
+            },
+            "bulk": {
+                "request_bytes": 400,
+                "response_bytes": 5_242_880,
+                "think_min_ns": 0,
+                "think_max_ns": 0,
+                "streams_per_circuit_isolation": False,
+                "timeout_ns": None,
+            },
+        },
+        "paths": None,
+        "tables": {"progress": False},
+        "tracing": None,
+    }
+
+
+@pytest.mark.parametrize("era", ["2012", "today"])
+def test_a_run_reads_back_and_writes_the_same_bytes(network, tmp_path, era):
+    directory = tmp_path / "run"
+    run = _run(network, directory, "load=1,scheduler=kist_10ms", era=era)
+    write_run(run, directory)
+    assert read_run(directory) == run
+    assert read_run(directory).text() == (directory / "run.json").read_text()
+
+
+def test_today_is_another_world(network, tmp_path):
+    tor = _run(network, tmp_path / "run", era="today").tor
+    assert (tor.refill.mode, tor.congestion.kind, tor.channel_scheduler.kind) == ("lazy", "vegas", "kist")
+
+
+def test_clients_start_within_the_warm_up(network, tmp_path):
+    run = _run(network, tmp_path / "run", warm_up="2 s", measured="10 s")
+    assert (run.warm_up_ns, run.duration_ns, run.client_start_window_ns) == (2 * 10**9, 12 * 10**9, 2 * 10**9)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "is no whole JSON file"),
+        ("[]", "holds no JSON object"),
+        ("{}", "is of another format, got 'None version None'; accepted: torsweep-run version 1"),
+        ('{"format": "torsweep-run", "format_version": 2}', "is of another format"),
+        (
+            '{"format": "torsweep-run", "format_version": 1, "sede": 1}',
+            "sede: unknown key (did you mean 'seed'?)",
+        ),
+    ],
+)
+def test_a_broken_run_json_is_named(tmp_path, text, said):
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(InputError) as refusal:
+        read_run(tmp_path)
+    assert str(refusal.value).startswith(f"{tmp_path / 'run.json'}: {said}")
