@@ -42,6 +42,7 @@ refill_sweep: ## refill interval and circuit policy (Tor ticket 4086)
 scheduler_choice: ## KIST, KISTLite and Vanilla, as users see them
 refill_sweep scheduler_choice: setup
 	$(ACTIVATED) snakemake --cores $(CORES) $@ $(if $(CONFIG),--config $(CONFIG))
+	@echo "Figures are in results/figures/$@, the numbers and verdicts behind them in results/summaries/$@."
 
 test: setup ## every test: the engine's, then the pipeline's
 	@$(MAKE) --no-print-directory --keep-going test_engine test_python

@@ -30,13 +30,17 @@ def test_make_alone_lists_the_targets():
 
 
 @pytest.mark.parametrize("experiment", ["refill_sweep", "scheduler_choice"])
+def snakemake_call(*arguments: str) -> str:
+    return next(line for line in make("--dry-run", *arguments).splitlines() if " snakemake " in line)
+
+
 def test_an_experiment_is_a_call_of_snakemake(experiment):
-    command = make("--dry-run", experiment, "CORES=7").splitlines()[-1]
+    command = snakemake_call(experiment, "CORES=7")
     assert command.split("snakemake ")[1].split() == ["--cores", "7", experiment]
 
 
 def test_overrides_reach_snakemake_with_their_quotes():
-    command = make("--dry-run", "refill_sweep", 'CONFIG=network=laptop warm_up="30 s"').splitlines()[-1]
+    command = snakemake_call("refill_sweep", 'CONFIG=network=laptop warm_up="30 s"')
     assert command.endswith(' refill_sweep --config network=laptop warm_up="30 s"')
 
 
