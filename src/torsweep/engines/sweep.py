@@ -24,7 +24,7 @@ from torsweep.engines.prepare import run_settings
 from torsweep.engines.results_tree import RESULTS, Place, network_directory, network_key, parse_network_key
 from torsweep.engines.selection import choose_engine, require_program
 from torsweep.engines.watch import announce_runs
-from torsweep.errors import InputError, TorsweepError
+from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.provenance import sha256_of_file
 
 FIGURE_SUFFIXES = ("pdf", "png", "csv")
@@ -64,6 +64,8 @@ class Sweep:
 
     @_stopping
     def __init__(self, config: Mapping[str, Any]) -> None:
+        if RESULTS.exists() and not RESULTS.is_dir():
+            raise OutputError(f"{RESULTS}: is no folder; results go there")
         self.overrides = Overrides.read(config)
         self._experiment_overrides = {key: config[key] for key in EXPERIMENT_KEYS if key in config}
         self._experiments: dict[str, Experiment] = {}

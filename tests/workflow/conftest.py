@@ -1,0 +1,119 @@
+"""A workspace of its own for each pipeline that a test runs, as a user's checkout would be.
+
+The workspace has copies of what a test may edit and links to what it may not. Everything runs on the
+network ``ci`` for seconds of simulated time.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+COPIED = ("Snakefile", "rules", "configs", "experiments", "profiles", "environment.yml")
+LINKED = ("topologies", "plotting")
+TINY = ("network=ci", "replicates=2", "warm_up=20 s", "measured=30 s")
+TIMEOUT_S = 200
+
+
+@dataclass
+class Workspace:
+    """A folder to run Snakemake in."""
+
+    folder: Path
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def command(self, *arguments: str, config: tuple[str, ...] = TINY) -> list[str]:
+        """The command line of a pipeline on two cores."""
+        return [sys.executable, "-m", "snakemake", "--cores", "2", *arguments, "--config", *config]
+
+    def snakemake(self, *arguments: str, config: tuple[str, ...] = TINY) -> subprocess.CompletedProcess[str]:
+        """Run Snakemake to its end; standard output and error together."""
+        return subprocess.run(
+            self.command(*arguments, config=config),
+            cwd=self.folder,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+
+    def start(self, *arguments: str, config: tuple[str, ...] = TINY) -> subprocess.Popen[str]:
+        """Start Snakemake and come back at once."""
+        process = subprocess.Popen(
+            self.command(*arguments, config=config),
+            cwd=self.folder,
+            text=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self.started.append(process)
+        return process
+
+    def planned_jobs(self, target: str = "refill_sweep", config: tuple[str, ...] = TINY) -> dict[str, int]:
+        """How many jobs of each rule Snakemake would run, the target's own left out."""
+        done = self.snakemake("--dry-run", "--quiet", "rules", target, config=config)
+        assert done.returncode == 0, done.stdout
+        counts = re.findall(r"^(\w+) +(\d+)$", done.stdout, re.MULTILINE)
+        return {rule: int(count) for rule, count in counts if rule not in (target, "total")}
+
+    def provenance_files(self) -> list[Path]:
+        """What the finished runs left."""
+        return sorted((self.folder / "results" / "runs").rglob("provenance.json"))
+
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        """Wait until ``condition`` holds; fail when it never does."""
+        give_up = time.monotonic() + TIMEOUT_S
+        while not condition():
+            assert time.monotonic() < give_up, "waited in vain"
+            time.sleep(0.05)
+
+    def stop_all(self) -> None:
+        """End every Snakemake started here, with what it started."""
+        for process in self.started:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            process.wait()
+
+
+def _make(folder: Path) -> Workspace:
+    for name in COPIED:
+        source = REPOSITORY / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name)
+        else:
+            shutil.copy(source, folder / name)
+    for name in LINKED:
+        (folder / name).symlink_to(REPOSITORY / name)
+    return Workspace(folder)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """A workspace without results."""
+    made = _make(tmp_path)
+    yield made
+    made.stop_all()
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, str]:
+    """A workspace in which a tiny refill_sweep has run, and what Snakemake said. Tests only read it."""
+    made = _make(tmp_path_factory.mktemp("finished"))
+    done = made.snakemake("refill_sweep")
+    assert done.returncode == 0, done.stdout
+    return made, done.stdout

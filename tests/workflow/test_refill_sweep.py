@@ -1,0 +1,131 @@
+"""A tiny refill_sweep from configuration to figures, and what a change makes anew."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+
+PLACE = Path("refill_sweep/cellsim/2012/ci/main")
+
+
+def test_figures_come_as_pdf_png_and_csv(finished):
+    workspace, _ = finished
+    experiment = yaml.safe_load((workspace.folder / "experiments/refill_sweep/experiment.yaml").read_text())
+    figures = workspace.folder / "results" / "figures" / PLACE
+    for name in experiment["figures"]:
+        assert (figures / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+        assert (figures / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (figures / f"{name}.csv").read_text().count("\n") > 1
+
+
+def test_tables_hold_every_run_of_the_plan_after_the_warm_up(finished):
+    workspace, _ = finished
+    streams = pl.read_parquet(workspace.folder / "results" / "tables" / PLACE / "streams.parquet")
+    runs = streams.select("seed", "refill_interval", "circuit_policy").unique()
+    assert runs.height == 12
+    assert streams["start_us"].min() >= 20_000_000
+    assert streams["start_us"].max() < 50_000_000
+
+
+def test_every_claim_gets_a_verdict(finished):
+    workspace, _ = finished
+    claims = json.loads((workspace.folder / "results" / "summaries" / PLACE / "claims.json").read_text())
+    assert claims
+
+
+def test_variants_share_their_networks(finished):
+    workspace, _ = finished
+    runs = [json.loads((file.parent / "run.json").read_text()) for file in workspace.provenance_files()]
+    assert len(runs) == 12
+    assert len({(run["seed"], run["network_sha256"]) for run in runs}) == 2
+
+
+def test_progress_is_told_with_an_estimate(finished):
+    _, said = finished
+    assert re.search(r"^torsweep: \d+ of 12 runs, (about \d+ (s|min) left|in \d+ s)$", said, re.MULTILINE)
+
+
+def test_nothing_half_written_stays(finished):
+    workspace, _ = finished
+    runs = workspace.folder / "results" / "runs"
+    assert not list(runs.rglob(".unfinished"))
+    assert {file.name for file in runs.rglob("*") if file.is_file()} == {
+        ".lock",
+        "run.json",
+        "streams.parquet",
+        "relays.parquet",
+        "provenance.json",
+    }
+
+
+def test_the_same_command_again_has_nothing_to_do(finished):
+    workspace, _ = finished
+    assert workspace.planned_jobs() == {}
+
+
+@pytest.mark.parametrize(
+    ("config", "jobs"),
+    [
+        (("measured=31 s",), {"run": 12, "collect_tables": 1}),
+        (("replicates=3",), {"sample_network": 1, "run": 6, "collect_tables": 1}),
+        (("era=today",), {"run": 12, "collect_tables": 1}),
+        (("plan=quantum_1",), {"run": 6, "collect_tables": 1}),
+        (("plan=loads",), {"sample_network": 8, "run": 48, "collect_tables": 1}),
+    ],
+)
+def test_an_override_makes_anew_what_depends_on_it_and_no_more(finished, config, jobs):
+    workspace, _ = finished
+    overridden = {entry.split("=")[0] for entry in config}
+    tiny = {"network": "ci", "replicates": "2", "warm_up": "20 s", "measured": "30 s"}
+    kept = tuple(f"{key}={value}" for key, value in tiny.items() if key not in overridden)
+    planned = workspace.planned_jobs(config=(*kept, *config))
+    assert {rule: planned.get(rule, 0) for rule in ("sample_network", "run", "collect_tables")} == {
+        "sample_network": 0,
+        **jobs,
+    }
+
+
+def test_edits_make_anew_what_depends_on_them_and_no_more(finished, tmp_path):
+    original, _ = finished
+    shutil.copytree(original.folder, tmp_path / "edited", symlinks=True)
+    workspace = type(original)(tmp_path / "edited")
+    network = workspace.folder / "configs" / "networks" / "ci.yaml"
+    network.write_text(network.read_text() + "# A comment changes no network.\n")
+    assert workspace.planned_jobs() == {}
+    experiment = workspace.folder / "experiments" / "refill_sweep" / "experiment.yaml"
+    experiment.write_text(experiment.read_text().replace("margin: 0.05", "margin: 0.1"))
+    planned = workspace.planned_jobs()
+    assert planned["summarize"] == 1
+    assert "run" not in planned
+    experiment.write_text(experiment.read_text().replace("response: 300 KiB", "response: 200 KiB"))
+    assert workspace.planned_jobs()["run"] == 12
+    network.write_text(network.read_text().replace("servers: 20", "servers: 21"))
+    assert workspace.planned_jobs()["sample_network"] == 2
+
+
+def test_publish_gathers_a_plan_with_checksums(finished):
+    workspace, _ = finished
+    target = f"results/publish/{PLACE}"
+    done = workspace.snakemake(target)
+    assert done.returncode == 0, done.stdout
+    folder = workspace.folder / target
+    listed = {line.split("  ")[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
+    there = {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}
+    assert listed == there - {"SHA256SUMS"}
+    assert {"README.md", "experiment.yaml", "figures/ttfb_cdf.pdf", "summaries/summary.md"} <= listed
+    provenance = json.loads((folder / "provenance.json").read_text())
+    assert len(provenance["runs"]) == 12
+    assert "replicates=2 'warm_up=20 s' 'measured=30 s'" in (folder / "README.md").read_text()
+
+
+def test_scheduler_choice_runs_by_the_same_rules(finished):
+    workspace, _ = finished
+    planned = workspace.planned_jobs("scheduler_choice")
+    assert planned["run"] == 16
+    assert planned["summarize"] == 1

@@ -1,0 +1,37 @@
+"""Killed at any moment, the same command goes on from what is whole."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+
+def test_after_kill_9_the_same_command_goes_on(workspace, finished):
+    uninterrupted, _ = finished
+    victim = workspace.start("refill_sweep")
+    workspace.wait_for(lambda: len(workspace.provenance_files()) >= 3)
+
+    # While it runs, a second pipeline in the folder is refused and disturbs nothing.
+    second = workspace.snakemake("refill_sweep")
+    assert second.returncode == 2, second.stdout
+    assert f"torsweep: results: in use by another run of the pipeline (process {victim.pid})" in second.stdout
+    assert "Traceback" not in second.stdout
+
+    # Only Snakemake dies; what it started is left at work, as after a kill by hand.
+    os.kill(victim.pid, signal.SIGKILL)
+    victim.wait()
+    whole = {file: file.stat().st_mtime_ns for file in workspace.provenance_files()}
+    assert 3 <= len(whole) < 12, "the pipeline was to be killed in the middle"
+
+    again = workspace.snakemake("refill_sweep")
+    assert again.returncode == 0, again.stdout
+    assert len(workspace.provenance_files()) == 12
+    # The two jobs that were at work when Snakemake died may have ended after it, unseen.
+    untouched = sum(file.stat().st_mtime_ns == date for file, date in whole.items())
+    assert untouched >= len(whole) - 2
+
+    for file in uninterrupted.provenance_files():
+        place = file.parent.relative_to(uninterrupted.folder)
+        for table in ("streams.parquet", "relays.parquet"):
+            resumed = workspace.folder / place / table
+            assert resumed.read_bytes() == (uninterrupted.folder / place / table).read_bytes()
