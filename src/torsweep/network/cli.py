@@ -7,6 +7,8 @@ network does not wait for them.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +20,8 @@ network_app = typer.Typer(help="Sample networks and describe them.", no_args_is_
 latency_app = typer.Typer(help="Import measured latencies.", no_args_is_help=True)
 bandwidth_app = typer.Typer(help="Import measured client bandwidths.", no_args_is_help=True)
 relays_app = typer.Typer(help="Import relay populations from a directory's documents.", no_args_is_help=True)
+
+_PROGRESS_BYTES = 2_000_000
 
 Out = Annotated[Path, typer.Option("--out", help="Folder to write; replaced when it exists.")]
 
@@ -38,6 +42,18 @@ def sample(
 
     sampled = sample_network(load_network_config(config, _overrides(overrides or [])), seed)
     write_network(sampled.network, sampled.latency.blocks(), out)
+
+
+def _progress_on_stderr() -> Callable[[int], None]:
+    """A function that is told bytes and prints them now and then."""
+    state = {"shown": 0}
+
+    def show(had: int) -> None:
+        if had - state["shown"] >= _PROGRESS_BYTES:
+            state["shown"] = had
+            print(f"downloaded {had / 1e6:.0f} MB", file=sys.stderr)
+
+    return show
 
 
 def _overrides(settings: list[str]) -> dict[str, object]:
@@ -69,3 +85,71 @@ def describe(
         from torsweep.network.description_text import print_description
 
         print_description(found)
+
+
+@latency_app.command("import")
+def import_latency(
+    file: Annotated[Path, typer.Argument(help="Measured latencies; gzip and xz are read as they are.")],
+    out: Out,
+    file_format: Annotated[
+        str, typer.Option("--format", help="king-matrix, king-measurements, p2psim or matrix.")
+    ],
+    unit: Annotated[str, typer.Option(help="us or ms: the unit of the numbers in FILE.")],
+    one_way: Annotated[bool, typer.Option("--one-way", help="The numbers are of one direction.")] = False,
+) -> None:
+    """Import a matrix of RTTs; prints its sanity statistics. Use it as latency: {file: OUT}."""
+    from torsweep.network.latency_import import import_latency as run
+
+    for line in run(file, file_format, unit, out, one_way=one_way):
+        print(line)
+
+
+@latency_app.command("fetch-king")
+def fetch_king(
+    out: Out,
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", help="Where the data set is, when not at its home.")
+    ] = None,
+) -> None:
+    """Download the King matrix from its official home, check it and import it."""
+    from torsweep.network.king_download import KING_FILE, KING_HOME, download_king
+    from torsweep.network.latency_import import import_latency as run
+
+    file = out.parent / f"{out.name}-{KING_FILE}"
+    home = base_url or KING_HOME
+    checksum = download_king(home, file, _progress_on_stderr())
+    print(f"sha256: {checksum}  {file}")
+    for line in run(file, "king-matrix", "us", out, origin=home):
+        print(line)
+
+
+@bandwidth_app.command("import")
+def import_bandwidth(
+    file: Annotated[Path, typer.Argument(help="Measured client bandwidths.")],
+    out: Out,
+    file_format: Annotated[
+        str, typer.Option("--format", help="netindex, speedtest, ookla-open or networkinfo.")
+    ],
+    year: Annotated[int | None, typer.Option(help="Only this year's days of a Net Index file.")] = None,
+) -> None:
+    """Import client bandwidths. Use them as client_bandwidth: {file: OUT}."""
+    from torsweep.network.bandwidth_import import import_bandwidth as run
+
+    for line in run(file, file_format, out, year):
+        print(line)
+
+
+@relays_app.command("import")
+def import_relays(
+    file: Annotated[Path, typer.Argument(help="A consensus, or a relayinfo_staging file.")],
+    out: Out,
+    file_format: Annotated[str, typer.Option("--format", help="consensus or relayinfo.")],
+    descriptors: Annotated[
+        Path | None, typer.Option(help="Server descriptors, a file or a folder, for a consensus.")
+    ] = None,
+) -> None:
+    """Import a relay population. Use it as relay_population: {file: OUT}."""
+    from torsweep.network.relays_import import import_relays as run
+
+    for line in run(file, file_format, out, descriptors):
+        print(line)

@@ -22,6 +22,7 @@ from torsweep.network.exact import Floats
 from torsweep.storage import whole_file
 
 MODEL_FILE = "latency.npz"
+_MEASURED = "measured_us"
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,14 @@ class CoordinateModel:
         return self.position_us.shape[1]
 
 
-def write_model(model: CoordinateModel, path: Path) -> None:
-    """Write ``model`` to ``path``; the same model gives the same bytes."""
+def write_model(model: CoordinateModel, path: Path, measured_us: NDArray[np.int32] | None = None) -> None:
+    """Write ``model`` to ``path``, and with it the matrix it was fitted to, gaps filled.
+
+    ``measured_us`` is (hosts, hosts) in microseconds. The same content gives the same bytes.
+    """
+    arrays = vars(model) | ({} if measured_us is None else {_MEASURED: measured_us})
     with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, array in sorted(vars(model).items()):
+        for name, array in sorted(arrays.items()):
             # A fixed date: zip entries otherwise carry the time they were written.
             entry = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
@@ -72,6 +77,23 @@ def read_model(path: Path) -> CoordinateModel:
         raise InputError(f"is not a whole latency table ({error})", file=path) from None
     _check(model, path)
     return model
+
+
+def read_measured(path: Path) -> NDArray[np.int32]:
+    """The matrix of RTTs in the imported table ``path``, (hosts, hosts) int32 microseconds.
+
+    Raises InputError when the table is a derived one, which holds no measurement.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return arrays[_MEASURED]
+    except KeyError:
+        accepted = "a table made by `torsweep latency import`"
+        raise InputError(
+            "holds no measured matrix to draw from directly", file=path, key="latency.use", accepted=accepted
+        ) from None
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"is not a whole latency table ({error})", file=path) from None
 
 
 def _check(model: CoordinateModel, path: Path) -> None:

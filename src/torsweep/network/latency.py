@@ -38,6 +38,8 @@ _HEIGHT_SIGMA = 0.2
 
 KINDS = ("relay", "authority", "web", "bulk", "server")
 _CLIENT_KINDS = ("web", "bulk")
+_FROM_FRONT = ("relay", "authority", "web")
+_FROM_BACK = ("server", "bulk")
 
 
 class PairLatency(Protocol):
@@ -115,6 +117,26 @@ class ModelledPairs:
         heights = self._height[first:last, None] + self._height[None, :]
         corrections = self._model.correction[self._place[first:last, None], self._place[None, :]]
         return np.multiply(np.add(np.sqrt(squared.astype(np.float64)), heights), corrections)
+
+
+class MeasuredPairs:
+    """RTTs drawn directly from a measured matrix: each host is a row of its own.
+
+    Relays, authorities and web clients take rows from the front of a random order, servers and bulk
+    clients from its back, so that more clients move no other host to another row.
+    """
+
+    def __init__(self, rtt_us: NDArray[np.int32], counts: Mapping[str, int], seed: int) -> None:
+        order = np.argsort(stream(seed, "latency", "rows").random(len(rtt_us)), kind="stable")
+        front = np.split(order, np.cumsum([counts[kind] for kind in _FROM_FRONT]))
+        back = np.split(order[::-1], np.cumsum([counts[kind] for kind in _FROM_BACK]))
+        row_of = dict(zip(_FROM_FRONT + _FROM_BACK, [*front[:-1], *back[:-1]], strict=True))
+        self._rtt_us = rtt_us
+        self._row = np.concatenate([row_of[kind] for kind in KINDS])
+
+    def rows(self, first: int, last: int) -> NDArray[np.int64]:
+        """See :class:`PairLatency`."""
+        return self._rtt_us[np.ix_(self._row[first:last], self._row)].astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ from torsweep.network.exact import Floats
 
 DIMENSIONS = 5
 _ITERATIONS = 300
+_MOST_PAIRS = 300_000
+"""A random part of larger matrices is enough to place their hosts."""
 _HUBER_WIDTH = 0.3
 _SHORTEST_US = 1_000.0
 """Added to both sides of the ratio in the loss: below a millisecond relative errors mean nothing."""
@@ -70,6 +72,8 @@ def fit_coordinates(rtt_us: Floats, pairs: Pairs, dimensions: int = DIMENSIONS) 
     from scipy.optimize import minimize
 
     hosts = len(rtt_us)
+    if len(pairs.rtt_us) > _MOST_PAIRS:
+        pairs = pairs[np.random.default_rng(0).permutation(len(pairs.rtt_us))[:_MOST_PAIRS]]
     start = np.concatenate([_classical_scaling(rtt_us, dimensions).ravel(), np.full(hosts, np.log(3_000.0))])
     solved = minimize(
         _loss_and_slope,

@@ -41,18 +41,32 @@ _COMBINATIONS = 4_096
 def position_counts(config: NetworkConfig, population: Population) -> dict[str, int]:
     """How many relays serve in each position.
 
-    The configuration's own ``positions``, else the directory's shares of relays by largest
-    remainder, with at least one relay that can be a guard and another that can be an exit.
+    The configuration's own ``positions``, else as many in each position as carry, at the
+    population's mean usable capacity, the directory's share of consensus weight: a position that is
+    chosen more often than it can serve would otherwise be the bottleneck of every network. At least
+    one relay can be a guard and another can be an exit.
     """
     if config.positions is not None:
         counts: dict[str, int] = dict(config.positions)
     else:
-        counts = _by_largest_remainder(config.relays, population.count_share)
+        counts = _by_largest_remainder(config.relays, _share_by_load(population))
     for position, count in counts.items():
         if count and not population.of(position):
             key = f"positions.{position}"
             raise InputError("the relay population has none of these", key=key, value=count, accepted="0")
     return counts
+
+
+def _share_by_load(population: Population) -> dict[str, float]:
+    """Share of relays by position such that usable capacity is shared as consensus weight is."""
+    needed = dict.fromkeys(POSITIONS, 0.0)
+    for position in POSITIONS:
+        relays = population.of(position)
+        if relays:
+            mean = sum(_amounts(relay)[1] for relay in relays) / len(relays)
+            needed[position] = population.weight_share[position] / mean
+    whole = sum(needed.values())
+    return {position: amount / whole for position, amount in needed.items()}
 
 
 def _by_largest_remainder(total: int, share: Mapping[str, float]) -> dict[str, int]:

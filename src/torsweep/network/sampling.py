@@ -7,12 +7,20 @@ latencies, a pure function of both and of the tables the configuration names.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from torsweep.config.network import NetworkConfig
+from torsweep.config.network import LatencySource, NetworkConfig
+from torsweep.errors import InputError
 from torsweep.network.clients import BANDWIDTH_FILE, ClientBandwidth, read_bandwidth, sample_client_rates
-from torsweep.network.coordinates import MODEL_FILE, read_model
+from torsweep.network.coordinates import MODEL_FILE, read_measured, read_model
 from torsweep.network.derived import file_sha256, source_path
-from torsweep.network.latency import LatencyField, ModelledPairs, access_round_trips
+from torsweep.network.latency import (
+    LatencyField,
+    MeasuredPairs,
+    ModelledPairs,
+    PairLatency,
+    access_round_trips,
+)
 from torsweep.network.model import LATENCY_FLOOR_US, Authority, Client, Network, Server, canonical_sha256
 from torsweep.network.population import POPULATION_FILE, read_population
 from torsweep.network.relays import network_bandwidth_weights, sample_relays
@@ -62,8 +70,24 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
         clients=clients,
         servers=_servers(config, first_client + len(clients)),
     )
-    pairs = ModelledPairs(read_model(latency_path), counts, seed)
+    pairs = _pair_latency(config.latency, latency_path, counts, seed)
     return SampledNetwork(network, LatencyField(pairs, access_round_trips(counts, config.access_delay, seed)))
+
+
+def _pair_latency(source: LatencySource, path: Path, counts: dict[str, int], seed: int) -> PairLatency:
+    if source.file is None or source.use == "fit":
+        return ModelledPairs(read_model(path), counts, seed)
+    measured = read_measured(path)
+    hosts = sum(counts.values())
+    if hosts > len(measured):
+        raise InputError(
+            "has fewer rows than the network has hosts",
+            file=path,
+            key="latency.use",
+            value=f"direct, {len(measured)} rows for {hosts} hosts",
+            accepted="fit, which makes any number of hosts",
+        )
+    return MeasuredPairs(measured, counts, seed)
 
 
 def _clients(counts: dict[str, int], table: ClientBandwidth, seed: int, node: int) -> tuple[Client, ...]:

@@ -1,0 +1,182 @@
+"""Readers of measured latencies: King's own files, p2psim topologies, plain matrices.
+
+In: a file, its format, the unit of its numbers. Out: a matrix of RTTs, (hosts, hosts) in
+microseconds, NaN where nothing was measured and on the diagonal.
+
+``king-matrix`` and ``matrix``: a row of numbers a host, separated by blanks, tabs or commas; 0 off
+the diagonal means not measured. ``p2psim``: an E2EGraph topology, ``topology E2EGraph 1740``, a line
+``node 7`` a host, a line ``1,2 31400`` a pair, −1 where nothing was measured. ``king-measurements``:
+``12.10.83.40 --> 12.104.199.65 1 101667 59192`` a probe, in microseconds whatever the unit; the RTT
+is the difference of the last two, the median of a pair's probes counts.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from torsweep.errors import InputError
+from torsweep.network.exact import Floats
+from torsweep.network.text_files import text_lines
+
+MICROSECONDS_PER = {"us": 1.0, "ms": 1000.0}
+FORMATS = ("king-matrix", "king-measurements", "p2psim", "matrix")
+
+_LEAST_MEASURED = 0.5
+"""A host measured with fewer of the others than this is left out of raw measurements."""
+_MOST_HOSTS = 20_000
+
+
+def read_latencies(path: Path, file_format: str, unit: str) -> Floats:
+    """The matrix in ``path``. Raises InputError naming line, column and value of what is wrong."""
+    if file_format not in FORMATS:
+        raise InputError("no such format", key="--format", value=file_format, accepted=", ".join(FORMATS))
+    if unit not in MICROSECONDS_PER:
+        raise InputError("no such unit", key="--unit", value=unit, accepted=", ".join(MICROSECONDS_PER))
+    if file_format == "king-measurements":
+        return _measurements(path)
+    if file_format == "p2psim":
+        return _p2psim(path) * MICROSECONDS_PER[unit]
+    return _matrix(path) * MICROSECONDS_PER[unit]
+
+
+def _matrix(path: Path) -> Floats:
+    rows: list[Floats] = []
+    for number, cells in _rows(path):
+        row = _numbers(cells, path, number)
+        if rows and len(row) != len(rows[0]):
+            raise _bad(path, number, "not as long as the first row", len(row), f"{len(rows[0])} cells")
+        rows.append(row)
+    if not rows:
+        raise InputError("is empty", file=path)
+    if len(rows) != len(rows[0]):
+        shape = f"{len(rows)} rows of {len(rows[0])} cells"
+        raise InputError("not square", file=path, value=shape, accepted="as many rows as columns")
+    matrix = np.stack(rows)
+    matrix[matrix == 0] = np.nan
+    np.fill_diagonal(matrix, np.nan)
+    return matrix
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(text_lines(path), start=1):
+        cells = line.replace(",", " ").split()
+        if cells and not cells[0].startswith("#"):
+            yield number, cells
+
+
+def _numbers(cells: list[str], path: Path, line: int) -> Floats:
+    """The cells of a row, none of them text, NaN, infinite or negative."""
+    try:
+        row = np.array(cells, dtype=np.float64)
+    except ValueError:
+        column = next(index for index, cell in enumerate(cells) if not _is_number(cell))
+        raise _bad(path, line, f"column {column + 1} is not a number", cells[column]) from None
+    for problem, wrong in (("is NaN or infinite", ~np.isfinite(row)), ("is negative", row < 0)):
+        if wrong.any():
+            column = int(np.argmax(wrong))
+            accepted = "RTTs; 0 for a pair that was not measured"
+            raise _bad(path, line, f"column {column + 1} {problem}", cells[column], accepted)
+    return row
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _p2psim(path: Path) -> Floats:
+    matrix: Floats | None = None
+    for number, words in ((number, line.split()) for number, line in enumerate(text_lines(path), 1)):
+        if not words or words[0].startswith("#") or words[0] in ("node", "failure_model"):
+            continue
+        if words[0] == "topology":
+            matrix = _empty_graph(words, path, number)
+        elif matrix is None:
+            raise _bad(path, number, "a pair before the line 'topology E2EGraph HOSTS'", " ".join(words))
+        else:
+            one, other, rtt = _pair(words, len(matrix), path, number)
+            matrix[one, other] = matrix[other, one] = rtt
+    if matrix is None:
+        raise InputError("no line 'topology E2EGraph HOSTS' in it", file=path)
+    if not np.isfinite(matrix).any():
+        raise InputError("no pair in it", file=path, accepted="lines such as '1,2 31400'")
+    return matrix
+
+
+def _empty_graph(words: list[str], path: Path, line: int) -> Floats:
+    sound = len(words) == 3 and words[1] == "E2EGraph" and words[2].isdigit()
+    if not sound or not 0 < int(words[2]) <= _MOST_HOSTS:
+        accepted = f"topology E2EGraph HOSTS, at most {_MOST_HOSTS} hosts"
+        raise _bad(path, line, "no such topology", " ".join(words), accepted)
+    return np.full((int(words[2]), int(words[2])), np.nan)
+
+
+def _pair(words: list[str], hosts: int, path: Path, line: int) -> tuple[int, int, float]:
+    try:
+        one, other = (int(end) for end in words[0].split(","))
+        rtt = float(words[1])
+    except (ValueError, IndexError):
+        raise _bad(path, line, "not a pair", " ".join(words), "'1,2 31400'") from None
+    if not (1 <= one <= hosts and 1 <= other <= hosts):
+        raise _bad(path, line, "no such host", words[0], f"1 to {hosts}")
+    if not np.isfinite(rtt) or (rtt < 0 and rtt != -1):
+        raise _bad(path, line, "not an RTT", words[1], "0 or more; −1 where nothing was measured")
+    return one - 1, other - 1, rtt if rtt > 0 and one != other else np.nan
+
+
+def _measurements(path: Path) -> Floats:
+    """Medians of the probes of each pair of hosts, both directions together."""
+    hosts: dict[str, int] = {}
+    ends, rtts = array("i"), array("q")
+    for number, words in ((number, line.split()) for number, line in enumerate(text_lines(path), 1)):
+        if not words:
+            continue
+        rtt = _probe(words, path, number)
+        if rtt > 0 and words[0] != words[2]:
+            ends.extend(sorted(hosts.setdefault(name, len(hosts)) for name in (words[0], words[2])))
+            rtts.append(rtt)
+    if not rtts:
+        raise InputError("no probe in it", file=path, accepted="lines such as 'A --> B 1 101667 59192'")
+    if len(hosts) > _MOST_HOSTS:
+        raise InputError("too many hosts", file=path, value=len(hosts), accepted=f"at most {_MOST_HOSTS}")
+    return _well_measured(_median_of_pairs(np.array(ends).reshape(-1, 2), np.array(rtts), len(hosts)), path)
+
+
+def _probe(words: list[str], path: Path, line: int) -> int:
+    """A probe's RTT in microseconds; not positive when the second look-up was the quicker one."""
+    if len(words) != 6 or words[1] != "-->" or not all(word.lstrip("-").isdigit() for word in words[3:]):
+        raise _bad(path, line, "not a probe", " ".join(words), "A --> B NUMBER MICROSECONDS MICROSECONDS")
+    return int(words[4]) - int(words[5])
+
+
+def _median_of_pairs(ends: np.ndarray, rtts: np.ndarray, hosts: int) -> Floats:
+    cell = ends[:, 0].astype(np.int64) * hosts + ends[:, 1]
+    order = np.lexsort((rtts, cell))
+    cell, rtts = cell[order], rtts[order]
+    first = np.flatnonzero(np.diff(cell, prepend=-1))
+    count = np.diff(first, append=len(cell))
+    medians = (rtts[first + (count - 1) // 2] + rtts[first + count // 2]) / 2
+    matrix = np.full((hosts, hosts), np.nan)
+    one, other = np.divmod(cell[first], hosts)
+    matrix[one, other] = matrix[other, one] = medians
+    return matrix
+
+
+def _well_measured(matrix: Floats, path: Path) -> Floats:
+    """Without the hosts that were measured with few of the others."""
+    known = np.isfinite(matrix).mean(axis=1)
+    kept = np.flatnonzero(known >= min(_LEAST_MEASURED, float(known.max())))
+    if len(kept) < 3:
+        raise InputError("too few hosts measured with each other", file=path, value=len(kept), accepted="3")
+    return matrix[np.ix_(kept, kept)]
+
+
+def _bad(path: Path, line: int, problem: str, value: object, accepted: str | None = None) -> InputError:
+    return InputError(problem, file=path, key=f"line {line}", value=value, accepted=accepted)
