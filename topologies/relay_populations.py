@@ -4,10 +4,13 @@ In: the consensus of 24 October 2011 (positions, weights), relays of April 2012 
 observed bandwidth, and the relays of May 2024 as tornettools stages them. Out: populations of about
 a thousand synthetic relays each, none of which is a relay of the directory.
 
-*2012.* A position's weights are the means of equal-count strata of its weights in the consensus. The
-other document samples the relays of each class (exits, others) evenly by rank of weight, so a
-synthetic relay takes its rates from a relay of like rank in its class; rank, because the two
-documents measure weight six months apart. *2024.* One relay is drawn from each stratum of its
+*2012.* The consensus says how many relays each position has, how heavy they are in order, and what
+the position weighs in all; the other document samples the relays of each class (exits, others) evenly
+by rank of weight, so a synthetic relay takes its rates from a relay of like rank in its class. Its
+weight is then its usable capacity times a log-normal factor: matching two documents that are six
+months apart leaves relays whose weight is five times what they can carry, which no measured network
+has. The factor's spread is that of weight over usable capacity, weighted by weight, in the one
+50-relay network of 2012 whose relays' weights and rates were taken together. *2024.* One relay is drawn from each stratum of its
 position. In both, every rate of a relay is scaled by one log-normal factor, which keeps whether its
 bucket binds.
 """
@@ -29,6 +32,7 @@ _SEED = 20120404
 _BLUR_SIGMA = 0.1
 _RANK_BLUR = 0.01
 _KIB = 1024
+_WEIGHT_SIGMA_2012 = 0.46
 _SHADOW_FILES = ("jumbo__jumbo", "large__large_generated", "medium__medium", "small__small", "tiny__tiny")
 _WEIGHT_UNITS_2024 = 1e9
 
@@ -116,8 +120,9 @@ def _population_2012(directory: dict[str, np.ndarray], profiles: dict[bool, np.n
         members.sort()
         for (weight, position), rates in zip(members, _matched(rows, len(members), random), strict=True):
             relays.append(_blurred(position, weight, rates * _KIB, random))
+    relays = _with_weights_that_fit(relays, {name: float(found.sum()) for name, found in directory.items()}, random)
     origin = {
-        "positions and weights": "network consensus of 2011-10-24 20:00 UTC",
+        "positions and shares of weight": "network consensus of 2011-10-24 20:00 UTC",
         "capacity, rate, burst": "relay samples of 2012-04-04 (Shadow 1.x)",
         "method": "synthetic relays, see SOURCES.md",
     }
@@ -127,6 +132,23 @@ def _population_2012(directory: dict[str, np.ndarray], profiles: dict[bool, np.n
         shares((position, float(found.sum())) for position, found in directory.items()),
         origin,
     )
+
+
+def _with_weights_that_fit(
+    relays: list[PopulationRelay], wanted: dict[str, float], random: np.random.Generator
+) -> list[PopulationRelay]:
+    """Weights that follow usable capacity, with the positions' sums in the proportions ``wanted``."""
+    usable = np.array([min(relay.capacity_bytes_per_s, relay.rate_bytes_per_s) for relay in relays], dtype=float)
+    drawn = usable * np.exp(random.normal(0, _WEIGHT_SIGMA_2012, len(relays)))
+    positions = np.array([relay.position for relay in relays])
+    unit = sum(wanted.values()) / drawn.sum()
+    for position, total in wanted.items():
+        own = positions == position
+        drawn[own] *= total / drawn[own].sum() / unit
+    return [
+        relay._replace(consensus_weight=max(1, round(float(weight) / _KIB)))
+        for relay, weight in zip(relays, drawn, strict=True)
+    ]
 
 
 def _matched(rows: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
