@@ -5,7 +5,8 @@ rule draw_figure:
     """Draw one figure as PDF and PNG, with the points it plots as CSV."""
     input:
         style=sorted(map(str, Path("plotting").glob("*.*"))),
-        tables="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/streams.parquet",
+        streams="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/streams.parquet",
+        relays="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/relays.parquet",
         summary="results/summaries/{experiment}/{engine}/{era}/{network}/{plan}/summary.md",
     output:
         multiext(
@@ -23,7 +24,7 @@ rule draw_figure:
         mem_mb=2000,
         runtime=5,
     params:
-        tables=subpath(input.tables, parent=True),
+        tables=subpath(input.streams, parent=True),
         summaries=subpath(input.summary, parent=True),
         stem=lambda wildcards, output: Path(output[0]).with_suffix(""),
     shell:

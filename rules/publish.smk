@@ -10,7 +10,9 @@ rule publish_plan:
         runs=sweep.runs,
         networks=sweep.networks,
     output:
-        directory("results/publish/{experiment}/{engine}/{era}/{network}/{plan}"),
+        sums="results/publish/{experiment}/{engine}/{era}/{network}/{plan}/SHA256SUMS",
+        readme="results/publish/{experiment}/{engine}/{era}/{network}/{plan}/README.md",
+        provenance="results/publish/{experiment}/{engine}/{era}/{network}/{plan}/provenance.json",
     log:
         "results/logs/publish/{experiment}/{engine}/{era}/{network}/{plan}.log",
     conda:
@@ -23,6 +25,7 @@ rule publish_plan:
         summaries=subpath(input.summary, parent=True),
         figures=lambda wildcards, input: Path(input.figures[0]).parent,
         runs=sweep.run_directories,
+        out=subpath(output.sums, parent=True),
     shell:
         "torsweep run publish {params.summaries:q} {params.runs:q} --figures {params.figures:q}"
-        " --experiment {input.experiment:q} --out {output:q} > {log:q} 2>&1"
+        " --experiment {input.experiment:q} --out {params.out:q} > {log:q} 2>&1"

@@ -64,7 +64,7 @@ class Workspace:
 
     def planned_jobs(self, target: str = "refill_sweep", config: tuple[str, ...] = TINY) -> dict[str, int]:
         """How many jobs of each rule Snakemake would run, the target's own left out."""
-        done = self.snakemake("--dry-run", "--quiet", "rules", target, config=config)
+        done = self.snakemake(target, "--dry-run", config=config)
         assert done.returncode == 0, done.stdout
         counts = re.findall(r"^(\w+) +(\d+)$", done.stdout, re.MULTILINE)
         return {rule: int(count) for rule, count in counts if rule not in (target, "total")}

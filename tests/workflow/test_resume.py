@@ -11,7 +11,9 @@ def test_after_kill_9_the_same_command_goes_on(workspace, finished):
     victim = workspace.start("refill_sweep")
     workspace.wait_for(lambda: len(workspace.provenance_files()) >= 3)
 
-    # While it runs, a second pipeline in the folder is refused and disturbs nothing.
+    # A second pipeline in the folder is refused and disturbs nothing. The first one is only held still
+    # meanwhile, so that it is killed in the middle on a fast machine too.
+    os.kill(victim.pid, signal.SIGSTOP)
     second = workspace.snakemake("refill_sweep")
     assert second.returncode == 2, second.stdout
     assert f"torsweep: results: in use by another run of the pipeline (process {victim.pid})" in second.stdout

@@ -89,7 +89,7 @@ class Sweep:
         wanted = {
             "summaries": [str(place.stage("summaries") / "summary.md")],
             "figures": self._figures(experiment, place),
-            "publish": [str(place.stage("publish"))],
+            "publish": [str(place.stage("publish") / "SHA256SUMS")],
         }
         return [file for stage in stages or ("summaries", "figures") for file in wanted[stage]]
 
