@@ -11,7 +11,7 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
-from torsweep.engines.sweep import Sweep, begin
+from torsweep.engines.sweep import Sweep
 
 min_version("9.1")
 
@@ -47,7 +47,7 @@ localrules:
 
 
 onstart:
-    begin(workflow)
+    sweep.begin(workflow)
 
 
 rule refill_sweep:

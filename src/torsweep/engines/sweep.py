@@ -11,6 +11,7 @@ import json
 import shlex
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
@@ -22,7 +23,7 @@ from torsweep.config.variant import Variant
 from torsweep.engines.folder_lock import hold_folder
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.results_tree import RESULTS, Place, network_directory, network_key, parse_network_key
-from torsweep.engines.selection import choose_engine, require_program
+from torsweep.engines.selection import AUTO, choose_engine, require_program
 from torsweep.engines.watch import announce_runs
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.provenance import sha256_of_file
@@ -203,6 +204,24 @@ class Sweep:
             )
         return variant
 
+    @_stopping
+    def begin(self, workflow: Any) -> None:
+        """Claim the results folder, say what ``workflow``, Snakemake's, is about to run, and follow it.
+
+        A second pipeline in the folder, or a folder that cannot be written, ends the process here.
+        """
+        hold_folder(RESULTS)
+        planned = [job for job in workflow.dag.needrun_jobs() if job.rule.name == "run"]
+        kinds = Counter(
+            (job.wildcards.experiment, job.wildcards.engine, job.wildcards.era) for job in planned
+        )
+        for (name, engine, era), count in kinds.items():
+            why = ""
+            if self.overrides.engine == AUTO:
+                why = f" ({choose_engine(AUTO, self.experiment(name).engines).reason})"
+            print(f"torsweep: {name}: {count} runs in {engine}{why}, era {era}", file=sys.stderr, flush=True)
+        announce_runs([Path(job.output.provenance) for job in planned])
+
     def run_arguments(self, wildcards: Any) -> str:
         """``--set key=value`` for each override that run.json depends on."""
         durations = {key: self._experiment_overrides.get(key) for key in ("warm_up", "measured")}
@@ -221,16 +240,3 @@ def _set_arguments(values: Mapping[str, object]) -> str:
 
 def _place(wildcards: Any) -> Place:
     return Place(wildcards.experiment, wildcards.engine, wildcards.era, wildcards.network, wildcards.plan)
-
-
-def begin(workflow: Any) -> None:
-    """Claim the results folder and follow the runs that ``workflow``, Snakemake's, is about to make.
-
-    A second pipeline in the folder, or a folder that cannot be written, ends the process with one line.
-    """
-    try:
-        hold_folder(RESULTS)
-    except TorsweepError as error:
-        stop(error)
-    planned = [job for job in workflow.dag.needrun_jobs() if job.rule.name == "run"]
-    announce_runs([Path(job.output.provenance) for job in planned])
