@@ -26,6 +26,8 @@ pub enum CellKind {
     StreamSendmeUp,
     /// RELAY_END from the client.
     EndUp,
+    /// DESTROY from the client.
+    DestroyUp,
     /// CREATED or EXTENDED; `stream` holds the position of the relay that answers.
     BuiltDown,
     /// RELAY_CONNECTED.
@@ -74,7 +76,10 @@ impl Run {
 
     /// Whether `stream` is the index of an edge.
     pub fn names_edge(&self) -> bool {
-        !matches!(self.kind, CellKind::BuildUp | CellKind::BuiltDown | CellKind::CircuitSendmeUp)
+        !matches!(
+            self.kind,
+            CellKind::BuildUp | CellKind::BuiltDown | CellKind::CircuitSendmeUp | CellKind::DestroyUp
+        )
     }
 
     /// Append `next` if it continues this run without a seam.
@@ -128,6 +133,12 @@ impl CellQueue {
         let run = if u32::from(front.cells) > limit { front.split(limit as u16) } else { self.runs.pop_front()? };
         self.cells -= u32::from(run.cells);
         Some(run)
+    }
+
+    /// Take all runs out.
+    pub fn clear(&mut self) -> VecDeque<Run> {
+        self.cells = 0;
+        std::mem::take(&mut self.runs)
     }
 
     /// The runs in the queue, first to last.

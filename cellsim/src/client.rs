@@ -6,8 +6,10 @@
 //! circuit, as `connection_ap_expire_beginning` does, and the circuit takes no more streams; after 120 s
 //! without success the SOCKS request fails (`SocksTimeout`).
 //!
-//! Left out: directory fetches, the learned circuit-build timeout, failed extensions, and the client's
-//! own scheduler and buckets (it sends next to nothing). A study of start-up would notice.
+//! A circuit that takes 60 s to build, or that is idle and too old or unusable, is closed with a DESTROY.
+//!
+//! Left out: directory fetches, the learned circuit-build timeout, failed extensions, tor's limit on the
+//! memory of its queues (`MaxMemInQueues`), and the client's own scheduler and buckets (it sends next to nothing). A study of start-up would notice.
 
 use crate::cells::{CellKind, Run, CELL_BYTES, PAYLOAD_BYTES};
 use crate::events::{Kind, Time};
@@ -20,6 +22,9 @@ use crate::world::{Circuit, CircuitQueue, CircuitState, Download, World, NONE, Q
 
 /// How long a SOCKS request may wait for its stream (`SocksTimeout`), ns.
 const SOCKS_TIMEOUT: Time = 120_000_000_000;
+
+/// How long a circuit may take to build (`CircuitBuildTimeout` before it is learned), ns.
+const BUILD_TIMEOUT: Time = 60_000_000_000;
 
 impl World {
     /// Put each client's start into the queue of events.
@@ -140,8 +145,7 @@ impl World {
             let state = &self.circuits[circuit as usize];
             let over = state.unusable || self.expired(state) || (isolated && state.first_used.is_some());
             if over && state.open_edges == 0 && state.state == CircuitState::Ready {
-                self.circuits[circuit as usize].state = CircuitState::Closed;
-                self.free_circuit_if_done(circuit);
+                self.close_circuit(circuit);
             }
         }
         let open = |circuit: &u32| {
@@ -150,6 +154,23 @@ impl World {
         };
         let kept = circuits.into_iter().filter(open).collect();
         self.clients[client as usize].circuits = kept;
+    }
+
+    /// The client gives a circuit up and tells its relays.
+    fn close_circuit(&mut self, circuit: u32) {
+        self.circuits[circuit as usize].state = CircuitState::Closed;
+        self.send_up(circuit, CellKind::DestroyUp, 0, 1, 0);
+    }
+
+    /// The time to build a circuit is over.
+    pub fn build_timeout(&mut self, circuit: u32, number: u32) {
+        let state = &self.circuits[circuit as usize];
+        if state.state == CircuitState::Building && state.number as u32 == number {
+            let client = state.client;
+            self.close_circuit(circuit);
+            self.clients[client as usize].circuits.retain(|&other| other != circuit);
+            self.keep_one_circuit_ahead(client);
+        }
     }
 
     /// Start to build the client's next circuit.
@@ -163,11 +184,12 @@ impl World {
             self.relay_channel(relays[1], relays[2]),
         ];
         self.circuits_made += 1;
+        let number = self.circuits_made;
         let congestion = self.params.run.tor.congestion;
         let circuit = Circuit {
             state: CircuitState::Building,
             client,
-            number: self.circuits_made,
+            number,
             relays,
             pipes,
             first_used: None,
@@ -181,12 +203,14 @@ impl World {
             },
             vegas: (congestion == CongestionSpec::Vegas).then(|| Box::new(Vegas::default())),
             blocked: false,
+            destroyed: 0,
             in_system: 0,
             services: 0,
         };
         let slot = self.place_circuit(circuit);
         self.clients[client as usize].circuits.push(slot);
         self.send_up(slot, CellKind::BuildUp, 1, 1, 0);
+        self.events.push(self.now + BUILD_TIMEOUT, Kind::BuildTimeout, slot, number as u32);
     }
 
     fn place_circuit(&mut self, circuit: Circuit) -> u32 {
@@ -243,7 +267,9 @@ impl World {
         while whole > 0 {
             let Some(run) = self.pipes[pipe as usize].cells.pop(whole) else { break };
             whole -= u32::from(run.cells);
+            let closed = self.circuits[run.circuit as usize].state == CircuitState::Closed;
             match run.kind {
+                _ if closed => {}
                 CellKind::BuiltDown => self.extended(run.circuit, run.stream),
                 CellKind::ConnectedDown => self.connected(run.stream),
                 CellKind::DataDown => self.data(&run),

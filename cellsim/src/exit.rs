@@ -26,8 +26,12 @@ impl World {
             CellKind::EndUp => self.close_edge(run.stream),
             CellKind::CircuitSendmeUp => (0..run.cells).for_each(|_| self.circuit_sendme(relay, run.circuit)),
             CellKind::StreamSendmeUp => self.stream_sendme(relay, run.stream, u32::from(run.cells)),
-            // Only relays before the exit are asked to extend, and nothing that goes down comes up.
-            CellKind::BuildUp | CellKind::BuiltDown | CellKind::ConnectedDown | CellKind::DataDown => {}
+            // BUILD and DESTROY are dealt with before, and nothing that goes down comes up.
+            CellKind::BuildUp
+            | CellKind::DestroyUp
+            | CellKind::BuiltDown
+            | CellKind::ConnectedDown
+            | CellKind::DataDown => {}
         }
         self.note_consumed(&run);
     }
@@ -35,8 +39,10 @@ impl World {
     fn begin(&mut self, relay: u32, edge: u32) {
         let server = self.server_host(self.edges[edge as usize].server);
         let round_trip = 2 * self.one_way(relay, server);
-        let generation = self.edges[edge as usize].generation;
-        self.edges[edge as usize].exit_open = true;
+        let state = &mut self.edges[edge as usize];
+        let generation = state.generation;
+        state.exit_open = true;
+        self.circuits[state.circuit as usize].edges.push(edge);
         self.events.push(self.now + round_trip, Kind::ServerConnected, edge, generation);
     }
 
@@ -52,7 +58,6 @@ impl World {
         self.pipes[pipe as usize].open = true;
         self.pipes[pipe as usize + 1].open = true;
         self.edges[edge as usize].request_pipe = pipe;
-        self.circuits[circuit as usize].edges.push(edge);
         self.send_down(relay, Run { circuit, stream: edge, bytes: 0, cells: 1, kind: CellKind::ConnectedDown, position: 2 });
         self.run_relay(relay);
     }
@@ -72,7 +77,7 @@ impl World {
     }
 
     /// The client has closed the stream.
-    fn close_edge(&mut self, edge: u32) {
+    pub fn close_edge(&mut self, edge: u32) {
         let state = &mut self.edges[edge as usize];
         state.exit_open = false;
         state.inbuf = 0;

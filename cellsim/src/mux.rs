@@ -59,6 +59,17 @@ impl Decay {
     }
 }
 
+/// How many cells of `weight` one may send whose count is `count` before it lies above `rival`: at least
+/// one.
+pub fn cells_until(count: f64, rival: f64, weight: f64) -> u32 {
+    let lead = ((rival - count) / weight).floor();
+    if lead >= f64::from(u16::MAX) {
+        u32::from(u16::MAX)
+    } else {
+        lead.max(0.0) as u32 + 1
+    }
+}
+
 /// A circuit in the mux, ordered by its count and then by when it became active.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Active {
@@ -73,10 +84,11 @@ impl Active {
     }
 }
 
-/// The active circuits of one direction of a channel.
+/// The active circuits of one direction of a channel: a heap by count (EWMA) or a ring (round-robin).
 #[derive(Clone, Debug, Default)]
 pub struct Mux {
-    active: VecDeque<Active>,
+    heap: Vec<Active>,
+    ring: VecDeque<u32>,
     turn: u32,
     activations: u64,
     last_served: u64,
@@ -85,74 +97,102 @@ pub struct Mux {
 impl Mux {
     /// Whether no circuit has a cell.
     pub fn is_idle(&self) -> bool {
-        self.active.is_empty()
+        self.heap.is_empty() && self.ring.is_empty()
     }
 
     /// The circuit queue `queue`, which was empty, has a cell; `count` is its decayed count of cells.
-    pub fn activate(&mut self, queue: u32, count: f64) {
+    pub fn activate(&mut self, policy: Policy, queue: u32, count: f64) {
+        if let Policy::RoundRobin { .. } = policy {
+            self.ring.push_back(queue);
+            return;
+        }
         self.activations += 1;
-        self.active.push_back(Active { count, since: self.activations, queue });
+        let active = Active { count, since: self.activations, queue };
+        let mut hole = self.heap.len();
+        self.heap.push(active);
+        while hole > 0 {
+            let parent = (hole - 1) / 2;
+            if !active.before(&self.heap[parent]) {
+                break;
+            }
+            self.heap[hole] = self.heap[parent];
+            hole = parent;
+        }
+        self.heap[hole] = active;
     }
 
     /// The queue that sends next and how many cells it may send before another comes first.
     pub fn pick(&self, policy: Policy, weight: f64) -> Option<(u32, u32)> {
-        match policy {
-            Policy::RoundRobin { quantum } => {
-                let head = self.active.front()?;
-                Some((head.queue, quantum.saturating_sub(self.turn).max(1)))
-            }
-            Policy::Ewma { .. } => {
-                let (_, best) = self.best()?;
-                let rival = self.active.iter().filter(|other| other.queue != best.queue).map(|other| other.count);
-                let rival = rival.fold(f64::INFINITY, f64::min);
-                let lead = ((rival - best.count) / weight).floor();
-                let cells = if lead >= f64::from(u16::MAX) { u32::from(u16::MAX) } else { lead.max(0.0) as u32 + 1 };
-                Some((best.queue, cells))
-            }
+        if let Policy::RoundRobin { quantum } = policy {
+            return Some((*self.ring.front()?, quantum.saturating_sub(self.turn).max(1)));
         }
-    }
-
-    fn best(&self) -> Option<(usize, Active)> {
-        let mut found: Option<(usize, Active)> = None;
-        for (place, active) in self.active.iter().enumerate() {
-            if found.is_none_or(|(_, best)| active.before(&best)) {
-                found = Some((place, *active));
-            }
-        }
-        found
+        let best = self.heap.first()?;
+        let rival = self.heap.iter().skip(1).take(2).map(|other| other.count).fold(f64::INFINITY, f64::min);
+        Some((best.queue, cells_until(best.count, rival, weight)))
     }
 
     /// The queue that [`Mux::pick`] named has sent `cells`, each of `weight`; `empty` says whether it
     /// has none left. `clock` orders services among channels. Returns the queue's new count.
     pub fn sent(&mut self, policy: Policy, weight: f64, cells: u32, empty: bool, clock: u64) -> f64 {
         self.last_served = clock;
-        match policy {
-            Policy::RoundRobin { quantum } => {
-                self.turn += cells;
-                if empty || self.turn >= quantum {
-                    self.turn = 0;
-                    if let Some(head) = self.active.pop_front().filter(|_| !empty) {
-                        self.active.push_back(head);
-                    }
+        if let Policy::RoundRobin { quantum } = policy {
+            self.turn += cells;
+            if empty || self.turn >= quantum {
+                self.turn = 0;
+                if let Some(head) = self.ring.pop_front().filter(|_| !empty) {
+                    self.ring.push_back(head);
                 }
-                0.0
             }
-            Policy::Ewma { .. } => {
-                let Some((place, mut active)) = self.best() else { return 0.0 };
-                active.count += f64::from(cells) * weight;
-                if empty {
-                    self.active.swap_remove_back(place);
-                } else {
-                    self.active[place] = active;
-                }
-                active.count
-            }
+            return 0.0;
         }
+        let Some(head) = self.heap.first_mut() else { return 0.0 };
+        head.count += f64::from(cells) * weight;
+        let served = *head;
+        if empty {
+            self.heap.swap_remove(0);
+        }
+        self.sink();
+        served.count
+    }
+
+    /// The circuit queue `queue` is emptied from outside.
+    pub fn deactivate(&mut self, queue: u32) {
+        if self.ring.front() == Some(&queue) {
+            self.turn = 0;
+        }
+        self.ring.retain(|&other| other != queue);
+        let before = self.heap.len();
+        self.heap.retain(|active| active.queue != queue);
+        if self.heap.len() < before {
+            // A sorted list is a heap.
+            self.heap.sort_unstable_by(|a, b| a.count.total_cmp(&b.count).then(a.since.cmp(&b.since)));
+        }
+    }
+
+    /// Put the head of the heap where it belongs.
+    fn sink(&mut self) {
+        let Some(&active) = self.heap.first() else { return };
+        let mut hole = 0;
+        loop {
+            let mut child = 2 * hole + 1;
+            if child >= self.heap.len() {
+                break;
+            }
+            if child + 1 < self.heap.len() && self.heap[child + 1].before(&self.heap[child]) {
+                child += 1;
+            }
+            if !self.heap[child].before(&active) {
+                break;
+            }
+            self.heap[hole] = self.heap[child];
+            hole = child;
+        }
+        self.heap[hole] = active;
     }
 
     /// Scale all counts (see [`Decay::rescale`]).
     pub fn rescale(&mut self, factor: f64) {
-        for active in &mut self.active {
+        for active in &mut self.heap {
             active.count *= factor;
         }
     }
@@ -161,7 +201,7 @@ impl Mux {
     pub fn urgency(&self, policy: Policy) -> f64 {
         match policy {
             Policy::RoundRobin { .. } => self.last_served as f64,
-            Policy::Ewma { .. } => self.best().map_or(f64::INFINITY, |(_, best)| best.count),
+            Policy::Ewma { .. } => self.heap.first().map_or(f64::INFINITY, |best| best.count),
         }
     }
 }
@@ -190,7 +230,7 @@ mod tests {
     fn equals_share_equally() {
         for policy in [EWMA, Policy::RoundRobin { quantum: 32 }, Policy::RoundRobin { quantum: 1 }] {
             let mut mux = Mux::default();
-            (0..5).for_each(|queue| mux.activate(queue, 0.0));
+            (0..5).for_each(|queue| mux.activate(policy, queue, 0.0));
             assert_eq!(serve(&mut mux, policy, 3200, 5), vec![640; 5], "{policy:?}");
         }
     }
@@ -198,8 +238,8 @@ mod tests {
     #[test]
     fn ewma_lets_a_quiet_circuit_catch_up() {
         let mut mux = Mux::default();
-        mux.activate(0, 500.0);
-        mux.activate(1, 0.0);
+        mux.activate(EWMA, 0, 500.0);
+        mux.activate(EWMA, 1, 0.0);
         assert_eq!(mux.pick(EWMA, 1.0), Some((1, 501)));
         assert_eq!(serve(&mut mux, EWMA, 520, 2), vec![10, 510]);
     }
@@ -208,8 +248,8 @@ mod tests {
     fn a_round_robin_turn_is_a_quantum() {
         let policy = Policy::RoundRobin { quantum: 3 };
         let mut mux = Mux::default();
-        mux.activate(7, 0.0);
-        mux.activate(8, 0.0);
+        mux.activate(policy, 7, 0.0);
+        mux.activate(policy, 8, 0.0);
         assert_eq!(mux.pick(policy, 1.0), Some((7, 3)));
         mux.sent(policy, 1.0, 2, false, 1);
         assert_eq!(mux.pick(policy, 1.0), Some((7, 1)));

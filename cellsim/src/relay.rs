@@ -114,7 +114,11 @@ impl World {
 
     fn relay_cells(&mut self, relay: u32, run: Run) {
         let position = run.position;
-        if !run.kind.is_up() {
+        if self.circuits[run.circuit as usize].destroyed & (1 << position) != 0 {
+            self.note_consumed(&run);
+        } else if run.kind == CellKind::DestroyUp {
+            self.destroy(relay, run);
+        } else if !run.kind.is_up() {
             self.enqueue(relay, run, u32::from(position) - 1, position - 1);
         } else if run.kind == CellKind::BuildUp && run.stream == u32::from(position) {
             self.note_consumed(&run);
@@ -125,6 +129,37 @@ impl World {
             self.enqueue(relay, run, u32::from(position) + 2, position + 1);
         } else {
             self.exit_cells(relay, run);
+        }
+    }
+
+    /// A relay forgets a circuit: what waits is dropped, and the next relay is told. DESTROY cells have a
+    /// queue of their own that the mux serves first.
+    fn destroy(&mut self, relay: u32, run: Run) {
+        let position = u32::from(run.position);
+        self.circuits[run.circuit as usize].destroyed |= 1 << position;
+        self.drop_queue(relay, run.circuit * QUEUES + position - 1);
+        if position == 3 {
+            for edge in std::mem::take(&mut self.circuits[run.circuit as usize].edges) {
+                self.close_edge(edge);
+                self.free_edge_if_done(edge);
+            }
+            self.note_consumed(&run);
+            return;
+        }
+        self.drop_queue(relay, run.circuit * QUEUES + position + 2);
+        let pipe = self.circuits[run.circuit as usize].pipes[position as usize];
+        let state = &mut self.pipes[pipe as usize];
+        state.cells.push(Run { position: run.position + 1, ..run });
+        state.outbuf += CELL_BYTES;
+        self.queue_write(relay, pipe);
+    }
+
+    fn drop_queue(&mut self, relay: u32, index: u32) {
+        let queue = &mut self.queues[index as usize];
+        self.relays[relay as usize].queued_cells -= u64::from(queue.cells.len());
+        self.pipes[queue.pipe as usize].mux.deactivate(index);
+        for run in queue.cells.clear() {
+            self.note_consumed(&run);
         }
     }
 
@@ -139,7 +174,7 @@ impl World {
         state.queued_cells += u64::from(run.cells);
         state.queued_cells_max = state.queued_cells_max.max(state.queued_cells);
         if was_empty {
-            self.pipes[pipe as usize].mux.activate(index, count);
+            self.pipes[pipe as usize].mux.activate(self.params.policy, index, count);
         }
         self.make_pending(relay, pipe);
     }

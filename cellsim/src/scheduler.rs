@@ -9,8 +9,9 @@
 use crate::cells::CELL_BYTES;
 use crate::events::Kind;
 use crate::input::SchedulerKind;
+use crate::mux::{cells_until, Policy};
 use crate::tcp::SEGMENT_BYTES;
-use crate::world::{Action, CircuitState, Turn, World, QUEUES};
+use crate::world::{Action, CircuitState, Turn, World, NONE, QUEUES};
 
 /// Output buffer above which Vanilla gives a channel no more (`OR_CONN_HIGHWATER`), bytes.
 const OUTBUF_HIGH_BYTES: u64 = 32 * 1024;
@@ -79,20 +80,26 @@ impl World {
         }
     }
 
-    fn most_urgent(&self, pending: &[u32]) -> Option<usize> {
-        let policy = self.params.policy;
-        let urgency = |pipe: u32| self.pipes[pipe as usize].mux.urgency(policy);
-        match pending.len() {
-            0 => None,
-            1 => Some(0),
-            _ => (0..pending.len()).min_by(|&a, &b| {
-                urgency(pending[a]).total_cmp(&urgency(pending[b])).then(pending[a].cmp(&pending[b]))
-            }),
+    /// The place of the most urgent channel in `pending` and the urgency of the next one.
+    fn most_urgent(&self, pending: &[u32]) -> Option<(usize, f64)> {
+        if pending.len() < 2 {
+            return (!pending.is_empty()).then_some((0, f64::INFINITY));
         }
+        let (mut best, mut rival) = ((f64::INFINITY, NONE, 0), f64::INFINITY);
+        for (place, &pipe) in pending.iter().enumerate() {
+            let urgency = self.pipes[pipe as usize].mux.urgency(self.params.policy);
+            if (urgency, pipe) < (best.0, best.1) {
+                rival = best.0;
+                best = (urgency, pipe, place);
+            } else {
+                rival = rival.min(urgency);
+            }
+        }
+        Some((best.2, rival))
     }
 
     fn schedule_vanilla(&mut self, relay: u32, pending: &mut Vec<u32>, weight: f64) {
-        while let Some(place) = self.most_urgent(pending) {
+        while let Some((place, _)) = self.most_urgent(pending) {
             let pipe = pending.swap_remove(place);
             let room = OUTBUF_HIGH_BYTES.saturating_sub(self.pipes[pipe as usize].outbuf).div_ceil(CELL_BYTES) as u32;
             let flushed = self.flush(relay, pipe, room, weight);
@@ -108,9 +115,8 @@ impl World {
         let mut limits: Vec<(u32, i64)> = pending.iter().map(|&pipe| (pipe, self.kist_limit(pipe))).collect();
         limits.sort_unstable();
         let mut later = Vec::new();
-        let mut touched = Vec::with_capacity(limits.len());
         let mut previous = None;
-        while let Some(place) = self.most_urgent(pending) {
+        while let Some((place, rival)) = self.most_urgent(pending) {
             let pipe = pending[place];
             if let Some(other) = previous.filter(|&other| other != pipe) {
                 if self.pipes[other as usize].outbuf > KIST_WRITE_CELLS * CELL_BYTES {
@@ -118,15 +124,18 @@ impl World {
                 }
             }
             previous = Some(pipe);
-            if !touched.contains(&pipe) {
-                touched.push(pipe);
-            }
             let Ok(entry) = limits.binary_search_by_key(&pipe, |limit| limit.0) else { break };
             let limit = &mut limits[entry].1;
-            // Alone, a channel may send all it may send at once; among others, cell by cell.
-            let turn = if pending.len() == 1 { limit.div_euclid(KIST_CELL_BYTES) + 1 } else { 1 };
             if *limit > 0 {
-                let flushed = self.flush(relay, pipe, turn.clamp(1, 65_535) as u32, weight);
+                // KIST asks again after each cell; until another channel is more urgent, the answer is
+                // the same one.
+                let turn = match self.params.policy {
+                    Policy::Ewma { .. } => cells_until(self.pipes[pipe as usize].mux.urgency(self.params.policy), rival, weight),
+                    Policy::RoundRobin { .. } if rival == f64::INFINITY => u32::MAX,
+                    Policy::RoundRobin { .. } => 1,
+                };
+                let within_limit = limit.div_euclid(KIST_CELL_BYTES).min(1 << 30) as u32 + 1;
+                let flushed = self.flush(relay, pipe, turn.min(within_limit), weight);
                 *limit -= i64::from(flushed) * KIST_CELL_BYTES;
             }
             if self.pipes[pipe as usize].mux.is_idle() {
@@ -137,7 +146,7 @@ impl World {
                 pending.swap_remove(place);
             }
         }
-        for &pipe in &touched {
+        for &(pipe, _) in &limits {
             self.write(relay, pipe);
             if self.pipes[pipe as usize].outbuf > 0 {
                 self.queue_write(relay, pipe);

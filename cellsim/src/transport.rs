@@ -105,8 +105,11 @@ impl World {
             if self.is_relay(from) {
                 if !self.pipes[direction as usize].mux.is_idle() {
                     self.make_pending(from, direction);
-                    self.run_relay(from);
                 }
+                if self.pipes[direction as usize].outbuf > 0 {
+                    self.queue_write(from, direction);
+                }
+                self.run_relay(from);
             } else {
                 self.pump(direction);
             }

@@ -153,6 +153,8 @@ pub struct Circuit {
     pub vegas: Option<Box<Vegas>>,
     /// The exit's queue is over the high-water mark.
     pub blocked: bool,
+    /// Relays that have forgotten the circuit, a bit for each position.
+    pub destroyed: u8,
     /// Cells of this circuit in queues and pipes.
     pub in_system: u64,
     pub services: u64,
@@ -368,6 +370,7 @@ impl World {
                 Kind::ChannelOpen => self.channel_open(event.a),
                 Kind::ClientStart => self.client_start(event.a),
                 Kind::StreamStart => self.open_download(event.a),
+                Kind::BuildTimeout => self.build_timeout(event.a, event.b),
                 Kind::ConnectTimeout => self.connect_timeout(event.a, event.b),
                 Kind::StreamTimeout => self.download_timeout(event.a, event.b),
                 Kind::ServerConnected => self.server_connected(event.a, event.b),
