@@ -1,7 +1,7 @@
 """``python -m plotting FIGURE --tables DIR --summaries DIR --out DIR/NAME``: draw one figure.
 
-In: the folders of a plan's tables and summaries. Out: NAME.pdf, NAME.png, NAME.csv. Errors that a user can mend
-are one line on standard error, with torsweep's exit codes.
+In: the folders of a plan's tables and summaries. Out: NAME.pdf, NAME.png, NAME.csv. Errors that
+a user can mend are one line on standard error, with torsweep's exit codes.
 """
 
 from __future__ import annotations

@@ -31,21 +31,21 @@ def draw(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]:
     points = source.summary("curves").filter(pl.col("metric") == metric)
     outcomes = source.summary("outcomes")
     caption = source.caption("Marks: medians.", source.band_note())
-    figure = canvas(facets.width_in, 0.75 + _ROW_IN * len(kinds), caption)
-    axes = facets.panels(figure, len(kinds), sharex="row")
-    for row, kind in zip(axes, kinds, strict=True):
+    figure = canvas(facets.width_in, 0.75 + _ROW_IN * len(kinds) * len(facets.rows), caption)
+    panels = facets.panels(figure, kinds, sharex="row")
+    for kind, row in panels:
         of_kind = points.filter(pl.col("kind") == kind)
-        for axis, column in zip(row, facets.columns, strict=True):
+        for axis, column in row:
             for level in facets.levels:
                 _curve(axis, facets.select(of_kind, column, level), level)
-            failing = facets_failures(facets, outcomes.filter(pl.col("kind") == kind), column)
+            failing = failures(facets, outcomes.filter(pl.col("kind") == kind), column)
             write_failures(axis, failing)
-        _limit(row, of_kind)
-    for axis in every_axis(axes):
+        _limit([axis for axis, _ in row], of_kind)
+    for axis in every_axis(panels):
         axis.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
         axis.set_yticks([0, 0.25, 0.5, 0.75, 1])
         axis.set_ylim(0, 1.02)
-    label(axes, [KIND_NAMES[kind] for kind in kinds], f"{METRICS[metric].label} (s)")
+    label(panels, facets.row_names([KIND_NAMES[kind] for kind in kinds]), f"{METRICS[metric].label} (s)")
     facets.legend(figure, marker=True)
     return figure, points, caption
 
@@ -66,7 +66,7 @@ def _curve(axis: Axes, curve: pl.DataFrame, level: str) -> None:
     axis.plot([time_s[-1], 1e9], [curve["top"][0]] * 2, color=drawn.colour, linewidth=0.6, linestyle=":")
 
 
-def _limit(row: np.ndarray, points: pl.DataFrame) -> None:
+def _limit(row: list[Axes], points: pl.DataFrame) -> None:
     """Log scale from the fastest thousandth to the slowest that every network reached."""
     times = points["time_s"].drop_nulls().to_numpy()
     if len(times) == 0:
@@ -77,13 +77,13 @@ def _limit(row: np.ndarray, points: pl.DataFrame) -> None:
         plain_log_ticks(axis)
 
 
-def facets_failures(facets: Facets, outcomes: pl.DataFrame, column: dict[str, str]) -> dict[str, float]:
+def failures(facets: Facets, outcomes: pl.DataFrame, column: dict[str, str]) -> dict[str, float]:
     """Share of downloads that failed or timed out, by level of the colour's knob, in one panel."""
     found = {}
     for level in facets.levels:
         row = facets.select(outcomes, column, level)
         if not row.is_empty():
-            found[level] = float((row["failed"].sum() + row["timeout"].sum()) / row["downloads"].sum())
+            found[level] = float(row["failure_share"][0])
     return found
 
 

@@ -41,21 +41,21 @@ def draw(source: Source, metric: str = "ttfb", kind: str = "web") -> tuple[Figur
     if interval_s:
         notes.append(f"Vertical lines: {interval_s:g} s apart.")
     caption = source.caption(*notes)
-    figure = canvas(facets.width_in, 2.3, caption)
-    axes = facets.panels(figure, 1, sharex=True)
+    figure = canvas(facets.width_in, 0.75 + 1.55 * len(facets.rows), caption)
+    panels = facets.panels(figure, [kind], sharex=True)
     points = []
-    for axis, column in zip(axes[0], facets.columns, strict=True):
+    for axis, column in [panel for _, row in panels for panel in row]:
         for level in facets.levels:
             chosen = facets.select(keys, column, level)
             points.append(_curves(axis, level, grid, shares[chosen["_row"].to_numpy()], chosen.drop("_row")))
         axis.set_xlim(0, until_s)
         if interval_s and until_s / interval_s <= 12:
             axis.xaxis.set_major_locator(MultipleLocator(interval_s))
-    for axis in every_axis(axes):
+    for axis in every_axis(panels):
         axis.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
         axis.xaxis.set_major_formatter(seconds_formatter())
         axis.set_ylim(0, 1.02)
-    label(axes, [KIND_NAMES[kind]], f"{METRICS[metric].label} (s)")
+    label(panels, facets.row_names([KIND_NAMES[kind]]), f"{METRICS[metric].label} (s)")
     facets.legend(figure)
     return figure, pl.concat(points), caption
 

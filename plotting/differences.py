@@ -1,20 +1,22 @@
 """Paired differences against the baseline, as a forest plot.
 
-In: differences.csv. Out: a panel a kind and metric, a line a variant: the mean relative difference of medians over
-networks, its 95 % interval (thick) and the simultaneous one (thin).
+In: differences.csv. Out: a panel a kind and metric, a line a variant: the mean over networks of the relative
+difference of medians, its 95 % interval (thick) and the simultaneous one (thin).
 """
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from plotting.facets import Facets
-from plotting.palette import level_name, look
+from plotting.facets import Facets, levels_text
+from plotting.palette import look
 from plotting.source import Source
 from plotting.style import COLUMN_WIDTH_IN, GREY, canvas
+from plotting.ticks import signed_percent
 
 _METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
 _LINE_IN = 0.16
@@ -29,7 +31,10 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     variants = list(source.provenance.variants())
     compared = [variant for variant in variants if not _rows(points, variant).is_empty()]
     baseline = [variant for variant in variants if variant not in compared]
-    notes = [f"Medians, paired by network, against {_name(source, level)}." for level in baseline[:1]]
+    notes = [
+        f"Change of the median, paired by network, against {_name(source, variant)}."
+        for variant in baseline[:1]
+    ]
     if len(source.provenance.seeds) > 1:
         notes.append(
             f"Thick: 95 % t-interval over networks; thin: simultaneous over {len(compared)} variants."
@@ -47,8 +52,9 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
             for line, variant in enumerate(compared):
                 _line(axis, line, _rows(chosen, variant), variant[facets.knob])
             _finish(axis, [_name(source, variant) for variant in compared])
+            _keep_in_view(axis, chosen)
     for axis in axes[-1]:
-        axis.set_xlabel("Change of median (%)")
+        axis.set_xlabel("Change (%)")
     return figure, points, caption
 
 
@@ -59,7 +65,7 @@ def _rows(points: pl.DataFrame, variant: dict[str, str]) -> pl.DataFrame:
 def _name(source: Source, variant: dict[str, str]) -> str:
     """The levels that differ between variants, in words."""
     varying = [knob for knob, levels in source.knobs.items() if len(levels) > 1] or list(variant)
-    return ", ".join(level_name(variant[knob]) for knob in varying)
+    return levels_text({knob: variant[knob] for knob in varying})
 
 
 def _line(axis: Axes, line: int, rows: pl.DataFrame, level: str) -> None:
@@ -90,5 +96,12 @@ def _finish(axis: Axes, names: list[str]) -> None:
     axis.spines["left"].set_visible(False)
     axis.grid(False, axis="y")
     axis.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{share * 100:+g}" if share else "0"))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda share, _: signed_percent(share)))
     axis.margins(x=0.08)
+
+
+def _keep_in_view(axis: Axes, rows: pl.DataFrame) -> None:
+    """Let the interval of two or three networks, tens of times its mean, run out of the panel."""
+    farthest = float(np.nanmax(rows["relative"].cast(pl.Float64).abs().to_numpy(), initial=0.0))
+    low, high = axis.get_xlim()
+    axis.set_xlim(max(low, -1.0), min(high, max(1.0, 2.5 * farthest)))

@@ -1,40 +1,52 @@
 """How knobs become a grid of panels, by one rule for all figures.
 
-In: a plan's knobs and their levels. Out: :class:`Facets`: the first knob that varies is the colour, every
-combination of levels of the others is a column of panels.
+In: a plan's knobs and their levels. Out: :class:`Facets`: the first knob that varies is the colour; of the
+others, the one with the most levels makes columns of panels and the rest make rows.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Literal
 
-import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from plotting.palette import knob_name, level_name, look
-from plotting.style import COLUMN_WIDTH_IN, TEXT_WIDTH_IN
+from plotting.style import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN
+
+Sharing = bool | Literal["row"]
+Panels = list[tuple[str, list[tuple[Axes, dict[str, str]]]]]
+NUMBER = re.compile(r"[0-9.]+\Z")
 
 
 @dataclass(frozen=True)
 class Facets:
-    """The colour's knob and levels, and one dictionary of levels a column of panels."""
+    """The colour's knob and levels, and the levels that stand for each column and each row of panels.
+
+    Without a further knob there is one row, ``{}``; without a second one, one column.
+    """
 
     knob: str
     levels: list[str]
     columns: list[dict[str, str]]
+    rows: list[dict[str, str]]
 
     @classmethod
     def of(cls, knobs: dict[str, list[str]]) -> Facets:
         """The facets of a plan with ``knobs``; knobs with one level make no panels of their own."""
         varying = [knob for knob, levels in knobs.items() if len(levels) > 1] or list(knobs)
         colour, rest = varying[0], varying[1:]
-        columns = [dict(zip(rest, levels, strict=True)) for levels in product(*(knobs[k] for k in rest))]
-        return cls(colour, knobs[colour], columns)
+        across = max(rest, key=lambda knob: len(knobs[knob]), default=None)
+        down = [knob for knob in rest if knob != across]
+        columns = [{across: level} for level in knobs[across]] if across else [{}]
+        rows = [dict(zip(down, levels, strict=True)) for levels in product(*(knobs[k] for k in down))]
+        return cls(colour, knobs[colour], columns, rows)
 
     @property
     def width_in(self) -> float:
@@ -42,59 +54,73 @@ class Facets:
         return COLUMN_WIDTH_IN if len(self.columns) <= 2 else TEXT_WIDTH_IN
 
     def panels(
-        self, figure: Figure, rows: int, *, sharex: str | bool, sharey: str | bool = True
-    ) -> np.ndarray:
-        """Axes of shape (``rows``, columns), the columns titled by their levels."""
-        axes = figure.subplots(rows, len(self.columns), sharex=sharex, sharey=sharey, squeeze=False)
-        for axis, column in zip(axes[0], self.columns, strict=True):
-            if column:
-                axis.set_title(self.title(column))
-        return axes
+        self, figure: Figure, things: Sequence[str], *, sharex: Sharing, sharey: Sharing = True
+    ) -> Panels:
+        """Panels for each of ``things`` (kinds of client, say) and each row and column of levels.
 
-    def title(self, column: dict[str, str]) -> str:
-        """The levels of a column of panels, in words: ``EWMA``, ``load 0.5, EWMA``."""
-        return ", ".join(
-            f"{knob_name(knob).lower()} {level}" if level[0].isdigit() else level_name(level)
-            for knob, level in column.items()
-        )
+        A list of rows: the thing, and for each panel its axes and its levels. Columns are titled, rows are
+        labelled by :func:`label`.
+        """
+        pairs = list(product(things, self.rows))
+        axes = figure.subplots(len(pairs), len(self.columns), sharex=sharex, sharey=sharey, squeeze=False)
+        for axis, column in zip(axes[0], self.columns, strict=True):
+            axis.set_title(levels_text(column))
+        return [
+            (thing, [(axis, {**row, **column}) for axis, column in zip(line, self.columns, strict=True)])
+            for (thing, row), line in zip(pairs, axes, strict=True)
+        ]
+
+    def row_names(self, things: Sequence[str]) -> list[str]:
+        """What stands at the left of each row of :meth:`panels`."""
+        return [
+            "\n".join(filter(None, (thing, levels_text(row)))) for thing, row in product(things, self.rows)
+        ]
 
     def select(self, frame: pl.DataFrame, column: dict[str, str], level: str) -> pl.DataFrame:
         """The rows of ``frame`` for one curve of one panel."""
         chosen = {**column, self.knob: level}
         return frame.filter(*(pl.col(knob).cast(pl.String) == wanted for knob, wanted in chosen.items()))
 
-    def legend(self, figure: Figure, extra: Sequence[Line2D] = (), marker: bool = False) -> None:
-        """One legend above the panels: the colour's levels, then ``extra``."""
-        handles = [
-            Line2D(
-                [],
-                [],
-                color=look(level).colour,
-                linestyle=look(level).dashes,
-                marker=look(level).marker if marker else "",
-                markersize=3,
-                label=level_name(level),
-            )
-            for level in self.levels
-        ]
+    def legend(self, figure: Figure, marker: bool = False) -> None:
+        """One legend of the colour's levels above the panels, in as many columns as fit."""
+        handles = []
+        for level in self.levels:
+            drawn = look(level)
+            line = Line2D([], [], color=drawn.colour, linestyle=drawn.dashes, label=level_name(level))
+            if marker:
+                line.set(marker=drawn.marker, markersize=3)
+            handles.append(line)
+        handle_length = 3.4 if marker else 2.4
+        letters = max(len(level_name(level)) for level in self.levels)
+        entry_in = (handle_length + 2 + 0.6 * letters) * SMALL_PT / 72
+        fitting = max(int(figure.get_figwidth() / entry_in), 1)
+        lines = -(-len(handles) // fitting)
         figure.legend(
-            handles=[*handles, *extra],
+            handles=handles,
             loc="outside upper center",
-            ncols=min(len(handles) + len(extra), 4),
+            ncols=-(-len(handles) // lines),
             title=knob_name(self.knob),
             borderaxespad=0.1,
-            handlelength=3.4 if marker else 2.4,
+            handlelength=handle_length,
         )
 
 
-def label(axes: np.ndarray, rows: Sequence[str], bottom: str) -> None:
-    """Write each row's label at its left end, and ``bottom`` below each column."""
-    for axis, row in zip(axes[:, 0], rows, strict=True):
-        axis.set_ylabel(row)
-    for axis in axes[-1]:
+def levels_text(levels: dict[str, str]) -> str:
+    """Levels in words: ``EWMA``; a number needs its knob: ``load 0.5``."""
+    return ", ".join(
+        f"{knob_name(knob).lower()} {level}" if NUMBER.match(level) else level_name(level)
+        for knob, level in levels.items()
+    )
+
+
+def label(panels: Panels, rows: Sequence[str], bottom: str) -> None:
+    """Write each row's name at its left end, and ``bottom`` below each column."""
+    for (_, line), name in zip(panels, rows, strict=True):
+        line[0][0].set_ylabel(name)
+    for axis, _ in panels[-1][1]:
         axis.set_xlabel(bottom)
 
 
-def every_axis(axes: np.ndarray) -> list[Axes]:
+def every_axis(panels: Panels) -> list[Axes]:
     """All axes of a grid, row by row."""
-    return list(axes.flat)
+    return [axis for _, line in panels for axis, _ in line]

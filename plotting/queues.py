@@ -1,7 +1,7 @@
 """Queues in relays over time.
 
-In: the relays of a plan. Out: the longest circuit queues of each second at the median relay and at the relay of
-the ninth decile, a column of panels a facet, a curve a level; mean over networks, with its band.
+In: the relays of a plan. Out: the longest circuit queues of each second at the median relay and at
+the relay of the ninth decile, a column of panels a facet, a curve a level; mean over networks and band.
 
 The maximum within a second is shown, not the value at its end: a relay that refills once a second is
 always seen at the same phase there.
@@ -23,7 +23,7 @@ from torsweep.stats.intervals import bands
 QUANTILES = {"ninth_decile": 0.9, "median": 0.5}
 """Over the relays of a network."""
 
-_NAMES = {"ninth_decile": "Ninth decile (cells)", "median": "Median relay (cells)"}
+_NAMES = {"ninth_decile": "Ninth decile, cells", "median": "Median relay, cells"}
 _MEAN_OVER_S = 5
 
 
@@ -44,15 +44,15 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         f"Most cells in a relay's circuit queues within a second; mean over {_MEAN_OVER_S} s.",
         source.band_note(),
     )
-    figure = canvas(facets.width_in, 3.0, caption)
-    axes = facets.panels(figure, len(QUANTILES), sharex=True, sharey="row")
-    for row, name in zip(axes, QUANTILES, strict=True):
-        for axis, column in zip(row, facets.columns, strict=True):
+    figure = canvas(facets.width_in, 0.6 + 1.2 * len(QUANTILES) * len(facets.rows), caption)
+    panels = facets.panels(figure, list(QUANTILES), sharex=True, sharey="row")
+    for name, row in panels:
+        for axis, column in row:
             for level in facets.levels:
                 _curve(axis, facets.select(points, column, level), name, level)
-    for axis in every_axis(axes):
+    for axis in every_axis(panels):
         axis.set_ylim(bottom=0)
-    label(axes, [_NAMES[name] for name in QUANTILES], "Simulated time (s)")
+    label(panels, facets.row_names([_NAMES[name] for name in QUANTILES]), "Simulated time (s)")
     facets.legend(figure)
     return figure, points, caption
 

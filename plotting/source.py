@@ -1,7 +1,7 @@
 """What every figure is drawn from.
 
-In: the folder of a plan's tables and that of its summaries. Out: :class:`Source`: its summaries as frames with
-levels in the order of the experiment, and the caption that says where the numbers come from.
+In: the folder of a plan's tables and that of its summaries. Out: :class:`Source`: its summaries as
+frames, its tables, and the caption that says where the numbers come from.
 """
 
 from __future__ import annotations

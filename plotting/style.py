@@ -14,17 +14,14 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import polars as pl
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt  # noqa: E402 - the backend is chosen first
-from matplotlib.figure import Figure  # noqa: E402
-from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: E402
-
-from torsweep.storage import whole_file  # noqa: E402
+from torsweep.storage import whole_file
 
 COLUMN_WIDTH_IN = 3.4
 TEXT_WIDTH_IN = 7.0
@@ -37,7 +34,7 @@ _LETTER_IN = SMALL_PT * 0.535 / 72
 GREY = "#555555"
 FAINT = "#DDDDDD"
 
-_SETTINGS = {
+_SETTINGS: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": SMALL_PT,
@@ -80,18 +77,15 @@ _SETTINGS = {
 def style() -> Iterator[None]:
     """Draw in the house style inside this context; matplotlib's settings are put back after it."""
     with matplotlib.rc_context(_SETTINGS):
-        try:
-            yield
-        finally:
-            plt.close("all")
+        yield
 
 
 def canvas(width_in: float, height_in: float, caption: str) -> Figure:
     """A figure of ``width_in`` × ``height_in`` for axes, with ``caption`` in small print below them."""
-    unbroken = re.sub(r"(\d) (s|min|ms|%|networks?|web|bulk)\b", "\\1\u00a0\\2", caption)
+    unbroken = re.sub(r"(\d) (s|min|ms|%|networks?|web|bulk)(?!\w)", "\\1\u00a0\\2", caption)
     lines = textwrap.wrap(unbroken, int((width_in - 0.1) / _LETTER_IN))
     footer_in = _LINE_IN * len(lines) + 0.06
-    figure = plt.figure(figsize=(width_in, height_in + footer_in))
+    figure = Figure(figsize=(width_in, height_in + footer_in))
     share = footer_in / (height_in + footer_in)
     figure.set_layout_engine(
         ConstrainedLayoutEngine(

@@ -18,6 +18,11 @@ def seconds_formatter() -> FuncFormatter:
     return FuncFormatter(lambda value, _: f"{value:g}")
 
 
+def signed_percent(share: float) -> str:
+    """A part as a percentage without the sign of per cent: 0, +2.5, −10."""
+    return f"{share * 100:+g}".replace("-", "−") if share else "0"
+
+
 def plain_log_ticks(axis: Axes) -> None:
     """Three to five ticks on the logarithmic x axis: powers of ten with 2 and 5, or what is round."""
     low, high = axis.get_xlim()
@@ -28,7 +33,8 @@ def plain_log_ticks(axis: Axes) -> None:
         if len(ticks) <= MOST:
             break
     if len(ticks) < 3:
-        round_ones = MaxNLocator(MOST - 1).tick_values(low, high)
+        locator = MaxNLocator(MOST - 1, steps=[1, 2, 5, 10])
+        round_ones = np.asarray(locator.tick_values(low, high), dtype=float)
         ticks = round_ones[(round_ones >= low) & (round_ones <= high)]
     axis.xaxis.set_major_locator(FixedLocator(ticks.tolist()))
     axis.xaxis.set_major_formatter(seconds_formatter())

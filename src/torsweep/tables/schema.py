@@ -59,7 +59,7 @@ STREAMS = TableSchema(
         Column(
             "first_byte_after_command_us",
             pl.Int64,
-            "SOCKS command to the first payload byte, µs: tgentools' definition, without the wait for a circuit",
+            "SOCKS command to the first payload byte, µs: tgentools' definition",
             True,
         ),
         Column(

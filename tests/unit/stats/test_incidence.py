@@ -1,0 +1,106 @@
+"""The Aalen–Johansen curves, against closed forms and against the definition written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torsweep.stats.incidence import CENSORED, COMPETING, COMPLETE, cumulative_incidence
+
+DOWNLOADS = st.lists(
+    st.tuples(st.integers(1, 12), st.sampled_from([CENSORED, COMPLETE, COMPETING]), st.integers(0, 2)),
+    min_size=1,
+    max_size=60,
+)
+
+
+def by_definition(rows: list[tuple[int, int]], until: float) -> float:
+    """F(until) = Σ over times t ≤ until of S(t−) · completions at t / at risk at t: slow and readable."""
+    share, survival = 0.0, 1.0
+    for time in sorted({time for time, _ in rows}):
+        if time > until:
+            break
+        at_risk = sum(1 for other, _ in rows if other >= time)
+        completions = sum(1 for row in rows if row == (time, COMPLETE))
+        endings = sum(1 for other, event in rows if other == time and event != CENSORED)
+        share += survival * completions / at_risk
+        survival *= 1 - endings / at_risk
+    return share
+
+
+def one(times, events):
+    return cumulative_incidence(np.array(times), np.array(events), np.zeros(len(times), dtype=int), 1)
+
+
+@settings(max_examples=150, deadline=None)
+@given(DOWNLOADS)
+def test_the_fast_curve_is_the_slow_one(rows: list[tuple[int, int, int]]) -> None:
+    times, events, groups = (np.array(column) for column in zip(*rows, strict=True))
+    grid = np.arange(0, 14, 0.5)
+    shares = cumulative_incidence(times, events, groups, 3).at(grid)
+    for group in range(3):
+        own = [(time, event) for time, event, number in rows if number == group]
+        expected = [by_definition(own, until) for until in grid]
+        np.testing.assert_allclose(shares[group], expected, atol=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(DOWNLOADS)
+def test_a_curve_rises_from_0_to_at_most_1(rows: list[tuple[int, int, int]]) -> None:
+    times, events, groups = (np.array(column) for column in zip(*rows, strict=True))
+    curve = cumulative_incidence(times, events, groups, 3)
+    shares = curve.at(np.arange(0, 14.0))
+    assert (np.diff(shares) >= -1e-12).all()
+    assert (shares[:, 0] == 0).all()
+    assert (curve.top() <= 1 + 1e-12).all()
+    np.testing.assert_allclose(shares[:, -1], curve.top(), atol=1e-12)
+
+
+def test_without_censoring_it_tops_out_at_one_minus_the_failure_rate() -> None:
+    events = [COMPLETE] * 7 + [COMPETING] * 3
+    curve = one(range(1, 11), events)
+    assert curve.top()[0] == pytest.approx(0.7)
+    np.testing.assert_allclose(curve.at(np.array([3.0, 7.0, 99.0]))[0], [0.3, 0.7, 0.7])
+
+
+def test_with_all_complete_it_is_the_empirical_distribution() -> None:
+    times = np.random.default_rng(1).exponential(1, 1001)
+    curve = one(times, [COMPLETE] * 1001)
+    assert curve.quantiles(np.array([0.5]))[0, 0] == np.sort(times)[500]
+    assert curve.at(np.array([1.0]))[0, 0] == pytest.approx((times <= 1).mean())
+
+
+def test_two_constant_hazards_and_censoring() -> None:
+    """Rates a and b: F(t) = a / (a + b) · (1 − exp(−(a + b) t)), whatever is censored independently."""
+    generator, count, complete, failing = np.random.default_rng(2), 40_000, 1.0, 0.25
+    ends = generator.exponential(1 / (complete + failing), count)
+    cause = np.where(generator.random(count) < complete / (complete + failing), COMPLETE, COMPETING)
+    cut = generator.uniform(0, 4, count)
+    curve = one(np.minimum(ends, cut), np.where(ends <= cut, cause, CENSORED))
+    grid = np.array([0.2, 0.5, 1.0, 2.0])
+    expected = complete / (complete + failing) * (1 - np.exp(-(complete + failing) * grid))
+    np.testing.assert_allclose(curve.at(grid)[0], expected, atol=0.01)
+    # Dropping what was cut off would call the network faster than it is.
+    seen = ends[(ends <= cut) & (cause == COMPLETE)]
+    assert (seen <= 1.0).mean() > expected[2] + 0.1
+
+
+def test_a_quantile_that_is_never_reached_is_nan() -> None:
+    curve = one([1, 2, 3, 4], [COMPLETE, COMPETING, COMPETING, CENSORED])
+    assert np.isnan(curve.quantiles(np.array([0.2, 0.5]))[0]).tolist() == [False, True]
+
+
+def test_an_empty_group_has_a_flat_curve() -> None:
+    curve = cumulative_incidence(np.array([1.0]), np.array([COMPLETE]), np.array([1]), 3)
+    assert curve.top().tolist() == [0.0, 1.0, 0.0]
+    assert np.isnan(curve.quantiles(np.array([0.5]))[[0, 2], 0]).all()
+
+
+def test_many_groups_stay_exact() -> None:
+    """Sums over all groups together must not wash out the small shares of the last."""
+    groups = np.repeat(np.arange(20_000), 4)
+    times = np.tile([1.0, 2.0, 3.0, 4.0], 20_000)
+    curve = cumulative_incidence(times, np.full(len(times), COMPLETE), groups, 20_000)
+    assert (curve.quantiles(np.array([0.25, 0.5, 1.0])) == [1.0, 2.0, 4.0]).all()

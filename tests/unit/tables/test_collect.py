@@ -1,0 +1,142 @@
+"""Runs of a plan gathered into tables."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.synthetic import KNOBS, Size, write_run, write_sweep
+from torsweep.errors import InputError
+from torsweep.tables.collect import collect
+from torsweep.tables.reading import PlanTables, read_provenance
+
+SMALL = Size(web_clients=4, bulk_clients=1, relays=2, warm_up_s=10, duration_s=40)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[Path]:
+    return write_sweep(tmp_path / "runs", run_seeds=(1, 2), size=SMALL)
+
+
+def test_every_row_after_the_warm_up_is_there_once(runs: list[Path], tmp_path: Path) -> None:
+    collect(runs, tmp_path / "tables", network="ci")
+    table = pl.read_parquet(tmp_path / "tables/streams.parquet")
+    started = sum(
+        pl.read_parquet(run / "streams.parquet").filter(pl.col("start_us") >= 10_000_000).height
+        for run in runs
+    )
+    assert table.height == started
+    assert table.columns[:3] == ["seed", "refill_interval", "circuit_policy"]
+    assert table["start_us"].min() >= 10_000_000
+    assert pl.read_parquet(tmp_path / "tables/relays.parquet")["second"].min() == 10
+
+
+def test_the_tables_know_where_they_come_from(runs: list[Path], tmp_path: Path) -> None:
+    collect(runs, tmp_path / "tables", network="ci", plan="main")
+    for name in ("streams", "relays"):
+        provenance = read_provenance(tmp_path / f"tables/{name}.parquet")
+        assert provenance.knobs == KNOBS
+        assert provenance.seeds == [1, 2]
+        assert (provenance.network, provenance.plan, provenance.era) == ("ci", "main", "2012")
+        assert provenance.engine_version == "0.1.0"
+        assert len(provenance.runs) == 12
+        assert {"variant", "seed", "network_sha256", "simulated_s"} <= set(provenance.runs[0])
+    assert len(list(provenance.variants())) == 6
+
+
+def test_levels_sort_as_in_the_experiment(runs: list[Path], tmp_path: Path) -> None:
+    collect(runs, tmp_path / "tables", network="ci")
+    streams = PlanTables.open(tmp_path / "tables").streams(["kind"])
+    assert streams["refill_interval"].unique().sort().to_list() == ["1000ms", "100ms", "10ms"]
+    assert streams["kind"].unique().sort().to_list() == ["web", "bulk"]
+
+
+def test_the_same_runs_give_the_same_bytes(runs: list[Path], tmp_path: Path) -> None:
+    collect(runs, tmp_path / "a", network="ci")
+    collect(runs, tmp_path / "b", network="ci")
+    for name in ("streams.parquet", "relays.parquet"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def _edit(file: Path, **changes: object) -> None:
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
+def _refused(runs: list[Path], tmp_path: Path) -> str:
+    with pytest.raises(InputError) as error:
+        collect(runs, tmp_path / "tables", network="ci")
+    assert not (tmp_path / "tables").exists()
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_an_unfinished_run_is_refused(runs: list[Path], tmp_path: Path) -> None:
+    (runs[3] / "provenance.json").unlink()
+    message = _refused(runs, tmp_path)
+    assert str(runs[3]) in message
+    assert "no finished run" in message
+
+
+@pytest.mark.parametrize(
+    ("file", "changes", "words"),
+    [
+        ("run.json", {"format_version": 2}, "another version"),
+        ("run.json", {"era": "today"}, "era: cannot stand in one table"),
+        ("run.json", {"duration_ns": 1}, "duration_ns: cannot stand in one table"),
+        ("provenance.json", {"engine_version": "0.2.0"}, "engine_version: cannot stand in one table"),
+        ("run.json", {"network_sha256": "other"}, "ran on another network"),
+        ("run.json", {"seed": 1}, "same variant and seed"),
+    ],
+)
+def test_runs_that_do_not_belong_together(
+    runs: list[Path], tmp_path: Path, file: str, changes: dict[str, object], words: str
+) -> None:
+    _edit(runs[-1] / file, **changes)
+    assert words in _refused(runs, tmp_path)
+
+
+def test_a_missing_replicate_is_named(runs: list[Path], tmp_path: Path) -> None:
+    message = _refused(runs[:-1], tmp_path)
+    assert "seed 2" in message
+    assert "refill_interval=10ms,circuit_policy=round_robin" in message
+
+
+def test_a_folder_not_named_by_its_variant(runs: list[Path], tmp_path: Path) -> None:
+    renamed = runs[0].rename(runs[0].with_name("refill_interval=1ms,circuit_policy=ewma"))
+    assert "not named by its variant" in _refused([renamed, *runs[1:]], tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1 and then nothing"])
+def test_a_truncated_table_is_refused(runs: list[Path], tmp_path: Path, content: bytes) -> None:
+    (runs[0] / "streams.parquet").write_bytes(content)
+    assert "no whole Parquet file" in _refused(runs, tmp_path)
+
+
+def test_a_missing_table_and_broken_json(runs: list[Path], tmp_path: Path) -> None:
+    (runs[0] / "streams.parquet").unlink()
+    assert "no such table" in _refused(runs, tmp_path)
+    (runs[0] / "run.json").write_text('{"format":')
+    assert "no whole JSON" in _refused(runs, tmp_path)
+
+
+def test_a_load_has_a_network_of_its_own(tmp_path: Path) -> None:
+    runs = write_sweep(tmp_path / "runs", {"load": ["0.5", "1"]}, run_seeds=(1,), size=SMALL)
+    assert collect(runs, tmp_path / "tables", network="ci").knobs == {"load": ["0.5", "1"]}
+
+
+def test_other_knobs_are_refused(runs: list[Path], tmp_path: Path) -> None:
+    other = write_run(tmp_path / "other", {"circuit_policy": "ewma"}, 1, SMALL)
+    assert "varies other knobs" in _refused([*runs, other], tmp_path)
+
+
+def test_tables_of_nobody(tmp_path: Path) -> None:
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "streams.parquet")
+    with pytest.raises(InputError, match="not collected by this version"):
+        PlanTables.open(tmp_path)
+    shutil.rmtree(tmp_path)
+    with pytest.raises(InputError, match="no such table"):
+        PlanTables.open(tmp_path)

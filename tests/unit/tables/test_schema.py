@@ -1,0 +1,50 @@
+"""The check of a table against its schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.synthetic import Size, streams
+from torsweep.errors import InputError
+from torsweep.tables.schema import PROGRESS, RELAYS, STREAMS, validate
+
+FILE = Path("run/streams.parquet")
+
+
+@pytest.fixture(scope="module")
+def table() -> pl.DataFrame:
+    return streams({}, 1, Size(5, 2))
+
+
+def test_a_table_that_fits_comes_back(table: pl.DataFrame) -> None:
+    assert validate(table, STREAMS, FILE) is table
+
+
+@pytest.mark.parametrize("schema", [STREAMS, RELAYS, PROGRESS])
+def test_every_column_says_what_it_means(schema) -> None:
+    assert all(column.meaning for column in schema.columns)
+    for column in schema.columns:
+        if column.name.endswith("_us"):
+            assert "µs" in column.meaning or "tgentools" in column.meaning
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: t.drop("outcome"), ["missing ['outcome']"]),
+        (lambda t: t.with_columns(pl.lit(1).alias("more")), ["surplus ['more']"]),
+        (lambda t: t.select(reversed(t.columns)), ["another order"]),
+        (lambda t: t.with_columns(pl.col("start_us").cast(pl.Float64)), ["start_us", "Float64", "Int64"]),
+        (lambda t: t.with_columns(pl.lit(None, pl.String).alias("kind")), ["kind", "empty"]),
+        (lambda t: t.with_columns(pl.lit("browser").alias("kind")), ["kind", "browser", "web, bulk"]),
+        (lambda t: t.with_columns(pl.lit("lost").alias("outcome")), ["outcome", "lost", "timeout"]),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused(table: pl.DataFrame, change, words: list[str]) -> None:
+    with pytest.raises(InputError) as error:
+        validate(change(table), STREAMS, FILE)
+    assert str(FILE) in str(error.value)
+    assert all(word in str(error.value) for word in words)
