@@ -29,11 +29,11 @@ def test_make_alone_lists_the_targets():
     assert {"setup", "refill_sweep", "scheduler_choice", "test", "lint", "format", "bench", "clean"} <= listed
 
 
-@pytest.mark.parametrize("experiment", ["refill_sweep", "scheduler_choice"])
 def snakemake_call(*arguments: str) -> str:
     return next(line for line in make("--dry-run", *arguments).splitlines() if " snakemake " in line)
 
 
+@pytest.mark.parametrize("experiment", ["refill_sweep", "scheduler_choice"])
 def test_an_experiment_is_a_call_of_snakemake(experiment):
     command = snakemake_call(experiment, "CORES=7")
     assert command.split("snakemake ")[1].split() == ["--cores", "7", experiment]
