@@ -1,8 +1,8 @@
 """Where a result comes from: versions, this machine, and the hashes of files.
 
-In: nothing but the machine and the files named. Out: plain dictionaries and texts that fit into JSON
-and into the metadata of tables and figures. Nothing here names a host, a user or a folder, so that a
-published result tells how it was made and not by whom.
+In: nothing but the machine and the files named. Out: plain mappings and texts that fit into JSON.
+Nothing here names a host, a user or a folder, so that a published result tells how it was made and
+not by whom.
 """
 
 from __future__ import annotations
@@ -29,11 +29,6 @@ def sha256_of_file(path: Path) -> str:
     """The SHA-256 of the content of ``path``, in hexadecimal; the file is never held in memory whole."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def sha256_of_text(text: str) -> str:
-    """The SHA-256 of ``text`` in UTF-8, in hexadecimal."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @cache
@@ -72,15 +67,6 @@ def machine() -> Mapping[str, str | int]:
         "kernel": platform.release(),
         "architecture": platform.machine(),
     }
-
-
-def figure_metadata(title: str, description: str = "") -> dict[str, str]:
-    """Metadata for a PDF or PNG: what it shows and what made it, without the time of making.
-
-    The time is left out so that the same tables give the same bytes.
-    """
-    made_by = ", ".join(f"{name} {version}" for name, version in versions().items())
-    return {"Title": title, "Subject": description, "Creator": f"torsweep {__version__}", "Keywords": made_by}
 
 
 def _cpu_model() -> str:

@@ -1,0 +1,49 @@
+"""Provenance tells how a result was made, and neither where nor by whom."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import platform
+import socket
+
+import pytest
+
+from torsweep import __version__
+from torsweep.provenance import engine_version, machine, sha256_of_file, versions
+
+
+def test_a_files_hash_is_that_of_its_bytes(tmp_path):
+    content = bytes(range(256)) * 10_000
+    (tmp_path / "latency.npy").write_bytes(content)
+    assert sha256_of_file(tmp_path / "latency.npy") == hashlib.sha256(content).hexdigest()
+
+
+def test_versions_name_the_package_python_and_the_numerical_libraries():
+    found = versions()
+    assert found["torsweep"] == __version__
+    assert found["python"] == platform.python_version()
+    assert {"numpy", "scipy", "polars", "matplotlib"} <= set(found)
+
+
+def test_the_machine_is_described_in_units_and_without_names():
+    found = machine()
+    assert found["cores"] >= 1
+    assert found["memory_bytes"] > 10**8
+    assert not {socket.gethostname(), getpass.getuser()} & {str(value) for value in found.values()}
+
+
+@pytest.mark.parametrize(
+    ("script", "version"),
+    [("echo 'cellsim 1.2.3'", "1.2.3"), ("exit 1", None), ("true", None)],
+)
+def test_an_engines_version_is_the_last_word_it_prints(tmp_path, monkeypatch, script, version):
+    program = tmp_path / "someengine"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert engine_version("someengine") == version
+
+
+def test_a_missing_engine_has_no_version():
+    assert engine_version("no-such-engine") is None
