@@ -27,5 +27,5 @@ rule publish_plan:
         runs=sweep.run_directories,
         out=subpath(output.sums, parent=True),
     shell:
-        "torsweep run publish {params.summaries:q} {params.runs:q} --figures {params.figures:q}"
+        "torsweep run publish {params.summaries:q} {params.runs} --figures {params.figures:q}"
         " --experiment {input.experiment:q} --out {params.out:q} > {log:q} 2>&1"

@@ -21,7 +21,7 @@ rule collect_tables:
         out=subpath(output.streams, parent=True),
     shell:
         "torsweep results collect --network {wildcards.network:q} --plan {wildcards.plan}"
-        " --out {params.out:q} {params.runs:q} > {log:q} 2>&1"
+        " --out {params.out:q} {params.runs} > {log:q} 2>&1"
 
 
 rule summarize:

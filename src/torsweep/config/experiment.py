@@ -53,7 +53,7 @@ def _between(least: int, most: int, accepted: str) -> AfterValidator:
 
 PositiveDuration = Annotated[DurationNs, _between(1, DAY_NS, "a duration above 0 s, at most 24 h")]
 Duration = Annotated[DurationNs, _between(0, DAY_NS, "a duration from 0 s to 24 h")]
-Replicates = Annotated[int, Field(strict=True, ge=1, le=1000)]
+Replicates = Annotated[int, Field(strict=True, ge=1, le=200)]
 Era = Annotated[EraName, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
 """An era; YAML reads an unquoted ``2012`` as a number."""
 

@@ -57,7 +57,7 @@ class Place:
         """The folder of a stage after the runs: tables, summaries, figures or publish."""
         return RESULTS / stage / self.experiment / self.engine / self.era / self.network / self.plan
 
-    def run_directory(self, variant: Variant, seed: int) -> Path:
+    def run_directory(self, variant: Variant, seed: int | str) -> Path:
         """The folder of one run. Plans share it: a variant is the same run in whichever it stands."""
         runs = RESULTS / "runs" / self.experiment / self.engine / self.era
         return runs / network_key(self.network, variant) / str(seed) / variant.key

@@ -107,17 +107,28 @@ class Sweep:
     @_stopping
     def runs(self, wildcards: Any) -> list[str]:
         """The provenance file of every run of a plan: variants in order, the seeds of each together."""
-        return [str(directory / "provenance.json") for directory in self._run_directories(_place(wildcards))]
+        place = _place(wildcards)
+        experiment = self.experiment(place.experiment)
+        return [
+            str(place.run_directory(variant, seed) / "provenance.json")
+            for variant in experiment.plan(place.plan).variants
+            for seed in experiment.seeds
+        ]
 
     @_stopping
-    def run_directories(self, wildcards: Any) -> list[str]:
-        """The directories of those runs."""
-        return [str(directory) for directory in self._run_directories(_place(wildcards))]
+    def run_directories(self, wildcards: Any) -> str:
+        """The directories of those runs, in the same order, as arguments of a command.
 
-    def _run_directories(self, place: Place) -> list[Path]:
+        Bash expands the seeds: hundreds of paths would not fit into the one argument that Snakemake
+        hands a whole command over in.
+        """
+        place = _place(wildcards)
         experiment = self.experiment(place.experiment)
-        plan = experiment.plan(place.plan)
-        return [place.run_directory(variant, seed) for variant in plan.variants for seed in experiment.seeds]
+        first, last = experiment.seeds[0], experiment.seeds[-1]
+        return " ".join(
+            str(place.run_directory(variant, f"{{{first}..{last}}}"))
+            for variant in experiment.plan(place.plan).variants
+        )
 
     @_stopping
     def networks(self, wildcards: Any) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -33,11 +34,27 @@ def test_targets_are_summaries_and_figures_of_the_overridden_plan():
 
 
 def test_runs_are_variants_in_order_with_the_seeds_of_each_together():
-    runs = Sweep({"replicates": 2}).run_directories(SimpleNamespace(**PLACE))
+    runs = Sweep({"replicates": 2}).runs(SimpleNamespace(**PLACE))
     assert len(runs) == 12
-    assert runs[0].endswith("/ci/1/refill_interval=1000ms,circuit_policy=ewma")
-    assert runs[1].endswith("/ci/2/refill_interval=1000ms,circuit_policy=ewma")
-    assert runs[2].endswith("/ci/1/refill_interval=1000ms,circuit_policy=round_robin")
+    assert runs[0].endswith("/ci/1/refill_interval=1000ms,circuit_policy=ewma/provenance.json")
+    assert runs[1].endswith("/ci/2/refill_interval=1000ms,circuit_policy=ewma/provenance.json")
+    assert runs[2].endswith("/ci/1/refill_interval=1000ms,circuit_policy=round_robin/provenance.json")
+
+
+@pytest.mark.parametrize(("plan", "replicates"), [("main", 1), ("main", 12), ("loads", 3)])
+def test_the_arguments_of_a_command_expand_to_the_same_runs(plan, replicates):
+    wildcards = SimpleNamespace(**{**PLACE, "plan": plan})
+    sweep = Sweep({"replicates": replicates})
+    echo = ["bash", "-c", f"printf '%s\\n' {sweep.run_directories(wildcards)}"]
+    expanded = subprocess.run(echo, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [f"{directory}/provenance.json" for directory in expanded] == sweep.runs(wildcards)
+
+
+def test_the_most_replicates_still_fit_into_a_command_line():
+    wildcards = SimpleNamespace(**{**PLACE, "plan": "loads"})
+    sweep = Sweep({"replicates": 200})
+    assert len(sweep.run_directories(wildcards)) < 10_000
+    assert sum(map(len, sweep.runs(wildcards))) < 1_500_000
 
 
 def test_loads_run_on_networks_of_their_own():
