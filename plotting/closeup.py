@@ -79,10 +79,9 @@ def _curves(axis: Axes, level: str, grid: np.ndarray, shares: np.ndarray, keys: 
     if len(shares) > 1:
         axis.plot(grid, shares.T, color=drawn.colour, linewidth=0.3, alpha=0.45)
     axis.plot(grid, shares.mean(axis=0), color=drawn.colour, linestyle=drawn.dashes)
-    knobs = keys.drop("seed")
-    mean = knobs.head(1).with_columns(
-        pl.lit(None, pl.Int64).alias("seed"), pl.Series("_share", [shares.mean(axis=0)])
+    whose = pl.concat([keys.head(1).with_columns(pl.lit(None, pl.Int64).alias("seed")), keys])
+    points = whose[np.repeat(np.arange(whose.height), len(grid))]
+    return points.with_columns(
+        pl.Series("time_s", np.tile(grid, whose.height)),
+        pl.Series("share", np.concatenate([shares.mean(axis=0), shares.ravel()])),
     )
-    each = knobs.with_columns(keys["seed"], pl.Series("_share", list(shares)))
-    points = pl.concat([mean, each]).explode("_share").rename({"_share": "share"})
-    return points.with_columns(pl.Series("time_s", np.tile(grid, len(shares) + 1)))

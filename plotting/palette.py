@@ -93,8 +93,10 @@ def level_name(level: str) -> str:
     if duration := _DURATION.match(level):
         return f"{duration[1]} {duration[2]}"
     stem, _, rest = level.rpartition("_")
+    if stem and _DURATION.match(rest):
+        return f"{level_name(stem)} {level_name(rest)}"
     if stem in _WORDS:
-        return f"{_WORDS[stem]} {level_name(rest)}" if _DURATION.match(rest) else f"{_WORDS[stem]} ({rest})"
+        return f"{_WORDS[stem]} ({rest})"
     return level.replace("_", " ")
 
 

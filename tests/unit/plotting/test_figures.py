@@ -1,0 +1,149 @@
+"""Every figure of an experiment, drawn from a small synthetic sweep."""
+
+from __future__ import annotations
+
+import functools
+import re
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import get_args
+
+import polars as pl
+import pytest
+from matplotlib.text import Text
+
+from plotting.__main__ import FIGURES, draw_figure, main
+from plotting.source import Source
+from plotting.style import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN, style
+from tests.synthetic import Size, write_sweep
+from torsweep.config.experiment import FigureName, load_experiment
+from torsweep.stats.summarize import summarize
+from torsweep.stats.writing import write_summary
+from torsweep.tables.collect import collect
+from torsweep.tables.reading import PlanTables
+
+EXPERIMENTS = Path(__file__).parents[3] / "experiments"
+SMALL = Size(web_clients=10, bulk_clients=3, relays=3, warm_up_s=10, duration_s=70)
+
+
+@pytest.fixture(scope="module")
+def plan_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Source]:
+    """Makes the tables and summaries of a plan once: (experiment, plan, number of networks)."""
+
+    @functools.cache
+    def make(name: str = "refill_sweep", plan: str = "main", networks: int = 3) -> Source:
+        folder = tmp_path_factory.mktemp(plan)
+        experiment = load_experiment(EXPERIMENTS / name / "experiment.yaml")
+        seeds = range(1, networks + 1)
+        runs = write_sweep(folder / "runs", experiment.plan(plan).knobs, seeds, SMALL, name)
+        collect(runs, folder / "tables", network="ci", plan=plan)
+        tables = PlanTables.open(folder / "tables")
+        write_summary(summarize(tables, experiment), folder / "summaries")
+        return Source(tables, folder / "summaries")
+
+    return make
+
+
+@pytest.fixture
+def source(plan_of: Callable[..., Source]) -> Source:
+    return plan_of()
+
+
+def _draw(source: Source, name: str, out: Path) -> None:
+    draw_figure(name, source.tables.directory, source.summaries, out)
+
+
+def test_every_figure_that_an_experiment_may_list_can_be_drawn() -> None:
+    assert set(FIGURES) == set(get_args(FigureName))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_three_files_the_same_each_time(source: Source, tmp_path: Path, name: str) -> None:
+    for folder in ("a", "b"):
+        _draw(source, name, tmp_path / folder / name)
+    for ending in ("pdf", "png", "csv"):
+        first = (tmp_path / f"a/{name}.{ending}").read_bytes()
+        assert first == (tmp_path / f"b/{name}.{ending}").read_bytes()
+    points = pl.read_csv(tmp_path / f"a/{name}.csv")
+    assert points.height > 10
+    assert {"refill_interval", "circuit_policy"} <= set(points.columns)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_files_embed_fonts_and_say_where_they_come_from(source: Source, tmp_path: Path, name: str) -> None:
+    _draw(source, name, tmp_path / name)
+    pdf = (tmp_path / f"{name}.pdf").read_bytes()
+    assert b"CreationDate" not in pdf
+    assert b"/FontFile2" in pdf
+    assert b"/Type3" not in pdf
+    unpacked = b"".join(
+        zlib.decompress(part) for part in re.findall(rb"stream\r?\n(x.*?)endstream", pdf, re.DOTALL)
+    )
+    assert b"/Type3" not in unpacked
+    png = (tmp_path / f"{name}.png").read_bytes()
+    assert b"cellsim 0.1.0 (a model of tor)" in png
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_print_size_and_letters(source: Source, name: str) -> None:
+    with style():
+        figure, _, caption = FIGURES[name](source)
+        figure.draw_without_rendering()
+        assert figure.get_figwidth() in (COLUMN_WIDTH_IN, TEXT_WIDTH_IN)
+        assert figure.get_figheight() < 9
+        texts = [text for text in figure.findobj(Text) if text.get_text().strip()]
+        assert all(text.get_fontsize() >= SMALL_PT for text in texts)
+        edges = figure.get_tightbbox().extents
+    assert edges[0] > -0.02
+    assert edges[2] < figure.get_figwidth() + 0.02
+    for words in ("cellsim 0.1.0", "era 2012", "network ci", "3 networks (seeds 1–3)", "10 s cut", "web and"):
+        assert words in caption
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_one_network_is_drawn_without_bands_and_says_so(plan_of: Callable[..., Source], name: str) -> None:
+    source = plan_of(networks=1)
+    with style():
+        _, _, caption = FIGURES[name](source)
+    assert "1 network (seed 1)" in caption
+    assert "t-interval" not in caption
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize(
+    ("experiment", "plan"),
+    [("scheduler_choice", "main"), ("refill_sweep", "loads"), ("refill_sweep", "aligned_phases")],
+)
+def test_the_same_modules_draw_other_knobs(
+    plan_of: Callable[..., Source], name: str, experiment: str, plan: str
+) -> None:
+    source = plan_of(experiment, plan, 1)
+    with style():
+        figure, points, caption = FIGURES[name](source)
+    assert points.height
+    titles = [axis.get_title() for axis in figure.axes]
+    if name != "differences":
+        assert ("load 0.5" if plan == "loads" else "EWMA") in titles
+    assert ("aligned" in caption) == (plan == "aligned_phases")
+
+
+def test_curves_end_below_one_where_downloads_fail(source: Source) -> None:
+    with style():
+        figure, points, _ = FIGURES["ttlb_cdf"](source)
+    assert points["top"].min() < 1
+    for line in figure.axes[0].get_lines():
+        assert max(line.get_ydata()) <= 1
+    assert "failed" in [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_errors_are_one_line(source: Source, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["ttfb_cdf", "--tables", str(source.tables.directory), "--out", str(tmp_path / "x")]
+    assert main([*arguments, "--summaries", str(tmp_path)]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("plotting: ")
+    assert message.count("\n") == 1
+    assert "curves.csv" in message or "outcomes.csv" in message
+    with pytest.raises(SystemExit) as stop:
+        main(["pie_chart", *arguments[1:], "--summaries", str(tmp_path)])
+    assert stop.value.code == 2

@@ -1,0 +1,79 @@
+"""Looks by name, words for levels, ticks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+
+from plotting.facets import Facets
+from plotting.palette import knob_name, level_name, look
+from plotting.ticks import plain_log_ticks, signed_percent
+
+EXPERIMENTS = [
+    ["1000ms", "100ms", "10ms"],
+    ["kist_2ms", "kist_10ms", "kist_lite", "vanilla"],
+    ["ewma", "round_robin", "round_robin_1"],
+    ["0.5", "0.8", "1", "1.1"],
+]
+
+
+@pytest.mark.parametrize("levels", EXPERIMENTS)
+def test_levels_of_a_figure_differ_in_colour_and_without_it(levels: list[str]) -> None:
+    looks = [look(level) for level in levels]
+    assert len({entry.colour for entry in looks}) == len(levels)
+    assert len({entry.dashes for entry in looks}) == len(levels)
+    assert len({entry.marker for entry in looks}) == len(levels)
+
+
+@given(st.from_regex(r"[a-z0-9_.]{1,12}", fullmatch=True))
+def test_a_level_always_looks_the_same(level: str) -> None:
+    assert look(level) == look(level)
+    assert level_name(level)
+
+
+@pytest.mark.parametrize(
+    ("level", "name"),
+    [
+        ("1000ms", "1000 ms"),
+        ("kist_10ms", "KIST 10 ms"),
+        ("kist_lite", "KISTLite"),
+        ("round_robin", "round-robin"),
+        ("round_robin_1", "round-robin (1)"),
+        ("coarse_4ms", "coarse 4 ms"),
+        ("0.5", "0.5"),
+    ],
+)
+def test_levels_in_words(level: str, name: str) -> None:
+    assert level_name(level) == name
+
+
+def test_knobs_in_words() -> None:
+    assert knob_name("refill_interval") == "Refill interval"
+    assert knob_name("ewma_half_life") == "EWMA half life"
+
+
+def test_facets_by_rule() -> None:
+    knobs = {"a": ["1"], "b": ["1", "2"], "c": ["x", "y"], "d": ["p", "q", "r"]}
+    facets = Facets.of(knobs)
+    assert facets.knob == "b"
+    assert facets.columns == [{"d": "p"}, {"d": "q"}, {"d": "r"}]
+    assert facets.rows == [{"c": "x"}, {"c": "y"}]
+    alone = Facets.of({"a": ["1"]})
+    assert (alone.knob, alone.columns, alone.rows) == ("a", [{}], [{}])
+
+
+@given(st.floats(0.001, 100), st.floats(1.05, 1000))
+def test_ticks_are_few_and_in_view(low: float, ratio: float) -> None:
+    axis = Figure().subplots()
+    axis.set_xscale("log")
+    axis.set_xlim(low, low * ratio)
+    plain_log_ticks(axis)
+    ticks = axis.get_xticks()
+    assert 1 <= len(ticks) <= 7
+    assert ((ticks >= low * 0.999) & (ticks <= low * ratio * 1.001)).all()
+
+
+def test_percentages_have_signs() -> None:
+    assert [signed_percent(share) for share in (0, 0.025, -0.1)] == ["0", "+2.5", "−10"]

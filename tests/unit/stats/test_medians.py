@@ -1,0 +1,119 @@
+"""Quantiles of runs, curves over networks, counts of outcomes."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from torsweep.stats.intervals import t_interval
+from torsweep.stats.medians import curves, outcome_counts, run_quantiles
+from torsweep.stats.metrics import METRICS, STREAM_COLUMNS, downloads
+from torsweep.stats.summarize import Summary
+from torsweep.tables.reading import PlanTables
+
+KNOB = "refill_interval"
+
+
+def _streams(rows: list[dict[str, object]]) -> pl.DataFrame:
+    whole = [
+        {
+            "seed": 1,
+            KNOB: "10ms",
+            "client": "web1",
+            "kind": "web",
+            "start_us": 0,
+            "command_us": 0,
+            "outcome": "complete",
+            **dict.fromkeys(metric.column for metric in METRICS.values()),
+            **row,
+        }
+        for row in rows
+    ]
+    times = dict.fromkeys((metric.column for metric in METRICS.values()), pl.Int64)
+    return pl.DataFrame(whole, schema_overrides=times)
+
+
+def _at(first_s: float | None, client: str = "web1", **more: object) -> dict[str, object]:
+    time_us = None if first_s is None else int(first_s * 1e6)
+    return {"first_byte_us": time_us, "observed_us": time_us, "client": client} | more
+
+
+def _ttfb(frame: pl.DataFrame) -> dict[str, object]:
+    return run_quantiles(frame, [KNOB]).filter(pl.col("metric") == "ttfb").row(0, named=True)
+
+
+def test_the_median_counts_failures_and_what_was_cut_off() -> None:
+    complete = [_at(s) for s in (1.0, 2.0, 3.0)]
+    assert _ttfb(_streams(complete))["median_s"] == 2.0
+    failed = [_at(None, observed_us=1, outcome="failed")] * 2
+    row = _ttfb(_streams(complete + failed))
+    assert row["median_s"] == 3.0
+    assert row["top"] == pytest.approx(0.6)
+    cut = [_at(None, observed_us=2_500_000, outcome="unfinished")]
+    assert _ttfb(_streams(complete + cut))["median_s"] == 2.0
+    assert _ttfb(_streams(complete[:1] + failed))["median_s"] is None
+
+
+def test_a_download_that_failed_after_its_first_byte_has_a_first_byte() -> None:
+    row = _ttfb(_streams([_at(1.0, observed_us=9_000_000, outcome="failed"), _at(2.0)]))
+    assert (row["median_s"], row["top"]) == (1.0, 1.0)
+
+
+def test_a_fast_client_counts_once_among_clients() -> None:
+    fast = [_at(0.1, "web1")] * 20
+    slow = [_at(1.0, "web2"), _at(1.2, "web2"), _at(1.4, "web2"), _at(2.0, "web3")]
+    row = _ttfb(_streams(fast + slow))
+    assert row["median_s"] == pytest.approx(0.1)
+    assert row["client_median_s"] == pytest.approx(1.2)
+    assert (row["downloads"], row["clients"]) == (24, 3)
+
+
+def test_a_client_that_completes_nothing_is_slower_than_any() -> None:
+    never = [_at(None, f"web{n}", observed_us=5, outcome="timeout") for n in (3, 4)]
+    assert _ttfb(_streams([_at(1.0, "web1"), _at(2.0, "web2"), *never]))["client_median_s"] == 2.0
+    never.append(_at(None, "web5", observed_us=5, outcome="timeout"))
+    assert _ttfb(_streams([_at(1.0, "web1"), _at(2.0, "web2"), *never]))["client_median_s"] is None
+
+
+def test_after_command_leaves_out_what_had_no_command() -> None:
+    frame = _streams(
+        [
+            _at(3.0, command_us=1_000_000, first_byte_after_command_us=2_000_000),
+            _at(None, command_us=None, observed_us=7, outcome="failed"),
+        ]
+    )
+    rows = downloads(frame, METRICS["ttfb_after_command"], ["seed"])
+    assert rows.times_s.tolist() == [2.0]
+
+
+def test_curves_are_means_over_networks(summary: Summary, tables: PlanTables) -> None:
+    of_one = pl.col("metric") == "ttlb", pl.col("kind") == "web", pl.col(KNOB) == "100ms"
+    curve = summary.curves.filter(*of_one, pl.col("circuit_policy") == "ewma").sort("share")
+    runs = summary.medians.filter(*of_one, pl.col("circuit_policy") == "ewma")
+    middle = np.interp(0.5, curve["share"], curve["time_s"])
+    assert middle == pytest.approx(t_interval(runs["median_s"].to_numpy()).mean, rel=0.01)
+    assert (curve["low_s"] <= curve["time_s"]).all()
+    assert (curve["high_s"] >= curve["time_s"]).all()
+    assert curve["time_s"].is_sorted()
+    assert curve["share"].max() <= curve["top"][0] < 1
+    assert curve["networks"].unique().to_list() == [4]
+
+
+def test_a_single_network_has_a_curve_and_no_band(tables: PlanTables) -> None:
+    streams = tables.streams(STREAM_COLUMNS).filter(pl.col("seed") == 1)
+    curve = curves(streams, tables.knobs)
+    assert curve["time_s"].null_count() == 0
+    assert curve["low_s"].null_count() == curve.height
+
+
+def test_every_download_has_one_outcome(tables: PlanTables) -> None:
+    streams = tables.streams(STREAM_COLUMNS)
+    counts = outcome_counts(streams, tables.knobs)
+    assert counts["downloads"].sum() == streams.height
+    assert (
+        counts["downloads"]
+        == counts.select(pl.sum_horizontal("complete", "failed", "timeout", "unfinished"))["complete"]
+    ).all()
+    slow = counts.filter(pl.col(KNOB) == "1000ms", pl.col("kind") == "web")["failure_share"]
+    assert slow.mean() == pytest.approx(0.04, abs=0.02)

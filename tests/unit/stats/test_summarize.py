@@ -1,0 +1,144 @@
+"""The whole summary of a plan, as files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from tests.synthetic import Size, write_sweep
+from torsweep.config.experiment import Experiment
+from torsweep.errors import InputError
+from torsweep.stats.cli import results_app
+from torsweep.stats.stationarity import stationarity
+from torsweep.stats.summarize import Summary, summarize
+from torsweep.stats.writing import TABLES, write_summary
+from torsweep.tables.collect import collect
+from torsweep.tables.reading import PlanTables
+
+SMALL = Size(web_clients=8, bulk_clients=2, relays=2, warm_up_s=10, duration_s=70)
+
+
+def test_the_synthetic_sweep_comes_out_as_it_was_made(summary: Summary) -> None:
+    verdicts = {verdict.claim: verdict.verdict for verdict in summary.verdicts}
+    assert verdicts["web_best_at_10ms"] == "holds"
+    assert verdicts["bulk_round_robin_worst_at_100ms"] == "contradicted"
+    depth = summary.stairs.filter(pl.col("refill_interval") == "1000ms", pl.col("period") == "1000ms")[
+        "depth"
+    ]
+    assert depth.min() > 0.5
+
+
+def test_files_are_whole_and_the_same_each_time(summary: Summary, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_summary(summary, tmp_path / name)
+    written = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert written == sorted(
+        [*(f"{table}.csv" for table in TABLES), "claims.csv", "claims.json", "summary.md"]
+    )
+    for name in written:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_the_same_tables_give_the_same_summary(
+    tables: PlanTables, experiment: Experiment, summary: Summary
+) -> None:
+    again = summarize(tables, experiment)
+    assert again.medians.equals(summary.medians)
+    assert again.stairs.equals(summary.stairs)
+    assert again.verdicts == summary.verdicts
+
+
+def test_the_text_says_where_it_comes_from(summary: Summary, tmp_path: Path) -> None:
+    write_summary(summary, tmp_path)
+    text = (tmp_path / "summary.md").read_text()
+    for words in (
+        "cellsim 0.1.0 (a model of tor)",
+        "era 2012",
+        "4 networks (seeds 1–4)",
+        "first 30 s are cut",
+        "Baseline: 100ms, ewma",
+        "t-intervals over 4 networks",
+        "Bonferroni over the 5 variants",
+        "Stationarity",
+    ):
+        assert words in text
+    content = json.loads((tmp_path / "claims.json").read_text())
+    assert content["engine_version"] == "0.1.0"
+    assert len(content["claims"]) == 4
+
+
+def test_one_network_is_said_and_nothing_fails(experiment: Experiment, tmp_path: Path) -> None:
+    collect(write_sweep(tmp_path / "runs", run_seeds=(5,), size=SMALL), tmp_path / "tables", network="ci")
+    summary = summarize(PlanTables.open(tmp_path / "tables"), experiment)
+    write_summary(summary, tmp_path / "out")
+    assert {verdict.verdict for verdict in summary.verdicts} == {"inconclusive"}
+    text = (tmp_path / "out/summary.md").read_text()
+    assert "One network: there are no intervals" in text
+    assert "nan" not in text
+    assert "NaN" not in (tmp_path / "out/claims.json").read_text()
+    for name in TABLES:
+        assert "NaN" not in (tmp_path / f"out/{name}.csv").read_text()
+
+
+def test_a_sensitivity_is_judged_at_each_level_it_adds(experiment: Experiment, tmp_path: Path) -> None:
+    knobs = {**experiment.knobs, "load": ["0.5", "0.8", "1", "1.1"]}
+    runs = write_sweep(tmp_path / "runs", knobs, run_seeds=(1,), size=SMALL)
+    collect(runs, tmp_path / "tables", network="ci", plan="loads")
+    summary = summarize(PlanTables.open(tmp_path / "tables"), experiment)
+    settings = {verdict.setting for verdict in summary.verdicts}
+    assert settings == {"load=0.5", "load=0.8", "load=1", "load=1.1"}
+    assert summary.baseline["load"] == "1"
+
+
+def test_tables_of_another_plan_are_refused(experiment: Experiment, tmp_path: Path) -> None:
+    runs = write_sweep(tmp_path / "runs", run_seeds=(1,), size=SMALL)
+    collect(runs, tmp_path / "tables", network="ci", plan="aligned_phases")
+    with pytest.raises(InputError, match="other knobs than plan aligned_phases"):
+        summarize(PlanTables.open(tmp_path / "tables"), experiment)
+    collect(runs[2:], tmp_path / "less", network="ci")
+    with pytest.raises(InputError, match="another experiment"):
+        renamed = experiment.model_copy(update={"name": "other"})
+        summarize(PlanTables.open(tmp_path / "less"), renamed)
+    others = [run for run in runs if "100ms,circuit_policy=ewma" not in run.name]
+    collect(others, tmp_path / "no", network="ci")
+    with pytest.raises(InputError, match="lacks the baseline"):
+        summarize(PlanTables.open(tmp_path / "no"), experiment)
+
+
+def test_a_steady_network_is_steady_and_a_drifting_one_drifts(tables: PlanTables) -> None:
+    from torsweep.stats.metrics import STREAM_COLUMNS
+
+    provenance = tables.provenance
+    streams = tables.streams(STREAM_COLUMNS)
+    steady = stationarity(streams, provenance, tables.knobs)
+    web = steady.filter(pl.col("kind") == "web", pl.col("metric") == "ttlb")
+    assert "drifting" not in web["verdict"]
+    age = (pl.col("start_us") - 30e6) / 120e6
+    slower = streams.with_columns((pl.col("last_byte_us") * (1 + age)).cast(pl.Int64))
+    drifting = stationarity(slower, provenance, tables.knobs)
+    web = drifting.filter(pl.col("kind") == "web", pl.col("metric") == "ttlb")
+    assert set(web["verdict"]) == {"drifting"}
+    # From the middle of the first fifth to that of the last, 1.1 to 1.9.
+    assert web["drift"].mean() == pytest.approx(1.9 / 1.1 - 1, abs=0.2)
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    runs = write_sweep(tmp_path / "runs", run_seeds=(1, 2), size=SMALL)
+    call = CliRunner().invoke
+    tables, out = str(tmp_path / "tables"), str(tmp_path / "out")
+    done = call(results_app, ["collect", "--network", "ci", "--out", tables, *map(str, runs)])
+    assert done.exit_code == 0, done.output
+    assert "12 runs, 2 networks" in done.output
+    file = str(Path(__file__).parents[3] / "experiments/refill_sweep/experiment.yaml")
+    done = call(results_app, ["summarize", file, "--tables", tables, "--out", out])
+    assert done.exit_code == 0, done.output
+    assert "web_best_at_10ms: " in done.output
+    done = call(results_app, ["claims", out])
+    assert done.exit_code == 0, done.output
+    assert "stair_step_at_1000ms" in done.output
+    missing = call(results_app, ["claims", tables])
+    assert isinstance(missing.exception, InputError)

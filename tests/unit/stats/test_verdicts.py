@@ -1,0 +1,153 @@
+"""Verdicts on claims: each can hold, be contradicted, stay open or not be tested."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+import pytest
+
+from torsweep.config.claims import BestLevel, Equivalence, StairStep, WorstLevel
+from torsweep.stats.claims import CONTRADICTED, HOLDS, INCONCLUSIVE, NOT_TESTED, Evidence, judge
+
+KNOBS = {"refill_interval": ["1000ms", "100ms", "10ms"], "circuit_policy": ["ewma", "round_robin"]}
+BASELINE = {"refill_interval": "100ms", "circuit_policy": "ewma"}
+COMMON = {"id": "a", "text": "A sentence.", "knob": "refill_interval", "kind": "web"}
+
+
+def evidence(
+    medians: Mapping[str, float],
+    networks: int = 8,
+    noise: float = 0.01,
+    round_robin: Mapping[str, float] | None = None,
+    depths: Mapping[tuple[str, str], float] | None = None,
+) -> Evidence:
+    """Runs in which each level has its median in every network, times a speed, times noise."""
+    generator = np.random.default_rng(7)
+    speeds = generator.lognormal(0, 0.3, networks)
+    rows = [
+        {
+            "metric": metric,
+            "kind": "web",
+            "refill_interval": level,
+            "circuit_policy": policy,
+            "seed": seed,
+            "median_s": ((round_robin if policy == "round_robin" else None) or medians)[level]
+            * speed
+            * (1 + noise * generator.normal()),
+        }
+        for metric in ("ttfb", "ttlb")
+        for policy in KNOBS["circuit_policy"]
+        for level in KNOBS["refill_interval"]
+        for seed, speed in enumerate(speeds)
+    ]
+
+    def depth_of(kind: str, metric: str, variant: Mapping[str, str], period: str) -> np.ndarray:
+        middle = (depths or {}).get((variant["refill_interval"], period), 0.0)
+        return middle + 0.02 * generator.normal(size=networks)
+
+    return Evidence(pl.DataFrame(rows), KNOBS, BASELINE, depth_of)
+
+
+BEST = BestLevel(**COMMON, test="best_level", level="10ms", metrics=("ttfb", "ttlb"), within="circuit_policy")
+RISING = {"10ms": 1.0, "100ms": 1.2, "1000ms": 2.0}
+
+
+def test_the_best_level_is_best_under_every_policy() -> None:
+    verdict = judge(BEST, evidence(RISING), {})
+    assert verdict.verdict == HOLDS
+    assert len(verdict.comparisons) == 8
+    assert all(item.shows == "yes" for item in verdict.comparisons)
+
+
+def test_one_policy_is_enough_to_contradict() -> None:
+    verdict = judge(BEST, evidence(RISING, round_robin={"10ms": 1.0, "100ms": 0.8, "1000ms": 2.0}), {})
+    assert verdict.verdict == CONTRADICTED
+    assert [item.shows for item in verdict.comparisons].count("no") == 2
+    assert "round_robin" in next(i.statement for i in verdict.comparisons if i.shows == "no")
+
+
+def test_a_tie_is_inconclusive() -> None:
+    verdict = judge(BEST, evidence({"10ms": 1.0, "100ms": 1.0, "1000ms": 2.0}), {})
+    assert verdict.verdict == INCONCLUSIVE
+
+
+def test_one_network_decides_nothing() -> None:
+    verdict = judge(BEST, evidence(RISING, networks=1), {})
+    assert verdict.verdict == INCONCLUSIVE
+    assert "one network" in verdict.reason
+
+
+WORST = WorstLevel(
+    **COMMON,
+    test="worst_level",
+    level="100ms",
+    metrics=("ttfb",),
+    within={"circuit_policy": "round_robin"},
+)
+
+
+def test_the_worst_level() -> None:
+    assert judge(WORST, evidence({"10ms": 1.0, "100ms": 1.2, "1000ms": 1.1}), {}).verdict == HOLDS
+    assert judge(WORST, evidence(RISING), {}).verdict == CONTRADICTED
+
+
+EQUIVALENT = Equivalence(**COMMON, test="equivalence", metric="ttfb", margin=0.05, within="circuit_policy")
+
+
+@pytest.mark.parametrize(
+    ("at_10ms", "noise", "expected"),
+    [(1.01, 0.01, HOLDS), (1.2, 0.01, CONTRADICTED), (0.8, 0.01, CONTRADICTED), (1.0, 0.2, INCONCLUSIVE)],
+)
+def test_equivalence_needs_an_interval_within_the_margin(at_10ms: float, noise: float, expected: str) -> None:
+    medians = {"10ms": at_10ms, "100ms": 1.0, "1000ms": 1.0}
+    verdict = judge(EQUIVALENT, evidence(medians, noise=noise), {})
+    assert verdict.verdict == expected
+    assert verdict.comparisons[0].interval.confidence == pytest.approx(0.9)
+
+
+STAIRS = StairStep(**COMMON, test="stair_step", level="1000ms", metric="ttfb", within="circuit_policy")
+AT_ITS_OWN = ("1000ms", "1000ms")
+
+
+@pytest.mark.parametrize(
+    ("depths", "expected"),
+    [
+        ({AT_ITS_OWN: 0.9}, HOLDS),
+        ({AT_ITS_OWN: 0.1}, CONTRADICTED),
+        ({AT_ITS_OWN: 0.9, ("100ms", "100ms"): 0.8}, CONTRADICTED),
+        ({AT_ITS_OWN: 0.354}, INCONCLUSIVE),
+    ],
+)
+def test_a_stair_step_there_and_only_there(depths: dict[tuple[str, str], float], expected: str) -> None:
+    assert judge(STAIRS, evidence(RISING, depths=depths), {}).verdict == expected
+
+
+def test_levels_that_a_plan_lacks_are_not_tested() -> None:
+    base = evidence(RISING)
+    without = Evidence(base.runs, {**KNOBS, "circuit_policy": ["ewma"]}, BASELINE, base.depth_of)
+    verdict = judge(WORST, without, {})
+    assert (verdict.verdict, verdict.comparisons) == (NOT_TESTED, ())
+    assert "circuit_policy=round_robin" in verdict.reason
+    only = Evidence(base.runs, {**KNOBS, "refill_interval": ["100ms"]}, BASELINE, base.depth_of)
+    assert judge(EQUIVALENT, only, {}).verdict == NOT_TESTED
+
+
+def test_without_a_place_the_other_knobs_stay_at_the_baseline() -> None:
+    claim = BestLevel(**COMMON, test="best_level", level="10ms", metrics=("ttfb",))
+    verdict = judge(claim, evidence(RISING, round_robin={"10ms": 9.0, "100ms": 1.0, "1000ms": 1.0}), {})
+    assert verdict.verdict == HOLDS
+    assert len(verdict.comparisons) == 2
+
+
+def test_a_true_null_is_rarely_contradicted() -> None:
+    """Bonferroni over eight comparisons: at most one in twenty sweeps without any effect."""
+    found = 0
+    for number in range(60):
+        generator = np.random.default_rng(number)
+        base = evidence({"10ms": 1.0, "100ms": 1.0, "1000ms": 1.0})
+        medians = 1 + 0.02 * generator.normal(size=base.runs.height)
+        runs = base.runs.with_columns(pl.Series("median_s", medians))
+        found += judge(BEST, Evidence(runs, KNOBS, BASELINE, base.depth_of), {}).verdict == CONTRADICTED
+    assert found <= 8
