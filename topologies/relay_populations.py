@@ -10,9 +10,9 @@ by rank of weight, so a synthetic relay takes its rates from a relay of like ran
 weight is then its usable capacity times a log-normal factor: matching two documents that are six
 months apart leaves relays whose weight is five times what they can carry, which no measured network
 has. The factor's spread is that of weight over usable capacity, weighted by weight, in the one
-50-relay network of 2012 whose relays' weights and rates were taken together. *2024.* One relay is drawn from each stratum of its
-position. In both, every rate of a relay is scaled by one log-normal factor, which keeps whether its
-bucket binds.
+50-relay network of 2012 whose relays' weights and rates were taken together. *2024.* One relay is
+drawn from each stratum of its position. In both, every rate of a relay is scaled by one log-normal
+factor, which keeps whether its bucket binds.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ def _population_2012(directory: dict[str, np.ndarray], profiles: dict[bool, np.n
         members.sort()
         for (weight, position), rates in zip(members, _matched(rows, len(members), random), strict=True):
             relays.append(_blurred(position, weight, rates * _KIB, random))
-    relays = _with_weights_that_fit(relays, {name: float(found.sum()) for name, found in directory.items()}, random)
+    relays = _with_weights_that_fit(
+        relays, {name: float(found.sum()) for name, found in directory.items()}, random
+    )
     origin = {
         "positions and shares of weight": "network consensus of 2011-10-24 20:00 UTC",
         "capacity, rate, burst": "relay samples of 2012-04-04 (Shadow 1.x)",
@@ -138,7 +140,9 @@ def _with_weights_that_fit(
     relays: list[PopulationRelay], wanted: dict[str, float], random: np.random.Generator
 ) -> list[PopulationRelay]:
     """Weights that follow usable capacity, with the positions' sums in the proportions ``wanted``."""
-    usable = np.array([min(relay.capacity_bytes_per_s, relay.rate_bytes_per_s) for relay in relays], dtype=float)
+    usable = np.array(
+        [min(relay.capacity_bytes_per_s, relay.rate_bytes_per_s) for relay in relays], dtype=float
+    )
     drawn = usable * np.exp(random.normal(0, _WEIGHT_SIGMA_2012, len(relays)))
     positions = np.array([relay.position for relay in relays])
     unit = sum(wanted.values()) / drawn.sum()

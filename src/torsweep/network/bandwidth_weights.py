@@ -87,8 +87,9 @@ def _both_scarce(g: int, m: int, e: int, d: int) -> _Weights:
     )
     if balanced.are_fractions:
         return balanced
-    wed = _share(d - 2 * e + g + m, 3 * d)
-    wmd = max(0, _share(d - 2 * m + g + e, 3 * d))
+    # With very much middle weight the solution leaves 0..1, and only the nearest end makes sense.
+    wed = min(full, _share(d - 2 * e + g + m, 3 * d))
+    wmd = min(full - wed, max(0, _share(d - 2 * m + g + e, 3 * d)))
     return _Weights(wgg=full, wgd=full - wed - wmd, wmg=0, wme=0, wmd=wmd, wee=full, wed=wed)
 
 

@@ -33,8 +33,12 @@ _POSITION_TOLERANCE_PERMILLE = np.array([150, 150, 250])
 _NETWORK_TOLERANCE_PERMILLE = np.array([30, 30, 80])
 """For link capacity, usable capacity, and what of the usable capacity a bucket bounds. The last one
 counts against all usable capacity: it says which regime a network is in, not how large it is."""
+_ANY = 1_000_000
 _MOST_CANDIDATES = 8_192
 _CANDIDATE_DRAWS = 400_000
+_LEAST_CANDIDATES = 256
+"""As many are kept even if they are out of tolerance: where a position has one or two relays, it is
+the others that have to make up for them."""
 _COMBINATIONS = 4_096
 
 
@@ -125,12 +129,20 @@ def _balanced_sample(population: Population, counts: Mapping[str, int], seed: in
     combinations = np.floor(draws * sizes).astype(np.int64)
     sums = np.sum([own.sums[combinations[:, column]] for column, own in enumerate(of_position)], axis=0)
     expected = np.sum([own.expected for own in of_position], axis=0)
-    best = combinations[np.argmin(_excess(sums, expected, _NETWORK_TOLERANCE_PERMILLE))]
+    best = combinations[_most_balanced(sums, expected)]
     return [own.ranked[index] for own, row in zip(of_position, best, strict=True) for index in own.picks[row]]
 
 
+def _most_balanced(sums: NDArray[np.int64], expected: NDArray[np.int64]) -> int:
+    """The first row within tolerance; where there is none, the nearest in capacity alone."""
+    excess = _excess(sums, expected, _NETWORK_TOLERANCE_PERMILLE)
+    if excess.min() > 0:
+        excess = _excess(sums, expected, np.array([*_NETWORK_TOLERANCE_PERMILLE[:2], _ANY]))
+    return int(np.argmin(excess))
+
+
 def _candidates(relays: list[PopulationRelay], count: int, seed: int, position: str) -> _Candidates:
-    """Samples of one relay from each stratum of usable capacity: the balanced ones, or the nearest to it."""
+    """Samples of one relay from each stratum of usable capacity: the balanced ones, or the nearest."""
     ranked = sorted(relays, key=lambda relay: (_amounts(relay)[1], relay))
     amounts = np.array([_amounts(relay) for relay in ranked], dtype=np.int64)
     tries = max(64, min(_MOST_CANDIDATES, _CANDIDATE_DRAWS // count))
@@ -141,7 +153,7 @@ def _candidates(relays: list[PopulationRelay], count: int, seed: int, position: 
     sums = amounts[picks].sum(axis=1)
     expected = amounts.sum(axis=0) * count // len(ranked)
     excess = _excess(sums, expected, _POSITION_TOLERANCE_PERMILLE)
-    kept = np.flatnonzero(excess == excess.min())
+    kept = np.flatnonzero(excess <= np.sort(excess)[_LEAST_CANDIDATES - 1])
     return _Candidates(ranked, picks[kept], sums[kept], expected)
 
 

@@ -1,0 +1,269 @@
+"""Importers of client bandwidths and relays, on small files made in each format."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars
+import pytest
+
+from torsweep.config.network import NetworkConfig
+from torsweep.errors import InputError
+from torsweep.network.bandwidth_import import import_bandwidth
+from torsweep.network.clients import BANDWIDTH_FILE, read_bandwidth
+from torsweep.network.population import POPULATION_FILE, read_population
+from torsweep.network.relays_import import import_relays
+from torsweep.network.sampling import sample_network
+
+NET_INDEX = """country,country_code,date,download_kbps,upload_kbps,total_tests,distance_miles
+"A land","AA","2012-01-01",2000,1000,30,100
+"A land","AA","2012-01-02",4000,1000,10,100
+"B land","BB","2012-01-01",8000,4000,40,100
+"B land","BB","2013-01-01",80000,40000,40,100
+"""
+
+TILES = {
+    "avg_d_kbps": [1_000, 50_000, 100_000],
+    "avg_u_kbps": [500, 10_000, 40_000],
+    "avg_lat_ms": [50, 20, 5],
+    "tests": [1, 98, 1],
+    "devices": [1, 9, 1],
+    "quadkey": ["0", "1", "2"],
+}
+
+
+def medians(out: Path) -> float:
+    return float(read_bandwidth(out / BANDWIDTH_FILE).down[50]) / 125
+
+
+def test_net_index_days_count_by_their_tests(tmp_path: Path) -> None:
+    file = tmp_path / "speeds.csv"
+    file.write_text(NET_INDEX)
+    import_bandwidth(file, "netindex", tmp_path / "out", year=2012)
+    down = read_bandwidth(tmp_path / "out" / BANDWIDTH_FILE).down / 125
+    assert down[0] == pytest.approx(2_500)
+    assert down[-1] == pytest.approx(8_000)
+
+
+def test_speedtest_means_are_read_in_mbit(tmp_path: Path) -> None:
+    file = tmp_path / "speeds.json"
+    rates = {"AA": (10, 1), "BB": (20, 2), "CC": (90, 9)}
+    countries = {code: {"down_mbits": down, "up_mbits": up} for code, (down, up) in rates.items()}
+    file.write_text(json.dumps({"countries": countries, "cities": {}}))
+    import_bandwidth(file, "speedtest", tmp_path / "out")
+    assert medians(tmp_path / "out") == pytest.approx(20_000)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_tiles_count_by_their_tests(tmp_path: Path, suffix: str) -> None:
+    file, frame = tmp_path / f"tiles.{suffix}", polars.DataFrame(TILES)
+    frame.write_csv(file) if suffix == "csv" else frame.write_parquet(file)
+    import_bandwidth(file, "ookla-open", tmp_path / "out")
+    assert medians(tmp_path / "out") == pytest.approx(50_000, rel=0.02)
+
+
+def test_tornettools_vertices_are_read_in_kibit(tmp_path: Path) -> None:
+    file = tmp_path / "networkinfo_staging.gml"
+    vertex = 'node [\n id {0}\n bandwidth_down "{1} Kibit"\n bandwidth_up "{2} Kibit"\n ]\n'
+    file.write_text("graph [\n" + "".join(vertex.format(n, 1_000, 500) for n in range(3)) + "]\n")
+    import_bandwidth(file, "networkinfo", tmp_path / "out")
+    assert read_bandwidth(tmp_path / "out" / BANDWIDTH_FILE).down[50] == 128_000
+
+
+def test_an_imported_table_is_used(tmp_path: Path) -> None:
+    file = tmp_path / "tiles.parquet"
+    polars.DataFrame(TILES).write_parquet(file)
+    import_bandwidth(file, "ookla-open", tmp_path / "out")
+    config = NetworkConfig.model_validate(
+        {
+            "relays": 5,
+            "web_clients": 9,
+            "bulk_clients": 0,
+            "servers": 1,
+            "client_bandwidth": {"file": str(tmp_path / "out")},
+        }
+    )
+    assert len(sample_network(config, 1).network.clients) == 9
+
+
+@pytest.mark.parametrize(
+    ("file_format", "text", "said"),
+    [
+        ("netindex", "", "is empty"),
+        ("netindex", "country,date\nA,2012-01-01\n", "columns are missing"),
+        ("netindex", NET_INDEX.replace("4000,1000", "fast,1000"), "line 3, download_kbps: not a number"),
+        ("netindex", NET_INDEX.replace("8000,4000,40", "8000"), "line 4, upload_kbps|line is cut off"),
+        ("netindex", NET_INDEX.splitlines()[0] + "\n", "no region"),
+        ("ookla-open", "avg_d_kbps,avg_u_kbps,tests\n1,-1,1\n", "line 2, avg_u_kbps: not a number of 0"),
+        ("ookla-open", "avg_d_kbps,avg_u_kbps,tests\n1e12,1,1\n", "no download rate"),
+        ("speedtest", "[1, 2]", "is not a Speedtest table"),
+        ("speedtest", '{"countries": {"AA": {"down_mbits": 1}}}', "is not a Speedtest table"),
+        ("networkinfo", "graph [\n]\n", "rates are missing"),
+        ("morse", "", "no such format"),
+    ],
+)
+def test_bad_bandwidths_are_refused(tmp_path: Path, file_format: str, text: str, said: str) -> None:
+    file = tmp_path / "speeds"
+    file.write_text(text)
+    with pytest.raises(InputError, match=said):
+        import_bandwidth(file, file_format, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_parquet_file_that_is_none_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "tiles.parquet"
+    file.write_bytes(b"PAR1 and no more")
+    with pytest.raises(InputError, match="is not a Parquet file"):
+        import_bandwidth(file, "ookla-open", tmp_path / "out")
+
+
+def staged(**changes: object) -> dict:
+    relay = {
+        "bandwidth_capacity": 2_000_000,
+        "bandwidth_rate": 1_000_000,
+        "bandwidth_burst": 1_500_000,
+        "weight": 0.25,
+        "running_frequency": 1.0,
+        "guard_frequency": 0.0,
+        "exit_frequency": 0.0,
+    }
+    return relay | changes
+
+
+STAGED = {
+    "relays": {
+        "A": staged(guard_frequency=0.9),
+        "B": staged(exit_frequency=0.9),
+        "C": staged(guard_frequency=0.9, exit_frequency=0.9),
+        "D": staged(),
+        "E": staged(bandwidth_capacity=0),
+    }
+}
+
+
+def test_staged_relays_keep_rates_and_positions_and_lose_names(tmp_path: Path) -> None:
+    file = tmp_path / "relayinfo.json"
+    file.write_text(json.dumps(STAGED))
+    lines = import_relays(file, "relayinfo", tmp_path / "out")
+    population = read_population(tmp_path / "out" / POPULATION_FILE)
+    assert lines[0].startswith("relays: 4;")
+    assert {relay.position for relay in population.relays} == {"guard", "exit", "guard_exit", "middle"}
+    assert population.relays[0][2:] == (2_000_000, 1_000_000, 1_500_000)
+    assert population.weight_share["guard"] == pytest.approx(0.25)
+
+
+CONSENSUS_HEAD = """network-status-version 3
+vote-status consensus
+consensus-method 28
+valid-after 2012-04-04 10:00:00
+fresh-until 2012-04-04 11:00:00
+valid-until 2012-04-04 13:00:00
+voting-delay 300 300
+known-flags BadExit Exit Fast Guard Running Stable Valid
+"""
+CONSENSUS_FOOT = """directory-footer
+bandwidth-weights Wbd=0 Wbe=0
+directory-signature {hex} {hex}
+-----BEGIN SIGNATURE-----
+AAAA
+-----END SIGNATURE-----
+"""
+
+
+def consensus_text(flags_and_weights: list[tuple[str, int]]) -> str:
+    entries = []
+    for number, (flags, weight) in enumerate(flags_and_weights):
+        identity = "AAAAAAAAAAAAAAAAAAAAAAAAA" + chr(ord("A") + number) + "A"
+        entries.append(
+            f"r relay{number} {identity} {'B' * 27} 2012-04-04 09:00:00 10.0.0.{number + 1} 9001 0\n"
+            f"s {flags}\nw Bandwidth={weight}\np reject 1-65535\n"
+        )
+    return CONSENSUS_HEAD + "".join(entries) + CONSENSUS_FOOT.format(hex="A" * 40)
+
+
+def descriptor_text(number: int, hour: int, rate: int, observed: int) -> str:
+    # The identity that consensus_text gives relay NUMBER, in hexadecimal.
+    fingerprint = f"{16 * number:040X}"
+    spaced = " ".join(fingerprint[at : at + 4] for at in range(0, 40, 4))
+    return (
+        "@type server-descriptor 1.0\n"
+        f"router relay{number} 10.0.0.{number + 1} 9001 0 0\nplatform Tor 0.2.2 on Linux\n"
+        f"published 2012-04-04 {hour:02d}:00:00\nfingerprint {spaced}\nuptime 100\n"
+        f"bandwidth {rate} {2 * rate} {observed}\nreject *:*\nrouter-signature\n"
+        "-----BEGIN SIGNATURE-----\nAAAA\n-----END SIGNATURE-----\n"
+    )
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> tuple[Path, Path]:
+    consensus, descriptors = tmp_path / "consensus", tmp_path / "descriptors"
+    flags = [
+        ("Fast Guard Running Valid", 100),
+        ("Exit Fast Running Valid", 50),
+        ("BadExit Exit Fast Running Valid", 30),
+        ("Exit Fast Guard Running Valid", 20),
+    ]
+    consensus.write_text(consensus_text(flags))
+    descriptors.mkdir()
+    for number in range(4):
+        (descriptors / f"old{number}").write_text(descriptor_text(number, 1, 10_000, 11_000))
+        (descriptors / f"new{number}").write_text(descriptor_text(number, 9, 20_000, 50_000 + number))
+    return consensus, descriptors
+
+
+def test_a_consensus_is_joined_with_the_latest_descriptors(
+    tmp_path: Path, documents: tuple[Path, Path]
+) -> None:
+    import_relays(documents[0], "consensus", tmp_path / "out", documents[1])
+    population = read_population(tmp_path / "out" / POPULATION_FILE)
+    assert [relay.position for relay in population.relays] == ["exit", "guard", "guard_exit", "middle"]
+    assert {relay[2:] for relay in population.relays} == {(50_000 + n, 20_000, 40_000) for n in range(4)}
+    assert population.weight_share == {"guard_exit": 0.1, "exit": 0.25, "guard": 0.5, "middle": 0.15}
+    text = (tmp_path / "out" / POPULATION_FILE).read_text()
+    assert "10.0.0" not in text
+    assert "0" * 20 not in text
+
+
+def test_bad_directory_documents_are_refused(tmp_path: Path, documents: tuple[Path, Path]) -> None:
+    consensus, descriptors = documents
+    cut = tmp_path / "cut"
+    cut.write_text(consensus.read_text()[:900])
+    cases = [
+        (cut, "consensus", descriptors, "is cut off"),
+        (consensus, "consensus", None, "needs its server descriptors"),
+        (descriptors / "new1", "consensus", descriptors, "is not a network consensus"),
+        (consensus, "consensus", consensus, "no descriptor is of a relay|not a file of server descriptors"),
+        (consensus, "relayinfo", None, "is not what tornettools stages"),
+        (tmp_path / "nowhere", "relayinfo", None, "no such file"),
+        (consensus, "votes", None, "no such format"),
+    ]
+    for file, file_format, others, said in cases:
+        with pytest.raises(InputError, match=said):
+            import_relays(file, file_format, tmp_path / "out", others)
+    assert not (tmp_path / "out").exists()
+
+
+def test_relays_that_make_no_network_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "relayinfo.json"
+    file.write_text(json.dumps({"relays": {"A": staged(guard_frequency=1.0)}}))
+    with pytest.raises(InputError, match="no relay of it can be an exit"):
+        import_relays(file, "relayinfo", tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ('["guard",1,1,1]', r"relays\[0\]: bad row"),
+        ('["guard",1,-1,1,1]', r"relays\[0\]: bad row"),
+        ('["sentry",1,1,1,1]', r"relays\[0\]: bad row"),
+        ('["guard",1,1,1,1]', "no relay can be an exit"),
+    ],
+)
+def test_a_damaged_population_is_refused(tmp_path: Path, row: str, said: str) -> None:
+    columns = '["position","consensus_weight","capacity_bytes_per_s","rate_bytes_per_s","burst_bytes"]'
+    path = tmp_path / "relays.json"
+    head = '"format":"torsweep-relay-population","format_version":1'
+    path.write_text(f'{{{head},"columns":{columns},"relays":[{row}]}}')
+    with pytest.raises(InputError, match=said):
+        read_population(path)

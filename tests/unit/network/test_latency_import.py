@@ -1,0 +1,222 @@
+"""Importers of latencies and the download of King, on small files made in each format."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from torsweep.config.network import NetworkConfig
+from torsweep.errors import InputError, TorsweepError
+from torsweep.network.cli import latency_app
+from torsweep.network.coordinates import MODEL_FILE, read_measured, read_model
+from torsweep.network.king_download import download_king
+from torsweep.network.latency_formats import read_latencies
+from torsweep.network.latency_import import IMPORT_FILE, import_latency
+from torsweep.network.sampling import sample_network
+
+
+def matrix_text(matrix: np.ndarray, separator: str = " ") -> str:
+    return "\n".join(separator.join(f"{cell:.0f}" for cell in row) for row in matrix) + "\n"
+
+
+@pytest.mark.parametrize("separator", [" ", "\t", ", "])
+def test_a_plain_matrix_is_read_in_its_unit(
+    tmp_path: Path, rtt_matrix_ms: np.ndarray, separator: str
+) -> None:
+    file = tmp_path / "matrix"
+    file.write_text(matrix_text(rtt_matrix_ms * 1000, separator))
+    found = read_latencies(file, "king-matrix", "us")
+    assert np.isnan(np.diag(found)).all()
+    above = np.triu_indices(40, 1)
+    assert found[above] == pytest.approx(rtt_matrix_ms[above] * 1000, abs=1)
+
+
+def test_a_p2psim_topology_is_read_with_its_gaps(tmp_path: Path) -> None:
+    file = tmp_path / "uking-t"
+    nodes = "".join(f"node {n}\n" for n in (1, 2, 3))
+    file.write_text(
+        f"topology E2EGraph 3\nfailure_model NullFailureModel\n{nodes}1,2 31400\n1,3 -1\n2,3 60000\n"
+    )
+    found = read_latencies(file, "p2psim", "us")
+    assert found[0, 1] == found[1, 0] == 31_400
+    assert np.isnan(found[0, 2])
+
+
+def test_king_measurements_count_by_the_median_of_both_directions(tmp_path: Path) -> None:
+    file = tmp_path / "measurements.gz"
+    lines = ["10.0.0.1 --> 10.0.0.2 1 101667 59192"]
+    lines += [f"10.0.0.2 --> 10.0.0.1 {n} {40_000 + rtt} 40000" for n, rtt in enumerate((42_000, 90_000))]
+    lines += [f"10.0.0.{n} --> 10.0.0.3 1 70000 20000" for n in (1, 2)]
+    lines += ["10.0.0.3 --> 10.0.0.1 2 10000 20000"]
+    file.write_bytes(gzip.compress("\n".join(lines).encode()))
+    found = read_latencies(file, "king-measurements", "us")
+    assert found[0, 1] == found[1, 0] == 42_475
+    assert found[0, 2] == 50_000
+
+
+def test_an_import_prints_its_statistics_and_is_used_both_ways(
+    tmp_path: Path, rtt_matrix_ms: np.ndarray
+) -> None:
+    file, out = tmp_path / "king", tmp_path / "out"
+    rtt_matrix_ms[3, 5] = rtt_matrix_ms[5, 3] = 0
+    file.write_text(matrix_text(rtt_matrix_ms * 1000))
+    arguments = ["import", str(file), "--format", "matrix", "--unit", "us", "--out", str(out)]
+    said = CliRunner().invoke(latency_app, arguments)
+    assert said.exit_code == 0
+    for word in ("hosts: 40", "median RTT: ", "asymmetry: 0.0 %", "missing: 0.13 %", "triangle violations: "):
+        assert word in said.stdout
+    recorded = json.loads((out / IMPORT_FILE).read_text())
+    assert recorded["source"]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert recorded["statistics"]["fit_relative_error_p50"] < 0.2
+    measured = read_measured(out / MODEL_FILE)
+    assert measured[0, 1] == pytest.approx(rtt_matrix_ms[0, 1] * 1000, abs=1)
+    assert measured[3, 5] == measured[5, 3] > 0
+    counts = {"relays": 5, "web_clients": 9, "bulk_clients": 1, "servers": 2}
+    for use in ("fit", "direct"):
+        latency = {"file": str(out), "use": use}
+        config = NetworkConfig.model_validate(counts | {"latency": latency})
+        matrix = np.concatenate(list(sample_network(config, 1).latency.blocks()))
+        between_relays = matrix[:5, :5][np.triu_indices(5, 1)]
+        taken = set(between_relays.tolist()) <= set(measured.ravel().tolist())
+        assert taken == (use == "direct")
+    crowded = NetworkConfig.model_validate(counts | {"servers": 99, "latency": latency})
+    with pytest.raises(InputError, match="40 rows for 117 hosts"):
+        sample_network(crowded, 1)
+
+
+def test_one_way_delays_are_doubled(tmp_path: Path, rtt_matrix_ms: np.ndarray) -> None:
+    file = tmp_path / "delays"
+    file.write_text(matrix_text(rtt_matrix_ms * 1000))
+    import_latency(file, "matrix", "us", tmp_path / "out", one_way=True)
+    measured = read_measured(tmp_path / "out" / MODEL_FILE)
+    assert measured[0, 1] == pytest.approx(2_000 * rtt_matrix_ms[0, 1], abs=2)
+
+
+def test_a_derived_model_has_no_matrix_to_draw_from() -> None:
+    path = Path(__file__).parents[3] / "topologies/latency/planetlab.npz"
+    with pytest.raises(InputError, match="holds no measured matrix"):
+        read_measured(path)
+
+
+ROW = "0 9 8\n9 0 7\n8 7 0\n"
+
+
+@pytest.mark.parametrize(
+    ("file_format", "unit", "text", "said"),
+    [
+        ("matrix", "ms", "", "is empty"),
+        ("matrix", "ms", "0 1 2\n1 0 3\n", "not square, got '2 rows of 3 cells'"),
+        ("matrix", "ms", "0 1 2\n1 0\n2 3 0\n", "line 2: not as long as the first row"),
+        ("matrix", "ms", ROW.replace("7", "nan"), "line 2: column 3 is NaN or infinite"),
+        ("matrix", "ms", ROW.replace("7", "inf"), "line 2: column 3 is NaN or infinite"),
+        ("matrix", "ms", ROW.replace("7", "-7"), "line 2: column 3 is negative"),
+        ("matrix", "ms", ROW.replace("7", "far"), "line 2: column 3 is not a number, got 'far'"),
+        ("matrix", "us", ROW, "the median RTT is not one of the Internet's"),
+        ("matrix", "ms", ROW.replace("9", "1000000").replace("8", "1000000"), "median RTT is not one"),
+        ("matrix", "ms", "0 0 0\n0 0 0\n0 0 0\n", "hardly any pair"),
+        ("matrix", "ms", "0 9\n9 0\n", "too few hosts"),
+        ("matrix", "s", ROW, "no such unit"),
+        ("p2psim", "us", "1,2 5\n", "line 1: a pair before"),
+        ("p2psim", "us", "topology Euclidean 3\n", "no such topology"),
+        ("p2psim", "us", "topology E2EGraph 3\n", "no pair in it"),
+        ("p2psim", "us", "topology E2EGraph 3\n1,9 50000\n", "line 2: no such host"),
+        ("p2psim", "us", "topology E2EGraph 3\n1,2 -7\n", "line 2: not an RTT"),
+        ("p2psim", "us", "topology E2EGraph 3\n1,2 soon\n", "line 2: not a pair"),
+        ("king-measurements", "us", "A -> B 1 2 3\n", "line 1: not a probe"),
+        ("king-measurements", "us", "\n", "no probe in it"),
+        ("avian", "us", ROW, "no such format"),
+    ],
+)
+def test_bad_latencies_are_refused(tmp_path: Path, file_format: str, unit: str, text: str, said: str) -> None:
+    file = tmp_path / "latencies"
+    file.write_text(text)
+    with pytest.raises(InputError, match=said):
+        import_latency(file, file_format, unit, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.gz"
+    cut.write_bytes(gzip.compress(ROW.encode() * 500)[:-20])
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff\xfe\x00\x01")
+    for file, said in ((cut, "is cut off"), (binary, "is not text"), (tmp_path / "none", "no such file")):
+        with pytest.raises(InputError, match=said):
+            read_latencies(file, "matrix", "ms")
+
+
+def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "latency.npz"
+    path.write_bytes(b"PK and no more")
+    with pytest.raises(InputError, match="is not a whole latency table"):
+        read_model(path)
+    np.savez(path, other=np.zeros(3))
+    with pytest.raises(InputError, match="is not a latency table made by torsweep"):
+        read_model(path)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """A server on the loopback interface: its address, and the folder it serves."""
+    root = tmp_path / "home"
+    root.mkdir()
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: object, **named: object) -> None:
+            super().__init__(*arguments, directory=str(root), **named)  # type: ignore[arg-type]
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as serving:
+        threading.Thread(target=serving.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{serving.server_port}/", root
+        serving.shutdown()
+
+
+def test_king_is_fetched_checked_and_imported(
+    tmp_path: Path, rtt_matrix_ms: np.ndarray, server: tuple[str, Path]
+) -> None:
+    address, root = server
+    (root / "matrix").write_text(matrix_text(rtt_matrix_ms * 1000))
+    out = tmp_path / "king"
+    said = CliRunner().invoke(latency_app, ["fetch-king", "--out", str(out), "--base-url", address])
+    assert said.exit_code == 0
+    digest = hashlib.sha256((root / "matrix").read_bytes()).hexdigest()
+    assert f"sha256: {digest}" in said.stdout
+    assert "hosts: 40" in said.stdout
+    source = json.loads((out / IMPORT_FILE).read_text())["source"]
+    assert (source["sha256"], source["origin"]) == (digest, address)
+
+
+def test_what_is_no_king_matrix_is_refused(tmp_path: Path, server: tuple[str, Path]) -> None:
+    address, root = server
+    with pytest.raises(TorsweepError, match="the server answered 404"):
+        download_king(address, tmp_path / "matrix")
+    (root / "matrix").write_text("<html>log in first</html>")
+    with pytest.raises(TorsweepError, match="not a matrix of numbers"):
+        download_king(address, tmp_path / "matrix")
+    (root / "matrix").write_text("")
+    with pytest.raises(TorsweepError, match="broke off after 0"):
+        download_king(address, tmp_path / "matrix")
+    assert not (tmp_path / "matrix").exists()
+
+
+def test_only_encrypted_or_own_addresses_are_downloaded_from(tmp_path: Path) -> None:
+    for address in ("http://example.org/", "file:///etc/", "king"):
+        with pytest.raises(InputError, match="not an address to download from"):
+            download_king(address, tmp_path / "matrix")
+
+
+def test_a_server_that_is_not_there_is_one_clear_message(tmp_path: Path) -> None:
+    with pytest.raises(TorsweepError, match="cannot be downloaded"):
+        download_king("http://127.0.0.1:9/", tmp_path / "matrix")

@@ -1,0 +1,160 @@
+"""The network directory: the same bytes, read back, refused when damaged; and its description."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from torsweep.config.network import NetworkConfig
+from torsweep.errors import InputError
+from torsweep.network.cli import network_app
+from torsweep.network.describe import describe
+from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, read_network, write_network
+from torsweep.network.sampling import SampledNetwork, sample_network
+
+CONFIG = """\
+relays: 10
+web_clients: 40
+bulk_clients: 4
+servers: 8
+"""
+
+GOLDEN = {
+    NETWORK_FILE: "1dff058f4f10ee3fc6f74f899401de0abab895d9c760117a43bdec9200f056dd",
+    LATENCY_FILE: "acce3ae194e9aa3c2725681fc808de5a6e4db7f7edf8de3245779b8ef7315773",
+}
+
+
+@pytest.fixture
+def directory(tmp_path: Path, sampled: SampledNetwork) -> Path:
+    write_network(sampled.network, sampled.latency.blocks(), tmp_path / "network")
+    return tmp_path / "network"
+
+
+def test_a_seed_gives_the_same_bytes_on_every_machine(directory: Path) -> None:
+    for name, digest in GOLDEN.items():
+        assert hashlib.sha256((directory / name).read_bytes()).hexdigest() == digest, name
+
+
+def test_another_seed_gives_another_network(configured: Callable[..., NetworkConfig]) -> None:
+    one, other = (sample_network(configured(), seed) for seed in (1, 2))
+    assert one.network.relays != other.network.relays
+    assert one.network.clients != other.network.clients
+    assert one.network.config_sha256 == other.network.config_sha256
+
+
+def test_a_network_is_read_as_it_was_written(directory: Path, sampled: SampledNetwork) -> None:
+    network, latency_us = read_network(directory)
+    assert network == sampled.network
+    assert (latency_us == np.concatenate(list(sampled.latency.blocks()))).all()
+
+
+def test_nodes_are_numbered_in_order(sampled: SampledNetwork) -> None:
+    network = sampled.network
+    hosts = [*network.relays, *network.authorities, *network.clients, *network.servers]
+    assert [host.node for host in hosts] == list(range(network.node_count))
+    assert len({host.name for host in hosts}) == len(hosts)
+
+
+def test_a_matrix_of_another_size_is_refused(directory: Path) -> None:
+    np.save(directory / LATENCY_FILE, np.zeros((3, 3), dtype=np.int32))
+    with pytest.raises(InputError, match=r"does not fit network\.json"):
+        read_network(directory)
+
+
+def test_a_cut_off_matrix_is_refused(directory: Path) -> None:
+    path = directory / LATENCY_FILE
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(InputError, match="is not a whole numpy file"):
+        read_network(directory)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda document: document.pop("relays"), "relays"),
+        (lambda document: document["relays"][0].update(rate_bytes_per_s=-5), "rate_bytes_per_s"),
+        (lambda document: document.update(format_version=2), "format_version"),
+    ],
+)
+def test_a_damaged_description_is_refused(
+    directory: Path, damage: Callable[[dict], object], said: str
+) -> None:
+    document = json.loads((directory / NETWORK_FILE).read_text())
+    damage(document)
+    (directory / NETWORK_FILE).write_text(json.dumps(document))
+    with pytest.raises(InputError, match=said):
+        read_network(directory)
+
+
+def test_describe_adds_up(sampled: SampledNetwork) -> None:
+    latency_us = np.concatenate(list(sampled.latency.blocks()))
+    found = describe(sampled.network, latency_us)
+    usable = sum(min(r.rate_bytes_per_s, r.capacity_bytes_per_s) for r in sampled.network.relays)
+    assert sum(held.usable_bytes_per_s for held in found.positions.values()) == usable
+    assert found.regime.third_of_capacity_bytes_per_s == usable // 3
+    assert found.regime.demand_ceiling_bytes_per_s == round(40 * 300 * 1024 / 15.5)
+    assert found.regime.demand_unloaded_bytes_per_s < found.regime.demand_ceiling_bytes_per_s
+    assert 0 < found.regime.bucket_bound_share < 1
+    assert found.regime.first_saturation_bytes_per_s <= usable
+
+
+@pytest.mark.parametrize(("clients", "word"), [(1, "idle"), (20_000, "hopeless")])
+def test_a_network_with_nothing_to_learn_from_is_warned_about(
+    clients: int, word: str, configured: Callable[..., NetworkConfig], sampled: SampledNetwork
+) -> None:
+    many = sample_network(configured(web_clients=clients, bulk_clients=0), 1).network
+    latency_us = np.broadcast_to(np.int32(50_000), (many.node_count, many.node_count))
+    warning = describe(many, latency_us).regime.warning
+    assert warning is not None
+    assert warning.startswith(word)
+
+
+def test_the_commands_sample_and_describe(tmp_path: Path) -> None:
+    config, out = tmp_path / "small.yaml", tmp_path / "network"
+    config.write_text(CONFIG)
+    run = CliRunner()
+    arguments = ["sample", str(config), "--seed", "3", "--out", str(out), "--set", "load=0.5"]
+    assert run.invoke(network_app, arguments).exit_code == 0
+    assert len(read_network(out, latency=False)[0].clients) == 22
+    text = run.invoke(network_app, ["describe", str(out)])
+    assert text.exit_code == 0
+    assert "guard_exit" in text.stdout
+    document = json.loads(run.invoke(network_app, ["describe", str(out), "--json"]).stdout)
+    assert document["hosts"]["relays"] == 10
+
+
+@pytest.mark.parametrize("setting", ["load", "=1", "load="])
+def test_what_is_no_setting_is_refused(tmp_path: Path, setting: str) -> None:
+    config = tmp_path / "small.yaml"
+    config.write_text(CONFIG)
+    arguments = ["sample", str(config), "--seed", "3", "--out", str(tmp_path / "n"), "--set", setting]
+    found = CliRunner().invoke(network_app, arguments)
+    assert isinstance(found.exception, InputError)
+    assert not (tmp_path / "n").exists()
+
+
+@pytest.mark.parametrize("key", ["relay_population", "client_bandwidth", "latency"])
+def test_a_table_there_is_not_is_refused_with_those_there_are(
+    key: str, configured: Callable[..., NetworkConfig]
+) -> None:
+    with pytest.raises(InputError, match="no derived table of this name") as refused:
+        sample_network(configured(**{key: "1066"}), 1)
+    assert {"relay_population": "2012", "client_bandwidth": "netindex-2012", "latency": "planetlab"}[
+        key
+    ] in str(refused.value)
+
+
+def test_ten_times_full_size_streams_its_matrix(configured: Callable[..., NetworkConfig]) -> None:
+    config = configured(relays=500, web_clients=9_500, bulk_clients=500, servers=2_000)
+    sampled = sample_network(config, 1)
+    first = next(sampled.latency.blocks())
+    assert sampled.network.node_count == 12_503
+    assert first.shape[1] == 12_503
+    assert first.nbytes < 10_000_000

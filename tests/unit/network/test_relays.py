@@ -1,0 +1,139 @@
+"""Relays: shares, balance between seeds, floors, and what a configuration may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torsweep.config.network import NetworkConfig, Source
+from torsweep.errors import InputError
+from torsweep.network.derived import source_path
+from torsweep.network.model import POSITIONS, Relay
+from torsweep.network.population import POPULATION_FILE, Population, PopulationRelay, read_population
+from torsweep.network.relays import (
+    LEAST_RATE_BYTES_PER_S,
+    network_bandwidth_weights,
+    position_counts,
+    sample_relays,
+)
+
+SEEDS = range(1, 31)
+
+
+def population(name: str) -> Population:
+    return read_population(source_path(Source(name=name), "relays", POPULATION_FILE))
+
+
+def weight_shares(relays: tuple[Relay, ...]) -> dict[str, float]:
+    whole = sum(relay.consensus_weight for relay in relays)
+    return {
+        position: sum(relay.consensus_weight for relay in relays if relay.position == position) / whole
+        for position in POSITIONS
+    }
+
+
+def test_the_population_of_2012_has_the_shares_of_its_directory() -> None:
+    share = population("2012").weight_share
+    assert share["exit"] == pytest.approx(0.181, abs=0.0006)
+    assert share["guard"] == pytest.approx(0.306, abs=0.0006)
+    assert share["guard_exit"] == pytest.approx(0.396, abs=0.0006)
+    assert share["middle"] == pytest.approx(0.116, abs=0.0006)
+
+
+@pytest.mark.parametrize("name", ["2012", "2024"])
+@pytest.mark.parametrize("count", [5, 10, 20, 50])
+def test_shares_and_total_capacity_hold_over_thirty_seeds(
+    name: str, count: int, configured: Callable[..., NetworkConfig]
+) -> None:
+    source = population(name)
+    config = configured(relays=count)
+    networks = [sample_relays(config, source, seed) for seed in SEEDS]
+    for relays in networks:
+        assert weight_shares(relays) == pytest.approx(source.weight_share, abs=0.002)
+    for total in (
+        [sum(relay.capacity_bytes_per_s for relay in relays) for relays in networks],
+        [sum(relay.usable_bytes_per_s for relay in relays) for relays in networks],
+    ):
+        assert max(total) - min(total) < 0.1 * sum(total) / len(total)
+    assert len({relays for relays in networks}) == len(networks)
+
+
+def test_the_mean_network_has_the_capacity_of_the_population(
+    configured: Callable[..., NetworkConfig],
+) -> None:
+    source = population("2012")
+    counts = position_counts(configured(relays=50), source)
+    expected = sum(
+        count * sum(relay.capacity_bytes_per_s for relay in own) / len(own)
+        for position, count in counts.items()
+        for own in [source.of(position)]
+    )
+    networks = [sample_relays(configured(relays=50), source, seed) for seed in SEEDS]
+    mean = sum(relay.capacity_bytes_per_s for relays in networks for relay in relays) / len(networks)
+    assert mean == pytest.approx(expected, rel=0.05)
+
+
+def test_slow_relays_are_raised_to_what_tor_accepts_and_say_so(
+    configured: Callable[..., NetworkConfig],
+) -> None:
+    relays = sample_relays(configured(relays=50), population("2012"), 1)
+    assert any(relay.rate_floored for relay in relays)
+    for relay in relays:
+        assert relay.rate_bytes_per_s >= LEAST_RATE_BYTES_PER_S
+        assert relay.burst_bytes >= relay.rate_bytes_per_s
+        assert relay.rate_floored <= (relay.rate_bytes_per_s == LEAST_RATE_BYTES_PER_S)
+
+
+def test_refill_phases_differ(configured: Callable[..., NetworkConfig]) -> None:
+    phases = {relay.refill_phase for relay in sample_relays(configured(relays=50), population("2012"), 1)}
+    assert len(phases) == 50
+
+
+def test_clients_do_not_change_relays(configured: Callable[..., NetworkConfig]) -> None:
+    source = population("2012")
+    assert sample_relays(configured(), source, 3) == sample_relays(configured(web_clients=500), source, 3)
+
+
+def test_positions_given_are_positions_got(configured: Callable[..., NetworkConfig]) -> None:
+    wanted = {"guard": 3, "exit": 2, "guard_exit": 0, "middle": 5}
+    relays = sample_relays(configured(positions=wanted), population("2012"), 1)
+    assert {p: sum(relay.position == p for relay in relays) for p in wanted} == wanted
+
+
+@settings(max_examples=40)
+@given(count=st.integers(3, 400))
+def test_any_size_has_guards_and_exits(count: int) -> None:
+    config = NetworkConfig(relays=count, web_clients=1, bulk_clients=0, servers=1)
+    counts = position_counts(config, population("2012"))
+    assert sum(counts.values()) == count
+    assert counts["guard"] and counts["exit"]
+    assert min(counts.values()) >= 0
+
+
+def test_the_weights_of_a_network_are_those_of_the_directory(
+    configured: Callable[..., NetworkConfig],
+) -> None:
+    relays = sample_relays(configured(relays=50), population("2012"), 1)
+    assert network_bandwidth_weights(relays)["Wed"] == pytest.approx(3838, abs=5)
+
+
+def test_a_position_the_population_lacks_is_refused(configured: Callable[..., NetworkConfig]) -> None:
+    relays = tuple(
+        PopulationRelay(position, 10, 10**6, 10**6, 10**6) for position in ("guard", "exit", "guard_exit")
+    )
+    third = {"guard": 0.4, "exit": 0.3, "guard_exit": 0.3, "middle": 0.0}
+    config = configured(positions={"guard": 4, "exit": 2, "guard_exit": 2, "middle": 2})
+    with pytest.raises(InputError, match=r"positions\.middle: the relay population has none"):
+        sample_relays(config, Population(relays, third, third, {}), 1)
+
+
+def test_each_position_can_carry_its_share_of_weight(configured: Callable[..., NetworkConfig]) -> None:
+    source = population("2012")
+    relays = sample_relays(configured(relays=50), source, 1)
+    usable = {p: sum(r.usable_bytes_per_s for r in relays if r.position == p) for p in POSITIONS}
+    whole = sum(usable.values())
+    for position, share in source.weight_share.items():
+        assert usable[position] / whole == pytest.approx(share, abs=0.06)
