@@ -1,0 +1,71 @@
+"""Publishing a plan: whole runs only, everything with its checksum."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+
+from torsweep.config.experiment import load_experiment
+from torsweep.engines.prepare import build_run, run_settings, write_run
+from torsweep.provenance import sha256_of_file
+
+PLACE = "refill_sweep/cellsim/2012/ci/main"
+
+
+@pytest.fixture
+def plan(network, tmp_path):
+    """Summaries, figures and one run of a plan; gives the arguments of the command and the run."""
+    for stage, name in (("summaries", "summary.md"), ("figures", "ttfb_cdf.pdf")):
+        (tmp_path / stage / PLACE).mkdir(parents=True)
+        (tmp_path / stage / PLACE / name).write_text(name)
+    run_directory = tmp_path / "run"
+    experiment = load_experiment("refill_sweep", {"warm_up": "20 s", "measured": "90 s"})
+    variant = experiment.variant("")
+    settings = run_settings(experiment, "cellsim", "2012", variant)
+    write_run(build_run(settings, variant, network, run_directory), run_directory)
+    arguments = ["run", "publish", tmp_path / "summaries" / PLACE, run_directory]
+    arguments += ["--figures", tmp_path / "figures" / PLACE, "--out", tmp_path / "publish"]
+    arguments += ["--experiment", "experiments/refill_sweep/experiment.yaml"]
+    return arguments, run_directory
+
+
+def _finish(run_directory):
+    provenance = {"engine": "cellsim", "engine_version": "1", "wall_s": 1.0}
+    provenance["run_sha256"] = sha256_of_file(run_directory / "run.json")
+    (run_directory / "provenance.json").write_text(json.dumps(provenance))
+
+
+def test_everything_is_there_with_its_checksum(torsweep, plan, tmp_path):
+    arguments, run_directory = plan
+    _finish(run_directory)
+    assert torsweep(*arguments)[0] == 0
+    folder = tmp_path / "publish"
+    for line in (folder / "SHA256SUMS").read_text().splitlines():
+        digest, name = line.split("  ")
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+    provenance = json.loads((folder / "provenance.json").read_text())
+    assert provenance["runs"][0]["seed"] == 7
+    assert provenance["network"]["relays"] == 10
+    readme = (folder / "README.md").read_text()
+    assert (
+        "network=ci engine=cellsim era=2012 plan=main replicates=1 'warm_up=20 s' 'measured=90 s'" in readme
+    )
+
+
+def test_a_run_that_is_not_whole_is_not_published(torsweep, plan, tmp_path):
+    arguments, _ = plan
+    code, _, error = torsweep(*arguments)
+    assert code == 2
+    assert "cannot be published: prepared for cellsim, not complete" in error
+    assert not (tmp_path / "publish").exists()
+
+
+def test_summaries_must_say_whose_they_are(torsweep, plan, monkeypatch):
+    arguments, run_directory = plan
+    _finish(run_directory)
+    arguments[2] = "summaries"
+    code, _, error = torsweep(*arguments)
+    assert code == 2
+    assert "does not say whose summaries these are" in error
