@@ -22,8 +22,8 @@ from torsweep.errors import InputError
 from torsweep.network.bandwidth_fit import table_of_regions
 from torsweep.network.clients import BANDWIDTH_FILE, write_bandwidth
 from torsweep.network.derived import file_sha256
+from torsweep.network.destination import replaced_directory
 from torsweep.network.text_files import text_lines, whole_text
-from torsweep.storage import whole_directory
 
 FORMATS = ("netindex", "speedtest", "ookla-open", "networkinfo")
 
@@ -57,7 +57,7 @@ def import_bandwidth(file: Path, file_format: str, out: Path, year: int | None =
         raise InputError("no such format", key="--format", value=file_format, accepted=", ".join(FORMATS))
     regions = _checked(readers[file_format](file), file)
     origin = {"file": file.name, "sha256": file_sha256(file), "format": file_format, "year": year}
-    with whole_directory(out) as temporary:
+    with replaced_directory(out, BANDWIDTH_FILE) as temporary:
         write_bandwidth(table_of_regions(*regions, origin), temporary / BANDWIDTH_FILE)
     return [
         f"regions: {len(regions.down)}",

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from torsweep.network.coordinates import MODEL_FILE, CoordinateModel, write_model
 from torsweep.network.derived import file_sha256
+from torsweep.network.destination import replaced_directory
 from torsweep.network.exact import Floats
 from torsweep.network.latency_fit import (
     Pairs,
@@ -26,7 +27,6 @@ from torsweep.network.latency_fit import (
 )
 from torsweep.network.latency_formats import read_latencies
 from torsweep.network.matrix_checks import MatrixSummary, check_matrix, symmetric
-from torsweep.storage import whole_directory
 
 IMPORT_FILE = "import.json"
 
@@ -51,7 +51,7 @@ def import_latency(
         "fit_relative_error_p90": round(float(np.quantile(error, 0.9)), 4),
     }
     source = {"file": file.name, "sha256": file_sha256(file), "format": file_format, "unit": unit}
-    with whole_directory(out) as temporary:
+    with replaced_directory(out, MODEL_FILE) as temporary:
         write_model(model, temporary / MODEL_FILE, measured_us=_complete(mean, model))
         document = {"source": source | {"one_way": one_way, "origin": origin}, "statistics": statistics}
         (temporary / IMPORT_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

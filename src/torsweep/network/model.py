@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from torsweep.errors import InputError
-from torsweep.storage import whole_directory
+from torsweep.network.destination import replaced_directory
 
 NETWORK_FILE = "network.json"
 LATENCY_FILE = "latency.npy"
@@ -128,7 +128,7 @@ def write_network(network: Network, latency_rows: Iterable[NDArray[np.int32]], d
     ``latency_rows`` yields blocks of rows of the RTT matrix, each (rows, nodes) int32 in
     microseconds, in order; a whole matrix in a list is one block.
     """
-    with whole_directory(directory) as temporary:
+    with replaced_directory(directory, NETWORK_FILE) as temporary:
         text = json.dumps(network.model_dump(mode="json"), sort_keys=True, indent=1, ensure_ascii=False)
         (temporary / NETWORK_FILE).write_text(text + "\n", encoding="utf-8")
         _write_matrix(temporary / LATENCY_FILE, latency_rows, network.node_count)

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from torsweep.errors import InputError
 from torsweep.network.derived import file_sha256
+from torsweep.network.destination import replaced_directory
 from torsweep.network.model import POSITIONS, Position
 from torsweep.network.population import (
     POPULATION_FILE,
@@ -23,7 +24,6 @@ from torsweep.network.population import (
     shares,
 )
 from torsweep.network.text_files import whole_text
-from torsweep.storage import whole_directory
 
 FORMATS = ("consensus", "relayinfo")
 
@@ -45,7 +45,7 @@ def import_relays(file: Path, file_format: str, out: Path, descriptors: Path | N
     else:
         population, left_out = _consensus(file, descriptors)
     _check_usable(population, file)
-    with whole_directory(out) as temporary:
+    with replaced_directory(out, POPULATION_FILE) as temporary:
         (temporary / POPULATION_FILE).write_text(population_text(population), encoding="utf-8")
     return [
         f"relays: {len(population.relays)}; without a weight, a rate or a descriptor: {left_out}",

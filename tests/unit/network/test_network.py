@@ -158,3 +158,14 @@ def test_ten_times_full_size_streams_its_matrix(configured: Callable[..., Networ
     assert sampled.network.node_count == 12_503
     assert first.shape[1] == 12_503
     assert first.nbytes < 10_000_000
+
+
+def test_a_folder_of_something_else_is_not_replaced(tmp_path: Path, sampled: SampledNetwork) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    write_network(sampled.network, sampled.latency.blocks(), work)
+    write_network(sampled.network, sampled.latency.blocks(), work)
+    (work / NETWORK_FILE).rename(work / "notes.txt")
+    with pytest.raises(InputError, match="holds other files and will not be replaced"):
+        write_network(sampled.network, sampled.latency.blocks(), work)
+    assert (work / "notes.txt").exists()
