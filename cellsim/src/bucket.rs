@@ -149,10 +149,10 @@ mod tests {
     #[test]
     fn lazy_refill_loses_the_partial_steps() {
         // Measured on tor 0.4.9: 0.84 / 0.89 / 0.97 of the rate when polled at 10 / 100 / 1000 ms.
-        for (poll_ms, expected) in [(10, 0.84), (100, 0.84), (1000, 0.98)] {
+        for (poll_ms, expected) in [(10, 0.84), (100, 0.89), (1000, 0.97)] {
             let got = polled(Refill::Lazy { interval: 100 * MS }, 1_000_000, poll_ms * MS, 100);
             let ratio = got as f64 / 100e6;
-            assert!((ratio - expected).abs() < 0.06, "{poll_ms} ms: {ratio}");
+            assert!((ratio - expected).abs() < 0.02, "{poll_ms} ms: {ratio}");
         }
     }
 

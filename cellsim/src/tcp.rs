@@ -29,6 +29,7 @@ const RECEIVE_BUFFER_MAX: u64 = 6_291_456;
 struct Ack {
     time: Time,
     arrived: u64,
+    in_order: u64,
     right_edge: u64,
     loss: bool,
 }
@@ -53,6 +54,7 @@ pub struct Tcp {
     one_way: Time,
     chunk: u64,
     acked: u64,
+    acked_in_order: u64,
     congestion_window: u64,
     slow_start_threshold: u64,
     right_edge: u64,
@@ -79,6 +81,7 @@ impl Tcp {
             one_way,
             chunk,
             acked: 0,
+            acked_in_order: 0,
             congestion_window: INITIAL_WINDOW_SEGMENTS * SEGMENT_BYTES,
             slow_start_threshold: u64::MAX,
             right_edge: RECEIVE_BUFFER_MIN,
@@ -129,8 +132,9 @@ impl Tcp {
         while let Some(ack) = self.acks.front().copied().filter(|ack| ack.time <= now) {
             self.acks.pop_front();
             self.right_edge = self.right_edge.max(ack.right_edge);
+            self.acked_in_order = self.acked_in_order.max(ack.in_order);
             if ack.loss {
-                if self.acked >= self.recover {
+                if self.acked_in_order >= self.recover {
                     self.recover = self.sent;
                     self.slow_start_threshold = (self.unacknowledged() / 2).max(2 * SEGMENT_BYTES);
                     self.congestion_window = self.slow_start_threshold;
@@ -140,7 +144,7 @@ impl Tcp {
             let fresh = ack.arrived.saturating_sub(self.acked);
             let limited = 2 * self.unacknowledged() >= self.congestion_window;
             self.acked += fresh;
-            if !limited || self.acked < self.recover {
+            if !limited || self.acked_in_order < self.recover {
                 continue;
             }
             if self.congestion_window < self.slow_start_threshold {
@@ -197,6 +201,7 @@ impl Tcp {
             return false;
         }
         self.delivered = self.arrived;
+        self.acknowledge(now, false);
         true
     }
 
@@ -206,7 +211,12 @@ impl Tcp {
         self.read += bytes;
         self.grow_receive_buffer(now, bytes);
         let edge = self.read + self.receive_buffer;
-        let was_tight = self.advertised_edge - self.arrived < self.receive_buffer / 2;
+        if let Some(ack) = self.acks.back_mut().filter(|ack| ack.time == now + self.one_way) {
+            ack.right_edge = ack.right_edge.max(edge);
+            self.advertised_edge = self.advertised_edge.max(edge);
+            return false;
+        }
+        let was_tight = self.advertised_edge.saturating_sub(self.arrived) < self.receive_buffer / 2;
         let opens = was_tight && edge - self.advertised_edge >= 2 * SEGMENT_BYTES;
         if opens {
             self.acknowledge(now, false);
@@ -225,7 +235,13 @@ impl Tcp {
 
     fn acknowledge(&mut self, now: Time, loss: bool) {
         self.advertised_edge = self.advertised_edge.max(self.read + self.receive_buffer);
-        let ack = Ack { time: now + self.one_way, arrived: self.arrived, right_edge: self.advertised_edge, loss };
+        let ack = Ack {
+            time: now + self.one_way,
+            arrived: self.arrived,
+            in_order: self.delivered,
+            right_edge: self.advertised_edge,
+            loss,
+        };
         match self.acks.back_mut() {
             Some(last) if last.time == ack.time && !last.loss && !loss => *last = ack,
             _ => self.acks.push_back(ack),
@@ -281,6 +297,7 @@ mod tests {
         }
         assert!(tcp.sent <= RECEIVE_BUFFER_MIN && tcp.sent > RECEIVE_BUFFER_MIN - SEGMENT_BYTES);
         assert!(tcp.waiting);
+        tcp.apply_acks(now);
         assert!(tcp.take(now, 100_000));
         assert_eq!(tcp.next_ack(), Some(now + 10 * MS));
         tcp.apply_acks(now + 10 * MS);

@@ -184,6 +184,7 @@ impl World {
         let state = &mut self.pipes[pipe as usize];
         state.events -= 1;
         if state.tcp.fill_gap(self.now) {
+            self.await_ack(pipe);
             self.readable(pipe);
         }
         self.free_pipes_if_done(pipe);

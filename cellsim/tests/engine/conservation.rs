@@ -1,0 +1,112 @@
+//! Random small networks, all knobs: cells are conserved, nothing panics, repetition is exact.
+
+
+use std::fs;
+
+use proptest::prelude::*;
+use serde_json::{json, Value};
+
+fn any_tor() -> impl Strategy<Value = Value> {
+    let refill = (prop_oneof![Just("lazy"), Just("burst")], prop_oneof![Just(1_u64), Just(10), Just(100), Just(1000)],
+                  any::<bool>(), any::<bool>());
+    let policy = prop_oneof![
+        Just(json!({"kind": "ewma", "half_life_ns": 30_000_000_000_u64})),
+        Just(json!({"kind": "ewma", "half_life_ns": 1_000_000_u64})),
+        (1_u32..40).prop_map(|quantum| json!({"kind": "round_robin", "quantum_cells": quantum})),
+    ];
+    let scheduler = (prop_oneof![Just("kist"), Just("kist_lite"), Just("vanilla")], prop_oneof![Just(2_u64), Just(10)]);
+    let order = prop_oneof![Just("list"), Just("reversed"), Just("random"), Just("least_recently_served")];
+    let packaging = prop_oneof![Just("even"), Just("greedy")];
+    let congestion = prop_oneof![
+        Just(json!({"kind": "vegas"})),
+        Just(json!({"kind": "fixed", "circuit_window_cells": 1000, "circuit_increment_cells": 100,
+                    "stream_window_cells": 500, "stream_increment_cells": 50})),
+    ];
+    let clock = prop_oneof![Just(0_u64), Just(4_000_000)];
+    let lifetime = prop_oneof![Just(5_000_000_000_u64), Just(600_000_000_000)];
+    (refill, policy, scheduler, order, packaging, congestion, (clock, lifetime, 1_usize..4)).prop_map(
+        |(refill, policy, scheduler, order, packaging, congestion, (clock, lifetime, guards))| {
+            json!({
+                "refill": {"mode": refill.0, "interval_ns": refill.1 * 1_000_000,
+                           "phase": if refill.2 { "aligned" } else { "per_relay" },
+                           "burst": if refill.3 { "rate" } else { "descriptor" }},
+                "circuit_policy": policy,
+                "channel_scheduler": {"kind": scheduler.0, "interval_ns": scheduler.1 * 1_000_000},
+                "edge": {"activation_order": order, "packaging": packaging}, "congestion": congestion,
+                "cell_queue_high_cells": 256, "cell_queue_low_cells": 10, "guards": guards,
+                "circuit_lifetime_ns": lifetime, "conflux": false, "clock_quantum_ns": clock,
+            })
+        },
+    )
+}
+
+fn any_network() -> impl Strategy<Value = Value> {
+    let relay = (76_800_u64..2_000_000, 1_u64..3, 20_000_u64..3_000_000, 1_u64..1000, 0.0..1.0_f64);
+    let client = (10_000_u64..1_000_000, 10_000_u64..1_000_000, any::<bool>());
+    (prop::collection::vec(relay, 6), prop::collection::vec(client, 1..12)).prop_map(|(relays, clients)| {
+        let mut net = crate::networks::network("web", clients.len());
+        for (index, (rate, burst, capacity, weight, phase)) in relays.into_iter().enumerate() {
+            let relay = &mut net["relays"][index];
+            relay["rate_bytes_per_s"] = json!(rate);
+            relay["burst_bytes"] = json!(rate * burst);
+            relay["capacity_bytes_per_s"] = json!(capacity);
+            relay["consensus_weight"] = json!(weight);
+            relay["refill_phase"] = json!(phase);
+        }
+        for (index, (up, down, bulk)) in clients.into_iter().enumerate() {
+            let client = &mut net["clients"][index];
+            client["up_bytes_per_s"] = json!(up);
+            client["down_bytes_per_s"] = json!(down);
+            client["kind"] = json!(if bulk { "bulk" } else { "web" });
+        }
+        net
+    })
+}
+
+fn spec(tor: Value, timeout_ns: Option<u64>, isolated: bool) -> Value {
+    let mut run = crate::networks::run("web", 0, 50_000, 0, 20);
+    run["tor"] = tor;
+    run["paths"] = Value::Null;
+    let traffic = |bytes: u64, think: u64| {
+        json!({"request_bytes": 900, "response_bytes": bytes, "think_min_ns": 0, "think_max_ns": think,
+               "streams_per_circuit_isolation": isolated, "timeout_ns": timeout_ns})
+    };
+    run["traffic"] = json!({"web": traffic(50_000, 2_000_000_000), "bulk": traffic(1_000_000, 0)});
+    run["client_start_window_ns"] = json!(2_000_000_000_u64);
+    run
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 50, ..ProptestConfig::default() })]
+
+    #[test]
+    fn cells_are_conserved(
+        net in any_network(),
+        tor in any_tor(),
+        rtt_us in 1_000_u64..300_000,
+        timeout_ns in prop_oneof![Just(None), Just(Some(3_000_000_000_u64))],
+        isolated in any::<bool>(),
+    ) {
+        let mut world = crate::networks::world(&net, &spec(tor, timeout_ns, isolated), rtt_us);
+        for second in [1, 5, 20] {
+            world.run_until(second * 1_000_000_000).expect("a run");
+            prop_assert_eq!(world.unaccounted_cells(), 0);
+            let queued: u64 = world.relays.iter().map(|relay| relay.queued_cells).sum();
+            let held: u64 = world.queues.iter().map(|queue| u64::from(queue.cells.len())).sum();
+            prop_assert_eq!(queued, held);
+        }
+        prop_assert!(world.totals.cells > 0);
+    }
+}
+
+#[test]
+fn the_same_run_gives_the_same_bytes() {
+    let net = crate::networks::network("web", 8);
+    let tables = || {
+        let folder = tempfile::tempdir().expect("a folder");
+        crate::networks::write_directory(folder.path(), &net, &crate::networks::run("web", 8, 300_000, 1_000_000_000, 60), 80_000);
+        cellsim::directory::run(folder.path(), false).expect("a run");
+        ["streams.parquet", "relays.parquet"].map(|name| fs::read(folder.path().join(name)).expect("a table"))
+    };
+    assert_eq!(tables(), tables());
+}

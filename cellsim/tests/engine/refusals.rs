@@ -1,0 +1,93 @@
+//! What the program refuses, and how.
+
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::json;
+
+fn cellsim(folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cellsim")).arg("run").arg(folder).output().expect("the program")
+}
+
+fn prepared() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    crate::networks::write_directory(folder.path(), &crate::networks::network("web", 1), &crate::networks::run("web", 1, 300, 0, 5), 1000);
+    folder
+}
+
+fn refused(change: impl FnOnce(&Path), code: i32, words: &[&str]) {
+    let folder = prepared();
+    change(folder.path());
+    let output = cellsim(folder.path());
+    let message = String::from_utf8_lossy(&output.stderr).to_string();
+    assert_eq!(output.status.code(), Some(code), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
+    for word in words {
+        assert!(message.contains(word), "'{word}' is not in: {message}");
+    }
+    assert!(!folder.path().join("provenance.json").exists());
+}
+
+fn edit(folder: &Path, change: impl FnOnce(&mut serde_json::Value)) {
+    let path = folder.join("run.json");
+    let mut run = serde_json::from_slice(&fs::read(&path).expect("run.json")).expect("JSON");
+    change(&mut run);
+    fs::write(path, run.to_string()).expect("run.json");
+}
+
+#[test]
+fn bad_runs_are_refused_with_one_line() {
+    refused(|folder| fs::remove_file(folder.join("run.json")).expect("a file"), 2, &["run.json"]);
+    refused(|folder| fs::write(folder.join("run.json"), "{").expect("a file"), 2, &["run.json", "EOF"]);
+    refused(|folder| edit(folder, |run| run["knob"] = json!(1)), 2, &["unknown field `knob`"]);
+    refused(|folder| edit(folder, |run| run["tor"]["refill"]["mode"] = json!("eager")), 2, &["eager", "lazy"]);
+    refused(|folder| edit(folder, |run| run["tor"]["refill"]["interval_ns"] = json!(0)), 2, &["interval_ns"]);
+    refused(|folder| edit(folder, |run| run["tracing"] = json!({})), 2, &["tracing"]);
+    refused(|folder| edit(folder, |run| run["engine"] = json!("shadow")), 2, &["engine", "cellsim"]);
+    refused(|folder| edit(folder, |run| run["paths"] = json!({"web1": [["guard1", "nobody", "exit1"]]})), 2, &["nobody"]);
+    refused(|folder| edit(folder, |run| run["duration_ns"] = json!(-1)), 2, &["run.json"]);
+}
+
+#[test]
+fn bad_networks_are_refused_with_one_line() {
+    refused(|folder| fs::remove_dir_all(folder.join("network")).expect("a folder"), 2, &["network.json"]);
+    refused(
+        |folder| fs::write(folder.join("network/latency.npy"), "short").expect("a file"),
+        2,
+        &["latency.npy", "NumPy"],
+    );
+    refused(
+        |folder| {
+            let path = folder.join("network/latency.npy");
+            let bytes = fs::read(&path).expect("a file");
+            fs::write(path, &bytes[..bytes.len() - 1]).expect("a file");
+        },
+        2,
+        &["latency.npy", "square"],
+    );
+    refused(
+        |folder| {
+            let path = folder.join("network/network.json");
+            let text = fs::read_to_string(&path).expect("a file").replace("guard1", "guard9");
+            fs::write(path, text).expect("a file");
+        },
+        2,
+        &["is not the network the run was prepared for"],
+    );
+}
+
+#[test]
+fn two_runs_in_one_folder_are_refused_and_a_whole_run_survives_a_refusal() {
+    let folder = prepared();
+    assert!(cellsim(folder.path()).status.success());
+    let table = fs::read(folder.path().join("streams.parquet")).expect("a table");
+    let lock = fs::File::create(folder.path().join(".lock")).expect("a lock");
+    lock.lock().expect("a lock");
+    let output = cellsim(folder.path());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("another run"));
+    assert_eq!(fs::read(folder.path().join("streams.parquet")).expect("a table"), table);
+    assert!(folder.path().join("provenance.json").exists());
+}
