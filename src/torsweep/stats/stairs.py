@@ -66,23 +66,28 @@ def stairs(
     times_s: npt.NDArray[np.float64], period_s: float, generator: np.random.Generator, resamples: int = 99
 ) -> Stairs:
     """The stair-step of period ``period_s`` in ``times_s`` (seconds, in any order, no NaN)."""
-    depth = stair_depth(times_s, period_s)
+    front_s = float(np.quantile(times_s, FRONT)) if len(times_s) else 0.0
+    depth = stair_depth(times_s, period_s, front_s)
     if not np.isfinite(depth) or resamples == 0:
         return Stairs(depth, np.nan)
     null = [
-        stair_depth(times_s + generator.uniform(-period_s / 2, period_s / 2, len(times_s)), period_s)
+        stair_depth(times_s + generator.uniform(-period_s / 2, period_s / 2, len(times_s)), period_s, front_s)
         for _ in range(resamples)
     ]
     return Stairs(depth, float(np.nanquantile(null, 0.975)))
 
 
-def stair_depth(times_s: npt.NDArray[np.float64], period_s: float) -> float:
-    """The depth of the module's docstring, from −1 up; NaN where there is too little to see one."""
+def stair_depth(times_s: npt.NDArray[np.float64], period_s: float, front_s: float | None = None) -> float:
+    """The depth of the module's docstring; NaN where there is too little to see one.
+
+    ``front_s`` is the quantile :data:`FRONT` of the times where it is known already.
+    """
     if len(times_s) < FEWEST:
         return float("nan")
     lag = BINS_PER_PERIOD
+    front_s = float(np.quantile(times_s, FRONT)) if front_s is None else front_s
+    front = int(np.floor(front_s / period_s * lag))
     bins = np.floor(times_s / period_s * lag).astype(np.int64)
-    front = int(np.quantile(bins, FRONT))
     bins = bins[(bins >= front - lag // 2) & (bins < front + PERIODS_SEEN * lag)] - (front - lag // 2)
     counts = np.bincount(bins, minlength=3 * lag).astype(float)
     counts = np.concatenate([counts, np.zeros(lag)])
