@@ -167,7 +167,8 @@ mod tests {
 
     #[test]
     fn tokens_of_an_interval_arrive_at_its_boundary() {
-        let mut buckets = Buckets::new(Refill::Burst { interval: 100 * MS, phase: 30 * MS }, 50_000, 50_000, 0);
+        let mut buckets =
+            Buckets::new(Refill::Burst { interval: 100 * MS, phase: 30 * MS }, 50_000, 50_000, 0);
         buckets.read = 0;
         buckets.refill(29 * MS);
         assert_eq!(buckets.read, 0);
@@ -179,7 +180,8 @@ mod tests {
 
     #[test]
     fn a_coarse_clock_sees_the_boundary_at_its_next_tick() {
-        let mut buckets = Buckets::new(Refill::Burst { interval: 100 * MS, phase: 31 * MS }, 50_000, 50_000, 4 * MS);
+        let mut buckets =
+            Buckets::new(Refill::Burst { interval: 100 * MS, phase: 31 * MS }, 50_000, 50_000, 4 * MS);
         buckets.read = 0;
         assert_eq!(buckets.wake_time(30 * MS), 32 * MS);
         buckets.refill(31 * MS);

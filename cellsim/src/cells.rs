@@ -130,7 +130,8 @@ impl CellQueue {
         if limit == 0 {
             return None;
         }
-        let run = if u32::from(front.cells) > limit { front.split(limit as u16) } else { self.runs.pop_front()? };
+        let run =
+            if u32::from(front.cells) > limit { front.split(limit as u16) } else { self.runs.pop_front()? };
         self.cells -= u32::from(run.cells);
         Some(run)
     }

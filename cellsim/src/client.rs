@@ -1,15 +1,11 @@
-//! Clients: circuits built ahead, streams opened on them, and downloads one after the other.
+//! Clients: downloads one after the other, each a stream on one of the client's circuits.
 //!
-//! A client keeps one unused circuit ready, uses a circuit for new streams until its lifetime (10
-//! minutes) has passed since its first use, and takes the most recently used one first
-//! (`circuit_is_better`). A stream that waits 10 s (then 15 s) for its CONNECTED is moved to another
-//! circuit, as `connection_ap_expire_beginning` does, and the circuit takes no more streams; after 120 s
-//! without success the SOCKS request fails (`SocksTimeout`).
+//! A stream that waits 10 s (then 15 s) for its CONNECTED is moved to another circuit, as
+//! `connection_ap_expire_beginning` does, and the circuit takes no more streams; after 120 s without
+//! success the SOCKS request fails (`SocksTimeout`).
 //!
-//! A circuit that takes 60 s to build, or that is idle and too old or unusable, is closed with a DESTROY.
-//!
-//! Left out: directory fetches, the learned circuit-build timeout, failed extensions, tor's limit on the
-//! memory of its queues (`MaxMemInQueues`), and the client's own scheduler and buckets (it sends next to nothing). A study of start-up would notice.
+//! Left out: directory fetches, and the client's own scheduler and buckets (it sends next to nothing).
+//! A study of start-up would notice.
 
 use crate::cells::{CellKind, Run, CELL_BYTES, PAYLOAD_BYTES};
 use crate::events::{Kind, Time};
@@ -17,21 +13,20 @@ use crate::exit::connect_timeout;
 use crate::input::CongestionSpec;
 use crate::random::Stream;
 use crate::recorder::Outcome;
-use crate::vegas::{Vegas, SENDME_CELLS};
-use crate::world::{Circuit, CircuitQueue, CircuitState, Download, World, NONE, QUEUES};
+use crate::state::{CircuitState, Download, NONE};
+use crate::vegas::SENDME_CELLS;
+use crate::world::World;
 
 /// How long a SOCKS request may wait for its stream (`SocksTimeout`), ns.
 const SOCKS_TIMEOUT: Time = 120_000_000_000;
-
-/// How long a circuit may take to build (`CircuitBuildTimeout` before it is learned), ns.
-const BUILD_TIMEOUT: Time = 60_000_000_000;
 
 impl World {
     /// Put each client's start into the queue of events.
     pub fn schedule_client_starts(&mut self) {
         let window = self.params.run.client_start_window_ns;
         for client in 0..self.clients.len() as u32 {
-            let start = Stream::new(self.params.run.seed, "client start", u64::from(client), 0).below(window.max(1));
+            let start =
+                Stream::new(self.params.run.seed, "client start", u64::from(client), 0).below(window.max(1));
             self.events.push(start, Kind::ClientStart, client, 0);
         }
     }
@@ -52,7 +47,8 @@ impl World {
         let download = Download {
             client,
             number,
-            server: Stream::new(self.params.run.seed, "server", u64::from(client), number).below(servers) as u32,
+            server: Stream::new(self.params.run.seed, "server", u64::from(client), number).below(servers)
+                as u32,
             edge: NONE,
             circuit_number: None,
             start: self.now,
@@ -89,7 +85,7 @@ impl World {
     }
 
     /// Find a circuit for `download`, or let it wait for one.
-    fn attach(&mut self, download: u32) {
+    pub fn attach(&mut self, download: u32) {
         let client = self.downloads[download as usize].client;
         self.close_old_circuits(client);
         let Some(circuit) = self.best_circuit(client) else {
@@ -111,141 +107,8 @@ impl World {
         self.keep_one_circuit_ahead(client);
     }
 
-    fn best_circuit(&self, client: u32) -> Option<u32> {
-        let state = &self.clients[client as usize];
-        let isolated = self.params.kinds[state.kind].1.streams_per_circuit_isolation;
-        let usable = state.circuits.iter().copied().filter(|&circuit| {
-            let circuit = &self.circuits[circuit as usize];
-            circuit.state == CircuitState::Ready && !circuit.unusable && !self.expired(circuit)
-        });
-        let used = |circuit: &u32| self.circuits[*circuit as usize].first_used;
-        let newest_used = usable.clone().filter(|circuit| !isolated && used(circuit).is_some()).max_by_key(used);
-        newest_used.or_else(|| usable.clone().find(|circuit| used(circuit).is_none()))
-    }
-
-    fn expired(&self, circuit: &Circuit) -> bool {
-        circuit.first_used.is_some_and(|first| self.now >= first + self.params.run.tor.circuit_lifetime_ns)
-    }
-
-    /// Build a circuit when none is unused or under construction.
-    fn keep_one_circuit_ahead(&mut self, client: u32) {
-        let ahead = self.clients[client as usize].circuits.iter().any(|&circuit| {
-            let circuit = &self.circuits[circuit as usize];
-            circuit.state == CircuitState::Building || (circuit.first_used.is_none() && !circuit.unusable)
-        });
-        if !ahead {
-            self.build_circuit(client);
-        }
-    }
-
-    fn close_old_circuits(&mut self, client: u32) {
-        let isolated = self.params.kinds[self.clients[client as usize].kind].1.streams_per_circuit_isolation;
-        let circuits = std::mem::take(&mut self.clients[client as usize].circuits);
-        for &circuit in &circuits {
-            let state = &self.circuits[circuit as usize];
-            let over = state.unusable || self.expired(state) || (isolated && state.first_used.is_some());
-            if over && state.open_edges == 0 && state.state == CircuitState::Ready {
-                self.close_circuit(circuit);
-            }
-        }
-        let open = |circuit: &u32| {
-            let state = self.circuits[*circuit as usize].state;
-            state == CircuitState::Building || state == CircuitState::Ready
-        };
-        let kept = circuits.into_iter().filter(open).collect();
-        self.clients[client as usize].circuits = kept;
-    }
-
-    /// The client gives a circuit up and tells its relays.
-    fn close_circuit(&mut self, circuit: u32) {
-        self.circuits[circuit as usize].state = CircuitState::Closed;
-        self.send_up(circuit, CellKind::DestroyUp, 0, 1, 0);
-    }
-
-    /// The time to build a circuit is over.
-    pub fn build_timeout(&mut self, circuit: u32, number: u32) {
-        let state = &self.circuits[circuit as usize];
-        if state.state == CircuitState::Building && state.number as u32 == number {
-            let client = state.client;
-            self.close_circuit(circuit);
-            self.clients[client as usize].circuits.retain(|&other| other != circuit);
-            self.keep_one_circuit_ahead(client);
-        }
-    }
-
-    /// Start to build the client's next circuit.
-    fn build_circuit(&mut self, client: u32) {
-        let state = &mut self.clients[client as usize];
-        state.circuits_made += 1;
-        let relays = self.chooser.path(client as usize, state.circuits_made, &state.guards);
-        let pipes = [
-            self.guard_channel(client, relays[0]),
-            self.relay_channel(relays[0], relays[1]),
-            self.relay_channel(relays[1], relays[2]),
-        ];
-        self.circuits_made += 1;
-        let number = self.circuits_made;
-        let congestion = self.params.run.tor.congestion;
-        let circuit = Circuit {
-            state: CircuitState::Building,
-            client,
-            number,
-            relays,
-            pipes,
-            first_used: None,
-            unusable: false,
-            open_edges: 0,
-            unacknowledged: 0,
-            edges: Vec::new(),
-            window: match congestion {
-                CongestionSpec::Fixed { circuit_window_cells, .. } => circuit_window_cells,
-                CongestionSpec::Vegas => 0,
-            },
-            vegas: (congestion == CongestionSpec::Vegas).then(|| Box::new(Vegas::default())),
-            blocked: false,
-            destroyed: 0,
-            in_system: 0,
-            services: 0,
-        };
-        let slot = self.place_circuit(circuit);
-        self.clients[client as usize].circuits.push(slot);
-        self.send_up(slot, CellKind::BuildUp, 1, 1, 0);
-        self.events.push(self.now + BUILD_TIMEOUT, Kind::BuildTimeout, slot, number as u32);
-    }
-
-    fn place_circuit(&mut self, circuit: Circuit) -> u32 {
-        let pipes = circuit.pipes;
-        let slot = match self.free_circuits.pop() {
-            Some(slot) => {
-                self.circuits[slot as usize] = circuit;
-                slot
-            }
-            None => {
-                self.circuits.push(circuit);
-                self.queues.resize_with(self.circuits.len() * QUEUES as usize, CircuitQueue::default);
-                self.circuits.len() as u32 - 1
-            }
-        };
-        let towards = [pipes[0] ^ 1, pipes[1] ^ 1, pipes[2] ^ 1, pipes[1], pipes[2]];
-        for (place, pipe) in towards.into_iter().enumerate() {
-            let queue = &mut self.queues[slot as usize * QUEUES as usize + place];
-            queue.count = 0.0;
-            queue.pipe = pipe;
-        }
-        slot
-    }
-
-    /// Reuse the slot of a closed circuit once none of its cells is left.
-    pub fn free_circuit_if_done(&mut self, circuit: u32) {
-        let state = &mut self.circuits[circuit as usize];
-        if state.state == CircuitState::Closed && state.in_system == 0 && state.edges.is_empty() {
-            state.state = CircuitState::Free;
-            self.free_circuits.push(circuit);
-        }
-    }
-
     /// A client sends cells up its circuit.
-    fn send_up(&mut self, circuit: u32, kind: CellKind, stream: u32, cells: u16, bytes: u32) {
+    pub fn send_up(&mut self, circuit: u32, kind: CellKind, stream: u32, cells: u16, bytes: u32) {
         let run = Run { circuit, stream, bytes, cells, kind, position: 1 };
         self.note_created(&run);
         let pipe = self.circuits[circuit as usize].pipes[0];
@@ -265,7 +128,9 @@ impl World {
         state.partial = have % CELL_BYTES;
         let mut whole = (have / CELL_BYTES) as u32;
         while whole > 0 {
-            let Some(run) = self.pipes[pipe as usize].cells.pop(whole) else { break };
+            let Some(run) = self.pipes[pipe as usize].cells.pop(whole) else {
+                break;
+            };
             whole -= u32::from(run.cells);
             let closed = self.circuits[run.circuit as usize].state == CircuitState::Closed;
             match run.kind {
@@ -277,20 +142,6 @@ impl World {
                 _ => {}
             }
             self.note_consumed(&run);
-        }
-    }
-
-    fn extended(&mut self, circuit: u32, position: u32) {
-        if position < 3 {
-            self.send_up(circuit, CellKind::BuildUp, position + 1, 1, 0);
-            return;
-        }
-        let state = &mut self.circuits[circuit as usize];
-        state.state = CircuitState::Ready;
-        let client = state.client as usize;
-        let waiting = std::mem::take(&mut self.clients[client].waiting);
-        for download in waiting {
-            self.attach(download);
         }
     }
 
@@ -347,7 +198,8 @@ impl World {
     /// Time for CONNECTED is over: try another circuit.
     pub fn connect_timeout(&mut self, download: u32, attempt: u32) {
         let wanted = &mut self.downloads[download as usize];
-        if !wanted.active || wanted.attempt() != attempt || wanted.connected.is_some() || wanted.edge == NONE {
+        if !wanted.active || wanted.attempt() != attempt || wanted.connected.is_some() || wanted.edge == NONE
+        {
             return;
         }
         wanted.tries += 1;

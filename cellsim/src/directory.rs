@@ -24,7 +24,9 @@ pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
     let (spec, run_bytes) = read_run(directory)?;
     let (network, latency, network_bytes) = read_network(directory, &spec)?;
     let _lock = lock(directory)?;
-    let failed = |path: &Path, error: std::io::Error| Error::failed(format!("{}: cannot be written: {error}", path.display()));
+    let failed = |path: &Path, error: std::io::Error| {
+        Error::failed(format!("{}: cannot be written: {error}", path.display()))
+    };
     let whole = directory.join("provenance.json");
     let scratch = directory.join(".unfinished");
     remove(&whole)?;
@@ -39,11 +41,15 @@ pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
     advance(&mut world, duration, progress, started)?;
     world.record_unfinished();
     if world.unaccounted_cells() != 0 {
-        return Err(Error::failed(format!("defect: {} cells are not accounted for", world.unaccounted_cells())));
+        return Err(Error::failed(format!(
+            "defect: {} cells are not accounted for",
+            world.unaccounted_cells()
+        )));
     }
     let wall_s = started.elapsed().as_secs_f64();
     let simulated_s = duration as f64 / SECOND as f64;
-    let record = provenance(&sha256_hex(&run_bytes), &sha256_hex(&network_bytes), simulated_s, wall_s, &world.totals);
+    let record =
+        provenance(&sha256_hex(&run_bytes), &sha256_hex(&network_bytes), simulated_s, wall_s, &world.totals);
     world.recorder.close()?;
     for name in TABLES {
         let (from, to) = (scratch.join(name), directory.join(name));
@@ -89,7 +95,9 @@ fn lock(directory: &Path) -> Result<File, Error> {
         Err(TryLockError::WouldBlock) => {
             Err(Error::input(format!("{}: another run is under way in this folder", directory.display())))
         }
-        Err(TryLockError::Error(error)) => Err(Error::failed(format!("{}: cannot be locked: {error}", path.display()))),
+        Err(TryLockError::Error(error)) => {
+            Err(Error::failed(format!("{}: cannot be locked: {error}", path.display())))
+        }
     }
 }
 

@@ -174,7 +174,9 @@ impl Heap {
 
     fn pop(&mut self) -> Option<Event> {
         let last = self.0.pop()?;
-        let Some(&first) = self.0.first() else { return Some(last) };
+        let Some(&first) = self.0.first() else {
+            return Some(last);
+        };
         let heap = &mut self.0[..];
         let mut hole = 0;
         loop {

@@ -12,10 +12,8 @@ use crate::cells::{CellKind, Run, PAYLOAD_BYTES};
 use crate::events::{Kind, Time};
 use crate::input::{ActivationOrder, CongestionSpec, Packaging};
 use crate::random::Stream;
-use crate::world::{Role, World, NONE, QUEUES};
-
-/// The circuit queue that holds cells on their way to the client at the exit.
-const EXIT_QUEUE: u32 = 2;
+use crate::state::{Edge, Role, EXIT_QUEUE, NONE, QUEUES};
+use crate::world::World;
 
 impl World {
     /// Cells of a circuit's client have come to its exit.
@@ -58,7 +56,10 @@ impl World {
         self.pipes[pipe as usize].open = true;
         self.pipes[pipe as usize + 1].open = true;
         self.edges[edge as usize].request_pipe = pipe;
-        self.send_down(relay, Run { circuit, stream: edge, bytes: 0, cells: 1, kind: CellKind::ConnectedDown, position: 2 });
+        self.send_down(
+            relay,
+            Run { circuit, stream: edge, bytes: 0, cells: 1, kind: CellKind::ConnectedDown, position: 2 },
+        );
         self.run_relay(relay);
     }
 
@@ -146,7 +147,8 @@ impl World {
     fn package(&mut self, edge: u32, limit: u32) -> u32 {
         let allowance = self.edge_allowance(edge).min(limit);
         let state = &mut self.edges[edge as usize];
-        let cells = state.inbuf.div_ceil(PAYLOAD_BYTES).min(u64::from(allowance)).min(u64::from(u16::MAX)) as u32;
+        let cells =
+            state.inbuf.div_ceil(PAYLOAD_BYTES).min(u64::from(allowance)).min(u64::from(u16::MAX)) as u32;
         if cells == 0 || !state.exit_open {
             return 0;
         }
@@ -164,8 +166,14 @@ impl World {
             }
         }
         let relay = owner.relays[2];
-        let run =
-            Run { circuit, stream: edge, bytes: bytes as u32, cells: cells as u16, kind: CellKind::DataDown, position: 2 };
+        let run = Run {
+            circuit,
+            stream: edge,
+            bytes: bytes as u32,
+            cells: cells as u16,
+            kind: CellKind::DataDown,
+            position: 2,
+        };
         self.send_down(relay, run);
         let queued = self.queues[(circuit * QUEUES + EXIT_QUEUE) as usize].cells.len();
         if queued >= self.params.high_water {
@@ -190,7 +198,8 @@ impl World {
     }
 
     fn stream_sendme(&mut self, relay: u32, edge: u32, count: u32) {
-        let CongestionSpec::Fixed { stream_window_cells, stream_increment_cells, .. } = self.params.run.tor.congestion
+        let CongestionSpec::Fixed { stream_window_cells, stream_increment_cells, .. } =
+            self.params.run.tor.congestion
         else {
             return;
         };
@@ -234,7 +243,9 @@ impl World {
 
     fn package_evenly(&mut self, circuit: u32, order: &[u32]) {
         loop {
-            let hungry = order.iter().filter(|&&edge| self.edges[edge as usize].inbuf > 0 && self.edges[edge as usize].window > 0);
+            let hungry = order
+                .iter()
+                .filter(|&&edge| self.edges[edge as usize].inbuf > 0 && self.edges[edge as usize].window > 0);
             let hungry = hungry.count() as u32;
             let queued = self.queues[(circuit * QUEUES + EXIT_QUEUE) as usize].cells.len();
             let room = self.circuit_allowance(circuit).min(self.params.high_water.saturating_sub(queued));
@@ -279,7 +290,7 @@ impl World {
             CongestionSpec::Fixed { stream_window_cells, .. } => stream_window_cells,
             CongestionSpec::Vegas => u32::MAX,
         };
-        let edge = crate::world::Edge {
+        let edge = Edge {
             circuit,
             download,
             server: wanted.server,
@@ -300,7 +311,7 @@ impl World {
         match self.free_edges.pop() {
             Some(slot) => {
                 let generation = self.edges[slot as usize].generation + 1;
-                self.edges[slot as usize] = crate::world::Edge { generation, ..edge };
+                self.edges[slot as usize] = Edge { generation, ..edge };
                 slot
             }
             None => {

@@ -4,13 +4,13 @@
 //! `torsweep.network.model`), which documents them. Unknown fields are refused.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
 use serde::Deserialize;
 
 use crate::error::Error;
+use crate::latency::Latency;
 
 /// The whole of `run.json`.
 #[derive(Clone, Debug, Deserialize)]
@@ -208,71 +208,6 @@ pub struct ServerSpec {
     pub node: usize,
 }
 
-/// Round-trip times between all nodes, read from the file as they are asked for.
-pub struct Latency {
-    source: Source,
-    nodes: usize,
-}
-
-enum Source {
-    File { map: Mmap, data: usize },
-    Constant(u64),
-}
-
-impl Latency {
-    /// The same round trip between any two nodes: for tests.
-    pub fn constant(nodes: usize, rtt_us: u64) -> Self {
-        Self { source: Source::Constant(rtt_us), nodes }
-    }
-
-    /// Map `latency.npy`: int32, C order, a square of microseconds.
-    pub fn open(path: &Path) -> Result<Self, Error> {
-        let bad = |problem: String| Error::input(format!("{}: {problem}", path.display()));
-        let file = File::open(path).map_err(|error| bad(error.to_string()))?;
-        // SAFETY: the network directory is written once, as a whole, and never changed in place.
-        let map = unsafe { Mmap::map(&file) }.map_err(|error| bad(error.to_string()))?;
-        if map.len() < 12 || &map[..6] != b"\x93NUMPY" {
-            return Err(bad("is not a NumPy array file".into()));
-        }
-        let (start, length) = if map[6] >= 2 {
-            (12, u32::from_le_bytes([map[8], map[9], map[10], map[11]]) as usize)
-        } else {
-            (10, usize::from(u16::from_le_bytes([map[8], map[9]])))
-        };
-        let data = start + length;
-        let header = map.get(start..data).map(String::from_utf8_lossy).unwrap_or_default();
-        if !header.contains("'<i4'") || !header.contains("'fortran_order': False") {
-            return Err(bad("does not hold int32 in C order".into()));
-        }
-        let shape = header.split("'shape': (").nth(1).and_then(|rest| rest.split(')').next()).unwrap_or("");
-        let sides: Vec<usize> = shape.split(',').filter_map(|side| side.trim().parse().ok()).collect();
-        match sides[..] {
-            [nodes, columns] if nodes == columns && map.len() == data + nodes * nodes * 4 => {
-                Ok(Self { source: Source::File { map, data }, nodes })
-            }
-            _ => Err(bad(format!("holds an array of shape ({shape}), or is cut short; accepted: a square"))),
-        }
-    }
-
-    /// Number of nodes.
-    pub fn nodes(&self) -> usize {
-        self.nodes
-    }
-
-    /// One-way latency between two nodes, ns: half the round trip.
-    pub fn one_way_ns(&self, from: usize, to: usize) -> u64 {
-        let rtt_us = match &self.source {
-            Source::Constant(rtt_us) => *rtt_us,
-            Source::File { map, data } => {
-                let at = data + (from * self.nodes + to) * 4;
-                let cell = [map[at], map[at + 1], map[at + 2], map[at + 3]];
-                i32::from_le_bytes(cell).max(1) as u64
-            }
-        };
-        rtt_us * 500
-    }
-}
-
 fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<(T, Vec<u8>), Error> {
     let bad = |problem: &dyn std::fmt::Display| Error::input(format!("{}: {problem}", path.display()));
     let bytes = fs::read(path).map_err(|error| bad(&error))?;
@@ -300,11 +235,17 @@ pub fn read_run(directory: &Path) -> Result<(RunSpec, Vec<u8>), Error> {
     if matches!(run.tor.circuit_policy, CircuitPolicySpec::RoundRobin { quantum_cells: 0 }) {
         return bad("tor.circuit_policy.quantum_cells", "is 0, accepted: 1 or more".into());
     }
-    if let CongestionSpec::Fixed { circuit_window_cells, circuit_increment_cells, stream_window_cells, stream_increment_cells } =
-        run.tor.congestion
+    if let CongestionSpec::Fixed {
+        circuit_window_cells,
+        circuit_increment_cells,
+        stream_window_cells,
+        stream_increment_cells,
+    } = run.tor.congestion
     {
         let sound = |window: u32, step: u32| step > 0 && step <= window && window <= 100_000;
-        if !sound(circuit_window_cells, circuit_increment_cells) || !sound(stream_window_cells, stream_increment_cells) {
+        if !sound(circuit_window_cells, circuit_increment_cells)
+            || !sound(stream_window_cells, stream_increment_cells)
+        {
             return bad("tor.congestion", "accepted: 1 <= increment <= window <= 100000".into());
         }
     }
@@ -324,8 +265,12 @@ pub fn read_run(directory: &Path) -> Result<(RunSpec, Vec<u8>), Error> {
         return bad("duration_ns", "accepted: from warm_up_ns to seven days".into());
     }
     for (kind, traffic) in &run.traffic {
-        if traffic.response_bytes == 0 || traffic.response_bytes > 1 << 40 || traffic.request_bytes > 1 << 24 {
-            return bad(&format!("traffic.{kind}"), "accepted: a response of 1 byte to 1 TiB, a request of at most 16 MiB".into());
+        if traffic.response_bytes == 0 || traffic.response_bytes > 1 << 40 || traffic.request_bytes > 1 << 24
+        {
+            return bad(
+                &format!("traffic.{kind}"),
+                "accepted: a response of 1 byte to 1 TiB, a request of at most 16 MiB".into(),
+            );
         }
     }
     Ok((run, bytes))
@@ -338,11 +283,20 @@ pub fn read_network(directory: &Path, run: &RunSpec) -> Result<(NetworkSpec, Lat
     let (network, bytes): (NetworkSpec, _) = read_json(&path)?;
     let bad = |key: &str, problem: String| Err(Error::input(format!("{}: {key}: {problem}", path.display())));
     if network.format != "torsweep-network" || network.format_version != 1 {
-        return bad("format", format!("is {} {}, accepted: torsweep-network 1", network.format, network.format_version));
+        return bad(
+            "format",
+            format!("is {} {}, accepted: torsweep-network 1", network.format, network.format_version),
+        );
     }
     let found = crate::provenance::sha256_hex(&bytes);
     if found != run.network_sha256 {
-        return bad("", format!("is not the network the run was prepared for (SHA-256 {found}, run.json says {})", run.network_sha256));
+        return bad(
+            "",
+            format!(
+                "is not the network the run was prepared for (SHA-256 {found}, run.json says {})",
+                run.network_sha256
+            ),
+        );
     }
     if network.servers.is_empty() || network.relays.len() < 3 {
         return bad("relays", "accepted: at least three relays and one server".into());
@@ -354,7 +308,10 @@ pub fn read_network(directory: &Path, run: &RunSpec) -> Result<(NetworkSpec, Lat
     }
     for client in &network.clients {
         if !run.traffic.contains_key(&client.kind) {
-            return bad(&client.name, format!("is of kind '{}', for which run.json has no traffic", client.kind));
+            return bad(
+                &client.name,
+                format!("is of kind '{}', for which run.json has no traffic", client.kind),
+            );
         }
     }
     let highest = network.relays.iter().map(|relay| relay.node);

@@ -5,9 +5,9 @@
 //!
 //! From the bottom up: [`events`] is the queue of what will happen; [`link`] and [`tcp`] carry bytes;
 //! [`cells`] are what the bytes mean; [`bucket`], [`mux`] and [`vegas`] are Tor's rules as state machines
-//! of their own; [`path`] chooses relays. On top of these the [`world`] is moved by its processes:
+//! of their own; [`path`] chooses relays. On top of these a [`world`] of [`state`] is moved by its processes:
 //! `transport` (bytes between hosts), `relay` (the event loop), `scheduler` (channels), `exit` (streams)
-//! and `client` (circuits and downloads). Each module's header says what it leaves out and who could
+//! and `circuits` and `client` (downloads). Each module's header says what it leaves out and who could
 //! notice.
 //!
 //! Time is in integer nanoseconds. No wall clock, no address and no hash decides anything: the same
@@ -15,12 +15,14 @@
 
 pub mod bucket;
 pub mod cells;
+mod circuits;
 mod client;
 pub mod directory;
 pub mod error;
 pub mod events;
 mod exit;
 pub mod input;
+pub mod latency;
 pub mod link;
 pub mod mux;
 pub mod path;
@@ -29,6 +31,7 @@ pub mod random;
 pub mod recorder;
 mod relay;
 mod scheduler;
+pub mod state;
 pub mod tables;
 pub mod tcp;
 mod transport;

@@ -145,7 +145,9 @@ impl Mux {
             }
             return 0.0;
         }
-        let Some(head) = self.heap.first_mut() else { return 0.0 };
+        let Some(head) = self.heap.first_mut() else {
+            return 0.0;
+        };
         head.count += f64::from(cells) * weight;
         let served = *head;
         if empty {
@@ -171,7 +173,9 @@ impl Mux {
 
     /// Put the head of the heap where it belongs.
     fn sink(&mut self) {
-        let Some(&active) = self.heap.first() else { return };
+        let Some(&active) = self.heap.first() else {
+            return;
+        };
         let mut hole = 0;
         loop {
             let mut child = 2 * hole + 1;
@@ -217,7 +221,9 @@ mod tests {
         let mut served = vec![0; queues];
         let mut left = total;
         while left > 0 {
-            let Some((queue, cells)) = mux.pick(policy, 1.0) else { break };
+            let Some((queue, cells)) = mux.pick(policy, 1.0) else {
+                break;
+            };
             let cells = cells.min(left).min(50);
             served[queue as usize] += cells;
             left -= cells;

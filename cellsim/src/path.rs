@@ -74,7 +74,8 @@ impl PathChooser {
                     Position::GuardExit => names[2],
                     Position::Middle => names[3],
                 };
-                let share = if name.is_empty() { 0 } else { *network.bandwidth_weights.get(name).unwrap_or(&10_000) };
+                let share =
+                    if name.is_empty() { 0 } else { *network.bandwidth_weights.get(name).unwrap_or(&10_000) };
                 relay.consensus_weight as f64 * share as f64 / 10_000.0
             }))
         };
@@ -82,7 +83,9 @@ impl PathChooser {
         let middle = weighted(["Wmg", "Wme", "Wmd", "Wmm"]);
         let exit = weighted(["", "Wee", "Wed", ""]);
         let guards_per_client = guards_per_client.min(guard.positive());
-        for (relays, needed, what) in [(&exit, 1, "exits"), (&guard, 2, "guards"), (&middle, 3, "middle relays")] {
+        for (relays, needed, what) in
+            [(&exit, 1, "exits"), (&guard, 2, "guards"), (&middle, 3, "middle relays")]
+        {
             if relays.positive() < needed {
                 return Err(Error::input(format!(
                     "network.json: relays: has {} possible {what}, accepted: {needed} or more",
@@ -125,12 +128,16 @@ fn given_paths(
     network: &NetworkSpec,
     given: Option<&BTreeMap<String, Vec<[String; 3]>>>,
 ) -> Result<Vec<Vec<[u32; 3]>>, Error> {
-    let Some(given) = given else { return Ok(Vec::new()) };
+    let Some(given) = given else {
+        return Ok(Vec::new());
+    };
     let relays: BTreeMap<&str, u32> =
         network.relays.iter().enumerate().map(|(index, relay)| (relay.name.as_str(), index as u32)).collect();
     let relay = |client: &str, name: &str| {
         let known = relays.get(name).copied();
-        known.ok_or_else(|| Error::input(format!("run.json: paths.{client}: '{name}' is no relay of the network")))
+        known.ok_or_else(|| {
+            Error::input(format!("run.json: paths.{client}: '{name}' is no relay of the network"))
+        })
     };
     if let Some(name) = given.keys().find(|name| network.clients.iter().all(|client| client.name != **name)) {
         return Err(Error::input(format!("run.json: paths.{name}: is no client of the network")));
@@ -140,7 +147,9 @@ fn given_paths(
         let path = |path: &[String; 3]| {
             let found = [relay(client, &path[0])?, relay(client, &path[1])?, relay(client, &path[2])?];
             if found[0] == found[1] || found[1] == found[2] || found[0] == found[2] {
-                return Err(Error::input(format!("run.json: paths.{client}: a relay stands twice in {path:?}")));
+                return Err(Error::input(format!(
+                    "run.json: paths.{client}: a relay stands twice in {path:?}"
+                )));
             }
             Ok(found)
         };

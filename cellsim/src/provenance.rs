@@ -30,7 +30,13 @@ fn machine() -> Value {
 }
 
 /// The content of `provenance.json`.
-pub fn provenance(run_sha256: &str, network_sha256: &str, simulated_s: f64, wall_s: f64, totals: &Totals) -> Value {
+pub fn provenance(
+    run_sha256: &str,
+    network_sha256: &str,
+    simulated_s: f64,
+    wall_s: f64,
+    totals: &Totals,
+) -> Value {
     json!({
         "engine": "cellsim",
         "engine_version": env!("CARGO_PKG_VERSION"),

@@ -11,9 +11,9 @@ impl Stream {
     /// The stream called `name` for the things `first` and `second` under `seed`.
     pub fn new(seed: u64, name: &str, first: u64, second: u64) -> Self {
         // FNV-1a over the name, then one mixing round for each number.
-        let mut state = name
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        let mut state = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        });
         for number in [seed, first, second] {
             state = mix(state ^ mix(number.wrapping_add(0x9e37_79b9_7f4a_7c15)));
         }

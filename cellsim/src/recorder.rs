@@ -6,8 +6,9 @@ use std::path::Path;
 use crate::error::Error;
 use crate::events::Time;
 use crate::input::NetworkSpec;
+use crate::state::{Download, Pipe, Relay, Role};
 use crate::tables::{Column, Table, Value};
-use crate::world::{Download, Pipe, Relay, Role, Totals};
+use crate::world::Totals;
 
 const STREAMS: &str = "message streams {
     required binary client (UTF8); required binary kind (UTF8);
@@ -86,13 +87,28 @@ impl Recorder {
         let maybe = || OptionalI64(Vec::new());
         let maybe_text = || OptionalText(Vec::new());
         let streams = vec![
-            text(), text(), maybe(), number(), maybe_text(), number(), maybe(), maybe(), maybe(), maybe(), maybe(),
-            maybe(), number(), number(), number(), text(), maybe_text(),
+            text(),
+            text(),
+            maybe(),
+            number(),
+            maybe_text(),
+            number(),
+            maybe(),
+            maybe(),
+            maybe(),
+            maybe(),
+            maybe(),
+            maybe(),
+            number(),
+            number(),
+            number(),
+            text(),
+            maybe_text(),
         ];
-        let relays =
-            vec![I32(Vec::new()), text(), number(), number(), number(), number(), number(), maybe()];
+        let relays = vec![I32(Vec::new()), text(), number(), number(), number(), number(), number(), maybe()];
         let progress = vec![text(), number(), number(), number()];
-        let progress = with_progress.then(|| Table::create(&folder.join("progress.parquet"), PROGRESS, progress));
+        let progress =
+            with_progress.then(|| Table::create(&folder.join("progress.parquet"), PROGRESS, progress));
         Ok(Self {
             streams: Some(Table::create(&folder.join("streams.parquet"), STREAMS, streams)?),
             relays: Some(Table::create(&folder.join("relays.parquet"), RELAYS, relays)?),
@@ -109,7 +125,9 @@ impl Recorder {
         outcome: Outcome,
         error: Option<&str>,
     ) {
-        let Some(table) = &mut self.streams else { return };
+        let Some(table) = &mut self.streams else {
+            return;
+        };
         let client = &network.clients[download.client as usize];
         let since_start = |time: Time| microseconds(time - download.start);
         let connected = download.connected.map(since_start);
@@ -140,7 +158,9 @@ impl Recorder {
 
     /// `download` has got bytes at `now`.
     pub fn progress(&mut self, now: Time, network: &NetworkSpec, download: &Download) {
-        let Some(table) = &mut self.progress else { return };
+        let Some(table) = &mut self.progress else {
+            return;
+        };
         table.push([
             Value::Text(&network.clients[download.client as usize].name),
             Value::I64(download.number as i64),

@@ -11,7 +11,8 @@
 use crate::bucket::share;
 use crate::cells::{CellKind, Run, CELL_BYTES, PAYLOAD_BYTES};
 use crate::events::Kind;
-use crate::world::{Action, Role, Turn, World, QUEUES};
+use crate::state::{Action, Role, Turn, QUEUES};
+use crate::world::World;
 
 /// Output buffer below which a channel asks the scheduler for more (`OR_CONN_LOWWATER`), bytes.
 const OUTBUF_LOW_BYTES: u64 = 16 * 1024;
@@ -106,7 +107,9 @@ impl World {
         state.partial = have % CELL_BYTES;
         let mut whole = (have / CELL_BYTES) as u32;
         while whole > 0 {
-            let Some(run) = self.pipes[pipe as usize].cells.pop(whole) else { break };
+            let Some(run) = self.pipes[pipe as usize].cells.pop(whole) else {
+                break;
+            };
             whole -= u32::from(run.cells);
             self.relay_cells(relay, run);
         }

@@ -10,8 +10,9 @@ use crate::cells::CELL_BYTES;
 use crate::events::Kind;
 use crate::input::SchedulerKind;
 use crate::mux::{cells_until, Policy};
+use crate::state::{Action, CircuitState, Turn, EXIT_QUEUE, NONE, QUEUES};
 use crate::tcp::SEGMENT_BYTES;
-use crate::world::{Action, CircuitState, Turn, World, NONE, QUEUES};
+use crate::world::World;
 
 /// Output buffer above which Vanilla gives a channel no more (`OR_CONN_HIGHWATER`), bytes.
 const OUTBUF_HIGH_BYTES: u64 = 32 * 1024;
@@ -19,9 +20,6 @@ const OUTBUF_HIGH_BYTES: u64 = 32 * 1024;
 const KIST_WRITE_CELLS: u64 = 8;
 /// What KIST counts for a cell on the wire (`TLS_PER_CELL_OVERHEAD` is 29).
 const KIST_CELL_BYTES: i64 = CELL_BYTES as i64 + 29;
-/// The queue that holds cells on their way to the client at the exit.
-const EXIT_QUEUE: u32 = 2;
-
 impl World {
     /// `pipe` has cells: let the scheduler of `relay` know.
     pub fn make_pending(&mut self, relay: u32, pipe: u32) {
@@ -101,7 +99,8 @@ impl World {
     fn schedule_vanilla(&mut self, relay: u32, pending: &mut Vec<u32>, weight: f64) {
         while let Some((place, _)) = self.most_urgent(pending) {
             let pipe = pending.swap_remove(place);
-            let room = OUTBUF_HIGH_BYTES.saturating_sub(self.pipes[pipe as usize].outbuf).div_ceil(CELL_BYTES) as u32;
+            let room = OUTBUF_HIGH_BYTES.saturating_sub(self.pipes[pipe as usize].outbuf).div_ceil(CELL_BYTES)
+                as u32;
             let flushed = self.flush(relay, pipe, room, weight);
             let state = &mut self.pipes[pipe as usize];
             state.turn = if flushed == room { Turn::WaitingToWrite } else { Turn::Idle };
@@ -124,13 +123,17 @@ impl World {
                 }
             }
             previous = Some(pipe);
-            let Ok(entry) = limits.binary_search_by_key(&pipe, |limit| limit.0) else { break };
+            let Ok(entry) = limits.binary_search_by_key(&pipe, |limit| limit.0) else {
+                break;
+            };
             let limit = &mut limits[entry].1;
             if *limit > 0 {
                 // KIST asks again after each cell; until another channel is more urgent, the answer is
                 // the same one.
                 let turn = match self.params.policy {
-                    Policy::Ewma { .. } => cells_until(self.pipes[pipe as usize].mux.urgency(self.params.policy), rival, weight),
+                    Policy::Ewma { .. } => {
+                        cells_until(self.pipes[pipe as usize].mux.urgency(self.params.policy), rival, weight)
+                    }
                     Policy::RoundRobin { .. } if rival == f64::INFINITY => u32::MAX,
                     Policy::RoundRobin { .. } => 1,
                 };
@@ -174,9 +177,13 @@ impl World {
         let policy = self.params.policy;
         let mut flushed = 0;
         while flushed < limit {
-            let Some((index, turn)) = self.pipes[pipe as usize].mux.pick(policy, weight) else { break };
+            let Some((index, turn)) = self.pipes[pipe as usize].mux.pick(policy, weight) else {
+                break;
+            };
             let queue = &mut self.queues[index as usize];
-            let Some(run) = queue.cells.pop(turn.min(limit - flushed)) else { break };
+            let Some(run) = queue.cells.pop(turn.min(limit - flushed)) else {
+                break;
+            };
             let cells = u32::from(run.cells);
             let empty = queue.cells.is_empty();
             let length = queue.cells.len();

@@ -46,7 +46,9 @@ impl Column {
             (Column::I64(column), Value::I64(value)) => column.push(value),
             (Column::OptionalI64(column), Value::OptionalI64(value)) => column.push(value),
             (Column::Text(column), Value::Text(value)) => column.push(ByteArray::from(value)),
-            (Column::OptionalText(column), Value::OptionalText(value)) => column.push(value.map(ByteArray::from)),
+            (Column::OptionalText(column), Value::OptionalText(value)) => {
+                column.push(value.map(ByteArray::from))
+            }
             _ => unreachable!("a row has the types of its table's columns"),
         }
     }
@@ -64,7 +66,8 @@ impl Table {
     /// A new file at `path` with the columns of a Parquet `schema` message, empty of type by type.
     pub fn create(path: &Path, schema: &str, columns: Vec<Column>) -> Result<Self, Error> {
         let name = path.display().to_string();
-        let failed = |error: &dyn std::fmt::Display| Error::failed(format!("{name}: cannot be written: {error}"));
+        let failed =
+            |error: &dyn std::fmt::Display| Error::failed(format!("{name}: cannot be written: {error}"));
         let schema = parse_message_type(schema).map_err(|error| failed(&error))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
@@ -101,7 +104,9 @@ impl Table {
     fn write_group(&mut self) -> parquet::errors::Result<()> {
         let mut group = self.writer.next_row_group()?;
         for column in &mut self.columns {
-            let Some(mut writer) = group.next_column()? else { break };
+            let Some(mut writer) = group.next_column()? else {
+                break;
+            };
             match column {
                 Column::I32(values) => {
                     writer.typed::<Int32Type>().write_batch(values, None, None)?;
@@ -136,7 +141,8 @@ impl Table {
             self.flush()?;
         }
         let name = self.name.clone();
-        let failed = |error: &dyn std::fmt::Display| Error::failed(format!("{name}: cannot be written: {error}"));
+        let failed =
+            |error: &dyn std::fmt::Display| Error::failed(format!("{name}: cannot be written: {error}"));
         let file = self.writer.into_inner().map_err(|error| failed(&error))?;
         file.sync_all().map_err(|error| failed(&error))
     }

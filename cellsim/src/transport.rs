@@ -7,8 +7,9 @@
 use crate::cells::CELL_BYTES;
 use crate::events::{Kind, Time, NEVER};
 use crate::mux::Mux;
+use crate::state::{Pipe, Role, Turn, NONE};
 use crate::tcp::{Tcp, SEGMENT_BYTES, SEGMENT_WIRE_BYTES};
-use crate::world::{Pipe, Role, Turn, World, NONE};
+use crate::world::World;
 
 /// Round trips until a new channel takes cells: TCP 1, TLS 1.3 1, VERSIONS to NETINFO 1.
 const CHANNEL_OPEN_ROUND_TRIPS: u64 = 3;
@@ -191,7 +192,7 @@ impl World {
     }
 
     /// Bytes wait at the receiver of `pipe`.
-    fn readable(&mut self, pipe: u32) {
+    pub fn readable(&mut self, pipe: u32) {
         let state = &self.pipes[pipe as usize];
         if state.closed {
             return;

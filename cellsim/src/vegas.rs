@@ -86,7 +86,9 @@ impl Vegas {
     pub fn sendme(&mut self, now: Time, channel_blocked: bool) {
         self.next_update = self.next_update.saturating_sub(1);
         self.next_window = self.next_window.saturating_sub(1);
-        let Some(sent) = self.sent_at.pop_front() else { return };
+        let Some(sent) = self.sent_at.pop_front() else {
+            return;
+        };
         if self.estimate((now / 1_000).saturating_sub(sent), channel_blocked) {
             self.adapt();
         }

@@ -7,228 +7,18 @@
 use std::collections::VecDeque;
 
 use crate::bucket::{Buckets, Refill};
-use crate::cells::{CellQueue, Run};
+use crate::cells::Run;
 use crate::error::Error;
 use crate::events::{EventQueue, Kind, Time};
 use crate::input::{
-    BurstSize, CircuitPolicySpec, Latency, NetworkSpec, RefillMode, RefillPhase, RunSpec, SchedulerKind, Traffic,
+    BurstSize, CircuitPolicySpec, NetworkSpec, RefillMode, RefillPhase, RunSpec, SchedulerKind, Traffic,
 };
+use crate::latency::Latency;
 use crate::link::{CoDel, Link};
-use crate::mux::{Decay, Mux, Policy};
+use crate::mux::{Decay, Policy};
 use crate::path::PathChooser;
 use crate::recorder::Recorder;
-use crate::tcp::Tcp;
-use crate::vegas::Vegas;
-
-/// An index that points nowhere.
-pub const NONE: u32 = u32::MAX;
-/// Circuit queues of one circuit: towards the client at guard, middle and exit; towards the exit at
-/// guard and middle.
-pub const QUEUES: u32 = 5;
-
-/// A machine on the network.
-pub struct Host {
-    /// Its place in the latency matrix.
-    pub node: usize,
-    /// Towards the network.
-    pub up: Link,
-    /// From the network.
-    pub down: Link,
-    /// The drop rule of the down-link.
-    pub codel: CoDel,
-}
-
-/// What a pipe carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Cells, between a client and its guard or between two relays.
-    Channel,
-    /// A response, from a server to an exit.
-    Response,
-    /// A request, from an exit to a server.
-    Request,
-}
-
-/// What the channel scheduler knows of a pipe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// Has no cells.
-    Idle,
-    /// Waits for the scheduler.
-    Pending,
-    /// Its output buffer is full.
-    WaitingToWrite,
-}
-
-/// One direction of a connection.
-pub struct Pipe {
-    pub tcp: Tcp,
-    pub from: u32,
-    pub to: u32,
-    pub role: Role,
-    /// The edge it belongs to, or [`NONE`] for a channel.
-    pub edge: u32,
-    /// Whether bytes may flow.
-    pub open: bool,
-    /// Given up; kept until nothing refers to it.
-    pub closed: bool,
-    /// Cells between the circuit queues of the sender and the reader's hands.
-    pub cells: CellQueue,
-    /// The sending program's output buffer, bytes.
-    pub outbuf: u64,
-    /// Bytes read of a cell that is not whole yet.
-    pub partial: u64,
-    /// Circuits with cells for this pipe.
-    pub mux: Mux,
-    pub turn: Turn,
-    pub read_queued: bool,
-    pub read_blocked: bool,
-    pub write_queued: bool,
-    pub write_blocked: bool,
-    /// The program waits for space in the kernel's send buffer.
-    pub write_waiting: bool,
-    /// Events under way that name this pipe.
-    pub events: u32,
-}
-
-/// Something a relay's event loop has to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    Read(u32),
-    Write(u32),
-    Schedule,
-}
-
-/// A relay's process.
-pub struct Relay {
-    pub buckets: Buckets,
-    /// What its event loop does next, in order.
-    pub actions: VecDeque<Action>,
-    /// Pipes that wait for tokens.
-    pub blocked: Vec<u32>,
-    pub wake_scheduled: bool,
-    /// Pipes that wait for the channel scheduler.
-    pub pending: Vec<u32>,
-    pub schedule_queued: bool,
-    pub scheduler_timer: bool,
-    pub last_schedule: Option<Time>,
-    /// Counts services of channels, to order them.
-    pub services: u64,
-    pub queued_cells: u64,
-    pub queued_cells_max: u64,
-    pub bytes_in: u64,
-    pub bytes_out: u64,
-}
-
-/// How far a circuit has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CircuitState {
-    Building,
-    Ready,
-    Closed,
-    /// The slot is free.
-    Free,
-}
-
-/// A circuit of three relays.
-pub struct Circuit {
-    pub state: CircuitState,
-    pub client: u32,
-    /// Number unique in the run.
-    pub number: u64,
-    pub relays: [u32; 3],
-    /// The pipe from position `i` to position `i + 1`.
-    pub pipes: [u32; 3],
-    pub first_used: Option<Time>,
-    /// No new streams, because one of them timed out.
-    pub unusable: bool,
-    /// Open edges, from the client's point of view.
-    pub open_edges: u32,
-    /// Data cells the client has got since its last circuit SENDME.
-    pub unacknowledged: u32,
-    /// Edges at the exit, oldest first.
-    pub edges: Vec<u32>,
-    /// Cells that may still be packaged (fixed windows).
-    pub window: u32,
-    pub vegas: Option<Box<Vegas>>,
-    /// The exit's queue is over the high-water mark.
-    pub blocked: bool,
-    /// Relays that have forgotten the circuit, a bit for each position.
-    pub destroyed: u8,
-    /// Cells of this circuit in queues and pipes.
-    pub in_system: u64,
-    pub services: u64,
-}
-
-/// The cells of one circuit that wait at one relay in one direction.
-#[derive(Default)]
-pub struct CircuitQueue {
-    pub cells: CellQueue,
-    /// Decayed count of cells sent (EWMA).
-    pub count: f64,
-    pub pipe: u32,
-}
-
-/// A stream on a circuit, as the exit sees it.
-pub struct Edge {
-    pub circuit: u32,
-    /// The download it serves, or [`NONE`] once the client has given it up.
-    pub download: u32,
-    pub server: u32,
-    /// The pipe to the server, or [`NONE`].
-    pub request_pipe: u32,
-    pub exit_open: bool,
-    pub request_bytes: u64,
-    pub request_got: u64,
-    pub response_bytes: u64,
-    /// Bytes that the server has not yet written.
-    pub response_left: u64,
-    /// Bytes read from the server and not yet packaged.
-    pub inbuf: u64,
-    pub window: u32,
-    /// Data cells the client has got since its last stream SENDME.
-    pub unacknowledged: u32,
-    pub last_served: u64,
-    pub in_system: u64,
-    pub generation: u32,
-    pub free: bool,
-}
-
-/// What a client wants from a server.
-pub struct Download {
-    pub client: u32,
-    pub number: u64,
-    pub server: u32,
-    pub edge: u32,
-    pub circuit_number: Option<u64>,
-    pub start: Time,
-    pub connected: Option<Time>,
-    pub first_byte: Option<Time>,
-    pub wanted: u64,
-    pub got: u64,
-    pub tries: u32,
-    pub generation: u32,
-    pub active: bool,
-}
-
-impl Download {
-    /// A number for this use of the slot and this try; at most 12 tries fit into the SOCKS timeout.
-    pub fn attempt(&self) -> u32 {
-        self.generation << 4 | self.tries
-    }
-}
-
-/// A client: its own tor and one program that downloads.
-pub struct Client {
-    pub kind: usize,
-    pub guards: Vec<u32>,
-    pub channels: Vec<(u32, u32)>,
-    pub circuits: Vec<u32>,
-    pub circuits_made: u64,
-    pub downloads_made: u64,
-    /// Downloads without a circuit.
-    pub waiting: Vec<u32>,
-}
+use crate::state::{Circuit, CircuitQueue, Client, Download, Edge, Host, Pipe, Relay, NONE};
 
 /// The knobs, in the form the engine uses.
 pub struct Params {
@@ -287,7 +77,12 @@ pub struct World {
 
 impl World {
     /// A network at time 0, with nothing under way but each client's start.
-    pub fn new(run: RunSpec, network: NetworkSpec, latency: Latency, recorder: Recorder) -> Result<Self, Error> {
+    pub fn new(
+        run: RunSpec,
+        network: NetworkSpec,
+        latency: Latency,
+        recorder: Recorder,
+    ) -> Result<Self, Error> {
         let chooser = PathChooser::new(&network, run.seed, run.tor.guards, run.paths.as_ref())?;
         let relays: Vec<Relay> = network.relays.iter().map(|relay| new_relay(&run, relay)).collect();
         let policy = match run.tor.circuit_policy {
@@ -468,14 +263,19 @@ fn new_relay(run: &RunSpec, relay: &crate::input::RelaySpec) -> Relay {
 }
 
 fn hosts_of(network: &NetworkSpec) -> Vec<Host> {
-    let host = |node, up, down| Host { node, up: Link::new(up), down: Link::new(down), codel: CoDel::default() };
+    let host =
+        |node, up, down| Host { node, up: Link::new(up), down: Link::new(down), codel: CoDel::default() };
     let relays = network
         .relays
         .iter()
         .map(|relay| host(relay.node, relay.capacity_bytes_per_s, relay.capacity_bytes_per_s));
-    let clients =
-        network.clients.iter().map(|client| host(client.node, client.up_bytes_per_s, client.down_bytes_per_s));
-    let servers =
-        network.servers.iter().map(|server| host(server.node, server.up_bytes_per_s, server.down_bytes_per_s));
+    let clients = network
+        .clients
+        .iter()
+        .map(|client| host(client.node, client.up_bytes_per_s, client.down_bytes_per_s));
+    let servers = network
+        .servers
+        .iter()
+        .map(|server| host(server.node, server.up_bytes_per_s, server.down_bytes_per_s));
     relays.chain(clients).chain(servers).collect()
 }

@@ -1,6 +1,5 @@
 //! The engine against what can be worked out on paper.
 
-
 use crate::networks::{network, run, streams, FAST};
 use serde_json::json;
 
@@ -51,9 +50,8 @@ fn bucket_rate(mode: &str, interval_ms: u64, clients: usize) -> (f64, Vec<i64>) 
     let before = world.totals.clone();
     world.run_until(200_000_000_000).expect("a run");
     let done = world.totals.complete - before.complete;
-    let per_client = (0..clients as u32)
-        .map(|client| world.clients[client as usize].downloads_made as i64)
-        .collect();
+    let per_client =
+        (0..clients as u32).map(|client| world.clients[client as usize].downloads_made as i64).collect();
     (done as f64 * 1_000_000.0 / 150.0 / rate as f64, per_client)
 }
 
@@ -71,7 +69,10 @@ fn burst_refill_delivers_its_rate_and_lazy_refill_loses_part_of_each_step() {
 
 #[test]
 fn equal_clients_share_a_bottleneck_equally() {
-    for policy in [json!({"kind": "ewma", "half_life_ns": 30_000_000_000_u64}), json!({"kind": "round_robin", "quantum_cells": 32})] {
+    for policy in [
+        json!({"kind": "ewma", "half_life_ns": 30_000_000_000_u64}),
+        json!({"kind": "round_robin", "quantum_cells": 32}),
+    ] {
         let mut net = network("bulk", 5);
         net["relays"][2]["rate_bytes_per_s"] = json!(500_000);
         net["relays"][2]["burst_bytes"] = json!(500_000);
@@ -80,7 +81,8 @@ fn equal_clients_share_a_bottleneck_equally() {
         let mut world = crate::networks::world(&net, &spec, 40_000);
         world.run_until(300_000_000_000).expect("a run");
         let made: Vec<u64> = world.clients.iter().map(|client| client.downloads_made).collect();
-        let (least, most) = (made.iter().min().copied().unwrap_or(0), made.iter().max().copied().unwrap_or(0));
+        let (least, most) =
+            (made.iter().min().copied().unwrap_or(0), made.iter().max().copied().unwrap_or(0));
         assert!(least > 40 && most <= least + least / 10 + 1, "{policy}: {made:?}");
     }
 }

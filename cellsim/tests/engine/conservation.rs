@@ -1,20 +1,24 @@
 //! Random small networks, all knobs: cells are conserved, nothing panics, repetition is exact.
 
-
 use std::fs;
 
 use proptest::prelude::*;
 use serde_json::{json, Value};
 
 fn any_tor() -> impl Strategy<Value = Value> {
-    let refill = (prop_oneof![Just("lazy"), Just("burst")], prop_oneof![Just(1_u64), Just(10), Just(100), Just(1000)],
-                  any::<bool>(), any::<bool>());
+    let refill = (
+        prop_oneof![Just("lazy"), Just("burst")],
+        prop_oneof![Just(1_u64), Just(10), Just(100), Just(1000)],
+        any::<bool>(),
+        any::<bool>(),
+    );
     let policy = prop_oneof![
         Just(json!({"kind": "ewma", "half_life_ns": 30_000_000_000_u64})),
         Just(json!({"kind": "ewma", "half_life_ns": 1_000_000_u64})),
         (1_u32..40).prop_map(|quantum| json!({"kind": "round_robin", "quantum_cells": quantum})),
     ];
-    let scheduler = (prop_oneof![Just("kist"), Just("kist_lite"), Just("vanilla")], prop_oneof![Just(2_u64), Just(10)]);
+    let scheduler =
+        (prop_oneof![Just("kist"), Just("kist_lite"), Just("vanilla")], prop_oneof![Just(2_u64), Just(10)]);
     let order = prop_oneof![Just("list"), Just("reversed"), Just("random"), Just("least_recently_served")];
     let packaging = prop_oneof![Just("even"), Just("greedy")];
     let congestion = prop_oneof![
@@ -104,7 +108,12 @@ fn the_same_run_gives_the_same_bytes() {
     let net = crate::networks::network("web", 8);
     let tables = || {
         let folder = tempfile::tempdir().expect("a folder");
-        crate::networks::write_directory(folder.path(), &net, &crate::networks::run("web", 8, 300_000, 1_000_000_000, 60), 80_000);
+        crate::networks::write_directory(
+            folder.path(),
+            &net,
+            &crate::networks::run("web", 8, 300_000, 1_000_000_000, 60),
+            80_000,
+        );
         cellsim::directory::run(folder.path(), false).expect("a run");
         ["streams.parquet", "relays.parquet"].map(|name| fs::read(folder.path().join(name)).expect("a table"))
     };

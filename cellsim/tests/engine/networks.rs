@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use cellsim::input::{Latency, NetworkSpec, RunSpec};
+use cellsim::input::{NetworkSpec, RunSpec};
+use cellsim::latency::Latency;
 use cellsim::recorder::Recorder;
 use cellsim::world::World;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -86,8 +87,11 @@ pub fn write_directory(folder: &Path, network: &Value, run: &Value, rtt_us: u32)
     fs::write(folder.join("run.json"), run.to_string()).expect("run.json");
 }
 
-/// Run it; rows (client, stream, time to first byte, time to last byte, outcome), times in us.
-pub fn streams(network: &Value, run: &Value, rtt_us: u32) -> Vec<(String, i64, Option<i64>, Option<i64>, String)> {
+/// A row of `streams`: client, stream, time to first byte, time to last byte (us), outcome.
+pub type StreamRow = (String, i64, Option<i64>, Option<i64>, String);
+
+/// Run it and read its streams.
+pub fn streams(network: &Value, run: &Value, rtt_us: u32) -> Vec<StreamRow> {
     let folder = tempfile::tempdir().expect("a folder");
     write_directory(folder.path(), network, run, rtt_us);
     cellsim::directory::run(folder.path(), false).expect("a run");
@@ -97,7 +101,13 @@ pub fn streams(network: &Value, run: &Value, rtt_us: u32) -> Vec<(String, i64, O
     rows.map(|row| row.expect("a row"))
         .map(|row| {
             let text = |column| row.get_string(column).expect("text").clone();
-            (text(0), row.get_long(3).expect("a number"), row.get_long(8).ok(), row.get_long(9).ok(), text(15))
+            (
+                text(0),
+                row.get_long(3).expect("a number"),
+                row.get_long(8).ok(),
+                row.get_long(9).ok(),
+                text(15),
+            )
         })
         .collect()
 }

@@ -1,6 +1,5 @@
 //! What the program refuses, and how.
 
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -13,7 +12,12 @@ fn cellsim(folder: &Path) -> Output {
 
 fn prepared() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    crate::networks::write_directory(folder.path(), &crate::networks::network("web", 1), &crate::networks::run("web", 1, 300, 0, 5), 1000);
+    crate::networks::write_directory(
+        folder.path(),
+        &crate::networks::network("web", 1),
+        &crate::networks::run("web", 1, 300, 0, 5),
+        1000,
+    );
     folder
 }
 
@@ -42,11 +46,19 @@ fn bad_runs_are_refused_with_one_line() {
     refused(|folder| fs::remove_file(folder.join("run.json")).expect("a file"), 2, &["run.json"]);
     refused(|folder| fs::write(folder.join("run.json"), "{").expect("a file"), 2, &["run.json", "EOF"]);
     refused(|folder| edit(folder, |run| run["knob"] = json!(1)), 2, &["unknown field `knob`"]);
-    refused(|folder| edit(folder, |run| run["tor"]["refill"]["mode"] = json!("eager")), 2, &["eager", "lazy"]);
+    refused(
+        |folder| edit(folder, |run| run["tor"]["refill"]["mode"] = json!("eager")),
+        2,
+        &["eager", "lazy"],
+    );
     refused(|folder| edit(folder, |run| run["tor"]["refill"]["interval_ns"] = json!(0)), 2, &["interval_ns"]);
     refused(|folder| edit(folder, |run| run["tracing"] = json!({})), 2, &["tracing"]);
     refused(|folder| edit(folder, |run| run["engine"] = json!("shadow")), 2, &["engine", "cellsim"]);
-    refused(|folder| edit(folder, |run| run["paths"] = json!({"web1": [["guard1", "nobody", "exit1"]]})), 2, &["nobody"]);
+    refused(
+        |folder| edit(folder, |run| run["paths"] = json!({"web1": [["guard1", "nobody", "exit1"]]})),
+        2,
+        &["nobody"],
+    );
     refused(|folder| edit(folder, |run| run["duration_ns"] = json!(-1)), 2, &["run.json"]);
 }
 
