@@ -91,7 +91,7 @@ def _line(axis: Axes, line: int, rows: pl.DataFrame, level: str) -> None:
 def _finish(axis: Axes, names: list[str]) -> None:
     axis.axvline(0, color=GREY, linewidth=0.7, zorder=1)
     axis.set_yticks(range(len(names)), names)
-    axis.set_ylim(len(names) - 0.5, -0.5)
+    axis.set_ylim(max(len(names), 1) - 0.5, -0.5)
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
     axis.grid(False, axis="y")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -28,8 +29,16 @@ class StairTable:
         default_factory=dict
     )
 
+    @cached_property
+    def networks(self) -> list[int]:
+        """Seeds of all networks of the plan."""
+        return self.streams["seed"].unique().sort().to_list()
+
     def depths(self, kind: str, metric: str, variant: Mapping[str, str], period: str) -> np.ndarray:
-        """Depth of the step of width ``period`` (``100ms``) in each network of ``variant``, by seed."""
+        """Depth of the step of width ``period`` (``100ms``) in each network of the plan, in order of seeds.
+
+        NaN for a network in which too few downloads of ``variant`` got that far.
+        """
         levels = tuple(variant.items())
         chosen = self.streams.filter(
             pl.col("kind").cast(pl.String) == kind,
@@ -37,7 +46,7 @@ class StairTable:
             *(pl.col(knob).cast(pl.String) == level for knob, level in levels),
         )
         found = []
-        for seed in chosen["seed"].unique().sort():
+        for seed in self.networks:
             key = (kind, metric, levels, period, seed)
             if key not in self.measured:
                 times_s = chosen.filter(pl.col("seed") == seed)[METRICS[metric].column].to_numpy() / 1e6

@@ -147,3 +147,15 @@ def test_errors_are_one_line(source: Source, tmp_path: Path, capsys: pytest.Capt
     with pytest.raises(SystemExit) as stop:
         main(["pie_chart", *arguments[1:], "--summaries", str(tmp_path)])
     assert stop.value.code == 2
+
+
+def test_a_plan_of_one_variant_has_nothing_to_compare(tmp_path: Path) -> None:
+    experiment = load_experiment(EXPERIMENTS / "refill_sweep/experiment.yaml")
+    knobs = {knob: [level] for knob, level in experiment.baseline.items()}
+    runs = write_sweep(tmp_path / "runs", knobs, (1, 2), SMALL)
+    collect(runs, tmp_path / "tables", network="ci")
+    tables = PlanTables.open(tmp_path / "tables")
+    write_summary(summarize(tables, experiment), tmp_path / "summaries")
+    for name in FIGURES:
+        _draw(Source(tables, tmp_path / "summaries"), name, tmp_path / name)
+    assert pl.read_csv(tmp_path / "differences.csv").is_empty()

@@ -94,6 +94,19 @@ def test_a_sensitivity_is_judged_at_each_level_it_adds(experiment: Experiment, t
     assert summary.baseline["load"] == "1"
 
 
+def test_runs_without_downloads_leave_claims_open(experiment: Experiment, tmp_path: Path) -> None:
+    runs = write_sweep(tmp_path / "runs", run_seeds=(1, 2), size=SMALL)
+    for run in runs[:2]:
+        file = run / "streams.parquet"
+        pl.read_parquet(file).head(0).write_parquet(file)
+    collect(runs, tmp_path / "tables", network="ci")
+    summary = summarize(PlanTables.open(tmp_path / "tables"), experiment)
+    write_summary(summary, tmp_path / "out")
+    verdicts = {verdict.claim: verdict.verdict for verdict in summary.verdicts}
+    assert verdicts["stair_step_at_1000ms"] == "inconclusive"
+    assert set(summary.stairs["seed"]) == {1, 2}
+
+
 def test_tables_of_another_plan_are_refused(experiment: Experiment, tmp_path: Path) -> None:
     runs = write_sweep(tmp_path / "runs", run_seeds=(1,), size=SMALL)
     collect(runs, tmp_path / "tables", network="ci", plan="aligned_phases")
