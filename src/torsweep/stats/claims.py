@@ -232,7 +232,7 @@ def _sum_up(comparisons: Sequence[Comparison]) -> tuple[str, str]:
     if not unclear:
         return HOLDS, f"all {len(comparisons)} comparisons show it"
     if all(c.interval.networks < 2 for c in unclear):
-        return INCONCLUSIVE, "one network gives no interval"
+        return INCONCLUSIVE, "fewer than two networks to compare"
     if all(not c.interval.known for c in unclear):
         return INCONCLUSIVE, "a network never reached the quantile, or had too few downloads"
     return INCONCLUSIVE, f"{len(unclear)} of {len(comparisons)} comparisons are unclear"

@@ -50,7 +50,8 @@ FEWEST = 100
 class Stairs:
     """Depth of the stair-step, and the 97.5th percentile of the depth under the smooth null.
 
-    NaN where fewer than 100 downloads fall into bins that have a successor one period later.
+    NaN where there are fewer than 100 downloads, or so few for the number of bins that counting noise
+    (one standard error) would be a visible step.
     """
 
     depth: float
@@ -74,7 +75,8 @@ def stairs(
         stair_depth(times_s + generator.uniform(-period_s / 2, period_s / 2, len(times_s)), period_s, front_s)
         for _ in range(resamples)
     ]
-    return Stairs(depth, float(np.nanquantile(null, 0.975)))
+    known = [value for value in null if np.isfinite(value)]
+    return Stairs(depth, float(np.quantile(known, 0.975)) if known else np.nan)
 
 
 def stair_depth(times_s: npt.NDArray[np.float64], period_s: float, front_s: float | None = None) -> float:
@@ -96,7 +98,11 @@ def stair_depth(times_s: npt.NDArray[np.float64], period_s: float, front_s: floa
     weight = np.sqrt(smooth[:-lag] * smooth[lag:])
     seen = weight > 0
     product = (deviation[:-lag] * deviation[lag:])[seen] / weight[seen]
-    recurrent = product.sum() / max(weight.sum(), LEAST_SHARE * len(times_s))
+    total = max(weight.sum(), LEAST_SHARE * len(times_s))
+    # Each product has variance 1 without a step: with thin counts their mean alone would look like one.
+    if np.sqrt(seen.sum()) / total > VISIBLE_DEPTH**2:
+        return float("nan")
+    recurrent = product.sum() / total
     return float(np.sign(recurrent) * np.sqrt(abs(recurrent)))
 
 

@@ -78,6 +78,13 @@ def test_too_few_times_have_no_depth(generator: np.random.Generator) -> None:
     assert not stairs(np.arange(50.0), 1.0, generator).above_smooth
 
 
+def test_thin_counts_have_no_depth(generator: np.random.Generator) -> None:
+    """A few hundred times over thousands of bins: the statistic would be noise as deep as a step."""
+    times = generator.lognormal(1, 0.5, 300)
+    assert np.isnan(stair_depth(times, 0.01))
+    assert np.isfinite(stair_depth(times, 1.0))
+
+
 def test_the_order_of_times_does_not_matter(generator: np.random.Generator) -> None:
     times = _steps(generator, 0.3)
     assert stair_depth(times, 1.0) == stair_depth(times[::-1], 1.0)

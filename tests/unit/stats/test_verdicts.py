@@ -76,7 +76,7 @@ def test_a_tie_is_inconclusive() -> None:
 def test_one_network_decides_nothing() -> None:
     verdict = judge(BEST, evidence(RISING, networks=1), {})
     assert verdict.verdict == INCONCLUSIVE
-    assert "one network" in verdict.reason
+    assert "fewer than two networks" in verdict.reason
 
 
 WORST = WorstLevel(
