@@ -1,9 +1,9 @@
 """Cumulative incidence of a time: how many downloads got that far, by when.
 
 In: curves.csv and outcomes.csv. Out: a row of panels a kind of client, a curve a level of the first knob,
-facets for the others; bands over networks; a mark at the median. A curve ends where the last quantile that
-every network reached ends; the dotted line goes on at the share of downloads that ever get there, and the
-figures at its right say how many failed or timed out.
+facets for the others; bands over networks; a mark at the median. A curve ends with the last quantile that
+every network reached. Where what remains failed or timed out, a dotted line goes on at the share that got
+there, and figures at its right say how many failed; where the end of the run cut it off, nothing does.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from torsweep.stats.metrics import METRICS
 
 KIND_NAMES = {"web": "Web downloads", "bulk": "Bulk downloads"}
 _ROW_IN = 1.45
+_CUT_OFF = 0.005
+"""Share of downloads cut off by the end of the run that may be missing from a curve called whole."""
 
 
 def draw(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]:
@@ -30,15 +32,16 @@ def draw(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]:
     facets, kinds = Facets.of(source.knobs), source.kinds()
     points = source.summary("curves").filter(pl.col("metric") == metric)
     outcomes = source.summary("outcomes")
-    caption = source.caption("Marks: medians.", source.band_note())
+    notes = ["Marks: medians."] + ["Dotted: the rest failed."] * bool(outcomes["failure_share"].sum())
+    caption = source.caption(*notes, source.band_note())
     figure = canvas(facets.width_in, 0.75 + _ROW_IN * len(kinds) * len(facets.rows), caption)
     panels = facets.panels(figure, kinds, sharex="row")
     for kind, row in panels:
         of_kind = points.filter(pl.col("kind") == kind)
         for axis, column in row:
-            for level in facets.levels:
-                _curve(axis, facets.select(of_kind, column, level), level)
             failing = failures(facets, outcomes.filter(pl.col("kind") == kind), column)
+            for level in facets.levels:
+                _curve(axis, facets.select(of_kind, column, level), level, failing.get(level, 0.0))
             write_failures(axis, failing)
         _limit([axis for axis, _ in row], of_kind)
     for axis in every_axis(panels):
@@ -50,7 +53,7 @@ def draw(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]:
     return figure, points, caption
 
 
-def _curve(axis: Axes, curve: pl.DataFrame, level: str) -> None:
+def _curve(axis: Axes, curve: pl.DataFrame, level: str, failing: float) -> None:
     if curve.is_empty():
         return
     drawn = look(level)
@@ -63,7 +66,9 @@ def _curve(axis: Axes, curve: pl.DataFrame, level: str) -> None:
         axis.plot(
             middle, 0.5, drawn.marker, color=drawn.colour, markersize=3.5, mec="white", mew=0.4, zorder=5
         )
-    axis.plot([time_s[-1], 1e9], [curve["top"][0]] * 2, color=drawn.colour, linewidth=0.6, linestyle=":")
+    top = curve["top"][0]
+    if top >= 1 - failing - _CUT_OFF:
+        axis.plot([time_s[-1], 1e9], [top, top], color=drawn.colour, linewidth=0.6, linestyle=":")
 
 
 def _limit(row: list[Axes], points: pl.DataFrame) -> None:

@@ -95,7 +95,7 @@ def _finish(axis: Axes, names: list[str]) -> None:
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
     axis.grid(False, axis="y")
-    axis.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+    axis.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 2.5, 5, 10]))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda share, _: signed_percent(share)))
     axis.margins(x=0.08)
 
