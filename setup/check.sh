@@ -41,7 +41,7 @@ elif ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
     report "Python's venv module is missing: apt-get install python3-venv"
 fi
 
-how_to_get_rust='apt-get install rustup && rustup default stable (Debian 13 or later), or see https://rustup.rs'
+how_to_get_rust='apt-get install cargo (Debian 13 or later), or rustup: see https://rustup.rs'
 if ! command -v cargo >/dev/null || ! command -v rustc >/dev/null; then
     report "a Rust tool chain ($rust_wanted or later) is needed: $how_to_get_rust"
 else

@@ -4,8 +4,9 @@
 //! comes last, so a run is whole exactly when it exists. A lock keeps two runs out of one folder; the
 //! kernel releases it when the process ends, however it ends.
 
-use std::fs::{self, File, TryLockError};
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::Instant;
 
@@ -90,14 +91,15 @@ fn lock(directory: &Path) -> Result<File, Error> {
     let path = directory.join(".lock");
     let file = File::create(&path)
         .map_err(|error| Error::failed(format!("{}: cannot be written: {error}", path.display())))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
+    // SAFETY: the descriptor is open for as long as `file` lives, and flock touches no memory.
+    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+        return Ok(file);
+    }
+    match io::Error::last_os_error() {
+        error if error.kind() == io::ErrorKind::WouldBlock => {
             Err(Error::input(format!("{}: another run is under way in this folder", directory.display())))
         }
-        Err(TryLockError::Error(error)) => {
-            Err(Error::failed(format!("{}: cannot be locked: {error}", path.display())))
-        }
+        error => Err(Error::failed(format!("{}: cannot be locked: {error}", path.display()))),
     }
 }
 
