@@ -1,0 +1,1 @@
+"""Benchmarks: ratios within one run, and figures with the machine they were taken on."""

@@ -1,0 +1,140 @@
+"""How fast networks are sampled and cellsim runs, at full size and at ten times the relays and clients.
+
+    python -m bench [--out bench/results/speed.json] [--rounds 3]
+
+In: the network configuration ``paper``, and the experiment ``refill_sweep``. Out: one JSON file with the
+machine, and the same as a table in Markdown beside it. Sizes and variants take turns in each round, so a
+machine that slows down slows all of them; each figure is the median over rounds. The last row divides
+the wall time of a cell-hop at tenfold size by that at full size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from torsweep.provenance import machine, versions
+from torsweep.storage import write_text
+
+ROOT = Path(__file__).resolve().parent.parent
+TENFOLD = {"relays": 500, "web_clients": 9_500, "bulk_clients": 500, "servers": 2_000}
+VARIANTS = {
+    "10 ms, EWMA, 2012": ("2012", "refill_interval=10ms,circuit_policy=ewma"),
+    "1000 ms, round-robin, 2012": ("2012", "refill_interval=1000ms,circuit_policy=round_robin"),
+    "100 ms, EWMA, today": ("today", "refill_interval=100ms,circuit_policy=ewma"),
+}
+FULL_DURATIONS = ("warm_up=3 min", "measured=5 min")
+TENFOLD_DURATIONS = ("warm_up=1 min", "measured=1 min")
+FIGURES = ("simulated_s_per_wall_s", "cell_hops_per_wall_s", "peak_memory_bytes", "wall_s", "cell_hops")
+
+
+def torsweep(*arguments: str) -> float:
+    """Run a torsweep command; its wall time as a process, s."""
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "torsweep", *arguments], cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    return time.perf_counter() - started
+
+
+def sample(folder: Path, size: str) -> float:
+    """Sample the network of ``size`` into ``folder``; the wall time, s."""
+    changes = [f"--set={key}={value}" for key, value in TENFOLD.items()] if size == "tenfold" else []
+    return torsweep("network", "sample", "paper", "--seed=1", f"--out={folder}", *changes)
+
+
+def prepared(folder: Path, network: Path, variant: str, durations: tuple[str, str]) -> Path:
+    """A run directory for ``variant``."""
+    era, key = VARIANTS[variant]
+    changes = [f"--set={change}" for change in durations]
+    engine = ("--engine=cellsim", f"--era={era}", f"--variant={key}")
+    torsweep("run", "prepare", "refill_sweep", f"--network={network}", f"--out={folder}", *engine, *changes)
+    return folder
+
+
+def run(folder: Path) -> dict[str, float]:
+    """Run ``folder``; what its provenance says of speed."""
+    subprocess.run(["cellsim", "run", str(folder)], check=True)
+    provenance = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+    return {figure: provenance[figure] for figure in FIGURES}
+
+
+def measure(scratch: Path, rounds: int) -> Iterator[tuple[str, str, dict[str, float]]]:
+    """Yield (size, what, figures) for each measurement."""
+    durations = {"full": FULL_DURATIONS, "tenfold": TENFOLD_DURATIONS}
+    runs = {}
+    for size in durations:
+        yield size, "sampling", {"wall_s": sample(scratch / size, size)}
+        for number, variant in enumerate(VARIANTS):
+            place = scratch / f"{size}-{number}"
+            runs[size, variant] = prepared(place, scratch / size, variant, durations[size])
+    for _ in range(rounds):
+        for (size, variant), folder in runs.items():
+            yield size, variant, run(folder)
+
+
+def medians(measured: Iterator[tuple[str, str, dict[str, float]]]) -> dict[str, dict[str, dict[str, float]]]:
+    """The median of each figure by size and by what was measured, and the ratios between sizes."""
+    found: dict[tuple[str, str], list[dict[str, float]]] = defaultdict(list)
+    for size, what, figures in measured:
+        found[size, what].append(figures)
+        print(f"{size}: {what}: {figures['wall_s']:.2f} s", file=sys.stderr)
+    results: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
+    for (size, what), rows in found.items():
+        results[size][what] = {figure: statistics.median(row[figure] for row in rows) for figure in rows[0]}
+    for variant in VARIANTS:
+        full, tenfold = results["full"][variant], results["tenfold"][variant]
+        ratio = full["cell_hops_per_wall_s"] / tenfold["cell_hops_per_wall_s"]
+        results["tenfold over full"][variant] = {"wall_s_per_cell_hop": ratio}
+    return dict(results)
+
+
+def table(results: dict[str, dict[str, dict[str, float]]], rounds: int) -> str:
+    """The results as a page of Markdown."""
+    here = machine()
+    head = f"{here['cpu']}, {here['cores']} cores; {here['os']}; cellsim {versions().get('cellsim')}"
+    lines = [
+        "# Speed",
+        "",
+        f"{head}. Medians of {rounds} rounds, one run at a time, by `python -m bench`.",
+        "",
+        "| size | what | simulated s per wall s | million cell-hops per s | peak memory, MB | wall s |",
+        "|---|---|---|---|---|---|",
+    ]
+    for size in ("full", "tenfold"):
+        for what, row in results[size].items():
+            if what == "sampling":
+                lines.append(f"| {size} | sampling | – | – | – | {row['wall_s']:.1f} |")
+                continue
+            speed, hops = row["simulated_s_per_wall_s"], row["cell_hops_per_wall_s"] / 1e6
+            memory = row["peak_memory_bytes"] / 1e6
+            lines.append(f"| {size} | {what} | {speed:.1f} | {hops:.1f} | {memory:.0f} | {row['wall_s']:.1f} |")
+    lines += ["", "Wall time of a cell-hop, tenfold size over full size:", ""]
+    for what, row in results["tenfold over full"].items():
+        lines.append(f"- {what}: {row['wall_s_per_cell_hop']:.2f}")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure, and write the results."""
+    parser = argparse.ArgumentParser(description="Measure sampling and cellsim.")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench/results/speed.json")
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        results = medians(measure(Path(scratch), arguments.rounds))
+    record = {"machine": machine(), "versions": versions(), "rounds": arguments.rounds, "results": results}
+    write_text(arguments.out, json.dumps(record, indent=1, sort_keys=True) + "\n")
+    page = table(results, arguments.rounds)
+    write_text(arguments.out.with_suffix(".md"), page)
+    print(page)
+
+
+if __name__ == "__main__":
+    main()
