@@ -31,10 +31,13 @@ impl World {
         }
     }
 
-    /// A client starts: it builds a circuit and wants its first download.
+    /// A client starts: it builds a circuit and wants its first downloads.
     pub fn client_start(&mut self, client: u32) {
         self.build_circuit(client);
-        self.open_download(client);
+        let kind = self.clients[client as usize].kind;
+        for _ in 0..self.params.kinds[kind].1.parallel_streams {
+            self.open_download(client);
+        }
     }
 
     /// A client opens its next download.

@@ -150,6 +150,7 @@ pub struct Traffic {
     pub think_min_ns: u64,
     pub think_max_ns: u64,
     pub streams_per_circuit_isolation: bool,
+    pub parallel_streams: u32,
     pub timeout_ns: Option<u64>,
 }
 

@@ -67,13 +67,13 @@ fn any_network() -> impl Strategy<Value = Value> {
     })
 }
 
-fn spec(tor: Value, timeout_ns: Option<u64>, isolated: bool) -> Value {
+fn spec(tor: Value, timeout_ns: Option<u64>, isolated: bool, parallel: u32) -> Value {
     let mut run = crate::networks::run("web", 0, 50_000, 0, 20);
     run["tor"] = tor;
     run["paths"] = Value::Null;
     let traffic = |bytes: u64, think: u64| {
         json!({"request_bytes": 900, "response_bytes": bytes, "think_min_ns": 0, "think_max_ns": think,
-               "streams_per_circuit_isolation": isolated, "timeout_ns": timeout_ns})
+               "streams_per_circuit_isolation": isolated, "parallel_streams": parallel, "timeout_ns": timeout_ns})
     };
     run["traffic"] = json!({"web": traffic(50_000, 2_000_000_000), "bulk": traffic(1_000_000, 0)});
     run["client_start_window_ns"] = json!(2_000_000_000_u64);
@@ -90,8 +90,9 @@ proptest! {
         rtt_us in 1_000_u64..300_000,
         timeout_ns in prop_oneof![Just(None), Just(Some(3_000_000_000_u64))],
         isolated in any::<bool>(),
+        parallel in prop_oneof![4 => Just(1_u32), 1 => 2_u32..14],
     ) {
-        let mut world = crate::networks::world(&net, &spec(tor, timeout_ns, isolated), rtt_us);
+        let mut world = crate::networks::world(&net, &spec(tor, timeout_ns, isolated, parallel), rtt_us);
         for second in [1, 5, 20] {
             world.run_until(second * 1_000_000_000).expect("a run");
             prop_assert_eq!(world.unaccounted_cells(), 0);

@@ -1,5 +1,6 @@
 //! The engine as a whole, on networks small enough to reason about.
 
+mod activation;
 mod closed_forms;
 mod conservation;
 mod networks;

@@ -86,7 +86,7 @@ class ClientTraffic(Section):
 
     ``request`` and ``response`` are bytes of payload; ``timeout`` (nanoseconds from the opening of the
     SOCKS connection) gives a download up, none lets it go on; ``isolate_streams`` takes a new circuit
-    for each download.
+    for each download; ``parallel`` is how many downloads a client has under way at once.
     """
 
     request: Annotated[SizeBytes, _between(1, 2**20, "a size from 1 B to 1 MiB")] = default_text("400 B")
@@ -94,6 +94,7 @@ class ClientTraffic(Section):
     think: Think
     timeout: PositiveDuration | None = None
     isolate_streams: bool = False
+    parallel: Annotated[int, Field(strict=True, ge=1, le=100)] = 1
 
 
 class Traffic(Section):

@@ -35,6 +35,7 @@ class RunTraffic(Section):
     think_min_ns: NonNegativeInt
     think_max_ns: NonNegativeInt
     streams_per_circuit_isolation: bool
+    parallel_streams: PositiveInt
     timeout_ns: PositiveInt | None
 
     @classmethod
@@ -46,6 +47,7 @@ class RunTraffic(Section):
             think_min_ns=traffic.think.min,
             think_max_ns=traffic.think.max,
             streams_per_circuit_isolation=traffic.isolate_streams,
+            parallel_streams=traffic.parallel,
             timeout_ns=traffic.timeout,
         )
 

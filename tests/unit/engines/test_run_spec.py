@@ -66,6 +66,7 @@ def test_run_json_states_everything(network, tmp_path):
                 "think_min_ns": 1_000_000_000,
                 "think_max_ns": 30_000_000_000,
                 "streams_per_circuit_isolation": False,
+                "parallel_streams": 1,
                 "timeout_ns": None,
             },
             "bulk": {
@@ -74,6 +75,7 @@ def test_run_json_states_everything(network, tmp_path):
                 "think_min_ns": 0,
                 "think_max_ns": 0,
                 "streams_per_circuit_isolation": False,
+                "parallel_streams": 1,
                 "timeout_ns": None,
             },
         },

@@ -1,0 +1,51 @@
+//! Which streams of a circuit go first, and who starves.
+
+use crate::networks::{network, run, world};
+use serde_json::json;
+
+/// Nine streams of 2,000 cells opened in order on one circuit through a slow middle: the payload each
+/// has got when the first of them is complete, in the order of opening.
+fn shares(order: &str, packaging: &str) -> Vec<u64> {
+    let wanted = 2_000 * 498;
+    let mut net = network("bulk", 1);
+    net["relays"][2]["rate_bytes_per_s"] = json!(300_000);
+    net["relays"][2]["burst_bytes"] = json!(300_000);
+    let mut spec = run("bulk", 1, wanted, 60_000_000_000, 300);
+    spec["traffic"]["bulk"]["parallel_streams"] = json!(9);
+    spec["tor"]["edge"] = json!({"activation_order": order, "packaging": packaging});
+    let mut world = world(&net, &spec, 60_000);
+    let mut tenths = 0;
+    while world.totals.complete == 0 {
+        tenths += 1;
+        world.run_until(tenths * 100_000_000).expect("a run");
+        assert!(tenths < 3_000, "no stream completes");
+    }
+    let mut got: Vec<(u64, u64)> =
+        world.downloads.iter().map(|download| (download.number, download.got)).collect();
+    got.sort_unstable();
+    assert_eq!(got.len(), 9);
+    got.into_iter().map(|(_, got)| got).collect()
+}
+
+fn starved(shares: &[u64]) -> usize {
+    shares.iter().filter(|&&got| got < 2_000 * 498 / 4).count()
+}
+
+#[test]
+fn list_order_with_greedy_packaging_starves_the_streams_opened_first() {
+    let found = shares("list", "greedy");
+    assert!(starved(&found[..5]) == 5 && starved(&found[7..]) == 0, "{found:?}");
+}
+
+#[test]
+fn reversed_order_starves_the_streams_opened_last() {
+    let found = shares("reversed", "greedy");
+    assert!(starved(&found[..2]) == 0 && starved(&found[4..]) == 5, "{found:?}");
+}
+
+#[test]
+fn least_recently_served_and_even_packaging_starves_none() {
+    let found = shares("least_recently_served", "even");
+    assert_eq!(starved(&found), 0, "{found:?}");
+    assert!(found.iter().min() > found.iter().max().map(|most| most / 2).as_ref(), "{found:?}");
+}
