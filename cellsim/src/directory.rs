@@ -25,12 +25,9 @@ pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
     let (spec, run_bytes) = read_run(directory)?;
     let (network, latency, network_bytes) = read_network(directory, &spec)?;
     let _lock = lock(directory)?;
-    let failed = |path: &Path, error: std::io::Error| {
-        Error::failed(format!("{}: cannot be written: {error}", path.display()))
-    };
+    let failed = |path: &Path, error: std::io::Error| Error::output(path.display(), error);
     let whole = directory.join("provenance.json");
     let scratch = directory.join(".unfinished");
-    remove(&whole)?;
     if scratch.exists() {
         fs::remove_dir_all(&scratch).map_err(|error| failed(&scratch, error))?;
     }
@@ -52,6 +49,8 @@ pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
     let record =
         provenance(&sha256_hex(&run_bytes), &sha256_hex(&network_bytes), simulated_s, wall_s, &world.totals);
     world.recorder.close()?;
+    // From here on the folder is between two runs; until here it holds the earlier one, whole.
+    remove(&whole)?;
     for name in TABLES {
         let (from, to) = (scratch.join(name), directory.join(name));
         if from.exists() {
@@ -89,8 +88,7 @@ fn advance(world: &mut World, duration: Time, progress: bool, started: Instant) 
 
 fn lock(directory: &Path) -> Result<File, Error> {
     let path = directory.join(".lock");
-    let file = File::create(&path)
-        .map_err(|error| Error::failed(format!("{}: cannot be written: {error}", path.display())))?;
+    let file = File::create(&path).map_err(|error| Error::output(path.display(), error))?;
     // SAFETY: the descriptor is open for as long as `file` lives, and flock touches no memory.
     if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
         return Ok(file);
@@ -99,7 +97,7 @@ fn lock(directory: &Path) -> Result<File, Error> {
         error if error.kind() == io::ErrorKind::WouldBlock => {
             Err(Error::input(format!("{}: another run is under way in this folder", directory.display())))
         }
-        error => Err(Error::failed(format!("{}: cannot be locked: {error}", path.display()))),
+        error => Err(Error::output(path.display(), error)),
     }
 }
 
@@ -107,6 +105,6 @@ fn remove(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(Error::failed(format!("{}: cannot be removed: {error}", path.display()))),
+        Err(error) => Err(Error::output(path.display(), error)),
     }
 }

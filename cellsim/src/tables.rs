@@ -66,8 +66,7 @@ impl Table {
     /// A new file at `path` with the columns of a Parquet `schema` message, empty of type by type.
     pub fn create(path: &Path, schema: &str, columns: Vec<Column>) -> Result<Self, Error> {
         let name = path.display().to_string();
-        let failed =
-            |error: &dyn std::fmt::Display| Error::failed(format!("{name}: cannot be written: {error}"));
+        let failed = |error: &dyn std::fmt::Display| Error::output(&name, error);
         let schema = parse_message_type(schema).map_err(|error| failed(&error))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
@@ -96,7 +95,7 @@ impl Table {
 
     fn flush(&mut self) -> Result<(), Error> {
         let name = self.name.clone();
-        self.write_group().map_err(|error| Error::failed(format!("{name}: cannot be written: {error}")))?;
+        self.write_group().map_err(|error| Error::output(&name, error))?;
         self.rows = 0;
         Ok(())
     }
@@ -141,8 +140,7 @@ impl Table {
             self.flush()?;
         }
         let name = self.name.clone();
-        let failed =
-            |error: &dyn std::fmt::Display| Error::failed(format!("{name}: cannot be written: {error}"));
+        let failed = |error: &dyn std::fmt::Display| Error::output(&name, error);
         let file = self.writer.into_inner().map_err(|error| failed(&error))?;
         file.sync_all().map_err(|error| failed(&error))
     }

@@ -105,3 +105,23 @@ fn two_runs_in_one_folder_are_refused_and_a_whole_run_survives_a_refusal() {
     assert_eq!(fs::read(folder.path().join("streams.parquet")).expect("a table"), table);
     assert!(folder.path().join("provenance.json").exists());
 }
+
+#[test]
+fn a_full_disk_is_one_line_and_nothing_whole_is_lost() {
+    let folder = prepared();
+    assert!(cellsim(folder.path()).status.success());
+    let table = fs::read(folder.path().join("streams.parquet")).expect("a table");
+    // A limit on the size of files refuses as a full disk does.
+    let limited = Command::new("sh")
+        .arg("-c")
+        .arg("ulimit -f 0; trap '' XFSZ; exec \"$0\" run \"$1\"")
+        .arg(env!("CARGO_BIN_EXE_cellsim"))
+        .arg(folder.path())
+        .output()
+        .expect("a shell");
+    let message = String::from_utf8_lossy(&limited.stderr).to_string();
+    assert_eq!(limited.status.code(), Some(2), "{message}");
+    assert!(message.contains("cannot be written") && message.lines().count() == 1, "{message}");
+    assert_eq!(fs::read(folder.path().join("streams.parquet")).expect("a table"), table);
+    assert!(folder.path().join("provenance.json").exists());
+}
