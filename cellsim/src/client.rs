@@ -249,7 +249,8 @@ impl World {
         self.close_old_circuits(client);
         let traffic = &self.params.kinds[self.clients[client as usize].kind].1;
         let mut draws = Stream::new(self.params.run.seed, "think", u64::from(client), number);
-        let think = draws.between(traffic.think_min_ns, traffic.think_max_ns);
+        let steps = (traffic.think_max_ns - traffic.think_min_ns) / traffic.think_step_ns;
+        let think = traffic.think_min_ns + traffic.think_step_ns * draws.between(0, steps);
         self.events.push(self.now + think, Kind::StreamStart, client, 0);
     }
 

@@ -149,6 +149,7 @@ pub struct Traffic {
     pub response_bytes: u64,
     pub think_min_ns: u64,
     pub think_max_ns: u64,
+    pub think_step_ns: u64,
     pub streams_per_circuit_isolation: bool,
     pub parallel_streams: u32,
     pub timeout_ns: Option<u64>,
@@ -266,6 +267,10 @@ pub fn read_run(directory: &Path) -> Result<(RunSpec, Vec<u8>), Error> {
         return bad("duration_ns", "accepted: from warm_up_ns to seven days".into());
     }
     for (kind, traffic) in &run.traffic {
+        if traffic.think_step_ns == 0 || traffic.think_max_ns < traffic.think_min_ns {
+            let accepted = "accepted: think_min_ns <= think_max_ns and a think_step_ns of 1 or more";
+            return bad(&format!("traffic.{kind}"), accepted.into());
+        }
         if traffic.response_bytes == 0 || traffic.response_bytes > 1 << 40 || traffic.request_bytes > 1 << 24
         {
             return bad(

@@ -72,7 +72,7 @@ fn spec(tor: Value, timeout_ns: Option<u64>, isolated: bool, parallel: u32) -> V
     run["tor"] = tor;
     run["paths"] = Value::Null;
     let traffic = |bytes: u64, think: u64| {
-        json!({"request_bytes": 900, "response_bytes": bytes, "think_min_ns": 0, "think_max_ns": think,
+        json!({"request_bytes": 900, "response_bytes": bytes, "think_min_ns": 0, "think_max_ns": think, "think_step_ns": 1,
                "streams_per_circuit_isolation": isolated, "parallel_streams": parallel, "timeout_ns": timeout_ns})
     };
     run["traffic"] = json!({"web": traffic(50_000, 2_000_000_000), "bulk": traffic(1_000_000, 0)});

@@ -18,7 +18,7 @@ from pydantic_core import CoreSchema
 
 from torsweep.config.claims import Claim, Level
 from torsweep.config.eras import ERAS, EraName, tor_settings
-from torsweep.config.knobs import KNOBS, find_knob
+from torsweep.config.knobs import KNOBS, USUAL_OUTSIDE_ERAS, find_knob
 from torsweep.config.reading import (
     RefusedValue,
     Section,
@@ -167,7 +167,7 @@ class Experiment(Section):
             )
         changed = {} if name == MAIN_PLAN else self.sensitivities[name]
         knobs = {**self.knobs, **changed}
-        usual = {"load": "1", **ERAS[self.era], **self.baseline}
+        usual = {**USUAL_OUTSIDE_ERAS, **ERAS[self.era], **self.baseline}
         baseline = {
             knob: usual[knob] if usual[knob] in levels else levels[0] for knob, levels in knobs.items()
         }

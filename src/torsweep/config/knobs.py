@@ -1,7 +1,7 @@
 """The knobs: every experiment variable torsweep knows, in one table.
 
 In: the name of a knob and the text of a level (``refill_interval``, ``10ms``). Out: what that level
-sets in the ``tor`` section of run.json, or in the configuration of the network.
+sets in the ``tor`` section of run.json, in its ``traffic``, or in the configuration of the network.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torsweep.errors import InputError
 from torsweep.units import NANOSECONDS_PER, parse_quantity
 
 Settings = Mapping[str, object]
-"""Dotted keys of the ``tor`` section (or of a network's configuration) → values."""
+"""Dotted keys of the ``tor`` section, of each kind's traffic, or of a network's configuration → values."""
 
 LEVEL_PATTERN = re.compile(r"[A-Za-z0-9._]+\Z")
 """A level is part of a path and of ``knob=level,knob=level``: no spaces, commas or equals signs."""
@@ -36,7 +36,7 @@ class Knob:
     documentation: str
     accepted: str
     settings: Callable[[str], Settings]
-    target: Literal["tor", "network"] = "tor"
+    target: Literal["tor", "network", "traffic"] = "tor"
 
     def read(self, level: str) -> Settings:
         """What ``level`` sets; InputError, saying which levels there are, when it is no level."""
@@ -100,6 +100,13 @@ def _guards(level: str) -> Settings:
     if not re.fullmatch(r"[1-9][0-9]?", level):
         raise ValueError
     return {"guards": int(level)}
+
+
+def _pauses(level: str) -> Settings:
+    steps_ns = {"any": 1, "whole_seconds": 1_000 * MILLISECOND_NS}
+    if level not in steps_ns:
+        raise ValueError
+    return {"think_step_ns": steps_ns[level]}
 
 
 def _load(level: str) -> Settings:
@@ -180,6 +187,14 @@ _TABLE = (
     ),
     Knob("guards", "How many guards a client keeps.", "a whole number from 1 to 99", _guards),
     Knob(
+        "pauses",
+        "Which pauses a client takes between its shortest and its longest: any, or whole seconds from the "
+        "shortest on, as generators that draw from a list of pauses do.",
+        "any, whole_seconds",
+        _pauses,
+        target="traffic",
+    ),
+    Knob(
         "load",
         "Clients per relay, relative to the network's configuration: makes networks of their own.",
         "a decimal number above 0, at most 20, such as 0.5",
@@ -187,6 +202,9 @@ _TABLE = (
         target="network",
     ),
 )
+
+USUAL_OUTSIDE_ERAS = {"load": "1", "pauses": "any"}
+"""The levels of the knobs that no era states, because they are not about tor."""
 
 KNOBS: Mapping[str, Knob] = {knob.name: knob for knob in _TABLE}
 

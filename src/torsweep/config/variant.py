@@ -55,7 +55,16 @@ class Variant:
     @property
     def network_overrides(self) -> Mapping[str, object]:
         """What those knobs set in the network's configuration."""
-        overrides: dict[str, object] = {}
-        for knob, level in self.network_levels.items():
-            overrides.update(KNOBS[knob].read(level))
-        return overrides
+        return self._settings_of("network")
+
+    @property
+    def traffic_overrides(self) -> Mapping[str, object]:
+        """What the knobs of the traffic set in each kind's part of run.json."""
+        return self._settings_of("traffic")
+
+    def _settings_of(self, target: str) -> Mapping[str, object]:
+        settings: dict[str, object] = {}
+        for knob, level in self.levels:
+            if KNOBS[knob].target == target:
+                settings.update(KNOBS[knob].read(level))
+        return settings

@@ -48,8 +48,8 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
         client_start_window_ns=min(experiment.client_start_window, experiment.warm_up),
         tor=tor_settings(era, dict(variant.levels)),
         traffic={
-            "web": RunTraffic.of(experiment.traffic.web),
-            "bulk": RunTraffic.of(experiment.traffic.bulk),
+            kind: RunTraffic.of(asked).model_copy(update=dict(variant.traffic_overrides))
+            for kind, asked in experiment.traffic
         },
         tables=RunTables(progress=experiment.progress),
     )

@@ -34,6 +34,7 @@ class RunTraffic(Section):
     response_bytes: PositiveInt
     think_min_ns: NonNegativeInt
     think_max_ns: NonNegativeInt
+    think_step_ns: PositiveInt = 1
     streams_per_circuit_isolation: bool
     parallel_streams: PositiveInt
     timeout_ns: PositiveInt | None

@@ -23,6 +23,7 @@ LEVELS = {
     "congestion": st.sampled_from(["fixed", "vegas"]),
     "clock": st.integers(1, 100).map(lambda ms: f"coarse_{ms}ms"),
     "guards": st.integers(1, 99).map(str),
+    "pauses": st.sampled_from(["any", "whole_seconds"]),
     "load": st.decimals("0.01", "20", places=2).map(str),
 }
 
