@@ -30,6 +30,9 @@ from torsweep.units import DurationNs, RateBytesPerSecond
 
 NETWORKS_DIRECTORY = Path("configs/networks")
 
+LEAST_GUARDS = 2
+"""A client whose only guard is also the exit of its circuit would have no way in."""
+
 MOST_HOSTS = 30_000
 """The latency matrix takes four bytes for each pair of hosts: 3.6 GB at this size."""
 
@@ -170,8 +173,14 @@ class NetworkConfig(Section):
                 value=self.positions.total,
                 accepted=str(self.relays),
             )
-        if self.positions.guard + self.positions.guard_exit == 0:
-            raise RefusedValue("no relay can be a guard", key="positions.guard", value=0)
+        possible_guards = self.positions.guard + self.positions.guard_exit
+        if possible_guards < LEAST_GUARDS:
+            raise RefusedValue(
+                "too few relays can be a guard",
+                key="positions.guard",
+                value=possible_guards,
+                accepted=f"{LEAST_GUARDS} or more, counted together with guard_exit",
+            )
         if self.positions.exit + self.positions.guard_exit == 0:
             raise RefusedValue("no relay can be an exit", key="positions.exit", value=0)
         return self

@@ -58,33 +58,29 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
 def build_run(settings: RunSettings, variant: Variant, network: Path, run_directory: Path) -> RunSpec:
     """The run of ``settings`` on the network in the directory ``network``.
 
-    Raises InputError when that is no network, is not the one that the variant asks for, or has fewer
-    relays than a client keeps guards.
+    Raises InputError when that is no whole network, is not the one that the variant asks for, or has
+    fewer relays that can be guards than a client keeps.
     """
-    file = network / "network.json"
-    document = read_json(file)
-    if document.get("format") != "torsweep-network" or document.get("format_version") != 1:
-        found = f"{document.get('format')} version {document.get('format_version')}"
+    # It loads NumPy, for which the pipeline, that imports this module to plan runs, need not wait.
+    from torsweep.network.model import NETWORK_FILE, read_network
+
+    file = network / NETWORK_FILE
+    sampled, _ = read_network(network)
+    possible = sum(relay.position in ("guard", "guard_exit") for relay in sampled.relays)
+    if settings.tor.guards > possible:
         raise InputError(
-            "is of another format", file=file, value=found, accepted="torsweep-network version 1"
-        )
-    if not (network / "latency.npy").is_file():
-        raise InputError("no such file", file=network / "latency.npy")
-    relay_count = len(document["relays"])
-    if settings.tor.guards > relay_count:
-        raise InputError(
-            "more guards than relays",
+            "a client keeps more guards than there are relays that can be one",
             file=file,
             key="guards",
             value=settings.tor.guards,
-            accepted=f"at most {relay_count}",
+            accepted=f"at most {possible}",
         )
-    _check_network_levels(variant, document["config"], file)
+    _check_network_levels(variant, sampled.config, file)
     return RunSpec(
         **dict(settings),
         network=os.path.relpath(network, run_directory),
         network_sha256=sha256_of_file(file),
-        seed=document["seed"],
+        seed=sampled.seed,
     )
 
 

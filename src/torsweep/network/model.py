@@ -159,6 +159,8 @@ def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, NDA
         network = Network.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         raise InputError("is not a network directory: no network.json in it", file=directory) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
@@ -170,7 +172,7 @@ def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, NDA
 
 def _read_matrix(path: Path, nodes: int) -> NDArray[np.int32]:
     try:
-        matrix = np.load(path, mmap_mode="r")
+        matrix = np.lib.format.open_memmap(path, mode="r")
     except FileNotFoundError:
         raise InputError("no such file", file=path) from None
     except (ValueError, EOFError, OSError) as error:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from torsweep.config.network import NetworkConfig
+from torsweep.config.network import LEAST_GUARDS, NetworkConfig
 from torsweep.errors import InputError
 from torsweep.network.bandwidth_weights import PositionTotals, bandwidth_weights
 from torsweep.network.model import POSITIONS, Relay
@@ -49,6 +49,9 @@ def position_counts(config: NetworkConfig, population: Population) -> dict[str, 
     population's mean usable capacity, the directory's share of consensus weight: a position that is
     chosen more often than it can serve would otherwise be the bottleneck of every network. At least
     one relay can be a guard and another can be an exit.
+
+    Raises InputError when the population has no relay for a position, or fewer than two of the
+    network's relays could be a guard.
     """
     if config.positions is not None:
         counts: dict[str, int] = dict(config.positions)
@@ -58,6 +61,15 @@ def position_counts(config: NetworkConfig, population: Population) -> dict[str, 
         if count and not population.of(position):
             key = f"positions.{position}"
             raise InputError("the relay population has none of these", key=key, value=count, accepted="0")
+    possible_guards = counts["guard"] + counts["guard_exit"]
+    if possible_guards < LEAST_GUARDS:
+        raise InputError(
+            "too few relays for two that can be a guard, at the shares of the relay population",
+            file=config.relay_population.file,
+            key="relays",
+            value=config.relays,
+            accepted="more relays, or positions with two guards",
+        )
     return counts
 
 

@@ -111,7 +111,11 @@ def _positions(guard: int, exit_: int, guard_exit: int, middle: int) -> dict[str
             _positions(10, 10, 10, 10),
             "positions: the positions do not add up to the number of relays, got 40",
         ),
-        (_positions(0, 25, 0, 25), "positions.guard: no relay can be a guard"),
+        (
+            _positions(0, 25, 0, 25),
+            "positions.guard: too few relays can be a guard, got 0; accepted: 2 or more, counted together",
+        ),
+        (_positions(1, 25, 0, 24), "positions.guard: too few relays can be a guard, got 1"),
         (_positions(25, 0, 0, 25), "positions.exit: no relay can be an exit"),
         ({"positions.gard": 1}, "positions.gard: unknown key (did you mean 'guard'?)"),
     ],

@@ -33,9 +33,11 @@ def _finish(directory):
     (directory / "provenance.json").write_text(json.dumps(provenance))
 
 
-def test_more_guards_than_relays_are_refused(network, tmp_path):
-    with pytest.raises(InputError, match=r"guards: more guards than relays, got 5; accepted: at most 4"):
-        _run(network, tmp_path / "run", "guards=5")
+def test_more_guards_than_relays_that_can_be_one_are_refused(network, tmp_path):
+    # Five relays, but one is a middle and one only an exit.
+    with pytest.raises(InputError, match=r"guards: a client keeps more guards.*, got 4; accepted: at most 3"):
+        _run(network, tmp_path / "run", "guards=4")
+    assert _run(network, tmp_path / "run", "guards=3").tor.guards == 3
 
 
 def test_a_network_of_another_load_is_refused(network, tmp_path):
@@ -47,15 +49,32 @@ def test_a_network_of_another_load_is_refused(network, tmp_path):
 
 
 def test_what_is_no_network_is_refused(network, tmp_path):
-    with pytest.raises(InputError, match=r"network\.json: no such file"):
+    with pytest.raises(InputError, match=r"no network\.json in it"):
         _run(tmp_path, tmp_path / "run")
     _edit(network, format_version=2)
-    with pytest.raises(InputError, match="is of another format, got 'torsweep-network version 2'"):
+    with pytest.raises(InputError, match="format_version: is not a network of this version"):
         _run(network, tmp_path / "run")
     _edit(network, format_version=1)
+    whole = (network / "latency.npy").read_bytes()
+    for content in (b"", whole[:-4]):
+        (network / "latency.npy").write_bytes(content)
+        with pytest.raises(InputError, match=r"latency\.npy: is not a whole numpy file"):
+            _run(network, tmp_path / "run")
     (network / "latency.npy").unlink()
     with pytest.raises(InputError, match=r"latency\.npy: no such file"):
         _run(network, tmp_path / "run")
+
+
+@pytest.mark.parametrize("key", ["relays", "config", "seed"])
+def test_a_network_that_lacks_a_part_is_one_line(torsweep, network, tmp_path, key):
+    document = json.loads((network / "network.json").read_text())
+    del document[key]
+    (network / "network.json").write_text(json.dumps(document))
+    arguments = ("run", "prepare", "refill_sweep", "--network", network, "--out", tmp_path / "run")
+    code, _, error = torsweep(*arguments)
+    assert code == 2
+    assert f"network.json: {key}: is not a network of this version" in error
+    assert error.count("\n") == 1
 
 
 def test_the_same_run_keeps_its_results(network, tmp_path):

@@ -33,7 +33,10 @@ def test_settings_replace_keys_of_the_experiment(torsweep, network, tmp_path):
     [
         (("--variant", "refil_interval=10ms"), "no such knob (did you mean 'refill_interval'?)"),
         (("--variant", "refill_interval=ten"), "refill_interval: is no level of this knob, got 'ten'"),
-        (("--variant", "guards=9"), "guards: more guards than relays, got 9"),
+        (
+            ("--variant", "guards=9"),
+            "guards: a client keeps more guards than there are relays that can be one, got 9",
+        ),
         (("--era", "1999"), "era: no such era, got '1999'; accepted: 2012, today"),
         (("--engine", "shadow"), "engine: this version has no engine shadow yet; accepted: auto, cellsim"),
         (("--engine", "ns3"), "engine: no engine that can run this experiment, got 'ns3'"),

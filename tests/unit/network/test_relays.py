@@ -104,12 +104,12 @@ def test_positions_given_are_positions_got(configured: Callable[..., NetworkConf
 
 
 @settings(max_examples=40)
-@given(count=st.integers(3, 400))
+@given(count=st.integers(4, 400))
 def test_any_size_has_guards_and_exits(count: int) -> None:
     config = NetworkConfig(relays=count, web_clients=1, bulk_clients=0, servers=1)
     counts = position_counts(config, population("2012"))
     assert sum(counts.values()) == count
-    assert counts["guard"] and counts["exit"]
+    assert counts["exit"] and counts["guard"] + counts["guard_exit"] >= 2
     assert min(counts.values()) >= 0
 
 
@@ -128,6 +128,14 @@ def test_a_position_the_population_lacks_is_refused(configured: Callable[..., Ne
     config = configured(positions={"guard": 4, "exit": 2, "guard_exit": 2, "middle": 2})
     with pytest.raises(InputError, match=r"positions\.middle: the relay population has none"):
         sample_relays(config, Population(relays, third, third, {}), 1)
+
+
+@pytest.mark.parametrize("name", ["2012", "2024"])
+def test_a_network_with_a_single_guard_is_refused(
+    name: str, configured: Callable[..., NetworkConfig]
+) -> None:
+    with pytest.raises(InputError, match="relays: too few relays for two that can be a guard"):
+        sample_relays(configured(relays=3), population(name), 1)
 
 
 def test_each_position_can_carry_its_share_of_weight(configured: Callable[..., NetworkConfig]) -> None:
