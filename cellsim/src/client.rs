@@ -126,15 +126,8 @@ impl World {
     pub fn client_read(&mut self, pipe: u32) {
         let bytes = self.pipes[pipe as usize].tcp.readable();
         self.take(pipe, bytes);
-        let state = &mut self.pipes[pipe as usize];
-        let have = state.partial + bytes;
-        state.partial = have % CELL_BYTES;
-        let mut whole = (have / CELL_BYTES) as u32;
-        while whole > 0 {
-            let Some(run) = self.pipes[pipe as usize].cells.pop(whole) else {
-                break;
-            };
-            whole -= u32::from(run.cells);
+        self.pipes[pipe as usize].unparsed += bytes;
+        while let Some(run) = self.pipes[pipe as usize].next_cells() {
             let closed = self.circuits[run.circuit as usize].state == CircuitState::Closed;
             match run.kind {
                 _ if closed => {}

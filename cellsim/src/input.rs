@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::checks::{check_network, check_run};
 use crate::error::Error;
 use crate::latency::Latency;
 
@@ -172,6 +173,15 @@ pub struct NetworkSpec {
     pub servers: Vec<ServerSpec>,
 }
 
+impl NetworkSpec {
+    /// The places in the latency matrix of all hosts that carry traffic.
+    pub fn nodes(&self) -> impl Iterator<Item = usize> + '_ {
+        let relays = self.relays.iter().map(|relay| relay.node);
+        let clients = self.clients.iter().map(|client| client.node);
+        relays.chain(clients).chain(self.servers.iter().map(|server| server.node))
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Position {
@@ -221,64 +231,7 @@ fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<(T, Vec<u8>), Er
 pub fn read_run(directory: &Path) -> Result<(RunSpec, Vec<u8>), Error> {
     let path = directory.join("run.json");
     let (run, bytes): (RunSpec, _) = read_json(&path)?;
-    let bad = |key: &str, problem: String| Err(Error::input(format!("{}: {key}: {problem}", path.display())));
-    if run.format != "torsweep-run" || run.format_version != 1 {
-        return bad("format", format!("is {} {}, accepted: torsweep-run 1", run.format, run.format_version));
-    }
-    if run.engine != "cellsim" {
-        return bad("engine", format!("is '{}', accepted: cellsim", run.engine));
-    }
-    if run.tor.refill.interval_ns == 0 {
-        return bad("tor.refill.interval_ns", "is 0, accepted: 1 or more".into());
-    }
-    if run.tor.channel_scheduler.interval_ns == 0 {
-        return bad("tor.channel_scheduler.interval_ns", "is 0, accepted: 1 or more".into());
-    }
-    if matches!(run.tor.circuit_policy, CircuitPolicySpec::RoundRobin { quantum_cells: 0 }) {
-        return bad("tor.circuit_policy.quantum_cells", "is 0, accepted: 1 or more".into());
-    }
-    if let CongestionSpec::Fixed {
-        circuit_window_cells,
-        circuit_increment_cells,
-        stream_window_cells,
-        stream_increment_cells,
-    } = run.tor.congestion
-    {
-        let sound = |window: u32, step: u32| step > 0 && step <= window && window <= 100_000;
-        if !sound(circuit_window_cells, circuit_increment_cells)
-            || !sound(stream_window_cells, stream_increment_cells)
-        {
-            return bad("tor.congestion", "accepted: 1 <= increment <= window <= 100000".into());
-        }
-    }
-    if run.tor.cell_queue_low_cells >= run.tor.cell_queue_high_cells {
-        return bad("tor.cell_queue_low_cells", "accepted: less than cell_queue_high_cells".into());
-    }
-    if run.tor.guards == 0 {
-        return bad("tor.guards", "is 0, accepted: 1 or more".into());
-    }
-    if run.tor.conflux {
-        return bad("tor.conflux", "this engine has no conflux, accepted: false".into());
-    }
-    if run.tracing.is_some() {
-        return bad("tracing", "this engine does not trace cells, accepted: null".into());
-    }
-    if run.duration_ns < run.warm_up_ns || run.duration_ns > 7 * 86_400 * 1_000_000_000 {
-        return bad("duration_ns", "accepted: from warm_up_ns to seven days".into());
-    }
-    for (kind, traffic) in &run.traffic {
-        if traffic.think_step_ns == 0 || traffic.think_max_ns < traffic.think_min_ns {
-            let accepted = "accepted: think_min_ns <= think_max_ns and a think_step_ns of 1 or more";
-            return bad(&format!("traffic.{kind}"), accepted.into());
-        }
-        if traffic.response_bytes == 0 || traffic.response_bytes > 1 << 40 || traffic.request_bytes > 1 << 24
-        {
-            return bad(
-                &format!("traffic.{kind}"),
-                "accepted: a response of 1 byte to 1 TiB, a request of at most 16 MiB".into(),
-            );
-        }
-    }
+    check_run(&run).map_err(|problem| Error::input(format!("{}: {problem}", path.display())))?;
     Ok((run, bytes))
 }
 
@@ -287,45 +240,18 @@ pub fn read_network(directory: &Path, run: &RunSpec) -> Result<(NetworkSpec, Lat
     let folder = directory.join(&run.network);
     let path = folder.join("network.json");
     let (network, bytes): (NetworkSpec, _) = read_json(&path)?;
-    let bad = |key: &str, problem: String| Err(Error::input(format!("{}: {key}: {problem}", path.display())));
-    if network.format != "torsweep-network" || network.format_version != 1 {
-        return bad(
-            "format",
-            format!("is {} {}, accepted: torsweep-network 1", network.format, network.format_version),
-        );
-    }
+    let refused = |problem: String| Error::input(format!("{}: {problem}", path.display()));
+    check_network(&network, run).map_err(refused)?;
     let found = crate::provenance::sha256_hex(&bytes);
     if found != run.network_sha256 {
-        return bad(
-            "",
-            format!(
-                "is not the network the run was prepared for (SHA-256 {found}, run.json says {})",
-                run.network_sha256
-            ),
-        );
+        return Err(refused(format!(
+            "is not the network the run was prepared for (SHA-256 {found}, run.json says {})",
+            run.network_sha256
+        )));
     }
-    if network.servers.is_empty() || network.relays.len() < 3 {
-        return bad("relays", "accepted: at least three relays and one server".into());
-    }
-    for relay in &network.relays {
-        if !(0.0..1.0).contains(&relay.refill_phase) || relay.rate_bytes_per_s == 0 {
-            return bad(&relay.name, "accepted: refill_phase from 0 to below 1 and a rate above 0".into());
-        }
-    }
-    for client in &network.clients {
-        if !run.traffic.contains_key(&client.kind) {
-            return bad(
-                &client.name,
-                format!("is of kind '{}', for which run.json has no traffic", client.kind),
-            );
-        }
-    }
-    let highest = network.relays.iter().map(|relay| relay.node);
-    let highest = highest.chain(network.clients.iter().map(|client| client.node));
-    let highest = highest.chain(network.servers.iter().map(|server| server.node)).max().unwrap_or(0);
     let latency = Latency::open(&folder.join("latency.npy"))?;
-    if highest >= latency.nodes() {
-        return bad("node", format!("is {highest}, but latency.npy has {} nodes", latency.nodes()));
+    if let Some(node) = network.nodes().find(|&node| node >= latency.nodes()) {
+        return Err(refused(format!("node: is {node}, but latency.npy has {} nodes", latency.nodes())));
     }
     Ok((network, latency, bytes))
 }

@@ -15,6 +15,7 @@
 
 pub mod bucket;
 pub mod cells;
+mod checks;
 mod circuits;
 mod client;
 pub mod directory;

@@ -39,7 +39,7 @@ pub fn provenance(
 ) -> Value {
     json!({
         "engine": "cellsim",
-        "engine_version": env!("CARGO_PKG_VERSION"),
+        "engine_version": env!("CELLSIM_VERSION"),
         "run_sha256": run_sha256,
         "network_sha256": network_sha256,
         "simulated_s": simulated_s,

@@ -3,7 +3,8 @@
 //! As in libevent, what is ready is served in order, one read or write each, and what is still ready
 //! goes to the end of the line. A read or write moves the share of [`crate::bucket::share`]; a
 //! connection that meets an empty bucket is blocked until the relay's wake-up, which revives the blocked
-//! connections in the order of their creation, as tor walks its connection array.
+//! connections in the order of their slots, as tor walks its connection array: the order of creation, but
+//! for slots that closed connections leave to later ones.
 //!
 //! Left out: the CPU (a relay's work takes no time), directory traffic, and padding. A study of
 //! saturated CPUs would notice.
@@ -102,15 +103,8 @@ impl World {
     }
 
     fn read_cells(&mut self, relay: u32, pipe: u32, bytes: u64) {
-        let state = &mut self.pipes[pipe as usize];
-        let have = state.partial + bytes;
-        state.partial = have % CELL_BYTES;
-        let mut whole = (have / CELL_BYTES) as u32;
-        while whole > 0 {
-            let Some(run) = self.pipes[pipe as usize].cells.pop(whole) else {
-                break;
-            };
-            whole -= u32::from(run.cells);
+        self.pipes[pipe as usize].unparsed += bytes;
+        while let Some(run) = self.pipes[pipe as usize].next_cells() {
             self.relay_cells(relay, run);
         }
     }

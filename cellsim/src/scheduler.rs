@@ -64,7 +64,8 @@ impl World {
         state.schedule_queued = false;
         state.last_schedule = Some(self.now);
         let mut pending = std::mem::take(&mut state.pending);
-        let weight = self.decay.weight(self.now);
+        // Tor reads the coarse clock here.
+        let weight = self.decay.weight(self.coarse_now());
         if self.params.scheduler == SchedulerKind::Vanilla {
             self.schedule_vanilla(relay, &mut pending, weight);
         } else {
@@ -127,7 +128,7 @@ impl World {
                 break;
             };
             let limit = &mut limits[entry].1;
-            if *limit > 0 {
+            if *limit >= KIST_CELL_BYTES {
                 // KIST asks again after each cell; until another channel is more urgent, the answer is
                 // the same one.
                 let turn = match self.params.policy {
@@ -137,14 +138,14 @@ impl World {
                     Policy::RoundRobin { .. } if rival == f64::INFINITY => u32::MAX,
                     Policy::RoundRobin { .. } => 1,
                 };
-                let within_limit = limit.div_euclid(KIST_CELL_BYTES).min(1 << 30) as u32 + 1;
+                let within_limit = (*limit / KIST_CELL_BYTES).min(1 << 30) as u32;
                 let flushed = self.flush(relay, pipe, turn.min(within_limit), weight);
                 *limit -= i64::from(flushed) * KIST_CELL_BYTES;
             }
             if self.pipes[pipe as usize].mux.is_idle() {
                 self.pipes[pipe as usize].turn = Turn::Idle;
                 pending.swap_remove(place);
-            } else if *limit <= 0 {
+            } else if *limit < KIST_CELL_BYTES {
                 later.push(pipe);
                 pending.swap_remove(place);
             }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::bucket::Buckets;
-use crate::cells::CellQueue;
+use crate::cells::{CellQueue, Run, CELL_BYTES};
 use crate::events::Time;
 use crate::link::{CoDel, Link};
 use crate::mux::Mux;
@@ -71,8 +71,8 @@ pub struct Pipe {
     pub cells: CellQueue,
     /// The sending program's output buffer, bytes.
     pub outbuf: u64,
-    /// Bytes read of a cell that is not whole yet.
-    pub partial: u64,
+    /// Bytes read that no cell has been made of yet.
+    pub unparsed: u64,
     /// Circuits with cells for this pipe.
     pub mux: Mux,
     pub turn: Turn,
@@ -84,6 +84,15 @@ pub struct Pipe {
     pub write_waiting: bool,
     /// Events under way that name this pipe.
     pub events: u32,
+}
+
+impl Pipe {
+    /// The next cells that have been read as a whole.
+    pub fn next_cells(&mut self) -> Option<Run> {
+        let run = self.cells.pop((self.unparsed / CELL_BYTES) as u32)?;
+        self.unparsed -= u64::from(run.cells) * CELL_BYTES;
+        Some(run)
+    }
 }
 
 /// Something a relay's event loop has to do.

@@ -50,7 +50,7 @@ impl World {
             closed: false,
             cells: Default::default(),
             outbuf: 0,
-            partial: 0,
+            unparsed: 0,
             mux: Mux::default(),
             turn: Turn::Idle,
             read_queued: false,

@@ -178,7 +178,7 @@ impl World {
 
     fn second(&mut self) -> Result<(), Error> {
         self.recorder.relays(self.now, &self.network, &mut self.relays, &self.pipes)?;
-        if let Some(factor) = self.decay.rescale(self.now) {
+        if let Some(factor) = self.decay.rescale(self.coarse_now()) {
             self.queues.iter_mut().for_each(|queue| queue.count *= factor);
             self.pipes.iter_mut().for_each(|pipe| pipe.mux.rescale(factor));
         }
@@ -201,7 +201,12 @@ impl World {
         (self.relays.len() + self.clients.len()) as u32 + server
     }
 
-    /// Count the cells of `run` into or out of the system; frees what nothing refers to any more.
+    /// What tor's coarse clock shows.
+    pub fn coarse_now(&self) -> Time {
+        self.now - self.now % self.params.run.tor.clock_quantum_ns.max(1)
+    }
+
+    /// Count the cells of `run` into the system.
     pub fn note_created(&mut self, run: &Run) {
         self.totals.cells += u64::from(run.cells);
         self.circuits[run.circuit as usize].in_system += u64::from(run.cells);
@@ -210,7 +215,7 @@ impl World {
         }
     }
 
-    /// The cells of `run` have come to their end.
+    /// The cells of `run` have come to their end; frees what nothing refers to any more.
     pub fn note_consumed(&mut self, run: &Run) {
         self.circuits[run.circuit as usize].in_system -= u64::from(run.cells);
         if run.names_edge() {

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 
@@ -119,4 +120,46 @@ fn the_same_run_gives_the_same_bytes() {
         ["streams.parquet", "relays.parquet"].map(|name| fs::read(folder.path().join(name)).expect("a table"))
     };
     assert_eq!(tables(), tables());
+}
+
+/// SHA-256 of the rows of both tables, in order.
+fn digest(run: &Value) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut net = crate::networks::network("web", 12);
+    for relay in 0..6 {
+        net["relays"][relay]["rate_bytes_per_s"] = json!(100_000 + 50_000 * relay);
+        net["relays"][relay]["burst_bytes"] = json!(200_000);
+    }
+    crate::networks::write_directory(folder.path(), &net, run, 80_000);
+    cellsim::directory::run(folder.path(), false).expect("a run");
+    let mut rows = String::new();
+    for name in ["streams.parquet", "relays.parquet"] {
+        let file = fs::File::open(folder.path().join(name)).expect("a table");
+        let reader = SerializedFileReader::new(file).expect("a Parquet file");
+        for row in reader.get_row_iter(None).expect("rows") {
+            rows.push_str(&format!("{}\n", row.expect("a row")));
+        }
+    }
+    cellsim::provenance::sha256_hex(rows.as_bytes())
+}
+
+#[test]
+fn tables_of_a_small_network_are_golden() {
+    let mut old = crate::networks::run("web", 12, 300_000, 1_000_000_000, 60);
+    old["paths"] = Value::Null;
+    let mut modern = old.clone();
+    modern["tor"]["refill"]["mode"] = json!("lazy");
+    modern["tor"]["channel_scheduler"]["kind"] = json!("kist");
+    modern["tor"]["congestion"] = json!({"kind": "vegas"});
+    let mut turns = old.clone();
+    turns["tor"]["circuit_policy"] = json!({"kind": "round_robin", "quantum_cells": 32});
+    // A change here is a change of results: say in the changelog what changed, and why it is right.
+    assert_eq!(
+        [digest(&old), digest(&modern), digest(&turns)],
+        [
+            "7fecc38f7168c295eedb463a11077265b22986ccc05bb4d8c4a8df4e321315b0",
+            "36fd8473df665d318f78fc5dab0bd131d0d149e08132094f00f31766054baaf6",
+            "273978cf67f5ac0e0d2e42fb11cb1ef39ac67f44b509de2b39d00a3a13b8e801"
+        ]
+    );
 }
