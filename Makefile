@@ -7,15 +7,17 @@ ENGINE_SOURCES := $(wildcard cellsim/Cargo.* cellsim/build.rs) $(shell find cell
 CORES ?= $(shell nproc)
 # Overrides for the pipeline, such as CONFIG='network=laptop replicates=2'.
 CONFIG ?=
+# A tarball or folder of tor's source, where Debian's source package is not to be had.
+TOR_SOURCE ?=
 
 # Rules of the pipeline call `torsweep` and `cellsim` by name, as in an activated environment.
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup engine refill_sweep scheduler_choice test test_engine test_python lint format bench lock clean
+.PHONY: help setup engine refill_sweep scheduler_choice test test_engine test_python test-tor lint format bench lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z_]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
 
 setup: $(VENV)/torsweep.stamp ## Python packages, engine and command line, into .venv
 
@@ -52,6 +54,9 @@ test_engine: setup
 
 test_python: setup
 	$(ACTIVATED) python -m pytest
+
+test-tor: setup ## tor's own tests of what the patch series touches (minutes; builds tor's test program)
+	$(ACTIVATED) torsweep tor test --jobs $(CORES) $(if $(TOR_SOURCE),--source $(TOR_SOURCE))
 
 lint: setup ## format, lint and types of Python, Snakemake and Rust files
 	@$(ACTIVATED) setup/lint.sh

@@ -33,6 +33,7 @@ wildcard_constraints:
     figure="[a-z_]+",
 
 
+include: "rules/tools.smk"
 include: "rules/networks.smk"
 include: "rules/runs.smk"
 include: "rules/tables.smk"

@@ -17,6 +17,7 @@ from torsweep.engines.cli import run_app
 from torsweep.errors import OutputError, TorsweepError
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
 from torsweep.stats.cli import results_app
+from torsweep.tor.cli import tor_app
 
 app = typer.Typer(
     name="torsweep",
@@ -34,6 +35,7 @@ app.add_typer(relays_app, name="relays")
 app.add_typer(config_app, name="config")
 app.add_typer(run_app, name="run")
 app.add_typer(results_app, name="results")
+app.add_typer(tor_app, name="tor")
 
 
 def _print_version(wanted: bool) -> None:

@@ -6,16 +6,11 @@ In: Snakemake's configuration mapping. Out: :class:`Overrides`, or an InputError
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
-
-from pydantic import Field
+from typing import Any, Literal
 
 from torsweep.config.experiment import MAIN_PLAN, Duration, Era, PlanName, PositiveDuration, Replicates
-from torsweep.config.network import network_path
+from torsweep.config.network import NetworkName, network_path
 from torsweep.config.reading import Section, validate
-
-NetworkName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")]
-
 
 class Overrides(Section):
     """What stands here replaces what the experiment says; None leaves it as it is."""
@@ -27,6 +22,8 @@ class Overrides(Section):
     plan: PlanName = MAIN_PLAN
     warm_up: Duration | None = None
     measured: PositiveDuration | None = None
+    tor_source: str | None = None
+    """Where tor is built from: a tarball, a .dsc or a folder; Debian's source package when None."""
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> Overrides:

@@ -233,6 +233,11 @@ class Sweep:
             print(f"torsweep: {name}: {count} runs in {engine}{why}, era {era}", file=sys.stderr, flush=True)
         announce_runs([Path(job.output.provenance) for job in planned])
 
+    def tor_source_arguments(self, wildcards: Any) -> str:
+        """``--source PATH`` when the user has named a source of tor."""
+        source = self.overrides.tor_source
+        return f"--source {shlex.quote(source)}" if source is not None else ""
+
     def run_arguments(self, wildcards: Any) -> str:
         """``--set key=value`` for each override that run.json depends on."""
         durations = {key: self._experiment_overrides.get(key) for key in ("warm_up", "measured")}

@@ -1,0 +1,131 @@
+"""Debian's source package of tor, fetched by apt with a state of its own.
+
+In: a folder for the state and one for the package. Out: the package's files, checked by apt against the
+archive's signed index. It needs no root and leaves the machine's own lists as they are: the source
+entries are derived from them into the private state, and only the keys that apt trusts are shared.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from torsweep.errors import ToolMissing, TorsweepError
+from torsweep.tor.apt_sources import source_lines, source_stanzas
+
+SERIES = "0.4.9"
+"""The release series that the patches are written for."""
+
+OTHERWISE = (
+    f"name the source of tor {SERIES}, a tarball or a folder: --source PATH, or --config tor_source=PATH"
+)
+
+
+@dataclass(frozen=True)
+class PrivateApt:
+    """An apt whose lists, cache and source entries are below ``state``."""
+
+    state: Path
+
+    def command(self, program: str, *arguments: str) -> list[str]:
+        """The command line of ``program`` of apt on the private state."""
+        state = self.state.resolve()
+        options = {
+            "Dir::State": state / "state",
+            "Dir::State::Lists": state / "lists",
+            "Dir::State::Status": state / "status",
+            "Dir::Cache": state / "cache",
+            "Dir::Etc::SourceList": state / "sources.list",
+            "Dir::Etc::SourceParts": state / "sources.d",
+            "APT::Sandbox::User": "root",
+            "Acquire::Languages": "none",
+            "Acquire::Retries": "2",
+        }
+        settings = [part for key, value in options.items() for part in ("-o", f"{key}={value}")]
+        return [program, *settings, *arguments]
+
+    def prepare(self) -> int:
+        """Make the state, and derive its source entries from the machine's; return the number of files."""
+        for folder in ("state", "lists/partial", "cache/archives/partial", "sources.d"):
+            (self.state / folder).mkdir(parents=True, exist_ok=True)
+        (self.state / "status").touch()
+        (self.state / "sources.list").write_text("")
+        derived = 0
+        for position, file in enumerate(_machine_lists()):
+            text = file.read_text(encoding="utf-8", errors="replace")
+            entries = source_stanzas(text) if file.suffix == ".sources" else source_lines(text)
+            if entries:
+                target = self.state / "sources.d" / f"{position:03}{file.suffix}"
+                target.write_text(entries, encoding="utf-8")
+                derived += 1
+        return derived
+
+
+def fetch_source_package(state: Path, destination: Path) -> Path:
+    """Fetch the newest source package of tor 0.4.9 into ``destination``; return its .dsc.
+
+    Raises ToolMissing when there is no apt, no source entry to derive, or nothing as new in the archive;
+    TorsweepError when the download fails.
+    """
+    if shutil.which("apt-get") is None or shutil.which("apt-cache") is None:
+        raise ToolMissing(f"apt-get: not on PATH, so Debian's source package cannot be had; {OTHERWISE}")
+    apt = PrivateApt(state)
+    if not apt.prepare():
+        raise ToolMissing(f"apt has no archive in its source list; {OTHERWISE}")
+    # An archive without source packages is no reason to give up: another one may have tor.
+    updated = _run(apt.command("apt-get", "update", "-q"))
+    listed = _run(apt.command("apt-cache", "showsrc", "--only-source", "tor"))
+    version = newest_version(re.findall(r"^Version: (\S+)$", listed.stdout, re.MULTILINE))
+    if version is None:
+        why = _last_error(updated.stderr) or "the archive holds " + (
+            ", ".join(sorted(set(re.findall(r"^Version: (\S+)$", listed.stdout, re.MULTILINE)))) or "no tor"
+        )
+        raise ToolMissing(f"apt has no source package of tor {SERIES} ({why}); {OTHERWISE}")
+    destination.mkdir(parents=True, exist_ok=True)
+    fetched = _run(
+        apt.command("apt-get", "source", "-q", "--download-only", f"tor={version}"), folder=destination
+    )
+    descriptions = sorted(destination.glob("tor_*.dsc"))
+    if fetched.returncode or len(descriptions) != 1:
+        why = _last_error(fetched.stderr) or "apt left no .dsc file"
+        raise TorsweepError(f"the source package tor {version} could not be fetched: {why}; {OTHERWISE}")
+    return descriptions[0]
+
+
+def newest_version(versions: Iterable[str]) -> str | None:
+    """The newest Debian version of the release series among ``versions``; None without any."""
+    fitting = [version for version in versions if re.match(rf"(\d+:)?{re.escape(SERIES)}\.\d+-", version)]
+    return max(fitting, key=_version_order, default=None)
+
+
+def _version_order(version: str) -> list[tuple[int, int, str]]:
+    """Digits compare as numbers and the rest as text, ``~`` before the end of the text, as dpkg has it."""
+    parts = [*re.findall(r"\d+|~|[^\d~]+", version), ""]
+    return [(2, int(part), "") if part.isdigit() else (0 if part == "~" else 1, 0, part) for part in parts]
+
+
+def _machine_lists() -> list[Path]:
+    """The files that the machine's own source entries stand in."""
+    answer = _run(
+        ["apt-config", "shell", "LIST", "Dir::Etc::sourcelist/f", "PARTS", "Dir::Etc::sourceparts/d"]
+    )
+    places = dict(re.findall(r"^(\w+)='(.*)'$", answer.stdout, re.MULTILINE))
+    files = [Path(places["LIST"])] if "LIST" in places else []
+    if "PARTS" in places:
+        parts = Path(places["PARTS"])
+        files += sorted(file for file in parts.glob("*") if file.suffix in (".list", ".sources"))
+    return [file for file in files if file.is_file()]
+
+
+def _run(command: list[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def _last_error(stderr: str) -> str:
+    """The first complaint of apt that is an error, without its mark."""
+    errors = [line[2:].strip() for line in stderr.splitlines() if line.startswith("E:")]
+    return errors[0] if errors else ""

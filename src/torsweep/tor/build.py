@@ -1,0 +1,178 @@
+"""tor built from a release with the patch series, kept by version and series hash.
+
+In: a release (see :mod:`torsweep.tor.release`), the series, a folder for tools. Out: a folder
+``VERSION-SERIESHASH`` with ``bin/tor``, ``bin/tor-gencert``, the log of the build and ``provenance.json``,
+which appear together: a build without its provenance is none. ``tor.json`` beside it names the build
+that stands for the series.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torsweep.engines.folder_lock import folder_claimed
+from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.provenance import machine, sha256_of_file
+from torsweep.storage import whole_directory, write_text
+from torsweep.tor.apt import SERIES as RELEASE_SERIES
+from torsweep.tor.compile import compile_tor, configure
+from torsweep.tor.release import Release, find_release, unpack
+from torsweep.tor.requirements import check_requirements
+from torsweep.tor.series import Series, apply_series, read_series
+
+TOOLS = Path("results/tools/tor")
+POINTER = "tor.json"
+PROGRAMS = {"tor": "src/app/tor", "tor-gencert": "src/tools/tor-gencert"}
+"""What a build keeps, and where the build tree has it."""
+
+
+@dataclass(frozen=True)
+class BuiltTor:
+    """A complete build: its folder, and what its provenance.json says."""
+
+    folder: Path
+    provenance: dict[str, Any]
+
+    @property
+    def program(self) -> Path:
+        """The path of ``tor``."""
+        return self.folder / "bin" / "tor"
+
+    @property
+    def gencert(self) -> Path:
+        """The path of ``tor-gencert``."""
+        return self.folder / "bin" / "tor-gencert"
+
+    @property
+    def version(self) -> str:
+        """tor's version and the key of the series: what figures and tables name."""
+        return f"{self.provenance['version']}-{self.provenance['series_sha256'][:12]}"
+
+
+def build_tor(
+    source: Path | None = None, out: Path = TOOLS, jobs: int = 1, sha256: str | None = None
+) -> BuiltTor:
+    """Build tor from ``source`` (Debian's source package without one) below ``out``, unless it stands there.
+
+    ``sha256`` is the checksum that a tarball must have. Raises ToolMissing for a build dependency or a
+    source that cannot be had here, InputError for a bad source or a patch that does not apply,
+    TorsweepError when configure or make fail, OutputError when ``out`` cannot take the build.
+    """
+    check_requirements()
+    series = read_series()
+    with folder_claimed(out, wait=True):
+        _clear_leftovers(out)
+        release = find_release(source, out / "downloads", sha256)
+        staging = out / ".source"
+        try:
+            version = unpack(release, staging)
+            _require_release_series(version, release)
+            folder = out / f"{version}-{series.key}"
+            standing = read_build(folder)
+            if standing is None or standing.provenance["source_sha256"] != release.sha256:
+                apply_series(series, staging)
+                _build_into(folder, staging, release, series, version, jobs)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+        built = read_build(folder)
+        if built is None:
+            raise TorsweepError(f"{folder}: the build did not run: {folder / 'bin' / 'tor'}")
+        pointer = {"folder": folder.name, "program_sha256": built.provenance["program_sha256"]}
+        write_text(out / POINTER, json.dumps(pointer, indent=1) + "\n")
+    return built
+
+
+def find_build(out: Path = TOOLS) -> BuiltTor:
+    """The build that stands for the series as it is now; ToolMissing when there is none.
+
+    Raises InputError when the project has no readable series.
+    """
+    series = read_series()
+    try:
+        name = json.loads((out / POINTER).read_text(encoding="utf-8"))["folder"]
+        built = read_build(out / name)
+    except (OSError, ValueError, KeyError, TypeError):
+        built = None
+    if built is None or built.provenance["series_sha256"] != series.sha256:
+        state = "no tor is built" if built is None else "the tor there was built with another patch series"
+        raise ToolMissing(f"{out}: {state}; `torsweep tor build` builds it")
+    return built
+
+
+def read_build(folder: Path) -> BuiltTor | None:
+    """The complete build in ``folder``: it has its provenance, and its program is the one described."""
+    try:
+        provenance = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+        built = BuiltTor(folder, provenance)
+        whole = sha256_of_file(built.program) == provenance["program_sha256"] and built.gencert.is_file()
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return built if whole else None
+
+
+def _build_into(folder: Path, tree: Path, release: Release, series: Series, version: str, jobs: int) -> None:
+    with whole_directory(folder) as place:
+        build, log = place / "build", place / "build.log"
+        try:
+            flags = configure(tree, build, log, tests=False)
+            compile_tor(build, log, list(PROGRAMS.values()), jobs)
+        except TorsweepError:
+            # The folder goes away with the exception; the log is what tells why.
+            shutil.copyfile(log, folder.parent / "failed-build.log")
+            raise
+        (place / "bin").mkdir()
+        for name, made in PROGRAMS.items():
+            subprocess.run(["strip", str(build / made)], capture_output=True, check=False)
+            shutil.copy2(build / made, place / "bin" / name)
+        shutil.rmtree(build)
+        provenance = {
+            "version": version,
+            "source": release.path.name,
+            "source_sha256": release.sha256,
+            "source_verified_by": release.verified_by,
+            "series_sha256": series.sha256,
+            "patches": {patch.name: sha256_of_file(patch) for patch in series.patches},
+            "program_sha256": sha256_of_file(place / "bin" / "tor"),
+            "libraries": _library_versions(place / "bin" / "tor"),
+            "configure": flags,
+            "machine": dict(machine()),
+        }
+        write_text(place / "provenance.json", json.dumps(provenance, indent=1, sort_keys=True) + "\n")
+
+
+def _library_versions(program: Path) -> dict[str, str]:
+    """The libraries that ``tor --version`` names, with versions; it is also the proof that tor starts."""
+    environment = {**os.environ, "LC_ALL": "C"}
+    answer = subprocess.run(
+        [program, "--version"], capture_output=True, text=True, check=False, env=environment
+    )
+    if answer.returncode:
+        raise TorsweepError(f"the tor just built does not start: {(answer.stderr or answer.stdout).strip()}")
+    return {
+        words[words.index("with") + 1].rstrip(","): words[-1].rstrip(".") if len(words) > 1 else ""
+        for words in (part.split() for part in answer.stdout.splitlines())
+        if "with" in words
+    }
+
+
+def _require_release_series(version: str, release: Release) -> None:
+    if not version.startswith(f"{RELEASE_SERIES}."):
+        raise InputError(
+            "the patches are for another release series of tor",
+            file=release.path,
+            value=version,
+            accepted=f"{RELEASE_SERIES}.*",
+        )
+
+
+def _clear_leftovers(out: Path) -> None:
+    """Remove what a killed build left; the lock on ``out`` says that none is under way."""
+    for leftover in [out / ".source", *out.glob(f".{RELEASE_SERIES}.*"), *out.glob(".source.*")]:
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)

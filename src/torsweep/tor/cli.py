@@ -1,0 +1,69 @@
+"""``torsweep tor``: build tor from source, say whether it is built, run its own tests.
+
+    torsweep tor build --jobs 4
+    torsweep tor build --source tor-0.4.9.11.tar.gz
+    torsweep tor check
+
+In: the command line. Out: a build below results/tools/tor, or a line on standard output and an exit code.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from torsweep.tor.build import TOOLS
+
+tor_app = typer.Typer(help="Build tor from its release source with the patch series.", no_args_is_help=True)
+
+Source = Annotated[
+    Path | None,
+    typer.Option(help="Tarball, .dsc or folder of tor's source; Debian's source package when left out."),
+]
+Sha256 = Annotated[str | None, typer.Option(help="The checksum that the tarball must have, in hexadecimal.")]
+Out = Annotated[Path, typer.Option(help="Folder that builds are kept in.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Compilations at a time.")]
+
+
+@tor_app.command("build")
+def build_command(source: Source = None, out: Out = TOOLS, jobs: Jobs = 1, sha256: Sha256 = None) -> None:
+    """Fetch, verify, patch and build tor; nothing is done when that build is there."""
+    from torsweep.tor.build import build_tor
+
+    built = build_tor(source, out, jobs, sha256)
+    typer.echo(f"{built.program}: tor {built.version}, from {built.provenance['source']}")
+
+
+@tor_app.command("check")
+def check_command(out: Out = TOOLS) -> None:
+    """Say which tor is built; without one, whether this machine has what building it needs."""
+    from torsweep.errors import ToolMissing
+    from torsweep.tor.build import find_build
+    from torsweep.tor.requirements import check_requirements
+
+    try:
+        built = find_build(out)
+    except ToolMissing:
+        check_requirements()
+        raise
+    verified = built.provenance["source_verified_by"]
+    typer.echo(
+        f"{built.program}: tor {built.version}, from {built.provenance['source']}; checksum: {verified}"
+    )
+
+
+@tor_app.command("test")
+def test_command(
+    groups: Annotated[list[str] | None, typer.Argument(help="Groups of tor's test program.")] = None,
+    source: Source = None,
+    out: Out = TOOLS,
+    jobs: Jobs = 1,
+    sha256: Sha256 = None,
+) -> None:
+    """Build tor's own unit-test program, patched, and run the groups that the patches touch."""
+    from torsweep.tor.unit_tests import TOUCHED_GROUPS, run_unit_tests
+
+    summary = run_unit_tests(groups or list(TOUCHED_GROUPS), source, out, jobs, sha256)
+    typer.echo(summary)

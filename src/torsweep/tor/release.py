@@ -1,0 +1,150 @@
+"""A release of tor as a source tree: from Debian's archive, a tarball or a folder, verified.
+
+In: nothing, or the path that a user names. Out: :class:`Release`, which says where the files are and what
+they were checked against, and :func:`unpack`, which lays the source tree out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from torsweep.errors import InputError
+from torsweep.provenance import sha256_of_file
+from torsweep.tor.apt import OTHERWISE, fetch_source_package
+
+NOT_SOURCE = shutil.ignore_patterns(".git", "*.o", "*.a", ".deps", ".dirstamp", "config.status", "orconfig.h")
+"""What a build inside a source folder leaves there; with it, a build elsewhere would refuse to start."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """The source of tor in a tarball or a folder; ``sha256`` in hexadecimal, of the file or the tree."""
+
+    path: Path
+    sha256: str
+    verified_by: str
+    """What the checksum was compared with, or a sentence saying that there was nothing."""
+
+
+def find_release(source: Path | None, downloads: Path, sha256: str | None = None) -> Release:
+    """The release at ``source``; without one, Debian's source package, fetched into ``downloads``.
+
+    Raises InputError for a path that is neither tarball nor folder, or a checksum that is not the one
+    given, the one beside the tarball (``NAME.sha256sum``) or the one in the .dsc; and the errors of
+    :func:`torsweep.tor.apt.fetch_source_package`.
+    """
+    if source is None:
+        shutil.rmtree(downloads / "package", ignore_errors=True)
+        return verified_package(fetch_source_package(downloads / "apt", downloads / "package"))
+    if source.is_dir():
+        if not (source / "configure").is_file():
+            raise InputError("is no release source of tor: it has no configure", file=source)
+        return Release(source, sha256_of_tree(source), "a folder, taken as it is")
+    if not source.is_file():
+        raise InputError(
+            "no such file or folder", file=source, accepted="a tarball or a folder of tor's source"
+        )
+    if source.suffix == ".dsc":
+        return verified_package(source)
+    return _verified_tarball(source, sha256)
+
+
+def verified_package(description: Path) -> Release:
+    """The release tarball of the source package ``description`` (.dsc), every file of it verified."""
+    sums = package_checksums(description.read_text(encoding="utf-8", errors="replace"))
+    tarballs = [name for name in sums if re.fullmatch(r"tor_[^_]*\.orig\.tar\.\w+", name)]
+    if len(tarballs) != 1:
+        raise InputError("names no release tarball of tor", file=description)
+    for name, expected in sums.items():
+        file = description.parent / name
+        if not file.is_file():
+            raise InputError(f"names {name}, which is not beside it", file=description)
+        _compare(file, sha256_of_file(file), expected, description.name)
+    return Release(description.parent / tarballs[0], sums[tarballs[0]], description.name)
+
+
+def package_checksums(description: str) -> dict[str, str]:
+    """The SHA-256 of each file that the text of a .dsc lists, in hexadecimal, by the file's name."""
+    section = re.search(r"^Checksums-Sha256:[^\n]*\n((?:[ \t]+\S.*\n?)+)", description, re.MULTILINE)
+    if section is None:
+        return {}
+    lines = [line.split() for line in section[1].splitlines()]
+    return {name: digest for digest, _size, name in lines}
+
+
+def _verified_tarball(tarball: Path, sha256: str | None) -> Release:
+    actual = sha256_of_file(tarball)
+    beside = tarball.with_name(f"{tarball.name}.sha256sum")
+    if sha256 is not None:
+        _compare(tarball, actual, sha256, "the checksum given")
+        return Release(tarball, actual, "the checksum given")
+    if beside.is_file():
+        words = beside.read_text(encoding="utf-8", errors="replace").split()
+        _compare(tarball, actual, words[0] if words else "", beside.name)
+        return Release(tarball, actual, beside.name)
+    return Release(tarball, actual, "nothing: no checksum was given and none lies beside the tarball")
+
+
+def _compare(file: Path, actual: str, expected: str, where: str) -> None:
+    if actual != expected.lower():
+        raise InputError(
+            f"wrong checksum: SHA-256 is {actual}, and {expected or 'nothing'} in {where}; "
+            "fetch the file again",
+            file=file,
+        )
+
+
+def sha256_of_tree(folder: Path) -> str:
+    """The SHA-256 over names and contents of the files of a source tree, in hexadecimal."""
+    digest = hashlib.sha256()
+    for root, folders, names in os.walk(folder):
+        left_out = NOT_SOURCE(root, [*folders, *names])
+        folders[:] = sorted(name for name in folders if name not in left_out)
+        for name in sorted(name for name in names if name not in left_out):
+            file = Path(root) / name
+            if file.is_file():
+                digest.update(f"{file.relative_to(folder)}\0{sha256_of_file(file)}\n".encode())
+    return digest.hexdigest()
+
+
+def unpack(release: Release, target: Path) -> str:
+    """Lay the source tree of ``release`` out at ``target``, which must not exist; return tor's version.
+
+    Raises InputError when it is no tarball, or not one of tor's release sources.
+    """
+    if release.path.is_dir():
+        shutil.copytree(release.path, target, symlinks=True, ignore=NOT_SOURCE)
+    else:
+        _unpack_tarball(release.path, target)
+    return version_of(target, release.path)
+
+
+def _unpack_tarball(tarball: Path, target: Path) -> None:
+    unpacked = target.with_name(f"{target.name}.unpacked")
+    try:
+        with tarfile.open(tarball) as archive:
+            archive.extractall(unpacked, filter="data")
+    except (tarfile.TarError, EOFError) as error:
+        raise InputError(f"cannot be unpacked: {error}", file=tarball, accepted="a tarball of tor") from error
+    tops = [entry for entry in unpacked.iterdir() if (entry / "configure").is_file()]
+    if len(tops) != 1:
+        raise InputError("is no release source of tor: it has no configure", file=tarball)
+    tops[0].replace(target)
+    shutil.rmtree(unpacked)
+
+
+def version_of(tree: Path, named: Path) -> str:
+    """The version that the ``configure`` of the source tree states; InputError when it is not tor's."""
+    with (tree / "configure").open(encoding="utf-8", errors="replace") as file:
+        head = file.read(60_000)
+    name = re.search(r"^PACKAGE_NAME='tor'$", head, re.MULTILINE)
+    version = re.search(r"^PACKAGE_VERSION='([\w.+-]+)'$", head, re.MULTILINE)
+    if name is None or version is None:
+        raise InputError("is no release source of tor", file=named, accepted=OTHERWISE)
+    return version[1]
