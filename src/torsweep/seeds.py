@@ -7,8 +7,13 @@ client changes no relay, and a new use of randomness changes no old one.
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
+
+MOST_SEED = 2**31
+"""Seeds are whole numbers from 0 to this."""
 
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
@@ -17,6 +22,9 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     The name is hashed with SHA-256 into the 128-bit key of a Philox counter generator: the same
     bits on every machine and for every version of Python.
     """
+    # Who only wants to check a seed, such as a command line, does not wait for it.
+    import numpy as np
+
     label = "\x1f".join(["torsweep", str(seed), *map(str, names)])
     digest = hashlib.sha256(label.encode()).digest()
     return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))

@@ -19,6 +19,7 @@ from pydantic_core import CoreSchema
 from torsweep.config.claims import Claim, Level
 from torsweep.config.eras import ERAS, EraName, tor_settings
 from torsweep.config.knobs import KNOBS, USUAL_OUTSIDE_ERAS, find_knob
+from torsweep.config.network import NetworkName
 from torsweep.config.reading import (
     RefusedValue,
     Section,
@@ -30,6 +31,7 @@ from torsweep.config.reading import (
 )
 from torsweep.config.variant import Variant
 from torsweep.errors import InputError
+from torsweep.seeds import MOST_SEED
 from torsweep.units import DurationNs, SizeBytes
 
 EXPERIMENTS_DIRECTORY = Path("experiments")
@@ -126,9 +128,9 @@ class Experiment(Section):
     report: Report
     engines: Annotated[tuple[EngineName, ...], Field(min_length=1)]
     era: Era
-    network: str
+    network: NetworkName
     replicates: Replicates
-    first_seed: Annotated[int, Field(strict=True, ge=0, le=2**31)] = 1
+    first_seed: Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)] = 1
     warm_up: Duration
     measured: PositiveDuration
     client_start_window: Duration
@@ -186,6 +188,14 @@ class Experiment(Section):
 
     def _baseline_in_order(self) -> Mapping[str, str]:
         return {knob: self.baseline[knob] for knob in self.knobs}
+
+    @model_validator(mode="after")
+    def _seeds_are_seeds(self) -> Self:
+        if self.seeds[-1] > MOST_SEED:
+            accepted = f"at most {MOST_SEED - self.replicates + 1} for {self.replicates} replicates"
+            problem = "the seeds of the replicates go too far"
+            raise RefusedValue(problem, key="first_seed", value=self.first_seed, accepted=accepted)
+        return self
 
     @model_validator(mode="after")
     def _grids_are_sound(self) -> Self:

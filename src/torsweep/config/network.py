@@ -46,6 +46,10 @@ TableName = Annotated[str, BeforeValidator(_text_of_number), Field(pattern=r"^[A
 """The name of a derived table or model under ``topologies/``; the sampler knows which there are."""
 
 
+NetworkName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")]
+"""The name of a file in :data:`NETWORKS_DIRECTORY`, without its suffix; it is part of paths."""
+
+
 def _count(least: int, most: int) -> Any:
     return Field(strict=True, ge=least, le=most)
 

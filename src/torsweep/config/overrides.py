@@ -12,6 +12,7 @@ from torsweep.config.experiment import MAIN_PLAN, Duration, Era, PlanName, Posit
 from torsweep.config.network import NetworkName, network_path
 from torsweep.config.reading import Section, validate
 
+
 class Overrides(Section):
     """What stands here replaces what the experiment says; None leaves it as it is."""
 

@@ -18,6 +18,7 @@ from torsweep.config.experiment import ClientTraffic, EngineName
 from torsweep.config.reading import Section, validate
 from torsweep.config.tor_settings import NonNegativeInt, PositiveInt, TorSettings
 from torsweep.errors import InputError
+from torsweep.seeds import MOST_SEED
 from torsweep.storage import write_text
 
 RUN_FILE = "run.json"
@@ -88,7 +89,7 @@ class RunSpec(RunSettings):
     format_version: Literal[1] = 1
     network: str
     network_sha256: Sha256
-    seed: NonNegativeInt
+    seed: Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
 
     def text(self) -> str:
         """The content of the file: the same bytes for the same run."""

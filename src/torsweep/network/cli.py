@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from torsweep.errors import InputError
+from torsweep.seeds import MOST_SEED
 
 network_app = typer.Typer(help="Sample networks and describe them.", no_args_is_help=True)
 latency_app = typer.Typer(help="Import measured latencies.", no_args_is_help=True)
@@ -29,7 +30,7 @@ Out = Annotated[Path, typer.Option("--out", help="Folder to write; replaced when
 @network_app.command()
 def sample(
     config: Annotated[str, typer.Argument(help="Name of a network, or path of its YAML file.")],
-    seed: Annotated[int, typer.Option(min=0, help="Which network of this configuration.")],
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Which network of this configuration.")],
     out: Out,
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of CONFIG.")

@@ -16,6 +16,9 @@ from torsweep.errors import InputError
 from torsweep.network.exact import Floats
 
 _TRIANGLES = 400_000
+_MOST_US = 60_000_000.0
+"""An RTT above a minute is a slip of the file or of its unit: every transport has given up by then."""
+
 LEAST_MEDIAN_US = 1_000.0
 MOST_MEDIAN_US = 5_000_000.0
 """Medians of RTTs between hosts of the Internet lie between; outside, the unit is another one."""
@@ -87,13 +90,24 @@ def symmetric(rtt_us: Floats) -> Floats:
 def check_matrix(rtt_us: Floats, file: Path) -> MatrixSummary:
     """The summary of a matrix fit to make networks from.
 
-    Raises InputError when the matrix is too small, mostly empty, negative, or in another unit than
-    was said.
+    Raises InputError when the matrix is too small, mostly empty, has a negative RTT or one of more
+    than a minute, or is in another unit than was said.
     """
     if (rtt_us < 0).any():
         row, column = np.argwhere(rtt_us < 0)[0]
         where = f"row {row + 1}, column {column + 1}"
         raise InputError("negative RTT", file=file, key=where, value=float(rtt_us[row, column]) / 1000)
+    if (rtt_us > _MOST_US).any():
+        row, column = np.argwhere(rtt_us > _MOST_US)[0]
+        where = f"row {row + 1}, column {column + 1}"
+        seconds = float(rtt_us[row, column]) / 1e6
+        raise InputError(
+            "no RTT is so long; is the unit right?",
+            file=file,
+            key=where,
+            value=f"{seconds:g} s",
+            accepted=f"at most {_MOST_US / 1e6:g} s",
+        )
     if len(rtt_us) < 3:
         raise InputError("too few hosts", file=file, value=len(rtt_us), accepted="3 or more")
     summary = summarise(rtt_us)

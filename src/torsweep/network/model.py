@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from torsweep.errors import InputError
 from torsweep.network.destination import replaced_directory
+from torsweep.seeds import MOST_SEED
 
 NETWORK_FILE = "network.json"
 LATENCY_FILE = "latency.npy"
@@ -98,7 +99,7 @@ class Network(_Part):
     config: dict[str, Any]
     config_sha256: str
     inputs_sha256: dict[str, str]
-    seed: Annotated[int, Field(ge=0)]
+    seed: Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
     bandwidth_weights: dict[str, Annotated[int, Field(ge=0, le=10_000)]]
     latency_floor_us: Count
     relays: tuple[Relay, ...]

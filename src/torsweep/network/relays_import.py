@@ -142,6 +142,14 @@ def _consensus_entries(file: Path) -> Iterator[Any]:
         document = NetworkStatusDocumentV3(text[start:].encode(), validate=False)
     except ValueError as error:
         raise InputError(f"is not a network consensus ({error})", file=file) from None
+    for entry in document.routers.values():
+        if entry.fingerprint is None or entry.flags is None:
+            raise InputError(
+                "is damaged: a relay lacks its identity or its flags",
+                file=file,
+                key=entry.nickname,
+                accepted="an `r` and an `s` line for each relay",
+            )
     entries = [entry for entry in document.routers.values() if "Running" in entry.flags]
     if not entries:
         raise InputError("no running relay in it", file=file)

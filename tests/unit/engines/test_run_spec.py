@@ -124,3 +124,11 @@ def test_a_broken_run_json_is_named(tmp_path, text, said):
     with pytest.raises(InputError) as refusal:
         read_run(tmp_path)
     assert str(refusal.value).startswith(f"{tmp_path / 'run.json'}: {said}")
+
+
+def test_a_seed_out_of_range_is_refused(network, tmp_path):
+    write_run(_run(network, tmp_path), tmp_path)
+    file = tmp_path / "run.json"
+    file.write_text(file.read_text().replace('"seed": 7', f'"seed": {2**31 + 1}'))
+    with pytest.raises(InputError, match="seed: is not accepted, got 2147483649"):
+        read_run(tmp_path)

@@ -244,6 +244,13 @@ def test_bad_directory_documents_are_refused(tmp_path: Path, documents: tuple[Pa
     assert not (tmp_path / "out").exists()
 
 
+def test_a_relay_without_flags_is_refused(tmp_path: Path, documents: tuple[Path, Path]) -> None:
+    consensus, descriptors = documents
+    consensus.write_text(consensus.read_text().replace("s BadExit Exit Fast Running Valid\n", ""))
+    with pytest.raises(InputError, match="relay2: is damaged: a relay lacks its identity or its flags"):
+        import_relays(consensus, "consensus", tmp_path / "out", descriptors)
+
+
 def test_relays_that_make_no_network_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "relayinfo.json"
     file.write_text(json.dumps({"relays": {"A": staged(guard_frequency=1.0)}}))

@@ -169,3 +169,10 @@ def test_a_folder_of_something_else_is_not_replaced(tmp_path: Path, sampled: Sam
     with pytest.raises(InputError, match="holds other files and will not be replaced"):
         write_network(sampled.network, sampled.latency.blocks(), work)
     assert (work / "notes.txt").exists()
+
+
+@pytest.mark.parametrize("seed", ["-1", str(2**31 + 1)])
+def test_a_seed_out_of_range_is_refused(tmp_path: Path, seed: str) -> None:
+    result = CliRunner().invoke(network_app, ["sample", "ci", "--seed", seed, "--out", str(tmp_path / "n")])
+    assert result.exit_code == 2
+    assert not (tmp_path / "n").exists()
