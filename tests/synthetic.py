@@ -7,6 +7,8 @@ tests know what the statistics have to find.
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +19,14 @@ import numpy as np
 import polars as pl
 
 from torsweep import seeds
+from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.config.variant import Variant
+from torsweep.engines.prepare import run_settings
+from torsweep.engines.run_spec import RunSpec
+from torsweep.provenance import sha256_of_file
 from torsweep.tables.schema import RELAYS, STREAMS
 
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 KNOBS = {"refill_interval": ["1000ms", "100ms", "10ms"], "circuit_policy": ["ewma", "round_robin"]}
 INTERVAL_S = {"1000ms": 1.0, "100ms": 0.1, "10ms": 0.01}
 
@@ -56,24 +64,32 @@ def write_run(
     """One run directory, ``SEED/VARIANT`` in ``folder``."""
     directory = folder / str(seed) / ",".join(f"{knob}={level}" for knob, level in variant.items())
     directory.mkdir(parents=True)
-    run = {
-        "format": "torsweep-run",
-        "format_version": 1,
-        "experiment": experiment,
-        "engine": "cellsim",
-        "era": "2012",
-        "variant": dict(variant),
-        "network_sha256": f"network-{seed}-{variant.get('load', '')}",
-        "seed": seed,
-        "warm_up_ns": size.warm_up_s * 10**9,
-        "duration_ns": size.duration_s * 10**9,
-    }
-    (directory / "run.json").write_text(json.dumps(run))
+    network = f"{seed},load={variant.get('load', '')}"
+    asked = _experiment(experiment, size)
+    run = RunSpec(
+        **dict(run_settings(asked, "cellsim", "2012", Variant(tuple(variant.items())))),
+        network=f"../networks/{network}",
+        network_sha256=hashlib.sha256(network.encode()).hexdigest(),
+        seed=seed,
+    )
+    run.write(directory)
     streams(variant, seed, size).write_parquet(directory / "streams.parquet")
     relays(variant, seed, size).write_parquet(directory / "relays.parquet")
     provenance = {"engine": "cellsim", "engine_version": "0.1.0", "simulated_s": size.duration_s}
-    (directory / "provenance.json").write_text(json.dumps(provenance))
+    finish_run(directory, **provenance)
     return directory
+
+
+def finish_run(directory: Path, **provenance: object) -> None:
+    """Leave the provenance of an engine that has run what stands in ``directory``."""
+    record = {"run_sha256": sha256_of_file(directory / "run.json"), **provenance}
+    (directory / "provenance.json").write_text(json.dumps(record))
+
+
+@functools.cache
+def _experiment(name: str, size: Size) -> Experiment:
+    measured = f"{size.duration_s - size.warm_up_s} s"
+    return load_experiment(EXPERIMENTS / name, {"warm_up": f"{size.warm_up_s} s", "measured": measured})
 
 
 def streams(variant: Mapping[str, str], seed: int, size: Size) -> pl.DataFrame:

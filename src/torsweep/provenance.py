@@ -17,11 +17,9 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-import psutil
-
 from torsweep import __version__
 
-LIBRARIES = ("numpy", "scipy", "polars", "matplotlib", "seaborn", "snakemake")
+LIBRARIES = ("numpy", "scipy", "polars", "matplotlib", "snakemake")
 """The libraries whose version can show in a number or in a picture."""
 
 
@@ -46,8 +44,11 @@ def versions() -> Mapping[str, str]:
     return found
 
 
-def engine_version(program: str = "cellsim") -> str | None:
-    """The last word of what ``program --version`` prints; None when it is not on PATH or fails."""
+def engine_version(program: str | Path = "cellsim") -> str | None:
+    """The last word of what ``program --version`` prints; None when it is not on PATH or fails.
+
+    ``program`` is a name to look up on PATH, or a path.
+    """
     path = shutil.which(program)
     if path is None:
         return None
@@ -62,7 +63,7 @@ def machine() -> Mapping[str, str | int]:
     return {
         "cpu": _cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
-        "memory_bytes": psutil.virtual_memory().total,
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "os": _operating_system(),
         "kernel": platform.release(),
         "architecture": platform.machine(),

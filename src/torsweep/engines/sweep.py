@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import json
 import shlex
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -26,7 +25,7 @@ from torsweep.engines.results_tree import RESULTS, Place, network_directory, net
 from torsweep.engines.selection import AUTO, choose_engine, require_program
 from torsweep.engines.watch import announce_runs
 from torsweep.errors import InputError, OutputError, TorsweepError
-from torsweep.provenance import sha256_of_file
+from torsweep.provenance import engine_version, sha256_of_file
 
 FIGURE_SUFFIXES = ("pdf", "png", "csv")
 
@@ -195,7 +194,7 @@ class Sweep:
     @_stopping
     def engine_version(self, wildcards: Any) -> str:
         """What the engine's program calls itself: another version makes every run anew."""
-        return _version(require_program(wildcards.engine))
+        return _version(require_program(wildcards.engine)) or ""
 
     def _variant(self, experiment: Experiment, wildcards: Any) -> Variant:
         variant = experiment.variant(wildcards.variant)
@@ -244,10 +243,7 @@ class Sweep:
         return _set_arguments({key: value for key, value in durations.items() if value is not None})
 
 
-@functools.cache
-def _version(program: Path) -> str:
-    answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    return answer.stdout.strip()
+_version = functools.cache(engine_version)
 
 
 def _set_arguments(values: Mapping[str, object]) -> str:

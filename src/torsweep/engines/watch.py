@@ -15,7 +15,7 @@ from pathlib import Path
 POLL_SECONDS = 2.0
 
 
-def duration_text(seconds: float) -> str:
+def rounded_duration(seconds: float) -> str:
     """``seconds`` as a reader takes it in: ``40 s``, ``3 min``, ``2 h 5 min``."""
     if seconds < 59.5:
         return f"{max(1, round(seconds))} s"
@@ -28,9 +28,9 @@ def duration_text(seconds: float) -> str:
 def progress_line(finished: int, total: int, elapsed_s: float) -> str:
     """``7 of 48 runs, about 3 min left``, at the pace of the runs finished in ``elapsed_s``."""
     if finished == total:
-        return f"{total} of {total} runs, in {duration_text(elapsed_s)}"
+        return f"{total} of {total} runs, in {rounded_duration(elapsed_s)}"
     left_s = elapsed_s / finished * (total - finished)
-    return f"{finished} of {total} runs, about {duration_text(left_s)} left"
+    return f"{finished} of {total} runs, about {rounded_duration(left_s)} left"
 
 
 def follow_runs(

@@ -12,7 +12,6 @@ The order of the run directories is the order of levels in tables and figures.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,20 +19,20 @@ from typing import Any
 
 import polars as pl
 
+from torsweep.engines.prepare import run_status
+from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec, read_json, read_run
 from torsweep.errors import InputError
 from torsweep.storage import whole_file
 from torsweep.tables.reading import METADATA_KEY, Provenance
 from torsweep.tables.schema import RELAYS, STREAMS, TableSchema, validate
 
-RUN_FORMAT = ("torsweep-run", 1)
-
 
 @dataclass(frozen=True)
 class Run:
-    """A run directory that is whole: what was asked (``run``) and what the engine says (``provenance``)."""
+    """A run directory that is whole: what was asked (``spec``) and what the engine says (``provenance``)."""
 
     directory: Path
-    run: dict[str, Any]
+    spec: RunSpec
     provenance: dict[str, Any]
 
     @property
@@ -48,42 +47,22 @@ class Run:
 def open_run(directory: Path) -> Run:
     """The run in ``directory``.
 
-    Raises InputError when it is incomplete (no ``provenance.json``), written by another version, or stands
-    in a folder that is not named by its variant.
+    Raises InputError when it is incomplete (no ``provenance.json``, or that of another ``run.json``),
+    written by another version, or stands in a folder that is not named by its variant.
     """
-    if not (directory / "provenance.json").is_file():
-        raise InputError(
-            "is no finished run (it has no provenance.json): run the engine first", file=directory
-        )
-    run = _read_json(directory / "run.json")
-    found = (run.get("format"), run.get("format_version"))
-    if found != RUN_FORMAT:
-        raise InputError(
-            "was written by another version",
-            file=directory / "run.json",
-            value=found,
-            accepted=f"{RUN_FORMAT[0]} version {RUN_FORMAT[1]}",
-        )
-    opened = Run(directory, run, _read_json(directory / "provenance.json"))
-    if opened.variant != run["variant"]:
+    status = run_status(directory)
+    if not status.complete:
+        raise InputError(f"is no finished run ({status.text}): run the engine first", file=directory)
+    opened = Run(directory, read_run(directory), read_json(directory / PROVENANCE_FILE))
+    if not isinstance(opened.provenance.get("engine_version"), str):
+        raise InputError("missing key", file=directory / PROVENANCE_FILE, key="engine_version")
+    if opened.variant != dict(opened.spec.variant):
         raise InputError(
             "is not named by its variant",
             file=directory,
-            accepted=",".join(f"{k}={v}" for k, v in run["variant"].items()),
+            accepted=",".join(f"{k}={v}" for k, v in opened.spec.variant.items()),
         )
     return opened
-
-
-def _read_json(file: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError("no such file", file=file) from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError("is no whole JSON file", file=file) from error
-    if not isinstance(content, dict):
-        raise InputError("is no JSON object", file=file)
-    return content
 
 
 def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenance:
@@ -96,12 +75,12 @@ def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenanc
         raise InputError("no run directories were given", accepted="one or more")
     first = runs[0]
     shared = {
-        key: _agreed(runs, key, lambda run, key=key: run.run[key])
+        key: _agreed(runs, key, lambda run, key=key: getattr(run.spec, key))
         for key in ("experiment", "engine", "era", "warm_up_ns", "duration_ns")
     }
     version = _agreed(runs, "engine_version", lambda run: run.provenance["engine_version"])
     knobs = {knob: list(dict.fromkeys(_level(run, knob, first) for run in runs)) for knob in first.variant}
-    seeds = sorted({run.run["seed"] for run in runs})
+    seeds = sorted({run.spec.seed for run in runs})
     _check_grid(runs, seeds)
     return Provenance(
         **shared,
@@ -113,8 +92,8 @@ def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenanc
         runs=[
             {
                 "variant": run.variant,
-                "seed": run.run["seed"],
-                "network_sha256": run.run["network_sha256"],
+                "seed": run.spec.seed,
+                "network_sha256": run.spec.network_sha256,
                 **run.provenance,
             }
             for run in runs
@@ -148,7 +127,7 @@ def _check_grid(runs: Sequence[Run], seeds: list[int]) -> None:
     """Every variant has every seed once, so that differences between variants can be paired."""
     found: dict[tuple[str, int], Run] = {}
     for run in runs:
-        key = (run.directory.name, run.run["seed"])
+        key = (run.directory.name, run.spec.seed)
         if key in found:
             raise InputError(f"is the same variant and seed as {found[key]}", file=run.directory)
         found[key] = run
@@ -162,9 +141,9 @@ def _check_grid(runs: Sequence[Run], seeds: list[int]) -> None:
     for run in runs:
         # The load is the one knob that changes the network itself.
         network = networks.setdefault(
-            (run.run["seed"], run.variant.get("load")), (run.run["network_sha256"], run)
+            (run.spec.seed, run.variant.get("load")), (run.spec.network_sha256, run)
         )
-        if network[0] != run.run["network_sha256"]:
+        if network[0] != run.spec.network_sha256:
             raise InputError(
                 f"ran on another network than {network[1]}", file=run.directory, key="network_sha256"
             )
@@ -189,7 +168,7 @@ def _write(
     frames = []
     for run in runs:
         file = run.directory / f"{schema.name}.parquet"
-        keys = [pl.lit(run.run["seed"], pl.Int64).alias("seed")]
+        keys = [pl.lit(run.spec.seed, pl.Int64).alias("seed")]
         keys += [pl.lit(level, pl.String).alias(knob) for knob, level in run.variant.items()]
         frames.append(validate(_read_table(file), schema, file).filter(kept).select(*keys, *schema.polars))
     with whole_file(out / f"{schema.name}.parquet") as temporary:

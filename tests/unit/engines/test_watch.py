@@ -7,7 +7,7 @@ import os
 import pytest
 
 from torsweep.engines.folder_lock import hold_folder
-from torsweep.engines.watch import duration_text, follow_runs, progress_line
+from torsweep.engines.watch import follow_runs, progress_line, rounded_duration
 from torsweep.errors import OutputError
 
 
@@ -16,7 +16,7 @@ from torsweep.errors import OutputError
     [(0.2, "1 s"), (42.4, "42 s"), (60, "1 min"), (170, "3 min"), (3600, "1 h 0 min"), (7500, "2 h 5 min")],
 )
 def test_durations_are_told_in_one_or_two_units(seconds, text):
-    assert duration_text(seconds) == text
+    assert rounded_duration(seconds) == text
 
 
 def test_the_estimate_goes_by_the_pace_so_far():

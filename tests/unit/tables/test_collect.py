@@ -9,8 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.synthetic import KNOBS, Size, write_run, write_sweep
+from tests.synthetic import KNOBS, Size, finish_run, write_run, write_sweep
 from torsweep.errors import InputError
+from torsweep.provenance import sha256_of_file
 from torsweep.tables.collect import collect
 from torsweep.tables.reading import PlanTables, read_provenance
 
@@ -63,7 +64,11 @@ def test_the_same_runs_give_the_same_bytes(runs: list[Path], tmp_path: Path) -> 
 
 
 def _edit(file: Path, **changes: object) -> None:
+    """Change keys of a JSON file; when it is a run.json, as if the engine had run the changed one."""
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    if file.name == "run.json":
+        record = file.with_name("provenance.json")
+        finish_run(file.parent, **{**json.loads(record.read_text()), "run_sha256": sha256_of_file(file)})
 
 
 def _refused(runs: list[Path], tmp_path: Path) -> str:
@@ -78,18 +83,20 @@ def test_an_unfinished_run_is_refused(runs: list[Path], tmp_path: Path) -> None:
     (runs[3] / "provenance.json").unlink()
     message = _refused(runs, tmp_path)
     assert str(runs[3]) in message
-    assert "no finished run" in message
+    assert "no finished run (prepared for cellsim, not complete)" in message
 
 
 @pytest.mark.parametrize(
     ("file", "changes", "words"),
     [
-        ("run.json", {"format_version": 2}, "another version"),
+        ("run.json", {"format_version": 2}, "is of another format"),
         ("run.json", {"era": "today"}, "era: cannot stand in one table"),
         ("run.json", {"duration_ns": 1}, "duration_ns: cannot stand in one table"),
         ("provenance.json", {"engine_version": "0.2.0"}, "engine_version: cannot stand in one table"),
-        ("run.json", {"network_sha256": "other"}, "ran on another network"),
+        ("run.json", {"network_sha256": "0" * 64}, "ran on another network"),
         ("run.json", {"seed": 1}, "same variant and seed"),
+        ("provenance.json", {"engine_version": None}, "engine_version: missing key"),
+        ("provenance.json", {"run_sha256": "0" * 64}, "run.json has changed since the engine ran"),
     ],
 )
 def test_runs_that_do_not_belong_together(
@@ -97,6 +104,11 @@ def test_runs_that_do_not_belong_together(
 ) -> None:
     _edit(runs[-1] / file, **changes)
     assert words in _refused(runs, tmp_path)
+
+
+def test_a_provenance_that_says_nothing_is_refused(runs: list[Path], tmp_path: Path) -> None:
+    (runs[0] / "provenance.json").write_text("{}")
+    assert "no finished run" in _refused(runs, tmp_path)
 
 
 def test_a_missing_replicate_is_named(runs: list[Path], tmp_path: Path) -> None:
