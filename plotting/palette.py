@@ -49,7 +49,6 @@ _LOOKS = {
     "vanilla": Look(VERMILION, DASHED, "s"),
     "ewma": Look(BLUE, SOLID, "o"),
     "round_robin": Look(VERMILION, DASHED, "s"),
-    "round_robin_1": Look(PURPLE, DASH_DOT, "v"),
     "per_relay": Look(BLUE, SOLID, "o"),
     "aligned": Look(VERMILION, DASHED, "s"),
     "burst": Look(BLUE, SOLID, "o"),
@@ -87,7 +86,7 @@ def look(level: str) -> Look:
 
 
 def level_name(level: str) -> str:
-    """``level`` as a reader would write it: ``1000 ms``, ``KIST 10 ms``, ``round-robin (1)``."""
+    """``level`` as a reader would write it: ``1000 ms``, ``KIST 10 ms``, ``round-robin``."""
     if level in _WORDS:
         return _WORDS[level]
     if duration := _DURATION.match(level):
@@ -95,8 +94,6 @@ def level_name(level: str) -> str:
     stem, _, rest = level.rpartition("_")
     if stem and _DURATION.match(rest):
         return f"{level_name(stem)} {level_name(rest)}"
-    if stem in _WORDS:
-        return f"{_WORDS[stem]} ({rest})"
     return level.replace("_", " ")
 
 

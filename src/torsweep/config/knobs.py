@@ -66,15 +66,10 @@ def _duration_ns(level: str, least_ms: int, most_ms: int) -> int:
     return duration_ns
 
 
-def _circuit_policy(level: str) -> Settings:
-    if level == "ewma":
-        return {"circuit_policy.kind": "ewma"}
-    if level == "round_robin":
-        return {"circuit_policy": {"kind": "round_robin", "quantum_cells": 32}}
-    quantum = re.fullmatch(r"round_robin_([1-9][0-9]{0,3})", level)
-    if quantum is None:
+def _quantum(level: str) -> Settings:
+    if not re.fullmatch(r"[1-9][0-9]{0,3}", level):
         raise ValueError
-    return {"circuit_policy": {"kind": "round_robin", "quantum_cells": int(quantum[1])}}
+    return {"circuit_policy.quantum_cells": int(level)}
 
 
 def _scheduler(level: str) -> Settings:
@@ -145,13 +140,19 @@ _TABLE = (
     ),
     Knob(
         "circuit_policy",
-        "Which circuit of a channel sends next: EWMA, or round-robin with a quantum of 32 (or N) cells.",
-        "ewma, round_robin, round_robin_N with N from 1 to 9999",
-        _circuit_policy,
+        "Which circuit of a channel sends next: the quietest by EWMA, or each in turn.",
+        "ewma, round_robin",
+        _choice("circuit_policy.kind", "ewma", "round_robin"),
+    ),
+    Knob(
+        "round_robin_quantum",
+        "How many cells a circuit may send in its turn; not applied under EWMA.",
+        "a whole number of cells from 1 to 9999",
+        _quantum,
     ),
     Knob(
         "ewma_half_life",
-        "The half-life of EWMA's cell counts; has no effect under round-robin.",
+        "The half-life of EWMA's cell counts; refused under round-robin.",
         "a duration from 1ms to 1h, such as 30s",
         lambda level: {"circuit_policy.half_life_ns": _duration_ns(level, 1, 3_600_000)},
     ),
@@ -181,7 +182,7 @@ _TABLE = (
     ),
     Knob(
         "clock",
-        "The resolution of the clock that buckets, EWMA and time stamps read.",
+        "The resolution of the clock that token buckets and EWMA read; the times in tables are exact.",
         "precise, coarse_Nms with N from 1 to 100",
         _clock,
     ),

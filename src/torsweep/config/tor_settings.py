@@ -72,7 +72,7 @@ class FixedWindows(Section):
 
 
 class Vegas(Section):
-    """Tor's delay-based congestion control with XON/XOFF (proposals 324 and 344)."""
+    """Tor's delay-based congestion control (proposal 324). No XOFF is ever due: clients read at once."""
 
     kind: Literal["vegas"]
 

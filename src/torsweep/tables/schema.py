@@ -52,7 +52,7 @@ STREAMS = TableSchema(
         Column("stream", pl.Int64, "number of the download, counted per client from 1"),
         Column("server", pl.String, "name of the server; null when the stream never got that far", True),
         Column("start_us", pl.Int64, "opening of the SOCKS connection, µs since the simulation's start"),
-        Column("socks_reply_us", pl.Int64, "start to the proxy's choice of a method, µs", True),
+        Column("socks_reply_us", pl.Int64, "start to the proxy's reply that the stream is open, µs", True),
         Column("command_us", pl.Int64, "start to the SOCKS command being sent, µs", True),
         Column("first_byte_us", pl.Int64, "start to the first payload byte, µs", True),
         Column("last_byte_us", pl.Int64, "start to the last payload byte, µs", True),

@@ -67,9 +67,10 @@ def test_a_sensitivity_adds_its_knobs_after_those_of_the_grid():
 
 
 def test_a_sensitivity_replaces_the_levels_of_a_knob_of_the_grid():
-    plan = load_experiment("refill_sweep").plan("quantum_1")
-    assert plan.knobs["circuit_policy"] == ("ewma", "round_robin_1")
-    assert list(plan.knobs) == ["refill_interval", "circuit_policy"]
+    changed = {"sensitivities": {"old": {"scheduler": ["vanilla"]}}}
+    plan = load_experiment("scheduler_choice", changed).plan("old")
+    assert plan.knobs["scheduler"] == ("vanilla",)
+    assert list(plan.knobs) == ["scheduler", "circuit_policy"]
 
 
 def test_a_plan_compares_with_the_usual_level_of_a_knob_of_its_own():

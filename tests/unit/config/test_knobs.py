@@ -33,7 +33,6 @@ def test_every_knob_documents_itself():
         ("refill_phase", "aligned", "refill.phase", "aligned"),
         ("refill_burst", "rate", "refill.burst", "rate"),
         ("circuit_policy", "round_robin", "circuit_policy.quantum_cells", 32),
-        ("circuit_policy", "round_robin_1", "circuit_policy.quantum_cells", 1),
         ("circuit_policy", "ewma", "circuit_policy.half_life_ns", 30_000_000_000),
         ("ewma_half_life", "5s", "circuit_policy.half_life_ns", 5_000_000_000),
         ("scheduler", "kist", "channel_scheduler.interval_ns", 2_000_000),
@@ -72,7 +71,10 @@ def test_a_level_sets_its_setting_and_nothing_else(knob, level, path, value):
         ("refill_interval", "10 ms"),
         ("refill_interval", "100us"),
         ("refill_mode", "Burst"),
-        ("circuit_policy", "round_robin_0"),
+        ("circuit_policy", "round_robin_1"),
+        ("round_robin_quantum", "0"),
+        ("round_robin_quantum", "10000"),
+        ("round_robin_quantum", "1.5"),
         ("circuit_policy", "fifo"),
         ("ewma_half_life", "0s"),
         ("scheduler", "kist_1ms"),
@@ -144,6 +146,12 @@ def test_a_knob_without_effect_is_refused_and_an_unknown_era_too():
         tor_settings("2012", {"circuit_policy": "round_robin", "ewma_half_life": "3s"})
     with pytest.raises(InputError, match=r"era: no such era, got '1999'; accepted: 2012, today"):
         tor_settings("1999", {})
+
+
+def test_a_quantum_is_applied_under_round_robin_only():
+    turned = tor_settings("2012", {"circuit_policy": "round_robin", "round_robin_quantum": "1"})
+    assert turned.circuit_policy.model_dump() == {"kind": "round_robin", "quantum_cells": 1}
+    assert tor_settings("2012", {"round_robin_quantum": "1"}) == tor_settings("2012", {})
 
 
 def test_network_knobs_do_not_touch_tor():

@@ -14,7 +14,7 @@ from plotting.ticks import plain_log_ticks, signed_percent
 EXPERIMENTS = [
     ["1000ms", "100ms", "10ms"],
     ["kist_2ms", "kist_10ms", "kist_lite", "vanilla"],
-    ["ewma", "round_robin", "round_robin_1"],
+    ["ewma", "round_robin"],
     ["0.5", "0.8", "1", "1.1"],
 ]
 
@@ -40,7 +40,6 @@ def test_a_level_always_looks_the_same(level: str) -> None:
         ("kist_10ms", "KIST 10 ms"),
         ("kist_lite", "KISTLite"),
         ("round_robin", "round-robin"),
-        ("round_robin_1", "round-robin (1)"),
         ("coarse_4ms", "coarse 4 ms"),
         ("0.5", "0.5"),
     ],

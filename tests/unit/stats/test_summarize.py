@@ -32,6 +32,18 @@ def test_the_synthetic_sweep_comes_out_as_it_was_made(summary: Summary) -> None:
     assert depth.min() > 0.5
 
 
+def test_claims_about_round_robin_are_judged_at_another_quantum(
+    experiment: Experiment, tmp_path: Path
+) -> None:
+    plan = experiment.plan("quantum_1")
+    runs = write_sweep(tmp_path / "runs", plan.knobs, (1, 2), SMALL)
+    collect(runs, tmp_path / "tables", network="ci", plan=plan.name)
+    verdicts = summarize(PlanTables.open(tmp_path / "tables"), experiment).verdicts
+    assert len(verdicts) == len(experiment.claims)
+    assert {verdict.setting for verdict in verdicts} == {"round_robin_quantum=1"}
+    assert "not tested" not in {verdict.verdict for verdict in verdicts}
+
+
 def test_files_are_whole_and_the_same_each_time(summary: Summary, tmp_path: Path) -> None:
     for name in ("a", "b"):
         write_summary(summary, tmp_path / name)
