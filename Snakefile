@@ -65,7 +65,6 @@ rule scheduler_choice:
 
 
 rule publish:
-    """Everything that goes with a result, in one folder an experiment."""
+    """Everything that goes with a result, in one folder for each experiment that has the plan."""
     input:
-        lambda wildcards: sweep.targets("refill_sweep", "publish"),
-        lambda wildcards: sweep.targets("scheduler_choice", "publish"),
+        lambda wildcards: sweep.published("refill_sweep", "scheduler_choice"),

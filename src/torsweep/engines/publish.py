@@ -14,11 +14,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from torsweep.config.network import load_network_config
 from torsweep.engines.prepare import run_status
 from torsweep.engines.results_tree import Place
 from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec, read_json, read_run
 from torsweep.errors import InputError
+from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.provenance import machine, sha256_of_file, versions
 from torsweep.storage import whole_directory
 from torsweep.units import NANOSECONDS_PER, format_quantity
@@ -34,7 +34,8 @@ def publish(
 ) -> None:
     """Write the folder ``out`` as a whole, replacing what stood there.
 
-    Raises InputError when a run is not complete, or its tables belong to another run.json.
+    Raises InputError when a run is not complete, its tables belong to another run.json, or its network
+    is no longer the one it ran on.
     """
     runs = [_complete_run(directory) for directory in run_directories]
     with whole_directory(out) as folder:
@@ -57,20 +58,34 @@ def _complete_run(directory: Path) -> RunSpec:
 
 
 def _provenance(place: Place, runs: Sequence[RunSpec], directories: Sequence[Path]) -> dict[str, object]:
-    networks = {(run.seed, run.network_sha256) for run in runs}
+    networks = {
+        run.network_sha256: _network(run, folder) for run, folder in zip(runs, directories, strict=True)
+    }
     return {
         "experiment": place.experiment,
         "plan": place.plan,
         "era": place.era,
         "engine": place.engine,
-        "network": load_network_config(place.network).model_dump(mode="json"),
-        "networks": [{"seed": seed, "network_sha256": sha256} for seed, sha256 in sorted(networks)],
+        "network": place.network,
+        "networks": [
+            {"seed": network.seed, "network_sha256": sha256, "config": network.config}
+            for sha256, network in sorted(networks.items(), key=lambda entry: (entry[1].seed, entry[0]))
+        ],
         "published_with": {"versions": dict(versions()), "machine": dict(machine())},
         "runs": [
             {"variant": dict(run.variant), "seed": run.seed, **read_json(directory / PROVENANCE_FILE)}
             for run, directory in zip(runs, directories, strict=True)
         ],
     }
+
+
+def _network(run: RunSpec, run_directory: Path) -> Network:
+    """The network that ``run`` ran on: configurations may have changed since it was sampled."""
+    directory = run_directory / run.network
+    network, _ = read_network(directory, latency=False)
+    if sha256_of_file(directory / NETWORK_FILE) != run.network_sha256:
+        raise InputError("has been sampled anew since its runs", file=directory)
+    return network
 
 
 def _write_json(file: Path, document: object) -> None:

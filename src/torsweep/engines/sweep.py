@@ -94,6 +94,13 @@ class Sweep:
         return [file for stage in stages or ("summaries", "figures") for file in wanted[stage]]
 
     @_stopping
+    def published(self, *experiment_names: str) -> list[str]:
+        """What is to be published: of each experiment that has the plan; when none has, it is refused."""
+        plan = self.overrides.plan
+        having = [name for name in experiment_names if plan in self.experiment(name).plan_names]
+        return [file for name in having or experiment_names for file in self.targets(name, "publish")]
+
+    @_stopping
     def figures(self, wildcards: Any) -> list[str]:
         """Every figure of a plan, in each of its formats."""
         place = _place(wildcards)

@@ -47,7 +47,7 @@ def test_everything_is_there_with_its_checksum(torsweep, plan, tmp_path):
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
     provenance = json.loads((folder / "provenance.json").read_text())
     assert provenance["runs"][0]["seed"] == 7
-    assert provenance["network"]["relays"] == 10
+    assert [(entry["seed"], entry["config"]["relays"]) for entry in provenance["networks"]] == [(7, 5)]
     readme = (folder / "README.md").read_text()
     assert (
         "network=ci engine=cellsim era=2012 plan=main replicates=1 'warm_up=20 s' 'measured=90 s'" in readme
@@ -60,6 +60,16 @@ def test_a_run_that_is_not_whole_is_not_published(torsweep, plan, tmp_path):
     assert code == 2
     assert "cannot be published: prepared for cellsim, not complete" in error
     assert not (tmp_path / "publish").exists()
+
+
+def test_a_network_that_is_not_that_of_the_runs_is_not_published(torsweep, plan, network):
+    arguments, run_directory = plan
+    _finish(run_directory)
+    file = network / "network.json"
+    file.write_text(file.read_text().replace('"load": 1.0', '"load": 2.0'))
+    code, _, error = torsweep(*arguments)
+    assert code == 2
+    assert "has been sampled anew since its runs" in error
 
 
 def test_summaries_must_say_whose_they_are(torsweep, plan, monkeypatch):

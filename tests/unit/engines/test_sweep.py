@@ -111,6 +111,15 @@ def test_a_bad_override_is_one_line_and_exit_code_2(capsys, config, said):
     assert error.startswith(f"torsweep: {said}")
 
 
+def test_published_are_the_experiments_that_have_the_plan(capsys):
+    names = ("refill_sweep", "scheduler_choice")
+    assert len(Sweep({"engine": "cellsim"}).published(*names)) == 2
+    published = Sweep({"engine": "cellsim", "plan": "aligned_phases"}).published(*names)
+    assert published == ["results/publish/refill_sweep/cellsim/2012/paper/aligned_phases/SHA256SUMS"]
+    code, error = _refusal(capsys, Sweep({"plan": "phases"}).published, *names)
+    assert (code, "refill_sweep has no such plan" in error) == (2, True)
+
+
 def test_a_plan_or_engine_that_is_not_there_is_refused(capsys):
     code, error = _refusal(capsys, Sweep({"plan": "phases"}).targets, "refill_sweep")
     assert (code, "refill_sweep has no such plan" in error) == (2, True)
