@@ -7,6 +7,7 @@ In: the texts of the machine's source lists, in either of apt's two formats. Out
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 _ONE_LINE = re.compile(r"^\s*deb(?:-src)?\s+(?:\[(?P<options>[^\]]*)\]\s*)?(?P<rest>\S.*)$")
 _FIELD = re.compile(r"^([^\s:]+):", re.MULTILINE)
@@ -47,9 +48,8 @@ def source_stanzas(text: str) -> str:
 
 def _fields(stanza: str) -> dict[str, str]:
     """The fields of a stanza by name in lower case, each with its name and its continuation lines."""
-    starts = [match.start() for match in _FIELD.finditer(stanza)]
-    ends = [*starts[1:], len(stanza)]
-    fields = [stanza[start:end].rstrip() for start, end in zip(starts, ends, strict=True)]
+    bounds = [*(match.start() for match in _FIELD.finditer(stanza)), len(stanza)]
+    fields = [stanza[start:end].rstrip() for start, end in pairwise(bounds)]
     return {field.split(":", 1)[0].lower(): field for field in fields}
 
 

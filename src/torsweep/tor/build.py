@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -58,15 +59,19 @@ class BuiltTor:
 def build_tor(
     source: Path | None = None, out: Path = TOOLS, jobs: int = 1, sha256: str | None = None
 ) -> BuiltTor:
-    """Build tor from ``source`` (Debian's source package without one) below ``out``, unless it stands there.
+    """Build tor from ``source`` below ``out``, unless it stands there.
 
-    ``sha256`` is the checksum that a tarball must have. Raises ToolMissing for a build dependency or a
-    source that cannot be had here, InputError for a bad source or a patch that does not apply,
-    TorsweepError when configure or make fail, OutputError when ``out`` cannot take the build.
+    Without a source, any complete build of the series will do, and where there is none, Debian's source
+    package is fetched. ``sha256`` is the checksum that a tarball must have. Raises ToolMissing for a build
+    dependency or a source that cannot be had here, InputError for a bad source or a patch that does not
+    apply, TorsweepError when configure or make fail, OutputError when ``out`` cannot take the build.
     """
-    check_requirements()
     series = read_series()
     with folder_claimed(out, wait=True):
+        standing = current_build(out, series)
+        if source is None and standing is not None:
+            return standing
+        check_requirements()
         _clear_leftovers(out)
         release = find_release(source, out / "downloads", sha256)
         staging = out / ".source"
@@ -93,16 +98,20 @@ def find_build(out: Path = TOOLS) -> BuiltTor:
 
     Raises InputError when the project has no readable series.
     """
-    series = read_series()
+    built = current_build(out, read_series())
+    if built is None:
+        raise ToolMissing(f"{out}: no tor with this patch series is built; `torsweep tor build` builds it")
+    return built
+
+
+def current_build(out: Path, series: Series) -> BuiltTor | None:
+    """The complete build below ``out`` that stands for ``series``; None when there is none."""
     try:
         name = json.loads((out / POINTER).read_text(encoding="utf-8"))["folder"]
         built = read_build(out / name)
     except (OSError, ValueError, KeyError, TypeError):
-        built = None
-    if built is None or built.provenance["series_sha256"] != series.sha256:
-        state = "no tor is built" if built is None else "the tor there was built with another patch series"
-        raise ToolMissing(f"{out}: {state}; `torsweep tor build` builds it")
-    return built
+        return None
+    return built if built is not None and built.provenance["series_sha256"] == series.sha256 else None
 
 
 def read_build(folder: Path) -> BuiltTor | None:
@@ -154,11 +163,8 @@ def _library_versions(program: Path) -> dict[str, str]:
     )
     if answer.returncode:
         raise TorsweepError(f"the tor just built does not start: {(answer.stderr or answer.stdout).strip()}")
-    return {
-        words[words.index("with") + 1].rstrip(","): words[-1].rstrip(".") if len(words) > 1 else ""
-        for words in (part.split() for part in answer.stdout.splitlines())
-        if "with" in words
-    }
+    named = re.findall(r"\b(Libevent|OpenSSL|Zlib|Glibc|GCC) (?:version )?(\d[\w.+-]*)", answer.stdout)
+    return {name: version.rstrip(".") for name, version in named}
 
 
 def _require_release_series(version: str, release: Release) -> None:

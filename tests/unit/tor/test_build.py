@@ -1,0 +1,154 @@
+"""What counts as a build, and what is said when one cannot be had or does not come about."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.tor import build, requirements
+from torsweep.tor.build import build_tor, current_build, find_build, read_build
+from torsweep.tor.compile import first_error
+from torsweep.tor.requirements import check_requirements
+from torsweep.tor.series import Series, read_series
+from torsweep.tor.unit_tests import judge
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def series() -> Series:
+    return read_series(ROOT / "patches" / "tor")
+
+
+@pytest.fixture
+def built(tmp_path: Path, series: Series) -> Path:
+    """A folder of tools with one build in it."""
+    folder = tmp_path / "tools" / f"0.4.9.11-{series.key}"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "tor").write_text("#!/bin/sh\necho Tor version 0.4.9.11.\n")
+    (folder / "bin" / "tor-gencert").write_text("")
+    (folder / "provenance.json").write_text(
+        json.dumps(
+            {
+                "version": "0.4.9.11",
+                "source": "tor_0.4.9.11.orig.tar.gz",
+                "source_sha256": "0" * 64,
+                "series_sha256": series.sha256,
+                "program_sha256": hashlib.sha256((folder / "bin" / "tor").read_bytes()).hexdigest(),
+            }
+        )
+    )
+    (tmp_path / "tools" / "tor.json").write_text(json.dumps({"folder": folder.name}))
+    return tmp_path / "tools"
+
+
+def test_a_whole_build_of_the_series_is_found_and_not_built_again(built, series, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    found = find_build(built)
+    assert found.version == f"0.4.9.11-{series.key}"
+    assert build_tor(out=built) == found
+
+
+@pytest.mark.parametrize("lost", ["provenance.json", "bin/tor", "bin/tor-gencert"])
+def test_a_build_with_a_part_missing_is_none(built, series, lost):
+    folder = next(built.glob("0.4.9.11-*"))
+    (folder / lost).unlink()
+    assert read_build(folder) is None
+    assert current_build(built, series) is None
+
+
+def test_a_program_that_is_not_the_one_described_is_no_build(built):
+    folder = next(built.glob("0.4.9.11-*"))
+    (folder / "bin" / "tor").write_text("half of")
+    assert read_build(folder) is None
+
+
+def test_a_build_of_another_series_is_none(built, monkeypatch, series):
+    monkeypatch.chdir(ROOT)
+    other = Series(series.patches[:1], "1" * 64)
+    assert current_build(built, other) is None
+    monkeypatch.setattr(build, "read_series", lambda: other)
+    with pytest.raises(ToolMissing, match="no tor with this patch series is built") as raised:
+        find_build(built)
+    assert raised.value.exit_code == 3
+
+
+def test_a_source_of_another_release_series_is_refused(tree, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(build, "check_requirements", lambda: None)
+    (tree / "configure").write_text("PACKAGE_NAME='tor'\nPACKAGE_VERSION='0.4.8.16'\n")
+    with pytest.raises(InputError, match=r"another release series of tor, got '0\.4\.8\.16'"):
+        build_tor(tree, tmp_path / "tools")
+    assert sorted(path.name for path in (tmp_path / "tools").iterdir()) == [".lock"]
+
+
+def test_a_patch_that_does_not_apply_leaves_nothing_behind(tree, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(build, "check_requirements", lambda: None)
+    if not requirements.shutil.which("patch"):
+        pytest.skip("patch is not on PATH")
+    with pytest.raises(InputError, match=r"\.patch: does not apply: .*: the source has no such file"):
+        build_tor(tree, tmp_path / "tools")
+    assert sorted(path.name for path in (tmp_path / "tools").iterdir()) == [".lock"]
+
+
+def test_missing_libraries_are_named_together_with_their_packages(monkeypatch):
+    monkeypatch.setattr(requirements, "find_compiler", lambda: ["cc"])
+    monkeypatch.setattr(requirements, "can_link", lambda compiler, library: library.name == "OpenSSL")
+    monkeypatch.setattr(requirements.shutil, "which", lambda program: f"/usr/bin/{program}")
+    with pytest.raises(ToolMissing) as raised:
+        check_requirements()
+    assert str(raised.value) == (
+        "building tor needs libevent with its headers, zlib with its headers, not found here: "
+        "apt-get install libevent-dev zlib1g-dev"
+    )
+    assert raised.value.exit_code == 3
+
+
+def test_a_machine_without_compiler_make_and_patch_is_told_so(monkeypatch):
+    monkeypatch.setattr(requirements.shutil, "which", lambda program: None)
+    with pytest.raises(ToolMissing, match=r"a C compiler, make, patch, .* gcc libc6-dev make patch$"):
+        check_requirements()
+
+
+def test_the_command_line_reports_a_missing_compiler_in_one_line(tmp_path):
+    environment = {**os.environ, "PATH": str(tmp_path), "PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-m", "torsweep", "tor", "build", "--out", str(tmp_path / "tools")]
+    answer = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert answer.returncode == 3
+    assert answer.stderr.count("\n") == 1
+    assert answer.stderr.startswith("torsweep: building tor needs a C compiler, make, patch")
+
+
+@pytest.mark.parametrize(
+    ("log", "reason"),
+    [
+        (
+            "  CC  a.o\na.c:3:1: error: expected ';'\nmake: *** [a.o] Error 1\n",
+            "a.c:3:1: error: expected ';'",
+        ),
+        ("as: a.o: No space left on device\nmake: *** x\n", "as: a.o: No space left on device"),
+        ("make: *** No rule to make target 'x'.\n", "make: *** No rule to make target 'x'."),
+        ("checking\nit is late\n", "it is late"),
+        ("", "exit code 2"),
+    ],
+)
+def test_the_first_error_of_a_log_is_what_is_reported(log, reason):
+    assert first_error(log, 2) == reason
+
+
+def test_the_summary_of_tors_tests_is_their_last_line():
+    assert judge("relay/a: OK\n97 tests ok.  (0 skipped)\n", 0) == "97 tests ok.  (0 skipped)"
+
+
+def test_the_first_of_tors_tests_to_fail_is_named():
+    report = "relay/a: OK\nrelay/b: \n  FAIL src/test/test_relay.c:12: assert(x)\n  [b FAILED]\n1/2 FAILED.\n"
+    with pytest.raises(TorsweepError, match=r"tor's own tests failed: FAIL src/test/test_relay\.c:12"):
+        judge(report, 1)

@@ -1,0 +1,116 @@
+"""The series: well formed, applied strictly, and clear about what does not apply."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from torsweep.errors import InputError
+from torsweep.tor.series import SERIES, apply_series, first_failure, read_series
+
+ROOT = Path(__file__).parents[3]
+needs_patch = pytest.mark.skipif(shutil.which("patch") is None, reason="patch is not on PATH")
+
+
+def test_the_projects_series_is_well_formed():
+    series = read_series(ROOT / SERIES)
+    assert series.patches
+    for patch in series.patches:
+        text = patch.read_text(encoding="utf-8")
+        touched = re.findall(r"^\+\+\+ b/(\S+)$", text, re.MULTILINE)
+        header = text.split("\n---\n")[0]
+        assert len(header.splitlines()) > 3, f"{patch.name} does not say what it is for"
+        assert any(name.startswith("src/test/") for name in touched), f"{patch.name} adds no test"
+        assert "doc/man/tor.1.txt" in touched, f"{patch.name} documents no option"
+        assert touched == re.findall(r"^--- a/(\S+)$", text, re.MULTILINE), f"{patch.name} makes a file"
+        assert not re.search(r"(?:^|/)(?:debian/|Makefile|include\.am)", "\n".join(touched), re.MULTILINE)
+
+
+def test_every_patch_is_described_in_the_readme():
+    text = (ROOT / SERIES / "README.md").read_text(encoding="utf-8")
+    for patch in read_series(ROOT / SERIES).patches:
+        assert patch.name in text
+        options = re.findall(r"^\+\[\[(\w+)\]\]|\*\*(TOR_\w+)\*\*", patch.read_text(), re.MULTILINE)
+        assert options, f"{patch.name} documents no option"
+        for name in ("".join(pair) for pair in options):
+            assert f"`{name}" in text, f"README.md says nothing of {name}"
+
+
+def test_the_hash_changes_with_the_patches_and_nothing_else(series_folder):
+    before = read_series(series_folder)
+    (series_folder / "README.md").write_text("words")
+    (series_folder / "series").write_text("clock.patch # the only one\n")
+    assert read_series(series_folder).sha256 == before.sha256
+    (series_folder / "clock.patch").write_text(before.patches[0].read_text() + "\n")
+    assert read_series(series_folder).sha256 != before.sha256
+
+
+@pytest.mark.parametrize(
+    ("listing", "problem"),
+    [
+        ("clock.patch\nother.patch\n", "names a patch that is not there, got 'other.patch'"),
+        ("clock.patch\nclock.patch\n", "names a patch twice, got 'clock.patch'"),
+        ("# none\n", "leaves out a patch of the folder, got 'clock.patch'"),
+    ],
+)
+def test_a_series_that_disagrees_with_its_folder_is_refused(series_folder, listing, problem):
+    (series_folder / "series").write_text(listing)
+    with pytest.raises(InputError, match=re.escape(problem)) as raised:
+        read_series(series_folder)
+    assert str(raised.value).startswith(f"{series_folder / 'series'}: ")
+
+
+def test_a_folder_without_a_series_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_series(tmp_path)
+
+
+@needs_patch
+def test_a_patch_applies_also_some_lines_further_down(tree, series_folder):
+    clock = tree / "src" / "clock.c"
+    clock.write_text("zero\n" + clock.read_text())
+    apply_series(read_series(series_folder), tree)
+    assert clock.read_text() == "zero\none\ntwo\nthree\nfour\n5\nsix\nseven\neight\n"
+    assert sorted(file.name for file in (tree / "src").iterdir()) == ["clock.c"]
+
+
+@needs_patch
+def test_context_that_differs_stops_with_patch_file_and_hunk(tree, series_folder):
+    clock = tree / "src" / "clock.c"
+    text = clock.read_text().replace("two", "2")
+    clock.write_text(text)
+    with pytest.raises(InputError) as raised:
+        apply_series(read_series(series_folder), tree)
+    assert str(raised.value) == (
+        f"{series_folder / 'clock.patch'}: does not apply: src/clock.c: "
+        "Hunk #1 FAILED at 2, other text stands there"
+    )
+    assert raised.value.exit_code == 2
+    assert clock.read_text() == text
+    assert sorted(file.name for file in (tree / "src").iterdir()) == ["clock.c"]
+
+
+@needs_patch
+def test_a_patch_that_is_in_already_says_so(tree, series_folder):
+    series = read_series(series_folder)
+    apply_series(series, tree)
+    with pytest.raises(InputError, match=r"src/clock\.c: it is in the source already"):
+        apply_series(series, tree)
+
+
+@needs_patch
+def test_a_file_that_is_not_there_is_named(tree, series_folder):
+    (tree / "src" / "clock.c").unlink()
+    with pytest.raises(InputError, match=r"src/clock\.c: the source has no such file"):
+        apply_series(read_series(series_folder), tree)
+
+
+def test_an_unknown_complaint_is_passed_on():
+    assert first_failure("patching file 'a b.c'\npatch: **** malformed patch at line 4: x\n") == (
+        "a b.c",
+        "malformed patch at line 4: x",
+    )
+    assert first_failure("") == ("", "patch said nothing")
