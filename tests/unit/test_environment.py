@@ -12,7 +12,7 @@ import yaml
 ROOT = Path(__file__).parents[2]
 # conda's name of a package where it differs from the Python package index's.
 PYPI_NAME = {"snakemake-minimal": "snakemake"}
-NOT_FROM_THE_LOCK = {"python", "pip", "c-compiler", "rust"}
+NOT_FROM_THE_LOCK = {"python", "pip", "c-compiler", "rust", "libevent", "make", "openssl", "patch", "zlib"}
 TOOLS_ON_NO_CHANNEL = ("shadow", "tgen", "oniontrace", "tornettools")
 
 
