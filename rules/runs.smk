@@ -1,6 +1,7 @@
 # Runs: one variant on one network in one engine. An engine is a program that takes a run directory
 # and leaves tables in it; its provenance comes last and says that the run is whole. --wait is for the
-# engine that a killed pipeline left at work in the folder.
+# engine that a killed pipeline left at work in the folder. Experiments that say `progress: true` leave one
+# more table.
 
 
 rule run:
@@ -15,6 +16,8 @@ rule run:
         provenance="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/provenance.json",
     log:
         "results/logs/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}.log",
+    wildcard_constraints:
+        experiment=sweep.experiments_pattern(progress=False),
     conda:
         "../environment.yml"
     threads: 1
@@ -33,3 +36,14 @@ rule run:
         " --engine {wildcards.engine} --era {wildcards.era} --variant {wildcards.variant:q}"
         " {params.overrides} --out {params.out:q} --wait"
         " && {wildcards.engine} run {params.out:q} --progress"
+
+
+use rule run as run_with_progress with:
+    output:
+        run="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/run.json",
+        streams="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/streams.parquet",
+        relays="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/relays.parquet",
+        progress="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/progress.parquet",
+        provenance="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/provenance.json",
+    wildcard_constraints:
+        experiment=sweep.experiments_pattern(progress=True),

@@ -1,4 +1,5 @@
-# Tables: the runs of a plan, one after the other. Summaries: what they say, with intervals.
+# Tables: the runs of a plan, one after the other. Summaries: what they say, with intervals. The sources
+# that compute them are parameters, so that changed statistics are computed anew.
 
 
 rule collect_tables:
@@ -10,6 +11,8 @@ rule collect_tables:
         relays="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/relays.parquet",
     log:
         "results/logs/tables/{experiment}/{engine}/{era}/{network}/{plan}.log",
+    wildcard_constraints:
+        experiment=sweep.experiments_pattern(progress=False),
     conda:
         "../environment.yml"
     threads: 1
@@ -17,11 +20,21 @@ rule collect_tables:
         mem_mb=2000,
         runtime=10,
     params:
+        source=sweep.source_sha256("tables"),
         runs=sweep.run_directories,
         out=subpath(output.streams, parent=True),
     shell:
         "torsweep results collect --network {wildcards.network:q} --plan {wildcards.plan}"
         " --out {params.out:q} {params.runs} > {log:q} 2>&1"
+
+
+use rule collect_tables as collect_tables_with_progress with:
+    output:
+        streams="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/streams.parquet",
+        relays="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/relays.parquet",
+        progress="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/progress.parquet",
+    wildcard_constraints:
+        experiment=sweep.experiments_pattern(progress=True),
 
 
 rule summarize:
@@ -51,6 +64,7 @@ rule summarize:
         mem_mb=2000,
         runtime=10,
     params:
+        source=sweep.source_sha256("tables", "stats"),
         tables=subpath(input.streams, parent=True),
         out=subpath(output.summary, parent=True),
     shell:

@@ -124,6 +124,15 @@ def test_publish_gathers_a_plan_with_checksums(finished):
     assert "replicates=2 'warm_up=20 s' 'measured=30 s'" in (folder / "README.md").read_text()
 
 
+def test_an_experiment_may_ask_for_progress(workspace):
+    file = workspace.folder / "experiments" / "refill_sweep" / "experiment.yaml"
+    file.write_text(f"progress: true\n{file.read_text()}")
+    table = "results/tables/refill_sweep/cellsim/2012/ci/main/progress.parquet"
+    planned = workspace.planned_jobs(table)
+    assert planned["run_with_progress"] == 12
+    assert planned["collect_tables_with_progress"] == 1
+
+
 def test_scheduler_choice_runs_by_the_same_rules(finished):
     workspace, _ = finished
     planned = workspace.planned_jobs("scheduler_choice")

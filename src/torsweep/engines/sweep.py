@@ -7,6 +7,7 @@ user ends the process with one line and the error's exit code, before any rule h
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import shlex
 import sys
@@ -15,9 +16,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
+import torsweep
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.overrides import EXPERIMENT_KEYS, Overrides
+from torsweep.config.reading import read_yaml
 from torsweep.config.variant import Variant
 from torsweep.engines.folder_lock import hold_folder
 from torsweep.engines.prepare import run_settings
@@ -28,6 +31,8 @@ from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.provenance import engine_version, sha256_of_file
 
 FIGURE_SUFFIXES = ("pdf", "png", "csv")
+RUN_RULES = ("run", "run_with_progress")
+PACKAGE = Path(torsweep.__file__).parent
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -171,6 +176,21 @@ class Sweep:
         )
         return [str(table) for table in tables]
 
+    def experiments_pattern(self, *, progress: bool) -> str:
+        """The names of the experiments that ask for the table of progress, or do not, as a pattern."""
+        names = [
+            file.parent.name
+            for file in sorted(EXPERIMENTS_DIRECTORY.glob("*/experiment.yaml"))
+            if _asks_for_progress(file) == progress
+        ]
+        return "|".join(names) or "(?!)"
+
+    def source_sha256(self, *packages: str) -> str:
+        """The hash of the Python files of subpackages of torsweep."""
+        files = [file for name in packages for file in sorted((PACKAGE / name).rglob("*.py"))]
+        hashes = [f"{file.relative_to(PACKAGE)} {sha256_of_file(file)}\n" for file in files]
+        return hashlib.sha256("".join(hashes).encode()).hexdigest()
+
     @_stopping
     def network_settings(self, wildcards: Any) -> str:
         """The network's whole configuration as text: when it changes, the network is sampled anew.
@@ -228,7 +248,7 @@ class Sweep:
         A second pipeline in the folder, or a folder that cannot be written, ends the process here.
         """
         hold_folder(RESULTS)
-        planned = [job for job in workflow.dag.needrun_jobs() if job.rule.name == "run"]
+        planned = [job for job in workflow.dag.needrun_jobs() if job.rule.name in RUN_RULES]
         kinds = Counter(
             (job.wildcards.experiment, job.wildcards.engine, job.wildcards.era) for job in planned
         )
@@ -248,6 +268,14 @@ class Sweep:
         """``--set key=value`` for each override that run.json depends on."""
         durations = {key: self._experiment_overrides.get(key) for key in ("warm_up", "measured")}
         return _set_arguments({key: value for key, value in durations.items() if value is not None})
+
+
+def _asks_for_progress(file: Path) -> bool:
+    try:
+        return read_yaml(file).get("progress") is True
+    except TorsweepError:
+        # It is told about when the experiment is asked for.
+        return False
 
 
 _version = functools.cache(engine_version)

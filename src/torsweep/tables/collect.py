@@ -1,9 +1,10 @@
 """Gather the runs of one plan into tables.
 
 In: run directories (``run.json``, ``streams.parquet``, ``relays.parquet``, ``provenance.json``), each in a
-folder named by its variant. Out: ``streams.parquet`` and ``relays.parquet`` in one folder: every run's
-rows with a column ``seed`` and a text column a knob in front; rows of the warm-up are cut (downloads by
-their start); the provenance of every run stands in the files' key-value metadata.
+folder named by its variant. Out: ``streams.parquet`` and ``relays.parquet`` in one folder, and
+``progress.parquet`` where the runs were asked for one: every run's rows with a column ``seed`` and a text
+column a knob in front. Rows of the warm-up are cut (downloads by their start, progress with its download);
+the provenance of every run stands in the files' key-value metadata.
 
     torsweep results collect --network NAME [--plan main] --out TABLES_DIR RUN_DIR...
 
@@ -24,7 +25,7 @@ from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec, read_json, read_
 from torsweep.errors import InputError
 from torsweep.storage import whole_file
 from torsweep.tables.reading import METADATA_KEY, Provenance
-from torsweep.tables.schema import RELAYS, STREAMS, TableSchema, validate
+from torsweep.tables.schema import PROGRESS, RELAYS, STREAMS, TableSchema, validate
 
 
 @dataclass(frozen=True)
@@ -156,25 +157,38 @@ def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: s
     """
     runs = [open_run(directory) for directory in run_directories]
     provenance = gather_provenance(runs, network, plan)
-    warm_up_us = provenance.warm_up_ns // 1000
-    _write(runs, STREAMS, pl.col("start_us") >= warm_up_us, provenance, out)
-    _write(runs, RELAYS, pl.col("second") >= warm_up_us // 1_000_000, provenance, out)
+    with_progress = _agreed(runs, "tables.progress", lambda run: run.spec.tables.progress)
+    for schema in (STREAMS, RELAYS, PROGRESS):
+        if schema is not PROGRESS or with_progress:
+            _write(runs, schema, provenance, out)
+        else:
+            (out / f"{schema.name}.parquet").unlink(missing_ok=True)
     return provenance
 
 
-def _write(
-    runs: Sequence[Run], schema: TableSchema, kept: pl.Expr, provenance: Provenance, out: Path
-) -> None:
+def _write(runs: Sequence[Run], schema: TableSchema, provenance: Provenance, out: Path) -> None:
     frames = []
     for run in runs:
-        file = run.directory / f"{schema.name}.parquet"
         keys = [pl.lit(run.spec.seed, pl.Int64).alias("seed")]
         keys += [pl.lit(level, pl.String).alias(knob) for knob, level in run.variant.items()]
-        frames.append(validate(_read_table(file), schema, file).filter(kept).select(*keys, *schema.polars))
+        frames.append(_measured(run, schema).select(*keys, *schema.polars))
     with whole_file(out / f"{schema.name}.parquet") as temporary:
         pl.concat(frames).write_parquet(
             temporary, compression="zstd", metadata={METADATA_KEY: provenance.to_json()}
         )
+
+
+def _measured(run: Run, schema: TableSchema) -> pl.DataFrame:
+    """The rows of a table of ``run`` without those of the warm-up; progress goes with its download."""
+    file = run.directory / f"{schema.name}.parquet"
+    frame = validate(_read_table(file), schema, file)
+    warm_up_us = run.spec.warm_up_ns // 1000
+    if schema is PROGRESS:
+        downloads = _measured(run, STREAMS).select("client", "stream")
+        return frame.join(downloads, on=["client", "stream"], how="semi", maintain_order="left")
+    if schema is RELAYS:
+        return frame.filter(pl.col("second") >= warm_up_us // 1_000_000)
+    return frame.filter(pl.col("start_us") >= warm_up_us)
 
 
 def _read_table(file: Path) -> pl.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 from types import SimpleNamespace
 
@@ -143,3 +145,23 @@ def test_a_run_has_one_path_only(capsys, changes, said):
     code, error = _refusal(capsys, Sweep({}).run_settings, _run(**changes))
     assert code == 2
     assert said in error
+
+
+def test_experiments_are_told_apart_by_whether_they_ask_for_progress(tmp_path, monkeypatch):
+    for name, text in (("a", "progress: true"), ("b", "progress: false"), ("c", "x: ["), ("d", "x: 1")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "experiment.yaml").write_text(text)
+    monkeypatch.setattr(sweep_module, "EXPERIMENTS_DIRECTORY", tmp_path)
+    assert Sweep({}).experiments_pattern(progress=True) == "a"
+    assert Sweep({}).experiments_pattern(progress=False) == "b|c|d"
+    monkeypatch.setattr(sweep_module, "EXPERIMENTS_DIRECTORY", tmp_path / "none")
+    assert not re.fullmatch(Sweep({}).experiments_pattern(progress=True), "a")
+
+
+def test_changed_sources_change_the_parameter(tmp_path, monkeypatch):
+    shutil.copytree(sweep_module.PACKAGE / "stats", tmp_path / "stats")
+    before = Sweep({}).source_sha256("stats")
+    monkeypatch.setattr(sweep_module, "PACKAGE", tmp_path)
+    assert Sweep({}).source_sha256("stats") == before
+    (tmp_path / "stats" / "medians.py").write_text("")
+    assert Sweep({}).source_sha256("stats") != before

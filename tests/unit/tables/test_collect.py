@@ -14,6 +14,7 @@ from torsweep.errors import InputError
 from torsweep.provenance import sha256_of_file
 from torsweep.tables.collect import collect
 from torsweep.tables.reading import PlanTables, read_provenance
+from torsweep.tables.schema import PROGRESS
 
 SMALL = Size(web_clients=4, bulk_clients=1, relays=2, warm_up_s=10, duration_s=40)
 
@@ -152,3 +153,26 @@ def test_tables_of_nobody(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path)
     with pytest.raises(InputError, match="no such table"):
         PlanTables.open(tmp_path)
+
+
+def _ask_for_progress(run: Path) -> None:
+    rows = [("web1", 1, 5_000_000, 100), ("web1", 1, 40_000_000, 200), ("web1", 2, 40_000_000, 300)]
+    pl.DataFrame(rows, schema=PROGRESS.polars, orient="row").write_parquet(run / "progress.parquet")
+    _edit(run / "run.json", tables={"progress": True})
+
+
+def test_progress_is_gathered_where_it_was_asked_for(runs: list[Path], tmp_path: Path) -> None:
+    collect(runs, tmp_path / "tables", network="ci")
+    assert not (tmp_path / "tables/progress.parquet").exists()
+    _ask_for_progress(runs[0])
+    with pytest.raises(InputError, match=r"tables\.progress: cannot stand in one table"):
+        collect(runs, tmp_path / "tables", network="ci")
+    for run in runs[1:]:
+        _ask_for_progress(run)
+    collect(runs, tmp_path / "tables", network="ci")
+    table = pl.read_parquet(tmp_path / "tables/progress.parquet")
+    streams = pl.read_parquet(tmp_path / "tables/streams.parquet")
+    keys = ["seed", "refill_interval", "circuit_policy", "client", "stream"]
+    assert table.columns == [*keys[:3], *PROGRESS.polars]
+    assert 0 < table.height < 3 * len(runs), "downloads of the warm-up are cut"
+    assert table.join(streams, on=keys, how="anti").is_empty()
