@@ -35,7 +35,7 @@ def draw_figure(name: str, tables: Path, summaries: Path, out: Path) -> None:
     source = Source(PlanTables.open(tables), summaries)
     with style():
         figure, points, caption = FIGURES[name](source)
-        save(figure, points, caption, out)
+        save(figure, points, caption, source.origin(), out)
 
 
 def main(arguments: list[str] | None = None) -> int:

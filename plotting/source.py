@@ -6,6 +6,7 @@ frames, its tables, and the caption that says where the numbers come from.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import polars as pl
 
 from plotting.palette import knob_name, level_name
 from torsweep.errors import InputError
+from torsweep.provenance import versions
 from torsweep.stats.report import duration_text, engine_text, networks_text
 from torsweep.tables.reading import PlanTables, Provenance
 from torsweep.tables.schema import KINDS
@@ -34,6 +36,30 @@ class Source:
     def knobs(self) -> dict[str, list[str]]:
         """Each knob's levels, in the order of the experiment."""
         return self.provenance.knobs
+
+    def origin(self) -> str:
+        """What made the numbers, as JSON: versions, plan, seeds, hashes of runs and networks.
+
+        The hashes are those that the tables carry, in the order of their runs. No time of day is in it,
+        so that the same input gives the same text.
+        """
+        provenance = self.provenance
+        document = {
+            "versions": {name: version for name, version in versions().items() if name != "cellsim"},
+            "engine": provenance.engine,
+            "engine_version": provenance.engine_version,
+            "experiment": provenance.experiment,
+            "plan": provenance.plan,
+            "era": provenance.era,
+            "network": provenance.network,
+            "seeds": provenance.seeds,
+            "network_sha256": self._hashes("network_sha256"),
+            "run_sha256": self._hashes("run_sha256"),
+        }
+        return json.dumps(document, separators=(",", ":"))
+
+    def _hashes(self, key: str) -> list[str]:
+        return list(dict.fromkeys(run[key] for run in self.provenance.runs if key in run))
 
     def summary(self, name: str) -> pl.DataFrame:
         """The summary ``name``.csv; raises InputError when it is missing or of another plan."""

@@ -103,18 +103,23 @@ def canvas(width_in: float, height_in: float, caption: str) -> Figure:
     return figure
 
 
-def save(figure: Figure, points: pl.DataFrame, caption: str, out: Path) -> None:
-    """Write ``out``.pdf, .png and .csv, each as a whole; ``caption`` goes into the files' metadata."""
+def save(figure: Figure, points: pl.DataFrame, caption: str, origin: str, out: Path) -> None:
+    """Write ``out``.pdf, .png and .csv, each as a whole.
+
+    ``caption`` and ``origin``, the text of :meth:`plotting.source.Source.origin`, go into the metadata:
+    in the PDF as Subject and Keywords, in the PNG as the text chunks Description and Provenance.
+    """
     pdf = {
         "Title": out.name,
         "Subject": caption,
+        "Keywords": origin,
         "Creator": "torsweep",
         "Producer": None,
         "CreationDate": None,
     }
     with whole_file(out.with_name(f"{out.name}.pdf")) as temporary:
         figure.savefig(temporary, format="pdf", metadata=pdf)
-    png = {"Title": out.name, "Description": caption, "Software": "torsweep"}
+    png = {"Title": out.name, "Description": caption, "Software": "torsweep", "Provenance": origin}
     with whole_file(out.with_name(f"{out.name}.png")) as temporary:
         figure.savefig(temporary, format="png", metadata=png)
     with whole_file(out.with_name(f"{out.name}.csv")) as temporary:

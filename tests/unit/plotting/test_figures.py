@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
 import zlib
 from collections.abc import Callable
@@ -83,6 +84,18 @@ def test_files_embed_fonts_and_say_where_they_come_from(source: Source, tmp_path
     assert b"/Type3" not in unpacked
     png = (tmp_path / f"{name}.png").read_bytes()
     assert b"cellsim 0.1.0 (a model of tor)" in png
+
+
+def test_files_carry_the_provenance_of_their_numbers(source: Source, tmp_path: Path) -> None:
+    _draw(source, "ttfb_cdf", tmp_path / "ttfb_cdf")
+    png = (tmp_path / "ttfb_cdf.png").read_bytes()
+    origin = json.loads(re.search(rb"tEXtProvenance\0({.*?\]})", png, re.DOTALL)[1])
+    assert (origin["engine_version"], origin["plan"], origin["seeds"]) == ("0.1.0", "main", [1, 2, 3])
+    assert {"torsweep", "polars", "matplotlib"} <= set(origin["versions"])
+    assert (len(origin["run_sha256"]), len(origin["network_sha256"])) == (18, 3)
+    pdf = (tmp_path / "ttfb_cdf.pdf").read_bytes()
+    assert b"/Keywords" in pdf
+    assert origin["run_sha256"][-1].encode() in pdf
 
 
 @pytest.mark.parametrize("name", FIGURES)
