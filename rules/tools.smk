@@ -20,4 +20,5 @@ rule build_tor:
         source=sweep.tor_source_arguments,
         out=subpath(output.pointer, parent=True),
     shell:
-        "torsweep tor build {params.source} --out {params.out:q} --jobs {threads} 2>&1 | tee {log:q}"
+        "set -o pipefail;"
+        " torsweep tor build {params.source} --out {params.out:q} --jobs {threads} 2>&1 | tee {log:q}"
