@@ -8,6 +8,7 @@ that stands for the series.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -84,7 +85,7 @@ def build_tor(
                 apply_series(series, staging)
                 _build_into(folder, staging, release, series, version, jobs)
         finally:
-            shutil.rmtree(staging, ignore_errors=True)
+            _clear_leftovers(out)
         built = read_build(folder)
         if built is None:
             raise TorsweepError(f"{folder}: the build did not run: {folder / 'bin' / 'tor'}")
@@ -132,8 +133,9 @@ def _build_into(folder: Path, tree: Path, release: Release, series: Series, vers
             flags = configure(tree, build, log, tests=False)
             compile_tor(build, log, list(PROGRAMS.values()), jobs)
         except TorsweepError:
-            # The folder goes away with the exception; the log is what tells why.
-            shutil.copyfile(log, folder.parent / "failed-build.log")
+            # The folder goes away with the exception; the log is what tells why, if there is room for it.
+            with contextlib.suppress(OSError):
+                shutil.copyfile(log, folder.parent / "failed-build.log")
             raise
         (place / "bin").mkdir()
         for name, made in PROGRAMS.items():

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
-from torsweep.errors import TorsweepError
+from torsweep.errors import OutputError, TorsweepError
 
 WITHOUT = (
     "asciidoc",
@@ -28,6 +30,9 @@ WITHOUT = (
 """Parts of tor that no experiment needs, each with a dependency of its own."""
 
 PROGRESS_EVERY_S = 10.0
+
+FULL_BYTES = 8_000_000
+"""A disk with less room than this has failed the build; a compiler's message seldom says so."""
 
 
 def configure(tree: Path, build: Path, log: Path, *, tests: bool) -> list[str]:
@@ -81,16 +86,24 @@ def _run(command: list[str], folder: Path, log: Path, what: str, total: int = 0)
             process.terminate()
             process.wait()
             raise
+    if code and shutil.disk_usage(folder).free < FULL_BYTES:
+        raise OutputError(f"{folder}: {what} of tor failed: no space left on the device")
     if code:
         raise TorsweepError(f"{what} of tor failed: {first_error(log.read_text(encoding='utf-8'), code)}")
 
 
 def first_error(text: str, code: int) -> str:
-    """The line of a build's log that says what went wrong first, else its last line, else its exit code."""
+    """The line of a build's log that says what went wrong first, else its last line, else its exit code.
+
+    Where make is the first to complain, the line before says what about.
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for line in lines:
-        if re.search(r"No space left on device|\berror: |undefined reference|\*\*\* ", line):
+        if re.search(r"No space left on device|\berror: |undefined reference", line):
             return line
+    for before, line in pairwise(["", *lines]):
+        if "*** " in line:
+            return line if before.startswith("CC ") or not before else f"{before} ({line})"
     return lines[-1] if lines else f"exit code {code}"
 
 

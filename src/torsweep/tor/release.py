@@ -7,14 +7,16 @@ they were checked against, and :func:`unpack`, which lays the source tree out.
 from __future__ import annotations
 
 import hashlib
+import lzma
 import os
 import re
 import shutil
 import tarfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.errors import InputError
+from torsweep.errors import InputError, OutputError
 from torsweep.provenance import sha256_of_file
 from torsweep.tor.apt import OTHERWISE, fetch_source_package
 
@@ -116,13 +118,24 @@ def sha256_of_tree(folder: Path) -> str:
 def unpack(release: Release, target: Path) -> str:
     """Lay the source tree of ``release`` out at ``target``, which must not exist; return tor's version.
 
-    Raises InputError when it is no tarball, or not one of tor's release sources.
+    Raises InputError when it is no tarball, or not one of tor's release sources, and OutputError when the
+    tree cannot be written.
     """
-    if release.path.is_dir():
-        shutil.copytree(release.path, target, symlinks=True, ignore=NOT_SOURCE)
-    else:
-        _unpack_tarball(release.path, target)
+    try:
+        if release.path.is_dir():
+            shutil.copytree(release.path, target, symlinks=True, ignore=NOT_SOURCE)
+        else:
+            _unpack_tarball(release.path, target)
+    except OSError as error:
+        raise OutputError(f"{target.parent}: cannot take the source of tor: {_reason(error)}") from error
     return version_of(target, release.path)
+
+
+def _reason(error: OSError) -> str:
+    # copytree gathers the errors of single files; the first one is enough.
+    if isinstance(error, shutil.Error) and error.args and error.args[0]:
+        return str(error.args[0][0][2])
+    return error.strerror or str(error)
 
 
 def _unpack_tarball(tarball: Path, target: Path) -> None:
@@ -130,7 +143,7 @@ def _unpack_tarball(tarball: Path, target: Path) -> None:
     try:
         with tarfile.open(tarball) as archive:
             archive.extractall(unpacked, filter="data")
-    except (tarfile.TarError, EOFError) as error:
+    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise InputError(f"cannot be unpacked: {error}", file=tarball, accepted="a tarball of tor") from error
     tops = [entry for entry in unpacked.iterdir() if (entry / "configure").is_file()]
     if len(tops) != 1:

@@ -136,6 +136,10 @@ def test_the_command_line_reports_a_missing_compiler_in_one_line(tmp_path):
         ),
         ("as: a.o: No space left on device\nmake: *** x\n", "as: a.o: No space left on device"),
         ("make: *** No rule to make target 'x'.\n", "make: *** No rule to make target 'x'."),
+        (
+            "  CC  a.o\nar: a.a: file truncated\nmake: *** [a.a] Error 1\n",
+            "ar: a.a: file truncated (make: *** [a.a] Error 1)",
+        ),
         ("checking\nit is late\n", "it is late"),
         ("", "exit code 2"),
     ],
