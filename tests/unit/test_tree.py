@@ -20,7 +20,7 @@ REGISTRY_HOSTS = [
     "index.crates" + ".io",
     "anaconda" + ".org",
     "anaconda" + ".com",
-    "registry.npmjs" + ".org",
+    "registry." + "npmjs.org",
 ]
 MACHINE_PATH = re.compile(r"(?<![\w.}/-])/(?:work|root|home|Users|tmp|opt)/[\w.-]")
 
