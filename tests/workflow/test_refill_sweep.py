@@ -75,7 +75,7 @@ def test_the_same_command_again_has_nothing_to_do(finished):
         (("measured=31 s",), {"run": 12, "collect_tables": 1}),
         (("replicates=3",), {"sample_network": 1, "run": 6, "collect_tables": 1}),
         (("era=today",), {"run": 12, "collect_tables": 1}),
-        (("plan=quantum_1",), {"run": 6, "collect_tables": 1}),
+        (("plan=quantum_1",), {"run": 12, "collect_tables": 1}),
         (("plan=loads",), {"sample_network": 8, "run": 48, "collect_tables": 1}),
     ],
 )
