@@ -52,6 +52,7 @@ rule summarize:
             "claims.json",
             "curves.csv",
             "outcomes.csv",
+            "stairs.csv",
             "stationarity.csv",
         ),
         summary="results/summaries/{experiment}/{engine}/{era}/{network}/{plan}/summary.md",
