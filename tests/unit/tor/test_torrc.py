@@ -1,0 +1,157 @@
+"""The torrc of each role: what a knob turns, and that nothing is left to be filled in."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import pytest
+
+from torsweep.config.eras import tor_settings
+from torsweep.errors import ToolMissing
+from torsweep.network.model import Relay
+from torsweep.tor.build import find_build
+from torsweep.tor.torrc import consensus_parameters, environment, knob_options, torrc
+
+VALUES = {
+    "authorities": "DirAuthority a orport=9001 v3ident=" + "A" * 40 + " 127.0.0.1:9030 " + "B" * 40,
+    "data_directory": "data",
+    "control_port": "9051",
+    "nickname": "relay1",
+    "address": "127.0.0.1",
+    "or_port": "9001",
+    "dir_port": "9030",
+    "socks_port": "9050",
+    "guards": "C" * 40,
+    "exits": "D" * 40,
+    "initial_voting_interval_s": "20",
+    "voting_interval_s": "300",
+    "vote_delay_s": "4",
+}
+ROLES = ("authority", "relay", "client")
+
+
+def relay(**changes: object) -> Relay:
+    fields = {
+        "name": "relay1",
+        "node": 0,
+        "position": "guard",
+        "rate_bytes_per_s": 100_000,
+        "burst_bytes": 300_000,
+        "capacity_bytes_per_s": 500_000,
+        "consensus_weight": 100,
+        "refill_phase": 0.25,
+        "rate_floored": False,
+    }
+    return Relay.model_validate(fields | changes)
+
+
+def text_of(role: str, era: str = "2012", one: Relay | None = None, **levels: str) -> str:
+    return torrc(role, VALUES, tor_settings(era, levels), one or (relay() if role == "relay" else None))
+
+
+@pytest.mark.parametrize("era", ["2012", "today"])
+@pytest.mark.parametrize("role", ROLES)
+def test_every_placeholder_is_filled_in(role: str, era: str) -> None:
+    text = text_of(role, era)
+    assert "$" not in text
+    options = [line.split()[0] for line in text.splitlines() if line and not line.startswith("#")]
+    repeated = {option for option in options if options.count(option) > 1}
+    assert not repeated
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_tor_takes_every_line(role: str, tmp_path) -> None:
+    try:
+        tor = find_build().program
+    except ToolMissing as error:
+        pytest.skip(str(error))
+    file = tmp_path / "torrc"
+    for era in ("2012", "today"):
+        file.write_text(text_of(role, era).replace("DataDirectory data", f"DataDirectory {tmp_path}"))
+        done = subprocess.run(
+            [tor, "--verify-config", "-f", file, "--defaults-torrc", tmp_path / "none"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        assert "is obsolete" not in done.stdout
+
+
+def test_the_phase_of_a_relay_is_a_share_of_the_interval() -> None:
+    assert "TokenBucketRefillPhase 250.000" in text_of("relay", refill_interval="1000ms")
+    assert "TokenBucketRefillPhase 2.500" in text_of("relay", refill_interval="10ms")
+    assert "TokenBucketRefillPhase 0.000" in text_of("relay", refill_phase="aligned")
+
+
+def test_a_phase_just_below_one_stays_below_the_interval() -> None:
+    late = relay(refill_phase=1 - 1e-12)
+    text = text_of("relay", one=late, refill_interval="10ms")
+    assert "TokenBucketRefillPhase 9.999" in text
+
+
+def test_lazy_refill_has_no_phase() -> None:
+    text = text_of("relay", refill_mode="lazy")
+    assert "TokenBucketRefillMode lazy" in text
+    assert "TokenBucketRefillPhase" not in text
+
+
+def test_clients_have_no_bucket_to_refill() -> None:
+    assert "TokenBucket" not in text_of("client")
+
+
+def test_the_burst_is_the_descriptors_or_the_rate() -> None:
+    assert "BandwidthBurst 300000 bytes" in text_of("relay")
+    assert "BandwidthBurst 100000 bytes" in text_of("relay", refill_burst="rate")
+
+
+def test_a_burst_below_the_rate_is_raised_to_it() -> None:
+    assert "BandwidthBurst 100000 bytes" in text_of("relay", one=relay(burst_bytes=1000))
+
+
+@pytest.mark.parametrize(
+    ("position", "exits"), [("guard", False), ("middle", False), ("exit", True), ("guard_exit", True)]
+)
+def test_only_exits_let_streams_out(position: str, exits: bool) -> None:
+    text = text_of("relay", one=relay(position=position))
+    assert ("ExitPolicy accept *:*" in text) == exits
+    assert f"ExitRelay {int(exits)}" in text
+
+
+def test_both_circuit_policies() -> None:
+    ewma = knob_options("client", tor_settings("2012", {"ewma_half_life": "500ms"}))
+    assert (ewma["CircuitPolicy"], ewma["CircuitPriorityHalflife"]) == ("ewma", "0.5")
+    turns = knob_options("client", tor_settings("2012", {"circuit_policy": "round_robin"}))
+    assert (turns["CircuitPolicy"], turns["CircuitRoundRobinQuantum"]) == ("roundrobin", "32")
+
+
+def test_the_eras_differ_in_their_consensus() -> None:
+    then = consensus_parameters(tor_settings("2012", {}))
+    now = consensus_parameters(tor_settings("today", {}))
+    assert (then["cc_alg"], then["circwindow"]) == (0, 1000)
+    assert (now["cc_alg"], now["cc_sendme_inc"]) == (2, 31)
+    assert then["cfx_enabled"] == now["cfx_enabled"] == 0
+
+
+def test_the_authorities_state_the_parameters() -> None:
+    line = re.search(r"^ConsensusParams (.*)$", text_of("authority"), re.MULTILINE)
+    assert line is not None
+    assert "cc_alg=0" in line[1] and "cellq_high=256" in line[1]
+
+
+def test_the_clock_is_chosen_by_the_environment() -> None:
+    assert environment(tor_settings("2012", {})) == {"TOR_MONOTIME_COARSE_CLOCK": "precise"}
+    assert environment(tor_settings("2012", {"clock": "coarse_4ms"})) == {
+        "TOR_MONOTIME_COARSE_CLOCK": "coarse:4"
+    }
+
+
+def test_a_relay_without_a_relay_is_refused() -> None:
+    with pytest.raises(ValueError, match="without the relay"):
+        torrc("relay", VALUES, tor_settings("2012", {}))
+
+
+def test_a_value_that_is_missing_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        torrc("client", {}, tor_settings("2012", {}))
