@@ -1,0 +1,220 @@
+"""The programs of others that engines need: where they are, and whether they are new enough.
+
+In: PATH, and for each tool an environment variable that goes before it: ``TORSWEEP_SHADOW`` names the
+program shadow or the folder that it is in. Out: :class:`Tool`, or a ToolMissing that says what the tool
+is for and where its makers explain how to install it.
+
+tor and tor-gencert come from the build with the patch series first, since only it knows every knob.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from torsweep.errors import ToolMissing, TorsweepError
+from torsweep.tor.build import TOOLS, find_build
+
+PATIENCE_S = 10
+"""Each of these programs answers within a second, or hangs."""
+
+
+@dataclass(frozen=True)
+class ToolKind:
+    """What there is to know about a tool before it is looked for.
+
+    ``least`` is the oldest version that will do, none where any does. ``asking`` are the arguments that
+    make it print its version, and ``answer`` matches what it says of it, the number as its first group; the
+    match names no host. ``purpose`` goes on after "it"; ``guide`` is where its makers say how to install it.
+    """
+
+    name: str
+    purpose: str
+    guide: str
+    least: tuple[int, ...] = ()
+    asking: tuple[str, ...] = ("--version",)
+    answer: str = ""
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that says where the tool is."""
+        return "TORSWEEP_" + self.name.upper().replace("-", "_")
+
+    @property
+    def least_text(self) -> str:
+        """``3.3``; empty where any version will do."""
+        return ".".join(map(str, self.least))
+
+
+BUILD_TOR = "`torsweep tor build` builds it with the patch series"
+
+TOOL_KINDS = {
+    kind.name: kind
+    for kind in (
+        ToolKind(
+            "shadow",
+            "runs real tor and TGen in simulated time",
+            "https://shadow.github.io/docs/guide/",
+            (3, 3),
+            answer=r"Shadow (\d[\d.]*).*",
+        ),
+        # TGen and OnionTrace have no option for it: they name their version and stop for want of arguments.
+        ToolKind(
+            "tgen",
+            "plays web and bulk clients and servers",
+            "https://github.com/shadow/tgen",
+            (1, 1, 2),
+            asking=(),
+            answer=r"TGen v(\d[\d.]*)(?: running .*(?= on host))?",
+        ),
+        ToolKind(
+            "oniontrace",
+            "records the circuits and bandwidth of each tor",
+            "https://github.com/shadow/oniontrace",
+            (1, 0, 0),
+            asking=(),
+            answer=r"OnionTrace v(\d[\d.]*)",
+        ),
+        ToolKind(
+            "tor",
+            "is every relay, authority and client",
+            BUILD_TOR,
+            (0, 4, 9),
+            answer=r"Tor version (\d[\d.]*)",
+        ),
+        ToolKind("tor-gencert", "makes the authorities' certificates", BUILD_TOR, asking=("--help",)),
+        ToolKind(
+            "faketime",
+            "dates the authorities' certificates before the simulation's clock",
+            "https://github.com/wolfcw/libfaketime",
+            answer=r"Version (\d[\d.]*)",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool that was found.
+
+    ``version`` is None when the tool does not say; ``told`` is how it said it, with whatever its makers put
+    beside the number, or why it did not. ``patched`` is true of a tor with the series of this project.
+    """
+
+    name: str
+    path: Path
+    version: str | None
+    told: str
+    patched: bool = False
+
+    @property
+    def too_old(self) -> bool:
+        """Whether the version is known and below what will do."""
+        return self.version is not None and _numbers(self.version) < TOOL_KINDS[self.name].least
+
+    @property
+    def version_unknown(self) -> bool:
+        """Whether a version is asked for and the tool does not say which it has."""
+        return self.version is None and bool(TOOL_KINDS[self.name].least)
+
+
+def find_tool(name: str) -> Tool | None:
+    """The tool ``name``, whatever its version; None when it is nowhere.
+
+    Raises ToolMissing when the tool's environment variable is set and the tool is not there: what was
+    asked for is never replaced by something else.
+    """
+    kind = TOOL_KINDS[name]
+    named = os.environ.get(kind.variable)
+    if named:
+        return _ask(kind, _at(kind, Path(named)))
+    if name in ("tor", "tor-gencert"):
+        built = _patched(name)
+        if built is not None:
+            return built
+    found = shutil.which(name)
+    return _ask(kind, Path(found)) if found else None
+
+
+def require_tool(name: str) -> Tool:
+    """The tool ``name``; ToolMissing when it is nowhere, does not start or is too old."""
+    tool = find_tool(name)
+    problem = tool_problem(name, tool)
+    if problem or tool is None:
+        raise ToolMissing(problem)
+    return tool
+
+
+def tool_problem(name: str, tool: Tool | None) -> str:
+    """What is wrong with ``tool``, which was found for ``name``, in one line; empty when nothing is."""
+    kind = TOOL_KINDS[name]
+    guide = kind.guide if kind.guide.startswith("`") else f"how to install it: {kind.guide}"
+    if tool is None:
+        return f"{name}: not on PATH, and {kind.variable} is not set; it {kind.purpose}; {guide}"
+    if tool.too_old:
+        return f"{tool.path}: too old: {tool.version} < {kind.least_text}; {guide}"
+    if tool.version_unknown:
+        said = f" ({tool.told})" if tool.told else ""
+        return f"{tool.path}: does not say its version{said}; {kind.least_text} or later is needed; {guide}"
+    return ""
+
+
+def _at(kind: ToolKind, named: Path) -> Path:
+    path = named / kind.name if named.is_dir() else named
+    if not (path.is_file() and os.access(path, os.X_OK)):
+        raise ToolMissing(
+            f"{kind.variable}={named}: {'holds no' if named.is_dir() else 'is no'} program {kind.name}"
+        )
+    return path.absolute()
+
+
+def _patched(name: str) -> Tool | None:
+    try:
+        built = find_build()
+    except TorsweepError:
+        return None
+    path = built.program if name == "tor" else built.gencert
+    told = f"tor {built.version}, {TOOLS / built.folder.name}"
+    return Tool(name, path.absolute(), built.provenance["version"], told, patched=True)
+
+
+def _ask(kind: ToolKind, path: Path) -> Tool:
+    return Tool(kind.name, path, *_answer(kind, path))
+
+
+@functools.cache
+def _answer(kind: ToolKind, path: Path) -> tuple[str | None, str]:
+    """The version that the program says it has, and the line in which it says so or fails."""
+    environment = {**os.environ, "LC_ALL": "C", "OPENBLAS_NUM_THREADS": "1"}
+    try:
+        done = subprocess.run(
+            [path, *kind.asking],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None, f"no answer within {PATIENCE_S} s"
+    except OSError as error:
+        return None, f"does not start: {error.strerror}"
+    lines = done.stdout.decode(errors="replace").splitlines()
+    if kind.answer:
+        for line in lines:
+            match = re.search(kind.answer, line)
+            if match:
+                return match[1].rstrip("."), match[0].strip()
+    if done.returncode < 0:
+        return None, f"killed by signal {-done.returncode}"
+    return None, (lines[-1].strip() if kind.answer and lines else "")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())

@@ -1,0 +1,154 @@
+"""Tools are found on PATH or where a variable says, with the version they tell, and refused by one line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from torsweep.doctor import tools
+from torsweep.doctor.tools import TOOL_KINDS, find_tool, require_tool
+from torsweep.errors import ToolMissing
+
+Install = Callable[..., Path]
+
+ANSWERS = {
+    "shadow": ("Shadow 3.3.0 — v3.3.0-199-gf1b2cacf2 2026-08-19--09:03:14", "3.3.0"),
+    "tgen": (
+        "2026-11-20 13:45:13 1795182313.655142 [message] [tgen-main.c:43] [_tgenmain_run] Initializing "
+        "TGen v1.1.2 running GLib v2.74.6 and IGraph v0.10.2 on host somewhere with process id 14076",
+        "1.1.2",
+    ),
+    "oniontrace": (
+        "2026-11-20 13:45:13 1795182313.657132 [message] [main] Starting OnionTrace v1.0.0 on host "
+        "somewhere process id 14077",
+        "1.0.0",
+    ),
+    "tor": ("Tor version 0.4.9.11.\nThis build of Tor is covered by the GNU GPL", "0.4.9.11"),
+    "faketime": ("\nfaketime: Version 0.9.10\n", "0.9.10"),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_tool_on_path_is_found_with_its_version(install: Install, name: str) -> None:
+    path = install(name, ANSWERS[name][0])
+    found = require_tool(name)
+    assert (found.path, found.version) == (path, ANSWERS[name][1])
+
+
+@pytest.mark.parametrize("name", ["tgen", "oniontrace"])
+def test_what_a_tool_tells_names_no_host(install: Install, name: str) -> None:
+    install(name, ANSWERS[name][0])
+    assert "somewhere" not in require_tool(name).told
+
+
+def test_the_build_that_a_tool_names_is_kept(install: Install) -> None:
+    install("shadow", ANSWERS["shadow"][0])
+    assert "v3.3.0-199-gf1b2cacf2" in require_tool("shadow").told
+
+
+def test_a_tool_that_stops_for_want_of_arguments_is_asked_all_the_same(install: Install) -> None:
+    install("tgen", ANSWERS["tgen"][0], code=1)
+    assert require_tool("tgen").version == "1.1.2"
+
+
+def test_a_variable_goes_before_path(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install("shadow", "Shadow 3.3.0")
+    elsewhere = install("shadow", "Shadow 3.4.1", folder=tmp_path / "elsewhere")
+    for named in (elsewhere, elsewhere.parent):
+        monkeypatch.setenv("TORSWEEP_SHADOW", str(named))
+        assert require_tool("shadow").path == elsewhere
+        assert require_tool("shadow").version == "3.4.1"
+
+
+def test_a_variable_that_leads_nowhere_is_refused_although_path_has_the_tool(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install("shadow", "Shadow 3.3.0")
+    monkeypatch.setenv("TORSWEEP_SHADOW", str(tmp_path / "nowhere"))
+    with pytest.raises(ToolMissing, match=r"^TORSWEEP_SHADOW=.*nowhere: is no program shadow$"):
+        require_tool("shadow")
+    monkeypatch.setenv("TORSWEEP_SHADOW", str(tmp_path))
+    with pytest.raises(ToolMissing, match="holds no program shadow"):
+        require_tool("shadow")
+
+
+@pytest.mark.parametrize("name", TOOL_KINDS)
+def test_a_missing_tool_says_what_it_is_for_and_how_to_get_it(
+    no_tools: None, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    kind = TOOL_KINDS[name]
+    assert find_tool(name) is None
+    with pytest.raises(ToolMissing) as caught:
+        require_tool(name)
+    for part in (f"{name}: not on PATH", kind.variable, kind.purpose, kind.guide):
+        assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("told", "version"), [("Shadow 3.2.0 — v3.2.0", "3.2.0"), ("Shadow 2.10.1", "2.10.1"), ("Shadow 3", "3")]
+)
+def test_an_old_tool_is_refused(install: Install, told: str, version: str) -> None:
+    path = install("shadow", told)
+    with pytest.raises(ToolMissing) as caught:
+        require_tool("shadow")
+    assert str(caught.value).startswith(f"{path}: too old: {version} < 3.3;")
+
+
+@pytest.mark.parametrize("told", ["Shadow 3.3", "Shadow 3.10.0", "Shadow 12.0"])
+def test_versions_compare_as_numbers(install: Install, told: str) -> None:
+    install("shadow", told)
+    assert not require_tool("shadow").too_old
+
+
+def test_a_tool_without_a_version_is_refused_where_one_is_needed(install: Install) -> None:
+    install("shadow", "error while loading shared libraries: libglib-2.0.so.0", code=127)
+    with pytest.raises(ToolMissing, match=r"does not say its version \(error while loading .*3\.3 or later"):
+        require_tool("shadow")
+    install("tor-gencert", "tor-gencert [-h|--help]")
+    assert require_tool("tor-gencert").version is None
+
+
+def test_a_program_that_does_not_start_is_refused(install: Install) -> None:
+    path = install("shadow", "")
+    path.write_bytes(b"\x7fELF")
+    with pytest.raises(ToolMissing, match=r"does not say its version \(does not start: "):
+        require_tool("shadow")
+
+
+def test_a_program_that_hangs_or_crashes_is_refused(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools, "PATIENCE_S", 0.2)
+    install("shadow", "", after="exec sleep 60")
+    with pytest.raises(ToolMissing, match=r"no answer within 0\.2 s"):
+        require_tool("shadow")
+    install("tgen", "", after="kill -SEGV $$")
+    with pytest.raises(ToolMissing, match="killed by signal 11"):
+        require_tool("tgen")
+
+
+def test_the_patched_build_goes_before_path(install: Install, patched_tor: Path) -> None:
+    install("tor", ANSWERS["tor"][0])
+    for name in ("tor", "tor-gencert"):
+        found = require_tool(name)
+        assert (found.path, found.patched, found.version) == (patched_tor / name, True, "0.4.9.11")
+
+
+def test_without_the_build_tor_on_path_is_known_to_be_unpatched(install: Install, no_tools: None) -> None:
+    install("tor", ANSWERS["tor"][0])
+    assert not require_tool("tor").patched
+
+
+def test_finding_tools_loads_no_numerics() -> None:
+    program = (
+        "import sys, torsweep.doctor.tools as t; "
+        "sys.exit(bool({'numpy', 'polars', 'scipy'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
