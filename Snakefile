@@ -24,7 +24,7 @@ shell.prefix(f"export PATH={Path(sys.executable).parent}:$PATH; ")
 
 wildcard_constraints:
     experiment="[a-z0-9_]+",
-    engine="cellsim",
+    engine="cellsim|shadow|loopback",
     era="2012|today",
     network=r"[A-Za-z0-9_.-]+(,[a-z_]+=[A-Za-z0-9_.]+)*",
     seed="[0-9]+",

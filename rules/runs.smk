@@ -1,11 +1,11 @@
 # Runs: one variant on one network in one engine. An engine is a program that takes a run directory
 # and leaves tables in it; its provenance comes last and says that the run is whole. --wait is for the
 # engine that a killed pipeline left at work in the folder. Experiments that say `progress: true` leave one
-# more table.
+# more table. Each engine has a rule of its own, because each needs other things of the machine.
 
 
 rule run:
-    """Prepare one run and let the engine run it; killed half-way, it starts over."""
+    """Prepare one run and let cellsim run it; killed half-way, it starts over."""
     input:
         network="results/networks/{network}/{seed}/network.json",
         latency="results/networks/{network}/{seed}/latency.npy",
@@ -18,6 +18,7 @@ rule run:
         "results/logs/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}.log",
     wildcard_constraints:
         experiment=sweep.experiments_pattern(progress=False),
+        engine="cellsim",
     conda:
         "../environment.yml"
     threads: 1
@@ -27,6 +28,7 @@ rule run:
     params:
         settings=sweep.run_settings,
         engine_version=sweep.engine_version,
+        engine_run=sweep.engine_run,
         overrides=sweep.run_arguments,
         network=subpath(input.network, parent=True),
         out=subpath(output.run, parent=True),
@@ -35,7 +37,7 @@ rule run:
         " && torsweep run prepare {wildcards.experiment} --network {params.network:q}"
         " --engine {wildcards.engine} --era {wildcards.era} --variant {wildcards.variant:q}"
         " {params.overrides} --out {params.out:q} --wait"
-        " && {wildcards.engine} run {params.out:q} --progress"
+        " && {params.engine_run} {params.out:q} --progress"
 
 
 use rule run as run_with_progress with:
@@ -47,3 +49,47 @@ use rule run as run_with_progress with:
         provenance="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/provenance.json",
     wildcard_constraints:
         experiment=sweep.experiments_pattern(progress=True),
+        engine="cellsim",
+
+
+use rule run as run_in_shadow with:
+    input:
+        network="results/networks/{network}/{seed}/network.json",
+        latency="results/networks/{network}/{seed}/latency.npy",
+        tor=ancient("results/tools/tor/tor.json"),
+    wildcard_constraints:
+        experiment=sweep.experiments_pattern(progress=False),
+        engine="shadow",
+    threads: 4
+    resources:
+        mem_mb=8000,
+        runtime=24 * 60,
+
+
+# Real time: whatever else the machine did would show in the result, so a run takes all of it.
+use rule run as run_on_loopback with:
+    input:
+        network="results/networks/{network}/{seed}/network.json",
+        latency="results/networks/{network}/{seed}/latency.npy",
+        tor=ancient("results/tools/tor/tor.json"),
+    wildcard_constraints:
+        experiment=sweep.experiments_pattern(progress=False),
+        engine="loopback",
+    threads: workflow.cores
+    resources:
+        mem_mb=2000,
+        runtime=60,
+
+
+use rule run_with_progress as run_on_loopback_with_progress with:
+    input:
+        network="results/networks/{network}/{seed}/network.json",
+        latency="results/networks/{network}/{seed}/latency.npy",
+        tor=ancient("results/tools/tor/tor.json"),
+    wildcard_constraints:
+        experiment=sweep.experiments_pattern(progress=True),
+        engine="loopback",
+    threads: workflow.cores
+    resources:
+        mem_mb=2000,
+        runtime=60,

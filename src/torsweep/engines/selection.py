@@ -1,26 +1,34 @@
-"""Which engine runs an experiment, and where its program is.
+"""Which engine runs an experiment, and the command that is it.
 
-In: ``auto`` or the name of an engine. Out: the name of an engine that this version has, with one
-sentence on why, and the path of its program.
+In: ``auto`` or the name of an engine. Out: the name of an engine with one sentence on why, its command,
+and its version.
 """
 
 from __future__ import annotations
 
+import functools
 import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.errors import InputError, ToolMissing
+from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.provenance import engine_version
 
 AUTO = "auto"
 
-PROGRAMS = {"cellsim": "cellsim"}
-"""The engines that this version has, and the program each one is."""
-
 PREFERENCE = ("shadow", "cellsim")
-"""What ``auto`` takes, the first that can run: real tor where it is installed, else the model of it."""
+"""What ``auto`` takes, the first that can run: real tor where Shadow is installed, else the model of it."""
+
+ENGINES = (*PREFERENCE, "loopback")
+"""All engines. The last is never taken unasked: it runs in real time, and small networks only."""
+
+TOOLS = {"shadow": ("shadow", "tgen", "oniontrace"), "loopback": (), "cellsim": ()}
+"""The programs of others that each engine needs; the tor that two of them run, the pipeline builds."""
+
+COMMANDS = {"shadow": "torsweep shadow", "loopback": "torsweep loopback", "cellsim": "cellsim"}
+"""What takes ``run RUN_DIR --progress``."""
 
 
 @dataclass(frozen=True)
@@ -31,50 +39,72 @@ class Choice:
     reason: str
 
 
-def find_program(name: str) -> Path | None:
-    """The program ``name``: on PATH, or beside the Python that is running; None when in neither."""
-    beside = str(Path(sys.executable).parent)
-    found = shutil.which(name) or shutil.which(name, path=beside)
-    return Path(found) if found else None
-
-
 def choose_engine(wanted: str, experiment_engines: Sequence[str]) -> Choice:
     """The engine ``wanted``, or for ``auto`` the preferred one that can run the experiment.
 
-    Raises InputError when this version has no such engine, or the experiment does not list it.
+    Raises InputError when there is no such engine or the experiment does not list it.
     """
-    usable = [name for name in PREFERENCE if name in PROGRAMS and name in experiment_engines]
-    accepted = ", ".join([AUTO, *usable])
-    if wanted == AUTO and usable:
-        engine = next((name for name in usable if find_program(PROGRAMS[name])), usable[-1])
-        return Choice(engine, _reason(engine))
-    if wanted in PREFERENCE and wanted not in PROGRAMS:
-        raise InputError(f"this version has no engine {wanted} yet", key="engine", accepted=accepted)
+    usable = [name for name in ENGINES if name in experiment_engines]
+    preferred = [name for name in PREFERENCE if name in usable]
+    if wanted == AUTO and preferred:
+        passed_over = []
+        for name in preferred[:-1]:
+            lack = lacking(name)
+            if not lack:
+                return Choice(name, "preferred, and installed")
+            passed_over.append(lack)
+        return Choice(preferred[-1], "; ".join(passed_over) or "the one there is for it")
     if wanted not in usable:
         raise InputError(
-            "no engine that can run this experiment", key="engine", value=wanted, accepted=accepted
+            "no engine that can run this experiment",
+            key="engine",
+            value=wanted,
+            accepted=", ".join([AUTO, *usable]),
         )
     return Choice(wanted, "asked for")
 
 
-def _reason(engine: str) -> str:
-    passed_over = PREFERENCE[: PREFERENCE.index(engine)]
-    if not passed_over:
-        return "preferred, and installed"
-    why = [
-        f"{name} is not installed"
-        if find_program(PROGRAMS.get(name, name)) is None
-        else f"{name} is installed, but this version has no engine for it yet"
-        for name in passed_over
-    ]
-    return "; ".join(why)
+def lacking(engine: str) -> str:
+    """Why ``engine`` cannot run here, in one line; empty when it can."""
+    try:
+        require_engine(engine)
+    except TorsweepError as error:
+        return str(error)
+    return ""
 
 
-def require_program(engine: str) -> Path:
-    """The program of ``engine``; ToolMissing, saying how to get it, when it is not installed."""
-    program = find_program(PROGRAMS[engine])
-    if program is None:
+def require_engine(engine: str) -> None:
+    """Nothing, when ``engine`` can run here; ToolMissing, saying how to get it, when a tool is missing."""
+    # Looking for tools needs the pipeline's knowledge of builds, which most commands can do without.
+    from torsweep.doctor.tools import require_tool
+
+    for tool in TOOLS[engine]:
+        require_tool(tool)
+    if engine == "cellsim" and find_cellsim() is None:
         raise ToolMissing(
-            f"{PROGRAMS[engine]}: not on PATH, nor beside {Path(sys.executable).name}; `make setup` builds it"
+            f"cellsim: not on PATH, nor beside {Path(sys.executable).name}; `make setup` builds it"
         )
-    return program
+
+
+def find_cellsim() -> Path | None:
+    """The program cellsim: on PATH, or beside the Python that is running; None when in neither."""
+    beside = str(Path(sys.executable).parent)
+    found = shutil.which("cellsim") or shutil.which("cellsim", path=beside)
+    return Path(found) if found else None
+
+
+@functools.cache
+def version_of(engine: str) -> str:
+    """What has to be the same for a run not to be made anew: the versions of all that runs in it.
+
+    The patch series stands for the tor that is built from it.
+    """
+    if engine == "cellsim":
+        program = find_cellsim()
+        return (engine_version(program) if program else None) or ""
+    from torsweep.doctor.tools import require_tool
+    from torsweep.tor.series import read_series
+
+    return "; ".join(
+        [*(require_tool(tool).told for tool in TOOLS[engine]), f"tor series {read_series().key}"]
+    )

@@ -25,13 +25,15 @@ from torsweep.config.variant import Variant
 from torsweep.engines.folder_lock import hold_folder
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.results_tree import RESULTS, Place, network_directory, network_key, parse_network_key
-from torsweep.engines.selection import AUTO, choose_engine, require_program
+from torsweep.engines.selection import AUTO, COMMANDS, choose_engine, require_engine, version_of
 from torsweep.engines.watch import announce_runs
 from torsweep.errors import InputError, OutputError, TorsweepError
-from torsweep.provenance import engine_version, sha256_of_file
+from torsweep.provenance import sha256_of_file
 
 FIGURE_SUFFIXES = ("pdf", "png", "csv")
-RUN_RULES = ("run", "run_with_progress")
+RUN_RULE_PREFIX = "run"
+"""The rules of rules/runs.smk, and no others, have names that begin so."""
+
 PACKAGE = Path(torsweep.__file__).parent
 
 Arguments = ParamSpec("Arguments")
@@ -87,7 +89,7 @@ class Sweep:
         """The files that a user asks for with the name of an experiment: summaries and figures."""
         experiment = self.experiment(experiment_name)
         choice = choose_engine(self.overrides.engine, experiment.engines)
-        require_program(choice.engine)
+        require_engine(choice.engine)
         network_path(experiment.network)
         plan = experiment.plan(self.overrides.plan)
         place = Place(experiment.name, choice.engine, experiment.era, experiment.network, plan.name)
@@ -166,15 +168,9 @@ class Sweep:
     def topologies(self, wildcards: Any) -> list[str]:
         """The derived or imported tables that the network is sampled from."""
         # The sampler's modules load NumPy; only a process that plans networks has to wait for it.
-        from torsweep.network import sampling
+        from torsweep.network.sampling import input_paths
 
-        config = self._network(wildcards.network)
-        tables = (
-            sampling.source_path(config.relay_population, "relays", sampling.POPULATION_FILE),
-            sampling.source_path(config.client_bandwidth, "bandwidth", sampling.BANDWIDTH_FILE),
-            sampling.source_path(config.latency, "latency", sampling.MODEL_FILE),
-        )
-        return [str(table) for table in tables]
+        return [str(table) for table in input_paths(self._network(wildcards.network)).values()]
 
     def experiments_pattern(self, *, progress: bool) -> str:
         """The names of the experiments that ask for the table of progress, or do not, as a pattern."""
@@ -220,8 +216,13 @@ class Sweep:
 
     @_stopping
     def engine_version(self, wildcards: Any) -> str:
-        """What the engine's program calls itself: another version makes every run anew."""
-        return _version(require_program(wildcards.engine)) or ""
+        """What runs in the engine: another version of it makes every run anew."""
+        return version_of(wildcards.engine)
+
+    def engine_run(self, wildcards: Any, threads: int) -> str:
+        """The command that runs a run directory; Shadow is told how many threads it may have."""
+        command = f"{COMMANDS[wildcards.engine]} run"
+        return f"{command} --threads {threads}" if wildcards.engine == "shadow" else command
 
     def _variant(self, experiment: Experiment, wildcards: Any) -> Variant:
         variant = experiment.variant(wildcards.variant)
@@ -248,7 +249,7 @@ class Sweep:
         A second pipeline in the folder, or a folder that cannot be written, ends the process here.
         """
         hold_folder(RESULTS)
-        planned = [job for job in workflow.dag.needrun_jobs() if job.rule.name in RUN_RULES]
+        planned = [job for job in workflow.dag.needrun_jobs() if job.rule.name.startswith(RUN_RULE_PREFIX)]
         kinds = Counter(
             (job.wildcards.experiment, job.wildcards.engine, job.wildcards.era) for job in planned
         )
@@ -276,9 +277,6 @@ def _asks_for_progress(file: Path) -> bool:
     except TorsweepError:
         # It is told about when the experiment is asked for.
         return False
-
-
-_version = functools.cache(engine_version)
 
 
 def _set_arguments(values: Mapping[str, object]) -> str:

@@ -17,7 +17,7 @@ PLACE = {"experiment": "refill_sweep", "engine": "cellsim", "era": "2012", "netw
 
 @pytest.fixture(autouse=True)
 def engine_installed(monkeypatch):
-    monkeypatch.setattr(sweep_module, "require_program", lambda engine: None)
+    monkeypatch.setattr(sweep_module, "require_engine", lambda engine: None)
 
 
 def _refusal(capsys, action, *arguments):
@@ -125,8 +125,8 @@ def test_published_are_the_experiments_that_have_the_plan(capsys):
 def test_a_plan_or_engine_that_is_not_there_is_refused(capsys):
     code, error = _refusal(capsys, Sweep({"plan": "phases"}).targets, "refill_sweep")
     assert (code, "refill_sweep has no such plan" in error) == (2, True)
-    code, error = _refusal(capsys, Sweep({"engine": "shadow"}).targets, "refill_sweep")
-    assert (code, "this version has no engine shadow yet" in error) == (2, True)
+    code, error = _refusal(capsys, Sweep({"engine": "loopback"}).targets, "refill_sweep")
+    assert (code, "no engine that can run this experiment" in error) == (2, True)
 
 
 @pytest.mark.parametrize(
