@@ -59,7 +59,8 @@ impl Weighted {
 }
 
 impl PathChooser {
-    /// Prepare the draws; an error when the network has too few relays for some position.
+    /// Prepare the draws; an error when the network has too few relays for some position, unless every
+    /// client has been given its paths.
     pub fn new(
         network: &NetworkSpec,
         seed: u64,
@@ -83,17 +84,18 @@ impl PathChooser {
         let middle = weighted(["Wmg", "Wme", "Wmd", "Wmm"]);
         let exit = weighted(["", "Wee", "Wed", ""]);
         let guards_per_client = guards_per_client.min(guard.positive());
+        let given = given_paths(network, given)?;
+        let drawn = given.is_empty() || given.iter().any(Vec::is_empty);
         for (relays, needed, what) in
             [(&exit, 1, "exits"), (&guard, 2, "guards"), (&middle, 3, "middle relays")]
         {
-            if relays.positive() < needed {
+            if drawn && relays.positive() < needed {
                 return Err(Error::input(format!(
                     "network.json: relays: has {} possible {what}, accepted: {needed} or more",
                     relays.positive()
                 )));
             }
         }
-        let given = given_paths(network, given)?;
         Ok(Self { seed, guards_per_client, guard, middle, exit, given })
     }
 

@@ -1,5 +1,10 @@
 //! Which streams of a circuit go first, and who starves.
 
+use cellsim::input::{NetworkSpec, RunSpec};
+use cellsim::latency::Latency;
+use cellsim::recorder::Recorder;
+use cellsim::world::World;
+
 use crate::networks::{network, run, world};
 use serde_json::json;
 
@@ -48,4 +53,30 @@ fn least_recently_served_and_even_packaging_starves_none() {
     let found = shares("least_recently_served", "even");
     assert_eq!(starved(&found), 0, "{found:?}");
     assert!(found.iter().min() > found.iter().max().map(|most| most / 2).as_ref(), "{found:?}");
+}
+
+#[test]
+fn three_relays_are_enough_for_clients_whose_paths_are_given() {
+    let mut net = network("bulk", 1);
+    let relays = net["relays"].as_array_mut().expect("relays");
+    relays.retain(|relay| ["guard1", "middle1", "exit1"].iter().any(|&name| relay["name"] == name));
+    let spec = run("bulk", 1, 498_000, 60_000_000_000, 30);
+    let mut given = world(&net, &spec, 60_000);
+    given.run_until(20_000_000_000).expect("a run");
+    assert_eq!(given.totals.complete, 1);
+
+    let drawn = |paths| {
+        let spec: RunSpec = serde_json::from_value({
+            let mut spec = spec.clone();
+            spec["paths"] = paths;
+            spec
+        })
+        .expect("a run");
+        let network: NetworkSpec = serde_json::from_value(net.clone()).expect("a network");
+        World::new(spec, network, Latency::constant(10, 60_000), Recorder::default()).err()
+    };
+    for paths in [json!(null), json!({}), json!({"bulk1": []})] {
+        let error = drawn(paths).expect("refused").to_string();
+        assert!(error.contains("1 possible guards"), "{error}");
+    }
 }
