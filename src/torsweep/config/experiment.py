@@ -39,7 +39,15 @@ MAIN_PLAN = "main"
 DAY_NS = 86_400_000_000_000
 
 EngineName = Literal["cellsim", "shadow", "loopback"]
-FigureName = Literal["ttfb_cdf", "ttlb_cdf", "ttfb_closeup", "relay_queues", "differences"]
+FigureName = Literal[
+    "ttfb_cdf",
+    "ttlb_cdf",
+    "ttfb_closeup",
+    "relay_queues",
+    "differences",
+    "stream_progress",
+    "stream_fairness",
+]
 
 
 def _between(least: int, most: int, accepted: str) -> AfterValidator:
@@ -100,10 +108,22 @@ class ClientTraffic(Section):
 
 
 class Traffic(Section):
-    """What web and bulk clients do."""
+    """What web and bulk clients do; a kind that is left out has no clients in the networks."""
 
-    web: ClientTraffic
-    bulk: ClientTraffic
+    web: ClientTraffic | None = None
+    bulk: ClientTraffic | None = None
+
+    @model_validator(mode="after")
+    def _somebody_downloads(self) -> Self:
+        if self.web is None and self.bulk is None:
+            raise RefusedValue("missing key", key="web", accepted="web, bulk")
+        return self
+
+    @property
+    def kinds(self) -> Mapping[Literal["web", "bulk"], ClientTraffic]:
+        """What each kind of client does that there is."""
+        asked: dict[Literal["web", "bulk"], ClientTraffic | None] = {"web": self.web, "bulk": self.bulk}
+        return {kind: traffic for kind, traffic in asked.items() if traffic is not None}
 
 
 @dataclass(frozen=True)
@@ -171,7 +191,7 @@ class Experiment(Section):
         knobs = {**self.knobs, **changed}
         usual = {**USUAL_OUTSIDE_ERAS, **ERAS[self.era], **self.baseline}
         baseline = {
-            knob: usual[knob] if usual[knob] in levels else levels[0] for knob, levels in knobs.items()
+            knob: usual[knob] if usual.get(knob) in levels else levels[0] for knob, levels in knobs.items()
         }
         grid = itertools.product(*knobs.values())
         variants = tuple(Variant(tuple(zip(knobs, levels, strict=True))) for levels in grid)

@@ -15,10 +15,13 @@ from typing import Literal
 from torsweep.config.reading import suggestion
 from torsweep.config.tor_settings import MILLISECOND_NS
 from torsweep.errors import InputError
-from torsweep.units import NANOSECONDS_PER, parse_quantity
+from torsweep.units import BYTES_PER_SECOND_PER, NANOSECONDS_PER, format_quantity, parse_quantity
 
 Settings = Mapping[str, object]
 """Dotted keys of the ``tor`` section, of each kind's traffic, or of a network's configuration → values."""
+
+CELL_PAYLOAD_BYTES = 498
+"""What a relay cell carries of a stream (tor-spec, section 6.1: ``PAYLOAD_LEN`` less its header)."""
 
 LEVEL_PATTERN = re.compile(r"[A-Za-z0-9._]+\Z")
 """A level is part of a path and of ``knob=level,knob=level``: no spaces, commas or equals signs."""
@@ -110,6 +113,27 @@ def _load(level: str) -> Settings:
     return {"load": float(level)}
 
 
+def _middle_bandwidth(level: str) -> Settings:
+    amount = re.fullmatch(r"([0-9.]+)(KBps|KiBps|MBps|MiBps)", level)
+    if not amount:
+        raise ValueError
+    unit = amount[2].replace("ps", "/s")
+    rate = parse_quantity(f"{amount[1]} {unit}", BYTES_PER_SECOND_PER, "550 KiB/s")
+    return {"chain.middle": format_quantity(rate, BYTES_PER_SECOND_PER)}
+
+
+def _streams(level: str) -> Settings:
+    if not re.fullmatch(r"[1-9][0-9]?", level):
+        raise ValueError
+    return {"parallel_streams": int(level)}
+
+
+def _cells(level: str) -> Settings:
+    if not re.fullmatch(r"[1-9][0-9]{0,6}", level):
+        raise ValueError
+    return {"response_bytes": int(level) * CELL_PAYLOAD_BYTES}
+
+
 _ORDERS = ("list", "reversed", "random", "least_recently_served")
 
 _TABLE = (
@@ -196,10 +220,31 @@ _TABLE = (
         target="traffic",
     ),
     Knob(
+        "streams",
+        "How many downloads a client has under way at once.",
+        "a whole number from 1 to 99",
+        _streams,
+        target="traffic",
+    ),
+    Knob(
+        "cells",
+        "How long a download is, in relay cells of 498 bytes of payload.",
+        "a whole number from 1 to 9999999",
+        _cells,
+        target="traffic",
+    ),
+    Knob(
         "load",
         "Clients per relay, relative to the network's configuration: makes networks of their own.",
         "a decimal number above 0, at most 20, such as 0.5",
         _load,
+        target="network",
+    ),
+    Knob(
+        "middle_bandwidth",
+        "The rate of the middle relay's token bucket, in a network that is a chain.",
+        "a number and KBps, KiBps, MBps or MiBps, such as 550KiBps",
+        _middle_bandwidth,
         target="network",
     ),
 )

@@ -26,9 +26,15 @@ from torsweep.config.reading import (
     validate,
 )
 from torsweep.errors import InputError
-from torsweep.units import DurationNs, RateBytesPerSecond
+from torsweep.units import BYTES_PER_SECOND_PER, DurationNs, RateBytesPerSecond, format_quantity
 
 NETWORKS_DIRECTORY = Path("configs/networks")
+
+CHAIN_POSITIONS = ("guard", "middle", "exit")
+"""The relays of a path, in order."""
+
+LEAST_CHAIN_BYTES_PER_S = 20 * 1024
+"""``ROUTER_REQUIRED_MIN_BANDWIDTH`` of tor 0.2.1; tor 0.4.9 asks for 75 KiB/s."""
 
 LEAST_GUARDS = 2
 """A client whose only guard is also the exit of its circuit would have no way in."""
@@ -52,6 +58,14 @@ NetworkName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")]
 
 def _count(least: int, most: int) -> Any:
     return Field(strict=True, ge=least, le=most)
+
+
+def _left_out() -> Any:
+    """None unless the file says something, and then not in a network's copy of its configuration.
+
+    The hashes of networks stay what they were before there was such a key.
+    """
+    return Field(default=None, exclude_if=lambda value: value is None)
 
 
 class Source(Section):
@@ -92,6 +106,44 @@ class LatencySource(Source):
     """
 
     use: Literal["fit", "direct"] = "fit"
+
+
+class ClientBandwidthSource(Source):
+    """A derived table by ``name``, an imported ``file``, or one ``rate`` for every client.
+
+    ``rate`` is bytes per second of the access link, both ways.
+    """
+
+    rate: RateBytesPerSecond | None = _left_out()
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if [self.name, self.file, self.rate].count(None) != 2:
+            raise ValueError("expected the name of a derived table, {file: PATH} or {rate: RATE}")
+        return self
+
+
+class Chain(Section):
+    """The relays of the only path there is, in place of relays drawn from a population.
+
+    Each position has the rate of a relay's token bucket, bytes per second, which holds what the rate
+    gives in a second; every relay's ``link`` carries so many bytes per second each way.
+    """
+
+    guard: RateBytesPerSecond
+    middle: RateBytesPerSecond
+    exit: RateBytesPerSecond
+    link: RateBytesPerSecond = default_text("100 Mbit/s")
+
+    @model_validator(mode="after")
+    def _buckets_bind(self) -> Self:
+        for position in CHAIN_POSITIONS:
+            rate = getattr(self, position)
+            if not LEAST_CHAIN_BYTES_PER_S <= rate <= self.link:
+                accepted = "20 KiB/s, what tor asked of a relay in 2010, to the rate of the link"
+                value = format_quantity(rate, BYTES_PER_SECOND_PER)
+                raise RefusedValue("is out of range", key=position, value=value, accepted=accepted)
+        return self
 
 
 class AccessDelay(Section):
@@ -137,7 +189,8 @@ class NetworkConfig(Section):
     load: Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)] = 1
     relay_population: Source = Source(name="2012")
     positions: Positions | None = None
-    client_bandwidth: Source = Source(name="netindex-2012")
+    chain: Chain | None = _left_out()
+    client_bandwidth: ClientBandwidthSource = ClientBandwidthSource(name="netindex-2012")
     server_bandwidth: RateBytesPerSecond = default_text("100 Mbit/s")
     latency: LatencySource = LatencySource(name="planetlab")
     access_delay: AccessDelay = AccessDelay()
@@ -157,6 +210,16 @@ class NetworkConfig(Section):
         """All hosts: relays, authorities, clients after scaling, servers."""
         clients = self.web_client_count + self.bulk_client_count
         return self.relays + self.authorities + clients + self.servers
+
+    @model_validator(mode="after")
+    def _chain_is_all_there_is(self) -> Self:
+        if self.chain is None:
+            return self
+        if self.positions is not None:
+            raise RefusedValue("a chain has one relay in each position", key="positions")
+        if self.relays != len(CHAIN_POSITIONS):
+            raise RefusedValue("a chain has three relays", key="relays", value=self.relays, accepted="3")
+        return self
 
     @model_validator(mode="after")
     def _positions_fit(self) -> Self:

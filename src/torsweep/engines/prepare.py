@@ -49,7 +49,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
         tor=tor_settings(era, dict(variant.levels)),
         traffic={
             kind: RunTraffic.of(asked).model_copy(update=dict(variant.traffic_overrides))
-            for kind, asked in experiment.traffic
+            for kind, asked in experiment.traffic.kinds.items()
         },
         tables=RunTables(progress=experiment.progress),
     )
@@ -62,12 +62,14 @@ def build_run(settings: RunSettings, variant: Variant, network: Path, run_direct
     fewer relays that can be guards than a client keeps.
     """
     # It loads NumPy, for which the pipeline, that imports this module to plan runs, need not wait.
+    from torsweep.network.chain import given_paths
     from torsweep.network.model import NETWORK_FILE, read_network
 
     file = network / NETWORK_FILE
     sampled, _ = read_network(network)
+    paths = given_paths(sampled)
     possible = sum(relay.position in ("guard", "guard_exit") for relay in sampled.relays)
-    if settings.tor.guards > possible:
+    if paths is None and settings.tor.guards > possible:
         raise InputError(
             "a client keeps more guards than there are relays that can be one",
             file=file,
@@ -76,8 +78,9 @@ def build_run(settings: RunSettings, variant: Variant, network: Path, run_direct
             accepted=f"at most {possible}",
         )
     _check_network_levels(variant, sampled.config, file)
+    _check_traffic(settings, {client.kind for client in sampled.clients}, file)
     return RunSpec(
-        **dict(settings),
+        **{**dict(settings), "paths": paths},
         network=os.path.relpath(network, run_directory),
         network_sha256=sha256_of_file(file),
         seed=sampled.seed,
@@ -86,14 +89,25 @@ def build_run(settings: RunSettings, variant: Variant, network: Path, run_direct
 
 def _check_network_levels(variant: Variant, config: Mapping[str, Any], file: Path) -> None:
     for key, value in variant.network_overrides.items():
-        if config.get(key) != value:
+        found: Any = config
+        for part in key.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+        if found != value:
             raise InputError(
                 "the network was sampled at another level than the variant's",
                 file=file,
                 key=key,
-                value=config.get(key),
-                accepted=f"{value}; sample it with --set {key}={value}",
+                value=found,
+                accepted=f"{value}; sample it with --set '{key}={value}'",
             )
+
+
+def _check_traffic(settings: RunSettings, kinds: set[str], file: Path) -> None:
+    missing = sorted(kinds - set(settings.traffic))
+    if missing:
+        accepted = f"a network with {' or '.join(settings.traffic)} clients only, or traffic for {missing[0]}"
+        problem = f"experiment {settings.experiment} does not say what clients of this kind do"
+        raise InputError(problem, file=file, key="traffic", value=missing[0], accepted=accepted)
 
 
 def write_run(run: RunSpec, run_directory: Path, *, wait: bool = False) -> bool:

@@ -6,12 +6,17 @@ latencies, a pure function of both and of the tables the configuration names.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from torsweep.config.network import LatencySource, NetworkConfig
 from torsweep.errors import InputError
-from torsweep.network.clients import BANDWIDTH_FILE, ClientBandwidth, read_bandwidth, sample_client_rates
+from torsweep.network.chain import chain_relays
+from torsweep.network.clients import BANDWIDTH_FILE, read_bandwidth, sample_client_rates
 from torsweep.network.coordinates import MODEL_FILE, read_measured, read_model
 from torsweep.network.derived import file_sha256, source_path
 from torsweep.network.latency import (
@@ -21,9 +26,20 @@ from torsweep.network.latency import (
     PairLatency,
     access_round_trips,
 )
-from torsweep.network.model import LATENCY_FLOOR_US, Authority, Client, Network, Server, canonical_sha256
+from torsweep.network.model import (
+    LATENCY_FLOOR_US,
+    Authority,
+    Client,
+    Network,
+    Relay,
+    Server,
+    canonical_sha256,
+)
 from torsweep.network.population import POPULATION_FILE, read_population
 from torsweep.network.relays import network_bandwidth_weights, sample_relays
+
+ClientRates = Callable[[str, int], tuple[NDArray[np.int64], NDArray[np.int64]]]
+"""(kind, count) → rates down and up of the clients of that kind, bytes per second."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +56,8 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
     Raises InputError when a table that ``config`` names is missing or damaged, or cannot give what
     is asked of it.
     """
-    population_path = source_path(config.relay_population, "relays", POPULATION_FILE)
-    bandwidth_path = source_path(config.client_bandwidth, "bandwidth", BANDWIDTH_FILE)
-    latency_path = source_path(config.latency, "latency", MODEL_FILE)
-    relays = sample_relays(config, read_population(population_path), seed)
+    paths = input_paths(config)
+    relays = _relays(config, paths, seed)
     counts = {
         "relay": len(relays),
         "authority": config.authorities,
@@ -52,9 +66,8 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
         "server": config.servers,
     }
     document = config.model_dump(mode="json")
-    paths = {"relays": population_path, "bandwidth": bandwidth_path, "latency": latency_path}
     first_client = len(relays) + config.authorities
-    clients = _clients(counts, read_bandwidth(bandwidth_path), seed, first_client)
+    clients = _clients(counts, _client_rates(config, paths, seed), first_client)
     network = Network(
         config=document,
         config_sha256=canonical_sha256(document),
@@ -70,8 +83,35 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
         clients=clients,
         servers=_servers(config, first_client + len(clients)),
     )
-    pairs = _pair_latency(config.latency, latency_path, counts, seed)
+    pairs = _pair_latency(config.latency, paths["latency"], counts, seed)
     return SampledNetwork(network, LatencyField(pairs, access_round_trips(counts, config.access_delay, seed)))
+
+
+def input_paths(config: NetworkConfig) -> dict[str, Path]:
+    """The files that the network is sampled from, by what they hold: relays, bandwidth, latency.
+
+    Raises InputError when one that ``config`` names is missing.
+    """
+    paths = {}
+    if config.chain is None:
+        paths["relays"] = source_path(config.relay_population, "relays", POPULATION_FILE)
+    if config.client_bandwidth.rate is None:
+        paths["bandwidth"] = source_path(config.client_bandwidth, "bandwidth", BANDWIDTH_FILE)
+    return {**paths, "latency": source_path(config.latency, "latency", MODEL_FILE)}
+
+
+def _relays(config: NetworkConfig, paths: dict[str, Path], seed: int) -> tuple[Relay, ...]:
+    if config.chain is not None:
+        return chain_relays(config.chain, seed)
+    return sample_relays(config, read_population(paths["relays"]), seed)
+
+
+def _client_rates(config: NetworkConfig, paths: dict[str, Path], seed: int) -> ClientRates:
+    rate = config.client_bandwidth.rate
+    if rate is not None:
+        return lambda kind, count: (np.full(count, rate), np.full(count, rate))
+    table = read_bandwidth(paths["bandwidth"])
+    return lambda kind, count: sample_client_rates(table, count, seed, kind)
 
 
 def _pair_latency(source: LatencySource, path: Path, counts: dict[str, int], seed: int) -> PairLatency:
@@ -90,10 +130,10 @@ def _pair_latency(source: LatencySource, path: Path, counts: dict[str, int], see
     return MeasuredPairs(measured, counts, seed)
 
 
-def _clients(counts: dict[str, int], table: ClientBandwidth, seed: int, node: int) -> tuple[Client, ...]:
+def _clients(counts: dict[str, int], rates: ClientRates, node: int) -> tuple[Client, ...]:
     clients: list[Client] = []
     for kind in ("web", "bulk"):
-        down, up = sample_client_rates(table, counts[kind], seed, kind)
+        down, up = rates(kind, counts[kind])
         for number in range(counts[kind]):
             clients.append(
                 Client(

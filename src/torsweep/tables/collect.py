@@ -20,6 +20,7 @@ from typing import Any
 
 import polars as pl
 
+from torsweep.config.knobs import find_knob
 from torsweep.engines.prepare import run_status
 from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec, read_json, read_run
 from torsweep.errors import InputError
@@ -138,12 +139,10 @@ def _check_grid(runs: Sequence[Run], seeds: list[int]) -> None:
                 raise InputError(
                     "a run is missing", key=name, value=f"seed {seed}", accepted="every seed of the plan"
                 )
-    networks: dict[tuple[int, str | None], tuple[str, Run]] = {}
+    networks: dict[tuple[int | str, ...], tuple[str, Run]] = {}
     for run in runs:
-        # The load is the one knob that changes the network itself.
-        network = networks.setdefault(
-            (run.spec.seed, run.variant.get("load")), (run.spec.network_sha256, run)
-        )
+        levels = (level for knob, level in run.variant.items() if find_knob(knob).target == "network")
+        network = networks.setdefault((run.spec.seed, *levels), (run.spec.network_sha256, run))
         if network[0] != run.spec.network_sha256:
             raise InputError(
                 f"ran on another network than {network[1]}", file=run.directory, key="network_sha256"

@@ -62,8 +62,30 @@ def test_a_level_sets_its_setting_and_nothing_else(knob, level, path, value):
 
 
 @pytest.mark.parametrize(
+    ("knob", "level", "settings"),
+    [
+        ("streams", "9", {"parallel_streams": 9}),
+        ("cells", "10000", {"response_bytes": 4_980_000}),
+        ("middle_bandwidth", "550KiBps", {"chain.middle": "550 KiB/s"}),
+        ("middle_bandwidth", "1024KiBps", {"chain.middle": "1 MiB/s"}),
+        ("middle_bandwidth", "20KBps", {"chain.middle": "20 KB/s"}),
+    ],
+)
+def test_a_level_of_traffic_or_network_sets_its_key(knob, level, settings):
+    assert find_knob(knob).read(level) == settings
+
+
+@pytest.mark.parametrize(
     ("knob", "level"),
     [
+        ("streams", "0"),
+        ("streams", "100"),
+        ("cells", "1e4"),
+        ("cells", "0"),
+        ("middle_bandwidth", "550"),
+        ("middle_bandwidth", "550KB"),
+        ("middle_bandwidth", "550Kibps"),
+        ("middle_bandwidth", "0.0001KBps"),
         ("refill_interval", "1001ms"),
         ("refill_interval", "0ms"),
         ("refill_interval", "100"),

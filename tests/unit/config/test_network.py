@@ -126,6 +126,30 @@ def test_positions_must_fit_the_relays(positions, said):
     assert said in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        ({"chain.middle": "19 KiB/s"}, "chain.middle: is out of range, got '19 KiB/s'; accepted: 20 KiB/s"),
+        ({"chain.exit": "101 Mbit/s"}, "chain.exit: is out of range, got '12625 KB/s'"),
+        ({"chain.midle": "1 MB/s"}, "chain.midle: unknown key (did you mean 'middle'?)"),
+        ({"relays": 4}, "relays: a chain has three relays, got 4; accepted: 3"),
+        (_positions(2, 1, 0, 0), "positions: a chain has one relay in each position"),
+        ({"client_bandwidth.name": "netindex-2012"}, "client_bandwidth: is not accepted"),
+        ({"client_bandwidth": {"rate": 5}}, "client_bandwidth.rate: has no unit, got 5"),
+    ],
+)
+def test_a_chain_must_be_whole_and_alone(overrides, said):
+    with pytest.raises(InputError) as refusal:
+        load_network_config("starvation", overrides)
+    assert str(refusal.value).startswith(f"configs/networks/starvation.yaml: {said}")
+
+
+def test_keys_that_came_later_leave_the_copies_of_older_configurations_alone():
+    document = load_network_config("paper").model_dump(mode="json")
+    assert "chain" not in document
+    assert document["client_bandwidth"] == {"name": "netindex-2012", "file": None}
+
+
 def test_an_unquoted_year_is_the_name_of_a_table():
     assert load_network_config("paper", {"relay_population": 2024}).relay_population.name == "2024"
 

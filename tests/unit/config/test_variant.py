@@ -26,6 +26,9 @@ LEVELS = {
     "guards": st.integers(1, 99).map(str),
     "pauses": st.sampled_from(["any", "whole_seconds"]),
     "load": st.decimals("0.01", "20", places=2).map(str),
+    "streams": st.integers(1, 99).map(str),
+    "cells": st.integers(1, 9_999_999).map(str),
+    "middle_bandwidth": st.integers(20, 9999).map(lambda kib: f"{kib}KiBps"),
 }
 
 
@@ -49,8 +52,12 @@ def test_a_key_reads_back_as_the_same_variant(variant):
 
 @given(variants())
 def test_network_levels_are_those_of_network_knobs(variant):
-    assert set(variant.network_levels) == {"load"} & dict(variant.levels).keys()
-    assert all(variant.network_overrides[key] == float(text) for key, text in variant.network_levels.items())
+    levels = variant.network_levels
+    assert set(levels) == {"load", "middle_bandwidth"} & dict(variant.levels).keys()
+    settings = {"load": "load", "middle_bandwidth": "chain.middle"}
+    assert set(variant.network_overrides) == {settings[knob] for knob in levels}
+    if "load" in levels:
+        assert variant.network_overrides["load"] == float(levels["load"])
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,13 @@ import threading
 import pytest
 
 from torsweep.config.experiment import load_experiment
+from torsweep.config.network import load_network_config
+from torsweep.config.variant import Variant
 from torsweep.engines.folder_lock import folder_claimed
 from torsweep.engines.prepare import build_run, run_settings, run_status, write_run
 from torsweep.errors import InputError, OutputError
+from torsweep.network.model import write_network
+from torsweep.network.sampling import sample_network
 from torsweep.provenance import sha256_of_file
 
 
@@ -46,6 +50,41 @@ def test_a_network_of_another_load_is_refused(network, tmp_path):
     ):
         _run(network, tmp_path / "run", "load=0.5")
     assert _run(network, tmp_path / "run", "load=1").variant["load"] == "1"
+
+
+def _chain(tmp_path, seed=3, **overrides):
+    sampled = sample_network(load_network_config("starvation", overrides), seed)
+    write_network(sampled.network, sampled.latency.blocks(), tmp_path / "chain")
+    return tmp_path / "chain"
+
+
+def _starvation_run(network, directory, variant):
+    experiment = load_experiment("starvation")
+    asked = experiment.variant(variant)
+    return build_run(run_settings(experiment, "cellsim", "2012", asked), asked, network, directory)
+
+
+def test_the_only_path_of_a_chain_is_given_whatever_the_era_says_about_guards(tmp_path):
+    run = _starvation_run(_chain(tmp_path), tmp_path / "run", "streams=13,cells=2000")
+    assert run.paths == {"bulk1": (("relay1", "relay2", "relay3"),)}
+    assert run.tor.guards == 3
+    assert (run.traffic["bulk"].parallel_streams, run.traffic["bulk"].response_bytes) == (13, 2000 * 498)
+    assert set(run.traffic) == {"bulk"}
+
+
+def test_a_chain_of_another_middle_is_refused(tmp_path):
+    network = _chain(tmp_path, **{"chain.middle": "600 KiB/s"})
+    with pytest.raises(InputError, match=r"chain\.middle: the network was .* got '600 KiB/s'; accepted: 550"):
+        _starvation_run(network, tmp_path / "run", "middle_bandwidth=550KiBps")
+    assert _starvation_run(network, tmp_path / "run", "middle_bandwidth=600KiBps").seed == 3
+
+
+def test_clients_that_an_experiment_says_nothing_about_are_refused(network, tmp_path):
+    with pytest.raises(InputError, match=r"traffic: experiment starvation does not say what .* got 'web'"):
+        experiment = load_experiment("starvation")
+        asked = experiment.variant("guards=3")
+        settings = run_settings(experiment, "cellsim", "2012", asked)
+        build_run(settings, Variant(()), network, tmp_path / "run")
 
 
 def test_what_is_no_network_is_refused(network, tmp_path):
