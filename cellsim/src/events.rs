@@ -3,6 +3,9 @@
 //! Events come out in the order of their time; events of the same nanosecond come out in the order in
 //! which they were scheduled. Nothing else (no address, no hash) can influence the order.
 
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
 /// Simulated time in nanoseconds since the start of the run.
 pub type Time = u64;
 
@@ -43,12 +46,30 @@ pub enum Kind {
     Second,
 }
 
+impl Kind {
+    const ALL: [Kind; 14] = [
+        Kind::Arrive,
+        Kind::Deliver,
+        Kind::GapFilled,
+        Kind::Acknowledged,
+        Kind::BucketWake,
+        Kind::Scheduler,
+        Kind::ChannelOpen,
+        Kind::ClientStart,
+        Kind::StreamStart,
+        Kind::BuildTimeout,
+        Kind::ConnectTimeout,
+        Kind::StreamTimeout,
+        Kind::ServerConnected,
+        Kind::Second,
+    ];
+}
+
 /// One entry of the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     /// When it happens.
     pub time: Time,
-    order: u64,
     /// What happens.
     pub kind: Kind,
     /// The index of what it happens to.
@@ -57,39 +78,112 @@ pub struct Event {
     pub b: u32,
 }
 
-impl Event {
-    fn before(&self, other: &Self) -> bool {
-        (self.time, self.order) < (other.time, other.order)
-    }
-}
-
 /// log2 of the nanoseconds in a slot of the wheel: about a millisecond.
 const SLOT_SHIFT: u32 = 20;
 /// Slots of the wheel: about a second.
 const SLOTS: u64 = 1024;
 
-/// A priority queue of events in three parts: a heap of what happens within the current slot of time,
-/// a wheel with a list for each of the next [`SLOTS`] slots, and a heap of what is further off. Most
-/// events are chunks under way and sit in the wheel, where putting one in costs nothing; the heap that
-/// is popped stays small enough for the nearest cache.
+/// An event of a known slot in 16 bytes, which sort in the order of events: from the highest bits down,
+/// the time within the slot, the order of scheduling within the slot, `b` with the kind, and `a`.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Packed(u128);
+
+const KIND_BITS: u32 = 4;
+const A_BITS: u32 = 32;
+const B_BITS: u32 = 32;
+const OFFSET_PLACE: u32 = 128 - SLOT_SHIFT;
+const ORDER_PLACE: u32 = A_BITS + B_BITS + KIND_BITS;
+
+impl Packed {
+    fn new(event: Event, order: u64) -> Self {
+        let offset = event.time & ((1 << SLOT_SHIFT) - 1);
+        Self(
+            u128::from(offset) << OFFSET_PLACE
+                | u128::from(order) << ORDER_PLACE
+                | u128::from(event.kind as u8) << (A_BITS + B_BITS)
+                | u128::from(event.b) << A_BITS
+                | u128::from(event.a),
+        )
+    }
+
+    fn unpack(self, slot: u64) -> Event {
+        Event {
+            time: slot << SLOT_SHIFT | (self.0 >> OFFSET_PLACE) as u64,
+            kind: Kind::ALL[(self.0 >> (A_BITS + B_BITS)) as usize & ((1 << KIND_BITS) - 1)],
+            a: self.0 as u32,
+            b: (self.0 >> A_BITS) as u32,
+        }
+    }
+}
+
+/// A priority queue of events in three parts: what happens within the current slot of time, a wheel with
+/// a list for each of the next [`SLOTS`] slots, and a heap of what is further off. Most events are chunks
+/// under way and sit in the wheel, where putting one in costs nothing. A slot's list is sorted when its
+/// time comes; only what is scheduled within the current slot itself goes through a heap. Lists that have
+/// been worked off are used again, the last one first, so that the queue stays in the nearest caches.
+///
+/// An event must not be earlier than the last one that was taken out.
 pub struct EventQueue {
-    current: Heap,
     slot: u64,
-    wheel: Vec<Vec<Event>>,
+    /// The events of the current slot that were known at its beginning, in order, and how many are done.
+    due: Vec<Packed>,
+    done: usize,
+    /// Events of the current slot that were scheduled during it.
+    late: BinaryHeap<Reverse<Packed>>,
+    late_scheduled: u64,
+    wheel: Vec<Vec<Packed>>,
     in_wheel: usize,
-    far: Heap,
-    scheduled: u64,
+    spare: Vec<Vec<Packed>>,
+    far: BinaryHeap<Reverse<Far>>,
+    far_scheduled: u64,
+}
+
+/// An event of a later round of the wheel.
+#[derive(Clone, Copy, Debug)]
+struct Far {
+    order: u64,
+    event: Event,
+}
+
+impl Far {
+    fn key(&self) -> (Time, u64) {
+        (self.event.time, self.order)
+    }
+}
+
+impl PartialEq for Far {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Far {}
+
+impl PartialOrd for Far {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Far {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
 }
 
 impl Default for EventQueue {
     fn default() -> Self {
         Self {
-            current: Heap::default(),
             slot: 0,
+            due: Vec::new(),
+            done: 0,
+            late: BinaryHeap::new(),
+            late_scheduled: 0,
             wheel: (0..SLOTS).map(|_| Vec::new()).collect(),
             in_wheel: 0,
-            far: Heap::default(),
-            scheduled: 0,
+            spare: Vec::new(),
+            far: BinaryHeap::new(),
+            far_scheduled: 0,
         }
     }
 }
@@ -97,107 +191,90 @@ impl Default for EventQueue {
 impl EventQueue {
     /// Put an event in; it comes out after all events of the same time that were put in before it.
     pub fn push(&mut self, time: Time, kind: Kind, a: u32, b: u32) {
-        let event = Event { time, order: self.scheduled, kind, a, b };
-        self.scheduled += 1;
-        self.place(event);
+        let event = Event { time, kind, a, b };
+        let slot = time >> SLOT_SHIFT;
+        debug_assert!(slot >= self.slot, "an event of the past");
+        if slot >= self.slot + SLOTS {
+            self.far.push(Reverse(Far { order: self.far_scheduled, event }));
+            self.far_scheduled += 1;
+        } else if slot == self.slot {
+            self.late.push(Reverse(Packed::new(event, self.due.len() as u64 + self.late_scheduled)));
+            self.late_scheduled += 1;
+        } else {
+            self.put_in_wheel(slot, event);
+        }
     }
 
-    fn place(&mut self, event: Event) {
-        let slot = event.time >> SLOT_SHIFT;
-        if slot <= self.slot {
-            self.current.push(event);
-        } else if slot < self.slot + SLOTS {
-            self.wheel[(slot % SLOTS) as usize].push(event);
-            self.in_wheel += 1;
-        } else {
-            self.far.push(event);
+    fn put_in_wheel(&mut self, slot: u64, event: Event) {
+        let list = &mut self.wheel[(slot % SLOTS) as usize];
+        if list.capacity() == 0 {
+            *list = self.spare.pop().unwrap_or_default();
         }
+        list.push(Packed::new(event, list.len() as u64));
+        self.in_wheel += 1;
     }
 
     /// Take out the earliest event, if it comes no later than `end`.
     pub fn pop_until(&mut self, end: Time) -> Option<Event> {
         loop {
-            if let Some(first) = self.current.first() {
-                return if first.time <= end { self.current.pop() } else { None };
-            }
-            if self.slot >= end >> SLOT_SHIFT || !self.advance() {
+            let due = self.due.get(self.done).copied();
+            let late = self.late.peek().map(|first| first.0);
+            let (first, is_late) = match (due, late) {
+                (Some(due), Some(late)) if late < due => (late, true),
+                (Some(due), _) => (due, false),
+                (None, Some(late)) => (late, true),
+                (None, None) => {
+                    if self.slot >= end >> SLOT_SHIFT || !self.advance(end >> SLOT_SHIFT) {
+                        return None;
+                    }
+                    continue;
+                }
+            };
+            let event = first.unpack(self.slot);
+            if event.time > end {
                 return None;
             }
+            if is_late {
+                self.late.pop();
+            } else {
+                self.done += 1;
+            }
+            return Some(event);
         }
     }
 
-    /// Move to the next slot of time; false when nothing is left.
-    fn advance(&mut self) -> bool {
-        self.slot = match self.far.first() {
+    /// The event that comes `distance` places after the next one, as far as is known now.
+    pub fn ahead(&self, distance: usize) -> Option<(Kind, u32)> {
+        let event = self.due.get(self.done + distance)?.unpack(self.slot);
+        Some((event.kind, event.a))
+    }
+
+    /// Move to the next slot of time, at most to `last`; false when nothing is left.
+    fn advance(&mut self, last: u64) -> bool {
+        self.slot = match self.far.peek() {
             _ if self.in_wheel > 0 => self.slot + 1,
-            Some(next) => next.time >> SLOT_SHIFT,
+            Some(next) => (next.0.event.time >> SLOT_SHIFT).min(last),
             None => return false,
         };
-        let due = &mut self.wheel[(self.slot % SLOTS) as usize];
-        self.in_wheel -= due.len();
-        for event in due.drain(..) {
-            self.current.push(event);
-        }
-        while self.far.first().is_some_and(|event| event.time >> SLOT_SHIFT < self.slot + SLOTS) {
-            if let Some(event) = self.far.pop() {
-                self.place(event);
+        while let Some(next) = self.far.peek().map(|first| first.0.event) {
+            let slot = next.time >> SLOT_SHIFT;
+            if slot >= self.slot + SLOTS {
+                break;
             }
+            self.far.pop();
+            self.put_in_wheel(slot, next);
         }
+        let list = std::mem::take(&mut self.wheel[(self.slot % SLOTS) as usize]);
+        let mut worked_off = std::mem::replace(&mut self.due, list);
+        if worked_off.capacity() > 0 {
+            worked_off.clear();
+            self.spare.push(worked_off);
+        }
+        self.in_wheel -= self.due.len();
+        self.due.sort_unstable();
+        self.done = 0;
+        self.late_scheduled = 0;
         true
-    }
-}
-
-/// A heap with four children a node.
-#[derive(Default)]
-struct Heap(Vec<Event>);
-
-const CHILDREN: usize = 4;
-
-impl Heap {
-    fn first(&self) -> Option<&Event> {
-        self.0.first()
-    }
-
-    fn push(&mut self, event: Event) {
-        let mut hole = self.0.len();
-        self.0.push(event);
-        while hole > 0 {
-            let parent = (hole - 1) / CHILDREN;
-            if !event.before(&self.0[parent]) {
-                break;
-            }
-            self.0[hole] = self.0[parent];
-            hole = parent;
-        }
-        self.0[hole] = event;
-    }
-
-    fn pop(&mut self) -> Option<Event> {
-        let last = self.0.pop()?;
-        let Some(&first) = self.0.first() else {
-            return Some(last);
-        };
-        let heap = &mut self.0[..];
-        let mut hole = 0;
-        loop {
-            let first_child = hole * CHILDREN + 1;
-            if first_child >= heap.len() {
-                break;
-            }
-            let mut best = first_child;
-            for child in first_child + 1..heap.len().min(first_child + CHILDREN) {
-                if heap[child].before(&heap[best]) {
-                    best = child;
-                }
-            }
-            if !heap[best].before(&last) {
-                break;
-            }
-            heap[hole] = heap[best];
-            hole = best;
-        }
-        heap[hole] = last;
-        Some(first)
     }
 }
 
