@@ -13,6 +13,7 @@ import typer
 
 from torsweep import __version__
 from torsweep.config.cli import config_app
+from torsweep.doctor.cli import doctor_command
 from torsweep.engines.cli import run_app
 from torsweep.errors import OutputError, TorsweepError
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
@@ -36,6 +37,7 @@ app.add_typer(config_app, name="config")
 app.add_typer(run_app, name="run")
 app.add_typer(results_app, name="results")
 app.add_typer(tor_app, name="tor")
+app.command("doctor")(doctor_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -4,7 +4,8 @@ In: PATH, and for each tool an environment variable that goes before it: ``TORSW
 program shadow or the folder that it is in. Out: :class:`Tool`, or a ToolMissing that says what the tool
 is for and where its makers explain how to install it.
 
-tor and tor-gencert come from the build with the patch series first, since only it knows every knob.
+tor and tor-gencert come from the build with the patch series, since only it knows every knob; a tor on PATH
+is found only where there is no build, and no engine runs it.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class ToolKind:
     least: tuple[int, ...] = ()
     asking: tuple[str, ...] = ("--version",)
     answer: str = ""
+    built: bool = False
 
     @property
     def variable(self) -> str:
@@ -86,13 +88,14 @@ TOOL_KINDS = {
             BUILD_TOR,
             (0, 4, 9),
             answer=r"Tor version (\d[\d.]*)",
+            built=True,
         ),
-        ToolKind("tor-gencert", "makes the authorities' certificates", BUILD_TOR, asking=("--help",)),
         ToolKind(
-            "faketime",
-            "dates the authorities' certificates before the simulation's clock",
-            "https://github.com/wolfcw/libfaketime",
-            answer=r"Version (\d[\d.]*)",
+            "tor-gencert",
+            "makes the authorities' certificates by the clock of the simulation",
+            BUILD_TOR,
+            asking=("--help",),
+            built=True,
         ),
     )
 }
@@ -102,7 +105,7 @@ TOOL_KINDS = {
 class Tool:
     """A tool that was found.
 
-    ``version`` is None when the tool does not say; ``told`` is how it said it, with whatever its makers put
+    ``version`` is None when it does not say; ``told`` is how it said it, with whatever its makers put
     beside the number, or why it did not. ``patched`` is true of a tor with the series of this project.
     """
 
@@ -130,13 +133,12 @@ def find_tool(name: str) -> Tool | None:
     asked for is never replaced by something else.
     """
     kind = TOOL_KINDS[name]
-    named = os.environ.get(kind.variable)
-    if named:
-        return _ask(kind, _at(kind, Path(named)))
-    if name in ("tor", "tor-gencert"):
+    if kind.built:
         built = _patched(name)
         if built is not None:
             return built
+    elif named := os.environ.get(kind.variable):
+        return _ask(kind, _at(kind, Path(named)))
     found = shutil.which(name)
     return _ask(kind, Path(found)) if found else None
 
@@ -153,9 +155,12 @@ def require_tool(name: str) -> Tool:
 def tool_problem(name: str, tool: Tool | None) -> str:
     """What is wrong with ``tool``, which was found for ``name``, in one line; empty when nothing is."""
     kind = TOOL_KINDS[name]
-    guide = kind.guide if kind.guide.startswith("`") else f"how to install it: {kind.guide}"
+    guide = kind.guide if kind.built else f"how to install it: {kind.guide}"
     if tool is None:
-        return f"{name}: not on PATH, and {kind.variable} is not set; it {kind.purpose}; {guide}"
+        where = "not built" if kind.built else f"not on PATH, and {kind.variable} is not set"
+        return f"{name}: {where}; it {kind.purpose}; {guide}"
+    if kind.built and not tool.patched:
+        return f"{tool.path}: has no knobs; {guide}"
     if tool.too_old:
         return f"{tool.path}: too old: {tool.version} < {kind.least_text}; {guide}"
     if tool.version_unknown:

@@ -1,0 +1,43 @@
+"""``torsweep doctor``: what this machine has for each engine, and what it lacks.
+
+    torsweep doctor
+    torsweep doctor --engine shadow
+    torsweep doctor --json
+
+In: the command line, PATH and the environment variables that name tools (``TORSWEEP_SHADOW``,
+``TORSWEEP_TGEN``, ``TORSWEEP_ONIONTRACE``: a program, or the folder it is in). Out: tables, or one JSON
+object, on standard output. The exit code is 0 when the engine asked for can run, or without one when any
+can; else 3.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from torsweep.errors import InputError
+
+
+def doctor_command(
+    engine: Annotated[
+        str | None, typer.Option(help="Look at this engine alone: shadow, loopback or cellsim.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+) -> None:
+    """Say which engines can run here, what is missing and how large a network may be."""
+    import json
+
+    from rich.console import Console
+
+    from torsweep.doctor.diagnose import diagnose
+    from torsweep.doctor.engines import REQUIRED
+
+    if engine is not None and engine not in REQUIRED:
+        raise InputError("no such engine", key="--engine", value=engine, accepted=", ".join(REQUIRED))
+    diagnosis = diagnose([engine] if engine is not None else list(REQUIRED))
+    if as_json:
+        typer.echo(json.dumps(diagnosis.document(), indent=1, ensure_ascii=False))
+    else:
+        diagnosis.show(Console())
+    raise typer.Exit(0 if any(outlook.can_run for outlook in diagnosis.outlooks) else 3)

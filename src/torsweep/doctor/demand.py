@@ -1,0 +1,125 @@
+"""What a network asks of a machine in each engine.
+
+In: a :class:`~torsweep.config.network.NetworkConfig`, a :class:`~torsweep.doctor.machine.Machine`. Out:
+:class:`Demand`, and what the machine falls short of.
+
+The numbers are measured: memory on the network ``paper`` under Shadow 3.3.0 (1,053 tor processes take
+5.5 GB, 1,200 TGen 1.05, Shadow itself 0.8; proportional set sizes), files and shared memory on 20 and 120
+TGen processes under Shadow 3.3.0, cellsim on ``paper`` and ten times its size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torsweep.config.network import MOST_HOSTS, NetworkConfig
+from torsweep.doctor.machine import Machine
+
+TOR_BYTES, TGEN_BYTES, SHADOW_BYTES_PER_PROCESS = 5_200_000, 900_000, 360_000
+"""Memory of a tor, of a TGen, and of Shadow itself for each process that it manages."""
+
+SHADOW_FILES, SHADOW_FILES_PER_PROCESS = 12, 5
+"""Files open in Shadow's own process: the process's three logs, a handle of it, and what it has open."""
+
+SHARED_BYTES_PER_PROCESS = 12_300
+"""Shared memory through which Shadow talks to one process."""
+
+CELLSIM_BYTES, CELLSIM_BYTES_PER_HOST, LATENCY_BYTES_PER_PAIR = 7_000_000, 13_000, 4
+
+SYSTEM_CONFIGURATION = "https://shadow.github.io/docs/guide/system_configuration.html"
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a network takes in an engine: bytes and counts."""
+
+    memory_bytes: int
+    shared_memory_bytes: int = 0
+    processes: int = 1
+    open_files: int = 0
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """Something that a demand exceeds: its name, what there is, what is needed, and how to get more."""
+
+    name: str
+    has: int
+    needs: int
+    remedy: str
+
+
+def shadow_demand(network: NetworkConfig) -> Demand:
+    """Real tor and TGen for every host, under Shadow."""
+    tors, tgens = _tor_count(network), network.host_count - network.relays - network.authorities
+    processes = tors + tgens
+    return Demand(
+        memory_bytes=tors * TOR_BYTES + tgens * TGEN_BYTES + processes * SHADOW_BYTES_PER_PROCESS,
+        shared_memory_bytes=processes * SHARED_BYTES_PER_PROCESS,
+        processes=processes,
+        open_files=SHADOW_FILES + processes * SHADOW_FILES_PER_PROCESS,
+    )
+
+
+def loopback_demand(network: NetworkConfig) -> Demand:
+    """Real tor for relays, authorities and clients, on this kernel."""
+    tors = _tor_count(network)
+    return Demand(memory_bytes=tors * TOR_BYTES, processes=tors)
+
+
+def cellsim_demand(network: NetworkConfig) -> Demand:
+    """One process, which holds every host and the latency of every pair of them."""
+    hosts = network.host_count
+    return Demand(CELLSIM_BYTES + hosts * CELLSIM_BYTES_PER_HOST + hosts**2 * LATENCY_BYTES_PER_PAIR)
+
+
+DEMANDS = {"shadow": shadow_demand, "loopback": loopback_demand, "cellsim": cellsim_demand}
+"""By engine."""
+
+
+def shortfalls(demand: Demand, machine: Machine) -> list[Shortfall]:
+    """What ``machine`` has too little of; a limit that is not known counts as none."""
+    limits = (
+        ("bytes of memory", machine.available_bytes, demand.memory_bytes, "end other programs, or use less"),
+        (
+            "bytes of /dev/shm",
+            machine.shared_memory_free_bytes,
+            demand.shared_memory_bytes,
+            "mount it larger, in a container with --shm-size",
+        ),
+        ("processes", machine.process_limit, demand.processes, f"raise the limit: {SYSTEM_CONFIGURATION}"),
+        ("open files", machine.open_files, demand.open_files, f"raise the limit: {SYSTEM_CONFIGURATION}"),
+    )
+    return [
+        Shortfall(name, has, needs, remedy)
+        for name, has, needs, remedy in limits
+        if has is not None and needs > has
+    ]
+
+
+def largest_scale(engine: str, network: NetworkConfig, machine: Machine) -> tuple[float, str]:
+    """How many times ``network`` the machine holds in ``engine``, to a hundredth, and what allows no more.
+
+    Every kind of host grows alike, up to the largest network there can be.
+    """
+    low, high = 0, 100
+    while not _lacking(engine, network, high, machine):
+        low, high = high, high * 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _lacking(engine, network, middle, machine) else (middle, high)
+    return low / 100, _lacking(engine, network, high, machine)
+
+
+def _lacking(engine: str, network: NetworkConfig, hundredths: int, machine: Machine) -> str:
+    """What a network of so many hundredths the size lacks first; empty when it fits."""
+    counts = ("relays", "web_clients", "bulk_clients", "servers", "authorities")
+    sizes = {name: round(getattr(network, name) * hundredths / 100) for name in counts}
+    grown = network.model_copy(update=sizes)
+    if grown.host_count > MOST_HOSTS:
+        return f"{MOST_HOSTS:,} hosts are the most"
+    return next((short.name for short in shortfalls(DEMANDS[engine](grown), machine)), "")
+
+
+def _tor_count(network: NetworkConfig) -> int:
+    return network.host_count - network.servers

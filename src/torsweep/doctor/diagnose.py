@@ -1,0 +1,37 @@
+"""Look at everything once.
+
+In: names of engines. Out: a :class:`~torsweep.doctor.report.Diagnosis`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torsweep.doctor.engines import REQUIRED, known_networks, outlook
+from torsweep.doctor.machine import read_machine
+from torsweep.doctor.report import Diagnosis, ToolState
+from torsweep.doctor.tools import TOOL_KINDS, find_tool, tool_problem
+from torsweep.engines.selection import AUTO, PREFERENCE, choose_engine
+from torsweep.errors import ToolMissing
+
+
+def diagnose(engines: Sequence[str]) -> Diagnosis:
+    """The tools of ``engines``, this machine, and what each engine could run."""
+    machine, networks = read_machine(), known_networks()
+    needed = {name for engine in engines for name in REQUIRED[engine]}
+    names = [name for name in TOOL_KINDS if name in needed]
+    choice = choose_engine(AUTO, PREFERENCE)
+    return Diagnosis(
+        tuple(_state(name) for name in names),
+        machine,
+        tuple(outlook(engine, machine, networks) for engine in engines),
+        f"{choice.engine}: {choice.reason}",
+    )
+
+
+def _state(name: str) -> ToolState:
+    try:
+        tool = find_tool(name)
+    except ToolMissing as error:
+        return ToolState(name, None, str(error))
+    return ToolState(name, tool, tool_problem(name, tool))

@@ -1,0 +1,124 @@
+"""What this machine has room for: cores, memory, shared memory, and the kernel's limits.
+
+In: ``/proc``, ``/sys/fs/cgroup``, ``/dev/shm`` and the limits of this process. Out: :class:`Machine`. What
+cannot be read is None: no limit is known, and none is invented.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import resource
+from dataclasses import dataclass
+from pathlib import Path
+
+SHARED_MEMORY = Path("/dev/shm")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Sizes in bytes; limits are counts, None where there is none or it is not known.
+
+    ``memory_bytes`` and ``available_bytes`` are those of a control group where it allows less than the
+    machine has. ``open_files`` and ``processes`` are the hard limits, up to which Shadow raises the soft
+    ones by itself. ``overcommit`` is the kernel's ``vm.overcommit_memory``: 2 refuses what may not be used.
+    """
+
+    cores: int
+    memory_bytes: int | None
+    available_bytes: int | None
+    shared_memory_bytes: int | None
+    shared_memory_free_bytes: int | None
+    shared_memory_executable: bool | None
+    open_files: int | None
+    processes: int | None
+    pid_max: int | None
+    threads_max: int | None
+    map_count_max: int | None
+    overcommit: int | None
+    kernel: str
+    architecture: str
+
+    @property
+    def process_limit(self) -> int | None:
+        """The least of the limits on how many processes and threads there may be."""
+        return _least(self.processes, self.pid_max, self.threads_max)
+
+    @property
+    def kernel_version(self) -> tuple[int, ...]:
+        """``(6, 1)`` of ``6.1.0-18-amd64``; empty when the text is of another form."""
+        match = re.match(r"(\d+)\.(\d+)", self.kernel)
+        return (int(match[1]), int(match[2])) if match else ()
+
+
+def read_machine(root: Path = Path("/")) -> Machine:
+    """This machine, its files read below ``root``."""
+    memory = _memory(root / "proc/meminfo")
+    group = root / "sys/fs/cgroup"
+    group_limit = _number(group / "memory.max") or _number(group / "memory/memory.limit_in_bytes")
+    group_used = _number(group / "memory.current") or _number(group / "memory/memory.usage_in_bytes")
+    left = group_limit - group_used if group_limit is not None and group_used is not None else None
+    kernel = root / "proc/sys/kernel"
+    total, free, executable = _shared_memory(root / SHARED_MEMORY.relative_to("/"), root / "proc/mounts")
+    return Machine(
+        cores=len(os.sched_getaffinity(0)),
+        memory_bytes=_least(memory.get("MemTotal"), group_limit),
+        available_bytes=_least(memory.get("MemAvailable"), left),
+        shared_memory_bytes=total,
+        shared_memory_free_bytes=free,
+        shared_memory_executable=executable,
+        open_files=_hard_limit(resource.RLIMIT_NOFILE),
+        processes=_least(
+            _hard_limit(resource.RLIMIT_NPROC), _number(group / "pids.max"), _number(group / "pids/pids.max")
+        ),
+        pid_max=_number(kernel / "pid_max"),
+        threads_max=_number(kernel / "threads-max"),
+        map_count_max=_number(root / "proc/sys/vm/max_map_count"),
+        overcommit=_number(root / "proc/sys/vm/overcommit_memory"),
+        kernel=platform.release(),
+        architecture=platform.machine(),
+    )
+
+
+def _memory(file: Path) -> dict[str, int]:
+    """The lines of /proc/meminfo that are in kB, as bytes."""
+    found = re.findall(r"^(\w+): +(\d+) kB$", _text(file), re.MULTILINE)
+    return {name: int(amount) * 1024 for name, amount in found}
+
+
+def _shared_memory(folder: Path, mounts: Path) -> tuple[int | None, int | None, bool | None]:
+    """Size, free room, and whether what stands there may be executed."""
+    try:
+        room = os.statvfs(folder)
+    except OSError:
+        return None, None, None
+    options = [
+        line.split()[3].split(",")
+        for line in _text(mounts).splitlines()
+        if line.split()[1:2] == [str(SHARED_MEMORY)]
+    ]
+    executable = "noexec" not in options[-1] if options else None
+    return room.f_blocks * room.f_frsize, room.f_bavail * room.f_frsize, executable
+
+
+def _hard_limit(which: int) -> int | None:
+    hard = resource.getrlimit(which)[1]
+    return None if hard == resource.RLIM_INFINITY else hard
+
+
+def _number(file: Path) -> int | None:
+    """The number in a file of the kernel's; None for ``max``, something else, or no file."""
+    text = _text(file).strip()
+    return int(text) if text.isdigit() else None
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+def _least(*limits: int | None) -> int | None:
+    return min((limit for limit in limits if limit is not None), default=None)

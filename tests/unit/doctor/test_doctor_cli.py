@@ -1,0 +1,106 @@
+"""``torsweep doctor``: tables for people, JSON for programs, exit codes for scripts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torsweep.cli import main
+from torsweep.doctor import engines
+from torsweep.doctor.tools import TOOL_KINDS
+
+REPOSITORY = Path(__file__).parents[3]
+
+pytestmark = pytest.mark.usefixtures("no_tools")
+
+
+@pytest.fixture(autouse=True)
+def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    monkeypatch.setattr(engines, "check_requirements", lambda: None)
+
+
+def _doctor(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(["doctor", *arguments])
+    return int(ended.value.code or 0), capsys.readouterr().out
+
+
+def _document(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    code, text = _doctor(capsys, "--json", *arguments)
+    return code, json.loads(text)
+
+
+def test_a_fresh_machine_runs_cellsim_and_is_told_what_shadow_needs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, document = _document(capsys)
+    assert code == 0
+    assert {engine["name"]: engine["can_run"] for engine in document["engines"]} == {
+        "shadow": False,
+        "cellsim": True,
+        "loopback": True,
+    }
+    missing = {tool["name"]: tool for tool in document["tools"] if not tool["found"]}
+    assert set(missing) == set(TOOL_KINDS)
+    assert missing["tgen"]["guide"] == "https://github.com/shadow/tgen"
+    assert missing["tgen"]["least_version"] == "1.1.2"
+
+
+def test_asking_for_an_engine_that_cannot_run_ends_with_3(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _doctor(capsys, "--engine", "shadow")[0] == 3
+    assert _doctor(capsys, "--engine", "cellsim")[0] == 0
+
+
+def test_asking_for_an_engine_that_can_run_ends_with_0(
+    capsys: pytest.CaptureFixture[str], install: Callable[..., Path]
+) -> None:
+    install("shadow", "Shadow 3.3.0 — v3.3.0")
+    install("tgen", "TGen v1.1.2", code=1)
+    install("oniontrace", "OnionTrace v1.0.0", code=1)
+    code, document = _document(capsys, "--engine", "shadow")
+    assert code == 0
+    versions = {tool["name"]: tool["version"] for tool in document["tools"]}
+    assert versions == {
+        "shadow": "3.3.0",
+        "tgen": "1.1.2",
+        "oniontrace": "1.0.0",
+        "tor": None,
+        "tor-gencert": None,
+    }
+    assert document["auto"].startswith("shadow")
+
+
+def test_an_old_tool_is_a_problem_in_words(
+    capsys: pytest.CaptureFixture[str], install: Callable[..., Path]
+) -> None:
+    install("shadow", "Shadow 3.2.0")
+    code, text = _doctor(capsys)
+    assert code == 0
+    assert "too old: 3.2.0 < 3.3" in text
+
+
+def test_a_variable_that_leads_nowhere_is_told_and_no_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORSWEEP_TGEN", "/nowhere")
+    code, text = _doctor(capsys, "--engine", "shadow")
+    assert code == 3
+    assert "TORSWEEP_TGEN=/nowhere: is no program tgen" in text
+
+
+def test_an_unknown_engine_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["doctor", "--engine", "shadw"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_people_see_every_tool_and_engine(capsys: pytest.CaptureFixture[str]) -> None:
+    _, text = _doctor(capsys)
+    for word in (*TOOL_KINDS, "cellsim", "loopback", "/dev/shm", "open files"):
+        assert word in text

@@ -1,0 +1,141 @@
+"""What an engine could run follows from the network's size and the machine's limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from torsweep.config.network import NetworkConfig, load_network_config
+from torsweep.doctor import engines
+from torsweep.doctor.demand import cellsim_demand, largest_scale, shadow_demand, shortfalls
+from torsweep.doctor.engines import engine_problems, known_networks, outlook
+from torsweep.doctor.machine import Machine
+from torsweep.errors import ToolMissing
+
+NETWORKS = Path(__file__).parents[3] / "configs/networks"
+
+ROOMY = Machine(
+    cores=2,
+    memory_bytes=24 * 10**9,
+    available_bytes=20 * 10**9,
+    shared_memory_bytes=10**9,
+    shared_memory_free_bytes=10**9,
+    shared_memory_executable=True,
+    open_files=10**6,
+    processes=10**5,
+    pid_max=10**5,
+    threads_max=10**5,
+    map_count_max=65_530,
+    overcommit=0,
+    kernel="6.1.0-18-amd64",
+    architecture="x86_64",
+)
+
+
+@pytest.fixture
+def paper() -> NetworkConfig:
+    return load_network_config(NETWORKS / "paper.yaml")
+
+
+def test_the_full_network_takes_what_it_took_when_measured(paper: NetworkConfig) -> None:
+    demand = shadow_demand(paper)
+    assert demand.memory_bytes == pytest.approx(7.4e9, rel=0.05)
+    assert cellsim_demand(paper).memory_bytes == pytest.approx(28e6, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "name"),
+    [
+        ({"available_bytes": 6 * 10**9}, "bytes of memory"),
+        ({"shared_memory_free_bytes": 10**6}, "bytes of /dev/shm"),
+        ({"processes": 1024}, "processes"),
+        ({"pid_max": 1024}, "processes"),
+        ({"threads_max": 1024}, "processes"),
+        ({"open_files": 4096}, "open files"),
+    ],
+)
+def test_whatever_is_too_small_is_named(paper: NetworkConfig, limit: dict[str, int], name: str) -> None:
+    assert shortfalls(shadow_demand(paper), ROOMY) == []
+    found = shortfalls(shadow_demand(paper), replace(ROOMY, **limit))
+    assert [short.name for short in found] == [name]
+    assert found[0].has == next(iter(limit.values())) < found[0].needs
+
+
+def test_a_limit_that_is_not_known_binds_nothing(paper: NetworkConfig) -> None:
+    unknown = replace(ROOMY, processes=None, pid_max=None, threads_max=None, open_files=None)
+    assert shortfalls(shadow_demand(paper), unknown) == []
+
+
+def test_the_largest_network_just_fits(paper: NetworkConfig) -> None:
+    scale, bound = largest_scale("shadow", paper, ROOMY)
+    per_network = shadow_demand(paper).memory_bytes
+    assert scale == pytest.approx(ROOMY.available_bytes / per_network, abs=0.02)
+    assert bound == "bytes of memory"
+    assert largest_scale("shadow", paper, replace(ROOMY, open_files=200))[1] == "open files"
+
+
+def test_no_network_is_larger_than_the_largest_there_can_be(paper: NetworkConfig) -> None:
+    scale, bound = largest_scale("cellsim", paper, replace(ROOMY, available_bytes=None))
+    assert scale == pytest.approx(30_000 / paper.host_count, abs=0.02)
+    assert "30,000 hosts" in bound
+
+
+def test_configurations_come_by_size() -> None:
+    sizes = [network.host_count for network in known_networks(NETWORKS).values()]
+    assert sizes == sorted(sizes)
+    assert len(sizes) >= 4
+
+
+def test_an_outlook_says_which_configurations_do_not_fit(paper: NetworkConfig) -> None:
+    found = outlook("shadow", replace(ROOMY, available_bytes=10**9), known_networks(NETWORKS))
+    assert found.networks["ci"] == ""
+    assert "7,366,680,000 bytes of memory needed, 1,000,000,000 here" in found.networks["paper"]
+
+
+def test_without_the_reference_there_is_no_largest_network() -> None:
+    assert outlook("cellsim", ROOMY, {}).scale is None
+
+
+def test_every_missing_tool_is_a_problem(no_tools: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "check_requirements", lambda: None)
+    found = engine_problems("shadow", ROOMY)
+    assert [problem.split(":")[0] for problem in found] == ["shadow", "tgen", "oniontrace"]
+
+
+def test_a_tor_that_can_be_built_is_no_problem_and_one_that_cannot_is(
+    no_tools: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "check_requirements", lambda: None)
+    assert engine_problems("loopback", ROOMY) == []
+
+    def refuse() -> None:
+        raise ToolMissing("building tor needs libevent with its headers")
+
+    monkeypatch.setattr(engines, "check_requirements", refuse)
+    found = engine_problems("loopback", ROOMY)
+    assert found[0].startswith("tor: not built;")
+    assert found[0].endswith("building tor needs libevent with its headers")
+
+
+@pytest.mark.parametrize(
+    ("machine", "complaint"),
+    [
+        (replace(ROOMY, architecture="aarch64"), "runs on x86_64, this is aarch64"),
+        (replace(ROOMY, kernel="5.4.0-generic"), "needs Linux 5.10 or later, this is 5.4.0-generic"),
+    ],
+)
+def test_a_platform_that_shadow_does_not_support_is_a_problem(
+    install: Callable[..., Path], patched_tor: Path, machine: Machine, complaint: str
+) -> None:
+    for name, text in (
+        ("shadow", "Shadow 3.3.0"),
+        ("tgen", "TGen v1.1.2"),
+        ("oniontrace", "OnionTrace v1.0.0"),
+    ):
+        install(name, text)
+    assert engine_problems("shadow", ROOMY) == []
+    (problem,) = engine_problems("shadow", machine)
+    assert complaint in problem

@@ -1,0 +1,70 @@
+"""The machine is read from the kernel's own files; what is not there is unknown, not zero."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torsweep.doctor.machine import read_machine
+
+
+def _write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+def test_memory_and_limits_are_read(tmp_path: Path) -> None:
+    _write(
+        tmp_path,
+        {
+            "proc/meminfo": "MemTotal:       24684092 kB\nMemFree: 1 kB\nMemAvailable:   20000000 kB\n",
+            "proc/sys/kernel/pid_max": "32768\n",
+            "proc/sys/kernel/threads-max": "192730\n",
+            "proc/sys/vm/max_map_count": "65530\n",
+            "proc/sys/vm/overcommit_memory": "2\n",
+            "proc/mounts": "tmpfs /dev/shm tmpfs rw,nosuid,noexec,relatime 0 0\n",
+            "dev/shm/.keep": "",
+        },
+    )
+    machine = read_machine(tmp_path)
+    assert (machine.memory_bytes, machine.available_bytes) == (24_684_092 * 1024, 20_000_000 * 1024)
+    assert (machine.pid_max, machine.threads_max, machine.map_count_max) == (32_768, 192_730, 65_530)
+    assert (machine.overcommit, machine.shared_memory_executable) == (2, False)
+    assert machine.process_limit is not None and machine.process_limit <= 32_768
+    assert machine.shared_memory_bytes is not None and machine.shared_memory_bytes > 0
+
+
+def test_a_control_group_that_allows_less_counts(tmp_path: Path) -> None:
+    meminfo = "MemTotal: 24684092 kB\nMemAvailable: 20000000 kB\n"
+    _write(
+        tmp_path,
+        {
+            "proc/meminfo": meminfo,
+            "sys/fs/cgroup/memory.max": "4000000000\n",
+            "sys/fs/cgroup/memory.current": "1500000000\n",
+            "sys/fs/cgroup/pids.max": "512\n",
+        },
+    )
+    machine = read_machine(tmp_path)
+    assert (machine.memory_bytes, machine.available_bytes) == (4_000_000_000, 2_500_000_000)
+    assert machine.process_limit == 512
+
+
+def test_a_control_group_without_a_limit_does_not_count(tmp_path: Path) -> None:
+    _write(tmp_path, {"proc/meminfo": "MemTotal: 1000 kB\n", "sys/fs/cgroup/memory.max": "max\n"})
+    assert read_machine(tmp_path).memory_bytes == 1_024_000
+
+
+def test_what_cannot_be_read_is_unknown(tmp_path: Path) -> None:
+    machine = read_machine(tmp_path)
+    assert machine.memory_bytes is None
+    assert machine.available_bytes is None
+    assert machine.shared_memory_bytes is None
+    assert machine.shared_memory_executable is None
+    assert machine.pid_max is None
+
+
+def test_the_last_mount_of_shared_memory_is_the_one_seen(tmp_path: Path) -> None:
+    lines = "tmpfs /dev/shm tmpfs rw,noexec 0 0\ntmpfs /dev/shm tmpfs rw,relatime 0 0\n"
+    _write(tmp_path, {"proc/mounts": lines, "dev/shm/.keep": ""})
+    assert read_machine(tmp_path).shared_memory_executable is True
