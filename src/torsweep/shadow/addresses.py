@@ -1,0 +1,24 @@
+"""Where each host of a network is: its address, and the ports of its processes.
+
+In: a host's node number. Out: an address, the same for a network in every run.
+"""
+
+from __future__ import annotations
+
+OR_PORT = 9001
+DIR_PORT = 9030
+SOCKS_PORT = 9050
+CONTROL_PORT = 9051
+SERVER_PORT = 80
+
+_HOSTS_A_BLOCK = 250
+
+
+def address(node: int) -> str:
+    """The IPv4 address of the host at ``node``, in 11.0.0.0/8 without endings 0 and 251 to 255.
+
+    Simulated addresses must be public ones: tor's exits refuse private destinations.
+    """
+    high, low = divmod(node, _HOSTS_A_BLOCK)
+    second, third = divmod(high, _HOSTS_A_BLOCK)
+    return f"11.{second}.{third}.{low + 1}"

@@ -1,0 +1,42 @@
+"""The draws of a client: its start, the server of each download, the pause after it.
+
+In: a run's seed, a client's number among the network's clients, a download's number. Out: the very
+numbers that cellsim draws for them (cellsim/src/random.rs), so that variants, and engines, share them.
+"""
+
+from __future__ import annotations
+
+_MASK = 2**64 - 1
+_GOLDEN = 0x9E37_79B9_7F4A_7C15
+
+
+def _mix(z: int) -> int:
+    z = ((z ^ (z >> 30)) * 0xBF58_476D_1CE4_E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D0_49BB_1331_11EB) & _MASK
+    return z ^ (z >> 31)
+
+
+def draw(seed: int, name: str, first: int, second: int, bound: int) -> int:
+    """The first number of the stream called ``name``, uniform in 0..bound - 1 (SplitMix64)."""
+    state = 0xCBF2_9CE4_8422_2325
+    for byte in name.encode():
+        state = ((state ^ byte) * 0x100_0000_01B3) & _MASK
+    for number in (seed, first, second):
+        state = _mix(state ^ _mix((number + _GOLDEN) & _MASK))
+    return (_mix((state + _GOLDEN) & _MASK) * bound) >> 64
+
+
+def client_start_ns(seed: int, client: int, window_ns: int) -> int:
+    """When the client opens its first download, from the opening of the window."""
+    return draw(seed, "client start", client, 0, max(window_ns, 1))
+
+
+def server_index(seed: int, client: int, download: int, servers: int) -> int:
+    """The server of the client's ``download``, counted from 1."""
+    return draw(seed, "server", client, download, servers)
+
+
+def pause_ns(seed: int, client: int, download: int, least_ns: int, most_ns: int, step_ns: int) -> int:
+    """The pause after the client's ``download``: uniform from ``least_ns`` to ``most_ns`` in steps."""
+    steps = (most_ns - least_ns) // step_ns
+    return least_ns + step_ns * (draw(seed, "think", client, download, steps + 1) if steps > 0 else 0)

@@ -1,0 +1,135 @@
+"""The keys of a network's relays and authorities, made once and kept.
+
+In: a network, a build of tor. Out: a folder with the key files of each host. tor and tor-gencert make
+them under Shadow, all at once: the certificates are then dated by the simulation's clock, and the random
+numbers are the simulation's, so that a network has the same keys wherever it is run.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from torsweep.engines.folder_lock import folder_claimed
+from torsweep.errors import TorsweepError
+from torsweep.network.model import Network
+from torsweep.shadow.addresses import OR_PORT, address
+from torsweep.shadow.process import run_simulation
+from torsweep.shadow.settings import SECOND_NS
+from torsweep.shadow.simulate import Host, Process, Simulation
+from torsweep.shadow.tools import Tools
+from torsweep.storage import whole_directory, write_text
+
+KEYS = Path("results/tools/keys")
+
+_FINGERPRINTS = "fingerprints.json"
+
+_ONE_HUB = """graph [
+directed 0
+node [
+id 0
+host_bandwidth_down "1 Gbit"
+host_bandwidth_up "1 Gbit"
+]
+edge [
+source 0
+target 0
+latency "10 ms"
+packet_loss 0.0
+]
+]
+"""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Where the keys are, and the fingerprints: of the relay in each host, and of each authority's
+    identity as one that votes."""
+
+    folder: Path
+    fingerprints: Mapping[str, str]
+    v3_identities: Mapping[str, str]
+
+    def of(self, host: str) -> Path:
+        """The data directory of ``host``, to be copied."""
+        return self.folder / host
+
+
+def network_keys(network: Network, network_sha256: str, tools: Tools, kept_in: Path = KEYS) -> Keys:
+    """The keys of ``network``; made when ``kept_in`` does not hold them yet.
+
+    Raises TorsweepError when tor or tor-gencert cannot make them.
+    """
+    folder = kept_in / f"{network_sha256[:16]}-{tools.tor_version}"
+    with folder_claimed(kept_in, wait=True):
+        if not (folder / _FINGERPRINTS).is_file():
+            with whole_directory(folder) as place:
+                _make(network, tools, place)
+    found = json.loads((folder / _FINGERPRINTS).read_text(encoding="utf-8"))
+    return Keys(folder, found["relays"], found["v3"])
+
+
+def _make(network: Network, tools: Tools, place: Path) -> None:
+    work = place / ".work"
+    hosts: dict[str, Host] = {}
+    authorities = [authority.name for authority in network.authorities]
+    for server in (*network.relays, *network.authorities):
+        name = server.name
+        folder = work / "template" / "hosts" / name
+        (folder / "keys").mkdir(parents=True)
+        write_text(folder / "torrc", _key_torrc(name, address(server.node), name in authorities))
+        processes = [Process(tools.tor, ["--list-fingerprint", "-f", "torrc"], 0, {}, False)]
+        if name in authorities:
+            write_text(folder / "passphrase", "only in this simulation\n")
+            certify = (
+                f'exec "{tools.gencert}" --create-identity-key --passphrase-fd 3 -m 24'
+                " -i keys/authority_identity_key -s keys/authority_signing_key"
+                " -c keys/authority_certificate 3<passphrase"
+            )
+            # tor first: an authority has its relay's keys even so, though it misses the certificate.
+            processes.insert(0, Process("/bin/sh", ["-c", certify], 0, {}, False))
+            processes[1] = Process(
+                tools.tor, ["--list-fingerprint", "-f", "torrc"], 10 * SECOND_NS, {}, False
+            )
+        hosts[name] = Host(0, address(server.node), processes)
+    write_text(work / "graph.gml", _ONE_HUB)
+    simulation = Simulation(hosts, stop_ns=60 * SECOND_NS, seed=network.seed + 1)
+    run_simulation(simulation, work, tools)
+    for name in hosts:
+        made = work / "data" / "hosts" / name
+        (place / name).mkdir()
+        shutil.copytree(made / "keys", place / name / "keys")
+        shutil.copy(made / "fingerprint", place / name / "fingerprint")
+    fingerprints = {name: (place / name / "fingerprint").read_text().split()[1] for name in hosts}
+    v3 = {name: _v3_identity(place / name / "keys" / "authority_certificate") for name in authorities}
+    shutil.rmtree(work)
+    document = json.dumps({"relays": fingerprints, "v3": v3}, indent=1, sort_keys=True)
+    write_text(place / _FINGERPRINTS, document + "\n")
+
+
+def _key_torrc(name: str, host_address: str, is_authority: bool) -> str:
+    lines = [
+        "DataDirectory .",
+        f"Nickname {name}",
+        f"Address {host_address}",
+        f"ORPort {OR_PORT}",
+        "SocksPort 0",
+        "AssumeReachable 1",
+        "PublishServerDescriptor 0",
+        "ContactInfo torsweep@localhost",
+        "Log notice stdout",
+    ]
+    if is_authority:
+        # Any other authority will do: tor wants to see itself among several only when it votes.
+        lines += ["ExitPolicy reject *:*"]
+    return "\n".join([*lines, ""])
+
+
+def _v3_identity(certificate: Path) -> str:
+    for line in certificate.read_text(encoding="ascii").splitlines():
+        if line.startswith("fingerprint "):
+            return line.split()[1]
+    raise TorsweepError(f"{certificate}: tor-gencert wrote no fingerprint")
