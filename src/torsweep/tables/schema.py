@@ -70,7 +70,9 @@ STREAMS = TableSchema(
         ),
         Column("observed_us", pl.Int64, "start to the outcome, or to the end of the run, µs"),
         Column("bytes_wanted", pl.Int64, "payload asked for, bytes"),
-        Column("bytes_got", pl.Int64, "payload received, bytes"),
+        Column(
+            "bytes_got", pl.Int64, "payload received, bytes; null where an unfinished one's is unknown", True
+        ),
         Column("outcome", pl.String, "complete, failed, timeout or unfinished"),
         Column("error", pl.String, "why it failed; null unless it did", True),
     ),
@@ -83,9 +85,24 @@ RELAYS = TableSchema(
         Column("relay", pl.String, "name of the relay in network.json"),
         Column("bytes_in", pl.Int64, "bytes the relay read in this second"),
         Column("bytes_out", pl.Int64, "bytes the relay wrote in this second"),
-        Column("queued_cells", pl.Int64, "cells in circuit queues at the end of the second"),
-        Column("queued_cells_max", pl.Int64, "most cells in circuit queues at any time of the second"),
-        Column("outbuf_bytes", pl.Int64, "bytes in output buffers at the end of the second"),
+        Column(
+            "queued_cells",
+            pl.Int64,
+            "cells in circuit queues at the end of the second; null: not observed",
+            True,
+        ),
+        Column(
+            "queued_cells_max",
+            pl.Int64,
+            "most cells in circuit queues at any time of the second; null: not observed",
+            True,
+        ),
+        Column(
+            "outbuf_bytes",
+            pl.Int64,
+            "bytes in output buffers at the end of the second; null: not observed",
+            True,
+        ),
         Column("cpu_us", pl.Int64, "CPU time used in this second, µs; null where no CPU is modelled", True),
     ),
 )
@@ -99,6 +116,24 @@ PROGRESS = TableSchema(
         Column("bytes_got", pl.Int64, "payload received by then, bytes"),
     ),
 )
+
+CIRCUITS = TableSchema(
+    "circuits",
+    (
+        Column("client", pl.String, "name of the client in network.json"),
+        Column("circuit", pl.Int64, "tor's number of the circuit, as in the streams table"),
+        Column("purpose", pl.String, "what tor built it for; null when only its use was seen", True),
+        Column(
+            "built_us", pl.Int64, "when it was open, µs since the simulation's start; null: not seen", True
+        ),
+        Column("first_use_us", pl.Int64, "when the first stream was attached to it; null: none was", True),
+        Column("closed_us", pl.Int64, "when it was closed or failed; null: it was not", True),
+        Column("close_reason", pl.String, "why; null unless it was closed", True),
+        Column("path", pl.String, "names of its relays from the guard on, with commas; null: not seen", True),
+        Column("streams", pl.Int64, "streams of the client's downloads that it carried last"),
+    ),
+)
+"""Only engines that run tor write this one."""
 
 
 def validate(frame: pl.DataFrame, schema: TableSchema, file: Path) -> pl.DataFrame:

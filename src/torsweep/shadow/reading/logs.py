@@ -1,0 +1,178 @@
+"""Logs of simulated hosts, cut into lines: many files at once, in bounded memory.
+
+In: the folder of hosts that Shadow leaves, ``HOST/PROGRAM.PID.stdout`` each, plain or compressed. Out: frames
+with a row a line, in batches of some megabytes, that threads parse side by side.
+"""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import shutil
+import subprocess
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import polars as pl
+
+from torsweep.errors import InputError, ToolMissing
+
+BATCH_BYTES = 16 * 2**20
+"""Text that one thread holds at a time; its frame takes about three times as much."""
+
+SUFFIXES = ("", ".gz", ".xz", ".zst")
+
+Parsed = TypeVar("Parsed")
+
+
+@dataclass(frozen=True)
+class Log:
+    """The standard output of one process of the host ``host``."""
+
+    host: str
+    path: Path
+
+    def error(self, problem: str, *, line: int | None = None, **details: str) -> InputError:
+        """An InputError about this file, at ``line`` (from 1) where one is to blame."""
+        key = None if line is None else f"line {line}"
+        return InputError(problem, file=self.path, key=key, **details)
+
+
+def find_logs(hosts: Path, program: str, names: Iterable[str]) -> list[Log]:
+    """The log of ``program`` on each host of ``names`` that has one, in the order of ``names``.
+
+    Raises InputError when a host has two, because nothing tells which of them counts.
+    """
+    found = []
+    for name in names:
+        paths = [
+            path for suffix in SUFFIXES for path in sorted((hosts / name).glob(f"{program}.*.stdout{suffix}"))
+        ]
+        if len(paths) > 1:
+            raise InputError(
+                f"stands beside {paths[0].name}", file=paths[1], accepted=f"one log of {program} a host"
+            )
+        found += [Log(name, path) for path in paths]
+    return found
+
+
+def parse_logs(logs: Sequence[Log], parse: Callable[[pl.DataFrame], Parsed]) -> list[Parsed]:
+    """What ``parse`` makes of each batch of lines, in the order of the logs.
+
+    ``parse`` gets frames with the columns ``log`` (index into ``logs``), ``line`` (number in its file, from
+    1) and ``text``; lines of a file larger than a batch come in several frames. It runs on as many threads as
+    there are cores. Raises InputError when a file ends in the middle of a line or of its compressed data.
+    """
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        tasks = [pool.submit(_parse_group, logs, group, parse) for group in _groups(logs)]
+        try:
+            return [parsed for task in tasks for parsed in task.result()]
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+def _groups(logs: Sequence[Log]) -> Iterator[range]:
+    """Runs of indices whose files have about a batch of bytes together."""
+    first, held = 0, 0
+    for index, log in enumerate(logs):
+        held += log.path.stat().st_size
+        if held >= BATCH_BYTES:
+            yield range(first, index + 1)
+            first, held = index + 1, 0
+    if first < len(logs):
+        yield range(first, len(logs))
+
+
+def _parse_group(logs: Sequence[Log], group: range, parse: Callable[[pl.DataFrame], Parsed]) -> list[Parsed]:
+    return [parse(frame) for frame in _frames(logs, group)]
+
+
+def _frames(logs: Sequence[Log], group: range) -> Iterator[pl.DataFrame]:
+    pieces: list[tuple[int, int, int, str]] = []
+    held = 0
+    for index in group:
+        next_line = 1
+        for text in _pieces(logs[index], next_line):
+            lines = text.count("\n") + 1
+            pieces.append((index, next_line, lines, text))
+            next_line += lines
+            held += len(text)
+            if held >= BATCH_BYTES:
+                yield _frame(pieces)
+                pieces, held = [], 0
+    if pieces:
+        yield _frame(pieces)
+
+
+def _frame(pieces: Sequence[tuple[int, int, int, str]]) -> pl.DataFrame:
+    counts = [lines for _, _, lines, _ in pieces]
+    text = pl.Series([("\n".join(piece[3] for piece in pieces))]).str.split("\n").item(0)
+    numbers = np.concatenate([np.arange(first, first + lines) for _, first, lines, _ in pieces])
+    return pl.DataFrame(
+        {
+            "log": np.repeat(np.array([piece[0] for piece in pieces], dtype=np.int64), counts),
+            "line": numbers.astype(np.int64),
+            "text": text,
+        }
+    )
+
+
+def _pieces(log: Log, line: int) -> Iterator[str]:
+    """The text of ``log`` in pieces of whole lines, each without its last line end."""
+    rest = b""
+    try:
+        with _opened(log.path) as file:
+            while data := file.read(BATCH_BYTES):
+                whole, newline, tail = data.rpartition(b"\n")
+                if not newline:
+                    rest += tail
+                    continue
+                text = (rest + whole).decode("utf-8", "replace")
+                line += text.count("\n") + 1
+                rest = tail
+                yield text
+    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile):
+        raise log.error("is cut off or damaged: its compressed data end early") from None
+    except OSError as error:
+        raise log.error(f"cannot be read: {error.strerror or error}") from None
+    if rest:
+        raise log.error("ends in the middle of a line: the log is cut off", line=line)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    match path.suffix:
+        case ".gz":
+            with gzip.open(path, "rb") as file:
+                yield file
+        case ".xz":
+            with lzma.open(path, "rb") as file:
+                yield file
+        case ".zst":
+            with _zstd(path) as file:
+                yield file
+        case _:
+            with path.open("rb") as file:
+                yield file
+
+
+@contextmanager
+def _zstd(path: Path) -> Iterator[Any]:
+    program = shutil.which("zstd")
+    if program is None:
+        raise ToolMissing(f"{path}: the program zstd, which unpacks it, is not on PATH")
+    with subprocess.Popen(
+        [program, "-dcq", "--", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as unpacking:
+        assert unpacking.stdout is not None
+        yield unpacking.stdout
+    if unpacking.returncode:
+        raise EOFError

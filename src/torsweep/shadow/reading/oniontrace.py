@@ -1,0 +1,133 @@
+"""What OnionTrace logs of tor: bandwidth of relays, circuits and streams of clients.
+
+In: lines of the standard output of OnionTrace in mode ``log``, which passes on tor's control events. Out:
+:class:`Events`, a frame for each kind of event; formats are those of Tor's control-spec, section 4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from torsweep.shadow.reading.line_fields import TEXT, TIME, numbers, time_us, words
+from torsweep.shadow.reading.logs import Log, parse_logs
+from torsweep.shadow.reading.versions import check_versions
+
+OLDEST = (1, 0, 0)
+
+_LINE = TIME + r"\[\w+\] \[\w+\] "
+_EVENT = r" Logger: 650[ +-]([A-Z_]+) "
+_KNOWN = ("BW", "CIRC", "CIRC_MINOR", "STREAM", "STREAM_BW")
+
+_BW = {"bytes_in": r" 650 BW (\d+) \d+", "bytes_out": r" 650 BW \d+ (\d+)"}
+_CIRC = {
+    "status": r" 650 CIRC \d+ ([A-Z_]+)",
+    "path": r" 650 CIRC \d+ [A-Z_]+ (\$\S+)",
+    "purpose": r" PURPOSE=(\S+)",
+    "reason": r" REASON=(\S+)",
+}
+_CIRC_ID = {"circuit": r" 650 CIRC (\d+) "}
+_STREAM = {
+    "status": r" 650 STREAM \d+ ([A-Z_]+)",
+    "target": r" 650 STREAM \d+ [A-Z_]+ \d+ (\S+)",
+    "port": r" SOURCE_ADDR=\S*:(\d+)",
+    "purpose": r" PURPOSE=(\S+)",
+}
+_STREAM_IDS = {
+    "tor_stream": r" 650 STREAM (\d+) ",
+    "circuit": r" 650 STREAM \d+ [A-Z_]+ (\d+)",
+}
+# Seen from tor: what it wrote to the application is what the application got.
+_STREAM_BW = {"tor_stream": r" 650 STREAM_BW (\d+) ", "bytes_got": r" 650 STREAM_BW \d+ \d+ (\d+)"}
+
+
+@dataclass(frozen=True)
+class Events:
+    """Events of all logs; each frame has ``log`` (index) and ``time_us`` (since 1970), in the order logged.
+
+    ``bandwidth``: bytes_in, bytes_out of the second before. ``circuits``: circuit, status, path, purpose,
+    reason. ``streams``: tor_stream, status, circuit (0: none), target, port, purpose. ``stream_bytes``:
+    tor_stream, bytes_got since the event before.
+    """
+
+    bandwidth: pl.DataFrame
+    circuits: pl.DataFrame
+    streams: pl.DataFrame
+    stream_bytes: pl.DataFrame
+    versions: tuple[str, ...]
+    lines: int
+    unknown_lines: int
+
+
+def read_oniontrace(logs: Sequence[Log]) -> Events:
+    """Read the logs of OnionTrace.
+
+    Raises InputError, naming file and line, for a version that is too old, an event of a known kind
+    without one of its fields, and a log that is cut off.
+    """
+    parts = parse_logs(logs, lambda lines: _parse(logs, lines)) or [_parse(logs, _NO_LINES)]
+    versions = check_versions(logs, pl.concat([part.versions for part in parts]), "OnionTrace", OLDEST)
+    return Events(
+        bandwidth=pl.concat([part.bandwidth for part in parts]),
+        circuits=pl.concat([part.circuits for part in parts]),
+        streams=pl.concat([part.streams for part in parts]),
+        stream_bytes=pl.concat([part.stream_bytes for part in parts]),
+        versions=versions,
+        lines=sum(part.lines for part in parts),
+        unknown_lines=sum(part.unknown_lines for part in parts),
+    )
+
+
+@dataclass(frozen=True)
+class _Part:
+    bandwidth: pl.DataFrame
+    circuits: pl.DataFrame
+    streams: pl.DataFrame
+    stream_bytes: pl.DataFrame
+    versions: pl.DataFrame
+    lines: int
+    unknown_lines: int
+
+
+_NO_LINES = pl.DataFrame(schema={"log": pl.Int64, "line": pl.Int64, "text": pl.String})
+
+
+def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> _Part:
+    lines = lines.with_columns(*words({"event": _EVENT}))
+    others = lines.filter(pl.col("event").is_null())
+    strange = lines.filter(pl.col("event").is_in(_KNOWN).not_()).height
+    shapeless = others.height - int(others.select(TEXT.str.contains(_LINE).alias("known"))["known"].sum())
+
+    def events(
+        kind: str, texts: dict[str, str], integers: dict[str, str], needed: Sequence[str]
+    ) -> pl.DataFrame:
+        found = lines.filter(pl.col("event") == kind)
+        fields = found.with_columns(time_us(), *words(texts), *numbers(integers))
+        _check_fields(logs, fields, kind, ("time_us", *needed))
+        return fields.select("log", "time_us", *integers, *texts)
+
+    return _Part(
+        bandwidth=events("BW", {}, _BW, list(_BW)),
+        circuits=events("CIRC", _CIRC, _CIRC_ID, ["circuit", "status"]),
+        streams=events("STREAM", _STREAM, _STREAM_IDS, ["tor_stream", "circuit", "status"]),
+        stream_bytes=events("STREAM_BW", {}, _STREAM_BW, list(_STREAM_BW)),
+        versions=others.select(
+            "log", "line", *words({"version": r" Starting OnionTrace v(\S+) "})
+        ).drop_nulls(),
+        lines=lines.height,
+        unknown_lines=strange + shapeless,
+    )
+
+
+def _check_fields(logs: Sequence[Log], fields: pl.DataFrame, kind: str, needed: Sequence[str]) -> None:
+    for name in needed:
+        lacking = fields.filter(pl.col(name).is_null())
+        if lacking.height:
+            raise logs[lacking["log"][0]].error(
+                f"is no {kind} event that this version can read (no {name})",
+                line=lacking["line"][0],
+                value=lacking["text"][0][:80],
+                accepted="an event as Tor's control-spec has it",
+            )

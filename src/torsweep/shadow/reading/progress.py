@@ -1,0 +1,47 @@
+"""The rows of ``progress.parquet``.
+
+In: the downloads of a run, and how they grew. Out: the bytes that each had at each time. TGen's own lines,
+at log level ``info``, have payload at each read; tor's STREAM_BW events have a figure a second, with TGen's
+header (some 70 bytes) in it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from torsweep.errors import InputError
+from torsweep.shadow.reading.clock import Clock
+from torsweep.shadow.reading.oniontrace import Events
+from torsweep.shadow.reading.tgen import TgenLog
+from torsweep.tables.schema import PROGRESS
+
+_KEY = ["client", "stream"]
+
+
+def progress_rows(
+    streams: pl.DataFrame, tgen: TgenLog, events: Events, clock: Clock, hosts: Path
+) -> pl.DataFrame:
+    """The progress table of the downloads in ``streams``, from the finer of the two sources.
+
+    Raises InputError when the logs in ``hosts`` hold neither: progress cannot be told afterwards.
+    """
+    if tgen.growth.height:
+        # TGen numbers the downloads of a client from 0, in the order of their starts.
+        grown = tgen.growth.with_columns(stream=pl.col("id") + 1).join(streams, on=["log", "stream"])
+    elif events.stream_bytes.height:
+        grown = events.stream_bytes.join(streams.drop("bytes_got"), on=["log", "tor_stream"]).with_columns(
+            pl.min_horizontal(pl.col("bytes_got").cum_sum().over(_KEY), "bytes_wanted").alias("bytes_got")
+        )
+    else:
+        raise InputError(
+            "the run asks for the progress of downloads, which no log tells",
+            file=hosts,
+            accepted="OnionTrace with STREAM_BW among its events, or TGen at log level info",
+        )
+    return (
+        grown.with_columns(clock.since_start("time_us").alias("time_us"))
+        .select(PROGRESS.polars)
+        .sort("client", "stream", "time_us", "bytes_got")
+    )
