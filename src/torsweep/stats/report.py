@@ -43,6 +43,7 @@ def summary_text(summary: Summary) -> str:
     parts = [
         _heading(summary),
         _claims(summary),
+        _fairness(summary),
         _medians(summary, "median_s", "Medians over downloads, seconds"),
         _medians(summary, "client_median_s", "Medians over clients of each client's median, seconds"),
         _differences(summary),
@@ -77,20 +78,45 @@ def _claims(summary: Summary) -> str:
     for verdict in summary.verdicts:
         where = f" ({verdict.setting})" if verdict.setting else ""
         rows.append([f"{verdict.text}{where}", f"**{verdict.verdict}**", verdict.reason])
-    lines = [_table("Claims", ["claim", "verdict", "because"], rows), ""]
+    lines = [markdown_table("Claims", ["claim", "verdict", "because"], rows), ""]
     details = [
         [verdict.claim, item.statement, _interval(item.interval), item.required, item.shows]
         for verdict in summary.verdicts
         for item in verdict.comparisons
     ]
     header = ["claim", "comparison", "value and interval", "required", "shown"]
-    lines.append(_table("What the verdicts rest on", header, details))
+    lines.append(markdown_table("What the verdicts rest on", header, details))
     lines += [
         "",
         "Values are relative differences of medians, paired by network, or depths of a stair-step "
-        "(r.m.s. deviation of the density that recurs each period).",
+        "(r.m.s. deviation of the density that recurs each period), or counts and shares of streams.",
     ]
     return "\n".join(lines)
+
+
+def _fairness(summary: Summary) -> str:
+    if summary.fairness is None:
+        return ""
+    columns = {
+        "streams": "streams",
+        "starved": "starved",
+        "jain": "Jain's index",
+        "first_completed_s": "first complete, s",
+        "all_completed_s": "all complete, s",
+    }
+    rows = []
+    for variant in summary.provenance.variants():
+        own = summary.fairness.clients.filter(
+            *(pl.col(knob).cast(pl.String) == level for knob, level in variant.items())
+        )
+        by_network = own.group_by("seed").agg(pl.col(*columns).cast(pl.Float64).mean()).sort("seed")
+        cells = [
+            _interval(t_interval(by_network[name].fill_null(float("nan")).to_numpy())) for name in columns
+        ]
+        rows.append([_variant_text(variant), *cells])
+    title = "Who starved when the first of a client's streams was complete"
+    note = "\n\nStarved: less than a quarter of its own bytes by then. Jain's index of the shares by then."
+    return _table(title, ["variant", *columns.values()], rows) + note
 
 
 def _medians(summary: Summary, estimand: str, title: str) -> str:
@@ -112,11 +138,11 @@ def _differences(summary: Summary) -> str:
         row = section.row(0, named=True)
         if row["relative"] is None:
             return "–"
-        text = _percent(row["relative"])
+        text = percent_text(row["relative"])
         if row["relative_simultaneous_low"] is None:
             return text
         low, high = row["relative_simultaneous_low"], row["relative_simultaneous_high"]
-        return f"{text} [{_percent(low)}, {_percent(high)}]"
+        return f"{text} [{percent_text(low)}, {percent_text(high)}]"
 
     title = "Medians against the baseline, paired by network"
     size = chosen["family_size"][0]
@@ -141,7 +167,7 @@ def _by_variant(
             ]
         )
     header = ["variant", *(f"{kind}, {SHOWN_METRICS[metric]}" for kind, metric in columns)]
-    return _table(title, header, rows)
+    return markdown_table(title, header, rows)
 
 
 def _outcomes(summary: Summary) -> str:
@@ -165,7 +191,7 @@ def _outcomes(summary: Summary) -> str:
         "unfinished",
         "failure share",
     ]
-    return _table("Outcomes, all networks together", header, rows)
+    return markdown_table("Outcomes, all networks together", header, rows)
 
 
 def _stationarity(summary: Summary) -> str:
@@ -175,16 +201,16 @@ def _stationarity(summary: Summary) -> str:
         interval = (
             ""
             if row["drift_low"] is None
-            else f" [{_percent(row['drift_low'])}, {_percent(row['drift_high'])}]"
+            else f" [{percent_text(row['drift_low'])}, {percent_text(row['drift_high'])}]"
         )
-        drift = "–" if row["drift"] is None else f"{_percent(row['drift'])}{interval}"
+        drift = "–" if row["drift"] is None else f"{percent_text(row['drift'])}{interval}"
         where = _variant_text({knob: row[knob] for knob in knobs})
         rows.append([f"{row['kind']}, {SHOWN_METRICS[row['metric']]}", where, drift, row["verdict"]])
     title = "Stationarity: change of the median from the first to the last fifth of the measured time"
-    return _table(title, ["", "variant", "drift", "verdict"], rows)
+    return markdown_table(title, ["", "variant", "drift", "verdict"], rows)
 
 
-def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table padded so that its columns stand under one another in plain text."""
     cells = [list(header), *map(list, rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
@@ -208,5 +234,6 @@ def _interval(interval: Interval) -> str:
     return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
-def _percent(share: float) -> str:
+def percent_text(share: float) -> str:
+    """A part as a signed percentage: ``+2.5 %``, ``−10.0 %``."""
     return f"{share:+.1%}".replace("%", " %").replace("-", "−")
