@@ -48,6 +48,15 @@ LEAST_AUTHORITIES = 3
 _LISTENING_OR_PORT = f"{addresses.OR_PORT} IPv4Only"
 """Shadow has no IPv6."""
 
+_CLIENT_LINES = (
+    # A client would build a circuit every ten seconds until it has learned from a hundred how long that
+    # takes, which no run is long enough for: half of a small network's circuits, and nothing but cost.
+    "LearnCircuitBuildTimeout 0",
+    "CircuitBuildTimeout 60 seconds",
+    # No onion service is visited: none of the circuits kept ready for one is ever used.
+    "VanguardsLiteEnabled 0",
+)
+
 _SHARED = "../../../shared"
 """The folder of files that hosts share, seen from a host's working directory."""
 
@@ -127,7 +136,8 @@ class _Builder:
 
     def hosts(self) -> dict[str, Host]:
         """All hosts by name."""
-        write_text(self.shared / "client.torrc", self._torrc("client", {"socks_port": str(addresses.SOCKS_PORT)}))
+        client = self._torrc("client", {"socks_port": str(addresses.SOCKS_PORT)}, extra=_CLIENT_LINES)
+        write_text(self.shared / "client.torrc", client)
         write_text(self.shared / "server.graphml", server_graph())
         write_text(self.shared / "bandwidths", self._bandwidths())
         self.template.mkdir(parents=True)

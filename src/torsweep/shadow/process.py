@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -17,6 +18,7 @@ from pathlib import Path
 from queue import Empty, Queue
 
 from torsweep.errors import TorsweepError
+from torsweep.shadow.failures import shadow_failure
 from torsweep.shadow.simulate import Simulation
 from torsweep.shadow.tools import Tools
 from torsweep.storage import write_text
@@ -41,7 +43,7 @@ def run_simulation(simulation: Simulation, folder: Path, tools: Tools) -> None:
                 said.append(line)
         code = process.wait()
     if code:
-        raise TorsweepError(f"{folder}: {first_failure(folder, said)}")
+        raise TorsweepError(f"{folder.name}: {shadow_failure(folder, said)}")
 
 
 class ShadowProcess:
@@ -95,7 +97,7 @@ def shadow_process(
     Its data folder is removed first, as Shadow refuses to write into one that is there. The kernel kills
     Shadow when this process dies, and with it the processes that it manages.
     """
-    _remove_data(folder)
+    shutil.rmtree(folder / "data", ignore_errors=True)
     parent = os.getpid()
 
     def settle() -> None:
@@ -121,14 +123,3 @@ def shadow_process(
         yield process
     finally:
         process.kill()
-
-
-def _remove_data(folder: Path) -> None:
-    import shutil
-
-    shutil.rmtree(folder / "data", ignore_errors=True)
-
-
-def first_failure(folder: Path, said: Sequence[str]) -> str:
-    """What failed first, in one line: from Shadow's messages, with the last line of the process's output."""
-    return "; ".join(said[-3:]) or "Shadow failed without a word"

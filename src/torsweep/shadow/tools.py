@@ -27,6 +27,13 @@ class Tools:
     told: dict[str, str]
     tor_build: dict[str, Any]
 
+    @property
+    def engine_version(self) -> str:
+        """What figures and tables name: Shadow's version and tor's."""
+        words = self.told["shadow"].split()
+        exact = next((word for word in words if word.startswith("v")), words[min(1, len(words) - 1)])
+        return f"{exact.removeprefix('v')}, tor {self.tor_version}"
+
 
 def find_tools(tor_builds: Path = TOOLS) -> Tools:
     """All programs; ToolMissing, saying how to get it, for the first that is missing or too old."""

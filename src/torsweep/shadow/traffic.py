@@ -25,7 +25,7 @@ _ATTRIBUTES = (
 def server_graph() -> str:
     """The graph of a server: it listens, and answers whatever a client asks for."""
     start = {"serverport": str(SERVER_PORT), "loglevel": "message", "heartbeat": "0", "stallout": "0"}
-    return _graphml({"start": start}, [])
+    return graphml({"start": start}, [])
 
 
 def client_graph(
@@ -72,10 +72,11 @@ def client_graph(
             paused_ns += pause
             number += traffic.parallel_streams
         edges.append((previous, first))
-    return _graphml(vertices, edges)
+    return graphml(vertices, edges)
 
 
-def _graphml(vertices: dict[str, dict[str, str]], edges: Sequence[tuple[str, str]]) -> str:
+def graphml(vertices: dict[str, dict[str, str]], edges: Sequence[tuple[str, str]]) -> str:
+    """An action graph of ``vertices`` (id to attributes) and ``edges``, as TGen reads it."""
     used = {name for attributes in vertices.values() for name in attributes}
     keys = [
         f'<key id="{name}" for="node" attr.name="{name}" attr.type="string"/>'
