@@ -67,14 +67,15 @@ class _Claim(Section):
     kind: ClientKind
     within: Within = None
 
-    def levels_named(self) -> Mapping[str, str]:
-        """The knobs and levels that the claim names, each of which the experiment must have."""
-        named: dict[str, str] = {}
-        if isinstance(self.within, Mapping):
-            named.update(self.within)
-        if isinstance(level := getattr(self, "level", None), str):
-            named[self.knob] = level
-        return named
+    def levels_named(self) -> Sequence[tuple[str, str]]:
+        """Knob and level of each level that the claim names, which the experiment must have."""
+        within = self.within.items() if isinstance(self.within, Mapping) else ()
+        return [*within, *((self.knob, level) for level in self.own_levels())]
+
+    def own_levels(self) -> Sequence[str]:
+        """The levels of the claim's own knob that it names."""
+        level = getattr(self, "level", None)
+        return [level] if isinstance(level, str) else []
 
     def knobs_named(self) -> Sequence[str]:
         """The knobs that the claim names."""
@@ -120,4 +121,45 @@ class Equivalence(_Claim):
     margin: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 
 
-Claim = Annotated[BestLevel | WorstLevel | StairStep | Equivalence, Field(discriminator="test")]
+class Starvation(_Claim):
+    """At ``level``, about ``count`` streams are served while the others of their client starve.
+
+    The served ones are those opened ``first`` or ``last``; with ``all`` no stream starves, and there is no
+    ``count``. About: one more or one less.
+    """
+
+    test: Literal["starvation"]
+    level: Level
+    served: Literal["first", "last", "all"]
+    count: Annotated[int, Field(strict=True, ge=1, le=50)] | None = None
+
+    @model_validator(mode="after")
+    def _counted_unless_all(self) -> Self:
+        if (self.count is None) != (self.served == "all"):
+            accepted = "nothing where all are served, else how many are"
+            raise RefusedValue("does not fit served", key="count", value=self.count, accepted=accepted)
+        return self
+
+
+class StarvationThreshold(_Claim):
+    """Streams starve at levels up to ``starved_up_to``, and none does from ``none_from`` on.
+
+    Levels count in the order in which the plan lists them.
+    """
+
+    test: Literal["starvation_threshold"]
+    starved_up_to: Level
+    none_from: Level
+
+    def own_levels(self) -> Sequence[str]:
+        """Both ends of the threshold."""
+        return [self.starved_up_to, self.none_from]
+
+
+PROGRESS_TESTS = ("starvation", "starvation_threshold")
+"""The tests that look at who had how much when, for which an experiment has to ask for progress."""
+
+Claim = Annotated[
+    BestLevel | WorstLevel | StairStep | Equivalence | Starvation | StarvationThreshold,
+    Field(discriminator="test"),
+]

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandle
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from torsweep.config.claims import Claim, Level
+from torsweep.config.claims import PROGRESS_TESTS, Claim, Level
 from torsweep.config.eras import ERAS, EraName, tor_settings
 from torsweep.config.knobs import KNOBS, USUAL_OUTSIDE_ERAS, find_knob
 from torsweep.config.network import NetworkName
@@ -261,6 +261,10 @@ class Experiment(Section):
         seen = set()
         for position, claim in enumerate(self.claims):
             key = f"claims[{position}]"
+            if claim.test in PROGRESS_TESTS and not self.progress:
+                raise RefusedValue(
+                    "rests on the table of progress", key=f"{key}.test", accepted="progress: true"
+                )
             if claim.id in seen:
                 raise RefusedValue("this id stands twice", key=f"{key}.id", value=claim.id)
             seen.add(claim.id)
@@ -270,7 +274,7 @@ class Experiment(Section):
                     raise RefusedValue(
                         "names none of the experiment's knobs", key=key, value=knob, accepted=known
                     )
-            for knob, level in claim.levels_named().items():
+            for knob, level in claim.levels_named():
                 if level not in self.knobs[knob]:
                     levels = ", ".join(self.knobs[knob])
                     raise RefusedValue(f"names no level of {knob}", key=key, value=level, accepted=levels)

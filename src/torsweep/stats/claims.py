@@ -15,6 +15,11 @@ looking at many. Otherwise it is **inconclusive**, as it always is with one netw
 - ``equivalence``: each other level of the knob against the baseline's. Shown: two one-sided tests at 5 %
   (Schuirmann 1987), that is, the 90 % interval lies within ± margin. The opposite: the simultaneous
   interval lies outside.
+- ``starvation``: how many streams starve (:mod:`torsweep.stats.starvation`): as many as are not among the
+  ``count`` served, one more or one less, and of the first ``count`` to complete more than half are of those
+  that should be served; or, where all are served, less than one starves on average.
+- ``starvation_threshold``: at each level up to the first bound, at least one stream starves on average; at
+  each from the second on, less than one.
 - ``stair_step``: the depth (:mod:`torsweep.stats.stairs`) of the claimed level at its own period, which
   has to be visible; that of every other level, at its own period and at the claimed one, which must not
   be; and that it is deeper than each other level's at the claimed period, paired by network.
@@ -30,31 +35,26 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from torsweep.config.claims import BestLevel, Claim, Equivalence, StairStep, WorstLevel
+from torsweep.config.claims import (
+    BestLevel,
+    Claim,
+    Equivalence,
+    StairStep,
+    Starvation,
+    StarvationThreshold,
+    WorstLevel,
+)
 from torsweep.stats.differences import paired
-from torsweep.stats.intervals import CONFIDENCE, Interval, bonferroni, t_interval
+from torsweep.stats.intervals import CONFIDENCE, Interval, bonferroni
+from torsweep.stats.questions import Comparison, Question
 from torsweep.stats.stairs import VISIBLE_DEPTH
+from torsweep.stats.starvation import Fairness
 
 HOLDS, CONTRADICTED, INCONCLUSIVE, NOT_TESTED = "holds", "contradicted", "inconclusive", "not tested"
 
 Levels = Mapping[str, str]
 DepthOf = Callable[[str, str, Levels, str], np.ndarray]
 """(kind, metric, variant, level that is the period) → depth of the stair-step, one a network."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One number a claim rests on, with its interval over networks and what it shows.
-
-    ``required`` is the range it should lie in, as text; ``interval`` is the one ``shows`` was read from
-    (90 % for an equivalence, else 95 %), ``simultaneous`` covers all comparisons of the claim.
-    """
-
-    statement: str
-    interval: Interval
-    simultaneous: Interval
-    required: str
-    shows: str
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,15 @@ class Verdict:
 class Evidence:
     """What claims are judged by.
 
-    ``runs`` are the quantiles of each run, ``knobs`` the plan's levels, ``baseline`` its baseline.
+    ``runs`` are the quantiles of each run, ``knobs`` the plan's levels, ``baseline`` its baseline;
+    ``fairness`` is who starved, in plans with a table of progress.
     """
 
     runs: pl.DataFrame
     knobs: Mapping[str, Sequence[str]]
     baseline: Levels
     depth_of: DepthOf
+    fairness: Fairness | None = None
     medians: dict[tuple[str, str], pl.DataFrame] = field(default_factory=dict)
 
     def median_ratio(self, metric: str, kind: str, reference: Levels, variant: Levels) -> np.ndarray:
@@ -92,25 +94,6 @@ class Evidence:
         return paired(chosen, "median_s", reference, variant).relative
 
 
-@dataclass(frozen=True)
-class _Question:
-    """A comparison before its interval: ``shown`` and ``opposite`` read an interval."""
-
-    statement: str
-    values: np.ndarray
-    required: str
-    shown: Callable[[Interval], bool]
-    opposite: Callable[[Interval], bool]
-    confidence: float = CONFIDENCE
-
-    def answer(self, together: float) -> Comparison:
-        each, simultaneous = t_interval(self.values, self.confidence), t_interval(self.values, together)
-        shows = "unclear"
-        if each.known:
-            shows = "yes" if self.shown(each) else "no" if self.opposite(simultaneous) else "unclear"
-        return Comparison(self.statement, each, simultaneous, self.required, shows)
-
-
 def judge(claim: Claim, evidence: Evidence, setting: Levels) -> Verdict:
     """The verdict on ``claim`` where the knobs of ``setting`` are held at its levels."""
     where = ", ".join(f"{knob}={level}" for knob, level in setting.items())
@@ -118,7 +101,7 @@ def judge(claim: Claim, evidence: Evidence, setting: Levels) -> Verdict:
     missing = _missing(claim, evidence)
     if missing:
         return Verdict(*head, NOT_TESTED, f"this plan has no {missing}")
-    questions: list[_Question] = []
+    questions: list[Question] = []
     for context in _contexts(claim, evidence, setting):
         questions += _QUESTIONS[type(claim)](claim, evidence, context)
     if not questions:
@@ -132,7 +115,7 @@ def _missing(claim: Claim, evidence: Evidence) -> str:
     for knob in claim.knobs_named():
         if knob not in evidence.knobs:
             return f"knob {knob}"
-    for knob, level in claim.levels_named().items():
+    for knob, level in claim.levels_named():
         if level not in evidence.knobs[knob]:
             return f"level {knob}={level}"
     return ""
@@ -158,11 +141,11 @@ def _others(claim: Claim, evidence: Evidence, level: str) -> list[str]:
     return [other for other in evidence.knobs[claim.knob] if other != level]
 
 
-def _extreme(claim: BestLevel | WorstLevel, evidence: Evidence, context: Levels) -> list[_Question]:
+def _extreme(claim: BestLevel | WorstLevel, evidence: Evidence, context: Levels) -> list[Question]:
     best = isinstance(claim, BestLevel)
     above, below = (lambda i: i.low > 0), (lambda i: i.high < 0)
     return [
-        _Question(
+        Question(
             f"{claim.kind} {metric}: {other} against {claim.level}{_place(claim, context)}",
             evidence.median_ratio(
                 metric, claim.kind, {**context, claim.knob: claim.level}, {**context, claim.knob: other}
@@ -176,10 +159,10 @@ def _extreme(claim: BestLevel | WorstLevel, evidence: Evidence, context: Levels)
     ]
 
 
-def _equivalent(claim: Equivalence, evidence: Evidence, context: Levels) -> list[_Question]:
+def _equivalent(claim: Equivalence, evidence: Evidence, context: Levels) -> list[Question]:
     margin, reference = claim.margin, evidence.baseline[claim.knob]
     return [
-        _Question(
+        Question(
             f"{claim.kind} {claim.metric}: {other} against {reference}{_place(claim, context)}",
             evidence.median_ratio(
                 claim.metric, claim.kind, {**context, claim.knob: reference}, {**context, claim.knob: other}
@@ -193,7 +176,7 @@ def _equivalent(claim: Equivalence, evidence: Evidence, context: Levels) -> list
     ]
 
 
-def _stair_step(claim: StairStep, evidence: Evidence, context: Levels) -> list[_Question]:
+def _stair_step(claim: StairStep, evidence: Evidence, context: Levels) -> list[Question]:
     def depths(level: str, period: str) -> np.ndarray:
         return evidence.depth_of(claim.kind, claim.metric, {**context, claim.knob: level}, period)
 
@@ -205,22 +188,65 @@ def _stair_step(claim: StairStep, evidence: Evidence, context: Levels) -> list[_
 
     level, place, edge = claim.level, _place(claim, context), f"{VISIBLE_DEPTH:.3f}"
     claimed = depths(level, level)
-    questions = [_Question(f"depth at {level}{place}", claimed, f"> {edge}", visible, hidden)]
+    questions = [Question(f"depth at {level}{place}", claimed, f"> {edge}", visible, hidden)]
     for other in _others(claim, evidence, level):
         for period in (other, level):
             name = f"depth at {other}, period {period}{place}"
-            questions.append(_Question(name, depths(other, period), f"< {edge}", hidden, visible))
+            questions.append(Question(name, depths(other, period), f"< {edge}", hidden, visible))
         deeper = claimed - depths(other, level)
         name = f"depth at {level} less that at {other}, period {level}{place}"
-        questions.append(_Question(name, deeper, "> 0", lambda i: i.low > 0, lambda i: i.high < 0))
+        questions.append(Question(name, deeper, "> 0", lambda i: i.low > 0, lambda i: i.high < 0))
     return questions
 
 
-_QUESTIONS: dict[type, Callable[..., list[_Question]]] = {
+def _starvation(claim: Starvation, evidence: Evidence, context: Levels) -> list[Question]:
+    assert evidence.fairness is not None, "an experiment with this test has a table of progress"
+    here, place = {**context, claim.knob: claim.level}, f"{claim.level}{_place(claim, context)}"
+    starved, streams = evidence.fairness.starved(claim.kind, here)
+    if claim.count is None:
+        return [_at_most_one("starved", place, starved)]
+    middle = streams - claim.count
+    served = evidence.fairness.served_share(claim.kind, here, claim.served, claim.count)
+    name = f"of the first {claim.count} to complete, opened {claim.served}, {place}"
+    return [
+        Question(
+            f"starved less those not among {claim.count} served, {place}",
+            starved - middle,
+            "within ±1",
+            lambda i: i.low >= -1 and i.high <= 1,
+            lambda i: i.low > 1 or i.high < -1,
+        ),
+        Question(name, served, "> 0.5", lambda i: i.low > 0.5, lambda i: i.high < 0.5),
+    ]
+
+
+def _threshold(claim: StarvationThreshold, evidence: Evidence, context: Levels) -> list[Question]:
+    assert evidence.fairness is not None, "an experiment with this test has a table of progress"
+    levels = list(evidence.knobs[claim.knob])
+    last, first = levels.index(claim.starved_up_to), levels.index(claim.none_from)
+    questions = []
+    for position, level in enumerate(levels):
+        starved, _ = evidence.fairness.starved(claim.kind, {**context, claim.knob: level})
+        place = f"{level}{_place(claim, context)}"
+        if position <= last:
+            some = Question(f"starved, {place}", starved, "≥ 1", lambda i: i.low >= 1, lambda i: i.high < 1)
+            questions.append(some)
+        elif position >= first:
+            questions.append(_at_most_one("starved", place, starved))
+    return questions
+
+
+def _at_most_one(what: str, place: str, values: np.ndarray) -> Question:
+    return Question(f"{what}, {place}", values, "< 1", lambda i: i.high < 1, lambda i: i.low >= 1)
+
+
+_QUESTIONS: dict[type, Callable[..., list[Question]]] = {
     BestLevel: _extreme,
     WorstLevel: _extreme,
     Equivalence: _equivalent,
     StairStep: _stair_step,
+    Starvation: _starvation,
+    StarvationThreshold: _threshold,
 }
 
 

@@ -116,7 +116,7 @@ def _fairness(summary: Summary) -> str:
         rows.append([_variant_text(variant), *cells])
     title = "Who starved when the first of a client's streams was complete"
     note = "\n\nStarved: less than a quarter of its own bytes by then. Jain's index of the shares by then."
-    return _table(title, ["variant", *columns.values()], rows) + note
+    return markdown_table(title, ["variant", *columns.values()], rows) + note
 
 
 def _medians(summary: Summary, estimand: str, title: str) -> str:

@@ -14,18 +14,23 @@ import polars as pl
 
 from torsweep.config.experiment import Experiment
 from torsweep.errors import InputError
+from torsweep.stats import starvation
 from torsweep.stats.claims import Evidence, Levels, Verdict, judge
 from torsweep.stats.depths import StairTable
 from torsweep.stats.differences import differences
 from torsweep.stats.medians import curves, outcome_counts, run_quantiles
 from torsweep.stats.metrics import STREAM_COLUMNS
+from torsweep.stats.starvation import Fairness, fairness
 from torsweep.stats.stationarity import stationarity
 from torsweep.tables.reading import PlanTables, Provenance
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Everything the summaries of a plan say, before it is written."""
+    """Everything the summaries of a plan say, before it is written.
+
+    ``fairness`` is None where the runs have no table of progress.
+    """
 
     provenance: Provenance
     baseline: Levels
@@ -36,6 +41,7 @@ class Summary:
     stationarity: pl.DataFrame
     stairs: pl.DataFrame
     verdicts: tuple[Verdict, ...]
+    fairness: Fairness | None = None
 
 
 def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
@@ -50,7 +56,8 @@ def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
         raise InputError("holds no download that started after the warm-up", file=tables.directory)
     medians = run_quantiles(streams, knobs)
     steps = StairTable(streams)
-    evidence = Evidence(medians, provenance.knobs, baseline, steps.depths)
+    shared = _fairness(tables)
+    evidence = Evidence(medians, provenance.knobs, baseline, steps.depths, shared)
     verdicts = tuple(
         judge(claim, evidence, setting)
         for claim in experiment.claims
@@ -66,6 +73,15 @@ def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
         stationarity(streams, provenance, knobs),
         steps.frame(),
         verdicts,
+        shared,
+    )
+
+
+def _fairness(tables: PlanTables) -> Fairness | None:
+    if not tables.has_progress:
+        return None
+    return fairness(
+        tables.streams(starvation.STREAM_COLUMNS), tables.progress(starvation.PROGRESS_COLUMNS), tables.knobs
     )
 
 

@@ -7,6 +7,7 @@ In: a :class:`~torsweep.stats.summarize.Summary`. Out, in one folder:
 - ``claims.csv`` (a row a comparison) and ``claims.json`` (a verdict a claim); ``stairs.csv``
 - ``outcomes.csv``: downloads by outcome; ``stationarity.csv``: drift after the warm-up
 - ``summary.md``: all of it to read
+- ``shares.csv`` and ``clients.csv``, where there is a table of progress: who starved
 """
 
 from __future__ import annotations
@@ -24,12 +25,16 @@ from torsweep.stats.summarize import Summary
 from torsweep.storage import whole_file, write_text
 
 TABLES = ("medians", "curves", "differences", "outcomes", "stationarity", "stairs")
+FAIRNESS_TABLES = ("shares", "clients")
 
 
 def write_summary(summary: Summary, out: Path) -> None:
     """Write the files of the module's docstring into ``out``, each as a whole."""
     for name in TABLES:
         write_csv(getattr(summary, name), out / f"{name}.csv")
+    if summary.fairness is not None:
+        for name in FAIRNESS_TABLES:
+            write_csv(getattr(summary.fairness, name), out / f"{name}.csv")
     write_csv(claims_frame(summary.verdicts), out / "claims.csv")
     write_text(out / "claims.json", json.dumps(_claims_json(summary), indent=1, ensure_ascii=False) + "\n")
     write_text(out / "summary.md", summary_text(summary))

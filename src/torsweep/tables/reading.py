@@ -105,6 +105,15 @@ class PlanTables:
         """Seed, knobs and ``columns`` of every relay and second after the warm-up."""
         return self._read("relays.parquet", columns)
 
+    @property
+    def has_progress(self) -> bool:
+        """Whether the runs were asked for a table of progress."""
+        return (self.directory / "progress.parquet").is_file()
+
+    def progress(self, columns: Iterable[str]) -> pl.DataFrame:
+        """Seed, knobs and ``columns`` of the progress of every download that started after the warm-up."""
+        return self._read("progress.parquet", columns)
+
     def _read(self, name: str, columns: Iterable[str]) -> pl.DataFrame:
         file = self.directory / name
         read_provenance(file)
