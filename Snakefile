@@ -44,6 +44,7 @@ include: "rules/publish.smk"
 localrules:
     refill_sweep,
     scheduler_choice,
+    starvation,
     publish,
 
 
@@ -64,7 +65,13 @@ rule scheduler_choice:
         lambda wildcards: sweep.targets("scheduler_choice"),
 
 
+rule starvation:
+    """Who gets the bandwidth when many streams share a circuit: "Stream starvation in Tor" (2010)."""
+    input:
+        lambda wildcards: sweep.targets("starvation"),
+
+
 rule publish:
     """Everything that goes with a result, in one folder for each experiment that has the plan."""
     input:
-        lambda wildcards: sweep.published("refill_sweep", "scheduler_choice"),
+        lambda wildcards: sweep.published("refill_sweep", "scheduler_choice", "starvation"),

@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.figure import Figure
 
-from plotting import cdf, closeup, differences, queues
+from plotting import cdf, closeup, differences, fairness, progress, queues
 from plotting.source import Source
 from plotting.style import save, style
 from torsweep.errors import TorsweepError
@@ -26,6 +26,8 @@ FIGURES: dict[str, Callable[[Source], tuple[Figure, pl.DataFrame, str]]] = {
     "ttfb_closeup": closeup.draw,
     "relay_queues": queues.draw,
     "differences": differences.draw,
+    "stream_progress": progress.draw,
+    "stream_fairness": fairness.draw,
 }
 """What an experiment.yaml may list under ``figures``."""
 

@@ -55,6 +55,12 @@ _LOOKS = {
     "lazy": Look(GREEN, DASH_DOT, "^"),
     "fixed": Look(BLUE, SOLID, "o"),
     "vegas": Look(GREEN, DASH_DOT, "^"),
+    "list": Look(VERMILION, DASHED, "s"),
+    "reversed": Look(PURPLE, DOTTED, "v"),
+    "random": Look(BLUE, SOLID, "o"),
+    "least_recently_served": Look(GREEN, DASH_DOT, "^"),
+    "greedy": Look(VERMILION, DASHED, "s"),
+    "even": Look(BLUE, SOLID, "o"),
     "0.5": Look(GREEN, DASH_DOT, "^"),
     "0.8": Look(SKY, LONG_DASHED, "D"),
     "1": Look(BLUE, SOLID, "o"),
@@ -72,6 +78,7 @@ _WORDS = {
     "least_recently_served": "least recently served",
 }
 
+_RATE = re.compile(r"(\d+)([KM]i?B)ps\Z")
 _DURATION = re.compile(r"(\d+)(ns|us|ms|s|min)\Z")
 
 
@@ -91,6 +98,8 @@ def level_name(level: str) -> str:
         return _WORDS[level]
     if duration := _DURATION.match(level):
         return f"{duration[1]} {duration[2]}"
+    if rate := _RATE.match(level):
+        return f"{rate[1]} {rate[2]}/s"
     stem, _, rest = level.rpartition("_")
     if stem and _DURATION.match(rest):
         return f"{level_name(stem)} {level_name(rest)}"

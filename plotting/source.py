@@ -76,6 +76,18 @@ class Source:
             raise InputError("is a summary of another plan", file=file, accepted=f"a column {missing[0]}")
         return frame
 
+    def baseline(self) -> dict[str, str]:
+        """The plan's baseline, as the summaries have it; InputError when they are missing."""
+        file = self.summaries / "claims.json"
+        try:
+            return dict(json.loads(file.read_text(encoding="utf-8"))["baseline"])
+        except FileNotFoundError as error:
+            raise InputError("no such file: run `torsweep results summarize` first", file=file) from error
+        except (ValueError, KeyError) as error:
+            raise InputError(
+                "is not of this version: run `torsweep results summarize` again", file=file
+            ) from error
+
     def kinds(self) -> list[str]:
         """The kinds of client that downloaded anything, in the order of figures."""
         found = set(self.summary("outcomes")["kind"])
@@ -97,7 +109,9 @@ class Source:
             f"{engine_text(provenance)}; era {provenance.era}; "
             f"network {provenance.network}, {networks_text(provenance.seeds)}",
             *held,
-            f"warm-up of {duration_text(provenance.warm_up_ns)} cut, {measured} measured",
+            f"warm-up of {duration_text(provenance.warm_up_ns)} cut, {measured} measured"
+            if provenance.warm_up_ns
+            else f"{measured} measured",
             f"{downloads} downloads",
         ]
         return "; ".join(parts) + ". " + " ".join(notes)

@@ -58,6 +58,8 @@ rule summarize:
         summary="results/summaries/{experiment}/{engine}/{era}/{network}/{plan}/summary.md",
     log:
         "results/logs/summaries/{experiment}/{engine}/{era}/{network}/{plan}.log",
+    wildcard_constraints:
+        experiment=sweep.experiments_pattern(progress=False),
     conda:
         "../environment.yml"
     threads: 1
@@ -71,3 +73,28 @@ rule summarize:
     shell:
         "torsweep results summarize {wildcards.experiment} --tables {params.tables:q}"
         " --out {params.out:q} > {log:q} 2>&1"
+
+
+use rule summarize as summarize_with_progress with:
+    input:
+        experiment=sweep.experiment_file,
+        streams="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/streams.parquet",
+        relays="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/relays.parquet",
+        progress="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/progress.parquet",
+    output:
+        multiext(
+            "results/summaries/{experiment}/{engine}/{era}/{network}/{plan}/",
+            "medians.csv",
+            "differences.csv",
+            "claims.csv",
+            "claims.json",
+            "curves.csv",
+            "outcomes.csv",
+            "stairs.csv",
+            "stationarity.csv",
+            "shares.csv",
+            "clients.csv",
+        ),
+        summary="results/summaries/{experiment}/{engine}/{era}/{network}/{plan}/summary.md",
+    wildcard_constraints:
+        experiment=sweep.experiments_pattern(progress=True),

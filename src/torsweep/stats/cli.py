@@ -9,7 +9,8 @@ outcomes.csv, stationarity.csv and summary.md. Figures are drawn from both folde
 
     python -m plotting FIGURE --tables TABLES_DIR --summaries SUMMARIES_DIR --out FIGURES_DIR/FIGURE
 
-with FIGURE one of ttfb_cdf, ttlb_cdf, ttfb_closeup, relay_queues, differences; it leaves .pdf, .png, .csv.
+with FIGURE one of ttfb_cdf, ttlb_cdf, ttfb_closeup, relay_queues, differences, stream_progress,
+stream_fairness; it leaves .pdf, .png, .csv.
 """
 
 from __future__ import annotations

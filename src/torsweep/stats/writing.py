@@ -88,10 +88,11 @@ _CLAIM_COLUMNS = {
 
 
 def _claims_json(summary: Summary) -> dict[str, object]:
-    where = {
+    where: dict[str, object] = {
         key: getattr(summary.provenance, key)
         for key in ("experiment", "engine", "engine_version", "era", "network", "plan", "seeds")
     }
+    where["baseline"] = dict(summary.baseline)
     return {**where, "claims": [_without_nan(asdict(verdict)) for verdict in summary.verdicts]}
 
 

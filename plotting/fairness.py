@@ -1,0 +1,102 @@
+"""How evenly streams on one circuit were served, against the middle's bandwidth or the number of streams.
+
+In: clients.csv. Out: two rows of panels, Jain's index and the number of starved streams; a curve a level of
+the first other knob that varies, columns for the rest; means over networks, with bands.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from plotting.facets import Facets, every_axis, label
+from plotting.palette import look
+from plotting.parallel import notes, require_progress
+from plotting.source import Source
+from plotting.style import canvas
+from torsweep.stats.intervals import bands
+
+_ALONG = {"middle_bandwidth": "Bandwidth of the middle (KiB/s)", "streams": "Streams on the circuit"}
+_ROWS = {"jain": "Jain's index", "starved": "Starved streams"}
+
+
+def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption."""
+    require_progress(source)
+    varying = [knob for knob in _ALONG if len(source.knobs.get(knob, [])) > 1]
+    along = varying[0] if varying else next(iter(_ALONG))
+    facets = Facets.of({knob: levels for knob, levels in source.knobs.items() if knob != along})
+    clients = source.summary("clients")
+    points = _points(clients, list(source.knobs))
+    caption = source.caption(*notes(source), source.band_note())
+    figure = canvas(facets.width_in, 0.7 + 1.3 * len(_ROWS) * len(facets.rows), caption)
+    panels = facets.panels(figure, list(_ROWS), sharex=True, sharey="row")
+    for name, row in panels:
+        for axis, column in row:
+            for level in facets.levels:
+                _curve(axis, facets.select(points, column, level), along, name, level)
+            axis.set_ylim(-0.02, 1.02) if name == "jain" else axis.set_ylim(-0.2, _most(points) + 0.2)
+    for axis in every_axis(panels):
+        axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    for _, row in panels[1:]:
+        for axis, _ in row:
+            axis.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    label(panels, facets.row_names(list(_ROWS.values())), _ALONG[along])
+    facets.legend(figure, marker=True)
+    return figure, points, caption
+
+
+def _most(points: pl.DataFrame) -> float:
+    return float(points["streams_opened"].max())  # type: ignore[arg-type]
+
+
+def _points(clients: pl.DataFrame, knobs: list[str]) -> pl.DataFrame:
+    """Mean and band over networks of each number, a row a variant."""
+    rows = []
+    for key, section in clients.group_by(knobs, maintain_order=True):
+        values = section.group_by("seed").agg(pl.col("streams", *_ROWS).cast(pl.Float64).mean()).sort("seed")
+        row = dict(zip(knobs, key, strict=True)) | {"streams_opened": values["streams"].mean()}
+        for name in _ROWS:
+            mean, low, high = bands(values[name].fill_null(np.nan).to_numpy()[:, np.newaxis])
+            row |= {name: mean[0], f"{name}_low": low[0], f"{name}_high": high[0]}
+        rows.append(row)
+    return pl.DataFrame(rows).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _curve(axis: Axes, rows: pl.DataFrame, along: str, name: str, level: str) -> None:
+    if rows.is_empty():
+        return
+    drawn = look(level)
+    where = np.array([amount(text) for text in rows[along]])
+    order = np.argsort(where)
+    mean, low, high = (rows[column].to_numpy()[order] for column in (name, f"{name}_low", f"{name}_high"))
+    axis.fill_between(
+        where[order], low.astype(float), high.astype(float), color=drawn.colour, alpha=0.22, lw=0
+    )
+    axis.plot(
+        where[order],
+        mean,
+        color=drawn.colour,
+        linestyle=drawn.dashes,
+        marker=drawn.marker,
+        markersize=3.5,
+        mec="white",
+        mew=0.4,
+        linewidth=1.0,
+    )
+
+
+_PER_KIB = {"KiB": 1.0, "KB": 1000 / 1024, "MiB": 1024.0, "MB": 1_000_000 / 1024, "": 1.0}
+
+
+def amount(level: str) -> float:
+    """The number in a level: KiB/s of a rate, else what it says."""
+    found = re.fullmatch(r"([0-9.]+)(?:([KM]i?B)ps)?", level)
+    if found is None:
+        raise ValueError(f"no amount in '{level}'")
+    return float(found[1]) * _PER_KIB[found[2] or ""]

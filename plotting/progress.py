@@ -1,0 +1,127 @@
+"""Cells received against time, a line a stream.
+
+In: the progress of a plan whose clients download in parallel, and shares.csv. Out: a panel a level of the
+first knob that varies, rows for the others; a line a stream of the first network, its colour by the order of
+opening. A dotted line stands where the first stream is complete: there it is counted who has starved.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from plotting.facets import Facets, levels_text
+from plotting.parallel import CELL_BYTES, at, held, notes, require_progress
+from plotting.source import Source
+from plotting.style import GREY, TEXT_WIDTH_IN, canvas
+from torsweep.stats.starvation import PROGRESS_COLUMNS
+
+_POINTS = 400
+"""Points of a line."""
+
+_DARKEST, _LIGHTEST = 0.0, 0.88
+"""The part of viridis that stays apart from white."""
+
+
+def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption."""
+    require_progress(source)
+    fixed, at_note = held(source, "middle_bandwidth")
+    knobs = {knob: levels for knob, levels in source.knobs.items() if knob not in fixed}
+    panels_of, rows_of = _grid(knobs)
+    seed = source.provenance.seeds[0]
+    shares = at(source.summary("shares").filter(pl.col("seed") == seed), fixed)
+    progress = at(source.tables.progress(PROGRESS_COLUMNS).filter(pl.col("seed") == seed), fixed)
+    which = [f"Shown: the network of seed {seed}."] if len(source.provenance.seeds) > 1 else []
+    caption = source.caption(at_note, *which, *notes(source))
+    figure = canvas(TEXT_WIDTH_IN, 0.75 + 1.6 * len(rows_of), caption)
+    axes = figure.subplots(len(rows_of), len(panels_of), sharex="row", sharey="row", squeeze=False)
+    points = []
+    for row, line in zip(rows_of, axes, strict=True):
+        for column, axis in zip(panels_of, line, strict=True):
+            levels = {**row, **column}
+            points.append(_panel(axis, at(progress, levels), at(shares, levels)))
+            axis.set_title(levels_text(column))
+        line[0].set_ylabel("\n".join(filter(None, ("Thousand cells", levels_text(row)))))
+    for axis in axes.ravel():
+        axis.set_ylim(bottom=0)
+        axis.set_xlim(left=0)
+    for axis in axes[-1]:
+        axis.set_xlabel("Time (s)")
+    _legend(figure, int(shares["opened"].max()))  # type: ignore[arg-type]
+    return figure, pl.concat(points), caption
+
+
+def _grid(knobs: dict[str, list[str]]) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    """Columns: the levels of the first knob that varies; rows: every combination of the others'."""
+    facets = Facets.of(knobs)
+    columns = [{facets.knob: level} for level in facets.levels]
+    return columns, [{**row, **column} for row in facets.rows for column in facets.columns]
+
+
+def _panel(axis: Axes, progress: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
+    """Draw one variant's lines; their points."""
+    end_us = progress["time_us"].max() or 1
+    grid_us = np.linspace(0, float(end_us), _POINTS + 1)  # type: ignore[arg-type]
+    streams = int(shares["opened"].max() or 1)  # type: ignore[arg-type]
+    frames = []
+    for row in shares.sort("opened").iter_rows(named=True):
+        own = progress.filter(pl.col("client") == row["client"], pl.col("stream") == row["stream"])
+        times = own["time_us"].to_numpy()
+        cells = np.concatenate([[0.0], own["bytes_got"].to_numpy() / CELL_BYTES])
+        received = cells[np.searchsorted(times, grid_us, side="right")]
+        axis.plot(grid_us / 1e6, received / 1e3, color=colour(row["opened"], streams), linewidth=0.9)
+        keys = {name: row[name] for name in row if name not in ("share", "starved", "completed")}
+        frame = pl.DataFrame({"time_s": grid_us / 1e6, "cells": received})
+        frames.append(frame.select(*(pl.lit(value).alias(name) for name, value in keys.items()), pl.all()))
+    first_s = shares["completed_s"].min()
+    if first_s is not None:
+        axis.axvline(float(first_s), color=GREY, linewidth=0.6, linestyle=":")  # type: ignore[arg-type]
+        _say(axis, f"{shares['starved'].sum()} of {streams} starved")
+    return pl.concat(frames)
+
+
+def _say(axis: Axes, text: str) -> None:
+    box: dict[str, Any] = {
+        "boxstyle": "square,pad=0.1",
+        "facecolor": "white",
+        "edgecolor": "none",
+        "alpha": 0.8,
+    }
+    axis.annotate(
+        text,
+        (1, 0),
+        xycoords="axes fraction",
+        xytext=(-2, 3),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        color=GREY,
+        bbox=box,
+    )
+
+
+def colour(opened: int, streams: int) -> Any:
+    """The colour of the stream opened as number ``opened`` of ``streams``: the darker, the earlier."""
+    place = (opened - 1) / max(streams - 1, 1)
+    return matplotlib.colormaps["viridis"](_DARKEST + (_LIGHTEST - _DARKEST) * place)
+
+
+def _legend(figure: Figure, streams: int) -> None:
+    handles = [
+        Line2D([], [], color=colour(number, streams), label=str(number)) for number in range(1, streams + 1)
+    ]
+    figure.legend(
+        handles=handles,
+        loc="outside upper center",
+        ncols=streams,
+        title="Stream, in order of opening",
+        borderaxespad=0.1,
+        handlelength=1.6,
+    )
