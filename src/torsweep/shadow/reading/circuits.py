@@ -18,19 +18,22 @@ from torsweep.shadow.reading.oniontrace import Events
 _CARRIED = ("SENTCONNECT", "SUCCEEDED")
 _ENDED = ("CLOSED", "FAILED")
 
+SOCKS_REPLIES_BYTES = 14
+"""What a SOCKS 5 proxy answers before the connection is open, which tor counts among a stream's bytes:
+method 2, user name and password 2, connection 10 (RFC 1928 and 1929). Without a password it is 12."""
+
 
 def tor_streams(events: Events) -> pl.DataFrame:
     """A row a stream that an application asked for.
 
     Columns: log, tor_stream, new_us, port, target, circuit (that carried it last; null: none did),
-    attached_us, connected_us (null: never), closed_us (null: still open).
+    connected_us (null: never), closed_us (null: still open).
     """
     asked = events.streams.filter((pl.col("status") == "NEW") & (pl.col("purpose") == "USER"))
     first_us = pl.col("time_us").min()
-    carried = pl.col("status").is_in(_CARRIED) & (pl.col("circuit") > 0)
+    carried = _carried()
     fates = events.streams.group_by("log", "tor_stream").agg(
         circuit=pl.col("circuit").filter(carried).last(),
-        attached_us=pl.col("time_us").filter(carried).max(),
         connected_us=pl.col("time_us").filter(pl.col("status") == "SUCCEEDED").min(),
         closed_us=pl.col("time_us").filter(pl.col("status").is_in(_ENDED)).max(),
     )
@@ -77,16 +80,28 @@ def traced_downloads(downloads: pl.DataFrame, streams: pl.DataFrame, events: Eve
     return (
         both.drop("new_us")
         .join(known, on=["log", "tor_stream"], how="left")
-        .join(stream_totals(events), on=["log", "tor_stream"], how="left")
+        .join(_stream_totals(events), on=["log", "tor_stream"], how="left")
     )
 
 
-def stream_totals(events: Events) -> pl.DataFrame:
+def stream_growth(events: Events) -> pl.DataFrame:
+    """STREAM_BW events with ``bytes_by_then`` for ``bytes_got``: bytes behind the proxy's own replies."""
+    so_far = pl.col("bytes_got").cum_sum().over("log", "tor_stream", order_by="time_us")
+    return events.stream_bytes.select(
+        "log",
+        "tor_stream",
+        "time_us",
+        bytes_by_then=(so_far - SOCKS_REPLIES_BYTES).clip(lower_bound=0),
+    )
+
+
+def _stream_totals(events: Events) -> pl.DataFrame:
     """log, tor_stream, traced_first_us, traced_bytes of each stream that got any bytes."""
     return (
-        events.stream_bytes.filter(pl.col("bytes_got") > 0)
+        stream_growth(events)
+        .filter(pl.col("bytes_by_then") > 0)
         .group_by("log", "tor_stream")
-        .agg(traced_first_us=pl.col("time_us").min(), traced_bytes=pl.col("bytes_got").sum())
+        .agg(traced_first_us=pl.col("time_us").min(), traced_bytes=pl.col("bytes_by_then").max())
     )
 
 
@@ -105,11 +120,10 @@ def circuit_rows(events: Events, streams: pl.DataFrame, relays: Mapping[str, str
         # EXTENDED events carry the path so far; the longest is the whole.
         path=pl.col("path").drop_nulls().sort_by(pl.col("path").drop_nulls().str.len_bytes()).last(),
     )
-    used = (
-        streams.drop_nulls("circuit")
-        .group_by("log", "circuit")
-        .agg(first_use_us=pl.col("attached_us").min(), streams=pl.len().cast(pl.Int64))
-    )
+    attached = events.streams.filter(_carried()).join(streams, on=["log", "tor_stream"], how="semi")
+    uses = attached.group_by("log", "circuit").agg(first_use_us=pl.col("time_us").min())
+    carried = streams.drop_nulls("circuit").group_by("log", "circuit").agg(streams=pl.len().cast(pl.Int64))
+    used = uses.join(carried, on=["log", "circuit"], how="left")
     names = pl.element().str.extract(r"([0-9A-F]{40})").replace(dict(relays))
     return (
         seen.join(used, on=["log", "circuit"], how="full", coalesce=True)
@@ -119,3 +133,8 @@ def circuit_rows(events: Events, streams: pl.DataFrame, relays: Mapping[str, str
         )
         .sort("log", "circuit")
     )
+
+
+def _carried() -> pl.Expr:
+    """Whether a STREAM event tells which circuit the stream is on."""
+    return pl.col("status").is_in(_CARRIED) & (pl.col("circuit") > 0)

@@ -19,7 +19,17 @@ OLDEST = (1, 0, 0)
 
 _LINE = TIME + r"\[\w+\] \[\w+\] "
 _EVENT = r" Logger: 650[ +-]([A-Z_]+) "
-_KNOWN = ("BW", "CIRC", "CIRC_MINOR", "STREAM", "STREAM_BW")
+_KNOWN = ("BW", "CIRC", "CIRC_MINOR", "STREAM", "STREAM_BW", "STATUS_CLIENT")
+
+CLIENT_EVENTS = "CIRC,STREAM,STREAM_BW\r\nGETINFO,circuit-status"
+"""What OnionTrace is to ask the tor of a client for.
+
+It may register for events only when tor has a circuit, and that circuit is the one that a client then uses
+first. The list goes to tor as it stands, with blanks for commas, so a question can stand behind it: which
+circuits there are already. The answer is logged like an event.
+"""
+
+_QUESTION = CLIENT_EVENTS.partition("\r\n")[2]
 
 _BW = {"bytes_in": r" 650 BW (\d+) \d+", "bytes_out": r" 650 BW \d+ (\d+)"}
 _CIRC = {
@@ -29,6 +39,10 @@ _CIRC = {
     "reason": r" REASON=(\S+)",
 }
 _CIRC_ID = {"circuit": r" 650 CIRC (\d+) "}
+_LISTED = r" Logger: (?:250-circuit-status=)?(\d+) [A-Z_]+ \$"
+_LISTED_PATH = {"path": r" (\$\S+)", "purpose": r" PURPOSE=(\S+)"}
+LISTED = "LISTED"
+"""The status of a circuit in the answer to :data:`CLIENT_EVENTS`: it was built at some time before."""
 _STREAM = {
     "status": r" 650 STREAM \d+ ([A-Z_]+)",
     "target": r" 650 STREAM \d+ [A-Z_]+ \d+ (\S+)",
@@ -45,7 +59,7 @@ _STREAM_BW = {"tor_stream": r" 650 STREAM_BW (\d+) ", "bytes_got": r" 650 STREAM
 
 @dataclass(frozen=True)
 class Events:
-    """Events of all logs; each frame has ``log`` (index) and ``time_us`` (since 1970), in the order logged.
+    """Events of all logs; each frame has ``log`` (index) and ``time_us`` (since 1970).
 
     ``bandwidth``: bytes_in, bytes_out of the second before. ``circuits``: circuit, status, path, purpose,
     reason. ``streams``: tor_stream, status, circuit (0: none), target, port, purpose. ``stream_bytes``:
@@ -98,7 +112,13 @@ def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> _Part:
     lines = lines.with_columns(*words({"event": _EVENT}))
     others = lines.filter(pl.col("event").is_null())
     strange = lines.filter(pl.col("event").is_in(_KNOWN).not_()).height
-    shapeless = others.height - int(others.select(TEXT.str.contains(_LINE).alias("known"))["known"].sum())
+    shaped = TEXT.str.contains(_LINE) | TEXT.str.starts_with(_QUESTION)
+    shapeless = others.filter(~shaped).height
+    listed = (
+        others.with_columns(time_us(), *numbers({"circuit": _LISTED}), *words(_LISTED_PATH))
+        .drop_nulls("circuit")
+        .select("log", "time_us", "circuit", "path", "purpose", status=pl.lit(LISTED))
+    )
 
     def events(
         kind: str, texts: dict[str, str], integers: dict[str, str], needed: Sequence[str]
@@ -110,7 +130,7 @@ def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> _Part:
 
     return _Part(
         bandwidth=events("BW", {}, _BW, list(_BW)),
-        circuits=events("CIRC", _CIRC, _CIRC_ID, ["circuit", "status"]),
+        circuits=pl.concat([listed, events("CIRC", _CIRC, _CIRC_ID, ["circuit", "status"])], how="diagonal"),
         streams=events("STREAM", _STREAM, _STREAM_IDS, ["tor_stream", "circuit", "status"]),
         stream_bytes=events("STREAM_BW", {}, _STREAM_BW, list(_STREAM_BW)),
         versions=others.select(

@@ -12,12 +12,11 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.errors import InputError
+from torsweep.shadow.reading.circuits import stream_growth
 from torsweep.shadow.reading.clock import Clock
 from torsweep.shadow.reading.oniontrace import Events
 from torsweep.shadow.reading.tgen import TgenLog
 from torsweep.tables.schema import PROGRESS
-
-_KEY = ["client", "stream"]
 
 
 def progress_rows(
@@ -31,9 +30,8 @@ def progress_rows(
         # TGen numbers the downloads of a client from 0, in the order of their starts.
         grown = tgen.growth.with_columns(stream=pl.col("id") + 1).join(streams, on=["log", "stream"])
     elif events.stream_bytes.height:
-        grown = events.stream_bytes.join(streams.drop("bytes_got"), on=["log", "tor_stream"]).with_columns(
-            pl.min_horizontal(pl.col("bytes_got").cum_sum().over(_KEY), "bytes_wanted").alias("bytes_got")
-        )
+        grown = stream_growth(events).join(streams.drop("bytes_got"), on=["log", "tor_stream"])
+        grown = grown.with_columns(bytes_got=pl.min_horizontal("bytes_by_then", "bytes_wanted"))
     else:
         raise InputError(
             "the run asks for the progress of downloads, which no log tells",
@@ -42,6 +40,6 @@ def progress_rows(
         )
     return (
         grown.with_columns(clock.since_start("time_us").alias("time_us"))
-        .select(PROGRESS.polars)
+        .select(list(PROGRESS.polars))
         .sort("client", "stream", "time_us", "bytes_got")
     )

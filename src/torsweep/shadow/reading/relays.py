@@ -40,7 +40,7 @@ def relay_rows(events: Events, logs: Sequence[Log], clock: Clock) -> pl.DataFram
         pl.col("bytes_in", "bytes_out").fill_null(0),
         *(pl.lit(None, RELAYS.polars[name]).alias(name) for name in _UNTRACED),
     )
-    return rows.select(RELAYS.polars)
+    return rows.select(list(RELAYS.polars))
 
 
 _UNTRACED = ("queued_cells", "queued_cells_max", "outbuf_bytes", "cpu_us")

@@ -93,7 +93,8 @@ def _times(clock: Clock) -> list[pl.Expr]:
         pl.when(reported).then("command_us").otherwise(connected).alias("command_us"),
         pl.when(reported)
         .then("first_byte_us")
-        .otherwise(pl.col("traced_first_us") - pl.col("created_us"))
+        .when(pl.col("connected_us").is_not_null())
+        .then(pl.col("traced_first_us") - pl.col("created_us"))
         .alias("first_byte_us"),
         pl.when(complete).then("last_byte_us").alias("last_byte_us"),
         pl.when(complete)
@@ -108,7 +109,7 @@ def _bytes_got(bytes_traced: bool) -> pl.Expr:
     return (
         pl.when(pl.col("report").is_not_null())
         .then("bytes_got")
-        .when(pl.col("traced_bytes").is_not_null())
+        .when(pl.col("connected_us").is_not_null() & pl.col("traced_bytes").is_not_null())
         .then(pl.min_horizontal("traced_bytes", "bytes_wanted"))
         .when(got_none)
         .then(0)

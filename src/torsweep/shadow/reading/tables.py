@@ -61,7 +61,7 @@ def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
     relay_events = read_oniontrace(relay_logs)
     if run.tables.progress:
         _write(run_directory, PROGRESS, progress_rows(streams, tgen, events, clock, hosts))
-    streams = streams.select(STREAMS.polars)
+    streams = streams.select(list(STREAMS.polars))
     _write(run_directory, STREAMS, streams)
     _write(run_directory, RELAYS, relay_rows(relay_events, relay_logs, clock))
     _write(run_directory, CIRCUITS, circuits)
@@ -134,7 +134,7 @@ def _names(layout: Layout) -> dict[str, str]:
 def _circuits(rows: pl.DataFrame, clients: Sequence[str], clock: Clock) -> pl.DataFrame:
     times = [clock.since_start(name) for name in ("built_us", "first_use_us", "closed_us")]
     client = pl.Series(clients, dtype=pl.String).gather(rows["log"])
-    return rows.with_columns(*times, client=client).select(CIRCUITS.polars)
+    return rows.with_columns(*times, client=client).select(list(CIRCUITS.polars))
 
 
 def _unknown(streams: pl.DataFrame, circuits: pl.DataFrame) -> dict[str, int]:
