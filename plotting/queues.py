@@ -2,6 +2,7 @@
 
 In: the relays of a plan. Out: the longest circuit queues of each second at the median relay and at
 the relay of the ninth decile, a column of panels a facet, a curve a level; mean over networks and band.
+Where the engine cannot look into tor's queues the figure says so instead.
 
 The maximum within a second is shown, not the value at its end: a relay that refills once a second is
 always seen at the same phase there.
@@ -17,7 +18,7 @@ from matplotlib.figure import Figure
 from plotting.facets import Facets, every_axis, label
 from plotting.palette import look
 from plotting.source import Source
-from plotting.style import canvas
+from plotting.style import GREY, TEXT_WIDTH_IN, canvas
 from torsweep.stats.intervals import bands
 
 QUANTILES = {"ninth_decile": 0.9, "median": 0.5}
@@ -32,6 +33,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     facets = Facets.of(source.knobs)
     by = [*source.knobs, "seed"]
     relays = source.tables.relays(["second", "queued_cells_max"])
+    if relays["queued_cells_max"].null_count() == relays.height:
+        return _not_observed(source, relays)
     points = (
         relays.group_by([*by, "second"])
         .agg(pl.col("queued_cells_max").quantile(q, "linear").alias(name) for name, q in QUANTILES.items())
@@ -55,6 +58,14 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     label(panels, facets.row_names([_NAMES[name] for name in QUANTILES]), "Simulated time (s)")
     facets.legend(figure)
     return figure, points, caption
+
+
+def _not_observed(source: Source, relays: pl.DataFrame) -> tuple[Figure, pl.DataFrame, str]:
+    engine = source.tables.provenance.engine
+    caption = source.caption(f"Circuit queues of relays are not observed by the engine {engine}.")
+    figure = canvas(TEXT_WIDTH_IN, 0.6, caption)
+    figure.text(0.5, 0.7, f"Queues in relays: not observed by {engine}", ha="center", color=GREY)
+    return figure, relays.head(0), caption
 
 
 def _curve(axis: Axes, rows: pl.DataFrame, name: str, level: str) -> None:

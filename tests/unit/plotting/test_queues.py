@@ -1,0 +1,37 @@
+"""The figure of queues where an engine could not see them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from plotting import queues
+from plotting.source import Source
+from plotting.style import style
+from tests.synthetic import Size, write_sweep
+from torsweep.config.experiment import load_experiment
+from torsweep.stats.summarize import summarize
+from torsweep.stats.writing import write_summary
+from torsweep.tables.collect import collect
+from torsweep.tables.reading import PlanTables
+
+EXPERIMENT = Path(__file__).parents[3] / "experiments/refill_sweep/experiment.yaml"
+SMALL = Size(web_clients=4, bulk_clients=2, relays=2, warm_up_s=10, duration_s=40)
+
+
+def test_queues_that_no_engine_saw_are_said_to_be_missing(tmp_path: Path) -> None:
+    experiment = load_experiment(EXPERIMENT)
+    runs = write_sweep(tmp_path / "runs", experiment.plan("main").knobs, [1, 2], SMALL, "refill_sweep")
+    for run in runs:
+        file = run / "relays.parquet"
+        unseen = [pl.lit(None, pl.Int64).alias(name) for name in ("queued_cells", "queued_cells_max")]
+        pl.read_parquet(file).with_columns(unseen).write_parquet(file)
+    collect(runs, tmp_path / "tables", network="ci", plan="main")
+    tables = PlanTables.open(tmp_path / "tables")
+    write_summary(summarize(tables, experiment), tmp_path / "summaries")
+    with style():
+        figure, points, caption = queues.draw(Source(tables, tmp_path / "summaries"))
+    assert "not observed" in figure.texts[-1].get_text() + figure.texts[0].get_text()
+    assert "not observed" in caption
+    assert points.is_empty()
