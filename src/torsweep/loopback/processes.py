@@ -1,0 +1,143 @@
+"""Processes that are all gone when the engine is, whatever happened.
+
+In: command lines and files for what they print. Out: running processes; :class:`ProcessEnded`, with the last
+lines of the first that failed, when one ends early. The kernel kills each child when the thread that started
+it is gone (PR_SET_PDEATHSIG), which covers a ``kill -9`` of the engine; tor watches its owner by itself too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from torsweep.errors import TorsweepError
+
+LAST_LINES = 12
+GRACE_S = 5.0
+"""What a process has between being asked to end and being made to."""
+
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class ProcessEnded(TorsweepError):
+    """A process of the network ended before its time."""
+
+
+@dataclass(frozen=True)
+class Child:
+    """A running process: its name in the network, its handle, and the file it prints to."""
+
+    name: str
+    handle: subprocess.Popen[bytes]
+    log: Path
+
+    def last_lines(self, count: int = LAST_LINES) -> str:
+        """The last lines that the process printed, indented, ready to stand below a message."""
+        try:
+            lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return ""
+        return "".join(f"\n  {line}" for line in lines[-count:])
+
+
+class ProcessSet:
+    """The processes of one run. Start them from the main thread: their life is tied to it."""
+
+    def __init__(self) -> None:
+        self.children: list[Child] = []
+
+    def start(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> Child:
+        """Start ``command``, printing to ``log``, with ``environment`` on top of this process's own.
+
+        Raises ProcessEnded when the program cannot be run, and OSError when the log cannot be made.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            raise RuntimeError("children die with the thread that started them: start them from the main one")
+        with log.open("wb") as output:
+            try:
+                handle = subprocess.Popen(
+                    [os.fspath(part) for part in command],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env={**os.environ, **(environment or {})},
+                    start_new_session=True,
+                    preexec_fn=_dying_with(os.getpid()),
+                )
+            except OSError as error:
+                raise ProcessEnded(f"{name}: {command[0]} cannot be run: {error.strerror}") from None
+        child = Child(name, handle, log)
+        self.children.append(child)
+        return child
+
+    def check(self) -> None:
+        """Nothing, while all processes run; ProcessEnded for the first, in order of start, that does not."""
+        for child in self.children:
+            code = child.handle.poll()
+            if code is not None:
+                how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+                raise ProcessEnded(f"{child.name} {how}; the last lines of {child.log}:{child.last_lines()}")
+
+    def stop(self) -> None:
+        """End every process: asked first, killed after :data:`GRACE_S`. None is left when this returns."""
+        for child in self.children:
+            _signal(child.handle, signal.SIGTERM)
+        deadline = time.monotonic() + GRACE_S
+        for child in self.children:
+            try:
+                child.handle.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                _signal(child.handle, signal.SIGKILL)
+                child.handle.wait()
+        self.children.clear()
+
+
+def _signal(handle: subprocess.Popen[bytes], number: int) -> None:
+    if handle.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            # A session of its own: what the process may have started goes with it.
+            os.killpg(handle.pid, number)
+
+
+def _dying_with(parent: int) -> Callable[[], None]:
+    """What a child does before it becomes its program: ask to be killed when its parent ends."""
+
+    def ask() -> None:
+        if _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
+            os._exit(126)
+        # The parent may have gone before it was asked for.
+        if os.getppid() != parent:
+            os._exit(126)
+
+    return ask
+
+
+@contextlib.contextmanager
+def orderly_end() -> Iterator[None]:
+    """Within the block, SIGTERM and SIGHUP end this process as an exception does: ``finally`` runs."""
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
