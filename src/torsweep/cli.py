@@ -16,6 +16,7 @@ from torsweep.config.cli import config_app
 from torsweep.doctor.cli import doctor_command
 from torsweep.engines.cli import run_app
 from torsweep.errors import OutputError, TorsweepError
+from torsweep.fidelity.cli import fidelity_app
 from torsweep.loopback.cli import loopback_app
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
 from torsweep.shadow.cli import shadow_app
@@ -39,6 +40,7 @@ app.add_typer(config_app, name="config")
 app.add_typer(run_app, name="run")
 app.add_typer(results_app, name="results")
 app.add_typer(tor_app, name="tor")
+app.add_typer(fidelity_app, name="fidelity")
 app.add_typer(shadow_app, name="shadow")
 app.add_typer(loopback_app, name="loopback")
 app.command("doctor")(doctor_command)
