@@ -24,7 +24,8 @@ Trace = Annotated[
 ]
 Floor = Annotated[int, typer.Option(min=1, help="The least one-way latency between hosts, in microseconds.")]
 Seed = Annotated[
-    int | None, typer.Option(min=0, help="Another realisation of the same network; the run's own when left out.")
+    int | None,
+    typer.Option(min=0, help="Another realisation of the same network; the run's own when left out."),
 ]
 Progress = Annotated[bool, typer.Option("--progress", help="Say on standard error how far the run is.")]
 

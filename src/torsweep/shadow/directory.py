@@ -22,6 +22,7 @@ from torsweep.shadow.draws import client_start_ns
 from torsweep.shadow.graph import write_graph
 from torsweep.shadow.keys import Keys
 from torsweep.shadow.layout import Layout
+from torsweep.shadow.reading.oniontrace import CLIENT_EVENTS
 from torsweep.shadow.settings import (
     AUTHORITIES_NS,
     BOOTSTRAP_NS,
@@ -187,7 +188,9 @@ class _Builder:
             "vote_delay_s": str(VOTE_DELAY_S),
             "voting_interval_s": str(VOTING_INTERVAL_S),
         }
-        text = self._torrc("authority", values, extra=["SocksPort 0", f"V3BandwidthsFile {_SHARED}/bandwidths"])
+        text = self._torrc(
+            "authority", values, extra=["SocksPort 0", f"V3BandwidthsFile {_SHARED}/bandwidths"]
+        )
         self._host_folder(name, text)
         return Host(node, addresses.address(node), [self._tor("torrc", AUTHORITIES_NS)])
 
@@ -215,7 +218,7 @@ class _Builder:
         )
         processes = [self._tor(f"{_SHARED}/client.torrc", start_ns)]
         if self.settings.trace_clients:
-            processes.append(self._oniontrace("CIRC,STREAM", start_ns + SECOND_NS))
+            processes.append(self._oniontrace(CLIENT_EVENTS, start_ns + SECOND_NS))
         processes.append(self._tgen("tgen.graphml", opening_ns))
         return Host(client.node, addresses.address(client.node), processes)
 
@@ -233,5 +236,10 @@ class _Builder:
         return Process(self.tools.tgen, [file], start_ns, {"OPENBLAS_NUM_THREADS": "1"})
 
     def _oniontrace(self, events: str, start_ns: int) -> Process:
-        arguments = ["Mode=log", f"TorControlPort={addresses.CONTROL_PORT}", "LogLevel=warning", f"Events={events}"]
+        arguments = [
+            "Mode=log",
+            f"TorControlPort={addresses.CONTROL_PORT}",
+            "LogLevel=warning",
+            f"Events={events}",
+        ]
         return Process(self.tools.oniontrace, arguments, start_ns)

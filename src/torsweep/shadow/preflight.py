@@ -20,7 +20,7 @@ from torsweep.shadow.process import run_simulation
 from torsweep.shadow.settings import SECOND_NS
 from torsweep.shadow.simulate import Host, Process, Simulation
 from torsweep.shadow.tools import Tools
-from torsweep.shadow.traffic import graphml, server_graph
+from torsweep.shadow.traffic import graphml
 from torsweep.storage import write_text
 
 KEPT = Path("results/tools/preflight")
@@ -28,17 +28,22 @@ KEPT = Path("results/tools/preflight")
 DOWN_BYTES_PER_S = 1_000_000
 UP_BYTES_PER_S = 250_000
 SERVER_BYTES_PER_S = 12_500_000
-MOVED_BYTES = 4_000_000
-TOLERANCE = 0.1
-"""Headers take 4 % of the rate, and the first round trips some more."""
+STREAMS = 4
+SETTLING_S = 10
+LASTING_S = 40
 
-_TIMES = re.compile(r"\[stream-success\].*vertexid=stream_(?P<way>down|up),.* times \[(?P<times>[^]]*)\]")
+LEAST_SHARE = 0.6
+MOST_SHARE = 1.02
+"""Of the rate asked for. Headers take 4 %, and Shadow's TCP, which loses packets in the short queue of a
+host's router, does not fill a link downwards. Rates that are mixed up are off by a factor of four."""
+
+_READ = re.compile(r"\[driver-heartbeat\] \[bytes-read=(\d+)")
 
 
 def require_preflight(tools: Tools, say: Callable[[str], None], kept_in: Path = KEPT) -> dict[str, float]:
     """The rates measured each way, bytes per second; measured once for a version.
 
-    Raises TorsweepError when one is not the rate asked for, within :data:`TOLERANCE`.
+    Raises TorsweepError when one is not the rate asked for.
     """
     name = hashlib.sha256(json.dumps(tools.told, sort_keys=True).encode()).hexdigest()[:16]
     file = kept_in / f"{name}.json"
@@ -56,7 +61,7 @@ def check(measured: dict[str, float], tools: Tools) -> None:
     """TorsweepError when ``measured`` is not what the preflight asks for."""
     asked = {"down": DOWN_BYTES_PER_S, "up": UP_BYTES_PER_S}
     for way, rate in asked.items():
-        if abs(measured[way] - rate) > TOLERANCE * rate:
+        if not LEAST_SHARE * rate <= measured[way] <= MOST_SHARE * rate:
             raise TorsweepError(
                 f"{tools.shadow}: gives hosts wrong rates: {rate / 1e6:g} MB/s {way} were asked for,"
                 f" {measured[way] / 1e6:.3f} MB/s were measured ({tools.told['shadow']})"
@@ -64,68 +69,66 @@ def check(measured: dict[str, float], tools: Tools) -> None:
 
 
 def measure(tools: Tools) -> dict[str, float]:
-    """Move bytes down to a host and up from it, one after the other; payload bytes per second each way."""
+    """What a host gets and what it gives, each with :data:`STREAMS` streams of its own; bytes per second.
+
+    Both are counted where they arrive, second by second, after the first :data:`SETTLING_S`.
+    """
     with tempfile.TemporaryDirectory(prefix="torsweep-preflight-") as temporary:
         folder = Path(temporary)
         write_text(folder / "graph.gml", _graph())
-        hosts = folder / "template" / "hosts"
-        write_text(hosts / "server" / "tgen.graphml", server_graph())
-        write_text(hosts / "client" / "tgen.graphml", _client_graph())
         environment = {"OPENBLAS_NUM_THREADS": "1"}
-        simulation = Simulation(
-            {
-                "server": Host(0, address(0), [Process(tools.tgen, ["tgen.graphml"], 0, environment)]),
-                "client": Host(1, address(1), [Process(tools.tgen, ["tgen.graphml"], SECOND_NS, environment)]),
-            },
-            stop_ns=120 * SECOND_NS,
-            seed=1,
-            parallelism=1,
-        )
-        run_simulation(simulation, folder, tools)
-        log = next((folder / "data" / "hosts" / "client").glob("tgen.*.stdout")).read_text()
-    rates = {}
-    for match in _TIMES.finditer(log):
-        way, direction = match["way"], {"down": "recv", "up": "send"}[match["way"]]
-        times = dict(part.split("=") for part in match["times"].split(","))
-        # Payload is under way from its first byte until the other end has counted all of it.
-        begun = int(times[f"usecs-to-first-byte-{direction}"])
-        done = int(times[f"usecs-to-checksum-{direction}"])
-        rates[way] = MOVED_BYTES / (done - begun) * 1e6
-    if set(rates) != {"down", "up"}:
-        raise TorsweepError(f"{tools.tgen}: moved no bytes in the preflight: {log.splitlines()[-1:]}")
-    return rates
+        hosts = {}
+        for node, (name, graph) in enumerate(_actions().items()):
+            write_text(folder / "template" / "hosts" / name / "tgen.graphml", graph)
+            start_ns = 0 if name.startswith("server") else SECOND_NS
+            hosts[name] = Host(
+                node, address(node), [Process(tools.tgen, ["tgen.graphml"], start_ns, environment)]
+            )
+        run_simulation(Simulation(hosts, LASTING_S * SECOND_NS, seed=1, parallelism=1), folder, tools)
+        return {
+            "down": _received(folder / "data" / "hosts" / "getter"),
+            "up": _received(folder / "data" / "hosts" / "server2"),
+        }
 
 
-def _client_graph() -> str:
-    common = {"peers": "server:80", "timeout": "0", "stallout": "0"}
-    moved = f"{MOVED_BYTES} bytes"
-    return graphml(
-        {
-            "start": {"loglevel": "message", "heartbeat": "0"},
-            "stream_down": {**common, "sendsize": "1 byte", "recvsize": moved},
-            "stream_up": {**common, "sendsize": moved, "recvsize": "1 byte"},
-        },
-        [("start", "stream_down"), ("stream_down", "stream_up")],
-    )
+def _received(host: Path) -> float:
+    log = next(host.glob("tgen.*.stdout")).read_text()
+    seconds = [int(found) for found in _READ.findall(log)][SETTLING_S:]
+    if not seconds:
+        raise TorsweepError(f"the preflight moved no bytes: {log.splitlines()[-1:]}")
+    return sum(seconds) / len(seconds)
+
+
+def _actions() -> dict[str, str]:
+    """Host to the graph of its TGen, in the order of the nodes."""
+    much, little = "1 GB", "1 byte"
+    start = {"loglevel": "message", "heartbeat": "1 second", "timeout": "0", "stallout": "0"}
+    server = graphml({"start": {**start, "serverport": "80"}}, [])
+
+    def client(peer: str, sent: str, received: str) -> str:
+        streams = [f"stream{number}" for number in range(STREAMS)]
+        sizes = {"peers": f"{peer}:80", "sendsize": sent, "recvsize": received}
+        vertices = {"start": start, **{stream: sizes for stream in streams}}
+        return graphml(vertices, [("start", stream) for stream in streams])
+
+    return {
+        "server1": server,
+        "getter": client("server1", little, much),
+        "server2": server,
+        "giver": client("server2", much, little),
+    }
 
 
 def _graph() -> str:
-    def node(number: int, down: int, up: int) -> str:
-        return f'node [\nid {number}\nhost_bandwidth_down "{down * 8} bit"\nhost_bandwidth_up "{up * 8} bit"\n]'
-
-    def edge(source: int, target: int) -> str:
-        return f'edge [\nsource {source}\ntarget {target}\nlatency "10 ms"\npacket_loss 0.0\n]'
-
-    return "\n".join(
-        [
-            "graph [",
-            "directed 0",
-            node(0, SERVER_BYTES_PER_S, SERVER_BYTES_PER_S),
-            node(1, DOWN_BYTES_PER_S, UP_BYTES_PER_S),
-            edge(0, 0),
-            edge(0, 1),
-            edge(1, 1),
-            "]",
-            "",
-        ]
-    )
+    """Two servers without limits, and two hosts with different rates each way."""
+    rates = [(SERVER_BYTES_PER_S, SERVER_BYTES_PER_S), (DOWN_BYTES_PER_S, UP_BYTES_PER_S)] * 2
+    nodes = [
+        f'node [\nid {node}\nhost_bandwidth_down "{down * 8} bit"\nhost_bandwidth_up "{up * 8} bit"\n]'
+        for node, (down, up) in enumerate(rates)
+    ]
+    edges = [
+        f'edge [\nsource {source}\ntarget {target}\nlatency "50 ms"\npacket_loss 0.0\n]'
+        for source in range(len(rates))
+        for target in range(source, len(rates))
+    ]
+    return "\n".join(["graph [", "directed 0", *nodes, *edges, "]", ""])

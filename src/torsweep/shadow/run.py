@@ -26,6 +26,7 @@ from torsweep.shadow.logs import compress_logs
 from torsweep.shadow.memory import require_memory
 from torsweep.shadow.preflight import require_preflight
 from torsweep.shadow.process import shadow_process
+from torsweep.shadow.reading import write_tables
 from torsweep.shadow.settings import BOOTSTRAP_NS, SECOND_NS, ShadowSettings
 from torsweep.shadow.tools import Tools, find_tools
 from torsweep.shadow.watch import Watch
@@ -94,8 +95,6 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
         run, written = write_run_directory(run_directory, settings, tools, say)
         require_memory(written.simulation)
         cost = _simulate(run_directory / SHADOW_FOLDER, written, settings, tools, say)
-        from torsweep.shadow.reading import write_tables
-
         counters = write_tables(run_directory, run_directory / SHADOW_FOLDER)
         if not keep_logs:
             compress_logs(run_directory / SHADOW_FOLDER)
@@ -106,7 +105,11 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
 
 
 def _simulate(folder: Path, written: Written, settings: ShadowSettings, tools: Tools, say: Say) -> Cost:
-    clients = [name for name in written.simulation.hosts if (folder / "template/hosts" / name / "tgen.graphml").exists()]
+    clients = [
+        name
+        for name in written.simulation.hosts
+        if (folder / "template/hosts" / name / "tgen.graphml").exists()
+    ]
     watch = Watch(folder, clients, BOOTSTRAP_NS / SECOND_NS, say)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with (

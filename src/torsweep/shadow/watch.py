@@ -48,7 +48,9 @@ class Watch:
         code = process.wait()
         if code:
             how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-            raise TorsweepError(f"{self.folder}: Shadow failed ({how}): {shadow_failure(self.folder, self._said)}")
+            raise TorsweepError(
+                f"{self.folder}: Shadow failed ({how}): {shadow_failure(self.folder, self._said)}"
+            )
         return time.monotonic() - started
 
     def _hear(self, line: str, group: int) -> None:
