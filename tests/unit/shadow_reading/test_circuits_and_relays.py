@@ -160,7 +160,8 @@ def test_progress_to_the_second_from_tor(tmp_path: Path) -> None:
 def test_progress_to_the_read_from_tgen(tmp_path: Path) -> None:
     status = (
         "[info] [tgen-stream.c:1754] [_tgenstream_log] [stream-status] transport"
-        " [fd=5,remote=server1:11.0.0.7:80] stream [id=0,vertexid=stream1,name=web1] bytes [total-bytes-recv={},payload-bytes-recv={},x=1]"
+        " [fd=5,remote=server1:11.0.0.7:80] stream [id=0,vertexid=stream1,name=web1]"
+        " bytes [total-bytes-recv={},payload-bytes-recv={},x=1]"
     )
     tgen = [
         *tgen_opening(),
