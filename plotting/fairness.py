@@ -52,15 +52,15 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
 
 
 def _most(points: pl.DataFrame) -> float:
-    return float(points["streams_opened"].max())  # type: ignore[arg-type]
+    return float(points["opened"].max())  # type: ignore[arg-type]
 
 
 def _points(clients: pl.DataFrame, knobs: list[str]) -> pl.DataFrame:
     """Mean and band over networks of each number, a row a variant."""
     rows = []
     for key, section in clients.group_by(knobs, maintain_order=True):
-        values = section.group_by("seed").agg(pl.col("streams", *_ROWS).cast(pl.Float64).mean()).sort("seed")
-        row = dict(zip(knobs, key, strict=True)) | {"streams_opened": values["streams"].mean()}
+        values = section.group_by("seed").agg(pl.col("opened", *_ROWS).cast(pl.Float64).mean()).sort("seed")
+        row = dict(zip(knobs, key, strict=True)) | {"opened": values["opened"].mean()}
         for name in _ROWS:
             mean, low, high = bands(values[name].fill_null(np.nan).to_numpy()[:, np.newaxis])
             row |= {name: mean[0], f"{name}_low": low[0], f"{name}_high": high[0]}

@@ -47,7 +47,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         for column, axis in zip(panels_of, line, strict=True):
             levels = {**row, **column}
             points.append(_panel(axis, at(progress, levels), at(shares, levels)))
-            axis.set_title(levels_text(column))
+            axis.set_title("\n".join(filter(None, (levels_text(column), _starved(at(shares, levels))))))
         line[0].set_ylabel("\n".join(filter(None, ("Thousand cells", levels_text(row)))))
     for axis in axes.ravel():
         axis.set_ylim(bottom=0)
@@ -78,33 +78,19 @@ def _panel(axis: Axes, progress: pl.DataFrame, shares: pl.DataFrame) -> pl.DataF
         received = cells[np.searchsorted(times, grid_us, side="right")]
         axis.plot(grid_us / 1e6, received / 1e3, color=colour(row["opened"], streams), linewidth=0.9)
         keys = {name: row[name] for name in row if name not in ("share", "starved", "completed")}
-        frame = pl.DataFrame({"time_s": grid_us / 1e6, "cells": received})
+        frame = pl.DataFrame({"time_s": grid_us / 1e6, "cells_received": received})
         frames.append(frame.select(*(pl.lit(value).alias(name) for name, value in keys.items()), pl.all()))
     first_s = shares["completed_s"].min()
     if first_s is not None:
         axis.axvline(float(first_s), color=GREY, linewidth=0.6, linestyle=":")  # type: ignore[arg-type]
-        _say(axis, f"{shares['starved'].sum()} of {streams} starved")
     return pl.concat(frames)
 
 
-def _say(axis: Axes, text: str) -> None:
-    box: dict[str, Any] = {
-        "boxstyle": "square,pad=0.1",
-        "facecolor": "white",
-        "edgecolor": "none",
-        "alpha": 0.8,
-    }
-    axis.annotate(
-        text,
-        (1, 0),
-        xycoords="axes fraction",
-        xytext=(-2, 3),
-        textcoords="offset points",
-        ha="right",
-        va="bottom",
-        color=GREY,
-        bbox=box,
-    )
+def _starved(shares: pl.DataFrame) -> str:
+    """How many starved, where that is decided: a stream completed."""
+    if shares["share"].null_count():
+        return "none complete"
+    return f"{shares['starved'].sum()} of {shares.height} starved"
 
 
 def colour(opened: int, streams: int) -> Any:

@@ -56,12 +56,13 @@ def summary_text(summary: Summary) -> str:
 def _heading(summary: Summary) -> str:
     provenance = summary.provenance
     measured = duration_text(provenance.duration_ns - provenance.warm_up_ns)
+    warm_up = duration_text(provenance.warm_up_ns)
+    cut = f"downloads that started in the first {warm_up} are cut, then " if provenance.warm_up_ns else ""
     lines = [
         f"# {provenance.experiment}, plan {provenance.plan}: summary",
         "",
         f"Engine {engine_text(provenance)}; era {provenance.era}; network {provenance.network}, "
-        f"{networks_text(provenance.seeds)}; downloads that started in the first "
-        f"{duration_text(provenance.warm_up_ns)} are cut, then {measured} measured. "
+        f"{networks_text(provenance.seeds)}; {cut}{measured} measured. "
         f"Baseline: {_variant_text(summary.baseline)}.",
     ]
     if len(provenance.seeds) == 1:
@@ -98,7 +99,7 @@ def _fairness(summary: Summary) -> str:
     if summary.fairness is None:
         return ""
     columns = {
-        "streams": "streams",
+        "opened": "streams",
         "starved": "starved",
         "jain": "Jain's index",
         "first_completed_s": "first complete, s",

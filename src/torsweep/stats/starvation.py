@@ -42,8 +42,8 @@ class Fairness:
 
     ``shares``: ``opened`` (1 for the stream opened first), ``completed`` (1 for the one completed first,
     null: never), ``first_byte_s`` and ``completed_s`` (since the client's first stream was opened),
-    ``share`` (of its bytes, when the first one is complete) and ``starved``. ``clients``: ``streams``,
-    ``starved``, ``jain``, ``first_completed_s``, ``all_completed_s``.
+    ``share`` (of its bytes, when the first one is complete) and ``starved``. ``clients``: ``opened`` (how
+    many streams), ``starved``, ``jain``, ``first_completed_s``, ``all_completed_s``.
     """
 
     shares: pl.DataFrame
@@ -51,9 +51,9 @@ class Fairness:
 
     def starved(self, kind: str, variant: Mapping[str, str]) -> tuple[np.ndarray, np.ndarray]:
         """Mean number of starved streams and of streams of the clients of ``kind``, one each a network."""
-        means = pl.col("starved", "streams").mean().fill_null(np.nan)
+        means = pl.col("starved", "opened").mean().fill_null(np.nan)
         chosen = _chosen(self.clients, kind, variant).group_by("seed").agg(means).sort("seed")
-        return chosen["starved"].to_numpy(), chosen["streams"].to_numpy()
+        return chosen["starved"].to_numpy(), chosen["opened"].to_numpy()
 
     def served_share(self, kind: str, variant: Mapping[str, str], served: str, count: int) -> np.ndarray:
         """Of the first ``count`` streams to complete, the share that was opened ``first`` or ``last``.
@@ -108,7 +108,7 @@ def _by_client(shares: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     squares = (pl.col("share") ** 2).sum()
     decided = pl.col("share").is_not_null().all()
     return shares.group_by(by, maintain_order=True).agg(
-        pl.len().alias("streams"),
+        pl.len().alias("opened"),
         pl.when(decided).then(pl.col("starved").sum()).alias("starved"),
         pl.when(decided).then(pl.col("share").sum() ** 2 / (pl.len() * squares)).alias("jain"),
         pl.col("completed_s").min().alias("first_completed_s"),
