@@ -19,7 +19,6 @@ LINK_PORT = 9002
 """Where a host's way to all others begins: its tor takes it for a proxy."""
 DIR_PORT = 9030
 SOCKS_PORT = 9050
-CONTROL_PORT = 9051
 STREAM_PORTS = range(20_000, 32_000)
 """Where a client's downloads come from, in turn: tor names the port, which tells them apart."""
 SERVER_PORT = 9080

@@ -17,7 +17,7 @@ import stem
 from stem.control import Controller, EventType
 
 from torsweep.errors import TorsweepError
-from torsweep.loopback.addresses import CONTROL_PORT, STREAM_PORTS
+from torsweep.loopback.addresses import STREAM_PORTS
 from torsweep.loopback.layout import Place
 
 POLL_S = 0.1
@@ -31,15 +31,15 @@ CIRCUIT_GONE = ("FAILED", "CLOSED")
 def open_control(place: Place, patience_s: float, check: Callable[[], None]) -> Controller:
     """Connect to the tor at ``place`` as soon as it listens, and log in with its cookie.
 
-    ``check`` is called while waiting and raises when the wait is in vain. Raises TorsweepError when the port
-    refuses, or nothing listens on it after ``patience_s``.
+    ``check`` is called while waiting and raises when the wait is in vain. Raises TorsweepError when the
+    socket refuses, or nothing listens on it after ``patience_s``.
     """
-    where = f"{place.name}: its control port {place.address}:{CONTROL_PORT}"
+    where = f"{place.name}: its control port {place.control}"
     deadline = time.monotonic() + patience_s
     while True:
         check()
         try:
-            control = Controller.from_port(place.address, CONTROL_PORT)
+            control = Controller.from_socket_file(str(place.control))
             break
         except stem.SocketError as error:
             if time.monotonic() > deadline:

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,7 +72,9 @@ def run_loopback(
         started = time.monotonic()
         block = claim_block()
         processes = ProcessSet()
-        layout = Layout(run, network, rtt_us, block, run_directory.resolve() / PROCESS_FOLDER, delay)
+        sockets = Path(tempfile.mkdtemp(prefix="torsweep-"))
+        folder = run_directory.resolve() / PROCESS_FOLDER
+        layout = Layout(run, network, rtt_us, block, folder, sockets, delay)
         running = RunningNetwork(layout, tor, processes, say, started + ready_limit_s)
         try:
             with _disk_blamed(run_directory):
@@ -84,6 +87,7 @@ def run_loopback(
             processes.stop()
             running.close()
             block.close()
+            shutil.rmtree(sockets, ignore_errors=True)
         for place in [*layout.authorities, *layout.relays, *layout.clients]:
             shutil.rmtree(place.data, ignore_errors=True)
         samples = {name: meter.samples for name, meter in running.meters.items()}

@@ -44,13 +44,17 @@ MOST_PROCESSES = 60
 
 @dataclass(frozen=True)
 class Place:
-    """A process of tor: its role, its place in the network, and its folder."""
+    """A process of tor: its role, its place in the network, its folder and its control socket.
+
+    The socket is not TCP's, whose acknowledgements come 40 ms late and hold events up.
+    """
 
     name: str
     role: Role
     node: int
     address: str
     folder: Path
+    control: Path
 
     @property
     def torrc(self) -> Path:
@@ -70,18 +74,29 @@ class Place:
 
 @dataclass(frozen=True)
 class Layout:
-    """The processes of a run and where they are."""
+    """The processes of a run and where they are: files in ``folder``, control sockets in ``sockets``.
+
+    The name of a socket has to be short (unix(7): 107 bytes), wherever the run directory is.
+    """
 
     run: RunSpec
     network: Network
     rtt_us: NDArray[np.int32]
     block: AddressBlock
     folder: Path
+    sockets: Path
     delay: Delay
 
     def _places(self, role: Role, hosts: Any) -> list[Place]:
         return [
-            Place(host.name, role, host.node, self.block.address(host.node), self.folder / host.name)
+            Place(
+                host.name,
+                role,
+                host.node,
+                self.block.address(host.node),
+                self.folder / host.name,
+                self.sockets / host.name,
+            )
             for host in hosts
         ]
 
@@ -119,9 +134,9 @@ class Layout:
         """Every (address, port) that a process of the run listens on."""
         links = [addresses.LINK_PORT] if self.delayed else []
         ports = {
-            "authority": [addresses.OR_PORT, addresses.DIR_PORT, addresses.CONTROL_PORT, *links],
-            "relay": [addresses.OR_PORT, addresses.CONTROL_PORT, *links],
-            "client": [addresses.SOCKS_PORT, addresses.CONTROL_PORT, *links],
+            "authority": [addresses.OR_PORT, addresses.DIR_PORT, *links],
+            "relay": [addresses.OR_PORT, *links],
+            "client": [addresses.SOCKS_PORT, *links],
         }
         places = [*self.authorities, *self.relays, *self.clients]
         found = [(place.address, port) for place in places for port in ports[place.role]]
@@ -176,7 +191,7 @@ class Layout:
         values = {
             "authorities": authority_lines,
             "data_directory": str(place.data),
-            "control_port": f"{place.address}:{addresses.CONTROL_PORT}",
+            "control_port": f"unix:{place.control}",
             "nickname": place.name,
             "address": place.address,
             "or_port": f"{place.address}:{addresses.OR_PORT}",
@@ -196,6 +211,8 @@ class Layout:
             # It looks for this process every 15 s; the kernel is quicker, where the engine has been killed.
             f"__OwningControllerProcess {os.getpid()}",
         ]
+        if place.role == "authority":
+            lines.append("SocksPort 0")
         if self.delayed:
             lines.append(f"HTTPSProxy {place.address}:{addresses.LINK_PORT}")
         if place.role == "client" and self.paths_of(place.name):
