@@ -7,7 +7,7 @@ bandwidths, and layout.json, which tells the reading of the logs what is where.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from torsweep.engines.run_spec import RunSpec
 from torsweep.errors import InputError
-from torsweep.network.model import Network
+from torsweep.network.model import Network, Relay
 from torsweep.shadow import addresses
 from torsweep.shadow.draws import client_start_ns
 from torsweep.shadow.graph import write_graph
@@ -39,8 +39,7 @@ from torsweep.shadow.settings import (
 from torsweep.shadow.simulate import Host, Process, Simulation
 from torsweep.shadow.tools import Tools
 from torsweep.shadow.traffic import client_graph, server_graph
-from torsweep.storage import write_text
-from torsweep.tor.torrc import environment, torrc
+from torsweep.tor.torrc import Role, environment, torrc
 
 CONFIGURATION = "shadow.yaml"
 LEAST_AUTHORITIES = 3
@@ -92,8 +91,9 @@ def write_directory(
             accepted=f"at least {LEAST_AUTHORITIES}",
         )
     shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     graph = write_graph(network, rtt_us, settings.latency_floor_us)
-    write_text(folder / "graph.gml", graph.text)
+    (folder / "graph.gml").write_text(graph.text)
     builder = _Builder(run, network, keys, tools, settings, folder)
     simulation = Simulation(
         hosts=builder.hosts(),
@@ -103,7 +103,7 @@ def write_directory(
         unlimited_until_ns=BOOTSTRAP_NS,
         runahead_us=settings.latency_floor_us,
     )
-    write_text(folder / CONFIGURATION, simulation.text(folder))
+    (folder / CONFIGURATION).write_text(simulation.text(folder))
     layout = Layout(
         epoch_s=EPOCH_S,
         bootstrap_ns=BOOTSTRAP_NS,
@@ -137,10 +137,11 @@ class _Builder:
 
     def hosts(self) -> dict[str, Host]:
         """All hosts by name."""
+        self.shared.mkdir()
         client = self._torrc("client", {"socks_port": str(addresses.SOCKS_PORT)}, extra=_CLIENT_LINES)
-        write_text(self.shared / "client.torrc", client)
-        write_text(self.shared / "server.graphml", server_graph())
-        write_text(self.shared / "bandwidths", self._bandwidths())
+        (self.shared / "client.torrc").write_text(client)
+        (self.shared / "server.graphml").write_text(server_graph())
+        (self.shared / "bandwidths").write_text(self._bandwidths())
         self.template.mkdir(parents=True)
         return {
             **{host.name: self._authority(host.name, host.node) for host in self.network.authorities},
@@ -149,7 +150,9 @@ class _Builder:
             **{server.name: self._server(server.node) for server in self.network.servers},
         }
 
-    def _torrc(self, role, values: Mapping[str, str], relay=None, extra=()) -> str:
+    def _torrc(
+        self, role: Role, values: Mapping[str, str], relay: Relay | None = None, extra: Sequence[str] = ()
+    ) -> str:
         common = {
             "authorities": self._authority_lines(),
             "data_directory": ".",
@@ -159,8 +162,9 @@ class _Builder:
 
     def _authority_lines(self) -> str:
         return "\n".join(
-            f"DirAuthority {host.name} orport={addresses.OR_PORT} v3ident={self.keys.v3_identities[host.name]} "
-            f"{addresses.address(host.node)}:{addresses.DIR_PORT} {self.keys.fingerprints[host.name]}"
+            f"DirAuthority {host.name} orport={addresses.OR_PORT}"
+            f" v3ident={self.keys.v3_identities[host.name]}"
+            f" {addresses.address(host.node)}:{addresses.DIR_PORT} {self.keys.fingerprints[host.name]}"
             for host in self.network.authorities
         )
 

@@ -34,8 +34,10 @@ def node_rates(network: Network) -> NDArray[np.int64]:
         rates[relay.node] = relay.capacity_bytes_per_s
     for authority in network.authorities:
         rates[authority.node] = AUTHORITY_BYTES_PER_S
-    for host in (*network.clients, *network.servers):
-        rates[host.node] = host.down_bytes_per_s, host.up_bytes_per_s
+    for client in network.clients:
+        rates[client.node] = client.down_bytes_per_s, client.up_bytes_per_s
+    for server in network.servers:
+        rates[server.node] = server.down_bytes_per_s, server.up_bytes_per_s
     return rates
 
 

@@ -27,7 +27,7 @@ KEYS = Path("results/tools/keys")
 
 _FINGERPRINTS = "fingerprints.json"
 
-_ONE_HUB = """graph [
+_ONE_NODE = """graph [
 directed 0
 node [
 id 0
@@ -74,33 +74,23 @@ def network_keys(network: Network, network_sha256: str, tools: Tools, kept_in: P
 
 def _make(network: Network, tools: Tools, place: Path) -> None:
     work = place / ".work"
-    hosts: dict[str, Host] = {}
-    authorities = [authority.name for authority in network.authorities]
-    for server in (*network.relays, *network.authorities):
-        name = server.name
+    nodes = {relay.name: relay.node for relay in network.relays}
+    authorities = {authority.name: authority.node for authority in network.authorities}
+    hosts = {}
+    for name, node in {**nodes, **authorities}.items():
         folder = work / "template" / "hosts" / name
         (folder / "keys").mkdir(parents=True)
-        write_text(folder / "torrc", _key_torrc(name, address(server.node), name in authorities))
-        processes = [Process(tools.tor, ["--list-fingerprint", "-f", "torrc"], 0, {}, False)]
+        (folder / "torrc").write_text(_key_torrc(name, address(node)))
+        (folder / "passphrase").write_text("only in this simulation\n")
+        processes = [Process(tools.tor, ["--list-fingerprint", "-f", "torrc"], 0, runs_to_the_end=False)]
         if name in authorities:
-            write_text(folder / "passphrase", "only in this simulation\n")
-            certify = (
-                f'exec "{tools.gencert}" --create-identity-key --passphrase-fd 3 -m 24'
-                " -i keys/authority_identity_key -s keys/authority_signing_key"
-                " -c keys/authority_certificate 3<passphrase"
-            )
-            # tor first: an authority has its relay's keys even so, though it misses the certificate.
-            processes.insert(0, Process("/bin/sh", ["-c", certify], 0, {}, False))
-            processes[1] = Process(
-                tools.tor, ["--list-fingerprint", "-f", "torrc"], 10 * SECOND_NS, {}, False
-            )
-        hosts[name] = Host(0, address(server.node), processes)
-    write_text(work / "graph.gml", _ONE_HUB)
-    simulation = Simulation(hosts, stop_ns=60 * SECOND_NS, seed=network.seed + 1)
-    run_simulation(simulation, work, tools)
+            certify = Process("/bin/sh", ["-c", _certify(tools.gencert)], 0, runs_to_the_end=False)
+            processes.append(certify)
+        hosts[name] = Host(0, address(node), processes)
+    (work / "graph.gml").write_text(_ONE_NODE)
+    run_simulation(Simulation(hosts, stop_ns=SECOND_NS, seed=network.seed + 1), work, tools)
     for name in hosts:
         made = work / "data" / "hosts" / name
-        (place / name).mkdir()
         shutil.copytree(made / "keys", place / name / "keys")
         shutil.copy(made / "fingerprint", place / name / "fingerprint")
     fingerprints = {name: (place / name / "fingerprint").read_text().split()[1] for name in hosts}
@@ -110,22 +100,30 @@ def _make(network: Network, tools: Tools, place: Path) -> None:
     write_text(place / _FINGERPRINTS, document + "\n")
 
 
-def _key_torrc(name: str, host_address: str, is_authority: bool) -> str:
-    lines = [
-        "DataDirectory .",
-        f"Nickname {name}",
-        f"Address {host_address}",
-        f"ORPort {OR_PORT}",
-        "SocksPort 0",
-        "AssumeReachable 1",
-        "PublishServerDescriptor 0",
-        "ContactInfo torsweep@localhost",
-        "Log notice stdout",
-    ]
-    if is_authority:
-        # Any other authority will do: tor wants to see itself among several only when it votes.
-        lines += ["ExitPolicy reject *:*"]
-    return "\n".join([*lines, ""])
+def _certify(gencert: Path) -> str:
+    """The shell command that makes an authority's keys and certificate; there is nobody to be asked for
+    the passphrase, so it comes from a file."""
+    return (
+        f"exec '{gencert}' --create-identity-key --passphrase-fd 3 -m 24"
+        " -i keys/authority_identity_key -s keys/authority_signing_key"
+        " -c keys/authority_certificate 3<passphrase"
+    )
+
+
+def _key_torrc(name: str, host_address: str) -> str:
+    return "\n".join(
+        [
+            "DataDirectory .",
+            f"Nickname {name}",
+            f"Address {host_address}",
+            f"ORPort {OR_PORT}",
+            "SocksPort 0",
+            "AssumeReachable 1",
+            "PublishServerDescriptor 0",
+            "Log notice stdout",
+            "",
+        ]
+    )
 
 
 def _v3_identity(certificate: Path) -> str:

@@ -75,11 +75,12 @@ def measure(tools: Tools) -> dict[str, float]:
     """
     with tempfile.TemporaryDirectory(prefix="torsweep-preflight-") as temporary:
         folder = Path(temporary)
-        write_text(folder / "graph.gml", _graph())
+        (folder / "graph.gml").write_text(_graph())
         environment = {"OPENBLAS_NUM_THREADS": "1"}
         hosts = {}
         for node, (name, graph) in enumerate(_actions().items()):
-            write_text(folder / "template" / "hosts" / name / "tgen.graphml", graph)
+            (folder / "template" / "hosts" / name).mkdir(parents=True)
+            (folder / "template" / "hosts" / name / "tgen.graphml").write_text(graph)
             start_ns = 0 if name.startswith("server") else SECOND_NS
             hosts[name] = Host(
                 node, address(node), [Process(tools.tgen, ["tgen.graphml"], start_ns, environment)]

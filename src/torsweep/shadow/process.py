@@ -21,7 +21,6 @@ from torsweep.errors import TorsweepError
 from torsweep.shadow.failures import shadow_failure
 from torsweep.shadow.simulate import Simulation
 from torsweep.shadow.tools import Tools
-from torsweep.storage import write_text
 
 CONFIGURATION = "shadow.yaml"
 LOG_FILE = "shadow.log"
@@ -35,7 +34,7 @@ def run_simulation(simulation: Simulation, folder: Path, tools: Tools) -> None:
 
     Raises TorsweepError with what Shadow says when it fails.
     """
-    write_text(folder / CONFIGURATION, simulation.text(folder))
+    (folder / CONFIGURATION).write_text(simulation.text(folder))
     said: list[str] = []
     with shadow_process(tools.shadow, folder) as process:
         for line in process.lines():
