@@ -39,6 +39,7 @@ include: "rules/runs.smk"
 include: "rules/tables.smk"
 include: "rules/figures.smk"
 include: "rules/publish.smk"
+include: "rules/fidelity.smk"
 
 
 localrules:

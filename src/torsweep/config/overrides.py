@@ -25,6 +25,10 @@ class Overrides(Section):
     measured: PositiveDuration | None = None
     tor_source: str | None = None
     """Where tor is built from: a tarball, a .dsc or a folder; Debian's source package when None."""
+    experiment: str = "refill_sweep"
+    """The experiment that `snakemake fidelity` compares engines in."""
+    compare: Literal["all", "finished"] = "all"
+    """Whether `snakemake fidelity` runs what is missing in Shadow, or takes what is finished."""
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> Overrides:

@@ -2,9 +2,10 @@
 
     torsweep fidelity repeat RUN_DIR --out REPEAT_DIR
     torsweep fidelity replay SHADOW_RUN_DIR --out REPLAY_DIR
-    torsweep fidelity compare --reference RUN_DIR… --model RUN_DIR… --network NAME --out DIR
+    torsweep fidelity compare EXPERIMENT --network NAME [--seeds 1-8] --out DIR
 
-In: run directories. Out: run.json for an engine to run; or the tables and the text of a comparison.
+In: run directories, which ``compare`` looks for in the tree of results (:mod:`torsweep.fidelity.places`).
+Out: run.json for an engine to run; or the tables and the text of a comparison.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from typing import Annotated
 
 import typer
 
+from torsweep.errors import InputError
+
 fidelity_app = typer.Typer(help="Compare cellsim with Shadow on the same networks.", no_args_is_help=True)
 
 Original = Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The run that it is made from.")]
 Out = Annotated[Path, typer.Option(help="Run directory; made where it is missing.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for an engine at work in it instead of refusing.")]
-Runs = Annotated[list[Path] | None, typer.Option(help="Finished runs; may be repeated.")]
 
 
 @fidelity_app.command("repeat")
@@ -42,30 +44,31 @@ def replay_command(original: Original, out: Out, wait: Wait = False) -> None:
 
 @fidelity_app.command("compare")
 def compare_command(
+    experiment: Annotated[str, typer.Argument(help="Name of an experiment, or its experiment.yaml.")],
     network: Annotated[str, typer.Option(help="Name of the network configuration.")],
     out: Annotated[Path, typer.Option(help="Folder for the comparison.")],
-    reference: Runs = None,
-    model: Runs = None,
-    replay: Runs = None,
-    reference_repeat: Runs = None,
-    model_repeat: Runs = None,
+    era: Annotated[str | None, typer.Option(help="2012 or today; the experiment's when left out.")] = None,
+    plan: Annotated[str, typer.Option(help="Part of the experiment: main or a sensitivity.")] = "main",
+    seeds: Annotated[str, typer.Option(help="Networks to compare on, FIRST-LAST.")] = "1-200",
 ) -> None:
-    """Measure how far a model is from its reference, beside what a run leaves to chance."""
-    from torsweep.fidelity import matches
+    """Measure how far cellsim is from Shadow in the finished runs below results/, beside chance."""
+    from torsweep.config.experiment import load_experiment
+    from torsweep.engines.results_tree import Place
+    from torsweep.fidelity.matches import match_runs
+    from torsweep.fidelity.places import finished_runs
     from torsweep.fidelity.report import compare, write_comparison
 
-    comparison = compare(
-        matches.match_runs(
-            {
-                matches.REFERENCE: reference or (),
-                matches.MODEL: model or (),
-                matches.REPLAY: replay or (),
-                matches.REFERENCE_REPEAT: reference_repeat or (),
-                matches.MODEL_REPEAT: model_repeat or (),
-            }
-        ),
-        network,
-    )
+    loaded = load_experiment(experiment)
+    place = Place(loaded.name, "shadow", era or loaded.era, network, plan)
+    found = finished_runs(place, loaded.plan(plan).variants, _range(seeds))
+    comparison = compare(match_runs(found), network)
     write_comparison(comparison, out)
     verdicts = comparison.cells["verdict"].value_counts(sort=True)
     typer.echo(f"{out}: " + ", ".join(f"{count} cells {verdict}" for verdict, count in verdicts.iter_rows()))
+
+
+def _range(text: str) -> range:
+    first, _, last = text.partition("-")
+    if not (first.isdigit() and (last or first).isdigit()):
+        raise InputError("is no range of seeds", key="--seeds", value=text, accepted="such as 1-8")
+    return range(int(first), int(last or first) + 1)
