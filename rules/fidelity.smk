@@ -5,11 +5,14 @@ from torsweep.fidelity.places import FidelityPlan
 fidelity_plan = FidelityPlan(sweep)
 
 
+localrules:
+    fidelity,
+
+
 rule fidelity:
+    """cellsim against Shadow, on the same networks in the same variants."""
     input:
         lambda wildcards: fidelity_plan.targets(),
-    """cellsim against Shadow, on the same networks in the same variants."""
-    localrule: True
 
 
 rule run_repeat:
