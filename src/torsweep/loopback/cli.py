@@ -1,8 +1,9 @@
 """``torsweep loopback``: runs with real processes on this machine.
 
     torsweep loopback run RUN_DIR --progress
+    torsweep loopback check refill --out DIR
 
-In: the command line. Out: the tables of a run in RUN_DIR.
+In: the command line. Out: the tables of a run in RUN_DIR; or what a knob was measured to do, as a table.
 """
 
 from __future__ import annotations
@@ -18,16 +19,19 @@ loopback_app = typer.Typer(
 )
 
 
+class CheckName(StrEnum):
+    """What is measured: see :mod:`torsweep.loopback.checks`."""
+
+    REFILL = "refill"
+    CIRCUITS = "circuits"
+    WAKING = "waking"
+
+
 class DelayChoice(StrEnum):
     """How the delay between hosts is made."""
 
     PROXY = "proxy"
     NONE = "none"
-
-
-@loopback_app.callback()
-def _options() -> None:
-    """Options that stand before a sub-command: none."""
 
 
 @loopback_app.command("run")
@@ -49,3 +53,17 @@ def run_command(
     run_loopback(
         run_directory, find_build(tools), delay=delay.value, progress=progress, ready_limit_s=ready_limit
     )
+
+
+@loopback_app.command("check")
+def check_command(
+    name: Annotated[CheckName, typer.Argument(help="What to measure.")],
+    out: Annotated[Path, typer.Option(help="Folder for the runs; those that are whole are not made again.")],
+    tools: Annotated[Path, typer.Option(help="Folder of tor's builds.")] = Path("results/tools/tor"),
+) -> None:
+    """Measure what a knob does in real tor: a run of a minute or two a condition."""
+    from torsweep.loopback.checks import as_text, run_check
+    from torsweep.tor.build import find_build
+
+    rows = run_check(name.value, out, find_build(tools), lambda line: typer.echo(line, err=True))
+    typer.echo(as_text(rows))

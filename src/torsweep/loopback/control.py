@@ -6,6 +6,7 @@ that they have; for clients a :class:`StreamDesk`; for relays a :class:`Bandwidt
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import re
 import threading
@@ -32,24 +33,29 @@ def open_control(place: Place, patience_s: float, check: Callable[[], None]) -> 
     """Connect to the tor at ``place`` as soon as it listens, and log in with its cookie.
 
     ``check`` is called while waiting and raises when the wait is in vain. Raises TorsweepError when the
-    socket refuses, or nothing listens on it after ``patience_s``.
+    socket still refuses, or nothing listens on it, after ``patience_s``.
     """
-    where = f"{place.name}: its control port {place.control}"
     deadline = time.monotonic() + patience_s
     while True:
         check()
         try:
-            control = Controller.from_socket_file(str(place.control))
-            break
-        except stem.SocketError as error:
+            return _log_in(place)
+        except (stem.SocketError, stem.connection.AuthenticationFailure, stem.ControllerError) as error:
+            # tor listens a moment before it has written its cookie, so a refusal may be mended by time.
             if time.monotonic() > deadline:
-                raise TorsweepError(f"{where} does not answer: {error}") from None
-            time.sleep(POLL_S)
+                how = "does not answer" if isinstance(error, stem.SocketError) else "refuses"
+                why = " ".join(str(error).split())
+                raise TorsweepError(f"{place.name}: its control port {place.control} {how}: {why}") from None
+        time.sleep(POLL_S)
+
+
+def _log_in(place: Place) -> Controller:
+    control = Controller.from_socket_file(str(place.control))
     try:
         control.authenticate()
-    except (stem.connection.AuthenticationFailure, stem.ControllerError) as error:
+    except BaseException:
         control.close()
-        raise TorsweepError(f"{where} refuses: {' '.join(str(error).split())}") from None
+        raise
     return control
 
 
@@ -109,7 +115,9 @@ class StreamDesk:
             # Circuits that nobody has asked for would take cells and turns from those that are watched.
             self._control.set_conf("__DisablePredictedCircuits", "1")
             for circuit in self._control.get_circuits():
-                self._control.close_circuit(circuit.id)
+                # One that has closed by itself in the meantime is as good.
+                with contextlib.suppress(stem.InvalidRequest):
+                    self._control.close_circuit(circuit.id)
         self._current, self._made = None, 0
         for known in (self.circuit_of, self.error_of, self._number_of, self._ordinals):
             known.clear()

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
+import stem
 
 from torsweep import __version__
 from torsweep.engines.folder_lock import folder_claimed
@@ -56,10 +57,12 @@ def run_loopback(
     delay: Delay = "proxy",
     progress: bool = False,
     ready_limit_s: float = READY_LIMIT_S,
+    extra: tuple[str, ...] = (),
 ) -> None:
     """Run what run.json in ``run_directory`` says, and leave its tables there.
 
-    ``progress`` tells on standard error how far it is. Raises InputError for a run that cannot be run here,
+    ``progress`` tells on standard error how far it is; ``extra`` lines stand last in every torrc, and so win.
+    Raises InputError for a run that cannot be run here,
     OutputError when the directory or the ports are not to be had, TorsweepError when the network fails.
     """
     run = read_run(run_directory)
@@ -74,10 +77,10 @@ def run_loopback(
         processes = ProcessSet()
         sockets = Path(tempfile.mkdtemp(prefix="torsweep-"))
         folder = run_directory.resolve() / PROCESS_FOLDER
-        layout = Layout(run, network, rtt_us, block, folder, sockets, delay)
+        layout = Layout(run, network, rtt_us, block, folder, sockets, delay, extra)
         running = RunningNetwork(layout, tor, processes, say, started + ready_limit_s)
         try:
-            with _disk_blamed(run_directory):
+            with _blamed(run_directory, processes):
                 running.bring_up()
                 ready_s = time.monotonic() - started
                 zero_ns, end_ns, downloads = asyncio.run(_measure(running))
@@ -105,6 +108,7 @@ def run_loopback(
             "ready_s": round(ready_s, 3),
             "peak_memory_bytes": memory_bytes,
             "delay": delay,
+            "extra_torrc_lines": list(extra),
             "tor": tor.provenance,
             "counters": _counters(downloads),
             "versions": dict(versions()),
@@ -193,15 +197,20 @@ def _speaker(progress: bool) -> Say:
 
 
 @contextlib.contextmanager
-def _disk_blamed(run_directory: Path) -> Iterator[None]:
-    """Where a disk is full, that is what failed, whatever it was that noticed."""
+def _blamed(run_directory: Path, processes: ProcessSet) -> Iterator[None]:
+    """What failed first is what is told of: a full disk, then a process, whatever it was that noticed."""
     try:
         yield
-    except (TorsweepError, OSError) as error:
+    except (TorsweepError, OSError, stem.ControllerError) as error:
         full = shutil.disk_usage(run_directory).free < os.statvfs(run_directory).f_frsize
-        if isinstance(error, OutputError) or not full:
-            raise
-        raise OutputError(f"{run_directory}: the disk is full") from error
+        if full and not isinstance(error, OutputError):
+            raise OutputError(f"{run_directory}: the disk is full") from error
+        if isinstance(error, stem.ControllerError):
+            # Most likely the tor behind it has gone, and its exit code is there in a moment.
+            time.sleep(CHECK_S)
+            processes.check()
+            raise TorsweepError(f"tor's control port failed: {' '.join(str(error).split())}") from None
+        raise
 
 
 def _peak_memory_bytes(processes: ProcessSet) -> int:

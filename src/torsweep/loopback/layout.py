@@ -86,6 +86,7 @@ class Layout:
     folder: Path
     sockets: Path
     delay: Delay
+    extra: tuple[str, ...] = ()
 
     def _places(self, role: Role, hosts: Any) -> list[Place]:
         return [
@@ -217,7 +218,7 @@ class Layout:
             lines.append(f"HTTPSProxy {place.address}:{addresses.LINK_PORT}")
         if place.role == "client" and self.paths_of(place.name):
             lines.append("__LeaveStreamsUnattached 1")
-        return lines
+        return [*lines, *self.extra]
 
     def paths_of(self, client: str) -> tuple[tuple[str, str, str], ...]:
         """The paths that ``client`` is to take; none where tor chooses."""
