@@ -3,23 +3,26 @@
 In: a :class:`~torsweep.config.network.NetworkConfig`, a :class:`~torsweep.doctor.machine.Machine`. Out:
 :class:`Demand`, and what the machine falls short of.
 
-The numbers are measured: memory on the network ``paper`` under Shadow 3.3.0 (1,053 tor processes take
-5.5 GB, 1,200 TGen 1.05, Shadow itself 0.8; proportional set sizes), files and shared memory on 20 and 120
-TGen processes under Shadow 3.3.0, cellsim on ``paper`` and ten times its size.
+Memory under Shadow is what :mod:`torsweep.shadow.memory` projects before a run. The other numbers are
+measured: files, threads and shared memory on 20 and 120 TGen processes and on 266 tor, 263 OnionTrace and
+250 TGen ones under Shadow 3.3.0; cellsim on the network ``paper`` and at ten times its size.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from torsweep.config.network import MOST_HOSTS, NetworkConfig
 from torsweep.doctor.machine import Machine
+from torsweep.shadow.memory import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
 
-TOR_BYTES, TGEN_BYTES, SHADOW_BYTES_PER_PROCESS = 5_200_000, 900_000, 360_000
-"""Memory of a tor, of a TGen, and of Shadow itself for each process that it manages."""
+SHADOW_FILES = 12
+FILES = {"tor": 6, "tgen": 5, "oniontrace": 5}
+"""Files open in Shadow's own process: by itself, and for each process of a program."""
 
-SHADOW_FILES, SHADOW_FILES_PER_PROCESS = 12, 5
-"""Files open in Shadow's own process: the process's three logs, a handle of it, and what it has open."""
+THREADS = {"tor": 3, "tgen": 1, "oniontrace": 1}
+"""Of a process; the kernel's limits count threads."""
 
 SHARED_BYTES_PER_PROCESS = 12_300
 """Shared memory through which Shadow talks to one process."""
@@ -31,11 +34,11 @@ SYSTEM_CONFIGURATION = "https://shadow.github.io/docs/guide/system_configuration
 
 @dataclass(frozen=True)
 class Demand:
-    """What a network takes in an engine: bytes and counts."""
+    """What a network takes in an engine: bytes, and counts of threads and of files in one process."""
 
     memory_bytes: int
     shared_memory_bytes: int = 0
-    processes: int = 1
+    threads: int = 1
     open_files: int = 0
 
 
@@ -50,21 +53,25 @@ class Shortfall:
 
 
 def shadow_demand(network: NetworkConfig) -> Demand:
-    """Real tor and TGen for every host, under Shadow."""
-    tors, tgens = _tor_count(network), network.host_count - network.relays - network.authorities
-    processes = tors + tgens
+    """Real tor, TGen and OnionTrace for every host that has them, under Shadow."""
+    clients = network.host_count - network.relays - network.authorities - network.servers
+    counts = {
+        "tor": network.host_count - network.servers,
+        "tgen": clients + network.servers,
+        "oniontrace": network.relays + clients,
+    }
     return Demand(
-        memory_bytes=tors * TOR_BYTES + tgens * TGEN_BYTES + processes * SHADOW_BYTES_PER_PROCESS,
-        shared_memory_bytes=processes * SHARED_BYTES_PER_PROCESS,
-        processes=processes,
-        open_files=SHADOW_FILES + processes * SHADOW_FILES_PER_PROCESS,
+        memory_bytes=SHADOW_BYTES + HOST_BYTES * network.host_count + _sum(counts, PROGRAM_BYTES),
+        shared_memory_bytes=sum(counts.values()) * SHARED_BYTES_PER_PROCESS,
+        threads=_sum(counts, THREADS),
+        open_files=SHADOW_FILES + _sum(counts, FILES),
     )
 
 
 def loopback_demand(network: NetworkConfig) -> Demand:
     """Real tor for relays, authorities and clients, on this kernel."""
-    tors = _tor_count(network)
-    return Demand(memory_bytes=tors * TOR_BYTES, processes=tors)
+    counts = {"tor": network.host_count - network.servers}
+    return Demand(memory_bytes=_sum(counts, PROGRAM_BYTES), threads=_sum(counts, THREADS))
 
 
 def cellsim_demand(network: NetworkConfig) -> Demand:
@@ -87,7 +94,7 @@ def shortfalls(demand: Demand, machine: Machine) -> list[Shortfall]:
             demand.shared_memory_bytes,
             "mount it larger, in a container with --shm-size",
         ),
-        ("processes", machine.process_limit, demand.processes, f"raise the limit: {SYSTEM_CONFIGURATION}"),
+        ("threads", machine.thread_limit, demand.threads, f"raise the limit: {SYSTEM_CONFIGURATION}"),
         ("open files", machine.open_files, demand.open_files, f"raise the limit: {SYSTEM_CONFIGURATION}"),
     )
     return [
@@ -121,5 +128,5 @@ def _lacking(engine: str, network: NetworkConfig, hundredths: int, machine: Mach
     return next((short.name for short in shortfalls(DEMANDS[engine](grown), machine)), "")
 
 
-def _tor_count(network: NetworkConfig) -> int:
-    return network.host_count - network.servers
+def _sum(counts: Mapping[str, int], each: Mapping[str, int]) -> int:
+    return sum(count * each[program] for program, count in counts.items())

@@ -41,8 +41,8 @@ class Machine:
     architecture: str
 
     @property
-    def process_limit(self) -> int | None:
-        """The least of the limits on how many processes and threads there may be."""
+    def thread_limit(self) -> int | None:
+        """The least of the limits on how many threads, those of all processes, there may be."""
         return _least(self.processes, self.pid_max, self.threads_max)
 
     @property
@@ -58,7 +58,9 @@ def read_machine(root: Path = Path("/")) -> Machine:
     group = root / "sys/fs/cgroup"
     group_limit = _number(group / "memory.max") or _number(group / "memory/memory.limit_in_bytes")
     group_used = _number(group / "memory.current") or _number(group / "memory/memory.usage_in_bytes")
-    left = group_limit - group_used if group_limit is not None and group_used is not None else None
+    left = None
+    if group_limit is not None and group_used is not None:
+        left = group_limit - group_used + _file_cache(group)
     kernel = root / "proc/sys/kernel"
     total, free, executable = _shared_memory(root / SHARED_MEMORY.relative_to("/"), root / "proc/mounts")
     return Machine(
@@ -85,6 +87,13 @@ def _memory(file: Path) -> dict[str, int]:
     """The lines of /proc/meminfo that are in kB, as bytes."""
     found = re.findall(r"^(\w+): +(\d+) kB$", _text(file), re.MULTILINE)
     return {name: int(amount) * 1024 for name, amount in found}
+
+
+def _file_cache(group: Path) -> int:
+    """Memory of a control group that holds copies of files, which the kernel gives up when it is needed."""
+    text = _text(group / "memory.stat") or _text(group / "memory/memory.stat")
+    found = re.search(r"^(?:total_)?inactive_file (\d+)$", text, re.MULTILINE)
+    return int(found[1]) if found else 0
 
 
 def _shared_memory(folder: Path, mounts: Path) -> tuple[int | None, int | None, bool | None]:

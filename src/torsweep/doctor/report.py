@@ -134,7 +134,7 @@ def _machine_table(machine: Machine) -> Table:
         "/dev/shm": f"{_gib(machine.shared_memory_bytes)}, {_gib(machine.shared_memory_free_bytes)} free"
         + executable,
         "open files a process": _count(machine.open_files),
-        "processes and threads": _count(machine.process_limit),
+        "threads of all processes": _count(machine.thread_limit),
         "maps a process": _count(machine.map_count_max),
         "overcommit": {0: "heuristic", 1: "always", 2: "never"}.get(machine.overcommit or 0, "unknown"),
         "kernel": f"{machine.kernel}, {machine.architecture}",

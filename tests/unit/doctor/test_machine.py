@@ -30,7 +30,7 @@ def test_memory_and_limits_are_read(tmp_path: Path) -> None:
     assert (machine.memory_bytes, machine.available_bytes) == (24_684_092 * 1024, 20_000_000 * 1024)
     assert (machine.pid_max, machine.threads_max, machine.map_count_max) == (32_768, 192_730, 65_530)
     assert (machine.overcommit, machine.shared_memory_executable) == (2, False)
-    assert machine.process_limit is not None and machine.process_limit <= 32_768
+    assert machine.thread_limit is not None and machine.thread_limit <= 32_768
     assert machine.shared_memory_bytes is not None and machine.shared_memory_bytes > 0
 
 
@@ -42,12 +42,13 @@ def test_a_control_group_that_allows_less_counts(tmp_path: Path) -> None:
             "proc/meminfo": meminfo,
             "sys/fs/cgroup/memory.max": "4000000000\n",
             "sys/fs/cgroup/memory.current": "1500000000\n",
+            "sys/fs/cgroup/memory.stat": "anon 1000000000\ninactive_file 300000000\n",
             "sys/fs/cgroup/pids.max": "512\n",
         },
     )
     machine = read_machine(tmp_path)
-    assert (machine.memory_bytes, machine.available_bytes) == (4_000_000_000, 2_500_000_000)
-    assert machine.process_limit == 512
+    assert (machine.memory_bytes, machine.available_bytes) == (4_000_000_000, 2_800_000_000)
+    assert machine.thread_limit == 512
 
 
 def test_a_control_group_without_a_limit_does_not_count(tmp_path: Path) -> None:
