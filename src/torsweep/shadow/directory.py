@@ -43,7 +43,8 @@ from torsweep.tor.torrc import Role, environment, torrc
 
 CONFIGURATION = "shadow.yaml"
 LEAST_AUTHORITIES = 3
-"""Weights are medians of measurements, which a consensus takes from three authorities or more."""
+"""Weights are medians of measurements, which a consensus takes from three authorities or more. Where there
+is only one path, weights do not matter."""
 
 _LISTENING_OR_PORT = f"{addresses.OR_PORT} IPv4Only"
 """Shadow has no IPv6."""
@@ -56,6 +57,8 @@ _CLIENT_LINES = (
     # No onion service is visited: none of the circuits kept ready for one is ever used.
     "VanguardsLiteEnabled 0",
 )
+
+RELAYS_OF_A_PATH = 3
 
 _SHARED = "../../../shared"
 """The folder of files that hosts share, seen from a host's working directory."""
@@ -82,7 +85,7 @@ def write_directory(
 
     Raises InputError when the network has too few authorities, or a pair of hosts without a latency.
     """
-    if len(network.authorities) < LEAST_AUTHORITIES:
+    if len(network.authorities) < LEAST_AUTHORITIES and len(network.relays) > RELAYS_OF_A_PATH:
         raise InputError(
             "too few authorities for a consensus with weights",
             file="network.json",
@@ -214,11 +217,10 @@ class _Builder:
         client = self.network.clients[index]
         start_ns = CLIENTS_NS + index * CLIENTS_SPREAD_NS // len(self.network.clients)
         opening_ns = BOOTSTRAP_NS + client_start_ns(self.seed, index, self.run.client_start_window_ns)
-        traffic = self.run.traffic[client.kind]
         folder = self.template / client.name
         folder.mkdir()
         (folder / "tgen.graphml").write_text(
-            client_graph(traffic, self.seed, index, self.network.servers, self.run.duration_ns)
+            client_graph(self.run, self.seed, index, client.kind, self.network.servers)
         )
         processes = [self._tor(f"{_SHARED}/client.torrc", start_ns)]
         if self.settings.trace_clients:

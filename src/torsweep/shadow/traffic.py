@@ -1,6 +1,6 @@
 """TGen's action graphs: what a client downloads, from where, and how long it pauses in between.
 
-In: a client and the traffic of its kind. Out: GraphML. Every download and pause is an action of its own,
+In: a run and one of its clients. Out: GraphML. Every download and pause is an action of its own,
 drawn beforehand, so that all variants of an experiment ask for the same things.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torsweep.engines.run_spec import RunTraffic
+from torsweep.engines.run_spec import RunSpec
 from torsweep.network.model import Server
 from torsweep.shadow.addresses import SERVER_PORT, SOCKS_PORT
 from torsweep.shadow.draws import pause_ns, server_index
@@ -28,22 +28,21 @@ def server_graph() -> str:
     return graphml({"start": start}, [])
 
 
-def client_graph(
-    traffic: RunTraffic, seed: int, client: int, servers: Sequence[Server], duration_ns: int
-) -> str:
-    """The graph of the client with number ``client`` among the network's.
+def client_graph(run: RunSpec, seed: int, client: int, kind: str, servers: Sequence[Server]) -> str:
+    """The graph of the client of ``kind`` with number ``client`` among the network's.
 
     Its downloads are numbered as they would be one after the other; ``parallel_streams`` chains take
-    turns. A chain ends when its pauses alone fill ``duration_ns``, or at :data:`MOST_DOWNLOADS`, and then
-    begins anew.
+    turns. A chain ends when its pauses alone fill the run, or at :data:`MOST_DOWNLOADS`, and then begins
+    anew.
     """
-    # TGen looks at time limits only when it beats, and a beat costs a line and a wake-up.
-    heartbeat = "1 second" if traffic.timeout_ns is not None else "0"
+    traffic = run.traffic["web" if kind == "web" else "bulk"]
     vertices = {
         "start": {
             "socksproxy": f"localhost:{SOCKS_PORT}",
-            "loglevel": "message",
-            "heartbeat": heartbeat,
+            # At level info TGen says at each read how far a download is.
+            "loglevel": "info" if run.tables.progress else "message",
+            # TGen looks at time limits only when it beats, and a beat costs a line and a wake-up.
+            "heartbeat": "1 second" if traffic.timeout_ns is not None else "0",
             "sendsize": f"{traffic.request_bytes} bytes",
             "recvsize": f"{traffic.response_bytes} bytes",
             "timeout": f"{(traffic.timeout_ns or 0) // 1000} microseconds",
@@ -54,7 +53,7 @@ def client_graph(
     edges: list[tuple[str, str]] = []
     for chain in range(traffic.parallel_streams):
         previous, first, paused_ns, number = "start", "", 0, chain + 1
-        while paused_ns < duration_ns and number <= MOST_DOWNLOADS * traffic.parallel_streams:
+        while paused_ns < run.duration_ns and number <= MOST_DOWNLOADS * traffic.parallel_streams:
             name = f"stream{number}"
             server = servers[server_index(seed, client, number, len(servers))]
             vertices[name] = {"peers": f"{server.name}:{SERVER_PORT}"}

@@ -1,0 +1,32 @@
+"""Engines that run real programs: a network small enough for a test, and the tor that runs in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torsweep.config.network import load_network_config
+from torsweep.errors import TorsweepError
+from torsweep.network.model import write_network
+from torsweep.network.sampling import sample_network
+from torsweep.tor.build import BuiltTor, find_build
+
+
+@pytest.fixture(scope="session")
+def built_tor() -> BuiltTor:
+    """The tor with the patch series; a test that needs it is skipped by name where none is built."""
+    try:
+        return find_build()
+    except TorsweepError as error:
+        pytest.skip(f"needs the patched tor: {error}")
+
+
+@pytest.fixture(scope="session")
+def small_network(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten relays, eighteen web and two bulk clients, four servers; seed 1."""
+    overrides = {"web_clients": 18, "bulk_clients": 2, "servers": 4}
+    sampled = sample_network(load_network_config("ci", overrides), 1)
+    folder = tmp_path_factory.mktemp("networks") / "small"
+    write_network(sampled.network, sampled.latency.blocks(), folder)
+    return folder

@@ -1,0 +1,135 @@
+"""The Shadow engine with real Shadow, tor, TGen and OnionTrace, on a network of ten relays.
+
+All variants of the refill sweep run to the end; the same run twice gives the same tables; what goes wrong
+is told in one line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from torsweep.config.experiment import load_experiment
+from torsweep.engines.prepare import build_run, run_settings, run_status
+from torsweep.errors import TorsweepError
+from torsweep.network.bandwidth_weights import WEIGHT_SCALE
+from torsweep.network.model import read_network
+from torsweep.shadow import directory, preflight
+from torsweep.shadow.run import run_shadow
+from torsweep.shadow.settings import ShadowSettings
+from torsweep.shadow.tools import find_tools
+from torsweep.tor.build import BuiltTor
+
+pytestmark = [pytest.mark.shadow, pytest.mark.usefixtures("built_tor")]
+
+SIZE = {"measured": "30 s", "warm_up": "10 s", "client_start_window": "5 s"}
+VARIANTS = [
+    f"refill_interval={interval},circuit_policy={policy}"
+    for interval in ("1000ms", "100ms", "10ms")
+    for policy in ("ewma", "round_robin")
+]
+
+Prepare = Callable[..., Path]
+
+
+@pytest.fixture
+def prepare(tmp_path: Path, small_network: Path) -> Prepare:
+    """Prepare a run of a variant on the small network and give its folder."""
+
+    def run_of(variant: str, name: str = "run") -> Path:
+        experiment = load_experiment("refill_sweep", SIZE)
+        asked = experiment.variant(variant)
+        folder = tmp_path / name
+        settings = run_settings(experiment, "shadow", "2012", asked)
+        build_run(settings, asked, small_network, folder).write(folder)
+        return folder
+
+    return run_of
+
+
+def _say(_: str) -> None:
+    pass
+
+
+def _provenance(folder: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((folder / "provenance.json").read_text())
+    return document
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_variant_runs_to_the_end(variant: str, prepare: Prepare, built_tor: BuiltTor) -> None:
+    folder = prepare(variant)
+    run_shadow(folder, ShadowSettings(), _say)
+    assert run_status(folder).complete
+    streams = pl.read_parquet(folder / "streams.parquet")
+    complete = streams.filter(pl.col("outcome") == "complete")
+    assert set(complete["kind"]) == {"web", "bulk"}
+    assert (complete["bytes_got"] == complete["bytes_wanted"]).all()
+    assert (complete["first_byte_us"] > 0).all()
+    assert (complete["last_byte_us"] > complete["first_byte_us"]).all()
+    assert not (streams["outcome"] == "failed").any()
+    relays = pl.read_parquet(folder / "relays.parquet")
+    assert relays["relay"].n_unique() == 10
+    assert relays["bytes_out"].sum() > complete["bytes_got"].sum() * 3
+    told = _provenance(folder)
+    assert told["tor"]["program_sha256"] == built_tor.provenance["program_sha256"]
+    assert told["counters"]["tgen"]["unknown_lines"] == 0
+    assert told["counters"]["oniontrace"]["unknown_lines"] == 0
+    assert told["counters"]["used_circuits_of_unknown_path"] == 0
+
+
+def test_the_same_run_twice_gives_the_same_downloads_and_circuits(prepare: Prepare) -> None:
+    tables = []
+    for name in ("first", "second"):
+        folder = prepare(VARIANTS[0], name)
+        run_shadow(folder, ShadowSettings(), _say)
+        tables.append([pl.read_parquet(folder / f"{table}.parquet") for table in ("streams", "relays")])
+    assert tables[0][0].equals(tables[1][0])
+    assert tables[0][1].equals(tables[1][1])
+
+
+def test_the_consensus_has_the_weights_of_the_network(prepare: Prepare, small_network: Path) -> None:
+    folder = prepare(VARIANTS[0])
+    run_shadow(folder, ShadowSettings(), _say, keep_logs=True)
+    network, _ = read_network(small_network, latency=False)
+    host = folder / "shadow/data/hosts"
+    consensus = (host / "web1/cached-microdesc-consensus").read_text()
+    found = {}
+    for entry in consensus.split("\nr ")[1:]:
+        name = entry.split()[0]
+        found[name] = int(entry.split("w Bandwidth=")[1].split()[0])
+    weights = {relay.name: relay.consensus_weight for relay in network.relays}
+    assert {name: found[name] for name in weights} == weights
+    footer = dict(part.split("=") for part in consensus.split("bandwidth-weights ")[1].split("\n")[0].split())
+    for key, weight in network.bandwidth_weights.items():
+        # tor adds one to each class of relays before it solves for the weights.
+        assert abs(int(footer[key]) - weight) <= WEIGHT_SCALE * 0.01, key
+
+
+def test_hosts_get_the_rates_that_they_are_given(built_tor: BuiltTor) -> None:
+    tools = find_tools()
+    preflight.check(preflight.measure(tools), tools)
+
+
+def test_a_tor_that_rejects_its_torrc_is_named_with_its_reason(
+    prepare: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directory, "_CLIENT_LINES", ("NoSuchOption 1",))
+    folder = prepare(VARIANTS[0])
+    with pytest.raises(TorsweepError, match=r"tor of web\d+ exited .*NoSuchOption"):
+        run_shadow(folder, ShadowSettings(), _say)
+    assert not (folder / "provenance.json").exists()
+
+
+def test_clients_without_a_way_in_stop_the_run_when_they_should_be_ready(
+    prepare: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directory, "_CLIENT_LINES", ("ReachableAddresses 10.0.0.0/8:*",))
+    folder = prepare(VARIANTS[0])
+    with pytest.raises(TorsweepError, match=r"20 of 20 clients had not bootstrapped after 180 "):
+        run_shadow(folder, ShadowSettings(), _say)
