@@ -75,7 +75,7 @@ def test_a_limit_that_is_not_known_binds_nothing(paper: NetworkConfig) -> None:
 def test_the_largest_network_just_fits(paper: NetworkConfig) -> None:
     scale, bound = largest_scale("shadow", paper, ROOMY)
     per_network = shadow_demand(paper).memory_bytes
-    assert scale == pytest.approx(ROOMY.available_bytes / per_network, abs=0.02)
+    assert scale == pytest.approx(ROOMY.available_bytes / per_network, rel=0.02)
     assert bound == "bytes of memory"
     assert largest_scale("shadow", paper, replace(ROOMY, open_files=200))[1] == "open files"
 
