@@ -10,6 +10,7 @@ Out: run.json for an engine to run; or the tables and the text of a comparison.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -68,7 +69,7 @@ def compare_command(
 
 
 def _range(text: str) -> range:
-    first, _, last = text.partition("-")
-    if not (first.isdigit() and (last or first).isdigit()):
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    if match is None:
         raise InputError("is no range of seeds", key="--seeds", value=text, accepted="such as 1-8")
-    return range(int(first), int(last or first) + 1)
+    return range(int(match[1]), int(match[2] or match[1]) + 1)

@@ -1,0 +1,91 @@
+"""The greatest gap between two curves is what it is by hand, and nothing is read where nothing is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from torsweep.fidelity.distance import Curve, curve, distance
+from torsweep.tables.schema import STREAMS
+
+Row = tuple[float, str]
+
+
+def _curve(rows: list[Row]) -> Curve:
+    """Downloads with a time in seconds: ``complete`` took it, ``failed`` and ``unfinished`` ended then."""
+    table = []
+    for number, (seconds, outcome) in enumerate(rows):
+        time_us = round(seconds * 1e6)
+        row: dict[str, object] = dict.fromkeys(STREAMS.polars)
+        row |= {"client": f"web{number}", "kind": "web", "start_us": 0, "observed_us": time_us}
+        row |= {"outcome": outcome, "command_us": 0}
+        if outcome == "complete":
+            row |= {"first_byte_us": time_us, "last_byte_us": time_us}
+        table.append(row)
+    made = curve(pl.DataFrame(table, schema=STREAMS.polars), "web", "ttlb")
+    assert made is not None
+    return made
+
+
+def _complete(*seconds: float) -> Curve:
+    return _curve([(second, "complete") for second in seconds])
+
+
+def test_a_curve_is_no_distance_from_itself() -> None:
+    one = _complete(1, 2, 3, 4)
+    found = distance(one, one)
+    assert found.ks == 0
+    assert all(ratio == 1 for ratio in found.ratios.values())
+
+
+def test_a_slower_curve_has_a_gap_below_zero_where_it_is_widest() -> None:
+    found = distance(_complete(1, 2, 3, 4), _complete(1, 2, 30, 40))
+    assert (found.ks, found.gap, found.at_s) == (0.5, -0.5, 4.0)
+    assert found.ratios["p90"] == pytest.approx(10)
+    assert found.ratios["p10"] == pytest.approx(1)
+
+
+def test_curves_that_do_not_overlap_are_as_far_apart_as_can_be() -> None:
+    assert distance(_complete(1, 2), _complete(3, 4)).ks == 1
+
+
+@given(
+    st.lists(st.integers(1, 50), min_size=1, max_size=30),
+    st.lists(st.integers(1, 50), min_size=1, max_size=30),
+)
+def test_without_censoring_it_is_the_statistic_of_kolmogorov_and_smirnov(
+    one: list[int], other: list[int]
+) -> None:
+    expected = stats.ks_2samp(one, other, method="exact").statistic
+    assert distance(_complete(*one), _complete(*other)).ks == pytest.approx(expected, abs=1e-9)
+
+
+def test_failed_downloads_lower_a_curve() -> None:
+    failing = _curve([(1, "complete"), (2, "failed"), (3, "complete"), (4, "failed")])
+    assert distance(_complete(1, 2, 3, 4), failing).ks == pytest.approx(0.5)
+
+
+def test_nothing_is_compared_beyond_what_was_seen_of_either() -> None:
+    cut = _curve([(1, "complete"), (2, "complete"), (2.5, "unfinished"), (2.5, "unfinished")])
+    assert cut.known_until_s == 2.5
+    assert distance(_complete(1, 2, 3, 4), cut).ks == pytest.approx(0)
+    assert np.isnan(cut.at(np.array([2.6]))[0])
+
+
+def test_an_unfinished_download_among_longer_ones_hides_nothing() -> None:
+    assert _curve([(1, "unfinished"), (2, "complete")]).known_until_s == np.inf
+
+
+def test_a_quantile_that_is_not_reached_has_no_ratio() -> None:
+    cut = _curve([(1, "complete"), (2, "unfinished"), (2, "unfinished")])
+    ratios = distance(_complete(1, 2, 3), cut).ratios
+    assert ratios["p25"] == 1
+    assert np.isnan(ratios["p75"])
+
+
+def test_without_downloads_there_is_no_curve() -> None:
+    assert curve(pl.DataFrame(schema=STREAMS.polars), "web", "ttfb") is None
