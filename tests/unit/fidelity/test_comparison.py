@@ -61,7 +61,7 @@ def test_a_model_that_gives_the_same_downloads_is_within(make_run: MakeRun) -> N
     assert len(table) == 8
 
 
-def test_a_model_that_is_three_times_as_slow_is_beyond_and_the_ratios_say_by_how_much(
+def test_a_model_three_times_as_slow_is_beyond_and_the_ratios_say_by_how_much(
     make_run: MakeRun,
 ) -> None:
     matches = _matches(make_run, model_slower=3.0)
