@@ -11,19 +11,15 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from torsweep.shadow.reading.line_fields import numbers, words
+from torsweep.shadow.reading.line_fields import TEXT, numbers, words
 from torsweep.shadow.reading.logs import Log, parse_logs
 
-_WORDS = {
-    "vertex": r'^<node id="([^"]*)">',
-    "server": r'<data key="peers">([^:<]*):\d+</data>',
-    "source": r'^<edge source="([^"]*)" ',
-    "target": r' target="([^"]*)"/>',
-}
-_NUMBERS = {
+_VERTEX = {"vertex": r'^<node id="([^"]*)">', "server": r'<data key="peers">([^:<]*):\d+</data>'}
+_VERTEX_NUMBERS = {
     "pause_us": r'<data key="time">(\d+) microseconds</data>',
     "bytes_wanted": r'<data key="recvsize">(\d+) bytes</data>',
 }
+_EDGE = {"source": r'^<edge source="([^"]*)" ', "target": r' target="([^"]*)"/>'}
 
 
 @dataclass(frozen=True)
@@ -42,10 +38,8 @@ class Steps:
 
 def read_graphs(graphs: Sequence[Log]) -> Steps:
     """The steps in ``graphs``, one a client; InputError when one has no download to begin with."""
-    frames = parse_logs(graphs, lambda lines: lines.select("log", *words(_WORDS), *numbers(_NUMBERS)))
-    lines = pl.concat(frames)
-    vertices = lines.filter(pl.col("vertex").is_not_null())
-    edges = lines.filter(pl.col("source").is_not_null()).select("log", "source", "target")
+    parts = parse_logs(graphs, _parse)
+    vertices, edges = (pl.concat(frames) for frames in zip(*parts, strict=True))
     pauses = vertices.select("log", "vertex", "pause_us").drop_nulls()
     first = edges.filter(pl.col("source") == "start").select("log", vertex="target")
     empty = sorted(set(range(len(graphs))) - set(first["log"]))
@@ -69,3 +63,13 @@ def read_graphs(graphs: Sequence[Log]) -> Steps:
     wanted = vertices.filter(pl.col("vertex") == "start").select("log", "bytes_wanted")
     downloads = vertices.filter(pl.col("server").is_not_null()).select("log", "vertex", "server")
     return Steps(first, following, downloads.join(wanted, on="log", how="left", maintain_order="left"))
+
+
+def _parse(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The vertices and the edges among ``lines``."""
+    vertices = lines.filter(TEXT.str.starts_with("<node "))
+    edges = lines.filter(TEXT.str.starts_with("<edge "))
+    return (
+        vertices.select("log", *words(_VERTEX), *numbers(_VERTEX_NUMBERS)),
+        edges.select("log", *words(_EDGE)),
+    )

@@ -50,16 +50,23 @@ def find_logs(hosts: Path, program: str, names: Iterable[str]) -> list[Log]:
 
     Raises InputError when a host has two, because nothing tells which of them counts.
     """
+    endings = tuple(f".stdout{suffix}" for suffix in SUFFIXES)
     found = []
     for name in names:
-        paths = [
-            path for suffix in SUFFIXES for path in sorted((hosts / name).glob(f"{program}.*.stdout{suffix}"))
-        ]
-        if len(paths) > 1:
+        try:
+            entries = os.listdir(hosts / name)
+        except FileNotFoundError:
+            continue
+        logs = sorted(
+            entry for entry in entries if entry.startswith(f"{program}.") and entry.endswith(endings)
+        )
+        if len(logs) > 1:
             raise InputError(
-                f"stands beside {paths[0].name}", file=paths[1], accepted=f"one log of {program} a host"
+                f"stands beside {logs[0]}",
+                file=hosts / name / logs[1],
+                accepted=f"one log of {program} a host",
             )
-        found += [Log(name, path) for path in paths]
+        found += [Log(name, hosts / name / log) for log in logs]
     return found
 
 
@@ -114,7 +121,7 @@ def _frames(logs: Sequence[Log], group: range) -> Iterator[pl.DataFrame]:
 
 def _frame(pieces: Sequence[tuple[int, int, int, str]]) -> pl.DataFrame:
     counts = [lines for _, _, lines, _ in pieces]
-    text = pl.Series([("\n".join(piece[3] for piece in pieces))]).str.split("\n").item(0)
+    text = pl.Series([piece[3] for piece in pieces]).str.split("\n").explode(empty_as_null=True)
     numbers = np.concatenate([np.arange(first, first + lines) for _, first, lines, _ in pieces])
     return pl.DataFrame(
         {

@@ -37,12 +37,13 @@ _NUMBERS = {
 }
 _WORDS = {
     "report": r"\] \[stream-(success|error)\] ",
-    "port": r" transport \[[^\]]*local=[^,\]]*:(\d+),",
-    "remote": r" transport \[[^\]]*remote=([^,\]]*),",
-    "transport_state": r" transport \[[^\]]*state=([A-Z_0-9]+),",
-    "transport_error": r" transport \[[^\]]*error=([A-Z_]+)\]",
-    "vertex": r" stream \[[^\]]*vertexid=([^,\]]*),",
-    "stream_error": r" stream \[[^\]]*error=([A-Z_]+)\]",
+    "port": r",local=[^,\]]*:(\d+),",
+    "remote": r",remote=([^,\]]*),",
+    "transport_state": r",state=([A-Z_0-9]+)[,\]]",
+    # The transport comes first in a line.
+    "transport_error": r",error=([A-Z_]+)[,\]]",
+    "vertex": r",vertexid=([^,\]]*),",
+    "stream_error": r",recvstate=[A-Z_]+,error=([A-Z_]+)[,\]]",
 }
 _TIMES = ("socks_reply_us", "command_us", "first_byte_us", "last_byte_us")
 _GROWTH = {"id": _NUMBERS["id"], "bytes_got": _NUMBERS["bytes_got"]}
