@@ -123,7 +123,7 @@ def circuits_conditions() -> list[Condition]:
 
 
 def circuits_row(condition: Condition, run_directory: Path) -> Row:
-    """Shares of the busy circuits, in parts of an equal one, and the times of the quiet client's downloads."""
+    """Shares of the busy circuits, in parts of an equal one, and the times of the quiet client's."""
     streams = pl.read_parquet(run_directory / "streams.parquet")
     quiet = streams.filter(
         pl.col("kind") == "web",

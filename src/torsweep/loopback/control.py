@@ -7,6 +7,7 @@ that they have; for clients a :class:`StreamDesk`; for relays a :class:`Bandwidt
 from __future__ import annotations
 
 import contextlib
+import itertools
 import queue
 import re
 import threading
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import stem
+import stem.connection
 from stem.control import Controller, EventType
 
 from torsweep.errors import TorsweepError
@@ -70,16 +72,6 @@ def consensus_relays(authority: Controller) -> set[str]:
     return set(re.findall(r"^r (\S+) ", text, re.MULTILINE))
 
 
-def stream_port(number: int) -> int:
-    """The port that the download ``number`` comes from."""
-    return STREAM_PORTS[number % len(STREAM_PORTS)]
-
-
-def stream_number(port: int) -> int:
-    """The number, counted again from 0 after many, of the download that comes from ``port``; 0: of none."""
-    return STREAM_PORTS.index(port) if port in STREAM_PORTS else 0
-
-
 class StreamDesk:
     """Puts the streams of one client onto its circuits, in order of opening, and knows which went where.
 
@@ -98,6 +90,8 @@ class StreamDesk:
         self._control = control
         self._paths = paths
         self._isolated = isolated
+        self._ports = itertools.cycle(STREAM_PORTS)
+        self._number_at: dict[int, int] = {}
         self._number_of: dict[str, int] = {}
         self._ordinals: dict[str, int] = {}
         self._gone: set[str] = set()
@@ -109,6 +103,12 @@ class StreamDesk:
         if paths:
             threading.Thread(target=self._attach_all, name=f"{name}-attach", daemon=True).start()
 
+    def port_for(self, number: int) -> int:
+        """A port for the download ``number`` to come from: another one each time."""
+        port = next(self._ports)
+        self._number_at[port] = number
+        return port
+
     def start_over(self) -> None:
         """Forget what was; with paths, drop the circuit there is and build the first one anew."""
         if self._paths:
@@ -119,7 +119,7 @@ class StreamDesk:
                 with contextlib.suppress(stem.InvalidRequest):
                     self._control.close_circuit(circuit.id)
         self._current, self._made = None, 0
-        for known in (self.circuit_of, self.error_of, self._number_of, self._ordinals):
+        for known in (self.circuit_of, self.error_of, self._number_at, self._number_of, self._ordinals):
             known.clear()
         if self._paths and not self._isolated:
             self._current = self._build()
@@ -147,7 +147,7 @@ class StreamDesk:
 
     def _stream_event(self, event: Any) -> None:
         if event.status == "NEW" and event.source_port is not None:
-            self._number_of[event.id] = stream_number(event.source_port)
+            self._number_of[event.id] = self._number_at.pop(event.source_port, 0)
         number = self._number_of.get(event.id)
         if number is None:
             return

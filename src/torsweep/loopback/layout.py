@@ -209,6 +209,8 @@ class Layout:
     def _extra(self, place: Place) -> list[str]:
         lines = [
             "CookieAuthentication 1",
+            # Beside the socket: stem takes no path with an equals sign, as the folders of runs have.
+            f"CookieAuthFile {place.control}.cookie",
             # It looks for this process every 15 s; the kernel is quicker, where the engine has been killed.
             f"__OwningControllerProcess {os.getpid()}",
         ]

@@ -5,25 +5,26 @@ Out: :class:`Download` records with monotonic times in nanoseconds, and bytes ag
 
 A client keeps ``parallel_streams`` downloads under way. It opens them one after the other: the next when tor
 has told of the last, so that streams stand on a circuit in the order of their numbers. Each is a SOCKS
-connection of its own, from a port that stands for the number.
+connection of its own, from a port that its number is known by.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from python_socks import ProxyError, ProxyTimeoutError, ProxyType
+from python_socks import ProxyConnectionError, ProxyError, ProxyTimeoutError, ProxyType
 from python_socks.async_.asyncio import Proxy
 
 from torsweep.engines.run_spec import RunTraffic
-from torsweep.loopback.addresses import SOCKS_PORT
-from torsweep.loopback.control import StreamDesk, stream_number, stream_port
+from torsweep.loopback.addresses import SOCKS_PORT, STREAM_PORTS
+from torsweep.loopback.control import StreamDesk
 from torsweep.loopback.layout import Layout
 from torsweep.loopback.servers import request
 from torsweep.network.model import Client
@@ -93,9 +94,7 @@ class Generator:
         for download in self.downloads:
             if download.end_ns is None:
                 download.end_ns = min(time.monotonic_ns(), self._end_ns)
-            download.circuit = self._desks[download.client.name].circuit_of.get(
-                stream_number(stream_port(download.number))
-            )
+            download.circuit = self._desks[download.client.name].circuit_of.get(download.number)
 
     async def _client(self, client: Client) -> None:
         run = self._layout.run
@@ -156,7 +155,7 @@ class Generator:
         desk = self._desks[download.client.name]
 
         def tell(number: int) -> None:
-            if number == stream_number(stream_port(download.number)):
+            if number == download.number:
                 loop.call_soon_threadsafe(told.set)
 
         desk.on_new = tell
@@ -170,14 +169,13 @@ class Generator:
         traffic = self._layout.run.traffic[download.client.kind]
         limit_s = None if traffic.timeout_ns is None else traffic.timeout_ns / 1e9
         desk = self._desks[download.client.name]
-        number = stream_number(stream_port(download.number))
         try:
             async with asyncio.timeout(limit_s):
                 await self._transfer(download, traffic)
             download.outcome = "complete"
-        except (ProxyError, ProxyTimeoutError, ConnectionError) as error:
+        except (ProxyError, ProxyTimeoutError, ProxyConnectionError, ConnectionError) as error:
             download.outcome = "failed"
-            download.error = desk.error_of.get(number) or str(error) or type(error).__name__
+            download.error = desk.error_of.get(download.number) or str(error) or type(error).__name__
         except TimeoutError:
             download.outcome, download.error = "timeout", "time limit"
         download.end_ns = time.monotonic_ns()
@@ -186,7 +184,7 @@ class Generator:
         loop = asyncio.get_running_loop()
         address = self._layout.block.address(download.client.node)
         endpoint = self._layout.server_endpoint(download.server)
-        connection = await connect((address, stream_port(download.number)), endpoint, SOCKS_LIMIT_S)
+        connection = await self._open(download, address, endpoint)
         try:
             download.socks_reply_ns = download.command_ns = time.monotonic_ns()
             await loop.sock_sendall(connection, request(traffic.request_bytes, download.wanted))
@@ -198,6 +196,18 @@ class Generator:
                 self._note(download, size, time.monotonic_ns())
         finally:
             connection.close()
+
+    async def _open(self, download: Download, address: str, endpoint: tuple[str, int]) -> socket.socket:
+        """A connection for ``download``, from a port that no connection of a moment ago still has."""
+        desk = self._desks[download.client.name]
+        for _ in STREAM_PORTS:
+            try:
+                source = (address, desk.port_for(download.number))
+                return await connect(source, endpoint, SOCKS_LIMIT_S)
+            except ProxyConnectionError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+        raise ConnectionError("every port for downloads is in use")
 
     def _note(self, download: Download, size: int, now_ns: int) -> None:
         """Account for ``size`` more bytes."""
