@@ -21,7 +21,7 @@ from plotting.source import Source
 from plotting.style import canvas
 from torsweep.stats.intervals import bands
 
-_ALONG = {"middle_bandwidth": "Bandwidth of the middle (KiB/s)", "streams": "Streams on the circuit"}
+_ALONG = {"middle_bandwidth": "Middle (KiB/s)", "streams": "Streams on the circuit"}
 _ROWS = {"jain": "Jain's index", "starved": "Starved streams"}
 
 

@@ -16,6 +16,12 @@ CELL_BYTES = 498
 REPORT_CELLS = 10_000
 """Cells of a stream in the report; a plan with fewer says so."""
 
+_DELAYS = {
+    "proxy": "those of the network, by a proxy in user space",
+    "none": "this machine's own, next to nothing",
+}
+"""In words, what engines of real time call the mechanism that delays their bytes."""
+
 _STARVED = "Starved: less than a quarter of its cells when the first stream is complete."
 
 
@@ -40,7 +46,8 @@ def delay_note(source: Source) -> str:
     """Which mechanism made the round trips; engines other than the model state theirs."""
     if source.provenance.engine == "cellsim":
         return "Round trips: those of the network, modelled."
-    stated = {str(run.get("delay", "not stated")) for run in source.provenance.runs}
+    delays = {str(run.get("delay", "not stated")) for run in source.provenance.runs}
+    stated = {_DELAYS.get(delay, delay) for delay in delays}
     return f"Round trips: {', '.join(sorted(stated))}."
 
 

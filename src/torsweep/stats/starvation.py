@@ -90,10 +90,10 @@ def fairness(streams: pl.DataFrame, progress: pl.DataFrame, knobs: Sequence[str]
         progress.join(timed.select(*client, "stream", "_moment_us"), on=[*client, "stream"])
         .filter(pl.col("time_us") <= pl.col("_moment_us"))
         .group_by([*client, "stream"])
-        .agg(pl.col("bytes_got").max())
+        .agg(pl.col("bytes_got").max().alias("_had"))
     )
     share = pl.when(pl.col("_moment_us").is_not_null()).then(
-        pl.col("bytes_got").fill_null(0) / pl.col("bytes_wanted")
+        pl.col("_had").fill_null(0) / pl.col("bytes_wanted")
     )
     shares = (
         timed.join(had, on=[*client, "stream"], how="left", maintain_order="left")

@@ -19,12 +19,17 @@ from plotting.source import Source
 from plotting.style import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN, style
 from tests.synthetic import Size, write_sweep
 from torsweep.config.experiment import FigureName, load_experiment
+from torsweep.errors import InputError
 from torsweep.stats.summarize import summarize
 from torsweep.stats.writing import write_summary
 from torsweep.tables.collect import collect
 from torsweep.tables.reading import PlanTables
 
 EXPERIMENTS = Path(__file__).parents[3] / "experiments"
+OF_PROGRESS = ("stream_progress", "stream_fairness")
+"""Figures of experiments with a table of progress, which test_stream_figures.py draws."""
+
+OF_ANY_PLAN = [name for name in FIGURES if name not in OF_PROGRESS]
 SMALL = Size(web_clients=10, bulk_clients=3, relays=3, warm_up_s=10, duration_s=70)
 
 
@@ -59,7 +64,7 @@ def test_every_figure_that_an_experiment_may_list_can_be_drawn() -> None:
     assert set(FIGURES) == set(get_args(FigureName))
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", OF_ANY_PLAN)
 def test_three_files_the_same_each_time(source: Source, tmp_path: Path, name: str) -> None:
     for folder in ("a", "b"):
         _draw(source, name, tmp_path / folder / name)
@@ -71,7 +76,7 @@ def test_three_files_the_same_each_time(source: Source, tmp_path: Path, name: st
     assert {"refill_interval", "circuit_policy"} <= set(points.columns)
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", OF_ANY_PLAN)
 def test_files_embed_fonts_and_say_where_they_come_from(source: Source, tmp_path: Path, name: str) -> None:
     _draw(source, name, tmp_path / name)
     pdf = (tmp_path / f"{name}.pdf").read_bytes()
@@ -98,7 +103,7 @@ def test_files_carry_the_provenance_of_their_numbers(source: Source, tmp_path: P
     assert origin["run_sha256"][-1].encode() in pdf
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", OF_ANY_PLAN)
 def test_print_size_and_letters(source: Source, name: str) -> None:
     with style():
         figure, _, caption = FIGURES[name](source)
@@ -114,7 +119,7 @@ def test_print_size_and_letters(source: Source, name: str) -> None:
         assert words in caption
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", OF_ANY_PLAN)
 def test_one_network_is_drawn_without_bands_and_says_so(plan_of: Callable[..., Source], name: str) -> None:
     source = plan_of(networks=1)
     with style():
@@ -123,7 +128,7 @@ def test_one_network_is_drawn_without_bands_and_says_so(plan_of: Callable[..., S
     assert "t-interval" not in caption
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", OF_ANY_PLAN)
 @pytest.mark.parametrize(
     ("experiment", "plan"),
     [("scheduler_choice", "main"), ("refill_sweep", "loads"), ("refill_sweep", "aligned_phases")],
@@ -150,6 +155,12 @@ def test_curves_end_below_one_where_downloads_fail(source: Source) -> None:
     assert "failed" in [text.get_text() for text in figure.axes[0].texts]
 
 
+@pytest.mark.parametrize("name", OF_PROGRESS)
+def test_plans_without_progress_are_refused(source: Source, tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=r"has no progress\.parquet; accepted: a plan with progress: true"):
+        _draw(source, name, tmp_path / name)
+
+
 def test_errors_are_one_line(source: Source, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["ttfb_cdf", "--tables", str(source.tables.directory), "--out", str(tmp_path / "x")]
     assert main([*arguments, "--summaries", str(tmp_path)]) == 2
@@ -169,6 +180,6 @@ def test_a_plan_of_one_variant_has_nothing_to_compare(tmp_path: Path) -> None:
     collect(runs, tmp_path / "tables", network="ci")
     tables = PlanTables.open(tmp_path / "tables")
     write_summary(summarize(tables, experiment), tmp_path / "summaries")
-    for name in FIGURES:
+    for name in OF_ANY_PLAN:
         _draw(Source(tables, tmp_path / "summaries"), name, tmp_path / name)
     assert pl.read_csv(tmp_path / "differences.csv").is_empty()

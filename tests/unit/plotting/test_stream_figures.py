@@ -1,0 +1,137 @@
+"""Figures of streams that share a circuit, drawn from made-up runs."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib.colors
+import polars as pl
+import pytest
+from matplotlib.text import Text
+
+from plotting import fairness, progress
+from plotting.__main__ import draw_figure
+from plotting.fairness import amount
+from plotting.source import Source
+from plotting.style import SMALL_PT, TEXT_WIDTH_IN, style
+from tests.synthetic_streams import write_runs
+from torsweep.config.experiment import load_experiment
+from torsweep.errors import InputError
+from torsweep.stats.summarize import summarize
+from torsweep.stats.writing import write_summary
+from torsweep.tables.collect import collect
+from torsweep.tables.reading import PlanTables
+
+BOTH = {"stream_progress": progress.draw, "stream_fairness": fairness.draw}
+
+
+@pytest.fixture(scope="module")
+def plan_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Source]:
+    """Makes the tables and summaries of a plan of ``starvation`` once: (plan, number of networks)."""
+
+    @functools.cache
+    def make(plan: str = "main", networks: int = 2) -> Source:
+        folder = tmp_path_factory.mktemp(plan)
+        experiment = load_experiment("starvation")
+        runs = write_runs(folder / "runs", experiment.plan(plan).knobs, range(1, networks + 1))
+        collect(runs, folder / "tables", network="starvation", plan=plan)
+        tables = PlanTables.open(folder / "tables")
+        write_summary(summarize(tables, experiment), folder / "summaries")
+        return Source(tables, folder / "summaries")
+
+    return make
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_three_files_the_same_each_time(plan_of: Callable[..., Source], tmp_path: Path, name: str) -> None:
+    source = plan_of()
+    for folder in ("a", "b"):
+        draw_figure(name, source.tables.directory, source.summaries, tmp_path / folder / name)
+    for ending in ("pdf", "png", "csv"):
+        first = (tmp_path / f"a/{name}.{ending}").read_bytes()
+        assert first == (tmp_path / f"b/{name}.{ending}").read_bytes()
+
+
+@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("plan", ["main", "packaging", "streams", "middle_scaled"])
+def test_every_plan_is_drawn_in_print_size(plan_of: Callable[..., Source], name: str, plan: str) -> None:
+    with style():
+        figure, points, caption = BOTH[name](plan_of(plan))
+        figure.draw_without_rendering()
+        assert figure.get_figwidth() <= TEXT_WIDTH_IN
+        assert figure.get_figheight() < 9
+        texts = [text for text in figure.findobj(Text) if text.get_text().strip()]
+        assert all(text.get_fontsize() >= SMALL_PT for text in texts)
+        edges = figure.get_tightbbox().extents
+    assert edges[0] > -0.02
+    assert edges[2] < figure.get_figwidth() + 0.02
+    assert points.height
+    for words in ("cellsim 0.1.0", "era 2012", "2 networks (seeds 1–2)", "Round trips: those of the network"):
+        assert words in caption
+    assert ("Scaled down from 10,000 cells" in caption) == (plan == "middle_scaled")
+
+
+def test_a_line_a_stream_in_the_colour_of_its_opening(plan_of: Callable[..., Source]) -> None:
+    with style():
+        figure, points, caption = progress.draw(plan_of())
+    titles = [axis.get_title() for axis in figure.axes]
+    assert titles[:3] == ["list\n6 of 9 starved", "reversed\n6 of 9 starved", "random\n0 of 9 starved"]
+    assert "Middle bandwidth: 550 KiB/s" in caption
+    assert "seed 1" in caption
+    lines = figure.axes[0].get_lines()[:9]
+    brightness = [sum(matplotlib.colors.to_rgb(line.get_color())) for line in lines]
+    assert brightness == sorted(brightness)
+    last, first = lines[8].get_ydata(), lines[0].get_ydata()
+    assert last[-1] == first[-1] == pytest.approx(10)
+    assert last[len(last) // 3] > 9 > 1 > first[len(first) // 3]
+    assert points["opened"].unique().sort().to_list() == list(range(1, 10))
+    assert points["cells_received"].max() == 10_000
+
+
+def test_fairness_is_drawn_against_what_varies(plan_of: Callable[..., Source]) -> None:
+    with style():
+        against_middle, points, _ = fairness.draw(plan_of())
+        against_streams, _, _ = fairness.draw(plan_of("streams"))
+    jain, starved = against_middle.axes[:2]
+    assert jain.get_ylabel() == "Jain's index"
+    assert starved.get_xlabel() == "Middle (KiB/s)"
+    assert [line.get_xdata().tolist() for line in starved.get_lines()[:1]] == [[450, 550, 600, 720]]
+    assert starved.get_lines()[0].get_ydata().tolist() == [6, 6, 0, 0]
+    assert against_streams.axes[1].get_xlabel() == "Streams on the circuit"
+    assert points.filter(pl.col("activation_order") == "random")["starved"].to_list() == [0.0] * 4
+
+
+def test_one_network_has_no_bands_and_says_so(plan_of: Callable[..., Source]) -> None:
+    with style():
+        _, _, caption = fairness.draw(plan_of("packaging", 1))
+    assert "One network: no intervals" in caption
+
+
+def test_engines_of_real_tor_say_what_made_the_round_trips(plan_of: Callable[..., Source]) -> None:
+    source = plan_of("packaging", 1)
+    runs = [{**run, "delay": "proxy"} for run in source.provenance.runs]
+    source.provenance.runs[:] = runs
+    object.__setattr__(source.provenance, "engine", "loopback")
+    with style():
+        _, _, caption = fairness.draw(source)
+    assert "Round trips: those of the network, by a proxy in user space" in caption
+
+
+def test_a_summary_without_a_baseline_is_refused(plan_of: Callable[..., Source], tmp_path: Path) -> None:
+    source = plan_of()
+    for file in source.summaries.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    content = json.loads((tmp_path / "claims.json").read_text())
+    del content["baseline"]
+    (tmp_path / "claims.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"claims\.json: is not of this version"):
+        progress.draw(Source(source.tables, tmp_path))
+
+
+def test_amounts_are_in_kib_per_second() -> None:
+    assert [amount(level) for level in ("550KiBps", "1MiBps", "1024KBps", "9")] == [550, 1024, 1000, 9]
+    with pytest.raises(ValueError, match="no amount"):
+        amount("fast")
