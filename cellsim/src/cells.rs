@@ -3,7 +3,7 @@
 //! A run stands for consecutive cells of one kind on one circuit, so that what Tor does cell by cell
 //! costs one operation where nothing comes between the cells.
 
-use std::collections::VecDeque;
+use crate::fifo::Fifo;
 
 /// Bytes of a cell on a channel with wide circuit ids.
 pub const CELL_BYTES: u64 = 514;
@@ -101,7 +101,7 @@ impl Run {
 /// A queue of cells: first in, first out.
 #[derive(Clone, Debug, Default)]
 pub struct CellQueue {
-    runs: VecDeque<Run>,
+    runs: Fifo<Run>,
     cells: u32,
 }
 
@@ -120,7 +120,7 @@ impl CellQueue {
     pub fn push(&mut self, run: Run) {
         self.cells += u32::from(run.cells);
         if !self.runs.back_mut().is_some_and(|last| last.join(&run)) {
-            self.runs.push_back(run);
+            self.runs.push(run);
         }
     }
 
@@ -130,21 +130,14 @@ impl CellQueue {
         if limit == 0 {
             return None;
         }
-        let run =
-            if u32::from(front.cells) > limit { front.split(limit as u16) } else { self.runs.pop_front()? };
+        let run = if u32::from(front.cells) > limit { front.split(limit as u16) } else { self.runs.pop()? };
         self.cells -= u32::from(run.cells);
         Some(run)
     }
 
-    /// Take all runs out.
-    pub fn clear(&mut self) -> VecDeque<Run> {
-        self.cells = 0;
-        std::mem::take(&mut self.runs)
-    }
-
-    /// The runs in the queue, first to last.
-    pub fn iter(&self) -> impl Iterator<Item = &Run> {
-        self.runs.iter()
+    /// The run that leaves next.
+    pub fn first(&self) -> Option<&Run> {
+        self.runs.front()
     }
 }
 
@@ -163,10 +156,11 @@ mod tests {
         let mut queue = CellQueue::default();
         queue.push(data(1, 1, 1000));
         queue.push(data(1, 1, 498));
-        assert_eq!(queue.iter().count(), 2);
         assert_eq!(queue.len(), 4);
+        assert_eq!(queue.first().map(|run| run.bytes), Some(1000));
         assert_eq!(queue.pop(2).map(|run| run.bytes), Some(996));
         assert_eq!(queue.pop(2).map(|run| (run.cells, run.bytes)), Some((1, 4)));
+        assert_eq!(queue.pop(2).map(|run| (run.cells, run.bytes)), Some((1, 498)));
     }
 
     proptest! {

@@ -112,7 +112,6 @@ impl World {
             },
             vegas: (congestion == CongestionSpec::Vegas).then(|| Box::new(Vegas::default())),
             blocked: false,
-            destroyed: 0,
             in_system: 0,
             services: 0,
         };
@@ -140,6 +139,7 @@ impl World {
             let queue = &mut self.queues[slot as usize * QUEUES as usize + place];
             queue.count = 0.0;
             queue.pipe = pipe;
+            queue.closed = false;
         }
         slot
     }

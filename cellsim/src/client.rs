@@ -126,7 +126,7 @@ impl World {
     pub fn client_read(&mut self, pipe: u32) {
         let bytes = self.pipes[pipe as usize].tcp.readable();
         self.take(pipe, bytes);
-        self.pipes[pipe as usize].unparsed += bytes;
+        self.pipes[pipe as usize].unparsed += bytes as u32;
         while let Some(run) = self.pipes[pipe as usize].next_cells() {
             let closed = self.circuits[run.circuit as usize].state == CircuitState::Closed;
             match run.kind {

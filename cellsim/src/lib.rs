@@ -22,11 +22,14 @@ pub mod directory;
 pub mod error;
 pub mod events;
 mod exit;
+pub mod fifo;
 pub mod input;
+mod large_pages;
 pub mod latency;
 pub mod link;
 pub mod mux;
 pub mod path;
+mod prefetch;
 pub mod provenance;
 pub mod random;
 pub mod recorder;
@@ -38,3 +41,6 @@ pub mod tcp;
 mod transport;
 pub mod vegas;
 pub mod world;
+
+#[global_allocator]
+static ALLOCATOR: large_pages::LargePages = large_pages::LargePages;

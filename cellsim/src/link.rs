@@ -9,7 +9,7 @@
 //! share a link in the order of arrival, not packet by packet. A study of asymmetric links with busy
 //! up-links would notice.
 
-use crate::events::Time;
+use crate::events::{Time, NEVER};
 
 const TARGET: Time = 10_000_000;
 const INTERVAL: Time = 100_000_000;
@@ -46,25 +46,34 @@ impl Link {
 }
 
 /// CoDel's state: decides at each departure whether the packet is dropped.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct CoDel {
-    above_target_until: Option<Time>,
+    /// When the queue will have been too long for an interval, or [`NEVER`].
+    due: Time,
     dropping: bool,
     next_drop: Time,
     count: u32,
     last_count: u32,
 }
 
+impl Default for CoDel {
+    fn default() -> Self {
+        Self { due: NEVER, dropping: false, next_drop: 0, count: 0, last_count: 0 }
+    }
+}
+
 impl CoDel {
     /// Whether the packet that leaves the queue at `now` after waiting `sojourn` ns is dropped.
     pub fn drops(&mut self, now: Time, sojourn: Time) -> bool {
         if sojourn < TARGET {
-            self.above_target_until = None;
+            self.due = NEVER;
             self.dropping = false;
             return false;
         }
-        let due = *self.above_target_until.get_or_insert(now + INTERVAL);
-        if now < due {
+        if self.due == NEVER {
+            self.due = now + INTERVAL;
+        }
+        if now < self.due {
             self.dropping = false;
             return false;
         }

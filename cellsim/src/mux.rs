@@ -71,7 +71,7 @@ pub fn cells_until(count: f64, rival: f64, weight: f64) -> u32 {
 }
 
 /// A circuit in the mux, ordered by its count and then by when it became active.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Active {
     count: f64,
     since: u64,
@@ -84,30 +84,145 @@ impl Active {
     }
 }
 
+/// The active circuits but the one that sends next.
+#[derive(Clone, Debug, Default)]
+struct Others {
+    heap: Vec<Active>,
+    ring: VecDeque<Active>,
+}
+
 /// The active circuits of one direction of a channel: a heap by count (EWMA) or a ring (round-robin).
+/// Most channels of a large network have one active circuit or none, so the one that sends next lies in
+/// place: at the top of the heap, whose other nodes are in `others`, or before the first of the ring.
 #[derive(Clone, Debug, Default)]
 pub struct Mux {
-    heap: Vec<Active>,
-    ring: VecDeque<u32>,
+    head: Active,
+    active: u32,
     turn: u32,
     activations: u64,
     last_served: u64,
+    others: Option<Box<Others>>,
 }
 
 impl Mux {
     /// Whether no circuit has a cell.
     pub fn is_idle(&self) -> bool {
-        self.heap.is_empty() && self.ring.is_empty()
+        self.active == 0
     }
 
     /// The circuit queue `queue`, which was empty, has a cell; `count` is its decayed count of cells.
     pub fn activate(&mut self, policy: Policy, queue: u32, count: f64) {
-        if let Policy::RoundRobin { .. } = policy {
-            self.ring.push_back(queue);
-            return;
-        }
         self.activations += 1;
         let active = Active { count, since: self.activations, queue };
+        self.active += 1;
+        if self.active == 1 {
+            self.head = active;
+            return;
+        }
+        let others = self.others.get_or_insert_default();
+        if let Policy::RoundRobin { .. } = policy {
+            others.ring.push_back(active);
+        } else if active.before(&self.head) {
+            others.rise(std::mem::replace(&mut self.head, active));
+        } else {
+            others.rise(active);
+        }
+    }
+
+    /// The queue that sends next and how many cells it may send before another comes first.
+    pub fn pick(&self, policy: Policy, weight: f64) -> Option<(u32, u32)> {
+        if self.active == 0 {
+            return None;
+        }
+        let cells = match policy {
+            Policy::RoundRobin { quantum } => quantum.saturating_sub(self.turn).max(1),
+            Policy::Ewma { .. } => {
+                let rival = self.others.as_ref().and_then(|others| others.heap.first());
+                cells_until(self.head.count, rival.map_or(f64::INFINITY, |rival| rival.count), weight)
+            }
+        };
+        Some((self.head.queue, cells))
+    }
+
+    /// The queue that [`Mux::pick`] named has sent `cells`, each of `weight`; `empty` says whether it
+    /// has none left. `clock` orders services among channels. Returns the queue's new count.
+    pub fn sent(&mut self, policy: Policy, weight: f64, cells: u32, empty: bool, clock: u64) -> f64 {
+        self.last_served = clock;
+        if let Policy::RoundRobin { quantum } = policy {
+            self.turn += cells;
+            if empty || self.turn >= quantum {
+                self.end_turn(empty);
+            }
+            return 0.0;
+        }
+        self.head.count += f64::from(cells) * weight;
+        let count = self.head.count;
+        if empty {
+            self.active -= 1;
+        }
+        if let Some(others) = self.others.as_mut().filter(|others| !others.heap.is_empty()) {
+            if empty {
+                self.head = others.take_first();
+            } else if others.heap[0].before(&self.head) {
+                std::mem::swap(&mut self.head, &mut others.heap[0]);
+                others.sink();
+            }
+        }
+        count
+    }
+
+    fn end_turn(&mut self, empty: bool) {
+        self.turn = 0;
+        if empty {
+            self.active -= 1;
+        }
+        if let Some(others) = &mut self.others {
+            if !empty {
+                others.ring.push_back(self.head);
+            }
+            if let Some(next) = others.ring.pop_front() {
+                self.head = next;
+            }
+        }
+    }
+
+    /// The circuit queue `queue` is emptied from outside.
+    pub fn deactivate(&mut self, policy: Policy, queue: u32) {
+        if self.active == 0 {
+            return;
+        }
+        if self.head.queue == queue {
+            self.sent(policy, 0.0, 0, true, self.last_served);
+        } else if let Some(others) = &mut self.others {
+            others.heap.retain(|active| active.queue != queue);
+            others.ring.retain(|active| active.queue != queue);
+            self.active = 1 + (others.heap.len() + others.ring.len()) as u32;
+            // A sorted list is a heap.
+            others.heap.sort_unstable_by(|a, b| a.count.total_cmp(&b.count).then(a.since.cmp(&b.since)));
+        }
+    }
+
+    /// Scale all counts (see [`Decay::rescale`]).
+    pub fn rescale(&mut self, factor: f64) {
+        self.head.count *= factor;
+        for active in self.others.iter_mut().flat_map(|others| &mut others.heap) {
+            active.count *= factor;
+        }
+    }
+
+    /// How long this channel can wait: the smaller goes first (`scheduler_compare_channels`).
+    pub fn urgency(&self, policy: Policy) -> f64 {
+        match policy {
+            Policy::RoundRobin { .. } => self.last_served as f64,
+            Policy::Ewma { .. } if self.active == 0 => f64::INFINITY,
+            Policy::Ewma { .. } => self.head.count,
+        }
+    }
+}
+
+impl Others {
+    /// Put `active` into the heap.
+    fn rise(&mut self, active: Active) {
         let mut hole = self.heap.len();
         self.heap.push(active);
         while hole > 0 {
@@ -121,57 +236,14 @@ impl Mux {
         self.heap[hole] = active;
     }
 
-    /// The queue that sends next and how many cells it may send before another comes first.
-    pub fn pick(&self, policy: Policy, weight: f64) -> Option<(u32, u32)> {
-        if let Policy::RoundRobin { quantum } = policy {
-            return Some((*self.ring.front()?, quantum.saturating_sub(self.turn).max(1)));
-        }
-        let best = self.heap.first()?;
-        let rival = self.heap.iter().skip(1).take(2).map(|other| other.count).fold(f64::INFINITY, f64::min);
-        Some((best.queue, cells_until(best.count, rival, weight)))
-    }
-
-    /// The queue that [`Mux::pick`] named has sent `cells`, each of `weight`; `empty` says whether it
-    /// has none left. `clock` orders services among channels. Returns the queue's new count.
-    pub fn sent(&mut self, policy: Policy, weight: f64, cells: u32, empty: bool, clock: u64) -> f64 {
-        self.last_served = clock;
-        if let Policy::RoundRobin { quantum } = policy {
-            self.turn += cells;
-            if empty || self.turn >= quantum {
-                self.turn = 0;
-                if let Some(head) = self.ring.pop_front().filter(|_| !empty) {
-                    self.ring.push_back(head);
-                }
-            }
-            return 0.0;
-        }
-        let Some(head) = self.heap.first_mut() else {
-            return 0.0;
-        };
-        head.count += f64::from(cells) * weight;
-        let served = *head;
-        if empty {
-            self.heap.swap_remove(0);
-        }
+    /// Take the top of the heap, which is not empty, out.
+    fn take_first(&mut self) -> Active {
+        let first = self.heap.swap_remove(0);
         self.sink();
-        served.count
+        first
     }
 
-    /// The circuit queue `queue` is emptied from outside.
-    pub fn deactivate(&mut self, queue: u32) {
-        if self.ring.front() == Some(&queue) {
-            self.turn = 0;
-        }
-        self.ring.retain(|&other| other != queue);
-        let before = self.heap.len();
-        self.heap.retain(|active| active.queue != queue);
-        if self.heap.len() < before {
-            // A sorted list is a heap.
-            self.heap.sort_unstable_by(|a, b| a.count.total_cmp(&b.count).then(a.since.cmp(&b.since)));
-        }
-    }
-
-    /// Put the head of the heap where it belongs.
+    /// Put the top of the heap where it belongs.
     fn sink(&mut self) {
         let Some(&active) = self.heap.first() else {
             return;
@@ -192,21 +264,6 @@ impl Mux {
             hole = child;
         }
         self.heap[hole] = active;
-    }
-
-    /// Scale all counts (see [`Decay::rescale`]).
-    pub fn rescale(&mut self, factor: f64) {
-        for active in &mut self.heap {
-            active.count *= factor;
-        }
-    }
-
-    /// How long this channel can wait: the smaller goes first (`scheduler_compare_channels`).
-    pub fn urgency(&self, policy: Policy) -> f64 {
-        match policy {
-            Policy::RoundRobin { .. } => self.last_served as f64,
-            Policy::Ewma { .. } => self.heap.first().map_or(f64::INFINITY, |best| best.count),
-        }
     }
 }
 

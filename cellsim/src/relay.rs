@@ -12,7 +12,7 @@
 use crate::bucket::share;
 use crate::cells::{CellKind, Run, CELL_BYTES, PAYLOAD_BYTES};
 use crate::events::Kind;
-use crate::state::{Action, Role, Turn, QUEUES};
+use crate::state::{queue_of, Action, Role, Turn, QUEUES};
 use crate::world::World;
 
 /// Output buffer below which a channel asks the scheduler for more (`OR_CONN_LOWWATER`), bytes.
@@ -103,7 +103,7 @@ impl World {
     }
 
     fn read_cells(&mut self, relay: u32, pipe: u32, bytes: u64) {
-        self.pipes[pipe as usize].unparsed += bytes;
+        self.pipes[pipe as usize].unparsed += bytes as u32;
         while let Some(run) = self.pipes[pipe as usize].next_cells() {
             self.relay_cells(relay, run);
         }
@@ -111,7 +111,7 @@ impl World {
 
     fn relay_cells(&mut self, relay: u32, run: Run) {
         let position = run.position;
-        if self.circuits[run.circuit as usize].destroyed & (1 << position) != 0 {
+        if self.queues[queue_of(&run) as usize].closed {
             self.note_consumed(&run);
         } else if run.kind == CellKind::DestroyUp {
             self.destroy(relay, run);
@@ -133,7 +133,6 @@ impl World {
     /// queue of their own that the mux serves first.
     fn destroy(&mut self, relay: u32, run: Run) {
         let position = u32::from(run.position);
-        self.circuits[run.circuit as usize].destroyed |= 1 << position;
         self.drop_queue(relay, run.circuit * QUEUES + position - 1);
         if position == 3 {
             for edge in std::mem::take(&mut self.circuits[run.circuit as usize].edges) {
@@ -154,8 +153,10 @@ impl World {
     fn drop_queue(&mut self, relay: u32, index: u32) {
         let queue = &mut self.queues[index as usize];
         self.relays[relay as usize].queued_cells -= u64::from(queue.cells.len());
-        self.pipes[queue.pipe as usize].mux.deactivate(index);
-        for run in queue.cells.clear() {
+        self.pipes[queue.pipe as usize].mux.deactivate(self.params.policy, index);
+        queue.closed = true;
+        let mut cells = std::mem::take(&mut queue.cells);
+        while let Some(run) = cells.pop(u32::MAX) {
             self.note_consumed(&run);
         }
     }

@@ -10,7 +10,7 @@ use crate::cells::CELL_BYTES;
 use crate::events::Kind;
 use crate::input::SchedulerKind;
 use crate::mux::{cells_until, Policy};
-use crate::state::{Action, CircuitState, Turn, EXIT_QUEUE, NONE, QUEUES};
+use crate::state::{Action, CircuitState, Turn, EXIT_QUEUE, QUEUES};
 use crate::tcp::SEGMENT_BYTES;
 use crate::world::World;
 
@@ -20,6 +20,33 @@ const OUTBUF_HIGH_BYTES: u64 = 32 * 1024;
 const KIST_WRITE_CELLS: u64 = 8;
 /// What KIST counts for a cell on the wire (`TLS_PER_CELL_OVERHEAD` is 29).
 const KIST_CELL_BYTES: i64 = CELL_BYTES as i64 + 29;
+
+/// A channel in one run of KIST.
+pub struct Contender {
+    urgency: f64,
+    /// What it may still get, bytes.
+    limit: i64,
+    pipe: u32,
+    served: bool,
+}
+
+/// The place of the most urgent of those not yet served, by urgency and then by pipe, in whose order they
+/// stand, and the urgency of the next one.
+fn most_urgent(contenders: &[Contender]) -> Option<(usize, f64)> {
+    let (mut best, mut rival) = (None, f64::INFINITY);
+    let mut least = f64::INFINITY;
+    for (place, contender) in contenders.iter().enumerate().filter(|(_, contender)| !contender.served) {
+        if best.is_none() || contender.urgency < least {
+            rival = least;
+            least = contender.urgency;
+            best = Some(place);
+        } else {
+            rival = rival.min(contender.urgency);
+        }
+    }
+    best.map(|place| (place, rival))
+}
+
 impl World {
     /// `pipe` has cells: let the scheduler of `relay` know.
     pub fn make_pending(&mut self, relay: u32, pipe: u32) {
@@ -79,26 +106,17 @@ impl World {
         }
     }
 
-    /// The place of the most urgent channel in `pending` and the urgency of the next one.
-    fn most_urgent(&self, pending: &[u32]) -> Option<(usize, f64)> {
-        if pending.len() < 2 {
-            return (!pending.is_empty()).then_some((0, f64::INFINITY));
-        }
-        let (mut best, mut rival) = ((f64::INFINITY, NONE, 0), f64::INFINITY);
-        for (place, &pipe) in pending.iter().enumerate() {
-            let urgency = self.pipes[pipe as usize].mux.urgency(self.params.policy);
-            if (urgency, pipe) < (best.0, best.1) {
-                rival = best.0;
-                best = (urgency, pipe, place);
-            } else {
-                rival = rival.min(urgency);
-            }
-        }
-        Some((best.2, rival))
+    /// The place of the most urgent channel in `pending`.
+    fn most_urgent_of(&self, pending: &[u32]) -> Option<usize> {
+        let policy = self.params.policy;
+        let urgency = |pipe: u32| (self.pipes[pipe as usize].mux.urgency(policy), pipe);
+        let places = 0..pending.len();
+        places
+            .reduce(|best, place| if urgency(pending[place]) < urgency(pending[best]) { place } else { best })
     }
 
     fn schedule_vanilla(&mut self, relay: u32, pending: &mut Vec<u32>, weight: f64) {
-        while let Some((place, _)) = self.most_urgent(pending) {
+        while let Some(place) = self.most_urgent_of(pending) {
             let pipe = pending.swap_remove(place);
             let room = OUTBUF_HIGH_BYTES.saturating_sub(self.pipes[pipe as usize].outbuf).div_ceil(CELL_BYTES)
                 as u32;
@@ -112,51 +130,56 @@ impl World {
     }
 
     fn schedule_kist(&mut self, relay: u32, pending: &mut Vec<u32>, weight: f64) {
-        let mut limits: Vec<(u32, i64)> = pending.iter().map(|&pipe| (pipe, self.kist_limit(pipe))).collect();
-        limits.sort_unstable();
-        let mut later = Vec::new();
+        let policy = self.params.policy;
+        let mut contenders = std::mem::take(&mut self.contenders);
+        pending.sort_unstable();
+        contenders.extend(pending.drain(..).map(|pipe| Contender {
+            urgency: self.pipes[pipe as usize].mux.urgency(policy),
+            limit: self.kist_limit(pipe),
+            pipe,
+            served: false,
+        }));
         let mut previous = None;
-        while let Some((place, rival)) = self.most_urgent(pending) {
-            let pipe = pending[place];
+        while let Some((place, rival)) = most_urgent(&contenders) {
+            let Contender { urgency, limit, pipe, .. } = contenders[place];
             if let Some(other) = previous.filter(|&other| other != pipe) {
                 if self.pipes[other as usize].outbuf > KIST_WRITE_CELLS * CELL_BYTES {
                     self.write(relay, other);
                 }
             }
             previous = Some(pipe);
-            let Ok(entry) = limits.binary_search_by_key(&pipe, |limit| limit.0) else {
-                break;
-            };
-            let limit = &mut limits[entry].1;
-            if *limit >= KIST_CELL_BYTES {
+            let mut left = limit;
+            if left >= KIST_CELL_BYTES {
                 // KIST asks again after each cell; until another channel is more urgent, the answer is
                 // the same one.
-                let turn = match self.params.policy {
-                    Policy::Ewma { .. } => {
-                        cells_until(self.pipes[pipe as usize].mux.urgency(self.params.policy), rival, weight)
-                    }
+                let turn = match policy {
+                    Policy::Ewma { .. } => cells_until(urgency, rival, weight),
                     Policy::RoundRobin { .. } if rival == f64::INFINITY => u32::MAX,
                     Policy::RoundRobin { .. } => 1,
                 };
-                let within_limit = (*limit / KIST_CELL_BYTES).min(1 << 30) as u32;
+                let within_limit = (left / KIST_CELL_BYTES).min(1 << 30) as u32;
                 let flushed = self.flush(relay, pipe, turn.min(within_limit), weight);
-                *limit -= i64::from(flushed) * KIST_CELL_BYTES;
+                left -= i64::from(flushed) * KIST_CELL_BYTES;
             }
-            if self.pipes[pipe as usize].mux.is_idle() {
+            let mux = &self.pipes[pipe as usize].mux;
+            let idle = mux.is_idle();
+            contenders[place].limit = left;
+            contenders[place].urgency = mux.urgency(policy);
+            contenders[place].served = idle || left < KIST_CELL_BYTES;
+            if idle {
                 self.pipes[pipe as usize].turn = Turn::Idle;
-                pending.swap_remove(place);
-            } else if *limit < KIST_CELL_BYTES {
-                later.push(pipe);
-                pending.swap_remove(place);
+            } else if left < KIST_CELL_BYTES {
+                pending.push(pipe);
             }
         }
-        for &(pipe, _) in &limits {
+        for &Contender { pipe, .. } in &contenders {
             self.write(relay, pipe);
             if self.pipes[pipe as usize].outbuf > 0 {
                 self.queue_write(relay, pipe);
             }
         }
-        pending.append(&mut later);
+        contenders.clear();
+        self.contenders = contenders;
     }
 
     /// How many bytes KIST lets a channel have now (`update_socket_info_impl`).

@@ -21,10 +21,11 @@ pub const QUEUES: u32 = 5;
 /// Which of them holds cells towards the client at the exit.
 pub const EXIT_QUEUE: u32 = 2;
 
-/// A machine on the network.
+/// A machine on the network: one line of cache.
+#[repr(align(64))]
 pub struct Host {
     /// Its place in the latency matrix.
-    pub node: usize,
+    pub node: u32,
     /// Towards the network.
     pub up: Link,
     /// From the network.
@@ -55,42 +56,44 @@ pub enum Turn {
     WaitingToWrite,
 }
 
-/// One direction of a connection.
+/// One direction of a connection: five lines of cache. The first two hold what either end touches, then
+/// comes what TCP's receiver touches, what its sender touches, and the mux.
+#[repr(C, align(64))]
 pub struct Pipe {
-    pub tcp: Tcp,
-    pub from: u32,
-    pub to: u32,
-    pub role: Role,
-    /// The edge it belongs to, or [`NONE`] for a channel.
-    pub edge: u32,
-    /// Whether bytes may flow.
-    pub open: bool,
-    /// Given up; kept until nothing refers to it.
-    pub closed: bool,
     /// Cells between the circuit queues of the sender and the reader's hands.
     pub cells: CellQueue,
     /// The sending program's output buffer, bytes.
     pub outbuf: u64,
-    /// Bytes read that no cell has been made of yet.
-    pub unparsed: u64,
-    /// Circuits with cells for this pipe.
-    pub mux: Mux,
+    /// Bytes read that no cell has been made of yet: less than a cell between two events.
+    pub unparsed: u32,
+    /// The edge it belongs to, or [`NONE`] for a channel.
+    pub edge: u32,
+    /// Events under way that name this pipe.
+    pub events: u32,
+    pub role: Role,
     pub turn: Turn,
+    /// Whether bytes may flow.
+    pub open: bool,
+    /// Given up; kept until nothing refers to it.
+    pub closed: bool,
     pub read_queued: bool,
     pub read_blocked: bool,
     pub write_queued: bool,
     pub write_blocked: bool,
     /// The program waits for space in the kernel's send buffer.
     pub write_waiting: bool,
-    /// Events under way that name this pipe.
-    pub events: u32,
+    pub from: u32,
+    pub to: u32,
+    pub tcp: Tcp,
+    /// Circuits with cells for this pipe.
+    pub mux: Mux,
 }
 
 impl Pipe {
     /// The next cells that have been read as a whole.
     pub fn next_cells(&mut self) -> Option<Run> {
-        let run = self.cells.pop((self.unparsed / CELL_BYTES) as u32)?;
-        self.unparsed -= u64::from(run.cells) * CELL_BYTES;
+        let run = self.cells.pop(self.unparsed / CELL_BYTES as u32)?;
+        self.unparsed -= u32::from(run.cells) * CELL_BYTES as u32;
         Some(run)
     }
 }
@@ -134,85 +137,98 @@ pub enum CircuitState {
     Free,
 }
 
-/// A circuit of three relays.
+/// A circuit of three relays. What each of its cells touches comes first.
+#[repr(C, align(64))]
 pub struct Circuit {
     pub state: CircuitState,
+    /// The exit's queue is over the high-water mark.
+    pub blocked: bool,
+    /// No new streams, because one of them timed out.
+    pub unusable: bool,
     pub client: u32,
-    /// Number unique in the run.
-    pub number: u64,
     pub relays: [u32; 3],
     /// The pipe from position `i` to position `i + 1`.
     pub pipes: [u32; 3],
-    pub first_used: Option<Time>,
-    /// No new streams, because one of them timed out.
-    pub unusable: bool,
-    /// Open edges, from the client's point of view.
-    pub open_edges: u32,
-    /// Data cells the client has got since its last circuit SENDME.
-    pub unacknowledged: u32,
-    /// Edges at the exit, oldest first.
-    pub edges: Vec<u32>,
     /// Cells that may still be packaged (fixed windows).
     pub window: u32,
-    pub vegas: Option<Box<Vegas>>,
-    /// The exit's queue is over the high-water mark.
-    pub blocked: bool,
-    /// Relays that have forgotten the circuit, a bit for each position.
-    pub destroyed: u8,
+    /// Data cells the client has got since its last circuit SENDME.
+    pub unacknowledged: u32,
     /// Cells of this circuit in queues and pipes.
     pub in_system: u64,
     pub services: u64,
+    pub vegas: Option<Box<Vegas>>,
+    /// Edges at the exit, oldest first.
+    pub edges: Vec<u32>,
+    /// Number unique in the run.
+    pub number: u64,
+    pub first_used: Option<Time>,
+    /// Open edges, from the client's point of view.
+    pub open_edges: u32,
 }
 
 /// The cells of one circuit that wait at one relay in one direction.
 #[derive(Default)]
+#[repr(align(64))]
 pub struct CircuitQueue {
     pub cells: CellQueue,
     /// Decayed count of cells sent (EWMA).
     pub count: f64,
     pub pipe: u32,
+    /// The relay has forgotten the circuit.
+    pub closed: bool,
 }
 
-/// A stream on a circuit, as the exit sees it.
+/// The circuit queue that `run` goes to when a relay has read it; at the exit the one that answers go to.
+pub fn queue_of(run: &Run) -> u32 {
+    let place = match run.position {
+        position @ 1..=2 if run.kind.is_up() => position + 2,
+        position => position.saturating_sub(1),
+    };
+    run.circuit * QUEUES + u32::from(place)
+}
+
+/// A stream on a circuit, as the exit sees it. What each of its cells touches comes first.
+#[repr(C, align(64))]
 pub struct Edge {
     pub circuit: u32,
     /// The download it serves, or [`NONE`] once the client has given it up.
     pub download: u32,
-    pub server: u32,
     /// The pipe to the server, or [`NONE`].
     pub request_pipe: u32,
-    pub exit_open: bool,
-    pub request_bytes: u64,
-    pub request_got: u64,
-    pub response_bytes: u64,
-    /// Bytes that the server has not yet written.
-    pub response_left: u64,
-    /// Bytes read from the server and not yet packaged.
-    pub inbuf: u64,
     pub window: u32,
     /// Data cells the client has got since its last stream SENDME.
     pub unacknowledged: u32,
+    pub generation: u32,
+    pub exit_open: bool,
+    pub free: bool,
+    /// Bytes read from the server and not yet packaged.
+    pub inbuf: u64,
+    /// Bytes that the server has not yet written.
+    pub response_left: u64,
     pub last_served: u64,
     pub in_system: u64,
-    pub generation: u32,
-    pub free: bool,
+    pub server: u32,
+    pub request_bytes: u64,
+    pub request_got: u64,
+    pub response_bytes: u64,
 }
 
-/// What a client wants from a server.
+/// What a client wants from a server. What each of its cells touches comes first.
+#[repr(C, align(64))]
 pub struct Download {
-    pub client: u32,
-    pub number: u64,
-    pub server: u32,
-    pub edge: u32,
-    pub circuit_number: Option<u64>,
-    pub start: Time,
-    pub connected: Option<Time>,
-    pub first_byte: Option<Time>,
     pub wanted: u64,
     pub got: u64,
+    pub first_byte: Option<Time>,
+    pub client: u32,
+    pub edge: u32,
+    pub server: u32,
     pub tries: u32,
     pub generation: u32,
     pub active: bool,
+    pub number: u64,
+    pub circuit_number: Option<u64>,
+    pub start: Time,
+    pub connected: Option<Time>,
 }
 
 impl Download {

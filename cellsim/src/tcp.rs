@@ -9,9 +9,8 @@
 //! repaired by a retransmission after one round trip), slow start after idle (Shadow has none either).
 //! A study of loss recovery would notice.
 
-use std::collections::VecDeque;
-
-use crate::events::{Time, NEVER};
+use crate::events::Time;
+use crate::fifo::Fifo;
 
 /// Payload of a full segment, bytes.
 pub const SEGMENT_BYTES: u64 = 1460;
@@ -21,77 +20,82 @@ const INITIAL_WINDOW_SEGMENTS: u64 = 10;
 const SEND_BUFFER_MIN: u64 = 131_072;
 const SEND_BUFFER_MAX: u64 = 4_194_304;
 const SEND_BUFFER_PER_SEGMENT: u64 = 2 * 2404;
-const RECEIVE_BUFFER_MIN: u64 = 174_760;
-const RECEIVE_BUFFER_MAX: u64 = 6_291_456;
+const RECEIVE_BUFFER_MIN: u32 = 174_760;
+const RECEIVE_BUFFER_MAX: u32 = 6_291_456;
 
 /// What an acknowledgement tells the sender.
 #[derive(Clone, Copy, Debug)]
 struct Ack {
     time: Time,
     arrived: u64,
-    in_order: u64,
-    right_edge: u64,
+    /// Bytes of `arrived` that lie behind a gap.
+    behind_gap: u32,
+    /// What the receiver takes beyond `arrived`.
+    window: u32,
     loss: bool,
 }
 
-/// The state of one direction, sender and receiver.
+/// The state of one direction, sender and receiver. The fields stand in the order of their use: first
+/// what both ends touch, then a line of cache of the receiver's, then one of the sender's.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Tcp {
-    /// Bytes the sending program has given to the kernel.
-    pub written: u64,
-    /// Bytes that have left the kernel at least once.
-    pub sent: u64,
+    /// Whether the sender has something that only an acknowledgement sets free.
+    pub waiting: bool,
+    /// Whether an event is under way that wakes the sender.
+    pub wake_scheduled: bool,
+    one_way: Time,
+    acks: Fifo<Ack>,
     /// Bytes that have come to the receiver, gaps or not.
     pub arrived: u64,
     /// Bytes the receiving program may read.
     pub delivered: u64,
     /// Bytes it has read.
     pub read: u64,
-    /// Whether the sender has something that only an acknowledgement sets free.
-    pub waiting: bool,
-    /// When the event that wakes the sender comes, or [`NEVER`].
-    pub wake_at: Time,
-    one_way: Time,
-    chunk: u64,
-    acked: u64,
-    acked_in_order: u64,
-    congestion_window: u64,
-    slow_start_threshold: u64,
-    right_edge: u64,
     advertised_edge: u64,
-    receive_buffer: u64,
-    acks: VecDeque<Ack>,
-    recover: u64,
     gap_until: Time,
     round_start: Time,
-    round_read: u64,
+    round_read: u32,
+    receive_buffer: u32,
+    /// The sender's, but looked at only when its window limits it.
+    recover: u64,
+    /// Bytes the sending program has given to the kernel.
+    pub written: u64,
+    /// Bytes that have left the kernel at least once.
+    pub sent: u64,
+    acked: u64,
+    acked_in_order: u64,
+    right_edge: u64,
+    congestion_window: u64,
+    slow_start_threshold: u64,
+    chunk: u64,
 }
 
 impl Tcp {
     /// An open connection over a path of `one_way` ns; bytes move in chunks of at most `chunk` bytes.
     pub fn new(one_way: Time, chunk: u64) -> Self {
         Self {
-            written: 0,
-            sent: 0,
+            waiting: false,
+            wake_scheduled: false,
+            one_way,
+            acks: Fifo::default(),
             arrived: 0,
             delivered: 0,
             read: 0,
-            waiting: false,
-            wake_at: NEVER,
-            one_way,
-            chunk,
-            acked: 0,
-            acked_in_order: 0,
-            congestion_window: INITIAL_WINDOW_SEGMENTS * SEGMENT_BYTES,
-            slow_start_threshold: u64::MAX,
-            right_edge: RECEIVE_BUFFER_MIN,
-            advertised_edge: RECEIVE_BUFFER_MIN,
-            receive_buffer: RECEIVE_BUFFER_MIN,
-            acks: VecDeque::new(),
-            recover: 0,
+            advertised_edge: RECEIVE_BUFFER_MIN.into(),
             gap_until: 0,
             round_start: 0,
             round_read: 0,
+            receive_buffer: RECEIVE_BUFFER_MIN,
+            recover: 0,
+            written: 0,
+            sent: 0,
+            acked: 0,
+            acked_in_order: 0,
+            right_edge: RECEIVE_BUFFER_MIN.into(),
+            congestion_window: INITIAL_WINDOW_SEGMENTS * SEGMENT_BYTES,
+            slow_start_threshold: u64::MAX,
+            chunk,
         }
     }
 
@@ -130,9 +134,9 @@ impl Tcp {
     /// Take in the acknowledgements that have come by `now`.
     pub fn apply_acks(&mut self, now: Time) {
         while let Some(ack) = self.acks.front().copied().filter(|ack| ack.time <= now) {
-            self.acks.pop_front();
-            self.right_edge = self.right_edge.max(ack.right_edge);
-            self.acked_in_order = self.acked_in_order.max(ack.in_order);
+            self.acks.pop();
+            self.right_edge = self.right_edge.max(ack.arrived + u64::from(ack.window));
+            self.acked_in_order = self.acked_in_order.max(ack.arrived - u64::from(ack.behind_gap));
             if ack.loss {
                 if self.acked_in_order >= self.recover {
                     self.recover = self.sent;
@@ -210,13 +214,14 @@ impl Tcp {
     pub fn take(&mut self, now: Time, bytes: u64) -> bool {
         self.read += bytes;
         self.grow_receive_buffer(now, bytes);
-        let edge = self.read + self.receive_buffer;
+        let edge = self.read + u64::from(self.receive_buffer);
         if let Some(ack) = self.acks.back_mut().filter(|ack| ack.time == now + self.one_way) {
-            ack.right_edge = ack.right_edge.max(edge);
+            ack.window = ack.window.max(edge.saturating_sub(ack.arrived) as u32);
             self.advertised_edge = self.advertised_edge.max(edge);
             return false;
         }
-        let was_tight = self.advertised_edge.saturating_sub(self.arrived) < self.receive_buffer / 2;
+        let was_tight =
+            self.advertised_edge.saturating_sub(self.arrived) < u64::from(self.receive_buffer / 2);
         let opens = was_tight && edge - self.advertised_edge >= 2 * SEGMENT_BYTES;
         if opens {
             self.acknowledge(now, false);
@@ -226,25 +231,26 @@ impl Tcp {
 
     fn grow_receive_buffer(&mut self, now: Time, bytes: u64) {
         if now - self.round_start > 2 * self.one_way {
-            self.receive_buffer = self.receive_buffer.max((2 * self.round_read).min(RECEIVE_BUFFER_MAX));
+            self.receive_buffer =
+                self.receive_buffer.max(self.round_read.saturating_mul(2).min(RECEIVE_BUFFER_MAX));
             self.round_start = now;
             self.round_read = 0;
         }
-        self.round_read += bytes;
+        self.round_read = self.round_read.saturating_add(bytes as u32);
     }
 
     fn acknowledge(&mut self, now: Time, loss: bool) {
-        self.advertised_edge = self.advertised_edge.max(self.read + self.receive_buffer);
+        self.advertised_edge = self.advertised_edge.max(self.read + u64::from(self.receive_buffer));
         let ack = Ack {
             time: now + self.one_way,
             arrived: self.arrived,
-            in_order: self.delivered,
-            right_edge: self.advertised_edge,
+            behind_gap: (self.arrived - self.delivered) as u32,
+            window: (self.advertised_edge - self.arrived) as u32,
             loss,
         };
         match self.acks.back_mut() {
             Some(last) if last.time == ack.time && !last.loss && !loss => *last = ack,
-            _ => self.acks.push_back(ack),
+            _ => self.acks.push(ack),
         }
     }
 }
@@ -295,7 +301,8 @@ mod tests {
             tcp.arrive(now + 10 * MS, sent);
             now += 20 * MS;
         }
-        assert!(tcp.sent <= RECEIVE_BUFFER_MIN && tcp.sent > RECEIVE_BUFFER_MIN - SEGMENT_BYTES);
+        let buffer = u64::from(RECEIVE_BUFFER_MIN);
+        assert!(tcp.sent <= buffer && tcp.sent > buffer - SEGMENT_BYTES);
         assert!(tcp.waiting);
         tcp.apply_acks(now);
         assert!(tcp.take(now, 100_000));

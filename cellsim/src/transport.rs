@@ -5,7 +5,7 @@
 //! kept long by its last. Acknowledgements become events only for a sender that waits for one.
 
 use crate::cells::CELL_BYTES;
-use crate::events::{Kind, Time, NEVER};
+use crate::events::{Kind, Time};
 use crate::mux::Mux;
 use crate::state::{Pipe, Role, Turn, NONE};
 use crate::tcp::{Tcp, SEGMENT_BYTES, SEGMENT_WIRE_BYTES};
@@ -64,7 +64,8 @@ impl World {
 
     /// Propagation delay between two hosts, ns.
     pub fn one_way(&self, from: u32, to: u32) -> Time {
-        let (from, to) = (self.hosts[from as usize].node, self.hosts[to as usize].node);
+        let node = |host: u32| self.hosts[host as usize].node as usize;
+        let (from, to) = (node(from), node(to));
         // The matrix is symmetric; ask by the lower node, which is a relay's, to touch few of its rows.
         self.latency.one_way_ns(from.min(to), from.max(to))
     }
@@ -212,7 +213,7 @@ impl World {
     pub fn acknowledged(&mut self, pipe: u32) {
         let state = &mut self.pipes[pipe as usize];
         state.events -= 1;
-        state.tcp.wake_at = NEVER;
+        state.tcp.wake_scheduled = false;
         state.tcp.waiting = false;
         if !state.closed {
             self.pump(pipe);
@@ -244,12 +245,11 @@ impl World {
     /// See to it that a waiting sender wakes at the next acknowledgement.
     pub fn await_ack(&mut self, pipe: u32) {
         let state = &mut self.pipes[pipe as usize];
-        if state.tcp.waiting && state.tcp.wake_at == NEVER {
+        if state.tcp.waiting && !state.tcp.wake_scheduled {
             if let Some(time) = state.tcp.next_ack() {
-                let time = time.max(self.now);
-                state.tcp.wake_at = time;
+                state.tcp.wake_scheduled = true;
                 state.events += 1;
-                self.events.push(time, Kind::Acknowledged, pipe, 0);
+                self.events.push(time.max(self.now), Kind::Acknowledged, pipe, 0);
             }
         }
     }
@@ -273,13 +273,17 @@ impl World {
 
     /// Reuse the slots of a closed connection once no event and no relay's list names them.
     pub fn free_pipes_if_done(&mut self, pipe: u32) {
+        // Both directions are closed at once.
+        if !self.pipes[pipe as usize].closed {
+            return;
+        }
         let first = pipe & !1;
         let done = |pipe: &Pipe| {
             let named = pipe.read_queued || pipe.read_blocked || pipe.write_queued || pipe.write_blocked;
             pipe.closed && pipe.events == 0 && !named && pipe.role != Role::Channel
         };
         let state = &self.pipes[first as usize];
-        if state.closed && state.edge != NONE && done(state) && done(&self.pipes[first as usize + 1]) {
+        if state.edge != NONE && done(state) && done(&self.pipes[first as usize + 1]) {
             self.pipes[first as usize].edge = NONE;
             self.free_pipes.push(first);
         }

@@ -18,6 +18,7 @@ use crate::link::{CoDel, Link};
 use crate::mux::{Decay, Policy};
 use crate::path::PathChooser;
 use crate::recorder::Recorder;
+use crate::scheduler::Contender;
 use crate::state::{Circuit, CircuitQueue, Client, Download, Edge, Host, Pipe, Relay, NONE};
 
 /// The knobs, in the form the engine uses.
@@ -71,6 +72,8 @@ pub struct World {
     pub recorder: Recorder,
     /// Used by the activation of streams, to spare an allocation each time.
     pub order: Vec<u32>,
+    /// Used by KIST, likewise.
+    pub contenders: Vec<Contender>,
     /// Draws of random stream activation so far.
     pub activations: u64,
 }
@@ -142,6 +145,7 @@ impl World {
             totals: Totals::default(),
             recorder,
             order: Vec::new(),
+            contenders: Vec::new(),
             activations: 0,
             network,
         };
@@ -155,6 +159,7 @@ impl World {
         while let Some(event) = self.events.pop_until(until) {
             self.now = event.time;
             self.totals.events += 1;
+            self.prefetch_ahead();
             match event.kind {
                 Kind::Arrive => self.arrive(event.a, u64::from(event.b)),
                 Kind::Deliver => self.deliver(event.a, u64::from(event.b)),
@@ -268,8 +273,12 @@ fn new_relay(run: &RunSpec, relay: &crate::input::RelaySpec) -> Relay {
 }
 
 fn hosts_of(network: &NetworkSpec) -> Vec<Host> {
-    let host =
-        |node, up, down| Host { node, up: Link::new(up), down: Link::new(down), codel: CoDel::default() };
+    let host = |node: usize, up, down| Host {
+        node: node as u32,
+        up: Link::new(up),
+        down: Link::new(down),
+        codel: CoDel::default(),
+    };
     let relays = network
         .relays
         .iter()
