@@ -11,10 +11,11 @@ from pathlib import Path
 from torsweep.errors import TorsweepError
 from torsweep.shadow.simulate import Simulation
 
-SHADOW_BYTES = 150_000_000
-HOST_BYTES = 800_000
-PROGRAM_BYTES = {"tor": 5_200_000, "tgen": 900_000, "oniontrace": 700_000}
-"""Proportional set size, measured in networks of 275 and of 1,253 hosts under load (docs/shadow.md)."""
+SHADOW_BYTES = 180_000_000
+HOST_BYTES = 830_000
+PROGRAM_BYTES = {"tor": 3_000_000, "tgen": 1_430_000, "oniontrace": 530_000}
+"""Half as much again as the proportional set sizes measured under load in a network of 303 hosts (a
+client's tor 1.8 MB, a relay's 5.2 MB, TGen 0.95 MB, OnionTrace 0.35 MB): queues grow with load."""
 
 OTHER_PROGRAM_BYTES = 5_000_000
 
@@ -26,7 +27,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def projected_bytes(simulation: Simulation) -> int:
-    """What ``simulation`` will take when all its processes run."""
+    """What ``simulation`` may take when all its processes run."""
     names = [Path(process.path).name for host in simulation.hosts.values() for process in host.processes]
     return (
         SHADOW_BYTES
@@ -53,7 +54,7 @@ def require_memory(simulation: Simulation) -> int:
     needed, available = projected_bytes(simulation), available_bytes()
     if needed + LEAST_AVAILABLE_BYTES > available:
         raise TorsweepError(
-            f"not enough memory: {len(simulation.hosts)} hosts need about {needed / 1e9:.1f} GB,"
+            f"not enough memory: {len(simulation.hosts)} hosts need up to {needed / 1e9:.1f} GB,"
             f" {available / 1e9:.1f} GB are available; run fewer side by side, or a smaller network"
         )
     return needed

@@ -31,7 +31,7 @@ def test_a_network_that_does_not_fit_is_refused_before_the_start(monkeypatch: py
     monkeypatch.setattr(memory, "available_bytes", lambda: needed + memory.LEAST_AVAILABLE_BYTES)
     assert memory.require_memory(simulation) == needed
     monkeypatch.setattr(memory, "available_bytes", lambda: 10**9)
-    with pytest.raises(TorsweepError, match=r"1000 hosts need about .* GB, 1\.0 GB are available"):
+    with pytest.raises(TorsweepError, match=r"1000 hosts need up to .* GB, 1\.0 GB are available"):
         memory.require_memory(simulation)
 
 
