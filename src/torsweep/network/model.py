@@ -159,7 +159,7 @@ def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, NDA
     try:
         network = Network.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        raise InputError("is not a network directory: no network.json in it", file=directory) from None
+        raise _not_a_network(directory) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
     except ValidationError as error:
@@ -169,6 +169,17 @@ def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, NDA
     if not latency:
         return network, np.empty((0, 0), dtype=np.int32)
     return network, _read_matrix(directory / LATENCY_FILE, network.node_count)
+
+
+def _not_a_network(directory: Path) -> InputError:
+    if (directory / "shadow.config.yaml").is_file():
+        return InputError(
+            "was made by tornettools generate, whose clients are models of many users each: no engine here"
+            " runs those",
+            file=directory,
+            accepted="a directory that `torsweep network sample` wrote",
+        )
+    return InputError("is not a network directory: no network.json in it", file=directory)
 
 
 def _read_matrix(path: Path, nodes: int) -> NDArray[np.int32]:

@@ -3,6 +3,7 @@
     torsweep shadow run RUN_DIR --progress
     torsweep shadow write RUN_DIR
     torsweep shadow preflight
+    torsweep shadow for-tornettools RUN_DIR --out DIR
 
 In: the command line. Out: tables and provenance.json in RUN_DIR; progress on standard error.
 """
@@ -79,6 +80,18 @@ def preflight_command() -> None:
     measured = preflight.measure(tools)
     preflight.check(measured, tools)
     typer.echo(f"{measured['down'] / 1e6:.3f} MB/s down, {measured['up'] / 1e6:.3f} MB/s up: as asked for")
+
+
+@shadow_app.command("for-tornettools")
+def for_tornettools_command(
+    run_directory: RunDirectory,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="For tornettools to parse.")],
+) -> None:
+    """Lay the logs of a run out as `tornettools parse` and `plot` want them."""
+    from torsweep.shadow.interop import lay_out_for_tornettools
+
+    laid_out = lay_out_for_tornettools(run_directory, out)
+    typer.echo(f"{out}: {len(laid_out.names)} hosts; next: tornettools parse -c {laid_out.converge_s} {out}")
 
 
 def _say(line: str) -> None:
