@@ -1,20 +1,27 @@
 """The keys of authorities, and the lines that name them to every process.
 
 In: the authorities' places, and the programs of a build. Out: an identity key, a signing key and a
-certificate in each one's data directory, and the DirAuthority lines.
+certificate in each one's data directory, the same for every network, and the DirAuthority lines.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from torsweep.engines.folder_lock import folder_claimed
 from torsweep.errors import OutputError, TorsweepError
 from torsweep.loopback import addresses
 from torsweep.loopback.layout import Layout, Place
+from torsweep.storage import whole_directory
 from torsweep.tor.build import BuiltTor
+
+KEPT_S = 300 * 86_400
+"""Certificates are made for twelve months."""
 
 _NOBODY = f"DirAuthority nobody orport=1 v3ident={'F' * 40} 127.0.0.1:2 {'F' * 40}"
 """Stands in until the fingerprints are known: a testing network must name some authority."""
@@ -41,19 +48,32 @@ def authority_lines(layout: Layout, tor: BuiltTor) -> str:
 
 
 def _certificate(place: Place, tor: BuiltTor) -> str:
-    """Make the keys that sign votes; return the fingerprint of the identity key."""
-    keys = place.data / "keys"
-    keys.mkdir(mode=0o700)
-    certificate = keys / "authority_certificate"
-    command: list[str | Path] = [tor.gencert, "--create-identity-key", "-m", "12"]
-    command += ["-a", f"{place.address}:{addresses.DIR_PORT}", "-i", keys / "authority_identity_key"]
-    command += ["-s", keys / "authority_signing_key", "-c", certificate, "--passphrase-fd", "0"]
-    # The passphrase protects a key that lives as long as the run does.
-    said = _run(command, place, "loopback\n")
-    found = re.search(r"^fingerprint ([0-9A-F]{40})$", certificate.read_text(encoding="utf-8"), re.MULTILINE)
-    if found is None:
-        raise TorsweepError(f"{place.name}: tor-gencert left no certificate; it said: {said.strip()}")
-    return found[1]
+    """Put the keys that sign votes into ``place``; return the fingerprint of the identity key."""
+    kept = _kept_keys(place, tor)
+    shutil.copytree(kept, place.data / "keys")
+    (place.data / "keys").chmod(0o700)
+    text = (kept / "authority_certificate").read_text(encoding="utf-8")
+    return re.findall(r"^fingerprint ([0-9A-F]{40})$", text, re.MULTILINE)[0]
+
+
+def _kept_keys(place: Place, tor: BuiltTor) -> Path:
+    """The folder of keys for an authority of this name, beside the build; made where there is none.
+
+    Making them takes seconds. Networks that share them never meet, and nobody outside has a use for them.
+    """
+    kept = tor.folder / "authority-keys" / place.name
+    with folder_claimed(kept.parent, wait=True):
+        if kept.is_dir() and time.time() - kept.stat().st_mtime < KEPT_S:
+            return kept
+        with whole_directory(kept) as keys:
+            certificate = keys / "authority_certificate"
+            command: list[str | Path] = [tor.gencert, "--create-identity-key", "-m", "12"]
+            command += ["-i", keys / "authority_identity_key", "-s", keys / "authority_signing_key"]
+            command += ["-c", certificate, "--passphrase-fd", "0"]
+            said = _run(command, place, "loopback\n")
+            if not re.search(r"^fingerprint [0-9A-F]{40}$", certificate.read_text("utf-8"), re.MULTILINE):
+                raise TorsweepError(f"{place.name}: tor-gencert left no certificate; it said: {said.strip()}")
+    return kept
 
 
 def _run(command: Sequence[str | Path], place: Place, text: str = "") -> str:
