@@ -14,7 +14,7 @@ TOR_SOURCE ?=
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup engine refill_sweep scheduler_choice test test_engine test_python test-tor lint format bench lock clean
+.PHONY: help setup engine refill_sweep scheduler_choice starvation test test_engine test_python test-tor lint format bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -42,7 +42,8 @@ engine:
 
 refill_sweep: ## refill interval and circuit policy (Tor ticket 4086)
 scheduler_choice: ## KIST, KISTLite and Vanilla, as users see them
-refill_sweep scheduler_choice: setup
+starvation: ## the streams of one circuit, and which of them starve
+refill_sweep scheduler_choice starvation: setup
 	$(ACTIVATED) snakemake --cores $(CORES) $@ $(if $(CONFIG),--config $(CONFIG))
 	@echo "Figures are in results/figures/$@, the numbers and verdicts behind them in results/summaries/$@."
 
