@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from torsweep.engines.run_spec import RunSpec
 from torsweep.errors import InputError
-from torsweep.network.model import Network, Relay
+from torsweep.network.model import NETWORK_FILE, Network, Relay
 from torsweep.shadow import addresses
 from torsweep.shadow.draws import client_start_ns
 from torsweep.shadow.graph import write_graph
@@ -39,7 +39,7 @@ from torsweep.shadow.settings import (
 from torsweep.shadow.simulate import Host, Process, Simulation
 from torsweep.shadow.tools import Tools
 from torsweep.shadow.traffic import client_graph, server_graph
-from torsweep.tor.torrc import Role, environment, torrc
+from torsweep.tor.torrc import LEAST_BANDWIDTH_BYTES_PER_S, Role, environment, torrc
 
 CONFIGURATION = "shadow.yaml"
 LEAST_AUTHORITIES = 3
@@ -83,16 +83,9 @@ def write_directory(
 ) -> Written:
     """Write ``folder``, replacing what stood there.
 
-    Raises InputError when the network has too few authorities, or a pair of hosts without a latency.
+    Raises InputError when real tor cannot be this network, or a pair of hosts has no latency.
     """
-    if len(network.authorities) < LEAST_AUTHORITIES and len(network.relays) > RELAYS_OF_A_PATH:
-        raise InputError(
-            "too few authorities for a consensus with weights",
-            file="network.json",
-            key="authorities",
-            value=len(network.authorities),
-            accepted=f"at least {LEAST_AUTHORITIES}",
-        )
+    _check(network)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     graph = write_graph(network, rtt_us, settings.latency_floor_us)
@@ -118,6 +111,27 @@ def write_directory(
     )
     layout.write(folder)
     return Written(simulation, graph.floored_pairs)
+
+
+def _check(network: Network) -> None:
+    """InputError when real tor cannot be this network."""
+    if len(network.authorities) < LEAST_AUTHORITIES and len(network.relays) > RELAYS_OF_A_PATH:
+        raise InputError(
+            "too few authorities for a consensus with weights",
+            file=NETWORK_FILE,
+            key="authorities",
+            value=len(network.authorities),
+            accepted=f"at least {LEAST_AUTHORITIES}",
+        )
+    for relay in network.relays:
+        if relay.rate_bytes_per_s < LEAST_BANDWIDTH_BYTES_PER_S:
+            raise InputError(
+                "tor refuses to be a relay as slow as this",
+                file=NETWORK_FILE,
+                key=f"{relay.name}.rate_bytes_per_s",
+                value=relay.rate_bytes_per_s,
+                accepted=f"at least {LEAST_BANDWIDTH_BYTES_PER_S}",
+            )
 
 
 class _Builder:

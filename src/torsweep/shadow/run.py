@@ -31,6 +31,7 @@ from torsweep.shadow.settings import BOOTSTRAP_NS, SECOND_NS, ShadowSettings
 from torsweep.shadow.tools import Tools, find_tools
 from torsweep.shadow.watch import Watch
 from torsweep.storage import write_text
+from torsweep.tor.torrc import consensus_parameters
 
 SHADOW_FOLDER = "shadow"
 """Below a run directory: everything that Shadow reads and leaves."""
@@ -48,6 +49,21 @@ class Cost:
     cores: int
 
 
+def _read_run(run_directory: Path) -> RunSpec:
+    """The run in ``run_directory``; InputError when it is one that Shadow cannot run."""
+    run = read_run(run_directory)
+    file = run_directory / RUN_FILE
+    if run.engine != "shadow":
+        raise InputError("was prepared for another engine", file=file, key="engine", value=run.engine)
+    if run.paths is not None:
+        raise InputError("tor chooses its circuits itself", file=file, key="paths", accepted="null")
+    try:
+        consensus_parameters(run.tor)
+    except ValueError as error:
+        raise InputError(str(error), file=file, key="tor.congestion") from None
+    return run
+
+
 def write_run_directory(
     run_directory: Path, settings: ShadowSettings, tools: Tools, say: Say
 ) -> tuple[RunSpec, Written]:
@@ -56,7 +72,7 @@ def write_run_directory(
     Raises InputError when run.json and its network do not belong together, or the network cannot be
     simulated; TorsweepError when tor cannot make its keys.
     """
-    run = read_run(run_directory)
+    run = _read_run(run_directory)
     network_directory = run_directory / run.network
     network, rtt_us = read_network(network_directory)
     network_sha256 = sha256_of_file(network_directory / NETWORK_FILE)
@@ -86,7 +102,7 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
     when the simulation fails, is doomed or does not fit into memory; InputError for logs that cannot be
     read; OutputError when another engine is at work there.
     """
-    read_run(run_directory)
+    _read_run(run_directory)
     tools = find_tools()
     with folder_claimed(run_directory, wait=False):
         for name in RESULT_FILES:

@@ -162,6 +162,28 @@ def test_two_authorities_are_too_few_for_weights(
         _write(run, fewer, rtt_us, keys, tools, folder)
 
 
+def test_a_relay_slower_than_tor_allows_is_named(
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+) -> None:
+    slow = network.relays[0].model_copy(update={"rate_bytes_per_s": 20_480})
+    slower = network.model_copy(update={"relays": (slow, *network.relays[1:])})
+    with pytest.raises(InputError, match=r"relay1\.rate_bytes_per_s: .*got 20480; accepted: at least 76800"):
+        _write(run, slower, rtt_us, keys, tools, folder)
+
+
+def test_one_authority_will_do_where_there_is_one_path(
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+) -> None:
+    hosts = {
+        "relays": network.relays[:3],
+        "authorities": (network.authorities[0].model_copy(update={"node": 3}),),
+        "clients": (network.clients[0].model_copy(update={"node": 4}),),
+        "servers": (network.servers[0].model_copy(update={"node": 5}),),
+    }
+    _write(run, network.model_copy(update=hosts), rtt_us, keys, tools, folder)
+    assert "authority1" in _configuration(folder)["hosts"]
+
+
 def test_a_process_that_starts_when_all_is_over_is_refused(tmp_path: Path) -> None:
     late = Host(0, "11.0.0.1", [Process("/bin/late", [], 7)])
     with pytest.raises(InputError, match=r"hosts\.slow\.late\.start_time: a process starts when .*before"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,22 @@ def test_a_network_that_has_changed_since_is_refused(
     file.write_text(file.read_text().replace('"seed": 7', '"seed": 8'))
     with pytest.raises(InputError, match=r"network\.json: the network is not the one .* prepare the run"):
         run.write_run_directory(run_directory, ShadowSettings(), tools, _say)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"engine": "cellsim"}, r"engine: was prepared for another engine, got 'cellsim'"),
+        ({"paths": {"web1": [["relay1", "relay5", "relay2"]]}}, r"paths: tor chooses its circuits itself"),
+    ],
+)
+def test_a_run_that_shadow_cannot_run_is_refused(
+    run_directory: Path, changes: dict[str, object], message: str
+) -> None:
+    file = run_directory / "run.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+    with pytest.raises(InputError, match=message):
+        run.run_shadow(run_directory, ShadowSettings(), _say)
 
 
 def test_rates_that_are_mixed_up_are_refused(tools: Tools) -> None:
