@@ -68,8 +68,9 @@ format: setup ## rewrite Python, Snakemake and Rust files in the house's format
 	$(BIN)/snakefmt Snakefile rules
 	cargo fmt --manifest-path $(ENGINE)
 
-bench: setup ## speed and memory of engine and sampler, into bench/results/
+bench: setup ## speed and memory of engine, sampler and reading of logs, into bench/results/
 	$(ACTIVATED) python -m bench
+	$(ACTIVATED) python -m bench.reading
 
 lock: ## choose the versions in requirements.lock anew (needs uv)
 	setup/lock.sh
