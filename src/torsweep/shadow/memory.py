@@ -14,7 +14,7 @@ from torsweep.shadow.simulate import Simulation
 SHADOW_BYTES = 180_000_000
 HOST_BYTES = 830_000
 PROGRAM_BYTES = {"tor": 3_000_000, "tgen": 1_430_000, "oniontrace": 530_000}
-"""Half as much again as the proportional set sizes measured under load in a network of 303 hosts (a
+"""Half as much again as the proportional set sizes measured under load in a network of 316 hosts (a
 client's tor 1.8 MB, a relay's 5.2 MB, TGen 0.95 MB, OnionTrace 0.35 MB): queues grow with load."""
 
 OTHER_PROGRAM_BYTES = 5_000_000
