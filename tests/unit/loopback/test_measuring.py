@@ -136,7 +136,20 @@ def test_shares_are_of_what_came_after_the_warm_up(tmp_path):
         "quiet_downloads": 1,
         "quiet_median_s": 0.4,
     }
-    assert waking_row(condition(), tmp_path) == {"shares": "1.50 0.50"}
+
+
+def test_waking_is_told_by_when_a_stream_has_its_first_bytes(tmp_path):
+    write_progress(
+        tmp_path,
+        [
+            ("bulk1", 2, 8_000_000, 90_000),
+            ("bulk1", 2, 9_000_000, 100_001),
+            ("bulk1", 1, 1_500_000, 100_000),
+            ("bulk1", 1, 9_500_000, 900_000),
+            ("bulk1", 3, 9_600_000, 99_999),
+        ],
+    )
+    assert waking_row(condition(), tmp_path) == {"first_100_KB_s": "1: 1.5  2: 9.0"}
 
 
 @pytest.mark.parametrize("name", CHECKS)
