@@ -61,13 +61,21 @@ def write_command(
 ) -> None:
     """Write what Shadow reads of a run, and say what it will take, without running it."""
     from torsweep.shadow.memory import projected_bytes
-    from torsweep.shadow.run import write_run_directory
+    from torsweep.shadow.run import write_alone
     from torsweep.shadow.settings import ShadowSettings
     from torsweep.shadow.tools import find_tools
 
     settings = ShadowSettings(threads, latency_floor, trace, seed)
-    _, written = write_run_directory(run_directory, settings, find_tools(), _say)
+    written = write_alone(run_directory, settings, find_tools(), _say)
     typer.echo(f"about {projected_bytes(written.simulation) / 1e9:.1f} GB of memory when it runs")
+
+
+@shadow_app.command("read")
+def read_command(run_directory: RunDirectory) -> None:
+    """Write the tables of a simulation anew, from the logs that it left."""
+    from torsweep.shadow.run import read_again
+
+    read_again(run_directory)
 
 
 @shadow_app.command("preflight")

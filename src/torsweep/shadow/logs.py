@@ -25,15 +25,26 @@ def compress_logs(folder: Path) -> int:
     left = 0
     for host in sorted((folder / HOSTS).iterdir()):
         for entry in sorted(host.iterdir()):
+            if entry.suffix == ".gz":
+                left += entry.stat().st_size
+                continue
             if entry.is_dir() or entry.suffix not in _KEPT or entry.stat().st_size == 0:
                 _remove(entry)
                 continue
             packed = entry.with_name(f"{entry.name}.gz")
             with entry.open("rb") as plain, gzip.GzipFile(packed, "wb", compresslevel=6, mtime=0) as file:
                 shutil.copyfileobj(plain, file)
+            # The plain file goes last: until then it is the one that counts.
             entry.unlink()
             left += packed.stat().st_size
     return left
+
+
+def drop_half_compressed(folder: Path) -> None:
+    """Remove compressed logs whose plain file is still there: their compression was interrupted."""
+    for packed in (folder / HOSTS).glob("*/*.gz"):
+        if packed.with_suffix("").exists():
+            packed.unlink()
 
 
 def _remove(path: Path) -> None:

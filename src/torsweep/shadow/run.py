@@ -8,21 +8,22 @@ from __future__ import annotations
 import json
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torsweep.engines.folder_lock import folder_claimed
 from torsweep.engines.prepare import RESULT_FILES
-from torsweep.engines.run_spec import PROVENANCE_FILE, RUN_FILE, RunSpec, read_run
-from torsweep.errors import InputError
+from torsweep.engines.run_spec import PROVENANCE_FILE, RUN_FILE, RunSpec, read_json, read_run
+from torsweep.errors import InputError, OutputError
 from torsweep.network.model import NETWORK_FILE, read_network
 from torsweep.provenance import machine, sha256_of_file
 from torsweep.shadow.cores import claimed_cores
 from torsweep.shadow.directory import Written, write_directory
 from torsweep.shadow.keys import network_keys
-from torsweep.shadow.logs import compress_logs
+from torsweep.shadow.layout import read_layout
+from torsweep.shadow.logs import compress_logs, drop_half_compressed
 from torsweep.shadow.memory import require_memory
 from torsweep.shadow.preflight import require_preflight
 from torsweep.shadow.process import shadow_process
@@ -35,6 +36,9 @@ from torsweep.tor.torrc import consensus_parameters
 
 SHADOW_FOLDER = "shadow"
 """Below a run directory: everything that Shadow reads and leaves."""
+
+RECORD_FILE = "simulated.json"
+"""Written when a simulation has come to its end: its provenance but for what the tables hold."""
 
 Say = Callable[[str], None]
 
@@ -95,9 +99,23 @@ def write_run_directory(
     return run, written
 
 
+def write_alone(run_directory: Path, settings: ShadowSettings, tools: Tools, say: Say) -> Written:
+    """:func:`write_run_directory` with nothing after it.
+
+    Raises OutputError too: when a run is under way there, or has left logs that would be lost.
+    """
+    with folder_claimed(run_directory, wait=False):
+        if (run_directory / SHADOW_FOLDER / RECORD_FILE).exists():
+            raise OutputError(
+                f"{run_directory / SHADOW_FOLDER}: holds the logs of a run; remove it to write it anew"
+            )
+        return write_run_directory(run_directory, settings, tools, say)[1]
+
+
 def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_logs: bool = False) -> None:
     """Run the run in ``run_directory`` to its tables and provenance.
 
+    A simulation that came to its end and was killed before its tables were whole is not simulated again.
     Raises the errors of :func:`write_run_directory`; ToolMissing when a program is missing; TorsweepError
     when the simulation fails, is doomed or does not fit into memory; InputError for logs that cannot be
     read; OutputError when another engine is at work there.
@@ -105,27 +123,78 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
     _read_run(run_directory)
     tools = find_tools()
     with folder_claimed(run_directory, wait=False):
+        record = _standing_record(run_directory, settings, tools)
         for name in RESULT_FILES:
             (run_directory / name).unlink(missing_ok=True)
-        preflight = require_preflight(tools, say)
-        run, written = write_run_directory(run_directory, settings, tools, say)
-        require_memory(written.simulation)
-        cost = _simulate(run_directory / SHADOW_FOLDER, written, settings, tools, say)
-        counters = write_tables(run_directory, run_directory / SHADOW_FOLDER)
-        if not keep_logs:
-            compress_logs(run_directory / SHADOW_FOLDER)
-        provenance = _provenance(run_directory, run, written, settings, tools, cost, counters)
-        provenance["preflight"] = preflight
-        text = json.dumps(provenance, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-        write_text(run_directory / PROVENANCE_FILE, text)
+        if record is None:
+            record = _simulated(run_directory, settings, tools, say)
+        _finish(run_directory, record, keep_logs=keep_logs)
 
 
-def _simulate(folder: Path, written: Written, settings: ShadowSettings, tools: Tools, say: Say) -> Cost:
-    clients = [
-        name
-        for name in written.simulation.hosts
-        if (folder / "template/hosts" / name / "tgen.graphml").exists()
-    ]
+def read_again(run_directory: Path) -> None:
+    """Write the tables and the provenance of a simulation anew, from the logs that it left.
+
+    Raises InputError when there is none of this run, or its logs cannot be read.
+    """
+    file = run_directory / SHADOW_FOLDER / RECORD_FILE
+    with folder_claimed(run_directory, wait=False):
+        record = read_json(file)
+        if record.get("run_sha256") != sha256_of_file(run_directory / RUN_FILE):
+            raise InputError("is of another run than run.json", file=file)
+        (run_directory / PROVENANCE_FILE).unlink(missing_ok=True)
+        _finish(run_directory, record, keep_logs=False)
+
+
+def _standing_record(run_directory: Path, settings: ShadowSettings, tools: Tools) -> dict[str, Any] | None:
+    """The record of a simulation that is what is asked for and lacks only its tables; None without one."""
+    file = run_directory / SHADOW_FOLDER / RECORD_FILE
+    if (run_directory / PROVENANCE_FILE).exists() or not file.exists():
+        return None
+    record = read_json(file)
+    asked = {
+        "run_sha256": sha256_of_file(run_directory / RUN_FILE),
+        "engine_version": tools.engine_version,
+        "settings": settings.as_provenance(),
+    }
+    return record if all(record.get(key) == value for key, value in asked.items()) else None
+
+
+def _simulated(run_directory: Path, settings: ShadowSettings, tools: Tools, say: Say) -> dict[str, Any]:
+    """Simulate the run, and leave the record of it beside the logs."""
+    preflight = require_preflight(tools, say)
+    run, written = write_run_directory(run_directory, settings, tools, say)
+    require_memory(written.simulation)
+    clients = list(read_layout(run_directory / SHADOW_FOLDER).clients)
+    cost = _simulate(run_directory / SHADOW_FOLDER, written, clients, settings, tools, say)
+    record = {
+        **_provenance(run_directory, run, written, settings, tools, cost),
+        "preflight": preflight,
+    }
+    write_text(run_directory / SHADOW_FOLDER / RECORD_FILE, _json(record))
+    return record
+
+
+def _finish(run_directory: Path, record: dict[str, Any], *, keep_logs: bool) -> None:
+    folder = run_directory / SHADOW_FOLDER
+    drop_half_compressed(folder)
+    counters = write_tables(run_directory, folder)
+    if not keep_logs:
+        compress_logs(folder)
+    write_text(run_directory / PROVENANCE_FILE, _json({**record, "counters": counters}))
+
+
+def _json(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _simulate(
+    folder: Path,
+    written: Written,
+    clients: Sequence[str],
+    settings: ShadowSettings,
+    tools: Tools,
+    say: Say,
+) -> Cost:
     watch = Watch(folder, clients, BOOTSTRAP_NS / SECOND_NS, say)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with (
@@ -145,7 +214,6 @@ def _provenance(
     settings: ShadowSettings,
     tools: Tools,
     cost: Cost,
-    counters: dict[str, Any],
 ) -> dict[str, Any]:
     simulated_s = written.simulation.stop_ns / SECOND_NS
     return {
@@ -164,5 +232,4 @@ def _provenance(
         "settings": settings.as_provenance(),
         "floored_pairs": written.floored_pairs,
         "machine": dict(machine()),
-        "counters": counters,
     }

@@ -10,7 +10,7 @@ import pytest
 
 from torsweep.errors import TorsweepError
 from torsweep.shadow import memory
-from torsweep.shadow.logs import compress_logs
+from torsweep.shadow.logs import compress_logs, drop_half_compressed
 from torsweep.shadow.simulate import Host, Process, Simulation
 
 
@@ -69,3 +69,16 @@ def test_logs_are_compressed_and_what_can_be_made_again_goes(tmp_path: Path) -> 
     assert gzip.decompress((host / "tor.1000.stdout.gz").read_bytes()) == b"a line\n" * 100
     assert left == sum(path.stat().st_size for path in host.iterdir())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
+
+
+def test_compression_that_was_interrupted_goes_on_from_the_plain_log(tmp_path: Path) -> None:
+    host = tmp_path / "data/hosts/web1"
+    host.mkdir(parents=True)
+    (host / "tor.1000.stdout").write_text("whole\n")
+    (host / "tor.1000.stdout.gz").write_bytes(b"half")
+    done = gzip.compress(b"done\n")
+    (host / "tgen.1001.stdout.gz").write_bytes(done)
+    drop_half_compressed(tmp_path)
+    compress_logs(tmp_path)
+    assert gzip.decompress((host / "tor.1000.stdout.gz").read_bytes()) == b"whole\n"
+    assert (host / "tgen.1001.stdout.gz").read_bytes() == done

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
+from torsweep.provenance import sha256_of_file
 from torsweep.shadow import preflight, run
 from torsweep.shadow.settings import ShadowSettings
 from torsweep.shadow.tools import Tools
@@ -82,3 +84,74 @@ def test_the_preflight_of_a_version_is_kept(
 
 def test_the_version_that_figures_name_has_shadow_and_tor(tools: Tools) -> None:
     assert tools.engine_version == "3.3.0-199-gf1b, tor 0.4.9.11-abc"
+
+
+@pytest.fixture
+def simulated(run_directory: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """A run of which only the steps are noted; gives the steps so far."""
+    steps: list[str] = []
+    record = {
+        "run_sha256": sha256_of_file(run_directory / "run.json"),
+        "engine_version": tools.engine_version,
+        "settings": ShadowSettings().as_provenance(),
+    }
+
+    def simulate(folder: Path, *_: object) -> dict[str, object]:
+        steps.append("simulate")
+        (folder / "shadow").mkdir(exist_ok=True)
+        (folder / "shadow" / run.RECORD_FILE).write_text(json.dumps(record))
+        return record
+
+    def read(*_: object) -> dict[str, int]:
+        steps.append("read")
+        if steps == ["simulate", "read"]:
+            raise InputError("is cut off", file="tgen.1000.stdout")
+        return {"complete": 3}
+
+    monkeypatch.setattr(run, "find_tools", lambda: tools)
+    monkeypatch.setattr(run, "_simulated", simulate)
+    monkeypatch.setattr(run, "write_tables", read)
+    monkeypatch.setattr(run, "compress_logs", lambda _: 0)
+    return lambda: steps
+
+
+def test_a_simulation_that_lacks_only_its_tables_is_not_made_again(
+    run_directory: Path, simulated: Callable[[], list[str]]
+) -> None:
+    with pytest.raises(InputError, match="is cut off"):
+        run.run_shadow(run_directory, ShadowSettings(), _say)
+    assert not (run_directory / "provenance.json").exists()
+    run.run_shadow(run_directory, ShadowSettings(), _say)
+    assert simulated() == ["simulate", "read", "read"]
+    assert json.loads((run_directory / "provenance.json").read_text())["counters"] == {"complete": 3}
+
+
+def test_another_realisation_is_simulated(run_directory: Path, simulated: Callable[[], list[str]]) -> None:
+    with pytest.raises(InputError):
+        run.run_shadow(run_directory, ShadowSettings(), _say)
+    run.run_shadow(run_directory, ShadowSettings(seed=3), _say)
+    assert simulated() == ["simulate", "read", "simulate", "read"]
+
+
+def test_tables_are_read_again_without_a_simulation(
+    run_directory: Path, simulated: Callable[[], list[str]]
+) -> None:
+    with pytest.raises(InputError, match=r"simulated\.json: no such file"):
+        run.read_again(run_directory)
+    with pytest.raises(InputError, match="is cut off"):
+        run.run_shadow(run_directory, ShadowSettings(), _say)
+    run.read_again(run_directory)
+    assert simulated() == ["simulate", "read", "read"]
+    file = run_directory / "run.json"
+    file.write_text(file.read_text() + "\n")
+    with pytest.raises(InputError, match=r"simulated\.json: is of another run than run\.json"):
+        run.read_again(run_directory)
+
+
+def test_logs_of_a_run_are_not_written_over(
+    run_directory: Path, simulated: Callable[[], list[str]], tools: Tools
+) -> None:
+    with pytest.raises(InputError):
+        run.run_shadow(run_directory, ShadowSettings(), _say)
+    with pytest.raises(OutputError, match="holds the logs of a run"):
+        run.write_alone(run_directory, ShadowSettings(), tools, _say)
