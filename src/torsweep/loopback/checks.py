@@ -109,7 +109,8 @@ def circuits_conditions() -> list[Condition]:
     """Ten busy circuits of one client and a quiet one of another through an exit of 500 KiB/s.
 
     The exit, because its cells are a little larger than what it reads for them: they queue in its circuits.
-    What a slower middle does not read lies in the kernel's buffers, where no policy reaches it.
+    What a slower middle does not read lies in the kernel's buffers, where no policy reaches it. All queues are
+    full after some 45 seconds; before that, not every circuit is busy all the time.
     """
     traffic = {
         "bulk": _downloads(10, isolated=True),
@@ -122,7 +123,7 @@ def circuits_conditions() -> list[Condition]:
     ]
     network = _chain("4 MiB/s", "4 MiB/s", "500 KiB/s", web_clients=1)
     return [
-        Condition(",".join(f"{k}={v}" for k, v in levels.items()), levels, network, traffic, 30, 60)
+        Condition(",".join(f"{k}={v}" for k, v in levels.items()), levels, network, traffic, 60, 60)
         for levels in policies
     ]
 
@@ -148,7 +149,7 @@ def circuits_row(condition: Condition, run_directory: Path) -> Row:
 def waking_conditions() -> list[Condition]:
     """Six streams, each on its circuit, at an exit whose bucket holds less than one read gives out.
 
-    With ``default`` tor wakes blocked connections as it always did, which no level of the knob stands for; the
+    With ``default`` tor wakes blocked connections as it always did, which no level of the knob is; the
     knob orders the streams of one circuit, and should make no difference here.
     """
     network = _chain("4 MiB/s", "4 MiB/s", "75 KiB/s")
