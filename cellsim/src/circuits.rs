@@ -19,9 +19,11 @@ use crate::world::World;
 const BUILD_TIMEOUT: Time = 60_000_000_000;
 
 impl World {
+    /// The circuit of `client` that takes its next stream, if one is ready: the one that was first used
+    /// last, or one not yet used; with a circuit for each stream, only the latter.
     pub fn best_circuit(&self, client: u32) -> Option<u32> {
         let state = &self.clients[client as usize];
-        let isolated = self.params.kinds[state.kind].1.streams_per_circuit_isolation;
+        let isolated = self.traffic(client).streams_per_circuit_isolation;
         let usable = state.circuits.iter().copied().filter(|&circuit| {
             let circuit = &self.circuits[circuit as usize];
             circuit.state == CircuitState::Ready && !circuit.unusable && !self.expired(circuit)
@@ -47,8 +49,9 @@ impl World {
         }
     }
 
+    /// Close the idle circuits of `client` that take no more streams, and forget those that are closed.
     pub fn close_old_circuits(&mut self, client: u32) {
-        let isolated = self.params.kinds[self.clients[client as usize].kind].1.streams_per_circuit_isolation;
+        let isolated = self.traffic(client).streams_per_circuit_isolation;
         let circuits = std::mem::take(&mut self.clients[client as usize].circuits);
         for &circuit in &circuits {
             let state = &self.circuits[circuit as usize];
@@ -153,6 +156,8 @@ impl World {
         }
     }
 
+    /// The relay at `position` has answered the client: extend `circuit` to the next one, or let the
+    /// downloads that wait have the finished circuit.
     pub fn extended(&mut self, circuit: u32, position: u32) {
         if position < 3 {
             self.send_up(circuit, CellKind::BuildUp, position + 1, 1, 0);

@@ -10,7 +10,7 @@
 use crate::cells::{CellKind, Run, CELL_BYTES, PAYLOAD_BYTES};
 use crate::events::{Kind, Time};
 use crate::exit::connect_timeout;
-use crate::input::CongestionSpec;
+use crate::input::{CongestionSpec, Traffic};
 use crate::random::Stream;
 use crate::recorder::Outcome;
 use crate::state::{CircuitState, Download, NONE};
@@ -31,11 +31,15 @@ impl World {
         }
     }
 
+    /// What the programs of `client` do.
+    pub fn traffic(&self, client: u32) -> &Traffic {
+        &self.params.kinds[self.clients[client as usize].kind].1
+    }
+
     /// A client starts: it builds a circuit and wants its first downloads.
     pub fn client_start(&mut self, client: u32) {
         self.build_circuit(client);
-        let kind = self.clients[client as usize].kind;
-        for _ in 0..self.params.kinds[kind].1.parallel_streams {
+        for _ in 0..self.traffic(client).parallel_streams {
             self.open_download(client);
         }
     }
@@ -43,10 +47,9 @@ impl World {
     /// A client opens its next download.
     pub fn open_download(&mut self, client: u32) {
         let servers = self.network.servers.len() as u64;
-        let state = &mut self.clients[client as usize];
-        state.downloads_made += 1;
-        let number = state.downloads_made;
-        let traffic = &self.params.kinds[state.kind].1;
+        self.clients[client as usize].downloads_made += 1;
+        let number = self.clients[client as usize].downloads_made;
+        let traffic = self.traffic(client);
         let download = Download {
             client,
             number,
@@ -87,7 +90,7 @@ impl World {
         }
     }
 
-    /// Find a circuit for `download`, or let it wait for one.
+    /// Open a stream for `download` on a circuit of its client, or let it wait for one that is built.
     pub fn attach(&mut self, download: u32) {
         let client = self.downloads[download as usize].client;
         self.close_old_circuits(client);
@@ -110,7 +113,7 @@ impl World {
         self.keep_one_circuit_ahead(client);
     }
 
-    /// A client sends cells up its circuit.
+    /// A client sends `cells` cells with `bytes` of payload up its circuit; `stream` as in [`Run`].
     pub fn send_up(&mut self, circuit: u32, kind: CellKind, stream: u32, cells: u16, bytes: u32) {
         let run = Run { circuit, stream, bytes, cells, kind, position: 1 };
         self.note_created(&run);
@@ -209,7 +212,7 @@ impl World {
         if !wanted.active || wanted.generation != generation {
             return;
         }
-        let limit = self.params.kinds[self.clients[wanted.client as usize].kind].1.timeout_ns;
+        let limit = self.traffic(wanted.client).timeout_ns;
         if limit.is_some_and(|limit| self.now >= wanted.start + limit) {
             self.finish(download, Outcome::Timeout, Some("time limit"));
         } else if wanted.connected.is_none() {
@@ -240,7 +243,7 @@ impl World {
         self.clients[client as usize].waiting.retain(|&other| other != download);
         self.free_downloads.push(download);
         self.close_old_circuits(client);
-        let traffic = &self.params.kinds[self.clients[client as usize].kind].1;
+        let traffic = self.traffic(client);
         let mut draws = Stream::new(self.params.run.seed, "think", u64::from(client), number);
         let steps = (traffic.think_max_ns - traffic.think_min_ns) / traffic.think_step_ns;
         let think = traffic.think_min_ns + traffic.think_step_ns * draws.between(0, steps);

@@ -176,7 +176,7 @@ impl World {
         };
         self.send_down(relay, run);
         let queued = self.queues[(circuit * QUEUES + EXIT_QUEUE) as usize].cells.len();
-        if queued >= self.params.high_water {
+        if queued >= self.params.run.tor.cell_queue_high_cells {
             self.circuits[circuit as usize].blocked = true;
         }
         cells
@@ -248,7 +248,9 @@ impl World {
                 .filter(|&&edge| self.edges[edge as usize].inbuf > 0 && self.edges[edge as usize].window > 0);
             let hungry = hungry.count() as u32;
             let queued = self.queues[(circuit * QUEUES + EXIT_QUEUE) as usize].cells.len();
-            let room = self.circuit_allowance(circuit).min(self.params.high_water.saturating_sub(queued));
+            let room = self
+                .circuit_allowance(circuit)
+                .min(self.params.run.tor.cell_queue_high_cells.saturating_sub(queued));
             if hungry == 0 || room == 0 {
                 return;
             }
@@ -285,7 +287,7 @@ impl World {
     /// A new edge for `download` on `circuit`.
     pub fn new_edge(&mut self, circuit: u32, download: u32) -> u32 {
         let wanted = &self.downloads[download as usize];
-        let traffic = &self.params.kinds[self.clients[wanted.client as usize].kind].1;
+        let traffic = self.traffic(wanted.client);
         let window = match self.params.run.tor.congestion {
             CongestionSpec::Fixed { stream_window_cells, .. } => stream_window_cells,
             CongestionSpec::Vegas => u32::MAX,

@@ -6,13 +6,16 @@
 //! and nothing is decided here; a wrong guess costs time only.
 
 use crate::events::Kind;
-use crate::state::{queue_of, Pipe, Role};
+use crate::state::{queue_of, Action, Pipe, Role};
 use crate::world::World;
 
 /// Events ahead at which a pipe is asked for, then what its cells lead to, then what comes of that.
 const PIPE_AHEAD: usize = 14;
 const CELLS_AHEAD: usize = 9;
 const NEXT_PIPE_AHEAD: usize = 4;
+/// The same in actions of a relay.
+const CELLS_ACTIONS_AHEAD: usize = 3;
+const NEXT_PIPE_ACTIONS_AHEAD: usize = 1;
 const LINE_BYTES: usize = 64;
 
 /// Ask for element `index` of `elements`, if it exists.
@@ -43,6 +46,26 @@ impl World {
         }
         if let Some(pipe) = self.pipe_ahead(NEXT_PIPE_AHEAD) {
             self.prefetch_next(&self.pipes[pipe]);
+        }
+    }
+
+    /// Ask for a pipe.
+    #[inline]
+    pub fn prefetch_pipe(&self, pipe: Option<&u32>) {
+        if let Some(&pipe) = pipe {
+            prefetch(&self.pipes, pipe as usize);
+        }
+    }
+
+    /// Ask for what the relay's next actions will touch; their pipes have been asked for before.
+    #[inline]
+    pub fn prefetch_actions(&self, relay: u32) {
+        let actions = &self.relays[relay as usize].actions;
+        if let Some(&Action::Read(pipe)) = actions.get(CELLS_ACTIONS_AHEAD) {
+            self.prefetch_cells(&self.pipes[pipe as usize]);
+        }
+        if let Some(&Action::Read(pipe)) = actions.get(NEXT_PIPE_ACTIONS_AHEAD) {
+            self.prefetch_next(&self.pipes[pipe as usize]);
         }
     }
 

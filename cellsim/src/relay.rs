@@ -18,6 +18,9 @@ use crate::world::World;
 /// Output buffer below which a channel asks the scheduler for more (`OR_CONN_LOWWATER`), bytes.
 const OUTBUF_LOW_BYTES: u64 = 16 * 1024;
 
+/// Blocked connections ahead at which one is asked for from memory.
+const BLOCKED_AHEAD: usize = 6;
+
 /// Bytes that a bucket is charged for `bytes` of a channel: a TLS record of 4 KiB adds about 29.
 fn charged(role: Role, bytes: u64) -> u64 {
     match role {
@@ -37,6 +40,7 @@ impl World {
     /// Do what relay `relay` has to do, until nothing is left.
     pub fn run_relay(&mut self, relay: u32) {
         while let Some(action) = self.relays[relay as usize].actions.pop_front() {
+            self.prefetch_actions(relay);
             match action {
                 Action::Read(pipe) => self.read(relay, pipe),
                 Action::Write(pipe) => {
@@ -245,7 +249,8 @@ impl World {
         state.wake_scheduled = false;
         let mut blocked = std::mem::take(&mut state.blocked);
         blocked.sort_unstable();
-        for &pipe in &blocked {
+        for (place, &pipe) in blocked.iter().enumerate() {
+            self.prefetch_pipe(blocked.get(place + BLOCKED_AHEAD));
             let state = &mut self.pipes[pipe as usize];
             let (read, write) = (state.read_blocked, state.write_blocked);
             state.read_blocked = false;

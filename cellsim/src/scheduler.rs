@@ -18,6 +18,8 @@ use crate::world::World;
 const OUTBUF_HIGH_BYTES: u64 = 32 * 1024;
 /// Cells in the output buffer above which KIST writes when it turns to another channel.
 const KIST_WRITE_CELLS: u64 = 8;
+/// Pending channels ahead at which one is asked for from memory.
+const PENDING_AHEAD: usize = 6;
 /// What KIST counts for a cell on the wire (`TLS_PER_CELL_OVERHEAD` is 29).
 const KIST_CELL_BYTES: i64 = CELL_BYTES as i64 + 29;
 
@@ -60,8 +62,8 @@ impl World {
     }
 
     fn request_schedule(&mut self, relay: u32) {
-        let interval = self.params.scheduler_interval;
-        let at_once = self.params.scheduler == SchedulerKind::Vanilla;
+        let interval = self.params.run.tor.channel_scheduler.interval_ns;
+        let at_once = self.params.run.tor.channel_scheduler.kind == SchedulerKind::Vanilla;
         let state = &mut self.relays[relay as usize];
         if state.schedule_queued || state.scheduler_timer {
             return;
@@ -93,7 +95,7 @@ impl World {
         let mut pending = std::mem::take(&mut state.pending);
         // Tor reads the coarse clock here.
         let weight = self.decay.weight(self.coarse_now());
-        if self.params.scheduler == SchedulerKind::Vanilla {
+        if self.params.run.tor.channel_scheduler.kind == SchedulerKind::Vanilla {
             self.schedule_vanilla(relay, &mut pending, weight);
         } else {
             self.schedule_kist(relay, &mut pending, weight);
@@ -133,12 +135,12 @@ impl World {
         let policy = self.params.policy;
         let mut contenders = std::mem::take(&mut self.contenders);
         pending.sort_unstable();
-        contenders.extend(pending.drain(..).map(|pipe| Contender {
-            urgency: self.pipes[pipe as usize].mux.urgency(policy),
-            limit: self.kist_limit(pipe),
-            pipe,
-            served: false,
-        }));
+        for (place, &pipe) in pending.iter().enumerate() {
+            self.prefetch_pipe(pending.get(place + PENDING_AHEAD));
+            let urgency = self.pipes[pipe as usize].mux.urgency(policy);
+            contenders.push(Contender { urgency, limit: self.kist_limit(pipe), pipe, served: false });
+        }
+        pending.clear();
         let mut previous = None;
         while let Some((place, rival)) = most_urgent(&contenders) {
             let Contender { urgency, limit, pipe, .. } = contenders[place];
@@ -184,7 +186,7 @@ impl World {
 
     /// How many bytes KIST lets a channel have now (`update_socket_info_impl`).
     fn kist_limit(&mut self, pipe: u32) -> i64 {
-        if self.params.scheduler == SchedulerKind::KistLite {
+        if self.params.run.tor.channel_scheduler.kind == SchedulerKind::KistLite {
             return i64::MAX / 2;
         }
         let state = &mut self.pipes[pipe as usize];
@@ -219,7 +221,7 @@ impl World {
             channel.cells.push(run);
             channel.outbuf += u64::from(cells) * CELL_BYTES;
             flushed += cells;
-            if index % QUEUES == EXIT_QUEUE && length <= self.params.low_water {
+            if index % QUEUES == EXIT_QUEUE && length <= self.params.run.tor.cell_queue_low_cells {
                 self.unblock_circuit(relay, index / QUEUES);
             }
         }

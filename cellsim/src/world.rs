@@ -10,9 +10,7 @@ use crate::bucket::{Buckets, Refill};
 use crate::cells::Run;
 use crate::error::Error;
 use crate::events::{EventQueue, Kind, Time};
-use crate::input::{
-    BurstSize, CircuitPolicySpec, NetworkSpec, RefillMode, RefillPhase, RunSpec, SchedulerKind, Traffic,
-};
+use crate::input::{BurstSize, CircuitPolicySpec, NetworkSpec, RefillMode, RefillPhase, RunSpec, Traffic};
 use crate::latency::Latency;
 use crate::link::{CoDel, Link};
 use crate::mux::{Decay, Policy};
@@ -25,10 +23,7 @@ use crate::state::{Circuit, CircuitQueue, Client, Download, Edge, Host, Pipe, Re
 pub struct Params {
     pub run: RunSpec,
     pub policy: Policy,
-    pub scheduler: SchedulerKind,
-    pub scheduler_interval: Time,
-    pub high_water: u32,
-    pub low_water: u32,
+    /// Traffic by kind of client.
     pub kinds: Vec<(String, Traffic)>,
 }
 
@@ -112,15 +107,7 @@ impl World {
                 waiting: Vec::new(),
             })
             .collect();
-        let params = Params {
-            policy,
-            scheduler: run.tor.channel_scheduler.kind,
-            scheduler_interval: run.tor.channel_scheduler.interval_ns,
-            high_water: run.tor.cell_queue_high_cells,
-            low_water: run.tor.cell_queue_low_cells,
-            kinds,
-            run,
-        };
+        let params = Params { policy, kinds, run };
         let mut world = Self {
             now: 0,
             events: EventQueue::default(),
