@@ -109,8 +109,8 @@ def circuits_conditions() -> list[Condition]:
     """Ten busy circuits of one client and a quiet one of another through an exit of 500 KiB/s.
 
     The exit, because its cells are a little larger than what it reads for them: they queue in its circuits.
-    What a slower middle does not read lies in the kernel's buffers, where no policy reaches it. All queues are
-    full after some 45 seconds; before that, not every circuit is busy all the time.
+    What a slower middle does not read lies in the kernel's buffers, where no policy reaches it. All queues
+    are full after some 45 seconds; before that, not every circuit is busy all the time.
     """
     traffic = {
         "bulk": _downloads(10, isolated=True),

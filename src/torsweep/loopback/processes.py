@@ -25,6 +25,9 @@ LAST_LINES = 12
 GRACE_S = 5.0
 """What a process has between being asked to end and being made to."""
 
+ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+"""Signals that ask a process to end."""
+
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -130,12 +133,12 @@ def _dying_with(parent: int) -> Callable[[], None]:
 
 @contextlib.contextmanager
 def orderly_end() -> Iterator[None]:
-    """Within the block, SIGTERM and SIGHUP end this process as an exception does: ``finally`` runs."""
+    """Within the block, signals of :data:`ENDING` end this process as an exception does: ``finally`` runs."""
 
     def leave(number: int, _frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
-    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.signal(number, leave) for number in ENDING}
     try:
         yield
     finally:

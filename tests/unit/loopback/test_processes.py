@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.loopback import processes as module
-from torsweep.loopback.processes import ProcessEnded, ProcessSet, orderly_end
+from torsweep.loopback.processes import ENDING, ProcessEnded, ProcessSet, orderly_end
 
 PARENT = """
 import sys, time
@@ -128,7 +128,7 @@ def test_children_of_another_thread_are_refused(tmp_path, children):
     assert raised
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", ENDING)
 def test_an_orderly_end_runs_what_stands_in_finally(number):
     tidied = []
     before = signal.getsignal(number)
