@@ -142,7 +142,7 @@ def test_relays_without_a_trace_are_counted(tmp_path: Path) -> None:
 def test_progress_to_the_second_from_tor(tmp_path: Path) -> None:
     trace = [
         *carried(7, 1, 4, 0.0, 0.1),
-        event(0.5, "650 STREAM_BW 7 13 14 2000-01-01T00:01:40.5"),
+        event(0.5, "650 STREAM_BW 7 13 80 2000-01-01T00:01:40.5"),
         event(1.5, "650 STREAM_BW 7 0 1000 2000-01-01T00:01:41.5"),
         event(2.5, f"650 STREAM_BW 7 0 {WANTED} 2000-01-01T00:01:42.5"),
     ]

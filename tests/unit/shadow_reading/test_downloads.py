@@ -10,6 +10,7 @@ import pytest
 
 from tests.unit.shadow_reading.made_logs import DURATION_S, WANTED, Download, Scene, carried, event
 from torsweep.shadow.reading import write_tables
+from torsweep.shadow.reading.circuits import BEFORE_PAYLOAD_BYTES
 from torsweep.tables.schema import STREAMS, validate
 
 
@@ -119,6 +120,7 @@ def test_tor_knows_how_far_an_unfinished_download_came(tmp_path: Path) -> None:
         event(1.25, "650 STREAM 7 CLOSED 4 11.0.0.7:80 REASON=DONE"),
         *carried(8, 2, 5, start_s, 0.4),
         event(start_s + 0.5, "650 STREAM_BW 8 2616 12 2000-01-01T00:01:46.7"),
+        event(start_s + 0.9, "650 STREAM_BW 8 0 70 2000-01-01T00:01:47.1"),
         event(start_s + 1.5, "650 STREAM_BW 8 0 5000 2000-01-01T00:01:47.7"),
         event(start_s + 2.5, "650 STREAM_BW 8 0 2000 2000-01-01T00:01:48.7"),
     ]
@@ -126,8 +128,10 @@ def test_tor_knows_how_far_an_unfinished_download_came(tmp_path: Path) -> None:
     assert rows["circuit"].to_list() == [4, 5]
     cut_off = rows.row(1, named=True)
     assert cut_off["socks_reply_us"] == cut_off["command_us"] == 400_000
-    assert cut_off["first_byte_us"] == 1_500_000, "the end of the second with the first byte behind SOCKS"
-    assert cut_off["bytes_got"] == pytest.approx(7000, abs=20)
+    assert cut_off["first_byte_us"] == 1_500_000, (
+        "the end of the second with the first byte behind SOCKS and header"
+    )
+    assert cut_off["bytes_got"] == 12 + 70 + 5000 + 2000 - BEFORE_PAYLOAD_BYTES
 
 
 def test_a_download_whose_connection_never_opened_got_nothing(tmp_path: Path) -> None:

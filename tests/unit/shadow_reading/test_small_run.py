@@ -9,6 +9,7 @@ import gzip
 import lzma
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,12 @@ import pytest
 
 from torsweep.shadow.layout import HOSTS, read_layout
 from torsweep.shadow.reading import logs, write_tables
+from torsweep.shadow.reading.circuits import tor_streams, traced_downloads
+from torsweep.shadow.reading.graphs import read_graphs
+from torsweep.shadow.reading.oniontrace import read_oniontrace
+from torsweep.shadow.reading.streams import all_downloads
+from torsweep.shadow.reading.tgen import read_tgen
+from torsweep.shadow.reading.unfinished import unfinished_downloads
 
 SMALL_RUN = Path(__file__).parent / "small_run"
 TABLES = ("streams", "relays", "circuits")
@@ -74,9 +81,41 @@ def test_finished_downloads_are_those_of_a_slow_reader(run: Path) -> None:
 def test_what_was_cut_off(run: Path) -> None:
     unfinished = read(run)["streams"].filter(pl.col("outcome") == "unfinished")
     assert unfinished.select("client", "stream", "start_us", "bytes_got").rows() == [
-        ("bulk1", 3, 49_292_110, 1_328_307),
-        ("web1", 3, 57_156_918, 147_199),
+        ("bulk1", 3, 49_292_110, 1_328_241),
+        ("web1", 3, 57_156_918, 147_133),
     ]
+
+
+def test_what_tor_tells_of_downloads_holds_where_tgen_reported_them(run: Path) -> None:
+    """Unfinished downloads have nothing but tor's word; here it is held against TGen's."""
+    folder = run / "shadow"
+    layout = read_layout(folder)
+    clients = list(layout.clients)
+    tgen = read_tgen(logs.find_logs(folder / HOSTS, "tgen", clients))
+    events = read_oniontrace(logs.find_logs(folder / HOSTS, "oniontrace", clients))
+    none_open = pl.DataFrame(schema={"log": pl.Int64, "vertex": pl.String, "created_us": pl.Int64})
+    downloads = traced_downloads(all_downloads(tgen, none_open, layout), tor_streams(events), events)
+    late_us = downloads["traced_first_us"] - downloads["created_us"] - downloads["first_byte_us"]
+    assert late_us.len() == 10
+    assert late_us.is_between(0, 1_000_000).all(), "to the second, and never too early"
+    # TGen's checksum and farewell, 41 bytes, come behind the payload.
+    assert (downloads["traced_bytes"] - downloads["bytes_got"]).is_between(41, 45).all()
+    assert (downloads["connected_us"] - downloads["created_us"] == downloads["socks_reply_us"]).all()
+
+
+def test_downloads_begin_when_the_one_before_and_its_pause_are_over(run: Path) -> None:
+    folder = run / "shadow"
+    clients = list(read_layout(folder).clients)
+    tgen_logs = logs.find_logs(folder / HOSTS, "tgen", clients)
+    tgen = read_tgen(tgen_logs)
+    steps = read_graphs([logs.Log(name, folder / HOSTS / name / "tgen.graphml.gz") for name in clients])
+    # Without the last report of each client, what was reported last is found as unfinished, at its start.
+    last = tgen.downloads.sort("created_us").group_by("log", maintain_order=True).last()
+    fewer = tgen.downloads.join(last, on=["log", "id"], how="anti")
+    found = unfinished_downloads(tgen_logs, replace(tgen, downloads=fewer), steps, 10**18)
+    assert found.select("log", "created_us").sort("log").rows() == sorted(
+        last.select("log", "created_us").rows()
+    )
 
 
 def test_every_download_has_its_circuit_and_every_circuit_its_path(run: Path) -> None:

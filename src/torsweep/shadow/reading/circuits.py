@@ -18,9 +18,13 @@ from torsweep.shadow.reading.oniontrace import Events
 _CARRIED = ("SENTCONNECT", "SUCCEEDED")
 _ENDED = ("CLOSED", "FAILED")
 
-SOCKS_REPLIES_BYTES = 14
-"""What a SOCKS 5 proxy answers before the connection is open, which tor counts among a stream's bytes:
-method 2, user name and password 2, connection 10 (RFC 1928 and 1929). Without a password it is 12."""
+BEFORE_PAYLOAD_BYTES = 80
+"""What tor counts among the bytes of a stream before the first of the payload: a SOCKS 5 proxy's replies
+(method 2, connection 10; RFC 1928) and the header of TGen's answer, 68 with a server's name of seven letters.
+A password adds 2, a longer name its letters: bytes of unfinished downloads are right to within a few."""
+
+_LEAST_PAYLOAD_BYTES = 16
+"""Below it, what came may be a rest of the header; payload comes by the cell."""
 
 
 def tor_streams(events: Events) -> pl.DataFrame:
@@ -50,8 +54,7 @@ def traced_downloads(downloads: pl.DataFrame, streams: pl.DataFrame, events: Eve
 
     ``downloads`` has log, created_us, ended_us and port (null: without a report), server_address. Added are
     tor_stream, circuit, connected_us, traced_first_us (end of the second in which the first byte came) and
-    traced_bytes (of STREAM_BW events, with TGen's own header of some 70 bytes); null where OnionTrace saw
-    nothing.
+    traced_bytes (by STREAM_BW events); null where OnionTrace saw nothing.
     """
     reported = downloads.filter(pl.col("port").is_not_null()).sort("created_us")
     matched = reported.join_asof(
@@ -85,13 +88,13 @@ def traced_downloads(downloads: pl.DataFrame, streams: pl.DataFrame, events: Eve
 
 
 def stream_growth(events: Events) -> pl.DataFrame:
-    """STREAM_BW events with ``bytes_by_then`` for ``bytes_got``: bytes behind the proxy's own replies."""
+    """STREAM_BW events with ``bytes_by_then`` for ``bytes_got``: those of the payload."""
     so_far = pl.col("bytes_got").cum_sum().over("log", "tor_stream", order_by="time_us")
     return events.stream_bytes.select(
         "log",
         "tor_stream",
         "time_us",
-        bytes_by_then=(so_far - SOCKS_REPLIES_BYTES).clip(lower_bound=0),
+        bytes_by_then=(so_far - BEFORE_PAYLOAD_BYTES).clip(lower_bound=0),
     )
 
 
@@ -99,7 +102,7 @@ def _stream_totals(events: Events) -> pl.DataFrame:
     """log, tor_stream, traced_first_us, traced_bytes of each stream that got any bytes."""
     return (
         stream_growth(events)
-        .filter(pl.col("bytes_by_then") > 0)
+        .filter(pl.col("bytes_by_then") >= _LEAST_PAYLOAD_BYTES)
         .group_by("log", "tor_stream")
         .agg(traced_first_us=pl.col("time_us").min(), traced_bytes=pl.col("bytes_by_then").max())
     )

@@ -1,8 +1,8 @@
 """The rows of ``progress.parquet``.
 
 In: the downloads of a run, and how they grew. Out: the bytes that each had at each time. TGen's own lines,
-at log level ``info``, have payload at each read; tor's STREAM_BW events have a figure a second, with TGen's
-header (some 70 bytes) in it.
+at log level ``info``, have payload at each read; tor's STREAM_BW events have a figure a second, right to
+within a few bytes.
 """
 
 from __future__ import annotations
