@@ -29,7 +29,14 @@ from torsweep.engines.run_spec import (
 from torsweep.errors import InputError, OutputError
 from torsweep.provenance import sha256_of_file
 
-RESULT_FILES = (PROVENANCE_FILE, "streams.parquet", "relays.parquet", "progress.parquet")
+RESULT_FILES = (
+    PROVENANCE_FILE,
+    "streams.parquet",
+    "relays.parquet",
+    "progress.parquet",
+    "circuits.parquet",
+    "paths.json",
+)
 """What an engine may leave; the provenance first, because without it the rest counts for nothing."""
 
 
