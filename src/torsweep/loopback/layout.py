@@ -39,7 +39,7 @@ NO_VOTE_SOON_S = 1800
 """The first vote waits for all relays' descriptors; the engine then says that it is time."""
 
 MOST_PROCESSES = 60
-"""More have been tried nowhere; each is a tor with a core's worth of wishes."""
+"""Seventeen have been tried; with many more, a machine's cores would decide the result and not the network."""
 
 
 @dataclass(frozen=True)
