@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::Error;
 use crate::events::Time;
 use crate::input::NetworkSpec;
-use crate::state::{Download, Pipe, Relay, Role};
+use crate::state::{Download, Relay};
 use crate::tables::{Column, Table, Value};
 use crate::world::Totals;
 
@@ -170,22 +170,10 @@ impl Recorder {
     }
 
     /// A second is over: what each relay did in it. Resets the relays' counters.
-    pub fn relays(
-        &mut self,
-        now: Time,
-        network: &NetworkSpec,
-        relays: &mut [Relay],
-        pipes: &[Pipe],
-    ) -> Result<(), Error> {
+    pub fn relays(&mut self, now: Time, network: &NetworkSpec, relays: &mut [Relay]) -> Result<(), Error> {
         if let Some(table) = &mut self.relays {
-            let mut outbuf = vec![0_u64; relays.len()];
-            for pipe in pipes.iter().filter(|pipe| pipe.role == Role::Channel) {
-                if let Some(bytes) = outbuf.get_mut(pipe.from as usize) {
-                    *bytes += pipe.outbuf;
-                }
-            }
             let second = (now / 1_000_000_000) as i32 - 1;
-            for ((relay, state), outbuf) in network.relays.iter().zip(relays.iter()).zip(outbuf) {
+            for (relay, state) in network.relays.iter().zip(relays.iter()) {
                 table.push([
                     Value::I32(second),
                     Value::Text(&relay.name),
@@ -193,7 +181,7 @@ impl Recorder {
                     Value::I64(state.bytes_out as i64),
                     Value::I64(state.queued_cells as i64),
                     Value::I64(state.queued_cells_max as i64),
-                    Value::I64(outbuf as i64),
+                    Value::I64(state.outbuf_bytes as i64),
                     Value::OptionalI64(None),
                 ]);
             }

@@ -151,6 +151,7 @@ impl World {
         let state = &mut self.pipes[pipe as usize];
         state.cells.push(Run { position: run.position + 1, ..run });
         state.outbuf += CELL_BYTES;
+        self.relays[relay as usize].outbuf_bytes += CELL_BYTES;
         self.queue_write(relay, pipe);
     }
 
@@ -207,7 +208,10 @@ impl World {
         let charge = charged(state.role, bytes);
         buckets.write -= charge as i64;
         let exhausted = buckets.write <= 0;
-        self.relays[relay as usize].bytes_out += charge;
+        let is_channel = state.role == Role::Channel;
+        let totals = &mut self.relays[relay as usize];
+        totals.bytes_out += charge;
+        totals.outbuf_bytes -= if is_channel { bytes } else { 0 };
         self.pump(pipe);
         let state = &self.pipes[pipe as usize];
         let left = state.outbuf;
@@ -252,9 +256,9 @@ impl World {
         for (place, &pipe) in blocked.iter().enumerate() {
             self.prefetch_pipe(blocked.get(place + BLOCKED_AHEAD));
             let state = &mut self.pipes[pipe as usize];
-            let (read, write) = (state.read_blocked, state.write_blocked);
-            state.read_blocked = false;
-            state.write_blocked = false;
+            // The relay at the other end may be blocked too, and has a wake-up of its own.
+            let read = state.to == relay && std::mem::take(&mut state.read_blocked);
+            let write = state.from == relay && std::mem::take(&mut state.write_blocked);
             if state.closed {
                 self.free_pipes_if_done(pipe);
                 continue;

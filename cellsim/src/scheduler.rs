@@ -220,6 +220,7 @@ impl World {
             queue.count = channel.mux.sent(policy, weight, cells, empty, state.services);
             channel.cells.push(run);
             channel.outbuf += u64::from(cells) * CELL_BYTES;
+            state.outbuf_bytes += u64::from(cells) * CELL_BYTES;
             flushed += cells;
             if index % QUEUES == EXIT_QUEUE && length <= self.params.run.tor.cell_queue_low_cells {
                 self.unblock_circuit(relay, index / QUEUES);

@@ -123,6 +123,8 @@ pub struct Relay {
     pub services: u64,
     pub queued_cells: u64,
     pub queued_cells_max: u64,
+    /// In the output buffers of its channels.
+    pub outbuf_bytes: u64,
     pub bytes_in: u64,
     pub bytes_out: u64,
 }

@@ -169,7 +169,7 @@ impl World {
     }
 
     fn second(&mut self) -> Result<(), Error> {
-        self.recorder.relays(self.now, &self.network, &mut self.relays, &self.pipes)?;
+        self.recorder.relays(self.now, &self.network, &mut self.relays)?;
         if let Some(factor) = self.decay.rescale(self.coarse_now()) {
             self.queues.iter_mut().for_each(|queue| queue.count *= factor);
             self.pipes.iter_mut().for_each(|pipe| pipe.mux.rescale(factor));
@@ -254,6 +254,7 @@ fn new_relay(run: &RunSpec, relay: &crate::input::RelaySpec) -> Relay {
         services: 0,
         queued_cells: 0,
         queued_cells_max: 0,
+        outbuf_bytes: 0,
         bytes_in: 0,
         bytes_out: 0,
     }
