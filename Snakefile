@@ -46,6 +46,7 @@ localrules:
     refill_sweep,
     scheduler_choice,
     starvation,
+    starvation_engines,
     publish,
 
 
@@ -70,6 +71,12 @@ rule starvation:
     """Who gets the bandwidth when many streams share a circuit: "Stream starvation in Tor" (2010)."""
     input:
         lambda wildcards: sweep.targets("starvation"),
+
+
+rule starvation_engines:
+    """The same streams in the model and in real tor, side by side."""
+    input:
+        lambda wildcards: sweep.side_by_side("starvation"),
 
 
 rule publish:

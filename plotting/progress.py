@@ -42,11 +42,11 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     caption = source.caption(at_note, *which, *notes(source))
     figure = canvas(TEXT_WIDTH_IN, 0.75 + 1.6 * len(rows_of), caption)
     axes = figure.subplots(len(rows_of), len(panels_of), sharex="row", sharey="row", squeeze=False)
-    points = []
+    points, most = [], int(shares["opened"].max())  # type: ignore[arg-type]
     for row, line in zip(rows_of, axes, strict=True):
         for column, axis in zip(panels_of, line, strict=True):
             levels = {**row, **column}
-            points.append(_panel(axis, at(progress, levels), at(shares, levels)))
+            points.append(_panel(axis, at(progress, levels), at(shares, levels), most))
             axis.set_title("\n".join(filter(None, (levels_text(column), _starved(at(shares, levels))))))
         line[0].set_ylabel("\n".join(filter(None, ("Thousand cells", levels_text(row)))))
     for axis in axes.ravel():
@@ -54,7 +54,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         axis.set_xlim(left=0)
     for axis in axes[-1]:
         axis.set_xlabel("Time (s)")
-    _legend(figure, int(shares["opened"].max()))  # type: ignore[arg-type]
+    _legend(figure, most)
     return figure, pl.concat(points), caption
 
 
@@ -65,18 +65,17 @@ def _grid(knobs: dict[str, list[str]]) -> tuple[list[dict[str, str]], list[dict[
     return columns, [{**row, **column} for row in facets.rows for column in facets.columns]
 
 
-def _panel(axis: Axes, progress: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
-    """Draw one variant's lines; their points."""
+def _panel(axis: Axes, progress: pl.DataFrame, shares: pl.DataFrame, most: int) -> pl.DataFrame:
+    """Draw one variant's lines, in the colours of ``most`` streams; their points."""
     end_us = progress["time_us"].max() or 1
     grid_us = np.linspace(0, float(end_us), _POINTS + 1)  # type: ignore[arg-type]
-    streams = int(shares["opened"].max() or 1)  # type: ignore[arg-type]
     frames = []
     for row in shares.sort("opened").iter_rows(named=True):
         own = progress.filter(pl.col("client") == row["client"], pl.col("stream") == row["stream"])
         times = own["time_us"].to_numpy()
         cells = np.concatenate([[0.0], own["bytes_got"].to_numpy() / CELL_BYTES])
         received = cells[np.searchsorted(times, grid_us, side="right")]
-        axis.plot(grid_us / 1e6, received / 1e3, color=colour(row["opened"], streams), linewidth=0.9)
+        axis.plot(grid_us / 1e6, received / 1e3, color=colour(row["opened"], most), linewidth=0.9)
         keys = {name: row[name] for name in row if name not in ("share", "starved", "completed")}
         frame = pl.DataFrame({"time_s": grid_us / 1e6, "cells_received": received})
         frames.append(frame.select(*(pl.lit(value).alias(name) for name, value in keys.items()), pl.all()))

@@ -114,7 +114,7 @@ class Source:
             else f"{measured} measured",
             f"{downloads} downloads",
         ]
-        return "; ".join(parts) + ". " + " ".join(notes)
+        return "; ".join(parts) + ". " + " ".join(filter(None, notes))
 
     def band_note(self, what: str = "Bands") -> str:
         """What bands or bars are, or why there are none."""

@@ -34,6 +34,9 @@ FIGURE_SUFFIXES = ("pdf", "png", "csv")
 RUN_RULE_PREFIX = "run"
 """The rules of rules/runs.smk, and no others, have names that begin so."""
 
+COMPARED_ENGINES = ("cellsim", "loopback")
+"""The model and real tor, whose streams are compared side by side."""
+
 PACKAGE = Path(torsweep.__file__).parent
 
 Arguments = ParamSpec("Arguments")
@@ -99,6 +102,16 @@ class Sweep:
             "publish": [str(place.stage("publish") / "SHA256SUMS")],
         }
         return [file for stage in stages or ("summaries", "figures") for file in wanted[stage]]
+
+    @_stopping
+    def side_by_side(self, experiment_name: str) -> str:
+        """The comparison of a plan in the model and in real tor, both of which it makes."""
+        experiment = self.experiment(experiment_name)
+        for engine in COMPARED_ENGINES:
+            require_engine(engine)
+        plan = experiment.plan(self.overrides.plan)
+        place = Place(experiment.name, "side_by_side", experiment.era, experiment.network, plan.name)
+        return str(place.stage("figures") / "side_by_side.md")
 
     @_stopping
     def published(self, *experiment_names: str) -> list[str]:

@@ -1,0 +1,175 @@
+"""The same scenarios in two engines: when each stream completed, who starved, how even the shares were.
+
+In: the folders of two summaries of one plan with a table of progress. Out: :class:`SideBySide`, on the
+networks that both engines ran, and the files of :func:`write_side_by_side`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from torsweep.errors import InputError
+from torsweep.stats.intervals import Interval, t_interval
+from torsweep.stats.report import markdown_table
+from torsweep.stats.writing import write_csv
+from torsweep.storage import write_text
+
+CLIENT_NUMBERS = {
+    "starved": "starved",
+    "jain": "Jain's index",
+    "first_completed_s": "first complete, s",
+    "all_completed_s": "all complete, s",
+}
+_SHARED_KEYS = ("experiment", "era", "network", "plan")
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Two engines' frames, ``shares`` and ``clients``, with a column ``engine``, on common ``seeds``."""
+
+    where: Mapping[str, str]
+    engines: tuple[str, str]
+    knobs: tuple[str, ...]
+    seeds: tuple[int, ...]
+    shares: pl.DataFrame
+    clients: pl.DataFrame
+
+
+def side_by_side(summaries: Sequence[Path]) -> SideBySide:
+    """The summaries in two folders on the networks that both have.
+
+    Raises InputError when they are of different plans, of the same engine, or have no network in common.
+    """
+    documents = [_document(folder) for folder in summaries]
+    first, second = documents
+    for key in (*_SHARED_KEYS, "baseline"):
+        if first[key] != second[key]:
+            raise InputError(
+                f"is not of the same plan as {summaries[0]}",
+                file=summaries[1],
+                key=key,
+                value=second[key],
+                accepted=str(first[key]),
+            )
+    engines = tuple(f"{document['engine']} {document['engine_version']}" for document in documents)
+    if first["engine"] == second["engine"]:
+        raise InputError("is of the same engine", file=summaries[1], value=second["engine"])
+    seeds = tuple(sorted(set(first["seeds"]) & set(second["seeds"])))
+    if not seeds:
+        raise InputError("has no network in common with the other", file=summaries[1], value=second["seeds"])
+    frames = [
+        pl.concat(
+            _frame(folder, name, list(first["baseline"]), seeds).with_columns(pl.lit(engine).alias("engine"))
+            for folder, engine in zip(summaries, engines, strict=True)
+        )
+        for name in ("shares", "clients")
+    ]
+    where = {key: str(first[key]) for key in _SHARED_KEYS}
+    return SideBySide(where, (engines[0], engines[1]), tuple(first["baseline"]), seeds, frames[0], frames[1])
+
+
+def _document(folder: Path) -> dict[str, Any]:
+    file = folder / "claims.json"
+    try:
+        document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError("no such file: run `torsweep results summarize` first", file=file) from None
+    except ValueError:
+        raise InputError("is no whole JSON file", file=file) from None
+    missing = [key for key in (*_SHARED_KEYS, "engine", "seeds", "baseline") if key not in document]
+    if missing:
+        raise InputError("is not of this version", file=file, key=missing[0])
+    return document
+
+
+def _frame(folder: Path, name: str, knobs: list[str], seeds: Sequence[int]) -> pl.DataFrame:
+    file = folder / f"{name}.csv"
+    text = {column: pl.String for column in ("kind", "client", *knobs)}
+    numbers = ("share", "jain", "completed_s", "first_byte_s", "first_completed_s", "all_completed_s")
+    try:
+        frame = pl.read_csv(file, schema_overrides=text, infer_schema_length=None)
+    except FileNotFoundError:
+        raise InputError("no such file: only plans with `progress: true` have it", file=file) from None
+    return frame.filter(pl.col("seed").is_in(list(seeds))).with_columns(
+        pl.col(column).cast(pl.Float64) for column in numbers if column in frame.columns
+    )
+
+
+def completion_times(both: SideBySide) -> pl.DataFrame:
+    """For each variant, stream (by order of opening) and engine: mean completion, s, over networks."""
+    return (
+        both.shares.group_by([*both.knobs, "opened", "engine"], maintain_order=True)
+        .agg(pl.col("completed_s").mean(), pl.col("completed_s").count().alias("networks"))
+        .sort([*both.knobs, "opened", "engine"])
+    )
+
+
+def side_by_side_text(both: SideBySide) -> str:
+    """The comparison as Markdown: a row a variant, each number for both engines."""
+    title = f"{both.where['experiment']}, era {both.where['era']}, plan {both.where['plan']}"
+    seeds = ", ".join(map(str, both.seeds))
+    lines = [
+        f"# {title}: {both.engines[0]} beside {both.engines[1]}",
+        "",
+        f"The same networks (seeds {seeds}); means over them, with 95 % t-intervals where there are two or "
+        "more. In each cell the first engine, then the second.",
+        "",
+        markdown_table("Who starved", ["variant", *CLIENT_NUMBERS.values()], _client_rows(both)),
+        "",
+        markdown_table(
+            "When each stream was complete, s, in order of opening",
+            ["variant", "engine", *(str(n) for n in range(1, _most(both) + 1))],
+            _stream_rows(both),
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _most(both: SideBySide) -> int:
+    return int(both.shares["opened"].max())  # type: ignore[arg-type]
+
+
+def _client_rows(both: SideBySide) -> list[list[str]]:
+    rows = []
+    for key, section in both.clients.group_by(both.knobs, maintain_order=True):
+        row = [", ".join(map(str, key))]
+        for name in CLIENT_NUMBERS:
+            row.append(" / ".join(_text(_over_networks(section, name, engine)) for engine in both.engines))
+        rows.append(row)
+    return rows
+
+
+def _over_networks(section: pl.DataFrame, name: str, engine: str) -> Interval:
+    of_engine = section.filter(pl.col("engine") == engine)
+    values = of_engine.group_by("seed").agg(pl.col(name).cast(pl.Float64).mean()).sort("seed")
+    return t_interval(values[name].fill_null(float("nan")).to_numpy())
+
+
+def _stream_rows(both: SideBySide) -> list[list[str]]:
+    rows = []
+    for key, section in completion_times(both).group_by([*both.knobs, "engine"], maintain_order=True):
+        times = [f"{time:.1f}" if time is not None else "–" for time in section["completed_s"]]
+        padded = times + [""] * (_most(both) - len(times))
+        rows.append([", ".join(map(str, key[:-1])), str(key[-1]).split()[0], *padded])
+    return rows
+
+
+def _text(interval: Interval) -> str:
+    if interval.mean != interval.mean:
+        return "–"
+    if not interval.known:
+        return f"{interval.mean:.2f}"
+    return f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+
+
+def write_side_by_side(both: SideBySide, out: Path) -> None:
+    """Write ``completion.csv``, ``clients.csv`` and ``side_by_side.md`` into ``out``, each as a whole."""
+    write_csv(completion_times(both), out / "completion.csv")
+    write_csv(both.clients, out / "clients.csv")
+    write_text(out / "side_by_side.md", side_by_side_text(both))

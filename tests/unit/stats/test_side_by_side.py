@@ -1,0 +1,87 @@
+"""Two engines on the same scenarios: what is put side by side, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from plotting.engines import main
+from tests.synthetic_streams import write_runs
+from torsweep.config.experiment import load_experiment
+from torsweep.errors import InputError
+from torsweep.stats.side_by_side import completion_times, side_by_side, side_by_side_text
+from torsweep.stats.summarize import summarize
+from torsweep.stats.writing import write_summary
+from torsweep.tables.collect import collect
+from torsweep.tables.reading import PlanTables
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Summaries of a model on networks 1 to 3 and of 'loopback' on 2 to 4, which is a second later."""
+    folder = tmp_path_factory.mktemp("two")
+    experiment = load_experiment("starvation")
+    found = []
+    for engine, seeds in (("cellsim", (1, 2, 3)), ("loopback", (2, 3, 4))):
+        runs = write_runs(folder / engine / "runs", experiment.plan("packaging").knobs, seeds)
+        collect(runs, folder / engine / "tables", network="starvation", plan="packaging")
+        out = folder / engine / "summaries"
+        write_summary(summarize(PlanTables.open(folder / engine / "tables"), experiment), out)
+        _edit(out / "claims.json", engine=engine)
+        shares = pl.read_csv(out / "shares.csv")
+        late = pl.col("completed_s") + (engine == "loopback")
+        shares.with_columns(late).write_csv(out / "shares.csv")
+        found.append(out)
+    return found
+
+
+def _edit(file: Path, **changes: object) -> None:
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+
+def test_only_common_networks_are_compared(folders: list[Path]) -> None:
+    both = side_by_side(folders)
+    assert both.seeds == (2, 3)
+    assert both.engines == ("cellsim 0.1.0", "loopback 0.1.0")
+    times = completion_times(both).pivot("engine", index=[*both.knobs, "opened"], values="completed_s")
+    apart = times["loopback 0.1.0"] - times["cellsim 0.1.0"]
+    assert apart.to_list() == pytest.approx([1.0] * times.height)
+    assert times.height == 8 * 9
+
+
+def test_the_text_has_both_engines_in_each_cell(folders: list[Path]) -> None:
+    text = side_by_side_text(side_by_side(folders))
+    assert "cellsim 0.1.0 beside loopback 0.1.0" in text
+    assert "6.00 [6.00, 6.00] / 6.00 [6.00, 6.00]" in text
+    assert "seeds 2, 3" in text
+    assert "nan" not in text
+
+
+def test_files_and_figure_are_written(folders: list[Path], tmp_path: Path) -> None:
+    assert main([*map(str, folders), "--out", str(tmp_path / "stream_engines")]) == 0
+    written = {file.name for file in tmp_path.iterdir()}
+    figure = {f"stream_engines.{ending}" for ending in ("pdf", "png", "csv")}
+    assert written == figure | {"completion.csv", "clients.csv", "side_by_side.md"}
+
+
+def test_what_cannot_stand_side_by_side_is_refused(
+    folders: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InputError, match="is of the same engine"):
+        side_by_side([folders[0], folders[0]])
+    for name, changes, said in (
+        ("era", {"era": "today"}, "is not of the same plan"),
+        ("seeds", {"seeds": [7]}, "no network in common"),
+    ):
+        other = tmp_path / name
+        other.mkdir()
+        for file in folders[1].iterdir():
+            (other / file.name).write_bytes(file.read_bytes())
+        _edit(other / "claims.json", **changes)
+        with pytest.raises(InputError, match=said):
+            side_by_side([folders[0], other])
+    assert main([str(folders[0]), str(tmp_path), "--out", str(tmp_path / "x")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
