@@ -5,14 +5,18 @@
 In: the network configuration ``paper``, and the experiment ``refill_sweep``. Out: one JSON file with the
 machine, and the same as a table in Markdown beside it. Sizes and variants take turns in each round, so a
 machine that slows down slows all of them; each figure is the median over rounds, but for sampling at tenfold
-size, which is measured once. The last row divides
-the wall time of a cell-hop at tenfold size by that at full size.
+size, which is measured once.
+
+The last rows divide the time of a cell-hop at tenfold size, where 1 + 1 minutes are simulated, by that at
+full size, twice: over the whole run of 3 + 5 minutes, and over the same 1 + 1 minutes, in which circuits are
+new and queues are filling. Processor time stands beside wall time, which other work on the machine lengthens.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import statistics
 import subprocess
 import sys
@@ -35,6 +39,7 @@ VARIANTS = {
 SAMPLING, SAMPLING_ONCE = "sampling", "sampling (once)"
 FULL_DURATIONS = ("warm_up=3 min", "measured=5 min")
 TENFOLD_DURATIONS = ("warm_up=1 min", "measured=1 min")
+DURATIONS = {"full": FULL_DURATIONS, "full, 1 + 1 min": TENFOLD_DURATIONS, "tenfold": TENFOLD_DURATIONS}
 FIGURES = ("simulated_s_per_wall_s", "cell_hops_per_wall_s", "peak_memory_bytes", "wall_s", "cell_hops")
 
 
@@ -63,23 +68,25 @@ def prepared(folder: Path, network: Path, variant: str, durations: tuple[str, st
 
 
 def run(folder: Path) -> dict[str, float]:
-    """Run ``folder``; what its provenance says of speed."""
+    """Run ``folder``; what its provenance says of speed, and its processor time, s."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(["cellsim", "run", str(folder)], check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     provenance = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
-    return {figure: provenance[figure] for figure in FIGURES}
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {figure: provenance[figure] for figure in FIGURES} | {"cpu_s": cpu_s}
 
 
 def measure(scratch: Path, rounds: int) -> Iterator[tuple[str, str, dict[str, float]]]:
     """Yield (size, what, figures) for each measurement."""
-    durations = {"full": FULL_DURATIONS, "tenfold": TENFOLD_DURATIONS}
+    sample(scratch / "full", "full")
+    yield "tenfold", SAMPLING_ONCE, {"wall_s": sample(scratch / "tenfold", "tenfold")}
     runs = {}
-    for size in durations:
-        sampling_s = sample(scratch / size, size)
-        if size == "tenfold":
-            yield size, SAMPLING_ONCE, {"wall_s": sampling_s}
+    for case, (size, durations) in enumerate(DURATIONS.items()):
+        network = scratch / size.partition(",")[0]
         for number, variant in enumerate(VARIANTS):
-            place = scratch / f"{size}-{number}"
-            runs[size, variant] = prepared(place, scratch / size, variant, durations[size])
+            place = scratch / f"run-{case}-{number}"
+            runs[size, variant] = prepared(place, network, variant, durations)
     for _ in range(rounds):
         yield "full", SAMPLING, {"wall_s": sample(scratch / "full-again", "full")}
         for (size, variant), folder in runs.items():
@@ -96,9 +103,11 @@ def medians(measured: Iterator[tuple[str, str, dict[str, float]]]) -> dict[str, 
     for (size, what), rows in found.items():
         results[size][what] = {figure: statistics.median(row[figure] for row in rows) for figure in rows[0]}
     for variant in VARIANTS:
-        full, tenfold = results["full"][variant], results["tenfold"][variant]
-        ratio = full["cell_hops_per_wall_s"] / tenfold["cell_hops_per_wall_s"]
-        results["tenfold over full"][variant] = {"wall_s_per_cell_hop": ratio}
+        for full in ("full", "full, 1 + 1 min"):
+            pair = results["tenfold"][variant], results[full][variant]
+            wall, cpu = ([row[time] / row["cell_hops"] for row in pair] for time in ("wall_s", "cpu_s"))
+            ratios = {"wall_s_per_cell_hop": wall[0] / wall[1], "cpu_s_per_cell_hop": cpu[0] / cpu[1]}
+            results[f"tenfold over {full}"][variant] = ratios
     return dict(results)
 
 
@@ -111,22 +120,24 @@ def table(results: dict[str, dict[str, dict[str, float]]], rounds: int) -> str:
         "",
         f"{head}. Medians of {rounds} rounds, one run at a time, by `python -m bench`.",
         "",
-        "| size | what | simulated s per wall s | million cell-hops per s | peak memory, MB | wall s |",
-        "|---|---|---|---|---|---|",
+        "| size | what | simulated s per wall s | million cell-hops per s | peak MB | wall s | CPU s |",
+        "|---|---|---|---|---|---|---|",
     ]
-    for size in ("full", "tenfold"):
+    for size in DURATIONS:
         for what, row in results[size].items():
             if what in (SAMPLING, SAMPLING_ONCE):
-                lines.append(f"| {size} | {what} | – | – | – | {row['wall_s']:.1f} |")
+                lines.append(f"| {size} | {what} | – | – | – | {row['wall_s']:.1f} | – |")
                 continue
             speed, hops = row["simulated_s_per_wall_s"], row["cell_hops_per_wall_s"] / 1e6
             memory = row["peak_memory_bytes"] / 1e6
-            lines.append(
-                f"| {size} | {what} | {speed:.1f} | {hops:.1f} | {memory:.0f} | {row['wall_s']:.1f} |"
-            )
-    lines += ["", "Wall time of a cell-hop, tenfold size over full size:", ""]
-    for what, row in results["tenfold over full"].items():
-        lines.append(f"- {what}: {row['wall_s_per_cell_hop']:.2f}")
+            times = f"{row['wall_s']:.1f} | {row['cpu_s']:.1f}"
+            lines.append(f"| {size} | {what} | {speed:.1f} | {hops:.1f} | {memory:.0f} | {times} |")
+    lines += ["", "Time of a cell-hop at tenfold size over that at full size, in all minutes and in the same ones:", ""]
+    lines += ["| over | what | wall time | processor time |", "|---|---|---|---|"]
+    for full in ("full", "full, 1 + 1 min"):
+        for what, row in results[f"tenfold over {full}"].items():
+            ratios = f"{row['wall_s_per_cell_hop']:.2f} | {row['cpu_s_per_cell_hop']:.2f}"
+            lines.append(f"| {full} | {what} | {ratios} |")
     return "\n".join(lines) + "\n"
 
 
