@@ -132,7 +132,7 @@ def table(results: dict[str, dict[str, dict[str, float]]], rounds: int) -> str:
             memory = row["peak_memory_bytes"] / 1e6
             times = f"{row['wall_s']:.1f} | {row['cpu_s']:.1f}"
             lines.append(f"| {size} | {what} | {speed:.1f} | {hops:.1f} | {memory:.0f} | {times} |")
-    lines += ["", "Time of a cell-hop at tenfold size over that at full size, in all minutes and in the same ones:", ""]
+    lines += ["", "Time of a cell-hop at tenfold size over that at full size:", ""]
     lines += ["| over | what | wall time | processor time |", "|---|---|---|---|"]
     for full in ("full", "full, 1 + 1 min"):
         for what, row in results[f"tenfold over {full}"].items():
