@@ -39,7 +39,7 @@ NO_VOTE_SOON_S = 1800
 """The first vote waits for all relays' descriptors; the engine then says that it is time."""
 
 MOST_PROCESSES = 60
-"""Seventeen have been tried; with many more, a machine's cores would decide the result and not the network."""
+"""Fifteen have been tried; with many more, a machine's cores would decide the result, not the network."""
 
 
 @dataclass(frozen=True)
