@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub struct Fifo<T> {
     first: Option<T>,
-    // A box, so that an owner pays one pointer for a rest that it seldom has.
+    #[expect(clippy::box_collection, reason = "an owner pays one pointer for a rest that it seldom has")]
     rest: Option<Box<VecDeque<T>>>,
 }
 
