@@ -131,7 +131,7 @@ def test_a_tor_that_rejects_its_torrc_is_named_with_its_reason(
 def test_clients_without_a_way_in_stop_the_run_when_they_should_be_ready(
     prepare: Prepare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(directory, "_CLIENT_LINES", ("ReachableAddresses 10.0.0.0/8:*",))
+    monkeypatch.setattr(directory, "_CLIENT_LINES", ("DisableNetwork 1",))
     folder = prepare(VARIANTS[0])
     with pytest.raises(TorsweepError, match=r"20 of 20 clients had not bootstrapped after 180 "):
         run_shadow(folder, ShadowSettings(), _say)

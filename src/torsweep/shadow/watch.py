@@ -45,13 +45,15 @@ class Watch:
             self._check_memory()
             if line:
                 self._hear(line, process.pid)
+        wall_s = time.monotonic() - started
         code = process.wait()
         if code:
             how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-            raise TorsweepError(
-                f"{self.folder}: Shadow failed ({how}): {shadow_failure(self.folder, self._said)}"
-            )
-        return time.monotonic() - started
+            why = shadow_failure(self.folder, self._said)
+            raise TorsweepError(f"{self.folder}: Shadow failed ({how}): {why}")
+        # Shadow speaks once a minute: a short run is over before it has said that it came so far.
+        self._check_clients()
+        return wall_s
 
     def _hear(self, line: str, group: int) -> None:
         self._said = [*self._said[-200:], line]
@@ -61,9 +63,8 @@ class Watch:
         progress = parse_progress(line)
         if progress is None:
             return
-        if not self._checked and progress.simulated_s >= self.bootstrap_s:
+        if progress.simulated_s >= self.bootstrap_s:
             self._check_clients()
-            self._checked = True
         self.peak_bytes = max(self.peak_bytes, resident_bytes(group_pids(group)))
         self.say(f"{progress.line(self.last)}; {self.peak_bytes / 1e9:.1f} GB")
         self.last = progress
@@ -77,6 +78,9 @@ class Watch:
             )
 
     def _check_clients(self) -> None:
+        if self._checked:
+            return
+        self._checked = True
         late = [name for name in self.clients if not self._ready(name)]
         if late:
             words = self._last_word(late[0])

@@ -79,11 +79,15 @@ def test_a_process_that_dies_stops_the_run_with_its_first_error(tmp_path: Path) 
 def test_clients_that_are_not_ready_in_time_stop_the_run(tmp_path: Path) -> None:
     _tor_log(tmp_path, "web1", "Jan 01 00:01:00.000 [notice] Bootstrapped 100% (done): Done\n")
     _tor_log(tmp_path, "web2", "Jan 01 00:01:00.000 [notice] Bootstrapped 75% (enough_dirinfo): Loaded\n")
-    watch, _ = _watch(tmp_path, ("web1", "web2"))
-    early = PROGRESS.format(20, 2, 1)
-    watch.follow(Scripted(early))  # type: ignore[arg-type]
+    watch, said = _watch(tmp_path, ("web1", "web2"))
+    early, late = PROGRESS.format(20, 2, 1), PROGRESS.format(40, 4, 2)
     with pytest.raises(TorsweepError, match=r"1 of 2 clients .* after 180 .* web2: .*Bootstrapped 75%"):
-        watch.follow(Scripted(early, PROGRESS.format(40, 4, 2)))  # type: ignore[arg-type]
+        watch.follow(Scripted(early, late, PROGRESS.format(60, 6, 3)))  # type: ignore[arg-type]
+    assert len(said) == 1
+    # A run too short for Shadow to say that it came so far.
+    watch, _ = _watch(tmp_path, ("web1", "web2"))
+    with pytest.raises(TorsweepError, match="1 of 2 clients"):
+        watch.follow(Scripted(early))  # type: ignore[arg-type]
 
 
 def test_memory_that_runs_out_stops_the_run(tmp_path: Path) -> None:
