@@ -214,8 +214,6 @@ class Layout:
             # It looks for this process every 15 s; the kernel is quicker, where the engine has been killed.
             f"__OwningControllerProcess {os.getpid()}",
         ]
-        if place.role == "authority":
-            lines.append("SocksPort 0")
         if self.delayed:
             lines.append(f"HTTPSProxy {place.address}:{addresses.LINK_PORT}")
         if place.role == "client" and self.paths_of(place.name):

@@ -209,9 +209,7 @@ class _Builder:
             "vote_delay_s": str(VOTE_DELAY_S),
             "voting_interval_s": str(VOTING_INTERVAL_S),
         }
-        text = self._torrc(
-            "authority", values, extra=["SocksPort 0", f"V3BandwidthsFile {_SHARED}/bandwidths"]
-        )
+        text = self._torrc("authority", values, extra=[f"V3BandwidthsFile {_SHARED}/bandwidths"])
         self._host_folder(name, text)
         return Host(node, addresses.address(node), [self._tor("torrc", AUTHORITIES_NS)])
 
