@@ -19,6 +19,7 @@ from torsweep.stats.intervals import Interval, t_interval
 from torsweep.stats.report import markdown_table
 from torsweep.stats.writing import write_csv
 from torsweep.storage import write_text
+from torsweep.tables.reading import level_order
 
 CLIENT_NUMBERS = {
     "starved": "starved",
@@ -103,10 +104,13 @@ def _frame(folder: Path, name: str, knobs: list[str], seeds: Sequence[int]) -> p
 
 def completion_times(both: SideBySide) -> pl.DataFrame:
     """For each variant, stream (by order of opening) and engine: mean completion, s, over networks."""
+    order = level_order(
+        {knob: both.shares[knob].unique(maintain_order=True).to_list() for knob in both.knobs}
+    )
     return (
         both.shares.group_by([*both.knobs, "opened", "engine"], maintain_order=True)
         .agg(pl.col("completed_s").mean(), pl.col("completed_s").count().alias("networks"))
-        .sort([*both.knobs, "opened", "engine"])
+        .sort([*order, "opened", "engine"])
     )
 
 
