@@ -48,9 +48,9 @@ rule run_repeat:
 use rule run_repeat as run_repeat_in_shadow with:
     wildcard_constraints:
         engine="shadow",
-    threads: 4
+    threads: 1
     resources:
-        mem_mb=8000,
+        mem_mb=sweep.shadow_memory_mb,
         runtime=24 * 60,
 
 

@@ -52,6 +52,7 @@ use rule run as run_with_progress with:
         engine="cellsim",
 
 
+# Two runs on a core each come further than one on two; `--set-threads run_in_shadow=4` is for the hasty.
 use rule run as run_in_shadow with:
     input:
         network="results/networks/{network}/{seed}/network.json",
@@ -60,13 +61,27 @@ use rule run as run_in_shadow with:
     wildcard_constraints:
         experiment=sweep.experiments_pattern(progress=False),
         engine="shadow",
-    threads: 4
+    threads: 1
     resources:
-        mem_mb=8000,
+        mem_mb=sweep.shadow_memory_mb,
         runtime=24 * 60,
 
 
-# Real time: whatever else the machine did would show in the result, so a run takes all of it.
+use rule run_with_progress as run_in_shadow_with_progress with:
+    input:
+        network="results/networks/{network}/{seed}/network.json",
+        latency="results/networks/{network}/{seed}/latency.npy",
+        tor=ancient("results/tools/tor/tor.json"),
+    wildcard_constraints:
+        experiment=sweep.experiments_pattern(progress=True),
+        engine="shadow",
+    threads: 1
+    resources:
+        mem_mb=sweep.shadow_memory_mb,
+        runtime=24 * 60,
+
+
+# Real time: a core a run, of which its processes leave most to the moments when they all want it.
 use rule run as run_on_loopback with:
     input:
         network="results/networks/{network}/{seed}/network.json",
@@ -75,7 +90,7 @@ use rule run as run_on_loopback with:
     wildcard_constraints:
         experiment=sweep.experiments_pattern(progress=False),
         engine="loopback",
-    threads: workflow.cores
+    threads: 1
     resources:
         mem_mb=2000,
         runtime=60,
@@ -89,7 +104,7 @@ use rule run_with_progress as run_on_loopback_with_progress with:
     wildcard_constraints:
         experiment=sweep.experiments_pattern(progress=True),
         engine="loopback",
-    threads: workflow.cores
+    threads: 1
     resources:
         mem_mb=2000,
         runtime=60,

@@ -237,6 +237,13 @@ class Sweep:
         command = f"{COMMANDS[wildcards.engine]} run"
         return f"{command} --threads {threads}" if wildcards.engine == "shadow" else command
 
+    @_stopping
+    def shadow_memory_mb(self, wildcards: Any) -> int:
+        """What a run under Shadow may take, in MB: it has to fit beside the others."""
+        from torsweep.doctor.demand import shadow_demand
+
+        return shadow_demand(self._network(wildcards.network)).memory_bytes // 1_000_000 + 1
+
     def _variant(self, experiment: Experiment, wildcards: Any) -> Variant:
         variant = experiment.variant(wildcards.variant)
         if variant.key != wildcards.variant:
