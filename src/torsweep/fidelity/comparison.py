@@ -31,7 +31,7 @@ from torsweep.tables.schema import KINDS
 MARGIN = 0.05
 """How much of a gap, beyond that between two runs of the reference, the model may have."""
 
-WITHIN, BEYOND, UNKNOWN = "within", "beyond", "no floor"
+WITHIN, BEYOND, UNKNOWN = "within", "beyond", "not known"
 
 Curves = dict[tuple[int, str, str, str], Curve]
 """By number of the match, series, kind and metric."""
@@ -110,7 +110,7 @@ def cells(found: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
         found.filter(pl.col("series") == MODEL)
         .group_by(by, maintain_order=True)
         .agg(
-            pl.len().alias("networks"),
+            pl.col("ks").count().alias("networks"),
             pl.col("ks").mean(),
             # A quantile that one network does not reach has no mean.
             *(pl.when(pl.col(name).null_count() == 0).then(pl.col(name).mean()) for name in ratios),
@@ -124,7 +124,7 @@ def cells(found: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
         means = _means(found, series, by, name, f"_{name}_networks")
         frame = frame.join(means, on=by, how="left", maintain_order="left")
     beyond = pl.col("ks") > pl.col("floor") + MARGIN
-    verdict = pl.when(pl.col("floor").is_null()).then(pl.lit(UNKNOWN))
+    verdict = pl.when(pl.col("floor").is_null() | pl.col("ks").is_null()).then(pl.lit(UNKNOWN))
     return (
         frame.with_columns(
             pl.coalesce("floor", "_shared").alias("floor"), pl.col("floor_networks").fill_null(0)
@@ -149,5 +149,5 @@ def _means(found: pl.DataFrame, series: str, by: Sequence[str], name: str, count
     return (
         found.filter(pl.col("series") == series)
         .group_by(by)
-        .agg(pl.col("ks").mean().alias(name), pl.len().alias(count))
+        .agg(pl.col("ks").mean().alias(name), pl.col("ks").count().alias(count))
     )

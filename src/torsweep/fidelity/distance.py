@@ -46,7 +46,8 @@ class Curve:
 @dataclass(frozen=True)
 class Distance:
     """``ks`` is the greatest gap between a curve and the reference's, ``gap`` the same with its sign
-    (above 0: more of the curve was complete by then), at ``at_s``; ``ratios`` are curve over reference."""
+    (above 0: more of the curve was complete by then), at ``at_s``; all NaN where neither has a completion
+    while both are known. ``ratios`` are curve over reference."""
 
     ks: float
     gap: float
@@ -73,7 +74,8 @@ def distance(reference: Curve, other: Curve) -> Distance:
     steps = steps[steps <= min(reference.known_until_s, other.known_until_s)]
     ratios = dict(zip(PROBABILITIES, (other.quantiles_s / reference.quantiles_s).tolist(), strict=True))
     if len(steps) == 0:
-        return Distance(0.0, 0.0, float("nan"), ratios)
+        nothing = float("nan")
+        return Distance(nothing, nothing, nothing, ratios)
     gaps = other.at(steps) - reference.at(steps)
     widest = int(np.argmax(np.abs(gaps)))
     return Distance(float(abs(gaps[widest])), float(gaps[widest]), float(steps[widest]), ratios)

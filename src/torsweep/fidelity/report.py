@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.fidelity.comparison import MARGIN, WITHIN, all_curves, cells, distances
+from torsweep.fidelity.comparison import MARGIN, UNKNOWN, WITHIN, all_curves, cells, distances
 from torsweep.fidelity.contrasts import NO_CONTRAST, SAME, SIZE_FACTOR, contrasts
 from torsweep.fidelity.curves import mean_curves
 from torsweep.fidelity.matches import MODEL, REFERENCE, REFERENCE_REPEAT, REPLAY, SERIES, Match, engine_of
@@ -123,13 +123,15 @@ def _heading(comparison: Comparison) -> str:
 def _aim(comparison: Comparison) -> str:
     table = comparison.cells
     within = (table["verdict"] == WITHIN).sum()
+    known = (table["verdict"] != UNKNOWN).sum()
+    unknown = f" that can be judged, of {len(table)}" if known < len(table) else ""
     judged = comparison.contrasts.filter(pl.col("verdict") != NO_CONTRAST)
     same = (judged["verdict"] == SAME).sum()
     left_out = len(comparison.contrasts) - len(judged)
     none = f"; {left_out} more are within the noise in both" if left_out else ""
     return (
         f"Aim: a greatest gap between the curves (KS) of at most the floor + {MARGIN:g} in every cell: "
-        f"**{within} of {len(table)}**. Contrasts between variants of the same sign and within "
+        f"**{within} of {known}**{unknown}. Contrasts between variants of the same sign and within "
         f"{SIZE_FACTOR:g}× in size: **{same} of {len(judged)}**{none}."
     )
 

@@ -76,6 +76,11 @@ def test_nothing_is_compared_beyond_what_was_seen_of_either() -> None:
     assert np.isnan(cut.at(np.array([2.6]))[0])
 
 
+def test_where_nothing_is_complete_while_both_are_known_there_is_no_distance() -> None:
+    cut = _curve([(0.5, "unfinished"), (0.5, "unfinished")])
+    assert np.isnan(distance(_complete(1, 2), cut).ks)
+
+
 def test_an_unfinished_download_among_longer_ones_hides_nothing() -> None:
     assert _curve([(1, "unfinished"), (2, "complete")]).known_until_s == np.inf
 
