@@ -68,9 +68,6 @@ def test_a_finished_run_is_compared_and_no_shadow_is_needed(workspace: Workspace
 
 
 def test_without_shadow_a_comparison_is_refused_in_one_line(workspace: Workspace) -> None:
-    done = workspace.snakemake("fidelity", "--dry-run", config=(*TINY, "experiment=starvation"))
-    assert done.returncode == 2
-    assert "starvation: does not list the engine shadow" in done.stdout
     done = workspace.snakemake("fidelity", "--dry-run", config=CONFIG)
     assert done.returncode == 2
     assert "no run in shadow is finished" in done.stdout
