@@ -142,7 +142,12 @@ def _unpack_tarball(tarball: Path, target: Path) -> None:
     unpacked = target.with_name(f"{target.name}.unpacked")
     try:
         with tarfile.open(tarball) as archive:
-            archive.extractall(unpacked, filter="data")
+            # Python before 3.11.4 knows no filters: there, nothing may lead out of the folder.
+            if hasattr(tarfile, "data_filter"):
+                archive.extraction_filter = tarfile.data_filter
+            elif any(Path(name).is_absolute() or ".." in Path(name).parts for name in archive.getnames()):
+                raise tarfile.TarError("it holds a path that leads out of it")
+            archive.extractall(unpacked)
     except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise InputError(f"cannot be unpacked: {error}", file=tarball, accepted="a tarball of tor") from error
     tops = [entry for entry in unpacked.iterdir() if (entry / "configure").is_file()]
