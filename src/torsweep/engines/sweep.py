@@ -52,9 +52,11 @@ def stop(error: TorsweepError) -> NoReturn:
     raise SystemExit(error.exit_code)
 
 
-def _stopping(
+def stopping_with_a_line(
     method: Callable[Concatenate[Any, Arguments], Result],
 ) -> Callable[Concatenate[Any, Arguments], Result]:
+    """``method``, ending the process as :func:`stop` does where it raises a TorsweepError."""
+
     @functools.wraps(method)
     def stopping(self: Any, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
         try:
@@ -72,7 +74,7 @@ class Sweep:
     paths of the results tree give (experiment, engine, era, network, plan, seed, variant).
     """
 
-    @_stopping
+    @stopping_with_a_line
     def __init__(self, config: Mapping[str, Any]) -> None:
         if RESULTS.exists() and not RESULTS.is_dir():
             raise OutputError(f"{RESULTS}: is no folder; results go there")
@@ -87,7 +89,7 @@ class Sweep:
             self._experiments[name] = load_experiment(name, self._experiment_overrides)
         return self._experiments[name]
 
-    @_stopping
+    @stopping_with_a_line
     def targets(self, experiment_name: str, *stages: str) -> list[str]:
         """The files that a user asks for with the name of an experiment: summaries and figures."""
         experiment = self.experiment(experiment_name)
@@ -103,7 +105,7 @@ class Sweep:
         }
         return [file for stage in stages or ("summaries", "figures") for file in wanted[stage]]
 
-    @_stopping
+    @stopping_with_a_line
     def side_by_side(self, experiment_name: str) -> str:
         """The comparison of a plan in the model and in real tor, both of which it makes."""
         experiment = self.experiment(experiment_name)
@@ -113,14 +115,14 @@ class Sweep:
         place = Place(experiment.name, "side_by_side", experiment.era, experiment.network, plan.name)
         return str(place.stage("figures") / "side_by_side.md")
 
-    @_stopping
+    @stopping_with_a_line
     def published(self, *experiment_names: str) -> list[str]:
         """What is to be published: of each experiment that has the plan; when none has, it is refused."""
         plan = self.overrides.plan
         having = [name for name in experiment_names if plan in self.experiment(name).plan_names]
         return [file for name in having or experiment_names for file in self.targets(name, "publish")]
 
-    @_stopping
+    @stopping_with_a_line
     def figures(self, wildcards: Any) -> list[str]:
         """Every figure of a plan, in each of its formats."""
         place = _place(wildcards)
@@ -130,7 +132,7 @@ class Sweep:
         folder = place.stage("figures")
         return [f"{folder}/{name}.{suffix}" for name in experiment.figures for suffix in FIGURE_SUFFIXES]
 
-    @_stopping
+    @stopping_with_a_line
     def runs(self, wildcards: Any) -> list[str]:
         """The provenance file of every run of a plan: variants in order, the seeds of each together."""
         place = _place(wildcards)
@@ -141,7 +143,7 @@ class Sweep:
             for seed in experiment.seeds
         ]
 
-    @_stopping
+    @stopping_with_a_line
     def run_directories(self, wildcards: Any) -> str:
         """The directories of those runs, in the same order, as arguments of a command.
 
@@ -156,7 +158,7 @@ class Sweep:
             for variant in experiment.plan(place.plan).variants
         )
 
-    @_stopping
+    @stopping_with_a_line
     def networks(self, wildcards: Any) -> list[str]:
         """The network.json of every network of a plan."""
         place = _place(wildcards)
@@ -168,7 +170,7 @@ class Sweep:
             str(network_directory(key, seed) / "network.json") for key in keys for seed in experiment.seeds
         ]
 
-    @_stopping
+    @stopping_with_a_line
     def network_file(self, wildcards: Any) -> str:
         """The configuration file of the network ``paper,load=0.5``."""
         return str(network_path(parse_network_key(wildcards.network)[0]))
@@ -177,7 +179,7 @@ class Sweep:
         """The experiment.yaml of the experiment."""
         return str(EXPERIMENTS_DIRECTORY / wildcards.experiment / "experiment.yaml")
 
-    @_stopping
+    @stopping_with_a_line
     def topologies(self, wildcards: Any) -> list[str]:
         """The derived or imported tables that the network is sampled from."""
         # The sampler's modules load NumPy; only a process that plans networks has to wait for it.
@@ -200,7 +202,7 @@ class Sweep:
         hashes = [f"{file.relative_to(PACKAGE)} {sha256_of_file(file)}\n" for file in files]
         return hashlib.sha256("".join(hashes).encode()).hexdigest()
 
-    @_stopping
+    @stopping_with_a_line
     def network_settings(self, wildcards: Any) -> str:
         """The network's whole configuration as text: when it changes, the network is sampled anew.
 
@@ -214,12 +216,12 @@ class Sweep:
             self._networks[key] = load_network_config(*parse_network_key(key))
         return self._networks[key]
 
-    @_stopping
+    @stopping_with_a_line
     def network_arguments(self, wildcards: Any) -> str:
         """``--set key=value`` for each knob in the network's name."""
         return _set_arguments(parse_network_key(wildcards.network)[1])
 
-    @_stopping
+    @stopping_with_a_line
     def run_settings(self, wildcards: Any) -> str:
         """What run.json will say, but for its network: when it changes, the run is made anew."""
         experiment = self.experiment(wildcards.experiment)
@@ -227,7 +229,7 @@ class Sweep:
         settings = run_settings(experiment, wildcards.engine, wildcards.era, variant)
         return json.dumps(settings.model_dump(mode="json"), sort_keys=True)
 
-    @_stopping
+    @stopping_with_a_line
     def engine_version(self, wildcards: Any) -> str:
         """What runs in the engine: another version of it makes every run anew."""
         return version_of(wildcards.engine)
@@ -237,7 +239,7 @@ class Sweep:
         command = f"{COMMANDS[wildcards.engine]} run"
         return f"{command} --threads {threads}" if wildcards.engine == "shadow" else command
 
-    @_stopping
+    @stopping_with_a_line
     def shadow_memory_mb(self, wildcards: Any) -> int:
         """What a run under Shadow may take, in MB: it has to fit beside the others."""
         from torsweep.doctor.demand import shadow_demand
@@ -262,7 +264,7 @@ class Sweep:
             )
         return variant
 
-    @_stopping
+    @stopping_with_a_line
     def begin(self, workflow: Any) -> None:
         """Claim the results folder, say what ``workflow``, Snakemake's, is about to run, and follow it.
 

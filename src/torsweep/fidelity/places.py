@@ -7,8 +7,7 @@ the same levels, so that no table of an experiment ever takes them for its runs.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ from torsweep.config.variant import Variant
 from torsweep.engines.results_tree import RESULTS, Place
 from torsweep.engines.run_spec import PROVENANCE_FILE
 from torsweep.engines.selection import require_engine
-from torsweep.engines.sweep import FIGURE_SUFFIXES, Sweep, stop
-from torsweep.errors import InputError, TorsweepError
+from torsweep.engines.sweep import FIGURE_SUFFIXES, Sweep, stopping_with_a_line
+from torsweep.errors import InputError
 from torsweep.fidelity.matches import MODEL, MODEL_REPEAT, REFERENCE, REFERENCE_REPEAT, REPLAY, SERIES
 
 TREES = {
@@ -49,17 +48,6 @@ def finished_runs(
     return found
 
 
-def _stopping(method: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(method)
-    def stopping(*arguments: Any) -> Any:
-        try:
-            return method(*arguments)
-        except TorsweepError as error:
-            stop(error)
-
-    return stopping
-
-
 class FidelityPlan:
     """What a comparison is made of, under the overrides of a user.
 
@@ -70,7 +58,7 @@ class FidelityPlan:
         self.sweep = sweep
         self.only_finished = sweep.overrides.compare == "finished"
 
-    @_stopping
+    @stopping_with_a_line
     def targets(self) -> list[str]:
         """The text of the comparison and its figures."""
         experiment = self.sweep.experiment(self.sweep.overrides.experiment)
@@ -101,7 +89,7 @@ class FidelityPlan:
             *(f"{folder}/{name}.{suffix}" for name in figures for suffix in FIGURE_SUFFIXES),
         ]
 
-    @_stopping
+    @stopping_with_a_line
     def runs(self, wildcards: Any) -> list[str]:
         """The provenance of every run that the comparison waits for."""
         experiment = self.sweep.experiment(wildcards.experiment)
@@ -133,7 +121,7 @@ class FidelityPlan:
         levels = (wildcards.era, wildcards.network, wildcards.seed, wildcards.variant)
         return str(RESULTS.joinpath("runs", wildcards.experiment, TREES[REFERENCE][1], *levels))
 
-    @_stopping
+    @stopping_with_a_line
     def seeds(self, wildcards: Any) -> str:
         """The seeds of the networks, ``1-8``."""
         seeds = self.sweep.experiment(wildcards.experiment).seeds
