@@ -22,7 +22,7 @@ from torsweep.errors import InputError
 from torsweep.loopback import addresses
 from torsweep.loopback.addresses import AddressBlock
 from torsweep.network.model import Network, Relay
-from torsweep.tor.torrc import LEAST_BANDWIDTH_BYTES_PER_S, Role, torrc
+from torsweep.tor.torrc import Role, check_rates, torrc
 
 Delay = Literal["proxy", "none"]
 """Whether processes reach each other through :mod:`torsweep.loopback.links`, or at once."""
@@ -255,12 +255,4 @@ def check_size(network: Network, file: Path) -> None:
             value=f"{processes} processes of tor",
             accepted=f"at most {MOST_PROCESSES}; larger networks run in shadow or cellsim",
         )
-    for relay in network.relays:
-        if relay.rate_bytes_per_s < LEAST_BANDWIDTH_BYTES_PER_S:
-            raise InputError(
-                "tor refuses a relay as slow as this",
-                file=file,
-                key=f"{relay.name}.rate_bytes_per_s",
-                value=relay.rate_bytes_per_s,
-                accepted=f"{LEAST_BANDWIDTH_BYTES_PER_S} or more; slower relays run in cellsim",
-            )
+    check_rates(network, file)

@@ -39,7 +39,7 @@ from torsweep.shadow.settings import (
 from torsweep.shadow.simulate import Host, Process, Simulation
 from torsweep.shadow.tools import Tools
 from torsweep.shadow.traffic import client_graph, server_graph
-from torsweep.tor.torrc import LEAST_BANDWIDTH_BYTES_PER_S, Role, environment, torrc
+from torsweep.tor.torrc import Role, check_rates, environment, torrc
 
 CONFIGURATION = "shadow.yaml"
 LEAST_AUTHORITIES = 3
@@ -123,15 +123,7 @@ def _check(network: Network) -> None:
             value=len(network.authorities),
             accepted=f"at least {LEAST_AUTHORITIES}",
         )
-    for relay in network.relays:
-        if relay.rate_bytes_per_s < LEAST_BANDWIDTH_BYTES_PER_S:
-            raise InputError(
-                "tor refuses to be a relay as slow as this",
-                file=NETWORK_FILE,
-                key=f"{relay.name}.rate_bytes_per_s",
-                value=relay.rate_bytes_per_s,
-                accepted=f"at least {LEAST_BANDWIDTH_BYTES_PER_S}",
-            )
+    check_rates(network, NETWORK_FILE)
 
 
 class _Builder:

@@ -2,7 +2,8 @@
 
 In: the ``tor`` section of run.json, a relay of network.json, and where the engine has put the process
 (addresses, ports, folders). Out: the text of a torrc, from one template a role in ``templates/``; the
-parameters that the authorities put in the consensus; the environment of the process.
+parameters that the authorities put in the consensus; the environment of the process. A network with a relay
+that tor refuses to be is refused here (:func:`check_rates`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from pathlib import Path
 from typing import Literal
 
 from torsweep.config.tor_settings import MILLISECOND_NS, Ewma, FixedWindows, RoundRobin, TorSettings
-from torsweep.network.model import Relay
+from torsweep.errors import InputError
+from torsweep.network.model import Network, Relay
 
 Role = Literal["authority", "relay", "client"]
 
@@ -35,6 +37,22 @@ _ORDERS = {
     "least_recently_served": "lrs",
 }
 _SCHEDULERS = {"kist": "KIST", "kist_lite": "KISTLite", "vanilla": "Vanilla"}
+
+
+def check_rates(network: Network, file: str | Path) -> None:
+    """Nothing, when tor takes the rate of every relay of ``network``.
+
+    Raises InputError, naming ``file`` and the relay, for one below :data:`LEAST_BANDWIDTH_BYTES_PER_S`.
+    """
+    for relay in network.relays:
+        if relay.rate_bytes_per_s < LEAST_BANDWIDTH_BYTES_PER_S:
+            raise InputError(
+                "tor refuses a relay as slow as this",
+                file=file,
+                key=f"{relay.name}.rate_bytes_per_s",
+                value=relay.rate_bytes_per_s,
+                accepted=f"at least {LEAST_BANDWIDTH_BYTES_PER_S}; slower relays run in cellsim",
+            )
 
 
 def torrc(
