@@ -15,9 +15,9 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from plotting import cdf, closeup, differences, fairness, progress, queues
+from plotting.command import exit_code_of
 from plotting.source import Source
 from plotting.style import save, style
-from torsweep.errors import TorsweepError
 from torsweep.tables.reading import PlanTables
 
 FIGURES: dict[str, Callable[[Source], tuple[Figure, pl.DataFrame, str]]] = {
@@ -48,12 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--summaries", type=Path, required=True, help="folder that `results summarize` wrote")
     parser.add_argument("--out", type=Path, required=True, help="path of the files, without .pdf")
     options = parser.parse_args(arguments)
-    try:
-        draw_figure(options.figure, options.tables, options.summaries, options.out)
-    except TorsweepError as error:
-        print(f"plotting: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return exit_code_of(lambda: draw_figure(options.figure, options.tables, options.summaries, options.out))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -20,11 +21,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from plotting.command import exit_code_of
 from plotting.facets import Facets, levels_text
 from plotting.palette import BLUE, VERMILION, level_name
 from plotting.parallel import at
 from plotting.style import TEXT_WIDTH_IN, canvas, save, style
-from torsweep.errors import TorsweepError
 from torsweep.stats.report import networks_text
 from torsweep.stats.side_by_side import SideBySide, completion_times, side_by_side, write_side_by_side
 
@@ -75,6 +76,19 @@ def _panel(axis: Axes, both: SideBySide, shares: pl.DataFrame, means: pl.DataFra
     axis.xaxis.set_major_locator(MaxNLocator(5, integer=True))
 
 
+def draw_figure(summaries: Sequence[Path], middle: str, out: Path) -> None:
+    """Draw one plan's ``summaries`` in two engines into ``out``.pdf, .png and .csv, its tables beside them.
+
+    Raises InputError when the two folders are not to be compared.
+    """
+    both = side_by_side(summaries)
+    write_side_by_side(both, out.parent)
+    with style():
+        figure, points, caption = draw(both, middle)
+        origin = json.dumps({**both.where, "engines": both.engines, "seeds": both.seeds})
+        save(figure, points, caption, origin, out)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The exit code of the command line ``arguments``."""
     parser = argparse.ArgumentParser(
@@ -84,17 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--middle", default="550KiBps", help="level of middle_bandwidth that is drawn")
     parser.add_argument("--out", type=Path, required=True, help="path of the figure, without .pdf")
     options = parser.parse_args(arguments)
-    try:
-        both = side_by_side(options.summaries)
-        write_side_by_side(both, options.out.parent)
-        with style():
-            figure, points, caption = draw(both, options.middle)
-            origin = json.dumps({**both.where, "engines": both.engines, "seeds": both.seeds})
-            save(figure, points, caption, origin, options.out)
-    except TorsweepError as error:
-        print(f"plotting: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return exit_code_of(lambda: draw_figure(options.summaries, options.middle, options.out))
 
 
 if __name__ == "__main__":

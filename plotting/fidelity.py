@@ -27,10 +27,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
 
+from plotting.command import exit_code_of
 from plotting.palette import BLACK, BLUE, DASH_DOT, DASHED, GREEN, PURPLE, SOLID, VERMILION, Look, level_name
 from plotting.style import COLUMN_WIDTH_IN, GREY, SMALL_PT, canvas, save, style
 from plotting.ticks import plain_log_ticks
-from torsweep.errors import InputError, TorsweepError
+from torsweep.errors import InputError
 from torsweep.fidelity.comparison import MARGIN
 from torsweep.fidelity.contrasts import NO_CONTRAST, SIZE_FACTOR
 from torsweep.fidelity.matches import MODEL, REFERENCE, REFERENCE_REPEAT, REPLAY
@@ -280,6 +281,20 @@ def _band_note(comparison: Comparison) -> str:
     )
 
 
+def draw_figure(name: str, folder: Path, variant: str, out: Path) -> None:
+    """Draw the figure ``name`` of the comparison in ``folder`` into ``out``.pdf, .png and .csv.
+
+    ``variant`` is the one that ``curves`` shows. Raises InputError for a folder or a variant that is none.
+    """
+    comparison = Comparison.open(folder)
+    with style():
+        if name == "curves":
+            figure, points, caption = draw_curves(comparison, variant)
+        else:
+            figure, points, caption = draw_overview(comparison)
+        save(figure, points, caption, comparison.provenance(), out)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The exit code of the command line ``arguments``."""
     parser = argparse.ArgumentParser(prog="python -m plotting.fidelity", description="Draw a comparison.")
@@ -288,18 +303,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--variant", default="", help="for curves: knob=level,knob=level")
     parser.add_argument("--out", type=Path, required=True, help="path of the files, without .pdf")
     options = parser.parse_args(arguments)
-    try:
-        comparison = Comparison.open(options.comparison)
-        with style():
-            if options.figure == "curves":
-                figure, points, caption = draw_curves(comparison, options.variant)
-            else:
-                figure, points, caption = draw_overview(comparison)
-            save(figure, points, caption, comparison.provenance(), options.out)
-    except TorsweepError as error:
-        print(f"plotting: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return exit_code_of(lambda: draw_figure(options.figure, options.comparison, options.variant, options.out))
 
 
 if __name__ == "__main__":
