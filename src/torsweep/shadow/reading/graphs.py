@@ -38,8 +38,8 @@ class Steps:
 
 def read_graphs(graphs: Sequence[Log]) -> Steps:
     """The steps in ``graphs``, one a client; InputError when one has no download to begin with."""
-    parts = parse_logs(graphs, _parse)
-    vertices, edges = (pl.concat(frames) for frames in zip(*parts, strict=True))
+    found = parse_logs(graphs, _parse)
+    vertices, edges = found.vertices, found.edges
     pauses = vertices.select("log", "vertex", "pause_us").drop_nulls()
     first = edges.filter(pl.col("source") == "start").select("log", vertex="target")
     empty = sorted(set(range(len(graphs))) - set(first["log"]))
@@ -65,11 +65,16 @@ def read_graphs(graphs: Sequence[Log]) -> Steps:
     return Steps(first, following, downloads.join(wanted, on="log", how="left", maintain_order="left"))
 
 
-def _parse(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The vertices and the edges among ``lines``."""
+@dataclass(frozen=True)
+class _Found:
+    vertices: pl.DataFrame
+    edges: pl.DataFrame
+
+
+def _parse(lines: pl.DataFrame) -> _Found:
     vertices = lines.filter(TEXT.str.starts_with("<node "))
     edges = lines.filter(TEXT.str.starts_with("<edge "))
-    return (
+    return _Found(
         vertices.select("log", *words(_VERTEX), *numbers(_VERTEX_NUMBERS)),
         edges.select("log", *words(_EDGE)),
     )

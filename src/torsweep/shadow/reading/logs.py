@@ -1,7 +1,8 @@
 """Logs of simulated hosts, cut into lines: many files at once, in bounded memory.
 
 In: the folder of hosts that Shadow leaves, ``HOST/PROGRAM.PID.stdout`` each, plain or compressed. Out: frames
-with a row a line, in batches of some megabytes, that threads parse side by side.
+with a row a line, in batches of some megabytes, that threads parse side by side, and what came out of it as
+one again.
 """
 
 from __future__ import annotations
@@ -15,21 +16,26 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import polars as pl
 
 from torsweep.errors import InputError, ToolMissing
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 BATCH_BYTES = 16 * 2**20
 """Text that one thread holds at a time; its frame takes about three times as much."""
 
 SUFFIXES = ("", ".gz", ".xz", ".zst")
 
-Parsed = TypeVar("Parsed")
+_NO_LINES = pl.DataFrame(schema={"log": pl.Int64, "line": pl.Int64, "text": pl.String})
+
+Parsed = TypeVar("Parsed", bound="DataclassInstance")
 
 
 @dataclass(frozen=True)
@@ -70,20 +76,34 @@ def find_logs(hosts: Path, program: str, names: Iterable[str]) -> list[Log]:
     return found
 
 
-def parse_logs(logs: Sequence[Log], parse: Callable[[pl.DataFrame], Parsed]) -> list[Parsed]:
-    """What ``parse`` makes of each batch of lines, in the order of the logs.
+def parse_logs(logs: Sequence[Log], parse: Callable[[pl.DataFrame], Parsed]) -> Parsed:
+    """What ``parse`` makes of all lines, in the order of the logs.
 
     ``parse`` gets frames with the columns ``log`` (index into ``logs``), ``line`` (number in its file, from
-    1) and ``text``; lines of a file larger than a batch come in several frames. It runs on as many threads as
-    there are cores. Raises InputError when a file ends in the middle of a line or of its compressed data.
+    1) and ``text``; lines of a file larger than a batch come in several frames. It returns a dataclass of
+    frames and counts: the frames of all batches are put below each other, the counts added. It runs on as
+    many threads as there are cores. Raises InputError when a file ends in the middle of a line or of its
+    compressed data.
     """
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         tasks = [pool.submit(_parse_group, logs, group, parse) for group in _groups(logs)]
         try:
-            return [parsed for task in tasks for parsed in task.result()]
+            parts = [parsed for task in tasks for parsed in task.result()]
         finally:
             for task in tasks:
                 task.cancel()
+    return _together(parts or [parse(_NO_LINES)])
+
+
+def _together(parts: Sequence[Parsed]) -> Parsed:
+    columns = {field.name: [getattr(part, field.name) for part in parts] for field in fields(parts[0])}
+    return replace(
+        parts[0],
+        **{
+            name: pl.concat(values) if isinstance(values[0], pl.DataFrame) else sum(values)
+            for name, values in columns.items()
+        },
+    )
 
 
 def _groups(logs: Sequence[Log]) -> Iterator[range]:

@@ -81,21 +81,21 @@ def read_oniontrace(logs: Sequence[Log]) -> Events:
     Raises InputError, naming file and line, for a version that is too old, an event of a known kind
     without one of its fields, and a log that is cut off.
     """
-    parts = parse_logs(logs, lambda lines: _parse(logs, lines)) or [_parse(logs, _NO_LINES)]
-    versions = check_versions(logs, pl.concat([part.versions for part in parts]), "OnionTrace", OLDEST)
+    found = parse_logs(logs, lambda lines: _parse(logs, lines))
+    versions = check_versions(logs, found.versions, "OnionTrace", OLDEST)
     return Events(
-        bandwidth=pl.concat([part.bandwidth for part in parts]),
-        circuits=pl.concat([part.circuits for part in parts]),
-        streams=pl.concat([part.streams for part in parts]),
-        stream_bytes=pl.concat([part.stream_bytes for part in parts]),
+        bandwidth=found.bandwidth,
+        circuits=found.circuits,
+        streams=found.streams,
+        stream_bytes=found.stream_bytes,
         versions=versions,
-        lines=sum(part.lines for part in parts),
-        unknown_lines=sum(part.unknown_lines for part in parts),
+        lines=found.lines,
+        unknown_lines=found.unknown_lines,
     )
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Found:
     bandwidth: pl.DataFrame
     circuits: pl.DataFrame
     streams: pl.DataFrame
@@ -105,10 +105,7 @@ class _Part:
     unknown_lines: int
 
 
-_NO_LINES = pl.DataFrame(schema={"log": pl.Int64, "line": pl.Int64, "text": pl.String})
-
-
-def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> _Part:
+def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> _Found:
     lines = lines.with_columns(*words({"event": _EVENT}))
     others = lines.filter(pl.col("event").is_null())
     strange = lines.filter(pl.col("event").is_in(_KNOWN).not_()).height
@@ -128,7 +125,7 @@ def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> _Part:
         _check_fields(logs, fields, kind, ("time_us", *needed))
         return fields.select("log", "time_us", *integers, *texts)
 
-    return _Part(
+    return _Found(
         bandwidth=events("BW", {}, _BW, list(_BW)),
         circuits=pl.concat([listed, events("CIRC", _CIRC, _CIRC_ID, ["circuit", "status"])], how="diagonal"),
         streams=events("STREAM", _STREAM, _STREAM_IDS, ["tor_stream", "circuit", "status"]),

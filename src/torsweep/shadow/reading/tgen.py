@@ -72,23 +72,22 @@ def read_tgen(logs: Sequence[Log]) -> TgenLog:
     Raises InputError, naming file and line, for a version that is too old, a report without one of its
     fields, a log that is cut off, and a log that lacks a report between two others.
     """
-    parts = parse_logs(logs, lambda lines: _parse(logs, lines)) or [_parse(logs, _NO_LINES)]
-    versions = check_versions(logs, pl.concat([part.versions for part in parts]), "TGen", OLDEST)
-    downloads = pl.concat([part.downloads for part in parts])
-    _check_none_lost(logs, downloads)
+    found = parse_logs(logs, lambda lines: _parse(logs, lines))
+    versions = check_versions(logs, found.versions, "TGen", OLDEST)
+    _check_none_lost(logs, found.downloads)
     return TgenLog(
-        downloads=downloads,
-        begun=pl.concat([part.begun for part in parts]),
-        growth=pl.concat([part.growth for part in parts]),
+        downloads=found.downloads,
+        begun=found.begun,
+        growth=found.growth,
         versions=versions,
-        lines=sum(part.lines for part in parts),
-        unknown_lines=sum(part.unknown_lines for part in parts),
-        warnings=sum(part.warnings for part in parts),
+        lines=found.lines,
+        unknown_lines=found.unknown_lines,
+        warnings=found.warnings,
     )
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Found:
     downloads: pl.DataFrame
     begun: pl.DataFrame
     growth: pl.DataFrame
@@ -98,10 +97,7 @@ class _Part:
     warnings: int
 
 
-_NO_LINES = pl.DataFrame(schema={"log": pl.Int64, "line": pl.Int64, "text": pl.String})
-
-
-def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> _Part:
+def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> _Found:
     about_streams = TEXT.str.contains("] [stream-", literal=True)
     # Beats are nearly all lines of a log that has them, and are told most cheaply by a word.
     beat = TEXT.str.contains("] [driver-heartbeat] ", literal=True)
@@ -111,7 +107,7 @@ def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> _Part:
     started = others.filter(TEXT.str.contains("] starting client using action graph", literal=True))
     version = words({"version": r"Initializing TGen v(\S+) "})
     known = others.select(TEXT.str.contains(_LINE).alias("known"))["known"]
-    return _Part(
+    return _Found(
         downloads=_downloads(logs, streams.filter(~growing)),
         begun=started.select("log", time_us()),
         growth=streams.filter(growing).select("log", *numbers(_GROWTH), time_us()).drop_nulls(),
