@@ -6,50 +6,22 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+from tests.small_network import equal_rtts, small_network
 from torsweep.config.eras import tor_settings
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
-from torsweep.network.model import Authority, Client, Network, Position, Relay, Server, write_network
+from torsweep.network.model import Network, Position, write_network
 from torsweep.provenance import sha256_of_file
 from torsweep.tor.build import BuiltTor
 
 POSITIONS: tuple[Position, ...] = ("guard", "middle", "exit")
-RATES = {"down_bytes_per_s": 10**6, "up_bytes_per_s": 10**6}
 PATH = ("relay1", "relay2", "relay3")
-
-
-def relay(number: int, position: Position, **changes: object) -> Relay:
-    fields = {
-        "name": f"relay{number + 1}",
-        "node": number,
-        "position": position,
-        "rate_bytes_per_s": 200_000,
-        "burst_bytes": 200_000,
-        "capacity_bytes_per_s": 1_000_000,
-        "consensus_weight": 100,
-        "refill_phase": 0.25,
-        "rate_floored": False,
-    }
-    return Relay.model_validate(fields | changes)
 
 
 def network(*positions: Position, **changes: object) -> Network:
     """Relays at ``positions``, an authority, a bulk client, a server; ``changes`` apply to each relay."""
-    count = len(positions)
-    return Network(
-        config={},
-        config_sha256="0" * 64,
-        inputs_sha256={},
-        seed=7,
-        bandwidth_weights={},
-        latency_floor_us=2_000,
-        relays=tuple(relay(number, position, **changes) for number, position in enumerate(positions)),
-        authorities=(Authority(name="authority1", node=count),),
-        clients=(Client(name="bulk1", node=count + 1, kind="bulk", **RATES),),
-        servers=(Server(name="server1", node=count + 2, **RATES),),
-    )
+    return small_network(positions, ["bulk1"], **changes)
 
 
 def traffic(**changes: object) -> RunTraffic:
@@ -91,7 +63,7 @@ def run_directory(tmp_path: Path) -> Callable[..., Path]:
 
     def make(relays: dict | None = None, **changes: object) -> Path:
         made = network(*POSITIONS, **(relays or {}))
-        write_network(made, [np.full((6, 6), 50_000, dtype=np.int32)], tmp_path / "network")
+        write_network(made, [equal_rtts(made)], tmp_path / "network")
         folder = tmp_path / "run"
         folder.mkdir()
         digest = sha256_of_file(tmp_path / "network" / "network.json")

@@ -97,7 +97,7 @@ def test_links_have_half_the_rtt_and_the_rates_of_both_ends(block):
     document = made.links_document()
     assert document["delays_us"][1][2] == int(made.rtt_us[1, 2]) // 2
     client = made.network.clients[0]
-    assert document["hosts"][client.node] == {"up_bytes_per_s": 10**6, "down_bytes_per_s": 10**6}
+    assert document["hosts"][client.node] == {"up_bytes_per_s": 100_000, "down_bytes_per_s": 800_000}
     doors = [door for door in document["endpoints"] if "to" not in door]
     assert [(door["listen"], door["from"]) for door in doors] == [
         ([place.address, LINK_PORT], place.node) for place in [*made.authorities, *made.relays, *made.clients]

@@ -10,59 +10,27 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.small_network import equal_rtts, small_network
 from torsweep.config.experiment import load_experiment
 from torsweep.engines.prepare import build_run, run_settings
 from torsweep.engines.run_spec import RunSpec
-from torsweep.network.model import Authority, Client, Network, Position, Relay, Server, write_network
+from torsweep.network.model import Network, Position, write_network
 from torsweep.shadow.keys import Keys
 from torsweep.shadow.tools import Tools
 
 POSITIONS: tuple[Position, ...] = ("guard_exit", "exit", "guard", "guard", "middle")
-NODES = len(POSITIONS) + 3 + 3 + 2
-RTT_US = 50_000
 
 
 @pytest.fixture
 def network() -> Network:
     """Five relays, three authorities, two web clients, a bulk client and two servers, all apart."""
-    return Network(
-        config={},
-        config_sha256="0" * 64,
-        inputs_sha256={},
-        seed=7,
-        bandwidth_weights={},
-        latency_floor_us=2_000,
-        relays=tuple(
-            Relay(
-                name=f"relay{number + 1}",
-                node=number,
-                position=position,
-                rate_bytes_per_s=100_000,
-                burst_bytes=200_000,
-                capacity_bytes_per_s=1_000_000 + number,
-                consensus_weight=100 + number,
-                refill_phase=0.25,
-                rate_floored=False,
-            )
-            for number, position in enumerate(POSITIONS)
-        ),
-        authorities=tuple(Authority(name=f"authority{n}", node=4 + n) for n in (1, 2, 3)),
-        clients=(
-            Client(name="web1", node=8, kind="web", down_bytes_per_s=800_000, up_bytes_per_s=100_000),
-            Client(name="web2", node=9, kind="web", down_bytes_per_s=900_000, up_bytes_per_s=90_000),
-            Client(name="bulk1", node=10, kind="bulk", down_bytes_per_s=700_000, up_bytes_per_s=70_000),
-        ),
-        servers=tuple(
-            Server(name=f"server{n}", node=10 + n, down_bytes_per_s=10**7, up_bytes_per_s=10**7)
-            for n in (1, 2)
-        ),
-    )
+    return small_network(POSITIONS, ["web1", "web2", "bulk1"], authorities=3, servers=2)
 
 
 @pytest.fixture
-def rtt_us() -> NDArray[np.int32]:
+def rtt_us(network: Network) -> NDArray[np.int32]:
     """The same RTT between any two hosts."""
-    return np.full((NODES, NODES), RTT_US, dtype=np.int32)
+    return equal_rtts(network)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from tests.small_network import small_relay
 from torsweep.config.eras import tor_settings
 from torsweep.errors import ToolMissing
 from torsweep.network.model import Relay
@@ -32,18 +33,7 @@ ROLES = ("authority", "relay", "client")
 
 
 def relay(**changes: object) -> Relay:
-    fields = {
-        "name": "relay1",
-        "node": 0,
-        "position": "guard",
-        "rate_bytes_per_s": 100_000,
-        "burst_bytes": 300_000,
-        "capacity_bytes_per_s": 500_000,
-        "consensus_weight": 100,
-        "refill_phase": 0.25,
-        "rate_floored": False,
-    }
-    return Relay.model_validate(fields | changes)
+    return small_relay(0, **{"position": "guard", "burst_bytes": 300_000, **changes})
 
 
 def text_of(role: str, era: str = "2012", one: Relay | None = None, **levels: str) -> str:
