@@ -15,8 +15,8 @@ import polars as pl
 from torsweep.engines.run_spec import RunSpec
 from torsweep.errors import InputError
 from torsweep.stats.metrics import STREAM_COLUMNS
-from torsweep.tables.collect import Run, open_run
-from torsweep.tables.schema import STREAMS, validate
+from torsweep.tables.collect import Run, open_run, read_table
+from torsweep.tables.schema import STREAMS
 
 REFERENCE, MODEL, REPLAY = "reference", "model", "replay"
 REFERENCE_REPEAT, MODEL_REPEAT = "reference repeat", "model repeat"
@@ -45,15 +45,8 @@ class Match:
     def streams(self, series: str) -> pl.DataFrame:
         """The downloads of a series that started after the warm-up."""
         run = self.runs[series]
-        file = run.directory / "streams.parquet"
-        try:
-            frame = pl.read_parquet(file)
-        except FileNotFoundError as error:
-            raise InputError("no such table", file=file) from error
-        except pl.exceptions.PolarsError as error:
-            raise InputError("is no whole Parquet file", file=file) from error
         measured = pl.col("start_us") >= run.spec.warm_up_ns // 1000
-        return validate(frame, STREAMS, file).filter(measured).select(STREAM_COLUMNS)
+        return read_table(run.directory, STREAMS).filter(measured).select(STREAM_COLUMNS)
 
 
 def match_runs(directories: Mapping[str, Iterable[Path]]) -> list[Match]:

@@ -67,6 +67,21 @@ def open_run(directory: Path) -> Run:
     return opened
 
 
+def read_table(run_directory: Path, schema: TableSchema) -> pl.DataFrame:
+    """The table of a run, warm-up and all.
+
+    Raises InputError when it is missing, damaged, or does not fit ``schema``.
+    """
+    file = run_directory / f"{schema.name}.parquet"
+    try:
+        frame = pl.read_parquet(file)
+    except FileNotFoundError as error:
+        raise InputError("no such table", file=file) from error
+    except pl.exceptions.PolarsError as error:
+        raise InputError("is no whole Parquet file", file=file) from error
+    return validate(frame, schema, file)
+
+
 def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenance:
     """The provenance of ``runs`` together.
 
@@ -179,8 +194,7 @@ def _write(runs: Sequence[Run], schema: TableSchema, provenance: Provenance, out
 
 def _measured(run: Run, schema: TableSchema) -> pl.DataFrame:
     """The rows of a table of ``run`` without those of the warm-up; progress goes with its download."""
-    file = run.directory / f"{schema.name}.parquet"
-    frame = validate(_read_table(file), schema, file)
+    frame = read_table(run.directory, schema)
     warm_up_us = run.spec.warm_up_ns // 1000
     if schema is PROGRESS:
         downloads = _measured(run, STREAMS).select("client", "stream")
@@ -188,12 +202,3 @@ def _measured(run: Run, schema: TableSchema) -> pl.DataFrame:
     if schema is RELAYS:
         return frame.filter(pl.col("second") >= warm_up_us // 1_000_000)
     return frame.filter(pl.col("start_us") >= warm_up_us)
-
-
-def _read_table(file: Path) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(file)
-    except FileNotFoundError as error:
-        raise InputError("no such table", file=file) from error
-    except pl.exceptions.PolarsError as error:
-        raise InputError("is no whole Parquet file", file=file) from error
