@@ -8,8 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
+
 from tests.synthetic import finish_run
 from tests.workflow.conftest import TINY, Workspace
+from torsweep.tables.schema import CIRCUITS
 
 VARIANT = "refill_interval=10ms,circuit_policy=ewma"
 PLACE = "refill_sweep/{engine}/2012/ci/1"
@@ -41,7 +44,10 @@ def _finished_in_shadow(workspace: Workspace) -> Path:
         for positions in (("guard",), ("exit", "guard_exit"))
     )
     middle = next(relay["name"] for relay in relays if relay["name"] not in (guard, exit_))
-    (made["shadow"] / "paths.json").write_text(json.dumps({"web1": [[guard, middle, exit_]]}))
+    circuit = {"client": "web1", "circuit": 1, "first_use_us": 0, "streams": 1}
+    pl.DataFrame(
+        [{**circuit, "path": ",".join([guard, middle, exit_])}], schema=CIRCUITS.polars
+    ).write_parquet(made["shadow"] / "circuits.parquet")
     finish_run(made["shadow"], engine="shadow", engine_version="3.3.0")
     return made["shadow"]
 

@@ -36,7 +36,7 @@ def repeat_command(original: Original, out: Out, wait: Wait = False) -> None:
 
 @fidelity_app.command("replay")
 def replay_command(original: Original, out: Out, wait: Wait = False) -> None:
-    """Prepare a run of cellsim on the circuits that tor chose in a run of Shadow."""
+    """Prepare a run of cellsim on the circuits that tor used in the measured time of a run of Shadow."""
     from torsweep.fidelity.derive import derive
 
     run = derive(original, out, replay=True, wait=wait)

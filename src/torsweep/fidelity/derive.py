@@ -4,25 +4,28 @@ In: a run directory. Out: another one with its run.json, for an engine to run.
 
 A repeat has the network, the variant and everything else of its original but another ``seed``: other
 pauses, other servers, other circuits. What lies between the two is what any one run leaves to chance. A
-replay is a run of cellsim on the circuits that tor chose in a run of Shadow: what then still lies between
-the two engines is not the luck of the paths.
+replay is a run of cellsim on the circuits that tor chose in a run of Shadow, those of the measured time: what
+then still lies between the two engines is not the luck of the paths.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import polars as pl
 
 from torsweep.engines.prepare import run_status, write_run
 from torsweep.engines.run_spec import RunSpec, read_json, read_run
 from torsweep.errors import InputError
 from torsweep.seeds import MOST_SEED
+from torsweep.shadow.reading.tables import used_paths
+from torsweep.tables.collect import read_table
+from torsweep.tables.schema import CIRCUITS, STREAMS
 
 REPEAT_SEED_STEP = 1_000_000
 """Far from any seed of a network, so that no repeat shares its draws with another replicate."""
-
-PATHS_FILE = "paths.json"
-"""Relays of each circuit that a client used, in order of first use; a run of Shadow leaves it."""
 
 REPLAYING_ENGINE = "cellsim"
 
@@ -43,25 +46,42 @@ def repeated(original: Path, out: Path) -> RunSpec:
 def replayed(original: Path, out: Path) -> RunSpec:
     """cellsim's run on the circuits of the run in ``original``, to stand in ``out``.
 
-    A client that used no circuit in it draws its own; circuits over an authority, which the model has no
-    link of, are left out. Raises InputError when the original is not complete or has left no paths.
+    A client gets the circuits that carried its downloads in the measured time, in order of first use: tor
+    leaves many of the circuits that it uses first before that. A client without any in that time gets
+    all that it used, and one that used none draws its own; circuits over an authority, which the model has
+    no link of, are left out. Raises InputError when the original is not complete, lacks its tables of streams
+    and circuits, or has no circuit to replay.
     """
     run, status = read_run(original), run_status(original)
     if not status.complete:
         raise InputError(f"has no circuits to replay: {status.text}", file=original)
     relays = {relay["name"] for relay in read_json(original / run.network / "network.json")["relays"]}
-    used = {
-        client: [circuit for circuit in circuits if relays.issuperset(circuit)]
-        for client, circuits in read_json(original / PATHS_FILE).items()
-    }
-    paths = {client: circuits for client, circuits in used.items() if circuits}
+    circuits, streams = read_table(original, CIRCUITS), read_table(original, STREAMS)
+    measured = measured_circuits(circuits, streams, run.warm_up_ns // 1000)
+    paths = _over(relays, used_paths(circuits)) | _over(relays, used_paths(measured))
     if not paths:
         raise InputError(
             "names no circuit of any client; the run has to be one in which clients were traced",
-            file=original / PATHS_FILE,
+            file=original / f"{CIRCUITS.name}.parquet",
         )
     settings = {**run.model_dump(), "engine": REPLAYING_ENGINE, "paths": paths}
     return RunSpec.model_validate({**settings, "network": _from(out, original, run.network)})
+
+
+def measured_circuits(circuits: pl.DataFrame, streams: pl.DataFrame, warm_up_us: int) -> pl.DataFrame:
+    """The rows of ``circuits`` that carried a download in the measured time, from ``warm_up_us`` to the end.
+
+    Both frames are a run's tables. A download counts that started in that time or was not over before it;
+    where it changed circuits, the last one has it.
+    """
+    seen_until_us = pl.col("start_us") + pl.col("observed_us")
+    return circuits.join(streams.filter(seen_until_us >= warm_up_us), on=["client", "circuit"], how="semi")
+
+
+def _over(relays: set[str], paths: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, list[Sequence[str]]]:
+    """The paths over none but ``relays``, of the clients that have any."""
+    over = {client: [path for path in own if relays.issuperset(path)] for client, own in paths.items()}
+    return {client: own for client, own in over.items() if own}
 
 
 def derive(original: Path, out: Path, *, replay: bool, wait: bool = False) -> RunSpec:

@@ -103,7 +103,7 @@ class FidelityPlan:
                 if self.only_finished and original not in there:
                     continue
                 series = [MODEL, MODEL_REPEAT]
-                if not self.only_finished or (original / "paths.json").is_file():
+                if not self.only_finished or (original / "circuits.parquet").is_file():
                     series.append(REPLAY)
                 if not self.only_finished:
                     series.append(REFERENCE)

@@ -116,7 +116,8 @@ def _heading(comparison: Comparison) -> str:
             "No run of the reference was repeated with another seed: there is no floor to judge by.",
         ]
     if REPLAY in origin.engines:
-        lines += ["", f"Replay: {origin.engines[REPLAY]} on the circuits that tor chose in the reference."]
+        engine = origin.engines[REPLAY]
+        lines += ["", f"Replay: {engine} on the circuits that tor used in the reference's measured time."]
     return "\n".join(lines)
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.unit.fidelity.conftest import VARIANTS, MakeRun
@@ -13,6 +16,10 @@ from torsweep.errors import InputError
 from torsweep.fidelity.derive import derive, repeat_seed, repeated, replayed
 from torsweep.fidelity.matches import REFERENCE
 from torsweep.seeds import MOST_SEED
+from torsweep.tables.schema import CIRCUITS, STREAMS
+
+FIRST, SECOND = ("relay1", "relay2", "relay3"), ("relay4", "relay2", "relay1")
+OVER_AUTHORITY = ("relay1", "authority1", "relay3")
 
 
 @pytest.fixture
@@ -27,6 +34,47 @@ def original(make_run: MakeRun) -> Path:
 
 def _differing(one: RunSpec, other: RunSpec) -> set[str]:
     return {key for key in RunSpec.model_fields if getattr(one, key) != getattr(other, key)}
+
+
+@dataclass(frozen=True)
+class _Circuit:
+    """A circuit of web1, first used at ``used_s``, and when its downloads began and how long they took.
+
+    The warm-up of the run is over at 20 s.
+    """
+
+    path: tuple[str, ...] | None
+    used_s: float | None
+    downloads_s: Sequence[tuple[float, float]] = ()
+
+
+def _leave(original: Path, *circuits: _Circuit) -> None:
+    """The tables of a run with these circuits, numbered from 1."""
+    streams = pl.read_parquet(original / "streams.parquet").head(1)
+    downloads = [
+        streams.with_columns(
+            client=pl.lit("web1"),
+            circuit=pl.lit(number, pl.Int64),
+            start_us=pl.lit(int(start * 1e6), pl.Int64),
+            observed_us=pl.lit(int(lasts * 1e6), pl.Int64),
+        )
+        for number, circuit in enumerate(circuits, 1)
+        for start, lasts in circuit.downloads_s
+    ]
+    pl.concat([streams.clear(), *downloads]).select(list(STREAMS.polars)).write_parquet(
+        original / "streams.parquet"
+    )
+    rows = [
+        {
+            "client": "web1",
+            "circuit": number,
+            "first_use_us": None if circuit.used_s is None else int(circuit.used_s * 1e6),
+            "path": circuit.path and ",".join(circuit.path),
+            "streams": len(circuit.downloads_s),
+        }
+        for number, circuit in enumerate(circuits, 1)
+    ]
+    pl.DataFrame(rows, schema=CIRCUITS.polars).write_parquet(original / "circuits.parquet")
 
 
 def test_a_repeat_differs_in_its_seed_alone(original: Path, tmp_path: Path) -> None:
@@ -45,30 +93,54 @@ def test_a_repeat_of_the_largest_seed_is_a_seed() -> None:
 
 
 def test_a_replay_differs_in_engine_and_paths_alone(original: Path, tmp_path: Path) -> None:
-    circuits = [["relay1", "relay2", "relay3"], ["relay4", "relay2", "relay1"]]
-    (original / "paths.json").write_text(json.dumps({"web1": circuits, "web2": []}))
+    _leave(original, _Circuit(FIRST, 21, [(21, 1)]), _Circuit(SECOND, 23, [(23, 1)]))
     run = replayed(original, tmp_path / "replay")
     assert _differing(run, read_run(original)) == {"engine", "paths", "network"}
     assert run.engine == "cellsim"
-    assert run.paths == {"web1": tuple(map(tuple, circuits))}
+    assert run.paths == {"web1": (FIRST, SECOND)}
 
 
-def test_circuits_over_an_authority_are_not_replayed(original: Path, tmp_path: Path) -> None:
-    circuits = [["relay1", "authority1", "relay3"], ["relay4", "relay2", "relay1"]]
-    (original / "paths.json").write_text(json.dumps({"web1": circuits}))
-    assert replayed(original, tmp_path).paths == {"web1": (("relay4", "relay2", "relay1"),)}
+def test_circuits_stand_in_the_order_of_first_use(original: Path, tmp_path: Path) -> None:
+    _leave(original, _Circuit(FIRST, 23, [(23, 1)]), _Circuit(SECOND, 3, [(3, 1), (40, 1)]))
+    assert replayed(original, tmp_path).paths == {"web1": (SECOND, FIRST)}
+
+
+@pytest.mark.parametrize(
+    ("download_s", "measured"),
+    [((5, 14.9), False), ((5, 15.1), True), ((19, 200), True), ((20, 0), True), ((100, 1), True)],
+)
+def test_a_circuit_counts_that_was_in_use_in_the_measured_time(
+    original: Path, tmp_path: Path, download_s: tuple[float, float], measured: bool
+) -> None:
+    _leave(original, _Circuit(FIRST, 5, [download_s]), _Circuit(SECOND, 30, [(30, 1)]))
+    assert replayed(original, tmp_path).paths == {"web1": (FIRST, SECOND) if measured else (SECOND,)}
+
+
+def test_a_client_without_any_in_the_measured_time_replays_all_it_used(
+    original: Path, tmp_path: Path
+) -> None:
+    _leave(original, _Circuit(FIRST, 1, [(1, 2)]), _Circuit(SECOND, 4), _Circuit(FIRST, None))
+    assert replayed(original, tmp_path).paths == {"web1": (FIRST, SECOND)}
+
+
+def test_circuits_over_an_authority_or_unseen_relays_are_not_replayed(original: Path, tmp_path: Path) -> None:
+    unusable = (_Circuit(OVER_AUTHORITY, 21, [(21, 1)]), _Circuit(None, 22, [(22, 1)]))
+    _leave(original, *unusable, _Circuit(SECOND, 23, [(23, 1)]))
+    assert replayed(original, tmp_path).paths == {"web1": (SECOND,)}
+    _leave(original, *unusable, _Circuit(FIRST, 2, [(2, 1)]))
+    assert replayed(original, tmp_path).paths == {"web1": (FIRST,)}
 
 
 def test_an_original_without_circuits_is_refused(original: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"paths\.json: no such file"):
+    with pytest.raises(InputError, match=r"circuits\.parquet: no such table"):
         replayed(original, tmp_path)
-    (original / "paths.json").write_text(json.dumps({"web1": []}))
+    _leave(original, _Circuit(OVER_AUTHORITY, 21, [(21, 1)]))
     with pytest.raises(InputError, match="names no circuit of any client"):
         replayed(original, tmp_path)
 
 
 def test_an_original_that_is_not_complete_is_not_replayed(original: Path, tmp_path: Path) -> None:
-    (original / "paths.json").write_text(json.dumps({"web1": [["relay1", "relay2", "relay3"]]}))
+    _leave(original, _Circuit(FIRST, 21, [(21, 1)]))
     (original / "provenance.json").unlink()
     with pytest.raises(InputError, match="has no circuits to replay: prepared for shadow, not complete"):
         replayed(original, tmp_path)
