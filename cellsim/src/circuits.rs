@@ -1,8 +1,8 @@
 //! A client's circuits: built ahead, chosen for streams, closed.
 //!
-//! A client keeps one unused circuit ready, uses a circuit for new streams until its lifetime (10
-//! minutes) has passed since its first use, and takes the most recently used one first
-//! (`circuit_is_better`, src/core/or/circuituse.c). A circuit that takes 60 s to build, or that is idle
+//! A client keeps two circuits ready that no stream has used (`needs_exit_circuits`), uses a circuit for
+//! new streams until its lifetime (10 minutes) has passed since its first use, and takes the one first
+//! used last, then the one begun last (`circuit_is_better`, src/core/or/circuituse.c). A circuit that takes 60 s to build, or that is idle
 //! and too old or unusable, is closed with a DESTROY.
 //!
 //! Left out: the learned circuit-build timeout, failed extensions, and tor's limit on the memory of its
@@ -17,10 +17,13 @@ use crate::world::World;
 
 /// How long a circuit may take to build (`CircuitBuildTimeout` before it is learned), ns.
 const BUILD_TIMEOUT: Time = 60_000_000_000;
+/// Circuits that a client keeps ready or under construction (`MIN_CIRCUITS_HANDLING_STREAM`; those that
+/// have carried a stream do not count, because they are isolated to its like).
+const CIRCUITS_AHEAD: usize = 2;
 
 impl World {
     /// The circuit of `client` that takes its next stream, if one is ready: the one that was first used
-    /// last, or one not yet used; with a circuit for each stream, only the latter.
+    /// last, or the newest not yet used; with a circuit for each stream, only the latter.
     pub fn best_circuit(&self, client: u32) -> Option<u32> {
         let state = &self.clients[client as usize];
         let isolated = self.traffic(client).streams_per_circuit_isolation;
@@ -31,20 +34,22 @@ impl World {
         let used = |circuit: &u32| self.circuits[*circuit as usize].first_used;
         let newest_used =
             usable.clone().filter(|circuit| !isolated && used(circuit).is_some()).max_by_key(used);
-        newest_used.or_else(|| usable.clone().find(|circuit| used(circuit).is_none()))
+        let begun = |circuit: &u32| self.circuits[*circuit as usize].number;
+        newest_used.or_else(|| usable.filter(|circuit| used(circuit).is_none()).max_by_key(begun))
     }
 
     fn expired(&self, circuit: &Circuit) -> bool {
         circuit.first_used.is_some_and(|first| self.now >= first + self.params.run.tor.circuit_lifetime_ns)
     }
 
-    /// Build a circuit when none is unused or under construction.
-    pub fn keep_one_circuit_ahead(&mut self, client: u32) {
-        let ahead = self.clients[client as usize].circuits.iter().any(|&circuit| {
-            let circuit = &self.circuits[circuit as usize];
+    /// Build circuits until enough are unused or under construction.
+    pub fn keep_circuits_ahead(&mut self, client: u32) {
+        let unused = |circuit: &&u32| {
+            let circuit = &self.circuits[**circuit as usize];
             circuit.state == CircuitState::Building || (circuit.first_used.is_none() && !circuit.unusable)
-        });
-        if !ahead {
+        };
+        let ahead = self.clients[client as usize].circuits.iter().filter(unused).count();
+        for _ in ahead..CIRCUITS_AHEAD {
             self.build_circuit(client);
         }
     }
@@ -81,7 +86,7 @@ impl World {
             let client = state.client;
             self.close_circuit(circuit);
             self.clients[client as usize].circuits.retain(|&other| other != circuit);
-            self.keep_one_circuit_ahead(client);
+            self.keep_circuits_ahead(client);
         }
     }
 

@@ -36,9 +36,9 @@ impl World {
         &self.params.kinds[self.clients[client as usize].kind].1
     }
 
-    /// A client starts: it builds a circuit and wants its first downloads.
+    /// A client starts: it builds circuits and wants its first downloads.
     pub fn client_start(&mut self, client: u32) {
-        self.build_circuit(client);
+        self.keep_circuits_ahead(client);
         for _ in 0..self.traffic(client).parallel_streams {
             self.open_download(client);
         }
@@ -96,7 +96,7 @@ impl World {
         self.close_old_circuits(client);
         let Some(circuit) = self.best_circuit(client) else {
             self.clients[client as usize].waiting.push(download);
-            self.keep_one_circuit_ahead(client);
+            self.keep_circuits_ahead(client);
             return;
         };
         let edge = self.new_edge(circuit, download);
@@ -110,7 +110,7 @@ impl World {
         let (tries, attempt) = (wanted.tries, wanted.attempt());
         self.send_up(circuit, CellKind::BeginUp, edge, 1, 0);
         self.events.push(self.now + connect_timeout(tries), Kind::ConnectTimeout, download, attempt);
-        self.keep_one_circuit_ahead(client);
+        self.keep_circuits_ahead(client);
     }
 
     /// A client sends `cells` cells with `bytes` of payload up its circuit; `stream` as in [`Run`].
@@ -120,7 +120,7 @@ impl World {
         let pipe = self.circuits[circuit as usize].pipes[0];
         let state = &mut self.pipes[pipe as usize];
         state.cells.push(run);
-        state.tcp.written += u64::from(cells) * CELL_BYTES;
+        state.tcp.write(u64::from(cells) * CELL_BYTES, true);
         self.totals.cell_hops += u64::from(cells);
         self.pump(pipe);
     }

@@ -20,8 +20,12 @@ pub enum Kind {
     Arrive,
     /// Bytes of pipe `a` have left the receiver's down-link queue.
     Deliver,
-    /// A retransmission has filled the gap in pipe `a`.
-    GapFilled,
+    /// The segment of pipe `a` that starts at `b` was sent again and is at the receiver's down-link.
+    ArriveAgain,
+    /// The segment of pipe `a` that starts at `b` and was sent again has left the down-link queue.
+    HoleFilled,
+    /// The retransmission timer of pipe `a`.
+    RetransmissionTimer,
     /// An acknowledgement that the sender of pipe `a` waits for has come.
     Acknowledged,
     /// The timer that wakes the blocked connections of relay `a`.
@@ -47,10 +51,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 14] = [
+    const ALL: [Kind; 16] = [
         Kind::Arrive,
         Kind::Deliver,
-        Kind::GapFilled,
+        Kind::ArriveAgain,
+        Kind::HoleFilled,
+        Kind::RetransmissionTimer,
         Kind::Acknowledged,
         Kind::BucketWake,
         Kind::Scheduler,

@@ -108,7 +108,7 @@ impl World {
         let state = &mut self.pipes[pipe as usize];
         let edge = &mut self.edges[state.edge as usize];
         let bytes = state.tcp.send_space().min(edge.response_left);
-        state.tcp.written += bytes;
+        state.tcp.write(bytes, false);
         edge.response_left -= bytes;
         if edge.response_left > 0 {
             state.write_waiting = true;

@@ -33,6 +33,7 @@ mod prefetch;
 pub mod provenance;
 pub mod random;
 pub mod recorder;
+mod recovery;
 mod relay;
 mod scheduler;
 pub mod state;

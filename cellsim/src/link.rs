@@ -11,7 +11,8 @@
 
 use crate::events::{Time, NEVER};
 
-const TARGET: Time = 10_000_000;
+/// How long a packet may wait without being a sign of too long a queue, ns.
+pub const CODEL_TARGET: Time = 10_000_000;
 const INTERVAL: Time = 100_000_000;
 
 /// A rate, and when the queue before it will be empty.
@@ -63,13 +64,14 @@ impl Default for CoDel {
 }
 
 impl CoDel {
-    /// Whether the packet that leaves the queue at `now` after waiting `sojourn` ns is dropped.
-    pub fn drops(&mut self, now: Time, sojourn: Time) -> bool {
-        if sojourn < TARGET {
-            self.due = NEVER;
-            self.dropping = false;
-            return false;
-        }
+    /// The queue is short, or has kept its packet for less than the target.
+    pub fn spare(&mut self) {
+        self.due = NEVER;
+        self.dropping = false;
+    }
+
+    /// Whether the packet that leaves at `now`, out of a queue that is too long, is dropped.
+    pub fn drops(&mut self, now: Time) -> bool {
         if self.due == NEVER {
             self.due = now + INTERVAL;
         }
@@ -114,8 +116,11 @@ mod tests {
     #[test]
     fn codel_spares_short_queues_and_speeds_up_on_standing_ones() {
         let mut codel = CoDel::default();
-        assert!((0..1000).all(|ms| !codel.drops(ms * 1_000_000, TARGET - 1)));
-        let drops: Vec<u64> = (1000..3000).filter(|ms| codel.drops(ms * 1_000_000, 2 * TARGET)).collect();
+        for ms in 0..1000 {
+            assert!(!codel.drops(ms * 1_000_000));
+            codel.spare();
+        }
+        let drops: Vec<u64> = (1000..3000).filter(|ms| codel.drops(ms * 1_000_000)).collect();
         assert_eq!(drops[0], 1100);
         assert!(drops.len() > 20, "{}", drops.len());
         let gaps: Vec<u64> = drops.windows(2).map(|pair| pair[1] - pair[0]).collect();

@@ -204,7 +204,7 @@ impl World {
             return;
         }
         state.outbuf -= bytes;
-        state.tcp.written += bytes;
+        state.tcp.write(bytes, state.role == Role::Channel);
         let charge = charged(state.role, bytes);
         buckets.write -= charge as i64;
         let exhausted = buckets.write <= 0;

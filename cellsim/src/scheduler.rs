@@ -191,8 +191,8 @@ impl World {
         }
         let state = &mut self.pipes[pipe as usize];
         state.tcp.apply_acks(self.now);
-        let window = (state.tcp.congestion_window() / SEGMENT_BYTES * SEGMENT_BYTES) as i64;
-        let unacknowledged = state.tcp.unacknowledged().div_ceil(SEGMENT_BYTES) * SEGMENT_BYTES;
+        let window = (state.tcp.congestion_window() * SEGMENT_BYTES) as i64;
+        let unacknowledged = state.tcp.unacknowledged() * SEGMENT_BYTES;
         let tcp_space = (window - unacknowledged as i64).max(0);
         let extra_space = window - state.tcp.unsent() as i64 - state.outbuf as i64;
         (tcp_space + extra_space).max(0)

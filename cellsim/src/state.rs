@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use crate::bucket::Buckets;
 use crate::cells::{CellQueue, Run, CELL_BYTES};
 use crate::events::Time;
-use crate::link::{CoDel, Link};
+use crate::link::{CoDel, Link, CODEL_TARGET};
 use crate::mux::Mux;
-use crate::tcp::Tcp;
+use crate::tcp::{Tcp, SEGMENT_BYTES};
 use crate::vegas::Vegas;
 
 /// An index that points nowhere.
@@ -21,7 +21,7 @@ pub const QUEUES: u32 = 5;
 /// Which of them holds cells towards the client at the exit.
 pub const EXIT_QUEUE: u32 = 2;
 
-/// A machine on the network: one line of cache.
+/// A machine on the network: two lines of cache.
 #[repr(align(64))]
 pub struct Host {
     /// Its place in the latency matrix.
@@ -30,8 +30,50 @@ pub struct Host {
     pub up: Link,
     /// From the network.
     pub down: Link,
+    /// Whether a chunk is on it.
+    pub down_busy: bool,
+    /// What waits for it, and its bytes.
+    pub queue: VecDeque<Waiting>,
+    pub queued_bytes: u64,
     /// The drop rule of the down-link.
     pub codel: CoDel,
+}
+
+impl Host {
+    /// Whether a segment of the chunk of `bytes` is dropped that came at `came` and whose first segment
+    /// leaves the queue at `now`. CoDel spares a queue of no more than one packet.
+    pub fn drops(&mut self, now: Time, came: Time, bytes: u64) -> bool {
+        let long = now - came >= CODEL_TARGET && self.queued_bytes > SEGMENT_BYTES;
+        if !long {
+            self.codel.spare();
+        }
+        let last_segment = now + self.down.service(bytes - bytes.min(SEGMENT_BYTES));
+        long && self.codel.drops(last_segment)
+    }
+}
+
+/// Part of a pipe's stream on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunk {
+    pub pipe: u32,
+    pub content: Content,
+}
+
+/// What a chunk is.
+#[derive(Clone, Copy, Debug)]
+pub enum Content {
+    /// The next bytes of the stream.
+    New { bytes: u32 },
+    /// The segment that starts at `start` (cut to 32 bits), sent again.
+    Again { start: u32 },
+}
+
+/// A chunk in the queue of a down-link.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    pub came: Time,
+    pub bytes: u32,
+    pub chunk: Chunk,
 }
 
 /// What a pipe carries.

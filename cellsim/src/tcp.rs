@@ -1,38 +1,54 @@
 //! One direction of a TCP connection, without packets.
 //!
 //! The stream is a handful of byte counters that never fall: written ≥ sent ≥ arrived ≥ delivered ≥
-//! read. Congestion control is Reno's (slow start, congestion avoidance, one halving per window of
-//! losses); buffers and their growth are Shadow's (send 128 KiB, receive 170 KiB at first). What KIST
-//! reads from the kernel (window, unacknowledged, unsent) is there to be read.
+//! read. All of it is Shadow's TCP: the window grows with every acknowledgement, whether it limited the
+//! sender or not (slow start, congestion avoidance); losses are [`crate::recovery`]'s; a send buffer
+//! follows the window up and never shrinks; a receive buffer grows to twice all that was ever read,
+//! because Shadow never measures the round trip in which it would count; acknowledgements wait for 1 ms
+//! at first and for 5 ms later. What KIST reads from the kernel (window, unacknowledged, unsent) is there
+//! to be read. Source: Shadow 3.3.0, `tcp.c`, and its sockets looked at while it ran.
 //!
-//! Left out: segments (bytes move in chunks), delayed acknowledgements, time-outs (every loss is
-//! repaired by a retransmission after one round trip), slow start after idle (Shadow has none either).
-//! A study of loss recovery would notice.
+//! Windows count packets, and Shadow never joins what was written apart: a packet's size is that of the
+//! latest writes, of full segments or of what is left of a TLS record.
+//!
+//! Left out: single packets (bytes move in chunks, and all packets of a pipe are alike), slow start after
+//! idle (Shadow has none either). A study of loss recovery would notice.
 
 use crate::events::Time;
 use crate::fifo::Fifo;
+use crate::recovery::Recovery;
 
 /// Payload of a full segment, bytes.
 pub const SEGMENT_BYTES: u64 = 1460;
-/// A full segment with its TCP and IP headers, bytes.
-pub const SEGMENT_WIRE_BYTES: u64 = 1500;
-const INITIAL_WINDOW_SEGMENTS: u64 = 10;
-const SEND_BUFFER_MIN: u64 = 131_072;
-const SEND_BUFFER_MAX: u64 = 4_194_304;
+/// TCP's and IP's headers of a packet, bytes.
+pub const HEADER_BYTES: u64 = 40;
+/// The window of a connection that has carried nothing but its handshake.
+pub const NEW_WINDOW_SEGMENTS: u64 = 2;
+/// One packet of a congestion window, which counts fractions.
+pub(crate) const PACKET: u64 = 1024;
+/// What tor puts into a TLS record at most, bytes (the size of a chunk of its buffers).
+const RECORD_BYTES: u64 = 4048;
+/// Packets over which the mean size of a pipe's packets forgets.
+const PACKET_MEMORY: u64 = 16;
+const SEND_BUFFER_MIN: u32 = 131_072;
+const SEND_BUFFER_MAX: u32 = 4_194_304;
 const SEND_BUFFER_PER_SEGMENT: u64 = 2 * 2404;
-const RECEIVE_BUFFER_MIN: u32 = 174_760;
-const RECEIVE_BUFFER_MAX: u32 = 6_291_456;
+const RECEIVE_BUFFER_MIN: u64 = 174_760;
+const RECEIVE_BUFFER_MAX: u64 = 6_291_456;
+/// Acknowledgements that wait for the shorter time.
+const QUICK_ACKS: u16 = 1000;
+const QUICK_ACK_DELAY: Time = 1_000_000;
+const ACK_DELAY: Time = 5_000_000;
 
 /// What an acknowledgement tells the sender.
 #[derive(Clone, Copy, Debug)]
-struct Ack {
-    time: Time,
-    arrived: u64,
-    /// Bytes of `arrived` that lie behind a gap.
-    behind_gap: u32,
-    /// What the receiver takes beyond `arrived`.
-    window: u32,
-    loss: bool,
+pub(crate) struct Ack {
+    pub time: Time,
+    pub delivered: u64,
+    /// Segments that came behind a hole since the acknowledgement before it.
+    pub duplicates: u32,
+    /// What the receiver takes beyond `delivered`, packets.
+    pub window: u32,
 }
 
 /// The state of one direction, sender and receiver. The fields stand in the order of their use: first
@@ -44,58 +60,59 @@ pub struct Tcp {
     pub waiting: bool,
     /// Whether an event is under way that wakes the sender.
     pub wake_scheduled: bool,
+    quick_acks: u16,
+    send_buffer: u32,
     one_way: Time,
     acks: Fifo<Ack>,
-    /// Bytes that have come to the receiver, gaps or not.
+    /// There since the first loss.
+    pub(crate) recovery: Option<Box<Recovery>>,
+    /// The end of what has come to the receiver, with the holes in it.
     pub arrived: u64,
     /// Bytes the receiving program may read.
     pub delivered: u64,
     /// Bytes it has read.
     pub read: u64,
-    advertised_edge: u64,
-    gap_until: Time,
-    round_start: Time,
-    round_read: u32,
-    receive_buffer: u32,
-    /// The sender's, but looked at only when its window limits it.
-    recover: u64,
+    /// The window of the last acknowledgement, packets.
+    advertised: u32,
+    /// Mean size of the sender's packets, bytes.
+    packet_bytes: u32,
     /// Bytes the sending program has given to the kernel.
     pub written: u64,
     /// Bytes that have left the kernel at least once.
     pub sent: u64,
-    acked: u64,
-    acked_in_order: u64,
-    right_edge: u64,
-    congestion_window: u64,
-    slow_start_threshold: u64,
-    chunk: u64,
+    pub(crate) acked: u64,
+    /// In units of 1 / [`PACKET`] packets.
+    pub(crate) congestion_window: u64,
+    pub(crate) slow_start_threshold: u64,
+    /// Packets.
+    receive_window: u32,
+    chunk: u32,
 }
 
 impl Tcp {
-    /// An open connection over a path of `one_way` ns; bytes move in chunks of at most `chunk` bytes.
-    pub fn new(one_way: Time, chunk: u64) -> Self {
+    /// An open connection over a path of `one_way` ns with a window of `window` packets; bytes move in
+    /// chunks of at most `chunk` bytes.
+    pub fn new(one_way: Time, window: u64, chunk: u64) -> Self {
         Self {
             waiting: false,
             wake_scheduled: false,
+            quick_acks: QUICK_ACKS,
+            send_buffer: SEND_BUFFER_MIN,
             one_way,
             acks: Fifo::default(),
+            recovery: None,
             arrived: 0,
             delivered: 0,
             read: 0,
-            advertised_edge: RECEIVE_BUFFER_MIN.into(),
-            gap_until: 0,
-            round_start: 0,
-            round_read: 0,
-            receive_buffer: RECEIVE_BUFFER_MIN,
-            recover: 0,
+            advertised: (RECEIVE_BUFFER_MIN / SEGMENT_BYTES) as u32,
+            packet_bytes: SEGMENT_BYTES as u32,
             written: 0,
             sent: 0,
             acked: 0,
-            acked_in_order: 0,
-            right_edge: RECEIVE_BUFFER_MIN.into(),
-            congestion_window: INITIAL_WINDOW_SEGMENTS * SEGMENT_BYTES,
+            congestion_window: window * PACKET,
             slow_start_threshold: u64::MAX,
-            chunk,
+            receive_window: (RECEIVE_BUFFER_MIN / SEGMENT_BYTES) as u32,
+            chunk: chunk as u32,
         }
     }
 
@@ -106,19 +123,40 @@ impl Tcp {
 
     /// Free space in the send buffer, bytes.
     pub fn send_space(&self) -> u64 {
-        let segments = self.congestion_window / SEGMENT_BYTES;
-        let buffer = (segments * SEND_BUFFER_PER_SEGMENT).clamp(SEND_BUFFER_MIN, SEND_BUFFER_MAX);
-        buffer.saturating_sub(self.written - self.acked)
+        u64::from(self.send_buffer).saturating_sub(self.written - self.acked)
     }
 
-    /// Congestion window, bytes (`tcpi_snd_cwnd`).
+    /// Congestion window, packets (`tcpi_snd_cwnd`).
     pub fn congestion_window(&self) -> u64 {
-        self.congestion_window
+        self.congestion_window / PACKET
     }
 
-    /// Bytes sent and not yet acknowledged (`tcpi_unacked`).
+    /// Packets sent and not yet acknowledged (`tcpi_unacked`).
     pub fn unacknowledged(&self) -> u64 {
-        self.sent - self.acked
+        (self.sent - self.acked).div_ceil(self.packet_bytes())
+    }
+
+    /// Mean size of the sender's packets, payload bytes.
+    pub fn packet_bytes(&self) -> u64 {
+        self.packet_bytes.into()
+    }
+
+    /// The sending program gives `bytes` to the kernel: a stream, or cells in TLS records.
+    pub fn write(&mut self, bytes: u64, cells: bool) {
+        self.written += bytes;
+        let rest = if cells { bytes % RECORD_BYTES } else { bytes };
+        let records = if cells { bytes / RECORD_BYTES } else { 0 };
+        let packets = records * RECORD_BYTES.div_ceil(SEGMENT_BYTES) + rest.div_ceil(SEGMENT_BYTES);
+        if packets > 0 {
+            let weight = packets.min(PACKET_MEMORY);
+            let mean = (PACKET_MEMORY - weight) * self.packet_bytes() + weight * bytes / packets;
+            self.packet_bytes = (mean / PACKET_MEMORY) as u32;
+        }
+    }
+
+    /// The end of what the window allows.
+    fn edge(&self) -> u64 {
+        self.acked + self.congestion_window().min(self.receive_window.into()) * self.packet_bytes()
     }
 
     /// Bytes written and not yet sent (`SIOCOUTQNSD`).
@@ -135,45 +173,42 @@ impl Tcp {
     pub fn apply_acks(&mut self, now: Time) {
         while let Some(ack) = self.acks.front().copied().filter(|ack| ack.time <= now) {
             self.acks.pop();
-            self.right_edge = self.right_edge.max(ack.arrived + u64::from(ack.window));
-            self.acked_in_order = self.acked_in_order.max(ack.arrived - u64::from(ack.behind_gap));
-            if ack.loss {
-                if self.acked_in_order >= self.recover {
-                    self.recover = self.sent;
-                    self.slow_start_threshold = (self.unacknowledged() / 2).max(2 * SEGMENT_BYTES);
-                    self.congestion_window = self.slow_start_threshold;
-                }
+            let fresh = ack.delivered.saturating_sub(self.acked);
+            if fresh == 0 {
+                self.receive_window = self.receive_window.max(ack.window);
+                self.duplicate(&ack);
                 continue;
             }
-            let fresh = ack.arrived.saturating_sub(self.acked);
-            let limited = 2 * self.unacknowledged() >= self.congestion_window;
+            self.receive_window = ack.window;
             self.acked += fresh;
-            if !limited || self.acked_in_order < self.recover {
-                continue;
+            if self.end_recovery(&ack) {
+                self.congestion_window = self.slow_start_threshold;
             }
-            if self.congestion_window < self.slow_start_threshold {
-                self.congestion_window = (self.congestion_window + fresh).min(self.slow_start_threshold);
-            } else {
-                self.congestion_window += (SEGMENT_BYTES * fresh / self.congestion_window).max(1);
+            let packets = fresh * PACKET / self.packet_bytes();
+            let slow_start = packets.min(self.slow_start_threshold.saturating_sub(self.congestion_window));
+            self.congestion_window += slow_start;
+            if packets > slow_start {
+                self.congestion_window += PACKET * (packets - slow_start) / self.congestion_window;
             }
-            self.congestion_window = self.congestion_window.min(SEND_BUFFER_MAX);
+            let demanded = self.congestion_window() * SEND_BUFFER_PER_SEGMENT;
+            self.send_buffer = self.send_buffer.max(demanded.min(SEND_BUFFER_MAX.into()) as u32);
         }
     }
 
     /// The size of the next chunk that may leave now (0: none), given that acknowledgements are applied.
-    /// Sets [`Tcp::waiting`] when bytes are held back. Small pieces wait until a whole segment may go.
+    /// Sets [`Tcp::waiting`] when bytes are held back. Small pieces wait until a whole packet may go.
     pub fn next_chunk(&mut self) -> u64 {
         let unsent = self.unsent();
         if unsent == 0 {
             return 0;
         }
-        let edge = (self.acked + self.congestion_window).min(self.right_edge);
-        let room = edge.saturating_sub(self.sent);
-        if room < unsent.min(SEGMENT_BYTES) {
+        let room = self.edge().saturating_sub(self.sent);
+        if room < unsent.min(self.packet_bytes()) {
             self.waiting = true;
             return 0;
         }
-        unsent.min(room).min(self.chunk)
+        let whole_packets = u64::from(self.chunk) / self.packet_bytes() * self.packet_bytes();
+        unsent.min(room).min(whole_packets.max(self.packet_bytes()))
     }
 
     /// When the next acknowledgement comes, if one is under way.
@@ -181,77 +216,51 @@ impl Tcp {
         self.acks.front().map(|ack| ack.time)
     }
 
-    /// `bytes` have come to the receiver at `now`; whether they may be read at once.
+    /// `bytes` have come to the receiver at `now`; whether more may be read than before.
     pub fn arrive(&mut self, now: Time, bytes: u64) -> bool {
         self.arrived += bytes;
-        let in_order = now >= self.gap_until;
-        if in_order {
-            self.delivered = self.arrived;
-        }
-        self.acknowledge(now, false);
-        in_order
+        let before = self.delivered;
+        self.delivered = self.in_order();
+        let packets = (bytes + self.packet_bytes() / 2) / self.packet_bytes();
+        let duplicates = if self.has_holes() { packets.max(1) } else { 0 };
+        self.acknowledge(now, duplicates as u32, duplicates > 0);
+        self.delivered > before
     }
 
-    /// A segment was dropped on its way at `now`. Returns when the retransmission fills the gap.
-    pub fn lose(&mut self, now: Time, departure: Time) -> Time {
-        self.acknowledge(now, true);
-        self.gap_until = self.gap_until.max(departure + 2 * self.one_way);
-        self.gap_until
-    }
-
-    /// The gap is filled, if no later one stands open; whether bytes may now be read.
-    pub fn fill_gap(&mut self, now: Time) -> bool {
-        if now < self.gap_until || self.delivered == self.arrived {
-            return false;
-        }
-        self.delivered = self.arrived;
-        self.acknowledge(now, false);
-        true
-    }
-
-    /// The receiving program reads `bytes` at `now`. True when the sender must be told that its window
-    /// has opened.
+    /// The receiving program reads `bytes` at `now`. True when the sender is to hear of the space.
     pub fn take(&mut self, now: Time, bytes: u64) -> bool {
         self.read += bytes;
-        self.grow_receive_buffer(now, bytes);
-        let edge = self.read + u64::from(self.receive_buffer);
-        if let Some(ack) = self.acks.back_mut().filter(|ack| ack.time == now + self.one_way) {
-            ack.window = ack.window.max(edge.saturating_sub(ack.arrived) as u32);
-            self.advertised_edge = self.advertised_edge.max(edge);
-            return false;
-        }
-        let was_tight =
-            self.advertised_edge.saturating_sub(self.arrived) < u64::from(self.receive_buffer / 2);
-        let opens = was_tight && edge - self.advertised_edge >= 2 * SEGMENT_BYTES;
+        let opens = self.window() > self.advertised;
         if opens {
-            self.acknowledge(now, false);
+            self.acknowledge(now, 0, true);
         }
         opens
     }
 
-    fn grow_receive_buffer(&mut self, now: Time, bytes: u64) {
-        if now - self.round_start > 2 * self.one_way {
-            self.receive_buffer =
-                self.receive_buffer.max(self.round_read.saturating_mul(2).min(RECEIVE_BUFFER_MAX));
-            self.round_start = now;
-            self.round_read = 0;
-        }
-        self.round_read = self.round_read.saturating_add(bytes as u32);
+    /// What the receiver takes beyond `delivered`, packets.
+    fn window(&self) -> u32 {
+        let buffer = (2 * self.read).clamp(RECEIVE_BUFFER_MIN, RECEIVE_BUFFER_MAX);
+        let space = buffer.saturating_sub(self.readable());
+        (space / SEGMENT_BYTES) as u32
     }
 
-    fn acknowledge(&mut self, now: Time, loss: bool) {
-        self.advertised_edge = self.advertised_edge.max(self.read + u64::from(self.receive_buffer));
-        let ack = Ack {
-            time: now + self.one_way,
-            arrived: self.arrived,
-            behind_gap: (self.arrived - self.delivered) as u32,
-            window: (self.advertised_edge - self.arrived) as u32,
-            loss,
-        };
-        match self.acks.back_mut() {
-            Some(last) if last.time == ack.time && !last.loss && !loss => *last = ack,
-            _ => self.acks.push(ack),
+    /// Tell the sender what has come by `now`: at once or with the next delayed acknowledgement. One that
+    /// still waits tells all of it.
+    pub(crate) fn acknowledge(&mut self, now: Time, duplicates: u32, at_once: bool) {
+        self.advertised = self.window();
+        let mut ack =
+            Ack { time: now + self.one_way, delivered: self.delivered, duplicates, window: self.advertised };
+        if let Some(last) = self.acks.back_mut().filter(|last| last.time >= ack.time) {
+            ack.time = last.time;
+            ack.duplicates += last.duplicates;
+            *last = ack;
+            return;
         }
+        if !at_once {
+            ack.time += if self.quick_acks > 0 { QUICK_ACK_DELAY } else { ACK_DELAY };
+            self.quick_acks = self.quick_acks.saturating_sub(1);
+        }
+        self.acks.push(ack);
     }
 }
 
@@ -276,7 +285,7 @@ mod tests {
 
     #[test]
     fn the_window_doubles_each_round_in_slow_start() {
-        let mut tcp = Tcp::new(50 * MS, 65_536);
+        let mut tcp = Tcp::new(50 * MS, 10, 65_536);
         tcp.written = 10_000_000;
         let mut now = 0;
         for expected_segments in [10, 20, 40, 80] {
@@ -286,22 +295,22 @@ mod tests {
             now += 50 * MS;
             assert!(tcp.arrive(now, sent));
             tcp.take(now, sent);
-            now += 50 * MS;
+            now += 50 * MS + QUICK_ACK_DELAY;
         }
     }
 
     #[test]
     fn a_reader_that_stops_stops_the_sender_and_opens_it_again() {
-        let mut tcp = Tcp::new(10 * MS, 1 << 20);
+        let mut tcp = Tcp::new(10 * MS, 10, 1 << 20);
         tcp.written = 1_000_000;
         let mut now = 0;
         for _ in 0..20 {
             tcp.apply_acks(now);
             let sent = send_all(&mut tcp);
             tcp.arrive(now + 10 * MS, sent);
-            now += 20 * MS;
+            now += 20 * MS + QUICK_ACK_DELAY;
         }
-        let buffer = u64::from(RECEIVE_BUFFER_MIN);
+        let buffer = RECEIVE_BUFFER_MIN;
         assert!(tcp.sent <= buffer && tcp.sent > buffer - SEGMENT_BYTES);
         assert!(tcp.waiting);
         tcp.apply_acks(now);
@@ -312,18 +321,17 @@ mod tests {
     }
 
     #[test]
-    fn one_loss_halves_once_and_holds_back_what_follows() {
-        let mut tcp = Tcp::new(10 * MS, 65_536);
+    fn a_send_buffer_follows_the_window_up_and_not_down() {
+        let mut tcp = Tcp::new(10 * MS, 10, 1 << 20);
+        assert_eq!(tcp.send_space(), u64::from(SEND_BUFFER_MIN));
+        tcp.congestion_window = 100 * PACKET;
         tcp.written = 100_000;
         let sent = send_all(&mut tcp);
-        let filled = tcp.lose(10 * MS, 10 * MS);
-        assert_eq!(filled, 30 * MS);
-        assert!(!tcp.arrive(10 * MS, sent));
-        tcp.lose(11 * MS, 11 * MS);
-        tcp.apply_acks(25 * MS);
-        assert_eq!(tcp.congestion_window(), sent / 2);
-        assert!(!tcp.fill_gap(30 * MS));
-        assert!(tcp.fill_gap(31 * MS));
-        assert_eq!(tcp.readable(), sent);
+        tcp.arrive(10 * MS, sent);
+        tcp.apply_acks(30 * MS);
+        let window = tcp.congestion_window();
+        assert_eq!(tcp.send_space(), window * SEND_BUFFER_PER_SEGMENT);
+        tcp.congestion_window = PACKET;
+        assert_eq!(tcp.send_space(), window * SEND_BUFFER_PER_SEGMENT);
     }
 }

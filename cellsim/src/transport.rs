@@ -7,18 +7,21 @@
 use crate::cells::CELL_BYTES;
 use crate::events::{Kind, Time};
 use crate::mux::Mux;
-use crate::state::{Pipe, Role, Turn, NONE};
-use crate::tcp::{Tcp, SEGMENT_BYTES, SEGMENT_WIRE_BYTES};
+use crate::recovery::Timer;
+use crate::state::{Chunk, Content, Pipe, Role, Turn, Waiting, NONE};
+use crate::tcp::{Tcp, HEADER_BYTES, NEW_WINDOW_SEGMENTS, SEGMENT_BYTES};
 use crate::world::World;
 
 /// Round trips until a new channel takes cells: TCP 1, TLS 1.3 1, VERSIONS to NETINFO 1.
 const CHANNEL_OPEN_ROUND_TRIPS: u64 = 3;
+/// The window after that, segments: what a responder has sent of certificates and link protocol.
+const CHANNEL_WINDOW_SEGMENTS: u64 = 10;
 const CHUNK_TIME_DIVISOR: u64 = 500;
 const CHUNK_BYTES_MAX: u64 = 65_536;
 
-/// Bytes on the link for `bytes` of a TCP stream: segment headers.
-fn wire_bytes(bytes: u64) -> u64 {
-    bytes * SEGMENT_WIRE_BYTES / SEGMENT_BYTES + 1
+/// Bytes on the link for `bytes` of a TCP stream with its headers.
+fn wire_bytes(tcp: &Tcp, bytes: u64) -> u64 {
+    bytes + bytes.div_ceil(tcp.packet_bytes()) * HEADER_BYTES
 }
 
 impl World {
@@ -40,8 +43,9 @@ impl World {
     fn new_pipe(&self, from: u32, to: u32, role: Role, edge: u32, one_way: Time) -> Pipe {
         let slower = self.hosts[from as usize].up.rate().min(self.hosts[to as usize].down.rate());
         let chunk = (slower / CHUNK_TIME_DIVISOR).clamp(SEGMENT_BYTES, CHUNK_BYTES_MAX);
+        let window = if role == Role::Channel { CHANNEL_WINDOW_SEGMENTS } else { NEW_WINDOW_SEGMENTS };
         Pipe {
-            tcp: Tcp::new(one_way, chunk),
+            tcp: Tcp::new(one_way, window, chunk),
             from,
             to,
             role,
@@ -124,70 +128,163 @@ impl World {
             return;
         }
         self.pipes[pipe as usize].tcp.apply_acks(self.now);
+        while let Some((start, bytes)) = self.pipes[pipe as usize].tcp.next_resend(self.now) {
+            self.transmit(pipe, bytes, Kind::ArriveAgain, start);
+        }
         loop {
             let chunk = self.pipes[pipe as usize].tcp.next_chunk();
             if chunk == 0 {
                 break;
             }
             self.pipes[pipe as usize].tcp.sent += chunk;
-            self.transmit(pipe, chunk);
+            self.transmit(pipe, chunk, Kind::Arrive, chunk as u32);
         }
         self.await_ack(pipe);
     }
 
-    fn transmit(&mut self, pipe: u32, bytes: u64) {
-        let wire = wire_bytes(bytes);
+    fn transmit(&mut self, pipe: u32, bytes: u64, kind: Kind, b: u32) {
         let state = &mut self.pipes[pipe as usize];
+        let wire = wire_bytes(&state.tcp, bytes);
         state.events += 1;
         let departure = self.hosts[state.from as usize].up.send(self.now, wire);
         // An idle down-link is the common case: come back when it would have served the chunk.
         let service = self.hosts[state.to as usize].down.service(wire);
-        self.events.push(departure + state.tcp.one_way() + service, Kind::Arrive, pipe, bytes as u32);
+        self.events.push(departure + state.tcp.one_way() + service, kind, pipe, b);
     }
 
     /// A chunk has come, and an idle down-link would have passed it on by now.
-    pub fn arrive(&mut self, pipe: u32, bytes: u64) {
-        let (from, to) = (self.pipes[pipe as usize].from, self.pipes[pipe as usize].to);
-        let host = &mut self.hosts[to as usize];
-        let service = host.down.service(wire_bytes(bytes));
-        let start = self.now - service;
-        let sojourn = host.down.free_at.saturating_sub(start);
-        if host.codel.drops(start + sojourn, sojourn) {
-            let departure = start + sojourn;
-            let filled = self.pipes[pipe as usize].tcp.lose(self.now, departure);
-            self.hosts[from as usize].up.send(self.now, SEGMENT_WIRE_BYTES);
-            self.pipes[pipe as usize].events += 1;
-            self.events.push(filled, Kind::GapFilled, pipe, 0);
-            self.await_ack(pipe);
-        }
-        let host = &mut self.hosts[to as usize];
-        host.down.free_at = start + sojourn + service;
-        if sojourn == 0 {
+    pub fn arrive(&mut self, pipe: u32, bytes: u32) {
+        let chunk = Chunk { pipe, content: Content::New { bytes } };
+        if self.join_down_link(chunk, u64::from(bytes)) {
             self.deliver(pipe, bytes);
-        } else {
-            self.events.push(host.down.free_at, Kind::Deliver, pipe, bytes as u32);
         }
     }
 
+    /// A segment that was sent again has come, and an idle down-link would have passed it on by now.
+    pub fn arrive_again(&mut self, pipe: u32, start: u32) {
+        let chunk = Chunk { pipe, content: Content::Again { start } };
+        if self.join_down_link(chunk, self.pipes[pipe as usize].tcp.hole_bytes(start)) {
+            self.hole_filled(pipe, start);
+        }
+    }
+
+    /// Take a chunk of `bytes` to the receiver's down-link; whether it has passed it by now.
+    fn join_down_link(&mut self, chunk: Chunk, bytes: u64) -> bool {
+        let pipe = &self.pipes[chunk.pipe as usize];
+        let host = &mut self.hosts[pipe.to as usize];
+        let service = host.down.service(wire_bytes(&pipe.tcp, bytes));
+        let came = self.now - service;
+        if host.down_busy {
+            host.queue.push_back(Waiting { came, bytes: bytes as u32, chunk });
+            host.queued_bytes += bytes;
+            return false;
+        }
+        let departure = host.down.free_at.max(came) + service;
+        host.down.free_at = departure;
+        if departure > self.now {
+            host.down_busy = true;
+            self.schedule_departure(departure, chunk);
+        } else {
+            host.codel.spare();
+        }
+        departure == self.now
+    }
+
+    fn schedule_departure(&mut self, time: Time, chunk: Chunk) {
+        match chunk.content {
+            Content::New { bytes } => self.events.push(time, Kind::Deliver, chunk.pipe, bytes),
+            Content::Again { start } => self.events.push(time, Kind::HoleFilled, chunk.pipe, start),
+        }
+    }
+
+    /// The down-link of `host` is free: the next chunk of its queue that CoDel does not drop takes it. Of
+    /// a chunk CoDel drops one segment.
+    fn next_departure(&mut self, host: u32) {
+        while let Some(Waiting { came, bytes, chunk }) = self.hosts[host as usize].queue.pop_front() {
+            let bytes = u64::from(bytes);
+            let state = &mut self.hosts[host as usize];
+            state.queued_bytes -= bytes;
+            let mut rest = bytes;
+            if state.drops(self.now, came, bytes) {
+                rest -= bytes.min(self.pipes[chunk.pipe as usize].tcp.packet_bytes());
+                self.lose(chunk, bytes - rest);
+            }
+            if rest > 0 {
+                let state = &mut self.hosts[host as usize];
+                let wire = wire_bytes(&self.pipes[chunk.pipe as usize].tcp, rest);
+                state.down.free_at = self.now + state.down.service(wire);
+                let content = match chunk.content {
+                    Content::New { .. } => Content::New { bytes: rest as u32 },
+                    again => again,
+                };
+                let departure = state.down.free_at;
+                self.schedule_departure(departure, Chunk { content, ..chunk });
+                return;
+            }
+        }
+        let state = &mut self.hosts[host as usize];
+        state.down_busy = false;
+        state.codel.spare();
+    }
+
+    /// `bytes` at the head of `chunk` are lost; with nothing else in it, it is gone.
+    fn lose(&mut self, chunk: Chunk, bytes: u64) {
+        let state = &mut self.pipes[chunk.pipe as usize];
+        if let Content::New { bytes: all } = chunk.content {
+            if let Some(time) = state.tcp.lose(self.now, bytes) {
+                state.events += 1;
+                self.events.push(time, Kind::RetransmissionTimer, chunk.pipe, 0);
+            }
+            if bytes < u64::from(all) {
+                return;
+            }
+        }
+        self.pipes[chunk.pipe as usize].events -= 1;
+        self.await_ack(chunk.pipe);
+        self.free_pipes_if_done(chunk.pipe);
+    }
+
     /// A chunk has left the receiver's down-link.
-    pub fn deliver(&mut self, pipe: u32, bytes: u64) {
+    pub fn deliver(&mut self, pipe: u32, bytes: u32) {
+        let readable = self.pipes[pipe as usize].tcp.arrive(self.now, u64::from(bytes));
+        self.received(pipe, readable);
+    }
+
+    /// A segment that was sent again has left the receiver's down-link.
+    pub fn hole_filled(&mut self, pipe: u32, start: u32) {
+        let readable = self.pipes[pipe as usize].tcp.fill_hole(self.now, start);
+        self.received(pipe, readable);
+    }
+
+    fn received(&mut self, pipe: u32, readable: bool) {
         let state = &mut self.pipes[pipe as usize];
         state.events -= 1;
-        let in_order = state.tcp.arrive(self.now, bytes);
+        let host = state.to;
         self.await_ack(pipe);
-        if in_order {
+        if self.hosts[host as usize].down_busy {
+            self.next_departure(host);
+        }
+        if readable {
             self.readable(pipe);
         }
         self.free_pipes_if_done(pipe);
     }
 
-    /// A retransmission has come.
-    pub fn gap_filled(&mut self, pipe: u32) {
+    /// The retransmission timer of `pipe` rings.
+    pub fn retransmission_timer(&mut self, pipe: u32) {
         let state = &mut self.pipes[pipe as usize];
         state.events -= 1;
-        if state.tcp.fill_gap(self.now) {
-            self.await_ack(pipe);
-            self.readable(pipe);
+        if !state.closed {
+            state.tcp.apply_acks(self.now);
+            let mut timer = state.tcp.timer(self.now);
+            if timer == Timer::Expired {
+                self.pump(pipe);
+                timer = self.pipes[pipe as usize].tcp.timer(self.now);
+            }
+            if let Timer::Until(time) = timer {
+                self.pipes[pipe as usize].events += 1;
+                self.events.push(time, Kind::RetransmissionTimer, pipe, 0);
+            }
         }
         self.free_pipes_if_done(pipe);
     }
@@ -242,10 +339,10 @@ impl World {
         }
     }
 
-    /// See to it that a waiting sender wakes at the next acknowledgement.
+    /// See to it that a sender that waits, or whose segments were lost, wakes at the next acknowledgement.
     pub fn await_ack(&mut self, pipe: u32) {
         let state = &mut self.pipes[pipe as usize];
-        if state.tcp.waiting && !state.tcp.wake_scheduled {
+        if (state.tcp.waiting || state.tcp.has_holes()) && !state.tcp.wake_scheduled {
             if let Some(time) = state.tcp.next_ack() {
                 state.tcp.wake_scheduled = true;
                 state.events += 1;

@@ -148,9 +148,11 @@ impl World {
             self.totals.events += 1;
             self.prefetch_ahead();
             match event.kind {
-                Kind::Arrive => self.arrive(event.a, u64::from(event.b)),
-                Kind::Deliver => self.deliver(event.a, u64::from(event.b)),
-                Kind::GapFilled => self.gap_filled(event.a),
+                Kind::Arrive => self.arrive(event.a, event.b),
+                Kind::Deliver => self.deliver(event.a, event.b),
+                Kind::ArriveAgain => self.arrive_again(event.a, event.b),
+                Kind::HoleFilled => self.hole_filled(event.a, event.b),
+                Kind::RetransmissionTimer => self.retransmission_timer(event.a),
                 Kind::Acknowledged => self.acknowledged(event.a),
                 Kind::BucketWake => self.wake(event.a),
                 Kind::Scheduler => self.scheduler_timer(event.a),
@@ -265,6 +267,9 @@ fn hosts_of(network: &NetworkSpec) -> Vec<Host> {
         node: node as u32,
         up: Link::new(up),
         down: Link::new(down),
+        down_busy: false,
+        queue: VecDeque::new(),
+        queued_bytes: 0,
         codel: CoDel::default(),
     };
     let relays = network

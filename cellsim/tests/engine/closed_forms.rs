@@ -64,7 +64,7 @@ fn burst_refill_delivers_its_rate_and_lazy_refill_loses_part_of_each_step() {
         assert!((ratio / payload - 1.0).abs() < 0.03, "burst {interval_ms} ms: {ratio}");
     }
     let (ratio, _) = bucket_rate("lazy", 100, 4);
-    assert!((0.80..0.95).contains(&(ratio / payload)), "lazy: {}", ratio / payload);
+    assert!((0.75..0.95).contains(&(ratio / payload)), "lazy: {}", ratio / payload);
 }
 
 #[test]
@@ -96,6 +96,7 @@ fn a_slow_client_gets_the_rate_of_its_link() {
     for kind in ["fixed", "vegas"] {
         if kind == "vegas" {
             spec["tor"]["congestion"] = json!({"kind": "vegas"});
+            spec["tor"]["channel_scheduler"]["kind"] = json!("kist");
         }
         let mut world = crate::networks::world(&net, &spec, 40_000);
         world.run_until(400_000_000_000).expect("a run");

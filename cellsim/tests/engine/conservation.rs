@@ -167,9 +167,9 @@ fn tables_of_a_small_network_are_golden() {
     assert_eq!(
         [digest(&old), digest(&modern), digest(&turns)],
         [
-            "21f684ac9f6317741b01cc046750cab8016adb457be6c5945b01dff63932ebfe",
-            "3780ead3d6d6c2ef8ce3bd70db9bd6799551674f629c1e0e91c23e09c507f3ee",
-            "514cf279bd2e45109560fef993e1d286d095c89c82136bd1dede4877983124fd"
+            "d667b1b15b8a668111deaeb71a98f2909a2fc6f336f7b8507512900241c49b83",
+            "fbfcd4654b2fa69c86cf6772b53f50aa66c09b589d5252efc038aba8a5b0b71e",
+            "6730f335be5e3f290a2107e6dd6f2672da2c0058302ef0841526c2fa1f212a84"
         ]
     );
 }
