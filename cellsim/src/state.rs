@@ -126,6 +126,8 @@ pub struct Pipe {
     pub write_waiting: bool,
     pub from: u32,
     pub to: u32,
+    /// Rate of the receiver's down-link, bytes per second: its sender asks at each chunk.
+    pub down_rate: u64,
     pub tcp: Tcp,
     /// Circuits with cells for this pipe.
     pub mux: Mux,

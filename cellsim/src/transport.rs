@@ -6,6 +6,7 @@
 
 use crate::cells::CELL_BYTES;
 use crate::events::{Kind, Time};
+use crate::link::Link;
 use crate::mux::Mux;
 use crate::recovery::Timer;
 use crate::state::{Chunk, Content, Pipe, Role, Turn, Waiting, NONE};
@@ -48,6 +49,7 @@ impl World {
             tcp: Tcp::new(one_way, window, chunk),
             from,
             to,
+            down_rate: self.hosts[to as usize].down.rate(),
             role,
             edge,
             open: false,
@@ -148,7 +150,7 @@ impl World {
         state.events += 1;
         let departure = self.hosts[state.from as usize].up.send(self.now, wire);
         // An idle down-link is the common case: come back when it would have served the chunk.
-        let service = self.hosts[state.to as usize].down.service(wire);
+        let service = Link::new(state.down_rate).service(wire);
         self.events.push(departure + state.tcp.one_way() + service, kind, pipe, b);
     }
 
