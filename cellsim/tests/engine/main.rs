@@ -3,5 +3,6 @@
 mod activation;
 mod closed_forms;
 mod conservation;
+mod links;
 mod networks;
 mod refusals;

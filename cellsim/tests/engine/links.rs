@@ -1,0 +1,56 @@
+//! How much of a link the model's connections use, beside what Shadow's used.
+
+use cellsim::state::Role;
+use serde_json::json;
+
+use crate::networks::{network, run, world};
+
+const ROUND_TRIP_US: u64 = 150_000;
+const NODE_OF_SERVERS: usize = 4;
+
+/// The share of an exit's down-link of `rate` bytes per second that `connections` servers fill.
+fn used(rate: u64, connections: usize) -> f64 {
+    let mut net = network("bulk", connections);
+    for relay in net["relays"].as_array_mut().expect("relays") {
+        relay["rate_bytes_per_s"] = json!(100_000_000);
+        relay["burst_bytes"] = json!(100_000_000);
+        let capacity = if relay["position"] == "exit" { rate } else { 100_000_000 };
+        relay["capacity_bytes_per_s"] = json!(capacity);
+    }
+    let mut server = net["servers"][0].clone();
+    server["node"] = json!(NODE_OF_SERVERS);
+    let servers = (1..=connections).map(|number| {
+        server["name"] = json!(format!("server{number}"));
+        server.clone()
+    });
+    net["servers"] = servers.collect();
+    let mut spec = run("bulk", connections, 100_000_000, 0, 150);
+    spec["tor"]["congestion"]["circuit_window_cells"] = json!(20_000);
+    spec["tor"]["congestion"]["stream_window_cells"] = json!(10_000);
+    let mut world = world(&net, &spec, ROUND_TRIP_US);
+    let read = |world: &cellsim::world::World| -> u64 {
+        world.pipes.iter().filter(|pipe| pipe.role == Role::Response).map(|pipe| pipe.tcp.read).sum()
+    };
+    world.run_until(30_000_000_000).expect("a run");
+    let before = read(&world);
+    world.run_until(150_000_000_000).expect("a run");
+    (read(&world) - before) as f64 / 120.0 / rate as f64
+}
+
+#[test]
+fn links_are_used_about_as_under_shadow() {
+    // Shadow 3.3.0: TGen's streams from one server, mean over 120 s, the same round trip (docs/fidelity.md).
+    for (rate, connections, under_shadow) in [
+        (52_744, 1, 0.94),
+        (52_744, 30, 0.54),
+        (114_423, 30, 0.63),
+        (389_831, 3, 0.86),
+        (389_831, 10, 0.85),
+        (389_831, 60, 0.78),
+        (1_420_203, 12, 0.93),
+        (2_145_183, 12, 0.92),
+    ] {
+        let used = used(rate, connections);
+        assert!((used - under_shadow).abs() < 0.12, "{connections} on {rate} B/s: {used}, {under_shadow}");
+    }
+}
