@@ -91,6 +91,23 @@ def test_a_line_a_stream_in_the_colour_of_its_opening(plan_of: Callable[..., Sou
     assert points["cells_received"].max() == 10_000
 
 
+def test_streams_that_never_complete_are_drawn_beside_those_that_do(
+    plan_of: Callable[..., Source], tmp_path: Path
+) -> None:
+    source = plan_of()
+    for file in source.summaries.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    shares = pl.read_csv(tmp_path / "shares.csv")
+    completed = pl.when(pl.col("opened") > 1).then(pl.col("completed_s"))
+    shares.with_columns(completed.alias("completed_s")).write_csv(tmp_path / "shares.csv")
+    with style():
+        _, points, _ = progress.draw(Source(source.tables, tmp_path))
+    of_one = points.filter(pl.col("activation_order") == "list").group_by("opened").agg(
+        pl.col("completed_s").null_count()
+    )
+    assert set(of_one.filter(pl.col("completed_s") > 0)["opened"]) == {1}
+
+
 def test_fairness_is_drawn_against_what_varies(plan_of: Callable[..., Source]) -> None:
     with style():
         against_middle, points, _ = fairness.draw(plan_of())
