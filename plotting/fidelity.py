@@ -51,7 +51,10 @@ _CELL_LOOKS = {
     ("bulk", "ttfb"): (GREEN, "^"),
     ("bulk", "ttlb"): (PURPLE, "D"),
 }
-_RATIO_TICKS = (0.05, 0.1, 0.2, 0.5, 0.8, 1, 1.25, 2, 5, 10, 20)
+_RATIO_TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
+_FINE_TICKS = (0.8, 1.25)
+"""Where the ratios reach no further than ``_FINE_REACH``: beyond, they would stand on one another."""
+_FINE_REACH = 4
 _FLOOR_GREY, _AIM_GREY = "#BBBBBB", "#E4E4E4"
 
 
@@ -238,7 +241,8 @@ def _contrast_panel(axis: Axes, contrasts: pl.DataFrame) -> None:
         limits(1 / reach, reach)
     axis.axhline(1, color=GREY, linewidth=0.5)
     axis.axvline(1, color=GREY, linewidth=0.5)
-    ticks = [tick for tick in _RATIO_TICKS if 1 / reach <= tick <= reach]
+    offered = _RATIO_TICKS + (_FINE_TICKS if reach <= _FINE_REACH else ())
+    ticks = [tick for tick in sorted(offered) if 1 / reach <= tick <= reach]
     for side in (axis.xaxis, axis.yaxis):
         side.set_major_locator(FixedLocator(ticks))
         side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
