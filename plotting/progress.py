@@ -78,7 +78,11 @@ def _panel(axis: Axes, progress: pl.DataFrame, shares: pl.DataFrame, most: int) 
         axis.plot(grid_us / 1e6, received / 1e3, color=colour(row["opened"], most), linewidth=0.9)
         keys = {name: row[name] for name in row if name not in ("share", "starved", "completed")}
         frame = pl.DataFrame({"time_s": grid_us / 1e6, "cells_received": received})
-        frames.append(frame.select(*(pl.lit(value, shares.schema[name]).alias(name) for name, value in keys.items()), pl.all()))
+        frames.append(
+            frame.select(
+                *(pl.lit(value, shares.schema[name]).alias(name) for name, value in keys.items()), pl.all()
+            )
+        )
     first_s = shares["completed_s"].min()
     if first_s is not None:
         axis.axvline(float(first_s), color=GREY, linewidth=0.6, linestyle=":")  # type: ignore[arg-type]

@@ -102,8 +102,10 @@ def test_streams_that_never_complete_are_drawn_beside_those_that_do(
     shares.with_columns(completed.alias("completed_s")).write_csv(tmp_path / "shares.csv")
     with style():
         _, points, _ = progress.draw(Source(source.tables, tmp_path))
-    of_one = points.filter(pl.col("activation_order") == "list").group_by("opened").agg(
-        pl.col("completed_s").null_count()
+    of_one = (
+        points.filter(pl.col("activation_order") == "list")
+        .group_by("opened")
+        .agg(pl.col("completed_s").null_count())
     )
     assert set(of_one.filter(pl.col("completed_s") > 0)["opened"]) == {1}
 
