@@ -208,7 +208,10 @@ impl World {
             state.queued_bytes -= bytes;
             let mut rest = bytes;
             if state.drops(self.now, came, bytes) {
-                rest -= bytes.min(self.pipes[chunk.pipe as usize].tcp.packet_bytes());
+                rest -= match chunk.content {
+                    Content::New { .. } => bytes.min(self.pipes[chunk.pipe as usize].tcp.packet_bytes()),
+                    Content::Again { .. } => bytes,
+                };
                 self.lose(chunk, bytes - rest);
             }
             if rest > 0 {
