@@ -46,9 +46,9 @@ impl Host {
         let long = now - came >= CODEL_TARGET && self.queued_bytes > SEGMENT_BYTES;
         if !long {
             self.codel.spare();
+            return false;
         }
-        let last_segment = now + self.down.service(bytes - bytes.min(SEGMENT_BYTES));
-        long && self.codel.drops(last_segment)
+        self.codel.drops(now + self.down.service(bytes - bytes.min(SEGMENT_BYTES)))
     }
 }
 

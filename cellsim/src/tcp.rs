@@ -144,9 +144,9 @@ impl Tcp {
     /// The sending program gives `bytes` to the kernel: a stream, or cells in TLS records.
     pub fn write(&mut self, bytes: u64, cells: bool) {
         self.written += bytes;
-        let rest = if cells { bytes % RECORD_BYTES } else { bytes };
-        let records = if cells { bytes / RECORD_BYTES } else { 0 };
-        let packets = records * RECORD_BYTES.div_ceil(SEGMENT_BYTES) + rest.div_ceil(SEGMENT_BYTES);
+        let record = if cells { RECORD_BYTES } else { u64::MAX };
+        let packets =
+            bytes / record * record.div_ceil(SEGMENT_BYTES) + (bytes % record).div_ceil(SEGMENT_BYTES);
         if packets > 0 {
             let weight = packets.min(PACKET_MEMORY);
             let mean = (PACKET_MEMORY - weight) * self.packet_bytes() + weight * bytes / packets;

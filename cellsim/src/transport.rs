@@ -2,7 +2,8 @@
 //!
 //! Channels open once and stay: TCP's handshake, TLS's and the link protocol's take three round trips.
 //! A chunk is at most what the slower of its two links carries in 2 ms, so that its first byte is not
-//! kept long by its last. Acknowledgements become events only for a sender that waits for one.
+//! kept long by its last. Acknowledgements become events only for a sender that waits for one or
+//! whose segments were lost.
 
 use crate::cells::CELL_BYTES;
 use crate::events::{Kind, Time};
