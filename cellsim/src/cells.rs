@@ -11,7 +11,7 @@ pub const CELL_BYTES: u64 = 514;
 pub const PAYLOAD_BYTES: u64 = 498;
 
 /// What a cell is, with its direction: `Up` travels from the client towards the exit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum CellKind {
     /// CREATE or EXTEND; `stream` holds the position of the relay that shall answer.
@@ -33,6 +33,7 @@ pub enum CellKind {
     /// RELAY_CONNECTED.
     ConnectedDown,
     /// RELAY_DATA of a response.
+    #[default]
     DataDown,
 }
 
@@ -48,7 +49,7 @@ impl CellKind {
 }
 
 /// Consecutive cells of one kind on one circuit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Run {
     /// Index of the circuit.
     pub circuit: u32,
@@ -133,6 +134,11 @@ impl CellQueue {
         let run = if u32::from(front.cells) > limit { front.split(limit as u16) } else { self.runs.pop()? };
         self.cells -= u32::from(run.cells);
         Some(run)
+    }
+
+    /// Where the queue's next runs are taken and put, if not in place.
+    pub fn rest_ends(&self) -> Option<[&Run; 2]> {
+        self.runs.rest_ends()
     }
 
     /// The run that leaves next.

@@ -1,66 +1,91 @@
 //! A first-in-first-out queue that keeps its first element in place.
 //!
 //! Most queues of a large network hold one element or none, and then all of it lies where its owner lies:
-//! no pointer to follow, no second line of cache. What comes after the first lies elsewhere.
+//! no pointer to follow, no second line of cache. What comes after the first lies in a ring elsewhere,
+//! whose ends can be told without a look at it.
 
-use std::collections::VecDeque;
+/// Places of the smallest ring.
+const PLACES_MIN: usize = 4;
 
-/// A queue; whenever there is a rest, there is a first.
-#[derive(Clone, Debug)]
+/// A queue.
+#[derive(Clone, Debug, Default)]
 pub struct Fifo<T> {
-    first: Option<T>,
-    #[expect(clippy::box_collection, reason = "an owner pays one pointer for a rest that it seldom has")]
-    rest: Option<Box<VecDeque<T>>>,
+    /// The first element, if there is one.
+    first: T,
+    /// What comes after it, from place `start` on. A power of two places, or none.
+    ring: Box<[T]>,
+    start: u32,
+    /// All elements.
+    count: u32,
 }
 
-impl<T> Default for Fifo<T> {
-    fn default() -> Self {
-        Self { first: None, rest: None }
-    }
-}
-
-impl<T> Fifo<T> {
+impl<T: Copy> Fifo<T> {
     /// Whether there is no element.
     pub fn is_empty(&self) -> bool {
-        self.first.is_none()
+        self.count == 0
     }
 
     /// The element that leaves next.
     pub fn front(&self) -> Option<&T> {
-        self.first.as_ref()
+        (self.count > 0).then_some(&self.first)
     }
 
     /// The same, to be changed.
     pub fn front_mut(&mut self) -> Option<&mut T> {
-        self.first.as_mut()
+        (self.count > 0).then_some(&mut self.first)
     }
 
     /// The element that came last.
     pub fn back_mut(&mut self) -> Option<&mut T> {
-        match &mut self.rest {
-            Some(rest) if !rest.is_empty() => rest.back_mut(),
-            _ => self.first.as_mut(),
+        match self.count {
+            0 | 1 => self.front_mut(),
+            count => Some(&mut self.ring[self.place(count - 1)]),
         }
+    }
+
+    /// The first element behind the one in place, and the last.
+    pub fn rest_ends(&self) -> Option<[&T; 2]> {
+        (self.count > 1).then(|| [1, self.count - 1].map(|number| &self.ring[self.place(number)]))
     }
 
     /// Append an element.
     pub fn push(&mut self, element: T) {
-        if self.first.is_none() {
-            self.first = Some(element);
+        if self.count == 0 {
+            self.first = element;
         } else {
-            self.rest.get_or_insert_default().push_back(element);
+            if self.count as usize > self.ring.len() {
+                self.grow(element);
+            }
+            let place = self.place(self.count);
+            self.ring[place] = element;
         }
+        self.count += 1;
     }
 
     /// Take the first element out.
     pub fn pop(&mut self) -> Option<T> {
-        let next = self.rest.as_mut().and_then(|rest| rest.pop_front());
-        std::mem::replace(&mut self.first, next)
+        let first = self.front().copied()?;
+        self.count -= 1;
+        if self.count > 0 {
+            self.first = self.ring[self.start as usize];
+            self.start = self.place(2) as u32;
+        }
+        Some(first)
     }
 
-    /// The elements, first to last.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.first.iter().chain(self.rest.iter().flat_map(|rest| rest.iter()))
+    /// Where element `number`, which is not the first, lies.
+    fn place(&self, number: u32) -> usize {
+        (self.start as usize + number as usize - 1) & (self.ring.len() - 1)
+    }
+
+    /// A ring of twice as many places, `filler` in those without an element.
+    fn grow(&mut self, filler: T) {
+        let places = PLACES_MIN.max(2 * self.ring.len());
+        let mut ring = Vec::with_capacity(places);
+        ring.extend((1..self.count).map(|number| self.ring[self.place(number)]));
+        ring.resize(places, filler);
+        self.ring = ring.into_boxed_slice();
+        self.start = 0;
     }
 }
 
@@ -68,6 +93,7 @@ impl<T> Fifo<T> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::VecDeque;
 
     proptest! {
         #[test]
@@ -84,7 +110,7 @@ mod tests {
                 prop_assert_eq!(fifo.front(), plain.front());
                 prop_assert_eq!(fifo.back_mut(), plain.back_mut());
                 prop_assert_eq!(fifo.is_empty(), plain.is_empty());
-                prop_assert!(fifo.iter().eq(plain.iter()));
+                prop_assert_eq!(fifo.rest_ends(), plain.get(1).map(|second| [second, &plain[plain.len() - 1]]));
             }
         }
     }

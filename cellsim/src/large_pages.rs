@@ -2,11 +2,13 @@
 //!
 //! Each event of a large network touches another part of some 100 MB. In pages of 4 KiB most of these
 //! touches miss the processor's table of pages as well as its caches; in pages of 2 MiB none does. This
-//! allocator asks for such pages for every block that fills one, where the kernel has them.
+//! allocator asks for such pages for every block that fills one, where the kernel has them, and [`advise_heap`]
+//! for those where small blocks lie.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
 const PAGE_BYTES: usize = 2 << 20;
+const HEAP_BYTES: i32 = 256 << 20;
 
 /// The system's allocator, with large pages for large blocks.
 pub struct LargePages;
@@ -40,6 +42,21 @@ unsafe impl GlobalAlloc for LargePages {
             self.dealloc(block, layout);
         }
         moved
+    }
+}
+
+/// Have small blocks lie in large pages too: the heap grows by [`HEAP_BYTES`] at once, of which only what is
+/// used takes memory, and the kernel is asked for large pages there. To be called before all else.
+pub fn advise_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: these are glibc's own settings, and advice about pages changes no content.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, PAGE_BYTES as i32);
+        libc::mallopt(libc::M_TOP_PAD, HEAP_BYTES);
+        let start = (libc::sbrk(0) as usize).next_multiple_of(PAGE_BYTES);
+        libc::free(std::hint::black_box(libc::malloc(PAGE_BYTES / 2)));
+        let end = libc::sbrk(0) as usize;
+        libc::madvise(start as *mut _, end.saturating_sub(start), libc::MADV_HUGEPAGE);
     }
 }
 

@@ -24,7 +24,7 @@ pub mod events;
 mod exit;
 pub mod fifo;
 pub mod input;
-mod large_pages;
+pub mod large_pages;
 pub mod latency;
 pub mod link;
 pub mod mux;

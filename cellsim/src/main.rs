@@ -26,6 +26,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    cellsim::large_pages::advise_heap();
     let Command::Run { run_dir, progress } = Arguments::parse().command;
     match cellsim::directory::run(&run_dir, progress) {
         Ok(()) => ExitCode::SUCCESS,

@@ -110,6 +110,11 @@ impl Mux {
         self.active == 0
     }
 
+    /// The circuit queue that sends next, if any does.
+    pub fn first(&self) -> u32 {
+        self.head.queue
+    }
+
     /// The circuit queue `queue`, which was empty, has a cell; `count` is its decayed count of cells.
     pub fn activate(&mut self, policy: Policy, queue: u32, count: f64) {
         self.activations += 1;

@@ -23,6 +23,9 @@ const TIMEOUT_MAX: Time = 120_000_000_000;
 const BACKOFFS: u32 = 2;
 const WINDOW_AFTER_TIMEOUT: u64 = 10 * PACKET;
 
+/// Where the first hole of a stream without holes starts.
+pub(crate) const NO_HOLE: u64 = u64::MAX;
+
 /// A lost segment.
 #[derive(Clone, Debug)]
 struct Hole {
@@ -83,6 +86,7 @@ impl Tcp {
             recovery.timer_from = now + one_way;
         }
         recovery.holes.push_back(Hole { start, bytes: bytes as u32, known: false, sent_again: false });
+        self.first_hole = self.first_hole.min(start);
         self.arrived += bytes;
         let deadline = recovery.timer_from + recovery.timeout;
         (!std::mem::replace(&mut recovery.timer_runs, true)).then_some(deadline)
@@ -90,13 +94,12 @@ impl Tcp {
 
     /// Whether segments are missing.
     pub fn has_holes(&self) -> bool {
-        self.recovery.as_ref().is_some_and(|recovery| !recovery.holes.is_empty())
+        self.first_hole != NO_HOLE
     }
 
     /// The end of what has come without a hole.
     pub(crate) fn in_order(&self) -> u64 {
-        let first = self.recovery.as_ref().and_then(|recovery| recovery.holes.front());
-        first.map_or(self.arrived, |hole| hole.start)
+        self.arrived.min(self.first_hole)
     }
 
     /// Size of the hole that starts at `start` (cut to 32 bits), bytes; 0 when it is filled by now.
@@ -109,6 +112,7 @@ impl Tcp {
     pub fn fill_hole(&mut self, now: Time, start: u32) -> bool {
         if let Some(recovery) = &mut self.recovery {
             recovery.holes.retain(|hole| hole.start as u32 != start);
+            self.first_hole = recovery.holes.front().map_or(NO_HOLE, |hole| hole.start);
         }
         let before = self.delivered;
         self.delivered = self.in_order();
@@ -124,8 +128,8 @@ impl Tcp {
         if ack.duplicates == 0 {
             return;
         }
-        recovery.duplicates += ack.duplicates;
-        let mut inflation = ack.duplicates;
+        let mut inflation = u32::from(ack.duplicates);
+        recovery.duplicates += inflation;
         if !recovery.fast {
             if recovery.duplicates < DUPLICATES {
                 return;
@@ -137,7 +141,8 @@ impl Tcp {
         }
         self.congestion_window += u64::from(inflation) * PACKET;
         if recovery.duplicates >= DUPLICATES {
-            if let Some(first) = recovery.holes.front_mut().filter(|hole| hole.start == ack.delivered) {
+            if let Some(first) = recovery.holes.front_mut().filter(|hole| hole.start as u32 == ack.delivered)
+            {
                 first.known = true;
             }
         }
@@ -159,6 +164,9 @@ impl Tcp {
 
     /// The next segment to be sent again at `now`: its start, cut to 32 bits, and its bytes.
     pub fn next_resend(&mut self, now: Time) -> Option<(u32, u64)> {
+        if !self.has_holes() {
+            return None;
+        }
         let edge = self.acked + self.congestion_window() * self.packet_bytes();
         let recovery = self.recovery.as_mut()?;
         let hole = recovery.holes.iter_mut().find(|hole| hole.known && !hole.sent_again)?;

@@ -98,8 +98,7 @@ pub enum Turn {
     WaitingToWrite,
 }
 
-/// One direction of a connection: five lines of cache. The first two hold what either end touches, then
-/// comes what TCP's receiver touches, what its sender touches, and the mux.
+/// One direction of a connection: five lines of cache. Its receiver touches the first three.
 #[repr(C, align(64))]
 pub struct Pipe {
     /// Cells between the circuit queues of the sender and the reader's hands.
@@ -126,9 +125,9 @@ pub struct Pipe {
     pub write_waiting: bool,
     pub from: u32,
     pub to: u32,
+    pub tcp: Tcp,
     /// Rate of the receiver's down-link, bytes per second: its sender asks at each chunk.
     pub down_rate: u64,
-    pub tcp: Tcp,
     /// Circuits with cells for this pipe.
     pub mux: Mux,
 }

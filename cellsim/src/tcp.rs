@@ -16,7 +16,7 @@
 
 use crate::events::Time;
 use crate::fifo::Fifo;
-use crate::recovery::Recovery;
+use crate::recovery::{Recovery, NO_HOLE};
 
 /// Payload of a full segment, bytes.
 pub const SEGMENT_BYTES: u64 = 1460;
@@ -41,18 +41,18 @@ const QUICK_ACK_DELAY: Time = 1_000_000;
 const ACK_DELAY: Time = 5_000_000;
 
 /// What an acknowledgement tells the sender.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ack {
     pub time: Time,
-    pub delivered: u64,
+    /// [`Tcp::delivered`], cut to 32 bits.
+    pub delivered: u32,
     /// Segments that came behind a hole since the acknowledgement before it.
-    pub duplicates: u32,
+    pub duplicates: u16,
     /// What the receiver takes beyond `delivered`, packets.
-    pub window: u32,
+    pub window: u16,
 }
 
-/// The state of one direction, sender and receiver. The fields stand in the order of their use: first
-/// what both ends touch, then a line of cache of the receiver's, then one of the sender's.
+/// The state of one direction, sender and receiver. What the receiver does not touch comes last.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Tcp {
@@ -63,19 +63,21 @@ pub struct Tcp {
     quick_acks: u16,
     send_buffer: u32,
     one_way: Time,
-    acks: Fifo<Ack>,
+    /// The window of the last acknowledgement, packets.
+    advertised: u32,
+    /// Mean size of the sender's packets, bytes.
+    packet_bytes: u32,
     /// There since the first loss.
     pub(crate) recovery: Option<Box<Recovery>>,
+    /// Where the first hole in what has come starts, or [`NO_HOLE`].
+    pub(crate) first_hole: u64,
+    acks: Fifo<Ack>,
     /// The end of what has come to the receiver, with the holes in it.
     pub arrived: u64,
     /// Bytes the receiving program may read.
     pub delivered: u64,
     /// Bytes it has read.
     pub read: u64,
-    /// The window of the last acknowledgement, packets.
-    advertised: u32,
-    /// Mean size of the sender's packets, bytes.
-    packet_bytes: u32,
     /// Bytes the sending program has given to the kernel.
     pub written: u64,
     /// Bytes that have left the kernel at least once.
@@ -99,13 +101,14 @@ impl Tcp {
             quick_acks: QUICK_ACKS,
             send_buffer: SEND_BUFFER_MIN,
             one_way,
-            acks: Fifo::default(),
+            advertised: (RECEIVE_BUFFER_MIN / SEGMENT_BYTES) as u32,
+            packet_bytes: SEGMENT_BYTES as u32,
             recovery: None,
+            first_hole: NO_HOLE,
+            acks: Fifo::default(),
             arrived: 0,
             delivered: 0,
             read: 0,
-            advertised: (RECEIVE_BUFFER_MIN / SEGMENT_BYTES) as u32,
-            packet_bytes: SEGMENT_BYTES as u32,
             written: 0,
             sent: 0,
             acked: 0,
@@ -173,13 +176,13 @@ impl Tcp {
     pub fn apply_acks(&mut self, now: Time) {
         while let Some(ack) = self.acks.front().copied().filter(|ack| ack.time <= now) {
             self.acks.pop();
-            let fresh = ack.delivered.saturating_sub(self.acked);
+            let fresh = u64::from(ack.delivered.wrapping_sub(self.acked as u32));
             if fresh == 0 {
-                self.receive_window = self.receive_window.max(ack.window);
+                self.receive_window = self.receive_window.max(ack.window.into());
                 self.duplicate(&ack);
                 continue;
             }
-            self.receive_window = ack.window;
+            self.receive_window = ack.window.into();
             self.acked += fresh;
             if self.end_recovery(&ack) {
                 self.congestion_window = self.slow_start_threshold;
@@ -211,6 +214,11 @@ impl Tcp {
         unsent.min(room).min(whole_packets.max(self.packet_bytes()))
     }
 
+    /// What an event of this connection will soon touch and that lies elsewhere.
+    pub(crate) fn elsewhere(&self) -> (Option<[&Ack; 2]>, Option<&Recovery>) {
+        (self.acks.rest_ends(), self.recovery.as_deref())
+    }
+
     /// When the next acknowledgement comes, if one is under way.
     pub fn next_ack(&self) -> Option<Time> {
         self.acks.front().map(|ack| ack.time)
@@ -222,8 +230,8 @@ impl Tcp {
         let before = self.delivered;
         self.delivered = self.in_order();
         let packets = (bytes + self.packet_bytes() / 2) / self.packet_bytes();
-        let duplicates = if self.has_holes() { packets.max(1) } else { 0 };
-        self.acknowledge(now, duplicates as u32, duplicates > 0);
+        let duplicates = if self.has_holes() { packets.clamp(1, u16::MAX.into()) as u16 } else { 0 };
+        self.acknowledge(now, duplicates, duplicates > 0);
         self.delivered > before
     }
 
@@ -246,13 +254,17 @@ impl Tcp {
 
     /// Tell the sender what has come by `now`: at once or with the next delayed acknowledgement. One that
     /// still waits tells all of it.
-    pub(crate) fn acknowledge(&mut self, now: Time, duplicates: u32, at_once: bool) {
+    pub(crate) fn acknowledge(&mut self, now: Time, duplicates: u16, at_once: bool) {
         self.advertised = self.window();
-        let mut ack =
-            Ack { time: now + self.one_way, delivered: self.delivered, duplicates, window: self.advertised };
+        let mut ack = Ack {
+            time: now + self.one_way,
+            delivered: self.delivered as u32,
+            duplicates,
+            window: self.advertised as u16,
+        };
         if let Some(last) = self.acks.back_mut().filter(|last| last.time >= ack.time) {
             ack.time = last.time;
-            ack.duplicates += last.duplicates;
+            ack.duplicates = ack.duplicates.saturating_add(last.duplicates);
             *last = ack;
             return;
         }
