@@ -8,7 +8,7 @@
 use std::mem::offset_of;
 
 use crate::events::Kind;
-use crate::state::{queue_of, Action, Pipe, Role, EXIT_QUEUE, QUEUES};
+use crate::state::{queue_of, Action, Pipe, Relay, Role, EXIT_QUEUE, QUEUES};
 use crate::world::World;
 
 /// Events ahead at which what they name is asked for, then what that leads to, and so on.
@@ -97,23 +97,35 @@ impl World {
         }
     }
 
-    /// Ask for a pipe.
+    /// Ask for a pipe that an empty bucket blocked. Most of them will be blocked again.
     #[inline]
-    pub fn prefetch_pipe(&self, pipe: Option<&u32>) {
+    pub fn prefetch_blocked(&self, pipe: Option<&u32>) {
         if let Some(&pipe) = pipe {
-            prefetch_one(&self.pipes, pipe);
+            prefetch_start(&self.pipes[pipe as usize], RECEIVER_BYTES);
         }
     }
 
-    /// Ask for what the relay's next actions will touch; their pipes have been asked for before.
+    /// Ask for a pipe that waits for its relay's scheduler.
+    #[inline]
+    pub fn prefetch_pending(&self, pipe: Option<&u32>) {
+        if let Some(&pipe) = pipe {
+            prefetch(&self.pipes[pipe as usize]);
+        }
+    }
+
+    /// Ask for what the relay's next actions will touch, unless its buckets are too empty for them.
     #[inline]
     pub fn prefetch_actions(&self, relay: u32) {
-        let actions = &self.relays[relay as usize].actions;
-        if let Some(&Action::Read(pipe)) = actions.get(SECOND_ACTIONS_AHEAD) {
-            self.prefetch_second(&self.pipes[pipe as usize]);
+        let Relay { actions, buckets, .. } = &self.relays[relay as usize];
+        match actions.get(SECOND_ACTIONS_AHEAD) {
+            Some(&Action::Read(pipe)) if buckets.read > 0 => self.prefetch_second(&self.pipes[pipe as usize]),
+            Some(&Action::Write(pipe)) if buckets.write > 0 => prefetch(&self.pipes[pipe as usize]),
+            _ => {}
         }
-        if let Some(&Action::Read(pipe)) = actions.get(THIRD_ACTIONS_AHEAD) {
-            self.prefetch_third(&self.pipes[pipe as usize]);
+        match actions.get(THIRD_ACTIONS_AHEAD) {
+            Some(&Action::Read(pipe)) if buckets.read > 0 => self.prefetch_third(&self.pipes[pipe as usize]),
+            Some(&Action::Write(pipe)) if buckets.write > 0 => self.prefetch_tcp(&self.pipes[pipe as usize]),
+            _ => {}
         }
     }
 

@@ -254,7 +254,7 @@ impl World {
         let mut blocked = std::mem::take(&mut state.blocked);
         blocked.sort_unstable();
         for (place, &pipe) in blocked.iter().enumerate() {
-            self.prefetch_pipe(blocked.get(place + BLOCKED_AHEAD));
+            self.prefetch_blocked(blocked.get(place + BLOCKED_AHEAD));
             let state = &mut self.pipes[pipe as usize];
             // The relay at the other end may be blocked too, and has a wake-up of its own.
             let read = state.to == relay && std::mem::take(&mut state.read_blocked);

@@ -6,6 +6,8 @@
 //! of TCP's window and one window more (src/core/or/scheduler_kist.c). `KISTLite` runs at the same
 //! intervals without asking the kernel.
 
+use std::cmp::Ordering;
+
 use crate::cells::CELL_BYTES;
 use crate::events::Kind;
 use crate::input::SchedulerKind;
@@ -26,27 +28,16 @@ const KIST_CELL_BYTES: i64 = CELL_BYTES as i64 + 29;
 /// A channel in one run of KIST.
 pub struct Contender {
     urgency: f64,
+    pipe: u32,
     /// What it may still get, bytes.
     limit: i64,
-    pipe: u32,
-    served: bool,
 }
 
-/// The place of the most urgent of those not yet served, by urgency and then by pipe, in whose order they
-/// stand, and the urgency of the next one.
-fn most_urgent(contenders: &[Contender]) -> Option<(usize, f64)> {
-    let (mut best, mut rival) = (None, f64::INFINITY);
-    let mut least = f64::INFINITY;
-    for (place, contender) in contenders.iter().enumerate().filter(|(_, contender)| !contender.served) {
-        if best.is_none() || contender.urgency < least {
-            rival = least;
-            least = contender.urgency;
-            best = Some(place);
-        } else {
-            rival = rival.min(contender.urgency);
-        }
+impl Contender {
+    /// By urgency and then by pipe, the most urgent last.
+    fn order(&self, other: &Self) -> Ordering {
+        other.urgency.total_cmp(&self.urgency).then(other.pipe.cmp(&self.pipe))
     }
-    best.map(|place| (place, rival))
 }
 
 impl World {
@@ -133,17 +124,18 @@ impl World {
 
     fn schedule_kist(&mut self, relay: u32, pending: &mut Vec<u32>, weight: f64) {
         let policy = self.params.policy;
+        let mut channels = std::mem::take(&mut self.channels);
         let mut contenders = std::mem::take(&mut self.contenders);
-        pending.sort_unstable();
-        for (place, &pipe) in pending.iter().enumerate() {
-            self.prefetch_pipe(pending.get(place + PENDING_AHEAD));
+        channels.append(pending);
+        channels.sort_unstable();
+        for (place, &pipe) in channels.iter().enumerate() {
+            self.prefetch_pending(channels.get(place + PENDING_AHEAD));
             let urgency = self.pipes[pipe as usize].mux.urgency(policy);
-            contenders.push(Contender { urgency, limit: self.kist_limit(pipe), pipe, served: false });
+            contenders.push(Contender { urgency, pipe, limit: self.kist_limit(pipe) });
         }
-        pending.clear();
+        contenders.sort_unstable_by(Contender::order);
         let mut previous = None;
-        while let Some((place, rival)) = most_urgent(&contenders) {
-            let Contender { urgency, limit, pipe, .. } = contenders[place];
+        while let Some(Contender { urgency, pipe, limit }) = contenders.pop() {
             if let Some(other) = previous.filter(|&other| other != pipe) {
                 if self.pipes[other as usize].outbuf > KIST_WRITE_CELLS * CELL_BYTES {
                     self.write(relay, other);
@@ -154,6 +146,7 @@ impl World {
             if left >= KIST_CELL_BYTES {
                 // KIST asks again after each cell; until another channel is more urgent, the answer is
                 // the same one.
+                let rival = contenders.last().map_or(f64::INFINITY, |next| next.urgency);
                 let turn = match policy {
                     Policy::Ewma { .. } => cells_until(urgency, rival, weight),
                     Policy::RoundRobin { .. } if rival == f64::INFINITY => u32::MAX,
@@ -164,23 +157,24 @@ impl World {
                 left -= i64::from(flushed) * KIST_CELL_BYTES;
             }
             let mux = &self.pipes[pipe as usize].mux;
-            let idle = mux.is_idle();
-            contenders[place].limit = left;
-            contenders[place].urgency = mux.urgency(policy);
-            contenders[place].served = idle || left < KIST_CELL_BYTES;
-            if idle {
+            if mux.is_idle() {
                 self.pipes[pipe as usize].turn = Turn::Idle;
             } else if left < KIST_CELL_BYTES {
                 pending.push(pipe);
+            } else {
+                let again = Contender { urgency: mux.urgency(policy), pipe, limit: left };
+                let place = contenders.partition_point(|other| other.order(&again) == Ordering::Less);
+                contenders.insert(place, again);
             }
         }
-        for &Contender { pipe, .. } in &contenders {
+        for &pipe in &channels {
             self.write(relay, pipe);
             if self.pipes[pipe as usize].outbuf > 0 {
                 self.queue_write(relay, pipe);
             }
         }
-        contenders.clear();
+        channels.clear();
+        self.channels = channels;
         self.contenders = contenders;
     }
 

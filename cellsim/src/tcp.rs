@@ -229,8 +229,12 @@ impl Tcp {
         self.arrived += bytes;
         let before = self.delivered;
         self.delivered = self.in_order();
-        let packets = (bytes + self.packet_bytes() / 2) / self.packet_bytes();
-        let duplicates = if self.has_holes() { packets.clamp(1, u16::MAX.into()) as u16 } else { 0 };
+        let duplicates = if self.has_holes() {
+            let packets = (bytes + self.packet_bytes() / 2) / self.packet_bytes();
+            packets.clamp(1, u16::MAX.into()) as u16
+        } else {
+            0
+        };
         self.acknowledge(now, duplicates, duplicates > 0);
         self.delivered > before
     }

@@ -68,6 +68,8 @@ pub struct World {
     /// Used by the activation of streams, to spare an allocation each time.
     pub order: Vec<u32>,
     /// Used by KIST, likewise.
+    pub channels: Vec<u32>,
+    /// And these.
     pub contenders: Vec<Contender>,
     /// Draws of random stream activation so far.
     pub activations: u64,
@@ -132,6 +134,7 @@ impl World {
             totals: Totals::default(),
             recorder,
             order: Vec::new(),
+            channels: Vec::new(),
             contenders: Vec::new(),
             activations: 0,
             network,
