@@ -72,7 +72,9 @@ impl World {
             _ => {}
         }
         match self.events.ahead(SECOND_AHEAD) {
-            Some((Kind::Arrive | Kind::Deliver, pipe)) => self.prefetch_second(&self.pipes[pipe as usize]),
+            Some((kind @ (Kind::Arrive | Kind::Deliver), pipe)) if !self.joins_queue(kind, pipe) => {
+                self.prefetch_second(&self.pipes[pipe as usize]);
+            }
             Some((Kind::Acknowledged, pipe)) => self.prefetch_tcp(&self.pipes[pipe as usize]),
             Some((Kind::Scheduler, relay)) => {
                 self.pending(relay).for_each(prefetch);
@@ -80,14 +82,18 @@ impl World {
             _ => {}
         }
         match self.events.ahead(THIRD_AHEAD) {
-            Some((Kind::Arrive | Kind::Deliver, pipe)) => self.prefetch_third(&self.pipes[pipe as usize]),
+            Some((kind @ (Kind::Arrive | Kind::Deliver), pipe)) if !self.joins_queue(kind, pipe) => {
+                self.prefetch_third(&self.pipes[pipe as usize]);
+            }
             Some((Kind::Scheduler, relay)) => {
                 self.pending(relay).for_each(|pipe| self.prefetch_flush(pipe));
             }
             _ => {}
         }
         match self.events.ahead(FOURTH_AHEAD) {
-            Some((Kind::Arrive | Kind::Deliver, pipe)) => self.prefetch_fourth(&self.pipes[pipe as usize]),
+            Some((kind @ (Kind::Arrive | Kind::Deliver), pipe)) if !self.joins_queue(kind, pipe) => {
+                self.prefetch_fourth(&self.pipes[pipe as usize]);
+            }
             Some((Kind::Scheduler, relay)) => {
                 let queues =
                     self.pending(relay).filter_map(|pipe| self.queues.get(pipe.mux.first() as usize));
@@ -129,6 +135,11 @@ impl World {
         }
     }
 
+    /// Whether the chunk of an event only joins a queue, as the down-link is now.
+    fn joins_queue(&self, kind: Kind, pipe: u32) -> bool {
+        kind == Kind::Arrive && self.hosts[self.pipes[pipe as usize].to as usize].down_busy
+    }
+
     /// The channels that the scheduler of `relay` will serve first, as far as is known now.
     fn pending(&self, relay: u32) -> impl Iterator<Item = &Pipe> {
         self.relays[relay as usize].pending.iter().take(PENDING).map(|&pipe| &self.pipes[pipe as usize])
@@ -147,10 +158,9 @@ impl World {
         prefetch_one(&self.queues, pipe.mux.first());
     }
 
-    /// Of a pipe from which will be read, ask for what its receiver is and what its cells belong to.
+    /// Of a pipe from which will be read, ask for its acknowledgements and what its cells belong to.
     fn prefetch_second(&self, pipe: &Pipe) {
         self.prefetch_tcp(pipe);
-        prefetch_one(&self.hosts, pipe.to);
         if pipe.role != Role::Channel {
             prefetch_one(&self.edges, pipe.edge);
             return;
