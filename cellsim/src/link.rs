@@ -37,7 +37,7 @@ impl Link {
 
     /// How long `bytes` take, ns.
     pub fn service(&self, bytes: u64) -> Time {
-        bytes * 1_000_000_000 / self.bytes_per_second
+        service(bytes, self.bytes_per_second)
     }
 
     /// Queue `bytes` at `now`; the time when the last of them leaves.
@@ -45,6 +45,11 @@ impl Link {
         self.free_at = self.free_at.max(now) + self.service(bytes);
         self.free_at
     }
+}
+
+/// How long `bytes` take at a rate of at least 1 byte per second, ns.
+pub fn service(bytes: u64, bytes_per_second: u64) -> Time {
+    bytes * 1_000_000_000 / bytes_per_second
 }
 
 /// CoDel's state: decides at each departure whether the packet is dropped.

@@ -75,19 +75,24 @@ pub enum Timer {
     Expired,
 }
 
+/// What a loss leaves of a window.
+fn halved(window: u64) -> u64 {
+    window / 2 + PACKET
+}
+
 impl Tcp {
     /// The next `bytes` of the stream do not come, at `now`. The time for which the sender's timer is to be
     /// set, if it does not run.
-    pub fn lose(&mut self, now: Time, bytes: u64) -> Option<Time> {
+    pub fn lose(&mut self, now: Time, bytes: u32) -> Option<Time> {
         let (start, one_way) = (self.arrived, self.one_way());
         let recovery = self.recovery.get_or_insert_default();
         if recovery.holes.is_empty() {
             recovery.duplicates = 0;
             recovery.timer_from = now + one_way;
         }
-        recovery.holes.push_back(Hole { start, bytes: bytes as u32, known: false, sent_again: false });
+        recovery.holes.push_back(Hole { start, bytes, known: false, sent_again: false });
         self.first_hole = self.first_hole.min(start);
-        self.arrived += bytes;
+        self.arrived += u64::from(bytes);
         let deadline = recovery.timer_from + recovery.timeout;
         (!std::mem::replace(&mut recovery.timer_runs, true)).then_some(deadline)
     }
@@ -103,9 +108,9 @@ impl Tcp {
     }
 
     /// Size of the hole that starts at `start` (cut to 32 bits), bytes; 0 when it is filled by now.
-    pub fn hole_bytes(&self, start: u32) -> u64 {
+    pub fn hole_bytes(&self, start: u32) -> u32 {
         let mut holes = self.recovery.iter().flat_map(|recovery| recovery.holes.iter());
-        holes.find(|hole| hole.start as u32 == start).map_or(0, |hole| hole.bytes.into())
+        holes.find(|hole| hole.start as u32 == start).map_or(0, |hole| hole.bytes)
     }
 
     /// The hole that starts at `start` (cut to 32 bits) is filled at `now`; whether bytes may now be read.
@@ -136,7 +141,7 @@ impl Tcp {
             }
             recovery.fast = true;
             inflation = recovery.duplicates;
-            self.slow_start_threshold = self.congestion_window / 2 + PACKET;
+            self.slow_start_threshold = halved(self.congestion_window);
             self.congestion_window = self.slow_start_threshold;
         }
         self.congestion_window += u64::from(inflation) * PACKET;
@@ -201,7 +206,7 @@ impl Tcp {
             hole.known = true;
             hole.sent_again = false;
         }
-        self.slow_start_threshold = self.congestion_window / 2 + PACKET;
+        self.slow_start_threshold = halved(self.congestion_window);
         self.congestion_window = WINDOW_AFTER_TIMEOUT;
         Timer::Expired
     }
@@ -228,7 +233,7 @@ mod tests {
     }
 
     fn lose_segment(tcp: &mut Tcp, now: Time) -> Option<Time> {
-        tcp.lose(now, SEGMENT)
+        tcp.lose(now, SEGMENT as u32)
     }
 
     #[test]
@@ -311,7 +316,7 @@ mod tests {
                 let lost = losses.next().unwrap_or(false);
                 match step {
                     Step::Arrive(_) if lost => {
-                        if let Some(time) = tcp.lose(now, SEGMENT) {
+                        if let Some(time) = tcp.lose(now, SEGMENT as u32) {
                             steps.insert((time, count, Step::Timer));
                         }
                     }

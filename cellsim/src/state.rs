@@ -52,27 +52,19 @@ impl Host {
     }
 }
 
-/// Part of a pipe's stream on its way.
+/// Part of a pipe's stream on its way: its next bytes or, sent again, the segment that starts at `again` (cut
+/// to 32 bits).
 #[derive(Clone, Copy, Debug)]
 pub struct Chunk {
     pub pipe: u32,
-    pub content: Content,
-}
-
-/// What a chunk is.
-#[derive(Clone, Copy, Debug)]
-pub enum Content {
-    /// The next bytes of the stream.
-    New { bytes: u32 },
-    /// The segment that starts at `start` (cut to 32 bits), sent again.
-    Again { start: u32 },
+    pub bytes: u32,
+    pub again: Option<u32>,
 }
 
 /// A chunk in the queue of a down-link.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     pub came: Time,
-    pub bytes: u32,
     pub chunk: Chunk,
 }
 

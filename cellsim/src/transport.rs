@@ -7,10 +7,10 @@
 
 use crate::cells::CELL_BYTES;
 use crate::events::{Kind, Time};
-use crate::link::Link;
+use crate::link::service;
 use crate::mux::Mux;
 use crate::recovery::Timer;
-use crate::state::{Chunk, Content, Pipe, Role, Turn, Waiting, NONE};
+use crate::state::{Chunk, Pipe, Role, Turn, Waiting, NONE};
 use crate::tcp::{Tcp, HEADER_BYTES, NEW_WINDOW_SEGMENTS, SEGMENT_BYTES};
 use crate::world::World;
 
@@ -151,35 +151,34 @@ impl World {
         state.events += 1;
         let departure = self.hosts[state.from as usize].up.send(self.now, wire);
         // An idle down-link is the common case: come back when it would have served the chunk.
-        let service = Link::new(state.down_rate).service(wire);
-        self.events.push(departure + state.tcp.one_way() + service, kind, pipe, b);
+        let passed = departure + state.tcp.one_way() + service(wire, state.down_rate);
+        self.events.push(passed, kind, pipe, b);
     }
 
     /// A chunk has come, and an idle down-link would have passed it on by now.
     pub fn arrive(&mut self, pipe: u32, bytes: u32) {
-        let chunk = Chunk { pipe, content: Content::New { bytes } };
-        if self.join_down_link(chunk, u64::from(bytes)) {
+        if self.join_down_link(Chunk { pipe, bytes, again: None }) {
             self.deliver(pipe, bytes);
         }
     }
 
     /// A segment that was sent again has come, and an idle down-link would have passed it on by now.
     pub fn arrive_again(&mut self, pipe: u32, start: u32) {
-        let chunk = Chunk { pipe, content: Content::Again { start } };
-        if self.join_down_link(chunk, self.pipes[pipe as usize].tcp.hole_bytes(start)) {
+        let bytes = self.pipes[pipe as usize].tcp.hole_bytes(start);
+        if self.join_down_link(Chunk { pipe, bytes, again: Some(start) }) {
             self.hole_filled(pipe, start);
         }
     }
 
-    /// Take a chunk of `bytes` to the receiver's down-link; whether it has passed it by now.
-    fn join_down_link(&mut self, chunk: Chunk, bytes: u64) -> bool {
+    /// Take a chunk to the receiver's down-link; whether it has passed it by now.
+    fn join_down_link(&mut self, chunk: Chunk) -> bool {
         let pipe = &self.pipes[chunk.pipe as usize];
         let host = &mut self.hosts[pipe.to as usize];
-        let service = host.down.service(wire_bytes(&pipe.tcp, bytes));
+        let service = host.down.service(wire_bytes(&pipe.tcp, chunk.bytes.into()));
         let came = self.now - service;
         if host.down_busy {
-            host.queue.push_back(Waiting { came, bytes: bytes as u32, chunk });
-            host.queued_bytes += bytes;
+            host.queue.push_back(Waiting { came, chunk });
+            host.queued_bytes += u64::from(chunk.bytes);
             return false;
         }
         let departure = host.down.free_at.max(came) + service;
@@ -194,37 +193,27 @@ impl World {
     }
 
     fn schedule_departure(&mut self, time: Time, chunk: Chunk) {
-        match chunk.content {
-            Content::New { bytes } => self.events.push(time, Kind::Deliver, chunk.pipe, bytes),
-            Content::Again { start } => self.events.push(time, Kind::HoleFilled, chunk.pipe, start),
+        match chunk.again {
+            None => self.events.push(time, Kind::Deliver, chunk.pipe, chunk.bytes),
+            Some(start) => self.events.push(time, Kind::HoleFilled, chunk.pipe, start),
         }
     }
 
     /// The down-link of `host` is free: the next chunk of its queue that CoDel does not drop takes it. Of
     /// a chunk CoDel drops one segment.
     fn next_departure(&mut self, host: u32) {
-        while let Some(Waiting { came, bytes, chunk }) = self.hosts[host as usize].queue.pop_front() {
-            let bytes = u64::from(bytes);
+        while let Some(Waiting { came, mut chunk }) = self.hosts[host as usize].queue.pop_front() {
             let state = &mut self.hosts[host as usize];
-            state.queued_bytes -= bytes;
-            let mut rest = bytes;
-            if state.drops(self.now, came, bytes) {
-                rest -= match chunk.content {
-                    Content::New { .. } => bytes.min(self.pipes[chunk.pipe as usize].tcp.packet_bytes()),
-                    Content::Again { .. } => bytes,
-                };
-                self.lose(chunk, bytes - rest);
+            state.queued_bytes -= u64::from(chunk.bytes);
+            if state.drops(self.now, came, chunk.bytes.into()) {
+                chunk.bytes -= self.lose_segment(chunk);
             }
-            if rest > 0 {
-                let state = &mut self.hosts[host as usize];
-                let wire = wire_bytes(&self.pipes[chunk.pipe as usize].tcp, rest);
-                state.down.free_at = self.now + state.down.service(wire);
-                let content = match chunk.content {
-                    Content::New { .. } => Content::New { bytes: rest as u32 },
-                    again => again,
-                };
-                let departure = state.down.free_at;
-                self.schedule_departure(departure, Chunk { content, ..chunk });
+            if chunk.bytes > 0 {
+                let wire = wire_bytes(&self.pipes[chunk.pipe as usize].tcp, chunk.bytes.into());
+                let link = &mut self.hosts[host as usize].down;
+                link.free_at = self.now + link.service(wire);
+                let departure = link.free_at;
+                self.schedule_departure(departure, chunk);
                 return;
             }
         }
@@ -233,21 +222,23 @@ impl World {
         state.codel.spare();
     }
 
-    /// `bytes` at the head of `chunk` are lost; with nothing else in it, it is gone.
-    fn lose(&mut self, chunk: Chunk, bytes: u64) {
+    /// The segment at the head of `chunk` is lost; its bytes. With nothing else in it, the chunk is gone.
+    fn lose_segment(&mut self, chunk: Chunk) -> u32 {
         let state = &mut self.pipes[chunk.pipe as usize];
-        if let Content::New { bytes: all } = chunk.content {
-            if let Some(time) = state.tcp.lose(self.now, bytes) {
+        if chunk.again.is_none() {
+            let lost = chunk.bytes.min(state.tcp.packet_bytes() as u32);
+            if let Some(time) = state.tcp.lose(self.now, lost) {
                 state.events += 1;
                 self.events.push(time, Kind::RetransmissionTimer, chunk.pipe, 0);
             }
-            if bytes < u64::from(all) {
-                return;
+            if lost < chunk.bytes {
+                return lost;
             }
         }
         self.pipes[chunk.pipe as usize].events -= 1;
         self.await_ack(chunk.pipe);
         self.free_pipes_if_done(chunk.pipe);
+        chunk.bytes
     }
 
     /// A chunk has left the receiver's down-link.
