@@ -31,13 +31,13 @@ from plotting.command import exit_code_of
 from plotting.palette import BLACK, BLUE, DASH_DOT, DASHED, GREEN, PURPLE, SOLID, VERMILION, Look, level_name
 from plotting.style import COLUMN_WIDTH_IN, GREY, SMALL_PT, canvas, save, style
 from plotting.ticks import plain_log_ticks
+from torsweep.config.clients import KINDS
 from torsweep.errors import InputError
 from torsweep.fidelity.comparison import MARGIN
 from torsweep.fidelity.contrasts import NO_CONTRAST, SIZE_FACTOR
 from torsweep.fidelity.matches import MODEL, REFERENCE, REFERENCE_REPEAT, REPLAY
 from torsweep.provenance import versions
 from torsweep.stats.report import duration_text, networks_text
-from torsweep.tables.schema import KINDS
 
 _LOOKS = {
     REFERENCE: Look(BLACK, SOLID, "|"),

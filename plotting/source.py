@@ -13,11 +13,11 @@ from pathlib import Path
 import polars as pl
 
 from plotting.palette import knob_name, level_name
+from torsweep.config.clients import KINDS
 from torsweep.errors import InputError
 from torsweep.provenance import versions
 from torsweep.stats.report import duration_text, engine_text, networks_text
 from torsweep.tables.reading import PlanTables, Provenance
-from torsweep.tables.schema import KINDS
 
 
 @dataclass(frozen=True)

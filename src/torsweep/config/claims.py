@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
+from torsweep.config.clients import ClientKind
 from torsweep.config.reading import RefusedValue, Section
 
-ClientKind = Literal["web", "bulk"]
 Metric = Literal["ttfb", "ttlb"]
 """Time to the first, or to the last, payload byte of a download."""
 

@@ -17,6 +17,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from torsweep.config.claims import PROGRESS_TESTS, Claim, Level
+from torsweep.config.clients import ClientKind, PerfKind
 from torsweep.config.eras import ERAS, EraName, tor_settings
 from torsweep.config.knobs import KNOBS, USUAL_OUTSIDE_ERAS, find_knob
 from torsweep.config.network import NetworkName
@@ -120,10 +121,29 @@ class Traffic(Section):
         return self
 
     @property
-    def kinds(self) -> Mapping[Literal["web", "bulk"], ClientTraffic]:
+    def kinds(self) -> Mapping[ClientKind, ClientTraffic]:
         """What each kind of client does that there is."""
-        asked: dict[Literal["web", "bulk"], ClientTraffic | None] = {"web": self.web, "bulk": self.bulk}
+        asked: dict[ClientKind, ClientTraffic | None] = {"web": self.web, "bulk": self.bulk}
         return {kind: traffic for kind, traffic in asked.items() if traffic is not None}
+
+
+def _perf_traffic(response: str, timeout: str) -> ClientTraffic:
+    return ClientTraffic.model_validate(
+        {
+            "request": "1000 B",
+            "response": response,
+            "think": {"min": "30 s", "max": "90 s"},
+            "timeout": timeout,
+        }
+    )
+
+
+PERF_TRAFFIC: Mapping[PerfKind, ClientTraffic] = {
+    "perf_50kib": _perf_traffic("50 KiB", "15 s"),
+    "perf_1mib": _perf_traffic("1 MiB", "60 s"),
+    "perf_5mib": _perf_traffic("5 MiB", "120 s"),
+}
+"""What perf clients do: sizes and time limits are tornettools', which starts a download a minute."""
 
 
 @dataclass(frozen=True)

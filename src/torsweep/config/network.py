@@ -179,12 +179,17 @@ class Positions(Section):
 
 
 class NetworkConfig(Section):
-    """A network to sample. Counts are hosts, rates bytes per second, times nanoseconds."""
+    """A network to sample. Counts are hosts, rates bytes per second, times nanoseconds.
+
+    ``perf_clients`` measure as those of tornettools do, in three sizes by turns, whatever the ``load``; they
+    are placed like other hosts, with the rates of servers and no last mile.
+    """
 
     relays: Annotated[int, _count(3, 10_000)]
     web_clients: Annotated[int, _count(0, 25_000)]
     bulk_clients: Annotated[int, _count(0, 25_000)]
     servers: Annotated[int, _count(1, 10_000)]
+    perf_clients: Annotated[int, _count(0, 1_000)] = Field(default=0, exclude_if=lambda value: value == 0)
     authorities: Annotated[int, _count(1, 20)] = 3
     load: Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)] = 1
     relay_population: Source = Source(name="2012")
@@ -208,7 +213,7 @@ class NetworkConfig(Section):
     @property
     def host_count(self) -> int:
         """All hosts: relays, authorities, clients after scaling, servers."""
-        clients = self.web_client_count + self.bulk_client_count
+        clients = self.web_client_count + self.bulk_client_count + self.perf_clients
         return self.relays + self.authorities + clients + self.servers
 
     @model_validator(mode="after")

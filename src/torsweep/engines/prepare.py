@@ -7,13 +7,13 @@ that holds no results of other settings.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torsweep.config.eras import tor_settings
-from torsweep.config.experiment import Experiment
+from torsweep.config.experiment import PERF_TRAFFIC, Experiment
 from torsweep.config.variant import Variant
 from torsweep.engines.folder_lock import folder_claimed
 from torsweep.engines.run_spec import (
@@ -85,9 +85,12 @@ def build_run(settings: RunSettings, variant: Variant, network: Path, run_direct
             accepted=f"at most {possible}",
         )
     _check_network_levels(variant, sampled.config, file)
-    _check_traffic(settings, {client.kind for client in sampled.clients}, file)
+    kinds = {client.kind for client in sampled.clients}
+    traffic = dict(settings.traffic)
+    traffic.update((kind, RunTraffic.of(asked)) for kind, asked in PERF_TRAFFIC.items() if kind in kinds)
+    _check_traffic(settings.experiment, kinds, traffic, file)
     return RunSpec(
-        **{**dict(settings), "paths": paths},
+        **{**dict(settings), "paths": paths, "traffic": traffic},
         network=os.path.relpath(network, run_directory),
         network_sha256=sha256_of_file(file),
         seed=sampled.seed,
@@ -109,11 +112,11 @@ def _check_network_levels(variant: Variant, config: Mapping[str, Any], file: Pat
             )
 
 
-def _check_traffic(settings: RunSettings, kinds: set[str], file: Path) -> None:
-    missing = sorted(kinds - set(settings.traffic))
+def _check_traffic(experiment: str, kinds: Set[str], traffic: Collection[str], file: Path) -> None:
+    missing = sorted(kinds - set(traffic))
     if missing:
-        accepted = f"a network with {' or '.join(settings.traffic)} clients only, or traffic for {missing[0]}"
-        problem = f"experiment {settings.experiment} does not say what clients of this kind do"
+        accepted = f"a network with {' or '.join(traffic)} clients only, or traffic for {missing[0]}"
+        problem = f"experiment {experiment} does not say what clients of this kind do"
         raise InputError(problem, file=file, key="traffic", value=missing[0], accepted=accepted)
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from torsweep.config.clients import AnyKind
 from torsweep.config.eras import EraName
 from torsweep.config.experiment import ClientTraffic, EngineName
 from torsweep.config.reading import Section, validate
@@ -76,7 +77,7 @@ class RunSettings(Section):
     duration_ns: PositiveInt
     client_start_window_ns: NonNegativeInt
     tor: TorSettings
-    traffic: Mapping[Literal["web", "bulk"], RunTraffic]
+    traffic: Mapping[AnyKind, RunTraffic]
     paths: Mapping[str, tuple[tuple[str, str, str], ...]] | None = None
     tables: RunTables
     tracing: None = None

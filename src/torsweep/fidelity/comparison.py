@@ -16,6 +16,7 @@ from itertools import product
 
 import polars as pl
 
+from torsweep.config.clients import KINDS
 from torsweep.fidelity.distance import PROBABILITIES, SHOWN_METRICS, Curve, curve, distance
 from torsweep.fidelity.matches import (
     MODEL,
@@ -26,7 +27,6 @@ from torsweep.fidelity.matches import (
     SERIES,
     Match,
 )
-from torsweep.tables.schema import KINDS
 
 MARGIN = 0.05
 """How much of a gap, beyond that between two runs of the reference, the model may have."""
@@ -88,7 +88,11 @@ def distances(matches: Sequence[Match], curves: Curves) -> pl.DataFrame:
                 **{f"{name}_ratio": ratio for name, ratio in apart.ratios.items()},
             }
         )
-    order = {"series": list(SERIES), "kind": list(KINDS), "metric": list(SHOWN_METRICS)}
+    order: dict[str, list[str]] = {
+        "series": [*SERIES],
+        "kind": [*KINDS],
+        "metric": [*SHOWN_METRICS],
+    }
     return (
         pl.DataFrame(rows, infer_schema_length=None)
         .with_columns(pl.col(pl.Float64).fill_nan(None))

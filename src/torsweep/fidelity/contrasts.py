@@ -19,6 +19,7 @@ from itertools import combinations, product
 import numpy as np
 import polars as pl
 
+from torsweep.config.clients import KINDS
 from torsweep.fidelity.comparison import Curves
 from torsweep.fidelity.distance import PROBABILITIES, SHOWN_METRICS
 from torsweep.fidelity.matches import (
@@ -30,7 +31,6 @@ from torsweep.fidelity.matches import (
     SERIES,
     Match,
 )
-from torsweep.tables.schema import KINDS
 
 SIZE_FACTOR = 2.0
 """How many times as large as the reference's a contrast may be in the model, or the other way round."""

@@ -15,10 +15,10 @@ from itertools import product
 import numpy as np
 import polars as pl
 
+from torsweep.config.clients import KINDS
 from torsweep.fidelity.comparison import Curves
 from torsweep.fidelity.distance import SHOWN_METRICS, Curve
 from torsweep.fidelity.matches import REFERENCE, SERIES, Match
-from torsweep.tables.schema import KINDS
 
 POINTS = 400
 """Times at which curves are drawn, evenly spaced on a logarithmic scale."""

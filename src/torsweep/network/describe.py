@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torsweep.config.clients import KINDS, PERF_KINDS
 from torsweep.network.model import POSITIONS, Network, Relay
 
 WEB_RESPONSE_BYTES = 300 * 1024
@@ -84,7 +85,8 @@ class Description:
 
 def describe(network: Network, latency_us: NDArray[np.int32]) -> Description:
     """The description of ``network`` with RTTs ``latency_us`` (nodes, nodes)."""
-    kinds = {kind: network.clients_of(kind) for kind in ("web", "bulk")}
+    kinds = {kind: network.clients_of(kind) for kind in KINDS}
+    perf_clients = sum(len(network.clients_of(kind)) for kind in PERF_KINDS)
     rtt_ms = _rtt_samples_ms(network, latency_us)
     rates = {
         f"{kind} {direction} Mbit/s": [
@@ -100,6 +102,7 @@ def describe(network: Network, latency_us: NDArray[np.int32]) -> Description:
             "authorities": len(network.authorities),
             "web clients": len(kinds["web"]),
             "bulk clients": len(kinds["bulk"]),
+            **({"perf clients": perf_clients} if perf_clients else {}),
             "servers": len(network.servers),
         },
         positions={position: _capacity(network, position) for position in POSITIONS},

@@ -36,10 +36,10 @@ _NS_PER_US = 1_000
 _HEIGHT_SIGMA = 0.2
 """A new host's height differs from its model host's by this much (standard deviation of the logarithm)."""
 
-KINDS = ("relay", "authority", "web", "bulk", "server")
-_CLIENT_KINDS = ("web", "bulk")
+KINDS = ("relay", "authority", "web", "bulk", "perf", "server")
+_WITH_LAST_MILE = ("web", "bulk")
 _FROM_FRONT = ("relay", "authority", "web")
-_FROM_BACK = ("server", "bulk")
+_FROM_BACK = ("server", "bulk", "perf")
 
 
 class PairLatency(Protocol):
@@ -77,11 +77,11 @@ class LatencyField:
 
 
 def access_round_trips(counts: Mapping[str, int], delay: AccessDelay, seed: int) -> NDArray[np.int64]:
-    """What each host's last mile adds to its RTTs, (hosts,) microseconds; 0 for all but clients."""
+    """What each host's last mile adds to its RTTs, (hosts,) microseconds; 0 but for web and bulk clients."""
     table = np.minimum(lognormal_table(delay.median, delay.sigma), float(delay.maximum))
     parts = []
     for kind in KINDS:
-        if kind in _CLIENT_KINDS:
+        if kind in _WITH_LAST_MILE:
             one_way_ns = quantile(table, stream(seed, "latency", kind, "access").random(counts[kind]))
             parts.append(whole(one_way_ns * 2 / _NS_PER_US))
         else:
@@ -122,7 +122,7 @@ class ModelledPairs:
 class MeasuredPairs:
     """RTTs drawn directly from a measured matrix: each host is a row of its own.
 
-    Relays, authorities and web clients take rows from the front of a random order, servers and bulk
+    Relays, authorities and web clients take rows from the front of a random order, servers, bulk and perf
     clients from its back, so that more clients move no other host to another row.
     """
 

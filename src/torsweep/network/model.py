@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from torsweep.config.clients import AnyKind
 from torsweep.errors import InputError
 from torsweep.network.destination import replaced_directory
 from torsweep.seeds import MOST_SEED
@@ -72,11 +73,11 @@ class Authority(_Part):
 
 
 class Client(_Part):
-    """A web or bulk client and the rates of its access link."""
+    """A client and the rates of its access link."""
 
     name: str
     node: Count
-    kind: Literal["web", "bulk"]
+    kind: AnyKind
     down_bytes_per_s: Rate
     up_bytes_per_s: Rate
 
@@ -92,7 +93,7 @@ class Server(_Part):
 
 class Network(_Part):
     """What ``network.json`` holds. Nodes are rows of the latency matrix, one a host, in the order
-    relays, authorities, clients (web, then bulk), servers."""
+    relays, authorities, clients (web, then bulk, then perf), servers."""
 
     format: Literal["torsweep-network"] = "torsweep-network"
     format_version: Literal[1] = 1
@@ -112,8 +113,8 @@ class Network(_Part):
         """The number of hosts, each its own node."""
         return len(self.relays) + len(self.authorities) + len(self.clients) + len(self.servers)
 
-    def clients_of(self, kind: str) -> tuple[Client, ...]:
-        """The clients of ``kind`` ("web" or "bulk")."""
+    def clients_of(self, kind: AnyKind) -> tuple[Client, ...]:
+        """The clients of ``kind``."""
         return tuple(client for client in self.clients if client.kind == kind)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from torsweep.config.clients import KINDS, PERF_KINDS
 from torsweep.config.network import LatencySource, NetworkConfig
 from torsweep.errors import InputError
 from torsweep.network.chain import chain_relays
@@ -63,11 +64,13 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
         "authority": config.authorities,
         "web": config.web_client_count,
         "bulk": config.bulk_client_count,
+        "perf": config.perf_clients,
         "server": config.servers,
     }
     document = config.model_dump(mode="json")
     first_client = len(relays) + config.authorities
     clients = _clients(counts, _client_rates(config, paths, seed), first_client)
+    clients += _perf_clients(config, first_client + len(clients))
     network = Network(
         config=document,
         config_sha256=canonical_sha256(document),
@@ -132,7 +135,7 @@ def _pair_latency(source: LatencySource, path: Path, counts: dict[str, int], see
 
 def _clients(counts: dict[str, int], rates: ClientRates, node: int) -> tuple[Client, ...]:
     clients: list[Client] = []
-    for kind in ("web", "bulk"):
+    for kind in KINDS:
         down, up = rates(kind, counts[kind])
         for number in range(counts[kind]):
             clients.append(
@@ -145,6 +148,20 @@ def _clients(counts: dict[str, int], rates: ClientRates, node: int) -> tuple[Cli
                 )
             )
     return tuple(clients)
+
+
+def _perf_clients(config: NetworkConfig, node: int) -> tuple[Client, ...]:
+    rate = config.server_bandwidth
+    return tuple(
+        Client(
+            name=f"perf{number + 1}",
+            node=node + number,
+            kind=PERF_KINDS[number % len(PERF_KINDS)],
+            down_bytes_per_s=rate,
+            up_bytes_per_s=rate,
+        )
+        for number in range(config.perf_clients)
+    )
 
 
 def _servers(config: NetworkConfig, node: int) -> tuple[Server, ...]:

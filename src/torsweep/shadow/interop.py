@@ -7,13 +7,14 @@ In: a run directory with the kept logs of its hosts. Out: a directory with ``sha
     tornettools parse -c 360 COLLECTION/RUN
     tornettools plot COLLECTION
 
-tornettools knows hosts by their names: clients become ``perfclientNexit``, relays keep ``relay…``. Its tools
-take the name from the log itself, and skip all of OnionTrace's events before a line that our runs do not log;
-both are put right in the copies. Of memory and speed a run has one figure each, so their curves have two
-points.
+tornettools knows hosts by their names: clients become ``perfclientNexit``, relays keep ``relay…``. Where a
+network has perf clients, only these do, and the others become ``markovclientN``, which it leaves alone. Its
+tools take the name from the log itself, and skip all of OnionTrace's events before a line that our runs do
+not log; both are put right in the copies. Of memory and speed a run has one figure each, so their curves
+have two points.
 
-What cannot come out: tornettools draws transfer times of 51200, 1048576 and 5242880 bytes only, and goodput
-from TGen's lines at level ``info``, which a run does not log.
+tornettools draws transfer times of 51200, 1048576 and 5242880 bytes, and goodput from TGen's lines at level
+``info``: both come from perf clients alone.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from torsweep.config.clients import PERF_KINDS
 from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec, read_json, read_run
 from torsweep.errors import InputError
 from torsweep.network.text_files import text_lines
@@ -54,7 +56,12 @@ def lay_out_for_tornettools(run_directory: Path, out: Path) -> LaidOut:
     layout = read_layout(folder)
     if out.exists() and not (out / "hosts.json").is_file() and any(out.iterdir()):
         raise InputError("holds something else already", file=out, accepted="a new or empty directory")
-    clients = {client: f"perfclient{n + 1}exit" for n, client in enumerate(layout.clients)}
+    measuring = [client for client, kind in layout.clients.items() if kind in PERF_KINDS] or list(
+        layout.clients
+    )
+    others = [client for client in layout.clients if client not in measuring]
+    clients = {client: f"perfclient{n}exit" for n, client in enumerate(measuring, start=1)}
+    clients |= {client: f"markovclient{n}" for n, client in enumerate(sorted(others), start=1)}
     relays = {relay: relay if "relay" in relay else f"relay-{relay}" for relay in layout.relays}
     names = clients | relays
     tgen = find_logs(folder / HOSTS, "tgen", clients)
@@ -67,7 +74,7 @@ def lay_out_for_tornettools(run_directory: Path, out: Path) -> LaidOut:
         for log in traces:
             _copy(log, names[log.host], "oniontrace", place, _bootstrapped(_renamed(log, names)))
         _write_cost(run_directory / PROVENANCE_FILE, place)
-        (place / "tornettools.generate.torsweep.log").write_text(_generated(run, layout))
+        (place / "tornettools.generate.torsweep.log").write_text(_generated(run, layout, len(measuring)))
         (place / "hosts.json").write_text(json.dumps(names, indent=1, sort_keys=True) + "\n")
     return LaidOut(names, (layout.bootstrap_ns + run.warm_up_ns) // 10**9)
 
@@ -121,7 +128,7 @@ def _write_cost(provenance: Path, place: Path) -> None:
             )
 
 
-def _generated(run: RunSpec, layout: Layout) -> str:
+def _generated(run: RunSpec, layout: Layout, measuring: int) -> str:
     """What tornettools asks of the log of its ``generate``; the network is no scaled copy of another one."""
     relays, authorities = len(layout.relays), len(layout.authorities)
     return "\n".join(
@@ -130,7 +137,7 @@ def _generated(run: RunSpec, layout: Layout) -> str:
             f"Chose {relays} of {relays} relays using scale factor 1.0",
             f"Generated fingerprints and keys for {relays + authorities} Tor nodes"
             f" ({authorities} authorities and {relays} relays)",
-            f"We will use {len(layout.clients)} exit perf nodes to benchmark Tor exit performance",
+            f"We will use {measuring} exit perf nodes to benchmark Tor exit performance",
             f"We will use {len(layout.servers)} TGen exit servers and 0 TGen onion-service servers",
             "",
         ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from torsweep.config.clients import PERF_KINDS, AnyKind
 from torsweep.engines.run_spec import RunSpec
 from torsweep.network.model import Server
 from torsweep.shadow.addresses import SERVER_PORT, SOCKS_PORT
@@ -28,19 +29,19 @@ def server_graph() -> str:
     return graphml({"start": start}, [])
 
 
-def client_graph(run: RunSpec, seed: int, client: int, kind: str, servers: Sequence[Server]) -> str:
+def client_graph(run: RunSpec, seed: int, client: int, kind: AnyKind, servers: Sequence[Server]) -> str:
     """The graph of the client of ``kind`` with number ``client`` among the network's.
 
     Its downloads are numbered as they would be one after the other; ``parallel_streams`` chains take
     turns. A chain ends when its pauses alone fill the run, or at :data:`MOST_DOWNLOADS`, and then begins
     anew.
     """
-    traffic = run.traffic["web" if kind == "web" else "bulk"]
+    traffic = run.traffic[kind]
     vertices = {
         "start": {
             "socksproxy": f"localhost:{SOCKS_PORT}",
-            # At level info TGen says at each read how far a download is.
-            "loglevel": "info" if run.tables.progress else "message",
+            # At level info TGen says at each read how far a download is, which goodput is worked out from.
+            "loglevel": "info" if run.tables.progress or kind in PERF_KINDS else "message",
             # TGen looks at time limits only when it beats, and a beat costs a line and a wake-up.
             "heartbeat": "1 second" if traffic.timeout_ns is not None else "0",
             "sendsize": f"{traffic.request_bytes} bytes",

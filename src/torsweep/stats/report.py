@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 
+from torsweep.config.clients import KINDS
 from torsweep.stats.intervals import Interval, t_interval
 from torsweep.stats.summarize import Summary
 from torsweep.tables.reading import Provenance
-from torsweep.tables.schema import KINDS
 
 SHOWN_METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import polars as pl
 
+from torsweep.config.clients import KINDS, PERF_KINDS
 from torsweep.errors import InputError
-from torsweep.tables.schema import KINDS
 
 METADATA_KEY = "torsweep"
 """Key of the Parquet key-value metadata that holds the :class:`Provenance` as JSON."""
@@ -119,7 +119,7 @@ class PlanTables:
         read_provenance(file)
         order = dict(self.provenance.knobs)
         if "kind" in (columns := list(columns)):
-            order["kind"] = list(KINDS)
+            order["kind"] = [*KINDS, *PERF_KINDS]
         return pl.read_parquet(file, columns=["seed", *self.knobs, *columns]).with_columns(level_order(order))
 
 

@@ -11,10 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
+from torsweep.config.clients import KINDS, PERF_KINDS
 from torsweep.errors import InputError
-
-KINDS = ("web", "bulk")
-"""The kinds of client, in the order in which tables and figures show them."""
 
 OUTCOMES = ("complete", "failed", "timeout", "unfinished")
 """How a download ended; ``unfinished`` was cut off by the end of the run."""
@@ -47,7 +45,11 @@ STREAMS = TableSchema(
     "streams",
     (
         Column("client", pl.String, "name of the client in network.json"),
-        Column("kind", pl.String, "kind of client: web or bulk"),
+        Column(
+            "kind",
+            pl.String,
+            "kind of client: web, bulk, or perf_50kib, perf_1mib, perf_5mib, which measure",
+        ),
         Column("circuit", pl.Int64, "circuit of the client that carried the stream; null: none did", True),
         Column("stream", pl.Int64, "number of the download, counted per client from 1"),
         Column("server", pl.String, "name of the server; null when the stream never got that far", True),
@@ -163,7 +165,7 @@ def validate(frame: pl.DataFrame, schema: TableSchema, file: Path) -> pl.DataFra
         if not column.nullable and frame[column.name].null_count():
             raise InputError("holds empty cells", file=file, key=column.name, accepted="a value in every row")
     if schema is STREAMS:
-        _check_words(frame, "kind", KINDS, file)
+        _check_words(frame, "kind", KINDS + PERF_KINDS, file)
         _check_words(frame, "outcome", OUTCOMES, file)
     return frame
 

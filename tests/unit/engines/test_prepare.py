@@ -7,6 +7,8 @@ import threading
 
 import pytest
 
+from tests.small_network import equal_rtts, small_network
+from tests.unit.engines.conftest import POSITIONS
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.variant import Variant
@@ -174,3 +176,15 @@ def test_status_tells_prepared_complete_and_stale(network, tmp_path):
     assert run_status(directory).text == "complete, by cellsim 1 in 2.0 s"
     _run(network, directory, "refill_interval=10ms").write(directory)
     assert run_status(directory).text == "run.json has changed since the engine ran"
+
+
+def test_a_run_says_what_the_perf_clients_of_its_network_do(network, tmp_path):
+    assert set(_run(network, tmp_path / "run").traffic) == {"web", "bulk"}
+    made = small_network(POSITIONS, ["web1", "web2"], config={"relays": 5, "load": 1.0})
+    perf = made.clients[1].model_copy(update={"kind": "perf_1mib"})
+    made = made.model_copy(update={"clients": (made.clients[0], perf)})
+    write_network(made, [equal_rtts(made)], tmp_path / "measured")
+    run = _run(tmp_path / "measured", tmp_path / "run")
+    assert set(run.traffic) == {"web", "bulk", "perf_1mib"}
+    assert run.traffic["perf_1mib"].response_bytes == 2**20
+    assert run.traffic["perf_1mib"].timeout_ns == 60 * 10**9

@@ -176,3 +176,19 @@ def test_a_seed_out_of_range_is_refused(tmp_path: Path, seed: str) -> None:
     result = CliRunner().invoke(network_app, ["sample", "ci", "--seed", seed, "--out", str(tmp_path / "n")])
     assert result.exit_code == 2
     assert not (tmp_path / "n").exists()
+
+
+def test_perf_clients_come_beside_what_is_there_without_them(
+    configured: Callable[..., NetworkConfig],
+) -> None:
+    without = sample_network(configured(), 1).network
+    sampled = sample_network(configured(perf_clients=4), 1)
+    network = sampled.network
+    own = network.clients[len(without.clients) :]
+    assert network.relays == without.relays
+    assert network.clients[: len(without.clients)] == without.clients
+    assert [client.name for client in own] == ["perf1", "perf2", "perf3", "perf4"]
+    assert [client.kind for client in own] == ["perf_50kib", "perf_1mib", "perf_5mib", "perf_50kib"]
+    assert {client.down_bytes_per_s for client in own} == {without.servers[0].down_bytes_per_s}
+    assert sampled.latency.access_us[own[0].node] == 0
+    assert describe(network, np.concatenate(list(sampled.latency.blocks()))).hosts["perf clients"] == len(own)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from torsweep.engines.run_spec import RunSpec
+from torsweep.config.experiment import PERF_TRAFFIC
+from torsweep.engines.run_spec import RunSpec, RunTraffic
 from torsweep.network.model import Network
 from torsweep.shadow.draws import pause_ns, server_index
 from torsweep.shadow.traffic import MOST_DOWNLOADS, client_graph, server_graph
@@ -98,3 +99,15 @@ def test_a_server_listens_and_does_nothing_else() -> None:
     assert list(vertices) == ["start"]
     assert vertices["start"]["serverport"] == "80"
     assert not arrows
+
+
+def test_a_perf_client_logs_how_far_each_download_is(run: RunSpec, network: Network) -> None:
+    traffic = {**run.traffic, "perf_50kib": RunTraffic.of(PERF_TRAFFIC["perf_50kib"])}
+    measured = run.model_copy(update={"traffic": traffic})
+    vertices, _ = _parse(client_graph(measured, 7, 0, "perf_50kib", network.servers))
+    assert vertices["start"]["loglevel"] == "info"
+    assert vertices["start"]["sendsize"] == "1000 bytes"
+    assert vertices["start"]["recvsize"] == "51200 bytes"
+    assert vertices["start"]["timeout"] == "15000000 microseconds"
+    vertices, _ = _parse(client_graph(measured, 7, 0, "web", network.servers))
+    assert vertices["start"]["loglevel"] == "message"

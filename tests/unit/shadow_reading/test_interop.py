@@ -127,3 +127,18 @@ def test_tornettools_parses_and_plots_it(run: Path, tmp_path: Path) -> None:
     subprocess.run(["tornettools", "plot", "--prefix", plots, out.parent], check=True, cwd=plots)
     drawn = {re.sub(r"\..*", "", file.name) for file in plots.glob("*.pdf")}
     assert {"relay_goodput", "round_trip_time", "transfer_time_5242880", "run_time"} <= drawn
+
+
+def test_where_there_are_perf_clients_the_others_stay_out_of_tornettools_figures(
+    run: Path, tmp_path: Path
+) -> None:
+    file = run / "shadow/layout.json"
+    layout = json.loads(file.read_text())
+    layout["clients"]["web2"] = "perf_1mib"
+    file.write_text(json.dumps(layout))
+    names = lay_out_for_tornettools(run, tmp_path / "out").names
+    assert names["web2"] == "perfclient1exit"
+    others = {name for client, name in names.items() if client in layout["clients"] and client != "web2"}
+    assert others == {"markovclient1", "markovclient2", "markovclient3"}
+    generated = (tmp_path / "out/tornettools.generate.torsweep.log").read_text()
+    assert "We will use 1 exit perf nodes" in generated
