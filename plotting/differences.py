@@ -53,6 +53,16 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
                 _line(axis, line, _rows(chosen, variant), variant[facets.knob])
             _finish(axis, [_name(source, variant) for variant in compared])
             _keep_in_view(axis, chosen)
+            if compared and chosen["relative"].is_null().all():
+                axis.text(
+                    0.5,
+                    0.5,
+                    "median not reached",
+                    transform=axis.transAxes,
+                    ha="center",
+                    color=GREY,
+                    backgroundcolor="white",
+                )
     for axis in axes[-1]:
         axis.set_xlabel("Change (%)")
     return figure, points, caption

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+import shutil
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -153,6 +154,20 @@ def test_curves_end_below_one_where_downloads_fail(source: Source) -> None:
     for line in figure.axes[0].get_lines():
         assert max(line.get_ydata()) <= 1
     assert "failed" in [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_a_panel_without_medians_says_so(source: Source, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
+    no_bulk_ttlb = (pl.col("kind") == "bulk") & (pl.col("metric") == "ttlb")
+    differences = pl.read_csv(copy / "differences.csv", infer_schema_length=None)
+    unknown = pl.when(~no_bulk_ttlb).then(pl.col(pl.Float64))
+    differences.with_columns(unknown).write_csv(copy / "differences.csv")
+    with style():
+        figure, _, _ = FIGURES["differences"](Source(source.tables, copy))
+    said = {axis.get_title(): [text.get_text() for text in axis.texts] for axis in figure.axes}
+    assert said.pop("Bulk, last byte") == ["median not reached"]
+    assert said
+    assert not any(said.values())
 
 
 @pytest.mark.parametrize("name", OF_PROGRESS)
