@@ -15,10 +15,12 @@ import polars as pl
 import pytest
 
 from torsweep.config.experiment import load_experiment
+from torsweep.config.network import load_network_config
 from torsweep.engines.prepare import build_run, run_settings, run_status
 from torsweep.errors import TorsweepError
 from torsweep.network.bandwidth_weights import WEIGHT_SCALE
-from torsweep.network.model import read_network
+from torsweep.network.model import read_network, write_network
+from torsweep.network.sampling import sample_network
 from torsweep.shadow import directory, preflight
 from torsweep.shadow.run import run_shadow
 from torsweep.shadow.settings import ShadowSettings
@@ -135,3 +137,20 @@ def test_clients_without_a_way_in_stop_the_run_when_they_should_be_ready(
     folder = prepare(VARIANTS[0])
     with pytest.raises(TorsweepError, match=r"20 of 20 clients had not bootstrapped after 180 "):
         run_shadow(folder, ShadowSettings(), _say)
+
+
+def test_streams_of_a_chain_share_its_only_path_and_starve_in_list_order(tmp_path: Path) -> None:
+    sampled = sample_network(load_network_config("starvation"), 1)
+    write_network(sampled.network, sampled.latency.blocks(), tmp_path / "network")
+    experiment = load_experiment("starvation", {"measured": "1 min"})
+    asked = experiment.variant("activation_order=list,cells=2500")
+    folder = tmp_path / "run"
+    settings = run_settings(experiment, "shadow", "2012", asked)
+    build_run(settings, asked, tmp_path / "network", folder).write(folder)
+    run_shadow(folder, ShadowSettings(), _say)
+    streams = pl.read_parquet(folder / "streams.parquet").sort("last_byte_us")
+    assert streams["outcome"].to_list() == ["complete"] * 9
+    assert streams["circuit"].n_unique() == 1
+    assert set(streams["stream"][:3]) == {7, 8, 9}
+    circuits = pl.read_parquet(folder / "circuits.parquet").filter(pl.col("streams") > 0)
+    assert circuits["path"].to_list() == ["relay1,relay2,relay3"]

@@ -17,6 +17,7 @@ from torsweep.engines.folder_lock import folder_claimed
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import PROVENANCE_FILE, RUN_FILE, RunSpec, read_json, read_run
 from torsweep.errors import InputError, OutputError
+from torsweep.network.chain import given_paths
 from torsweep.network.model import NETWORK_FILE, read_network
 from torsweep.provenance import machine, sha256_of_file
 from torsweep.shadow.cores import claimed_cores
@@ -59,8 +60,9 @@ def _read_run(run_directory: Path) -> RunSpec:
     file = run_directory / RUN_FILE
     if run.engine != "shadow":
         raise InputError("was prepared for another engine", file=file, key="engine", value=run.engine)
-    if run.paths is not None:
-        raise InputError("tor chooses its circuits itself", file=file, key="paths", accepted="null")
+    if run.paths is not None and run.paths != given_paths(read_network(run_directory / run.network)[0]):
+        accepted = "null, or the only path of a chain"
+        raise InputError("tor chooses its circuits itself", file=file, key="paths", accepted=accepted)
     try:
         consensus_parameters(run.tor)
     except ValueError as error:
