@@ -125,9 +125,9 @@ def test_a_model_file_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_a_measured_matrix_gives_each_host_a_row_of_its_own() -> None:
     measured = np.arange(400, dtype=np.int32).reshape(20, 20)
-    few = {"relay": 3, "authority": 1, "web": 4, "bulk": 2, "server": 5}
+    few = {"relay": 3, "authority": 1, "web": 4, "bulk": 2, "perf": 0, "server": 5}
     rows = MeasuredPairs(measured, few, seed=2).rows(0, 15)
     assert len(set(np.diag(rows))) == 15
-    more = MeasuredPairs(measured, few | {"web": 6, "bulk": 3}, seed=2).rows(0, 18)
-    kept = [*range(8), 10, 11, *range(13, 18)]
+    more = MeasuredPairs(measured, few | {"web": 6, "bulk": 3, "perf": 1}, seed=2).rows(0, 19)
+    kept = [*range(8), 10, 11, *range(14, 19)]
     assert (more[np.ix_(kept, kept)] == rows).all()
