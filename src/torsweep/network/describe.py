@@ -121,7 +121,8 @@ def _rtt_samples_ms(network: Network, latency_us: NDArray[np.int32]) -> dict[str
     first_client = relays + len(network.authorities)
     first_server = first_client + len(network.clients)
     between = np.asarray(latency_us[:relays, :relays])[np.triu_indices(relays, 1)]
-    to_clients = np.asarray(latency_us[:relays, first_client:first_server]).ravel()
+    asked = np.array([client.kind in KINDS for client in network.clients], dtype=bool)
+    to_clients = np.asarray(latency_us[:relays, first_client:first_server])[:, asked].ravel()
     to_servers = np.asarray(latency_us[:relays, first_server:]).ravel()
     named = {"relay to relay": between, "client to relay": to_clients, "relay to server": to_servers}
     return {name: values / 1000 for name, values in named.items()}
@@ -166,7 +167,8 @@ def _unloaded_download_s(network: Network, rtt_ms: dict[str, NDArray[np.float64]
     links = (HOPS - 1) * medians.get("relay to relay", 0.0)
     round_trip_s = medians["client to relay"] + links + medians["relay to server"]
     window = _STREAM_WINDOW_CELLS * _CELL_PAYLOAD_BYTES / round_trip_s
-    down = float(np.median([client.down_bytes_per_s for client in network.clients]))
+    clients = (client for kind in KINDS for client in network.clients_of(kind))
+    down = float(np.median([client.down_bytes_per_s for client in clients]))
     return _ROUND_TRIPS_BEFORE_DATA * round_trip_s + WEB_RESPONSE_BYTES / min(window, down)
 
 

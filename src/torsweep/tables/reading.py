@@ -7,7 +7,7 @@ asked for and :class:`Provenance`, which says where the rows come from.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.config.clients import KINDS, PERF_KINDS
+from torsweep.config.clients import KINDS
 from torsweep.errors import InputError
 
 METADATA_KEY = "torsweep"
@@ -98,7 +98,11 @@ class PlanTables:
         return list(self.provenance.knobs)
 
     def streams(self, columns: Iterable[str]) -> pl.DataFrame:
-        """Seed, knobs and ``columns`` of every download that started after the warm-up."""
+        """Seed, knobs and ``columns`` of every download that started after the warm-up.
+
+        With ``kind`` among the columns, those of perf clients are left out: the table keeps them, but they
+        are no clients of the experiment's.
+        """
         return self._read("streams.parquet", columns)
 
     def relays(self, columns: Iterable[str]) -> pl.DataFrame:
@@ -117,12 +121,15 @@ class PlanTables:
     def _read(self, name: str, columns: Iterable[str]) -> pl.DataFrame:
         file = self.directory / name
         read_provenance(file)
-        order = dict(self.provenance.knobs)
-        if "kind" in (columns := list(columns)):
-            order["kind"] = [*KINDS, *PERF_KINDS]
-        return pl.read_parquet(file, columns=["seed", *self.knobs, *columns]).with_columns(level_order(order))
+        order: dict[str, Sequence[str]] = dict(self.provenance.knobs)
+        columns = list(columns)
+        frame = pl.read_parquet(file, columns=["seed", *self.knobs, *columns])
+        if "kind" in columns:
+            order["kind"] = KINDS
+            frame = frame.filter(pl.col("kind").is_in(KINDS))
+        return frame.with_columns(level_order(order))
 
 
-def level_order(knobs: dict[str, list[str]]) -> Sequence[pl.Expr]:
+def level_order(knobs: Mapping[str, Sequence[str]]) -> Sequence[pl.Expr]:
     """Expressions that make columns sort by the order of their levels here, not by the alphabet."""
     return [pl.col(knob).cast(pl.Enum(levels)) for knob, levels in knobs.items()]

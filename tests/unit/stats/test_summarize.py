@@ -17,7 +17,7 @@ from torsweep.stats.stationarity import stationarity
 from torsweep.stats.summarize import Summary, summarize
 from torsweep.stats.writing import TABLES, claims_frame, write_summary
 from torsweep.tables.collect import collect
-from torsweep.tables.reading import PlanTables
+from torsweep.tables.reading import METADATA_KEY, PlanTables
 
 SMALL = Size(web_clients=8, bulk_clients=2, relays=2, warm_up_s=10, duration_s=70)
 
@@ -62,6 +62,24 @@ def test_the_same_tables_give_the_same_summary(
     assert again.medians.equals(summary.medians)
     assert again.stairs.equals(summary.stairs)
     assert claims_frame(again.verdicts).equals(claims_frame(summary.verdicts))
+
+
+def test_perf_clients_are_in_no_summary(
+    tables: PlanTables, experiment: Experiment, summary: Summary, tmp_path: Path
+) -> None:
+    file = tables.directory / "streams.parquet"
+    streams = pl.read_parquet(file)
+    perf = streams.with_columns(kind=pl.lit("perf_50kib"), client=pl.lit("perf1"), outcome=pl.lit("timeout"))
+    both = pl.concat([streams, perf.cast(dict(streams.schema))])
+    both.write_parquet(tmp_path / file.name, metadata={METADATA_KEY: tables.provenance.to_json()})
+    for other in tables.directory.glob("*.parquet"):
+        if other.name != file.name:
+            (tmp_path / other.name).symlink_to(other)
+    with_perf = summarize(PlanTables.open(tmp_path), experiment)
+    write_summary(summary, tmp_path / "without")
+    write_summary(with_perf, tmp_path / "with")
+    for written in (tmp_path / "without").iterdir():
+        assert written.read_text() == (tmp_path / "with" / written.name).read_text(), written.name
 
 
 def test_the_text_says_where_it_comes_from(summary: Summary, tmp_path: Path) -> None:
