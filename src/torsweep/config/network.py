@@ -60,12 +60,12 @@ def _count(least: int, most: int) -> Any:
     return Field(strict=True, ge=least, le=most)
 
 
-def _left_out() -> Any:
-    """None unless the file says something, and then not in a network's copy of its configuration.
+def _left_out(default: object = None) -> Any:
+    """``default`` unless the file says something else; otherwise not in a network's copy of it.
 
     The hashes of networks stay what they were before there was such a key.
     """
-    return Field(default=None, exclude_if=lambda value: value is None)
+    return Field(default=default, exclude_if=lambda value: value == default)
 
 
 class Source(Section):
@@ -189,7 +189,7 @@ class NetworkConfig(Section):
     web_clients: Annotated[int, _count(0, 25_000)]
     bulk_clients: Annotated[int, _count(0, 25_000)]
     servers: Annotated[int, _count(1, 10_000)]
-    perf_clients: Annotated[int, _count(0, 1_000)] = Field(default=0, exclude_if=lambda value: value == 0)
+    perf_clients: Annotated[int, _count(0, 1_000)] = _left_out(0)
     authorities: Annotated[int, _count(1, 20)] = 3
     load: Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)] = 1
     relay_population: Source = Source(name="2012")

@@ -7,7 +7,7 @@ that holds no results of other settings.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,11 +86,10 @@ def build_run(settings: RunSettings, variant: Variant, network: Path, run_direct
         )
     _check_network_levels(variant, sampled.config, file)
     kinds = {client.kind for client in sampled.clients}
-    traffic = dict(settings.traffic)
-    traffic.update((kind, RunTraffic.of(asked)) for kind, asked in PERF_TRAFFIC.items() if kind in kinds)
-    _check_traffic(settings.experiment, kinds, traffic, file)
+    _check_traffic(settings, kinds - PERF_TRAFFIC.keys(), file)
+    perf = {kind: RunTraffic.of(asked) for kind, asked in PERF_TRAFFIC.items() if kind in kinds}
     return RunSpec(
-        **{**dict(settings), "paths": paths, "traffic": traffic},
+        **{**dict(settings), "paths": paths, "traffic": {**settings.traffic, **perf}},
         network=os.path.relpath(network, run_directory),
         network_sha256=sha256_of_file(file),
         seed=sampled.seed,
@@ -112,11 +111,11 @@ def _check_network_levels(variant: Variant, config: Mapping[str, Any], file: Pat
             )
 
 
-def _check_traffic(experiment: str, kinds: Set[str], traffic: Collection[str], file: Path) -> None:
-    missing = sorted(kinds - set(traffic))
+def _check_traffic(settings: RunSettings, kinds: Set[str], file: Path) -> None:
+    missing = sorted(kinds - settings.traffic.keys())
     if missing:
-        accepted = f"a network with {' or '.join(traffic)} clients only, or traffic for {missing[0]}"
-        problem = f"experiment {experiment} does not say what clients of this kind do"
+        accepted = f"a network with {' or '.join(settings.traffic)} clients only, or traffic for {missing[0]}"
+        problem = f"experiment {settings.experiment} does not say what clients of this kind do"
         raise InputError(problem, file=file, key="traffic", value=missing[0], accepted=accepted)
 
 

@@ -27,6 +27,7 @@ from torsweep.fidelity.matches import (
     SERIES,
     Match,
 )
+from torsweep.tables.reading import level_order
 
 MARGIN = 0.05
 """How much of a gap, beyond that between two runs of the reference, the model may have."""
@@ -88,15 +89,11 @@ def distances(matches: Sequence[Match], curves: Curves) -> pl.DataFrame:
                 **{f"{name}_ratio": ratio for name, ratio in apart.ratios.items()},
             }
         )
-    order: dict[str, list[str]] = {
-        "series": [*SERIES],
-        "kind": [*KINDS],
-        "metric": [*SHOWN_METRICS],
-    }
+    order = {"series": SERIES, "kind": KINDS, "metric": tuple(SHOWN_METRICS)}
     return (
         pl.DataFrame(rows, infer_schema_length=None)
         .with_columns(pl.col(pl.Float64).fill_nan(None))
-        .with_columns(pl.col(name).cast(pl.Enum(words)) for name, words in order.items())
+        .with_columns(level_order(order))
         .sort("kind", "metric", "series", maintain_order=True)
     )
 

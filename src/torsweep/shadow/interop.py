@@ -14,7 +14,7 @@ not log; both are put right in the copies. Of memory and speed a run has one fig
 have two points.
 
 tornettools draws transfer times of 51200, 1048576 and 5242880 bytes, and goodput from TGen's lines at level
-``info``: both come from perf clients alone.
+``info``: a network with perf clients has all of them.
 """
 
 from __future__ import annotations
@@ -56,12 +56,11 @@ def lay_out_for_tornettools(run_directory: Path, out: Path) -> LaidOut:
     layout = read_layout(folder)
     if out.exists() and not (out / "hosts.json").is_file() and any(out.iterdir()):
         raise InputError("holds something else already", file=out, accepted="a new or empty directory")
-    measuring = [client for client, kind in layout.clients.items() if kind in PERF_KINDS] or list(
-        layout.clients
-    )
-    others = [client for client in layout.clients if client not in measuring]
+    kinds = layout.clients
+    measuring = [client for client in kinds if kinds[client] in PERF_KINDS] or list(kinds)
+    others = sorted(kinds.keys() - measuring)
     clients = {client: f"perfclient{n}exit" for n, client in enumerate(measuring, start=1)}
-    clients |= {client: f"markovclient{n}" for n, client in enumerate(sorted(others), start=1)}
+    clients |= {client: f"markovclient{n}" for n, client in enumerate(others, start=1)}
     relays = {relay: relay if "relay" in relay else f"relay-{relay}" for relay in layout.relays}
     names = clients | relays
     tgen = find_logs(folder / HOSTS, "tgen", clients)

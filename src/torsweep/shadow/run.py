@@ -60,7 +60,9 @@ def _read_run(run_directory: Path) -> RunSpec:
     file = run_directory / RUN_FILE
     if run.engine != "shadow":
         raise InputError("was prepared for another engine", file=file, key="engine", value=run.engine)
-    if run.paths is not None and run.paths != given_paths(read_network(run_directory / run.network)[0]):
+    if run.paths is not None and run.paths != given_paths(
+        read_network(run_directory / run.network, latency=False)[0]
+    ):
         accepted = "null, or the only path of a chain"
         raise InputError("tor chooses its circuits itself", file=file, key="paths", accepted=accepted)
     try:
