@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.config.eras import tor_settings
+from torsweep.config.clients import AnyKind
 from torsweep.config.experiment import PERF_TRAFFIC, Experiment
 from torsweep.config.variant import Variant
 from torsweep.engines.folder_lock import folder_claimed
@@ -87,9 +88,10 @@ def build_run(settings: RunSettings, variant: Variant, network: Path, run_direct
     _check_network_levels(variant, sampled.config, file)
     kinds = {client.kind for client in sampled.clients}
     _check_traffic(settings, kinds - PERF_TRAFFIC.keys(), file)
-    perf = {kind: RunTraffic.of(asked) for kind, asked in PERF_TRAFFIC.items() if kind in kinds}
+    traffic: dict[AnyKind, RunTraffic] = dict(settings.traffic)
+    traffic.update((kind, RunTraffic.of(asked)) for kind, asked in PERF_TRAFFIC.items() if kind in kinds)
     return RunSpec(
-        **{**dict(settings), "paths": paths, "traffic": {**settings.traffic, **perf}},
+        **{**dict(settings), "paths": paths, "traffic": traffic},
         network=os.path.relpath(network, run_directory),
         network_sha256=sha256_of_file(file),
         seed=sampled.seed,
