@@ -19,7 +19,7 @@ pub struct Fifo<T> {
     count: u32,
 }
 
-impl<T: Copy> Fifo<T> {
+impl<T: Copy + Default> Fifo<T> {
     /// Whether there is no element.
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -54,7 +54,7 @@ impl<T: Copy> Fifo<T> {
             self.first = element;
         } else {
             if self.count as usize > self.ring.len() {
-                self.grow(element);
+                self.grow();
             }
             let place = self.place(self.count);
             self.ring[place] = element;
@@ -78,12 +78,12 @@ impl<T: Copy> Fifo<T> {
         (self.start as usize + number as usize - 1) & (self.ring.len() - 1)
     }
 
-    /// A ring of twice as many places, `filler` in those without an element.
-    fn grow(&mut self, filler: T) {
+    /// A ring of twice as many places.
+    fn grow(&mut self) {
         let places = PLACES_MIN.max(2 * self.ring.len());
         let mut ring = Vec::with_capacity(places);
         ring.extend((1..self.count).map(|number| self.ring[self.place(number)]));
-        ring.resize(places, filler);
+        ring.resize(places, T::default());
         self.ring = ring.into_boxed_slice();
         self.start = 0;
     }

@@ -140,7 +140,7 @@ impl World {
         kind == Kind::Arrive && self.hosts[self.pipes[pipe as usize].to as usize].down_busy
     }
 
-    /// The channels that the scheduler of `relay` will serve first, as far as is known now.
+    /// Two of the channels that the scheduler of `relay` will look at.
     fn pending(&self, relay: u32) -> impl Iterator<Item = &Pipe> {
         self.relays[relay as usize].pending.iter().take(PENDING).map(|&pipe| &self.pipes[pipe as usize])
     }

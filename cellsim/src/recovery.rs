@@ -107,10 +107,11 @@ impl Tcp {
         self.arrived.min(self.first_hole)
     }
 
-    /// Size of the hole that starts at `start` (cut to 32 bits), bytes; 0 when it is filled by now.
+    /// Size of the hole that starts at `start` (cut to 32 bits), bytes: that of a mean packet when it is
+    /// filled by now, since what was sent again twice comes twice.
     pub fn hole_bytes(&self, start: u32) -> u32 {
         let mut holes = self.recovery.iter().flat_map(|recovery| recovery.holes.iter());
-        holes.find(|hole| hole.start as u32 == start).map_or(0, |hole| hole.bytes)
+        holes.find(|hole| hole.start as u32 == start).map_or(self.packet_bytes() as u32, |hole| hole.bytes)
     }
 
     /// The hole that starts at `start` (cut to 32 bits) is filled at `now`; whether bytes may now be read.
@@ -153,13 +154,13 @@ impl Tcp {
         }
     }
 
-    /// Take in that an acknowledgement of something new came at `time`. Whether it ended a recovery.
-    pub(crate) fn end_recovery(&mut self, ack: &Ack) -> bool {
+    /// Take in that an acknowledgement of something new came at `time`; whether it ended a recovery.
+    pub(crate) fn end_recovery(&mut self, time: Time) -> bool {
         let Some(recovery) = &mut self.recovery else {
             return false;
         };
         recovery.duplicates = 0;
-        recovery.timer_from = ack.time;
+        recovery.timer_from = time;
         if recovery.backoffs > BACKOFFS {
             recovery.timeout = TIMEOUT;
         }

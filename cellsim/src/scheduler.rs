@@ -126,7 +126,7 @@ impl World {
         let policy = self.params.policy;
         let mut channels = std::mem::take(&mut self.channels);
         let mut contenders = std::mem::take(&mut self.contenders);
-        channels.append(pending);
+        std::mem::swap(&mut channels, pending);
         channels.sort_unstable();
         for (place, &pipe) in channels.iter().enumerate() {
             self.prefetch_pending(channels.get(place + PENDING_AHEAD));

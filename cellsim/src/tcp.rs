@@ -147,9 +147,8 @@ impl Tcp {
     /// The sending program gives `bytes` to the kernel: a stream, or cells in TLS records.
     pub fn write(&mut self, bytes: u64, cells: bool) {
         self.written += bytes;
-        let record = if cells { RECORD_BYTES } else { u64::MAX };
-        let packets =
-            bytes / record * record.div_ceil(SEGMENT_BYTES) + (bytes % record).div_ceil(SEGMENT_BYTES);
+        let (records, rest) = if cells { (bytes / RECORD_BYTES, bytes % RECORD_BYTES) } else { (0, bytes) };
+        let packets = records * RECORD_BYTES.div_ceil(SEGMENT_BYTES) + rest.div_ceil(SEGMENT_BYTES);
         if packets > 0 {
             let weight = packets.min(PACKET_MEMORY);
             let mean = (PACKET_MEMORY - weight) * self.packet_bytes() + weight * bytes / packets;
@@ -184,7 +183,7 @@ impl Tcp {
             }
             self.receive_window = ack.window.into();
             self.acked += fresh;
-            if self.end_recovery(&ack) {
+            if self.end_recovery(ack.time) {
                 self.congestion_window = self.slow_start_threshold;
             }
             let packets = fresh * PACKET / self.packet_bytes();

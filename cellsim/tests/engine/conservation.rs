@@ -112,6 +112,8 @@ proptest! {
             prop_assert_eq!(counted.collect::<Vec<_>>(), held);
         }
         prop_assert!(world.totals.cells > 0);
+        let counted: Vec<u32> = world.pipes.iter().map(|pipe| pipe.events).collect();
+        prop_assert_eq!(counted, crate::networks::under_way(&mut world));
     }
 }
 

@@ -3,7 +3,7 @@
 use cellsim::state::Role;
 use serde_json::json;
 
-use crate::networks::{network, run, world};
+use crate::networks::{network, run, under_way, world};
 
 const ROUND_TRIP_US: u64 = 150_000;
 const NODE_OF_SERVERS: usize = 4;
@@ -53,4 +53,21 @@ fn links_are_used_about_as_under_shadow() {
         let used = used(rate, connections);
         assert!((used - under_shadow).abs() < 0.12, "{connections} on {rate} B/s: {used}, {under_shadow}");
     }
+}
+
+#[test]
+fn what_is_sent_again_twice_leaves_nothing_behind() {
+    // Three hundred clients behind guards so slow that segments wait for longer than a time-out.
+    let mut net = network("bulk", 300);
+    for relay in net["relays"].as_array_mut().expect("relays") {
+        if relay["position"] == "guard" {
+            relay["capacity_bytes_per_s"] = json!(20_000);
+        }
+    }
+    let mut spec = run("bulk", 300, 50_000, 0, 300);
+    spec["traffic"]["bulk"]["timeout_ns"] = json!(20_000_000_000_u64);
+    let mut world = world(&net, &spec, ROUND_TRIP_US);
+    world.run_until(300_000_000_000).expect("a run");
+    let counted: Vec<u32> = world.pipes.iter().map(|pipe| pipe.events).collect();
+    assert_eq!(counted, under_way(&mut world));
 }
