@@ -136,14 +136,14 @@ impl CellQueue {
         Some(run)
     }
 
-    /// Where the queue's next runs are taken and put, if not in place.
-    pub fn rest_ends(&self) -> Option<[&Run; 2]> {
-        self.runs.rest_ends()
-    }
-
     /// The run that leaves next.
     pub fn first(&self) -> Option<&Run> {
         self.runs.front()
+    }
+
+    /// The run after that.
+    pub fn second(&self) -> Option<&Run> {
+        self.runs.second()
     }
 }
 

@@ -12,14 +12,11 @@
 use crate::bucket::share;
 use crate::cells::{CellKind, Run, CELL_BYTES, PAYLOAD_BYTES};
 use crate::events::Kind;
-use crate::state::{queue_of, Action, Role, Turn, QUEUES};
+use crate::state::{queue_of, Action, Blocked, Role, Turn, QUEUES};
 use crate::world::World;
 
 /// Output buffer below which a channel asks the scheduler for more (`OR_CONN_LOWWATER`), bytes.
 const OUTBUF_LOW_BYTES: u64 = 16 * 1024;
-
-/// Blocked connections ahead at which one is asked for from memory.
-const BLOCKED_AHEAD: usize = 6;
 
 /// Bytes that a bucket is charged for `bytes` of a channel: a TLS record of 4 KiB adds about 29.
 fn charged(role: Role, bytes: u64) -> u64 {
@@ -86,7 +83,7 @@ impl World {
         buckets.refill(self.now);
         let bytes = share(share_base(role), buckets.read).min(readable);
         if bytes == 0 {
-            self.block(relay, pipe, true);
+            self.block(relay, pipe, true, true);
             return;
         }
         let charge = charged(role, bytes);
@@ -100,7 +97,7 @@ impl World {
             self.read_cells(relay, pipe, bytes);
         }
         if exhausted {
-            self.block(relay, pipe, true);
+            self.block(relay, pipe, true, readable > bytes);
         } else if readable > bytes {
             self.queue_read(relay, pipe);
         }
@@ -188,13 +185,14 @@ impl World {
         if state.closed || state.outbuf == 0 || !state.open {
             return;
         }
-        let buckets = &mut self.relays[relay as usize].buckets;
-        buckets.refill(self.now);
-        let allowed = share(share_base(state.role), buckets.write);
+        let totals = &mut self.relays[relay as usize];
+        totals.buckets.refill(self.now);
+        let allowed = share(share_base(state.role), totals.buckets.write);
         if allowed == 0 {
-            self.block(relay, pipe, false);
+            self.block(relay, pipe, false, true);
             return;
         }
+        totals.blocked_changed |= state.write_blocked;
         state.tcp.apply_acks(self.now);
         let bytes = allowed.min(state.outbuf).min(state.tcp.send_space());
         if bytes == 0 {
@@ -206,10 +204,9 @@ impl World {
         state.outbuf -= bytes;
         state.tcp.write(bytes, state.role == Role::Channel);
         let charge = charged(state.role, bytes);
-        buckets.write -= charge as i64;
-        let exhausted = buckets.write <= 0;
+        totals.buckets.write -= charge as i64;
+        let exhausted = totals.buckets.write <= 0;
         let is_channel = state.role == Role::Channel;
-        let totals = &mut self.relays[relay as usize];
         totals.bytes_out += charge;
         totals.outbuf_bytes -= if is_channel { bytes } else { 0 };
         self.pump(pipe);
@@ -223,55 +220,80 @@ impl World {
         }
         if left > 0 {
             if exhausted {
-                self.block(relay, pipe, false);
+                self.block(relay, pipe, false, true);
             } else {
                 self.queue_write(relay, pipe);
             }
         }
     }
 
-    /// The bucket is empty: `pipe` waits for the next wake-up.
-    fn block(&mut self, relay: u32, pipe: u32, reading: bool) {
+    /// The bucket is empty: `pipe` waits for the next wake-up. `more` says whether it has something to move.
+    fn block(&mut self, relay: u32, pipe: u32, reading: bool, more: bool) {
         let state = &mut self.pipes[pipe as usize];
-        let flag = if reading { &mut state.read_blocked } else { &mut state.write_blocked };
-        if *flag {
-            return;
+        if !std::mem::replace(state.blocked(reading), true) {
+            // Whether a server is read from depends on windows.
+            let steady = more && state.role != Role::Response;
+            self.await_tokens(relay, Blocked { pipe, reading, steady });
         }
-        *flag = true;
-        let relay_state = &mut self.relays[relay as usize];
-        relay_state.blocked.push(pipe);
-        if !relay_state.wake_scheduled {
-            relay_state.wake_scheduled = true;
-            let time = relay_state.buckets.wake_time(self.now);
+    }
+
+    fn await_tokens(&mut self, relay: u32, blocked: Blocked) {
+        let state = &mut self.relays[relay as usize];
+        state.blocked.push(blocked);
+        if !std::mem::replace(&mut state.wake_scheduled, true) {
+            let time = state.buckets.wake_time(self.now);
             self.events.push(time, Kind::BucketWake, relay, 0);
         }
     }
 
-    /// The wake-up of blocked connections (`reenable_blocked_connections_cb`).
+    /// The wake-up of blocked connections (`reenable_blocked_connections_cb`). Of those that find the bucket
+    /// empty again, most are not looked at.
     pub fn wake(&mut self, relay: u32) {
+        let mut woken = std::mem::take(&mut self.woken);
         let state = &mut self.relays[relay as usize];
+        std::mem::swap(&mut woken, &mut state.blocked);
         state.wake_scheduled = false;
-        let mut blocked = std::mem::take(&mut state.blocked);
-        blocked.sort_unstable();
-        for (place, &pipe) in blocked.iter().enumerate() {
-            self.prefetch_blocked(blocked.get(place + BLOCKED_AHEAD));
-            let state = &mut self.pipes[pipe as usize];
-            // The relay at the other end may be blocked too, and has a wake-up of its own.
-            let read = state.to == relay && std::mem::take(&mut state.read_blocked);
-            let write = state.from == relay && std::mem::take(&mut state.write_blocked);
-            if state.closed {
-                self.free_pipes_if_done(pipe);
-                continue;
-            }
-            if read {
-                self.queue_read(relay, pipe);
-            }
-            if write {
-                self.queue_write(relay, pipe);
+        let changed = std::mem::take(&mut state.blocked_changed);
+        let steady = |blocked: &Blocked| blocked.steady && !changed;
+        if woken.iter().any(steady) {
+            state.buckets.refill(self.now);
+        }
+        woken.sort_unstable();
+        woken.retain(|blocked| steady(blocked) || !self.forget_closed(blocked));
+        for blocked in &woken {
+            let buckets = &self.relays[relay as usize].buckets;
+            let left = if blocked.reading { buckets.read } else { buckets.write };
+            if steady(blocked) && left <= 0 {
+                self.await_tokens(relay, *blocked);
+            } else {
+                self.revive(relay, blocked);
             }
         }
-        blocked.clear();
-        self.relays[relay as usize].blocked = blocked;
+        woken.clear();
+        self.woken = woken;
         self.run_relay(relay);
+    }
+
+    /// Whether a blocked connection is closed; then its slot may be used again.
+    fn forget_closed(&mut self, blocked: &Blocked) -> bool {
+        let state = &mut self.pipes[blocked.pipe as usize];
+        let closed = state.closed;
+        if closed {
+            *state.blocked(blocked.reading) = false;
+            self.free_pipes_if_done(blocked.pipe);
+        }
+        closed
+    }
+
+    /// A blocked connection tries again.
+    fn revive(&mut self, relay: u32, blocked: &Blocked) {
+        let state = &mut self.pipes[blocked.pipe as usize];
+        *state.blocked(blocked.reading) = false;
+        if blocked.reading {
+            self.read(relay, blocked.pipe);
+        } else if !state.write_waiting {
+            self.write(relay, blocked.pipe);
+            self.free_pipes_if_done(blocked.pipe);
+        }
     }
 }

@@ -125,6 +125,15 @@ pub struct Pipe {
 }
 
 impl Pipe {
+    /// Whether an empty bucket keeps the receiver from reading, or else the sender from writing.
+    pub fn blocked(&mut self, reading: bool) -> &mut bool {
+        if reading {
+            &mut self.read_blocked
+        } else {
+            &mut self.write_blocked
+        }
+    }
+
     /// The next cells that have been read as a whole.
     pub fn next_cells(&mut self) -> Option<Run> {
         let run = self.cells.pop(self.unparsed / CELL_BYTES as u32)?;
@@ -141,14 +150,25 @@ pub enum Action {
     Schedule,
 }
 
+/// A connection that an empty bucket keeps from reading or writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Blocked {
+    pub pipe: u32,
+    pub reading: bool,
+    /// It has something to move and may, whatever else happens, unless [`Relay::blocked_changed`].
+    pub steady: bool,
+}
+
 /// A relay's process.
 pub struct Relay {
     pub buckets: Buckets,
     /// What its event loop does next, in order.
     pub actions: VecDeque<Action>,
-    /// Pipes that wait for tokens.
-    pub blocked: Vec<u32>,
+    /// What waits for tokens.
+    pub blocked: Vec<Blocked>,
     pub wake_scheduled: bool,
+    /// Of those, one has closed, or KIST has written what one had.
+    pub blocked_changed: bool,
     /// Pipes that wait for the channel scheduler.
     pub pending: Vec<u32>,
     pub schedule_queued: bool,

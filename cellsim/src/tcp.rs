@@ -214,8 +214,8 @@ impl Tcp {
     }
 
     /// What an event of this connection will soon touch and that lies elsewhere.
-    pub(crate) fn elsewhere(&self) -> (Option<[&Ack; 2]>, Option<&Recovery>) {
-        (self.acks.rest_ends(), self.recovery.as_deref())
+    pub(crate) fn elsewhere(&self) -> (Option<&Ack>, Option<&Recovery>) {
+        (self.acks.second(), self.recovery.as_deref())
     }
 
     /// When the next acknowledgement comes, if one is under way.

@@ -361,6 +361,11 @@ impl World {
             let state = &mut self.pipes[direction as usize];
             state.closed = true;
             state.outbuf = 0;
+            for (host, blocked) in [(state.from, state.write_blocked), (state.to, state.read_blocked)] {
+                if blocked {
+                    self.relays[host as usize].blocked_changed = true;
+                }
+            }
         }
         self.free_pipes_if_done(pipe);
     }

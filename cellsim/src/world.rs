@@ -17,7 +17,7 @@ use crate::mux::{Decay, Policy};
 use crate::path::PathChooser;
 use crate::recorder::Recorder;
 use crate::scheduler::Contender;
-use crate::state::{Circuit, CircuitQueue, Client, Download, Edge, Host, Pipe, Relay, NONE};
+use crate::state::{Blocked, Circuit, CircuitQueue, Client, Download, Edge, Host, Pipe, Relay, NONE};
 
 /// The knobs, in the form the engine uses.
 pub struct Params {
@@ -71,6 +71,8 @@ pub struct World {
     pub channels: Vec<u32>,
     /// And these.
     pub contenders: Vec<Contender>,
+    /// And this by the wake-up of blocked connections.
+    pub woken: Vec<Blocked>,
     /// Draws of random stream activation so far.
     pub activations: u64,
 }
@@ -136,6 +138,7 @@ impl World {
             order: Vec::new(),
             channels: Vec::new(),
             contenders: Vec::new(),
+            woken: Vec::new(),
             activations: 0,
             network,
         };
@@ -252,6 +255,7 @@ fn new_relay(run: &RunSpec, relay: &crate::input::RelaySpec) -> Relay {
         actions: VecDeque::new(),
         blocked: Vec::new(),
         wake_scheduled: false,
+        blocked_changed: false,
         pending: Vec::new(),
         schedule_queued: false,
         scheduler_timer: false,
