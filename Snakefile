@@ -11,6 +11,7 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
+from torsweep.engines.failed_step import end_refused
 from torsweep.engines.sweep import Sweep
 
 min_version("9.1")
@@ -52,6 +53,10 @@ localrules:
 
 onstart:
     sweep.begin(workflow)
+
+
+onerror:
+    end_refused([log] if isinstance(log, str) else log)
 
 
 rule refill_sweep:

@@ -61,24 +61,19 @@ def test_results_that_are_a_file(workspace):
     _assert_refused(workspace.snakemake("refill_sweep"), "results: is no folder; results go there")
 
 
-def test_results_that_are_read_only(workspace):
-    results = workspace.folder / "results"
-    results.mkdir()
-    command = workspace.command("refill_sweep")
-    if os.geteuid() == 0:
-        # Root writes through permissions, but not into a read-only mount.
-        mount = f"mount --bind {results} {results} && mount -o remount,ro,bind {results}"
-        if (
-            shutil.which("unshare") is None
-            or subprocess.run(
-                ["unshare", "--mount", "sh", "-c", mount], capture_output=True, check=False
-            ).returncode
-        ):
-            pytest.skip("root, and no mounts of its own: nothing here can be read-only")
-        command = ["unshare", "--mount", "sh", "-c", f'{mount} && exec "$@"', "sh", *command]
-    else:
-        results.chmod(0o555)
-    done = subprocess.run(
+def _with_mount(workspace, mount: str, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run ``command`` where ``mount`` has been done, for it alone; skip the test where that cannot be."""
+    unshared = ["unshare", "--mount", "sh", "-c"]
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run([*unshared, mount], capture_output=True, check=False).returncode
+    ):
+        pytest.skip("no mounts of its own")
+    return _run(workspace, *unshared, f'{mount} && exec "$@"', "sh", *command)
+
+
+def _run(workspace, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         command,
         cwd=workspace.folder,
         text=True,
@@ -87,5 +82,45 @@ def test_results_that_are_read_only(workspace):
         timeout=100,
         check=False,
     )
+
+
+def test_results_that_are_read_only(workspace):
+    results = workspace.folder / "results"
+    results.mkdir()
+    command = workspace.command("refill_sweep")
+    if os.geteuid() == 0:
+        # Root writes through permissions, but not into a read-only mount.
+        mount = f"mount --bind {results} {results} && mount -o remount,ro,bind {results}"
+        done = _with_mount(workspace, mount, *command)
+    else:
+        results.chmod(0o555)
+        done = _run(workspace, *command)
     results.chmod(0o755)
     _assert_refused(done, "results: results cannot be written there: ")
+
+
+def _said_last(done: subprocess.CompletedProcess[str]) -> str:
+    """What the first step that failed said, with its log, below all else but the progress of the others."""
+    assert done.returncode == 2, done.stdout
+    assert "Traceback" not in done.stdout
+    said = [line for line in done.stdout.splitlines()[-3:] if line.endswith(".log)")]
+    assert len(said) == 1, done.stdout
+    return said[0]
+
+
+def test_a_disk_that_becomes_full(workspace):
+    results = workspace.folder / "results"
+    results.mkdir()
+    mount = f"mount -t tmpfs -o size=300k tmpfs {results}"
+    done = _with_mount(workspace, mount, *workspace.command("refill_sweep"))
+    said = _said_last(done)
+    assert said.startswith(("torsweep: results/", "cellsim: results/"))
+    assert "No space left on device" in said
+
+
+def test_a_network_that_is_damaged_between_two_pipelines(workspace):
+    assert workspace.snakemake("results/networks/ci/1/network.json").returncode == 0
+    network = workspace.folder / "results" / "networks" / "ci" / "1" / "network.json"
+    network.write_text(network.read_text()[:1000])
+    done = workspace.snakemake("refill_sweep")
+    assert _said_last(done).startswith("torsweep: results/networks/ci/1/network.json: ")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torsweep.config.eras import tor_settings
 from torsweep.config.clients import AnyKind
+from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import PERF_TRAFFIC, Experiment
 from torsweep.config.variant import Variant
 from torsweep.engines.folder_lock import folder_claimed
