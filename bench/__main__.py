@@ -7,9 +7,9 @@ machine, and the same as a table in Markdown beside it. Sizes and variants take 
 machine that slows down slows all of them; each figure is the median over rounds, but for sampling at tenfold
 size, which is measured once.
 
-The last rows divide the time of a cell-hop at tenfold size, where 1 + 1 minutes are simulated, by that at
-full size, twice: over the whole run of 3 + 5 minutes, and over the same 1 + 1 minutes, in which circuits are
-new and queues are filling. Processor time stands beside wall time, which other work on the machine lengthens.
+The last rows divide the time of a cell-hop at tenfold size by that at full size, over the 3 + 5 minutes of an
+experiment's runs and over 1 + 1 minutes, in which circuits are new and queues are filling. Processor time
+stands beside wall time, which other work on the machine lengthens.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 from torsweep.provenance import machine, versions
@@ -37,9 +38,12 @@ VARIANTS = {
     "100 ms, EWMA, today": ("today", "refill_interval=100ms,circuit_policy=ewma"),
 }
 SAMPLING, SAMPLING_ONCE = "sampling", "sampling (once)"
-FULL_DURATIONS = ("warm_up=3 min", "measured=5 min")
-TENFOLD_DURATIONS = ("warm_up=1 min", "measured=1 min")
-DURATIONS = {"full": FULL_DURATIONS, "full, 1 + 1 min": TENFOLD_DURATIONS, "tenfold": TENFOLD_DURATIONS}
+RATIO = "tenfold over full"
+DURATIONS = {
+    "3 + 5 min": ("warm_up=3 min", "measured=5 min"),
+    "1 + 1 min": ("warm_up=1 min", "measured=1 min"),
+}
+SIZES = ("full", "tenfold")
 FIGURES = ("simulated_s_per_wall_s", "cell_hops_per_wall_s", "peak_memory_bytes", "wall_s", "cell_hops")
 
 
@@ -78,15 +82,13 @@ def run(folder: Path) -> dict[str, float]:
 
 
 def measure(scratch: Path, rounds: int) -> Iterator[tuple[str, str, dict[str, float]]]:
-    """Yield (size, what, figures) for each measurement."""
+    """Yield (size, what, figures) for each measurement; the size of a run has its simulated time in it."""
     sample(scratch / "full", "full")
     yield "tenfold", SAMPLING_ONCE, {"wall_s": sample(scratch / "tenfold", "tenfold")}
     runs = {}
-    for case, (size, durations) in enumerate(DURATIONS.items()):
-        network = scratch / size.partition(",")[0]
-        for number, variant in enumerate(VARIANTS):
-            place = scratch / f"run-{case}-{number}"
-            runs[size, variant] = prepared(place, network, variant, durations)
+    for size, simulated, variant in product(SIZES, DURATIONS, VARIANTS):
+        place = scratch / f"run-{len(runs)}"
+        runs[f"{size}, {simulated}", variant] = prepared(place, scratch / size, variant, DURATIONS[simulated])
     for _ in range(rounds):
         yield "full", SAMPLING, {"wall_s": sample(scratch / "full-again", "full")}
         for (size, variant), folder in runs.items():
@@ -102,12 +104,13 @@ def medians(measured: Iterator[tuple[str, str, dict[str, float]]]) -> dict[str, 
     results: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
     for (size, what), rows in found.items():
         results[size][what] = {figure: statistics.median(row[figure] for row in rows) for figure in rows[0]}
-    for variant in VARIANTS:
-        for full in ("full", "full, 1 + 1 min"):
-            pair = results["tenfold"][variant], results[full][variant]
-            wall, cpu = ([row[time] / row["cell_hops"] for row in pair] for time in ("wall_s", "cpu_s"))
-            ratios = {"wall_s_per_cell_hop": wall[0] / wall[1], "cpu_s_per_cell_hop": cpu[0] / cpu[1]}
-            results[f"tenfold over {full}"][variant] = ratios
+    for simulated, variant in product(DURATIONS, VARIANTS):
+        full, tenfold = (results[f"{size}, {simulated}"][variant] for size in SIZES)
+        results[f"{RATIO}, {simulated}"][variant] = {
+            f"{spent}_per_cell_hop": (tenfold[spent] / tenfold["cell_hops"])
+            / (full[spent] / full["cell_hops"])
+            for spent in ("wall_s", "cpu_s")
+        }
     return dict(results)
 
 
@@ -123,8 +126,10 @@ def table(results: dict[str, dict[str, dict[str, float]]], rounds: int) -> str:
         "| size | what | simulated s per wall s | million cell-hops per s | peak MB | wall s | CPU s |",
         "|---|---|---|---|---|---|---|",
     ]
-    for size in DURATIONS:
-        for what, row in results[size].items():
+    for size, rows in results.items():
+        if size.startswith(RATIO):
+            continue
+        for what, row in rows.items():
             if what in (SAMPLING, SAMPLING_ONCE):
                 lines.append(f"| {size} | {what} | – | – | – | {row['wall_s']:.1f} | – |")
                 continue
@@ -133,11 +138,11 @@ def table(results: dict[str, dict[str, dict[str, float]]], rounds: int) -> str:
             times = f"{row['wall_s']:.1f} | {row['cpu_s']:.1f}"
             lines.append(f"| {size} | {what} | {speed:.1f} | {hops:.1f} | {memory:.0f} | {times} |")
     lines += ["", "Time of a cell-hop at tenfold size over that at full size:", ""]
-    lines += ["| over | what | wall time | processor time |", "|---|---|---|---|"]
-    for full in ("full", "full, 1 + 1 min"):
-        for what, row in results[f"tenfold over {full}"].items():
+    lines += ["| simulated | what | wall time | processor time |", "|---|---|---|---|"]
+    for simulated in DURATIONS:
+        for what, row in results[f"{RATIO}, {simulated}"].items():
             ratios = f"{row['wall_s_per_cell_hop']:.2f} | {row['cpu_s_per_cell_hop']:.2f}"
-            lines.append(f"| {full} | {what} | {ratios} |")
+            lines.append(f"| {simulated} | {what} | {ratios} |")
     return "\n".join(lines) + "\n"
 
 

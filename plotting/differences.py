@@ -20,6 +20,8 @@ from plotting.ticks import signed_percent
 
 _METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
 _LINE_IN = 0.16
+_INTERVAL = "interval"
+"""What the lines of intervals are known by, among an axis's."""
 
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
@@ -85,7 +87,8 @@ def _line(axis: Axes, line: int, rows: pl.DataFrame, level: str) -> None:
     for name, width in (("relative_simultaneous", 0.8), ("relative", 2.4)):
         if row[f"{name}_low"] is not None:
             ends = [row[f"{name}_low"], row[f"{name}_high"]]
-            axis.plot(ends, [line, line], color=drawn.colour, linewidth=width, solid_capstyle="butt")
+            (drawn_line,) = axis.plot(ends, [line, line], color=drawn.colour, linewidth=width, gid=_INTERVAL)
+            drawn_line.set_solid_capstyle("butt")
     axis.plot(
         row["relative"],
         line,
@@ -111,7 +114,12 @@ def _finish(axis: Axes, names: list[str]) -> None:
 
 
 def _keep_in_view(axis: Axes, rows: pl.DataFrame) -> None:
-    """Let the interval of two or three networks, tens of times its mean, run out of the panel."""
+    """Let an interval of two or three networks, tens of times its mean, leave the panel, with an arrow."""
     farthest = float(np.nanmax(rows["relative"].cast(pl.Float64).abs().to_numpy(), initial=0.0))
     low, high = axis.get_xlim()
-    axis.set_xlim(max(low, -1.0), min(high, max(1.0, 2.5 * farthest)))
+    low, high = axis.set_xlim(max(low, -1.0), min(high, max(1.0, 2.5 * farthest)))
+    for interval in [line for line in axis.lines if line.get_gid() == _INTERVAL]:
+        (left, right), (height, _) = np.asarray(interval.get_data(), dtype=float)
+        for beyond, edge, arrow in ((left < low, low, "<"), (right > high, high, ">")):
+            if beyond:
+                axis.plot(edge, height, arrow, color=interval.get_color(), markersize=2.8, clip_on=False)

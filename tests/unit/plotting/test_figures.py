@@ -170,6 +170,32 @@ def test_a_panel_without_medians_says_so(source: Source, tmp_path: Path) -> None
     assert not any(said.values())
 
 
+def test_an_interval_beyond_the_panel_has_an_arrow(source: Source, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
+    differences = pl.read_csv(copy / "differences.csv", infer_schema_length=None)
+
+    def arrows(high: float) -> int:
+        first = pl.int_range(pl.len()) == 0
+        bounded = differences.filter(estimand="median", metric="ttfb", kind="web").with_columns(
+            relative=0.1,
+            relative_low=0.0,
+            relative_high=0.2,
+            relative_simultaneous_low=-0.1,
+            relative_simultaneous_high=pl.when(first).then(high).otherwise(0.3),
+        )
+        others = differences.filter((pl.col("metric") != "ttfb") | (pl.col("kind") != "web"))
+        pl.concat([bounded, others.select(bounded.columns)], how="vertical_relaxed").write_csv(
+            copy / "differences.csv"
+        )
+        with style():
+            figure, _, _ = FIGURES["differences"](Source(source.tables, copy))
+        web = next(axis for axis in figure.axes if axis.get_title() == "Web, first byte")
+        return sum(line.get_marker() == ">" for line in web.lines)
+
+    assert arrows(0.4) == 0
+    assert arrows(40.0) == 1
+
+
 @pytest.mark.parametrize("name", OF_PROGRESS)
 def test_plans_without_progress_are_refused(source: Source, tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"has no progress\.parquet; accepted: a plan with progress: true"):
