@@ -23,6 +23,8 @@ from torsweep.stats.metrics import METRICS
 
 KIND_NAMES = {"web": "Web downloads", "bulk": "Bulk downloads"}
 _ROW_IN = 1.45
+_LOW_END = 0.75
+"""A curve that ends below this share leaves the upper left corner free, and not the lower right one."""
 _CUT_OFF = 0.005
 """Share of downloads cut off by the end of the run that may be missing from a curve called whole."""
 
@@ -42,7 +44,7 @@ def draw(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]:
             failing = failures(facets, outcomes.filter(pl.col("kind") == kind), column)
             for level in facets.levels:
                 _curve(axis, facets.select(of_kind, column, level), level, failing.get(level, 0.0))
-            write_failures(axis, failing)
+            write_failures(axis, failing, in_upper_left=_ends_low(facets, of_kind, column))
         _limit([axis for axis, _ in row], of_kind)
     for axis in every_axis(panels):
         axis.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
@@ -92,21 +94,29 @@ def failures(facets: Facets, outcomes: pl.DataFrame, column: dict[str, str]) -> 
     return found
 
 
-def write_failures(axis: Axes, failing: dict[str, float]) -> None:
-    """Say in the panel's lower right corner how many downloads failed, where any did."""
+def _ends_low(facets: Facets, curves: pl.DataFrame, column: dict[str, str]) -> bool:
+    """Whether the curves of a panel end in its lower right corner."""
+    ends = [facets.select(curves, column, level)["share"].max() for level in facets.levels]
+    return min((end for end in ends if isinstance(end, float)), default=1.0) < _LOW_END
+
+
+def write_failures(axis: Axes, failing: dict[str, float], *, in_upper_left: bool = False) -> None:
+    """Say in the panel's lower right corner, or its upper left, how many downloads failed, where any did."""
     if not any(failing.values()):
         return
     lines = [("failed", GREY)]
     lines += [(f"{share:.1%}".replace("%", " %"), look(level).colour) for level, share in failing.items()]
-    for number, (text, colour) in enumerate(reversed(lines)):
+    corner, across, along = ((0, 1), "left", "top") if in_upper_left else ((1, 0), "right", "bottom")
+    inwards = -1 if in_upper_left else 1
+    for number, (text, colour) in enumerate(lines if in_upper_left else reversed(lines)):
         axis.annotate(
             text,
-            (1, 0),
+            corner,
             xycoords="axes fraction",
-            xytext=(-2, 3 + 8.5 * number),
+            xytext=(-2 * inwards, inwards * (3 + 8.5 * number)),
             textcoords="offset points",
-            ha="right",
-            va="bottom",
+            ha=across,
+            va=along,
             color=colour,
             bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
         )

@@ -13,7 +13,7 @@ from typing import get_args
 
 import polars as pl
 import pytest
-from matplotlib.text import Text
+from matplotlib.text import Annotation, Text
 
 from plotting.__main__ import FIGURES, draw_figure, main
 from plotting.source import Source
@@ -154,6 +154,19 @@ def test_curves_end_below_one_where_downloads_fail(source: Source) -> None:
     for line in figure.axes[0].get_lines():
         assert max(line.get_ydata()) <= 1
     assert "failed" in [text.get_text() for text in figure.axes[0].texts]
+
+
+@pytest.mark.parametrize(("highest", "corner"), [(0.9, (1, 0)), (0.6, (0, 1))])
+def test_failures_stand_where_no_curve_ends(
+    source: Source, tmp_path: Path, highest: float, corner: tuple[int, int]
+) -> None:
+    copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
+    pl.read_csv(copy / "curves.csv").filter(pl.col("share") < highest).write_csv(copy / "curves.csv")
+    with style():
+        figure, _, _ = FIGURES["ttlb_cdf"](Source(source.tables, copy))
+    (failed,) = (text for text in figure.axes[0].texts if text.get_text() == "failed")
+    assert isinstance(failed, Annotation)
+    assert failed.xy == corner
 
 
 def test_a_panel_without_medians_says_so(source: Source, tmp_path: Path) -> None:
