@@ -12,7 +12,7 @@
 use crate::bucket::share;
 use crate::cells::{CellKind, Run, CELL_BYTES, PAYLOAD_BYTES};
 use crate::events::Kind;
-use crate::state::{queue_of, Action, Blocked, Role, Turn, QUEUES};
+use crate::state::{queue_of, Action, Blocked, Relay, Role, Turn, QUEUES};
 use crate::world::World;
 
 /// Output buffer below which a channel asks the scheduler for more (`OR_CONN_LOWWATER`), bytes.
@@ -231,8 +231,8 @@ impl World {
     fn block(&mut self, relay: u32, pipe: u32, reading: bool, more: bool) {
         let state = &mut self.pipes[pipe as usize];
         if !std::mem::replace(state.blocked(reading), true) {
-            // Whether a server is read from depends on windows.
-            let steady = more && state.role != Role::Response;
+            // Whether a server is read from depends on windows, and KIST writes to what waits for the kernel.
+            let steady = more && state.role != Role::Response && (reading || !state.write_waiting);
             self.await_tokens(relay, Blocked { pipe, reading, steady });
         }
     }
@@ -261,9 +261,9 @@ impl World {
         woken.sort_unstable();
         woken.retain(|blocked| steady(blocked) || !self.forget_closed(blocked));
         for blocked in &woken {
-            let buckets = &self.relays[relay as usize].buckets;
+            let Relay { buckets, blocked_changed, .. } = &self.relays[relay as usize];
             let left = if blocked.reading { buckets.read } else { buckets.write };
-            if steady(blocked) && left <= 0 {
+            if steady(blocked) && !blocked_changed && left <= 0 {
                 self.await_tokens(relay, *blocked);
             } else {
                 self.revive(relay, blocked);
