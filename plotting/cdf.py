@@ -100,7 +100,7 @@ def _ends_low(facets: Facets, curves: pl.DataFrame, column: dict[str, str]) -> b
     return min((end for end in ends if isinstance(end, float)), default=1.0) < _LOW_END
 
 
-def write_failures(axis: Axes, failing: dict[str, float], *, in_upper_left: bool = False) -> None:
+def write_failures(axis: Axes, failing: dict[str, float], *, in_upper_left: bool) -> None:
     """Say in the panel's lower right corner, or its upper left, how many downloads failed, where any did."""
     if not any(failing.values()):
         return

@@ -39,8 +39,12 @@ class Workspace:
 
     def snakemake(self, *arguments: str, config: tuple[str, ...] = TINY) -> subprocess.CompletedProcess[str]:
         """Run Snakemake to its end; standard output and error together."""
+        return self.run(*self.command(*arguments, config=config))
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run ``command`` to its end; standard output and error together."""
         return subprocess.run(
-            self.command(*arguments, config=config),
+            command,
             cwd=self.folder,
             text=True,
             stdout=subprocess.PIPE,

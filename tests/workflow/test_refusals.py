@@ -69,19 +69,7 @@ def _with_mount(workspace, mount: str, *command: str) -> subprocess.CompletedPro
         or subprocess.run([*unshared, mount], capture_output=True, check=False).returncode
     ):
         pytest.skip("no mounts of its own")
-    return _run(workspace, *unshared, f'{mount} && exec "$@"', "sh", *command)
-
-
-def _run(workspace, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command,
-        cwd=workspace.folder,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=100,
-        check=False,
-    )
+    return workspace.run(*unshared, f'{mount} && exec "$@"', "sh", *command)
 
 
 def test_results_that_are_read_only(workspace):
@@ -94,7 +82,7 @@ def test_results_that_are_read_only(workspace):
         done = _with_mount(workspace, mount, *command)
     else:
         results.chmod(0o555)
-        done = _run(workspace, *command)
+        done = workspace.run(*command)
     results.chmod(0o755)
     _assert_refused(done, "results: results cannot be written there: ")
 

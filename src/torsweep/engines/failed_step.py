@@ -11,7 +11,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-_REFUSED = "returned non-zero exit status 2."
+from torsweep.errors import InputError
+
+_REFUSED = f"returned non-zero exit status {InputError.exit_code}."
 _WORDS = re.compile(r"^(?:torsweep|cellsim): .+$", re.MULTILINE)
 _LOGS = re.compile(r"^Logfile (?P<file>.+):\n=+\n(?P<text>(?:.*\n)*?)=+$", re.MULTILINE)
 
@@ -31,4 +33,4 @@ def end_refused(log_files: Sequence[str]) -> None:
         said = refusal(Path(file).read_text(encoding="utf-8", errors="replace"))
         if said is not None:
             print(said, file=sys.stderr, flush=True)
-            sys.exit(2)
+            sys.exit(InputError.exit_code)
