@@ -3,7 +3,7 @@
     snakemake --cores 8 refill_sweep
     snakemake --cores 8 refill_sweep --config network=laptop replicates=2 era=today plan=loads
 
-Each stage is one file of rules/; what a plan consists of is worked out by torsweep.engines.sweep.
+Each stage is one file of rules/; what a plan consists of is worked out by torsweep.pipeline.sweep.
 """
 
 import sys
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
-from torsweep.engines.failed_step import end_refused
-from torsweep.engines.sweep import Sweep
+from torsweep.pipeline.failed_step import end_refused
+from torsweep.pipeline.sweep import Sweep
 
 min_version("9.1")
 

@@ -31,7 +31,7 @@ from typing import Any
 import polars as pl
 
 from tests.synthetic import Size, write_run
-from tests.unit.shadow_reading.made_logs import (
+from tests.unit.engines.shadow.read.made_logs import (
     BOOTSTRAP_S,
     EPOCH_S,
     FINGERPRINTS,
@@ -46,8 +46,8 @@ from tests.unit.shadow_reading.made_logs import (
     stamp,
     tgen_opening,
 )
+from torsweep.engines.shadow.layout import HOSTS, Layout
 from torsweep.provenance import machine, versions
-from torsweep.shadow.layout import HOSTS, Layout
 from torsweep.storage import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,7 +60,7 @@ TRACED = "TGen's and OnionTrace's"
 KINDS = {QUIET: (1000, False, False), BEATING: (200, True, False), TRACED: (1000, False, True)}
 """Clients, whether TGen beats, whether OnionTrace ran."""
 
-OURS = "import sys; from pathlib import Path; from torsweep.shadow.reading import write_tables;" \
+OURS = "import sys; from pathlib import Path; from torsweep.engines.shadow.read import write_tables;" \
     " write_tables(Path(sys.argv[1]), Path(sys.argv[1]) / 'shadow')"  # fmt: skip
 
 

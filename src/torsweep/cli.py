@@ -15,11 +15,12 @@ from torsweep import __version__
 from torsweep.config.cli import config_app
 from torsweep.doctor.cli import doctor_command
 from torsweep.engines.cli import run_app
+from torsweep.engines.loopback.cli import loopback_app
+from torsweep.engines.shadow.cli import shadow_app
 from torsweep.errors import OutputError, TorsweepError
 from torsweep.fidelity.cli import fidelity_app
-from torsweep.loopback.cli import loopback_app
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
-from torsweep.shadow.cli import shadow_app
+from torsweep.pipeline.cli import publish_command
 from torsweep.stats.cli import results_app
 from torsweep.tor.cli import tor_app
 
@@ -44,6 +45,7 @@ app.add_typer(fidelity_app, name="fidelity")
 app.add_typer(shadow_app, name="shadow")
 app.add_typer(loopback_app, name="loopback")
 app.command("doctor")(doctor_command)
+run_app.command("publish")(publish_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -17,14 +17,14 @@ import pytest
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.engines.prepare import build_run, run_settings, run_status
+from torsweep.engines.shadow import directory, preflight
+from torsweep.engines.shadow.run import run_shadow
+from torsweep.engines.shadow.settings import ShadowSettings
+from torsweep.engines.shadow.tools import find_tools
 from torsweep.errors import TorsweepError
 from torsweep.network.bandwidth_weights import WEIGHT_SCALE
 from torsweep.network.model import read_network, write_network
 from torsweep.network.sampling import sample_network
-from torsweep.shadow import directory, preflight
-from torsweep.shadow.run import run_shadow
-from torsweep.shadow.settings import ShadowSettings
-from torsweep.shadow.tools import find_tools
 from torsweep.tor.build import BuiltTor
 
 pytestmark = [pytest.mark.shadow, pytest.mark.usefixtures("built_tor")]

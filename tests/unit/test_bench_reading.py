@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from bench import reading
-from torsweep.shadow.reading import write_tables
+from torsweep.engines.shadow.read import write_tables
 
 
 def test_made_up_logs_are_read_without_a_remark(tmp_path: Path) -> None:

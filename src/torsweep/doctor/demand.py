@@ -3,7 +3,7 @@
 In: a :class:`~torsweep.config.network.NetworkConfig`, a :class:`~torsweep.doctor.machine.Machine`. Out:
 :class:`Demand`, and what the machine falls short of.
 
-Memory under Shadow is what :mod:`torsweep.shadow.memory` projects before a run. The other numbers are
+Memory under Shadow is what :mod:`torsweep.engines.shadow.memory` projects before a run. The other numbers are
 measured: files, threads and shared memory on 20 and 120 TGen processes and on 266 tor, 263 OnionTrace and
 250 TGen ones under Shadow 3.3.0; cellsim on the network ``paper`` and at ten times its size.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from torsweep.config.network import MOST_HOSTS, NetworkConfig
 from torsweep.doctor.machine import Machine
-from torsweep.shadow.memory import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
+from torsweep.engines.shadow.memory import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
 
 SHADOW_FILES = 12
 FILES = {"tor": 6, "tgen": 5, "oniontrace": 5}

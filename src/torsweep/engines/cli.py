@@ -74,25 +74,3 @@ def status_command(
     status = run_status(run_directory)
     typer.echo(f"{run_directory}: {status.text}")
     raise typer.Exit(0 if status.complete else 1)
-
-
-@run_app.command("publish")
-def publish_command(
-    summaries: Annotated[Path, typer.Argument(help="A plan's summaries; its place in the tree names it.")],
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", help="The runs of the plan.")],
-    figures: Annotated[Path, typer.Option(help="The plan's figures.")],
-    experiment: Annotated[Path, typer.Option(help="Its experiment.yaml.")],
-    out: Annotated[Path, typer.Option(help="Folder to write; replaced when it exists.")],
-) -> None:
-    """Gather figures, summaries and provenance of a plan in one folder, with checksums."""
-    from torsweep.engines.publish import publish
-    from torsweep.engines.results_tree import Place
-
-    names = summaries.parts[-5:]
-    if len(names) < 5:
-        raise InputError(
-            "does not say whose summaries these are",
-            file=summaries,
-            accepted="a folder such as summaries/EXPERIMENT/ENGINE/ERA/NETWORK/PLAN",
-        )
-    publish(Place(*names), experiment, summaries, figures, runs, out)

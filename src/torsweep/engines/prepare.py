@@ -16,7 +16,6 @@ from torsweep.config.clients import AnyKind
 from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import PERF_TRAFFIC, Experiment
 from torsweep.config.variant import Variant
-from torsweep.engines.folder_lock import folder_claimed
 from torsweep.engines.run_spec import (
     PROVENANCE_FILE,
     RUN_FILE,
@@ -28,6 +27,7 @@ from torsweep.engines.run_spec import (
     read_run,
 )
 from torsweep.errors import InputError, OutputError
+from torsweep.folder_lock import folder_claimed
 from torsweep.provenance import sha256_of_file
 
 RESULT_FILES = (

@@ -54,10 +54,10 @@ def compare_command(
 ) -> None:
     """Measure how far cellsim is from Shadow in the finished runs below results/, beside chance."""
     from torsweep.config.experiment import load_experiment
-    from torsweep.engines.results_tree import Place
     from torsweep.fidelity.matches import match_runs
     from torsweep.fidelity.places import finished_runs
     from torsweep.fidelity.report import compare, write_comparison
+    from torsweep.pipeline.results_tree import Place
 
     loaded = load_experiment(experiment)
     place = Place(loaded.name, "shadow", era or loaded.era, network, plan)

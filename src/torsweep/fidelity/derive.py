@@ -18,9 +18,9 @@ import polars as pl
 
 from torsweep.engines.prepare import run_status, write_run
 from torsweep.engines.run_spec import RunSpec, read_json, read_run
+from torsweep.engines.shadow.read.tables import used_paths
 from torsweep.errors import InputError
 from torsweep.seeds import MOST_SEED
-from torsweep.shadow.reading.tables import used_paths
 from torsweep.tables.collect import read_table
 from torsweep.tables.schema import CIRCUITS, STREAMS
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.config.variant import Variant
-from torsweep.engines.results_tree import RESULTS, Place
 from torsweep.engines.run_spec import PROVENANCE_FILE
 from torsweep.engines.selection import require_engine
-from torsweep.engines.sweep import FIGURE_SUFFIXES, Sweep, stopping_with_a_line
 from torsweep.errors import InputError
 from torsweep.fidelity.matches import MODEL, MODEL_REPEAT, REFERENCE, REFERENCE_REPEAT, REPLAY, SERIES
+from torsweep.pipeline.results_tree import RESULTS, Place
+from torsweep.pipeline.sweep import FIGURE_SUFFIXES, Sweep, stopping_with_a_line
 
 TREES = {
     REFERENCE: ("runs", "shadow"),

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torsweep.engines.folder_lock import folder_claimed
 from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.folder_lock import folder_claimed
 from torsweep.provenance import machine, sha256_of_file
 from torsweep.storage import whole_directory, write_text
 from torsweep.tor.apt import SERIES as RELEASE_SERIES

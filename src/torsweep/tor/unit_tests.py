@@ -12,8 +12,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from torsweep.engines.folder_lock import folder_claimed
 from torsweep.errors import TorsweepError
+from torsweep.folder_lock import folder_claimed
 from torsweep.tor.compile import compile_tor, configure
 from torsweep.tor.release import find_release, unpack
 from torsweep.tor.requirements import check_requirements

@@ -13,8 +13,8 @@ from torsweep.doctor import engines
 from torsweep.doctor.demand import cellsim_demand, largest_scale, shadow_demand, shortfalls
 from torsweep.doctor.engines import engine_problems, known_networks, outlook
 from torsweep.doctor.machine import Machine
+from torsweep.engines.shadow.memory import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
 from torsweep.errors import ToolMissing
-from torsweep.shadow.memory import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
 
 NETWORKS = Path(__file__).parents[3] / "configs/networks"
 

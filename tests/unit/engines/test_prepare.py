@@ -8,13 +8,13 @@ import threading
 import pytest
 
 from tests.small_network import equal_rtts, small_network
-from tests.unit.engines.conftest import POSITIONS
+from tests.unit.conftest import POSITIONS
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.variant import Variant
-from torsweep.engines.folder_lock import folder_claimed
 from torsweep.engines.prepare import build_run, run_settings, run_status, write_run
 from torsweep.errors import InputError, OutputError
+from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import sha256_of_file

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from torsweep.engines.sweep import Sweep
 from torsweep.fidelity.places import FidelityPlan
+from torsweep.pipeline.sweep import Sweep
 
 
 def test_an_experiment_without_the_reference_is_refused_in_one_line(monkeypatch, capsys):

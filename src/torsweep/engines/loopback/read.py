@@ -1,0 +1,126 @@
+"""The tables of a run in real time.
+
+In: the downloads of the clients, the samples of the relays' meters, the moment that counts as 0. Out: frames
+that fit :mod:`torsweep.tables.schema`. What tor tells nobody, cells in queues and bytes in buffers, is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from torsweep.engines.loopback.traffic import Download
+from torsweep.tables.schema import PROGRESS, RELAYS, STREAMS, TableSchema
+
+SECOND_NS = 1_000_000_000
+
+Sample = tuple[int, int, int, int]
+"""Monotonic time in ns at the end of a relay's second, bytes read, bytes written, CPU time so far in ns."""
+
+
+def streams_frame(downloads: Sequence[Download], zero_ns: int) -> pl.DataFrame:
+    """The table of downloads, by client and number."""
+    rows = []
+    for download in _sorted(downloads):
+
+        def since_start(moment_ns: int | None, start_ns: int = download.start_ns) -> int | None:
+            return None if moment_ns is None else (moment_ns - start_ns) // 1000
+
+        command = since_start(download.command_ns)
+        first, last = since_start(download.first_byte_ns), since_start(download.last_byte_ns)
+        rows.append(
+            {
+                "client": download.client.name,
+                "kind": download.client.kind,
+                "circuit": download.circuit,
+                "stream": download.number,
+                "server": download.server,
+                "start_us": (download.start_ns - zero_ns) // 1000,
+                "socks_reply_us": since_start(download.socks_reply_ns),
+                "command_us": command,
+                "first_byte_us": first,
+                "last_byte_us": last,
+                "first_byte_after_command_us": None if first is None or command is None else first - command,
+                "last_byte_after_command_us": None if last is None or command is None else last - command,
+                "observed_us": since_start(download.end_ns),
+                "bytes_wanted": download.wanted,
+                "bytes_got": download.got,
+                "outcome": download.outcome,
+                "error": download.error,
+            }
+        )
+    return _frame(rows, STREAMS)
+
+
+def progress_frame(downloads: Sequence[Download], zero_ns: int) -> pl.DataFrame:
+    """Bytes of each download against time."""
+    rows = [
+        {
+            "client": download.client.name,
+            "stream": download.number,
+            "time_us": (moment_ns - zero_ns) // 1000,
+            "bytes_got": got,
+        }
+        for download in _sorted(downloads)
+        for moment_ns, got in download.progress
+    ]
+    return _frame(rows, PROGRESS)
+
+
+def relays_frame(samples: Mapping[str, Sequence[Sample]], zero_ns: int, end_ns: int) -> pl.DataFrame:
+    """A row for each relay and whole second from ``zero_ns`` to ``end_ns``.
+
+    A relay's seconds are its own and lie across the table's; each is booked where most of it lies, one after
+    the other. A second that the relay told nothing of has no row.
+    """
+    rows: list[dict[str, Any]] = []
+    for relay, told in samples.items():
+        by_second: dict[int, list[int]] = {}
+        last_second: int | None = None
+        last_cpu_ns: int | None = None
+        for moment_ns, read, written, cpu_ns in told:
+            second = _booked(moment_ns - zero_ns, last_second)
+            cpu_us = 0 if last_cpu_ns is None else (cpu_ns - last_cpu_ns) // 1000
+            last_second, last_cpu_ns = second, cpu_ns
+            booked = by_second.setdefault(second, [0, 0, 0])
+            for position, amount in enumerate((read, written, cpu_us)):
+                booked[position] += amount
+        rows += [
+            {
+                "second": second,
+                "relay": relay,
+                "bytes_in": read,
+                "bytes_out": written,
+                "queued_cells": None,
+                "queued_cells_max": None,
+                "outbuf_bytes": None,
+                "cpu_us": cpu_us,
+            }
+            for second, (read, written, cpu_us) in by_second.items()
+            if 0 <= second < -((zero_ns - end_ns) // SECOND_NS)
+        ]
+    return _frame(rows, RELAYS).sort("second", maintain_order=True)
+
+
+def _booked(since_zero_ns: int, last_second: int | None) -> int:
+    """The second that the one which ended at ``since_zero_ns`` counts for.
+
+    The one after ``last_second``, as long as that is less than a second off: events that come a little early
+    or late would else fall into one second and leave the next empty.
+    """
+    middle_ns = since_zero_ns - SECOND_NS // 2
+    if last_second is not None:
+        expected_ns = (last_second + 1) * SECOND_NS + SECOND_NS // 2
+        if abs(middle_ns - expected_ns) < SECOND_NS:
+            return last_second + 1
+    return middle_ns // SECOND_NS
+
+
+def _sorted(downloads: Sequence[Download]) -> list[Download]:
+    return sorted(downloads, key=lambda download: (download.client.node, download.number))
+
+
+def _frame(rows: list[dict[str, Any]], schema: TableSchema) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=schema.polars, orient="row")

@@ -1,0 +1,110 @@
+"""``torsweep shadow``: run a prepared run under Shadow, or only write what Shadow reads.
+
+    torsweep shadow run RUN_DIR --progress
+    torsweep shadow write RUN_DIR
+    torsweep shadow preflight
+    torsweep shadow for-tornettools RUN_DIR --out DIR
+
+In: the command line. Out: tables and provenance.json in RUN_DIR; progress on standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+shadow_app = typer.Typer(help="Run real tor and TGen under Shadow.", no_args_is_help=True)
+
+RunDirectory = Annotated[Path, typer.Argument(metavar="RUN_DIR", help="As `torsweep run prepare` leaves it.")]
+Threads = Annotated[int, typer.Option(min=0, help="Cores that the run may use; 0: all.")]
+Trace = Annotated[
+    bool, typer.Option("--trace/--no-trace", help="Record the clients' circuits and streams with OnionTrace.")
+]
+Floor = Annotated[int, typer.Option(min=1, help="The least one-way latency between hosts, in microseconds.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(min=0, help="Another realisation of the same network; the run's own when left out."),
+]
+Progress = Annotated[bool, typer.Option("--progress", help="Say on standard error how far the run is.")]
+
+
+@shadow_app.command("run")
+def run_command(
+    run_directory: RunDirectory,
+    progress: Progress = False,
+    threads: Threads = 0,
+    trace: Trace = True,
+    latency_floor: Floor = 5_000,
+    seed: Seed = None,
+    keep_logs: Annotated[
+        bool, typer.Option("--keep-logs", help="Leave logs and Shadow's files as they are.")
+    ] = False,
+) -> None:
+    """Run a prepared run to its tables."""
+    from torsweep.engines.shadow.run import run_shadow
+    from torsweep.engines.shadow.settings import ShadowSettings
+
+    settings = ShadowSettings(threads, latency_floor, trace, seed)
+    run_shadow(run_directory, settings, _say if progress else _be_quiet, keep_logs=keep_logs)
+
+
+@shadow_app.command("write")
+def write_command(
+    run_directory: RunDirectory,
+    threads: Threads = 0,
+    trace: Trace = True,
+    latency_floor: Floor = 5_000,
+    seed: Seed = None,
+) -> None:
+    """Write what Shadow reads of a run, and say what it will take, without running it."""
+    from torsweep.engines.shadow.memory import projected_bytes
+    from torsweep.engines.shadow.run import write_alone
+    from torsweep.engines.shadow.settings import ShadowSettings
+    from torsweep.engines.shadow.tools import find_tools
+
+    settings = ShadowSettings(threads, latency_floor, trace, seed)
+    written = write_alone(run_directory, settings, find_tools(), _say)
+    typer.echo(f"about {projected_bytes(written.simulation) / 1e9:.1f} GB of memory when it runs")
+
+
+@shadow_app.command("read")
+def read_command(run_directory: RunDirectory) -> None:
+    """Write the tables of a simulation anew, from the logs that it left."""
+    from torsweep.engines.shadow.run import read_again
+
+    read_again(run_directory)
+
+
+@shadow_app.command("preflight")
+def preflight_command() -> None:
+    """Measure whether hosts get the rates that they are configured with, both ways."""
+    from torsweep.engines.shadow import preflight
+    from torsweep.engines.shadow.tools import find_tools
+
+    tools = find_tools()
+    measured = preflight.measure(tools)
+    preflight.check(measured, tools)
+    typer.echo(f"{measured['down'] / 1e6:.3f} MB/s down, {measured['up'] / 1e6:.3f} MB/s up: as asked for")
+
+
+@shadow_app.command("for-tornettools")
+def for_tornettools_command(
+    run_directory: RunDirectory,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="For tornettools to parse.")],
+) -> None:
+    """Lay the logs of a run out as `tornettools parse` and `plot` want them."""
+    from torsweep.engines.shadow.interop import lay_out_for_tornettools
+
+    laid_out = lay_out_for_tornettools(run_directory, out)
+    typer.echo(f"{out}: {len(laid_out.names)} hosts; next: tornettools parse -c {laid_out.converge_s} {out}")
+
+
+def _say(line: str) -> None:
+    print(f"torsweep: {line}", file=sys.stderr, flush=True)
+
+
+def _be_quiet(_: str) -> None:
+    pass

@@ -1,0 +1,255 @@
+"""Everything that Shadow reads of a run, written below the run directory's ``shadow`` folder.
+
+In: run.json, its network, the keys. Out: shadow.yaml, the graph, torrcs, TGen's graphs, the file of
+bandwidths, and layout.json, which tells the reading of the logs what is where.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.shadow import addresses
+from torsweep.engines.shadow.draws import client_start_ns
+from torsweep.engines.shadow.graph import write_graph
+from torsweep.engines.shadow.keys import Keys
+from torsweep.engines.shadow.layout import Layout
+from torsweep.engines.shadow.read.oniontrace import CLIENT_EVENTS
+from torsweep.engines.shadow.settings import (
+    AUTHORITIES_NS,
+    BOOTSTRAP_NS,
+    CLIENTS_NS,
+    CLIENTS_SPREAD_NS,
+    EPOCH_S,
+    INITIAL_VOTING_INTERVAL_S,
+    RELAYS_NS,
+    SECOND_NS,
+    VOTE_DELAY_S,
+    VOTING_INTERVAL_S,
+    ShadowSettings,
+)
+from torsweep.engines.shadow.simulate import Host, Process, Simulation
+from torsweep.engines.shadow.tools import Tools
+from torsweep.engines.shadow.traffic import client_graph, server_graph
+from torsweep.errors import InputError
+from torsweep.network.model import NETWORK_FILE, Network, Relay
+from torsweep.tor.torrc import Role, check_rates, environment, torrc
+
+CONFIGURATION = "shadow.yaml"
+LEAST_AUTHORITIES = 3
+"""Weights are medians of measurements, which a consensus takes from three authorities or more. Where there
+is only one path, weights do not matter."""
+
+_LISTENING_OR_PORT = f"{addresses.OR_PORT} IPv4Only"
+"""Shadow has no IPv6."""
+
+_CLIENT_LINES = (
+    # A client would build a circuit every ten seconds until it has learned from a hundred how long that
+    # takes, which no run is long enough for: half of a small network's circuits, and nothing but cost.
+    "LearnCircuitBuildTimeout 0",
+    "CircuitBuildTimeout 60 seconds",
+    # No onion service is visited: none of the circuits kept ready for one is ever used.
+    "VanguardsLiteEnabled 0",
+)
+
+RELAYS_OF_A_PATH = 3
+
+_SHARED = "../../../shared"
+"""The folder of files that hosts share, seen from a host's working directory."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written: the simulation, and how many pairs of hosts are closer than its least latency."""
+
+    simulation: Simulation
+    floored_pairs: int
+
+
+def write_directory(
+    run: RunSpec,
+    network: Network,
+    rtt_us: NDArray[np.int32],
+    keys: Keys,
+    tools: Tools,
+    settings: ShadowSettings,
+    folder: Path,
+) -> Written:
+    """Write ``folder``, replacing what stood there.
+
+    Raises InputError when real tor cannot be this network, or a pair of hosts has no latency.
+    """
+    _check(network)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    graph = write_graph(network, rtt_us, settings.latency_floor_us)
+    (folder / "graph.gml").write_text(graph.text)
+    builder = _Builder(run, network, keys, tools, settings, folder)
+    simulation = Simulation(
+        hosts=builder.hosts(),
+        stop_ns=BOOTSTRAP_NS + run.duration_ns,
+        seed=builder.seed + 1,
+        parallelism=settings.parallelism,
+        unlimited_until_ns=BOOTSTRAP_NS,
+        runahead_us=settings.latency_floor_us,
+    )
+    (folder / CONFIGURATION).write_text(simulation.text(folder))
+    layout = Layout(
+        epoch_s=EPOCH_S,
+        bootstrap_ns=BOOTSTRAP_NS,
+        duration_ns=run.duration_ns,
+        clients={client.name: client.kind for client in network.clients},
+        relays={relay.name: keys.fingerprints[relay.name] for relay in network.relays},
+        authorities={host.name: keys.fingerprints[host.name] for host in network.authorities},
+        servers={addresses.address(server.node): server.name for server in network.servers},
+    )
+    layout.write(folder)
+    return Written(simulation, graph.floored_pairs)
+
+
+def _check(network: Network) -> None:
+    """InputError when real tor cannot be this network."""
+    if len(network.authorities) < LEAST_AUTHORITIES and len(network.relays) > RELAYS_OF_A_PATH:
+        raise InputError(
+            "too few authorities for a consensus with weights",
+            file=NETWORK_FILE,
+            key="authorities",
+            value=len(network.authorities),
+            accepted=f"at least {LEAST_AUTHORITIES}",
+        )
+    check_rates(network, NETWORK_FILE)
+
+
+class _Builder:
+    """The hosts of one run; files that belong to them are written on the way."""
+
+    def __init__(
+        self,
+        run: RunSpec,
+        network: Network,
+        keys: Keys,
+        tools: Tools,
+        settings: ShadowSettings,
+        folder: Path,
+    ) -> None:
+        self.run, self.network, self.keys, self.tools, self.settings = run, network, keys, tools, settings
+        self.seed = run.seed if settings.seed is None else settings.seed
+        self.shared = folder / "shared"
+        self.template = folder / "template" / "hosts"
+        self.environment = environment(run.tor)
+
+    def hosts(self) -> dict[str, Host]:
+        """All hosts by name."""
+        self.shared.mkdir()
+        client = self._torrc("client", {"socks_port": str(addresses.SOCKS_PORT)}, extra=_CLIENT_LINES)
+        (self.shared / "client.torrc").write_text(client)
+        (self.shared / "server.graphml").write_text(server_graph())
+        (self.shared / "bandwidths").write_text(self._bandwidths())
+        self.template.mkdir(parents=True)
+        return {
+            **{host.name: self._authority(host.name, host.node) for host in self.network.authorities},
+            **{relay.name: self._relay(index) for index, relay in enumerate(self.network.relays)},
+            **{client.name: self._client(index) for index, client in enumerate(self.network.clients)},
+            **{server.name: self._server(server.node) for server in self.network.servers},
+        }
+
+    def _torrc(
+        self, role: Role, values: Mapping[str, str], relay: Relay | None = None, extra: Sequence[str] = ()
+    ) -> str:
+        common = {
+            "authorities": self._authority_lines(),
+            "data_directory": ".",
+            "control_port": str(addresses.CONTROL_PORT),
+        }
+        return torrc(role, {**common, **values}, self.run.tor, relay, extra)
+
+    def _authority_lines(self) -> str:
+        return "\n".join(
+            f"DirAuthority {host.name} orport={addresses.OR_PORT}"
+            f" v3ident={self.keys.v3_identities[host.name]}"
+            f" {addresses.address(host.node)}:{addresses.DIR_PORT} {self.keys.fingerprints[host.name]}"
+            for host in self.network.authorities
+        )
+
+    def _bandwidths(self) -> str:
+        """The weights of network.json as measurements; authorities, which are relays too, have none."""
+        weights = {relay.name: relay.consensus_weight for relay in self.network.relays}
+        weights |= {host.name: 0 for host in self.network.authorities}
+        lines = [f"node_id=${self.keys.fingerprints[name]} bw={weight}" for name, weight in weights.items()]
+        return "\n".join([str(EPOCH_S), *lines, ""])
+
+    def _fingerprints(self, *positions: str) -> str:
+        found = [self.keys.fingerprints[r.name] for r in self.network.relays if r.position in positions]
+        # An empty list would mean: whoever earns it.
+        return ",".join(found) or "0" * 40
+
+    def _authority(self, name: str, node: int) -> Host:
+        values = {
+            "nickname": name,
+            "address": addresses.address(node),
+            "or_port": _LISTENING_OR_PORT,
+            "dir_port": str(addresses.DIR_PORT),
+            "guards": self._fingerprints("guard", "guard_exit"),
+            "exits": self._fingerprints("exit", "guard_exit"),
+            "initial_voting_interval_s": str(INITIAL_VOTING_INTERVAL_S),
+            "vote_delay_s": str(VOTE_DELAY_S),
+            "voting_interval_s": str(VOTING_INTERVAL_S),
+        }
+        text = self._torrc("authority", values, extra=[f"V3BandwidthsFile {_SHARED}/bandwidths"])
+        self._host_folder(name, text)
+        return Host(node, addresses.address(node), [self._tor("torrc", AUTHORITIES_NS)])
+
+    def _relay(self, index: int) -> Host:
+        relay = self.network.relays[index]
+        values = {
+            "nickname": relay.name,
+            "address": addresses.address(relay.node),
+            "or_port": _LISTENING_OR_PORT,
+        }
+        self._host_folder(relay.name, self._torrc("relay", values, relay))
+        start_ns = RELAYS_NS + index * SECOND_NS // max(1, len(self.network.relays))
+        processes = [self._tor("torrc", start_ns), self._oniontrace("BW", start_ns + 2 * SECOND_NS)]
+        return Host(relay.node, addresses.address(relay.node), processes)
+
+    def _client(self, index: int) -> Host:
+        client = self.network.clients[index]
+        start_ns = CLIENTS_NS + index * CLIENTS_SPREAD_NS // len(self.network.clients)
+        opening_ns = BOOTSTRAP_NS + client_start_ns(self.seed, index, self.run.client_start_window_ns)
+        folder = self.template / client.name
+        folder.mkdir()
+        (folder / "tgen.graphml").write_text(
+            client_graph(self.run, self.seed, index, client.kind, self.network.servers)
+        )
+        processes = [self._tor(f"{_SHARED}/client.torrc", start_ns)]
+        if self.settings.trace_clients:
+            processes.append(self._oniontrace(CLIENT_EVENTS, start_ns + SECOND_NS))
+        processes.append(self._tgen("tgen.graphml", opening_ns))
+        return Host(client.node, addresses.address(client.node), processes)
+
+    def _server(self, node: int) -> Host:
+        return Host(node, addresses.address(node), [self._tgen(f"{_SHARED}/server.graphml", SECOND_NS)])
+
+    def _host_folder(self, name: str, text: str) -> None:
+        shutil.copytree(self.keys.of(name), self.template / name)
+        (self.template / name / "torrc").write_text(text)
+
+    def _tor(self, file: str, start_ns: int) -> Process:
+        return Process(self.tools.tor, ["-f", file], start_ns, self.environment)
+
+    def _tgen(self, file: str, start_ns: int) -> Process:
+        return Process(self.tools.tgen, [file], start_ns, {"OPENBLAS_NUM_THREADS": "1"})
+
+    def _oniontrace(self, events: str, start_ns: int) -> Process:
+        arguments = [
+            "Mode=log",
+            f"TorControlPort={addresses.CONTROL_PORT}",
+            "LogLevel=warning",
+            f"Events={events}",
+        ]
+        return Process(self.tools.oniontrace, arguments, start_ns)

@@ -1,0 +1,133 @@
+"""The keys of a network's relays and authorities, made once and kept.
+
+In: a network, a build of tor. Out: a folder with the key files of each host. tor and tor-gencert make
+them under Shadow, all at once: the certificates are then dated by the simulation's clock, and the random
+numbers are the simulation's, so that a network has the same keys wherever it is run.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from torsweep.engines.shadow.addresses import OR_PORT, address
+from torsweep.engines.shadow.process import run_simulation
+from torsweep.engines.shadow.settings import SECOND_NS
+from torsweep.engines.shadow.simulate import Host, Process, Simulation
+from torsweep.engines.shadow.tools import Tools
+from torsweep.errors import TorsweepError
+from torsweep.folder_lock import folder_claimed
+from torsweep.network.model import Network
+from torsweep.storage import whole_directory, write_text
+
+KEYS = Path("results/tools/keys")
+
+_FINGERPRINTS = "fingerprints.json"
+
+_ONE_NODE = """graph [
+directed 0
+node [
+id 0
+host_bandwidth_down "1 Gbit"
+host_bandwidth_up "1 Gbit"
+]
+edge [
+source 0
+target 0
+latency "10 ms"
+packet_loss 0.0
+]
+]
+"""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Where the keys are, and the fingerprints: of the relay in each host, and of each authority's
+    identity as one that votes."""
+
+    folder: Path
+    fingerprints: Mapping[str, str]
+    v3_identities: Mapping[str, str]
+
+    def of(self, host: str) -> Path:
+        """The data directory of ``host``, to be copied."""
+        return self.folder / host
+
+
+def network_keys(network: Network, network_sha256: str, tools: Tools, kept_in: Path = KEYS) -> Keys:
+    """The keys of ``network``; made when ``kept_in`` does not hold them yet.
+
+    Raises TorsweepError when tor or tor-gencert cannot make them.
+    """
+    folder = kept_in / f"{network_sha256[:16]}-{tools.tor_version}"
+    with folder_claimed(kept_in, wait=True):
+        if not (folder / _FINGERPRINTS).is_file():
+            with whole_directory(folder) as place:
+                _make(network, tools, place)
+    found = json.loads((folder / _FINGERPRINTS).read_text(encoding="utf-8"))
+    return Keys(folder, found["relays"], found["v3"])
+
+
+def _make(network: Network, tools: Tools, place: Path) -> None:
+    work = place / ".work"
+    nodes = {relay.name: relay.node for relay in network.relays}
+    authorities = {authority.name: authority.node for authority in network.authorities}
+    hosts = {}
+    for name, node in {**nodes, **authorities}.items():
+        folder = work / "template" / "hosts" / name
+        (folder / "keys").mkdir(parents=True)
+        (folder / "torrc").write_text(_key_torrc(name, address(node)))
+        (folder / "passphrase").write_text("only in this simulation\n")
+        processes = [Process(tools.tor, ["--list-fingerprint", "-f", "torrc"], 0, runs_to_the_end=False)]
+        if name in authorities:
+            certify = Process("/bin/sh", ["-c", _certify(tools.gencert)], 0, runs_to_the_end=False)
+            processes.append(certify)
+        hosts[name] = Host(0, address(node), processes)
+    (work / "graph.gml").write_text(_ONE_NODE)
+    run_simulation(Simulation(hosts, stop_ns=SECOND_NS, seed=network.seed + 1), work, tools)
+    for name in hosts:
+        made = work / "data" / "hosts" / name
+        shutil.copytree(made / "keys", place / name / "keys")
+        shutil.copy(made / "fingerprint", place / name / "fingerprint")
+    fingerprints = {name: (place / name / "fingerprint").read_text().split()[1] for name in hosts}
+    v3 = {name: _v3_identity(place / name / "keys" / "authority_certificate") for name in authorities}
+    shutil.rmtree(work)
+    document = json.dumps({"relays": fingerprints, "v3": v3}, indent=1, sort_keys=True)
+    write_text(place / _FINGERPRINTS, document + "\n")
+
+
+def _certify(gencert: Path) -> str:
+    """The shell command that makes an authority's keys and certificate; there is nobody to be asked for
+    the passphrase, so it comes from a file."""
+    return (
+        f"exec '{gencert}' --create-identity-key --passphrase-fd 3 -m 24"
+        " -i keys/authority_identity_key -s keys/authority_signing_key"
+        " -c keys/authority_certificate 3<passphrase"
+    )
+
+
+def _key_torrc(name: str, host_address: str) -> str:
+    return "\n".join(
+        [
+            "DataDirectory .",
+            f"Nickname {name}",
+            f"Address {host_address}",
+            f"ORPort {OR_PORT}",
+            "SocksPort 0",
+            "AssumeReachable 1",
+            "PublishServerDescriptor 0",
+            "Log notice stdout",
+            "",
+        ]
+    )
+
+
+def _v3_identity(certificate: Path) -> str:
+    for line in certificate.read_text(encoding="ascii").splitlines():
+        if line.startswith("fingerprint "):
+            return line.split()[1]
+    raise TorsweepError(f"{certificate}: tor-gencert wrote no fingerprint")

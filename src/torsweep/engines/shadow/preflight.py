@@ -1,0 +1,135 @@
+"""A tiny simulation that shows whether Shadow gives a host the rates that it is asked for.
+
+In: the tools. Out: the rates measured each way, kept by version of Shadow and TGen, or one line that the
+rates are wrong. Shadow 3.3.0 and before can give a host its downstream rate both ways, depending on where
+the rates are written; nothing in a long run would tell.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from torsweep.engines.shadow.addresses import address
+from torsweep.engines.shadow.process import run_simulation
+from torsweep.engines.shadow.settings import SECOND_NS
+from torsweep.engines.shadow.simulate import Host, Process, Simulation
+from torsweep.engines.shadow.tools import Tools
+from torsweep.engines.shadow.traffic import graphml
+from torsweep.errors import TorsweepError
+from torsweep.storage import write_text
+
+KEPT = Path("results/tools/preflight")
+
+DOWN_BYTES_PER_S = 1_000_000
+UP_BYTES_PER_S = 250_000
+SERVER_BYTES_PER_S = 12_500_000
+STREAMS = 4
+SETTLING_S = 10
+LASTING_S = 40
+
+LEAST_SHARE = 0.6
+MOST_SHARE = 1.02
+"""Of the rate asked for. Headers take 4 %, and Shadow's TCP, which loses packets in the short queue of a
+host's router, does not fill a link downwards. Rates that are mixed up are off by a factor of four."""
+
+_READ = re.compile(r"\[driver-heartbeat\] \[bytes-read=(\d+)")
+
+
+def require_preflight(tools: Tools, say: Callable[[str], None], kept_in: Path = KEPT) -> dict[str, float]:
+    """The rates measured each way, bytes per second; measured once for a version.
+
+    Raises TorsweepError when one is not the rate asked for.
+    """
+    name = hashlib.sha256(json.dumps(tools.told, sort_keys=True).encode()).hexdigest()[:16]
+    file = kept_in / f"{name}.json"
+    try:
+        measured: dict[str, float] = json.loads(file.read_text(encoding="utf-8"))["measured"]
+    except (OSError, ValueError, KeyError):
+        measured = measure(tools)
+        say(f"preflight: {measured['down'] / 1e6:.3f} MB/s down, {measured['up'] / 1e6:.3f} MB/s up")
+        write_text(file, json.dumps({"measured": measured, "versions": tools.told}, indent=1) + "\n")
+    check(measured, tools)
+    return measured
+
+
+def check(measured: dict[str, float], tools: Tools) -> None:
+    """TorsweepError when ``measured`` is not what the preflight asks for."""
+    asked = {"down": DOWN_BYTES_PER_S, "up": UP_BYTES_PER_S}
+    for way, rate in asked.items():
+        if not LEAST_SHARE * rate <= measured[way] <= MOST_SHARE * rate:
+            raise TorsweepError(
+                f"{tools.shadow}: gives hosts wrong rates: {rate / 1e6:g} MB/s {way} were asked for,"
+                f" {measured[way] / 1e6:.3f} MB/s were measured ({tools.told['shadow']})"
+            )
+
+
+def measure(tools: Tools) -> dict[str, float]:
+    """What a host gets and what it gives, each with :data:`STREAMS` streams of its own; bytes per second.
+
+    Both are counted where they arrive, second by second, after the first :data:`SETTLING_S`.
+    """
+    with tempfile.TemporaryDirectory(prefix="torsweep-preflight-") as temporary:
+        folder = Path(temporary)
+        (folder / "graph.gml").write_text(_graph())
+        environment = {"OPENBLAS_NUM_THREADS": "1"}
+        hosts = {}
+        for node, (name, graph) in enumerate(_actions().items()):
+            (folder / "template" / "hosts" / name).mkdir(parents=True)
+            (folder / "template" / "hosts" / name / "tgen.graphml").write_text(graph)
+            start_ns = 0 if name.startswith("server") else SECOND_NS
+            hosts[name] = Host(
+                node, address(node), [Process(tools.tgen, ["tgen.graphml"], start_ns, environment)]
+            )
+        run_simulation(Simulation(hosts, LASTING_S * SECOND_NS, seed=1, parallelism=1), folder, tools)
+        return {
+            "down": _received(folder / "data" / "hosts" / "getter"),
+            "up": _received(folder / "data" / "hosts" / "server2"),
+        }
+
+
+def _received(host: Path) -> float:
+    log = next(host.glob("tgen.*.stdout")).read_text()
+    seconds = [int(found) for found in _READ.findall(log)][SETTLING_S:]
+    if not seconds:
+        raise TorsweepError(f"the preflight moved no bytes: {log.splitlines()[-1:]}")
+    return sum(seconds) / len(seconds)
+
+
+def _actions() -> dict[str, str]:
+    """Host to the graph of its TGen, in the order of the nodes."""
+    much, little = "1 GB", "1 byte"
+    start = {"loglevel": "message", "heartbeat": "1 second", "timeout": "0", "stallout": "0"}
+    server = graphml({"start": {**start, "serverport": "80"}}, [])
+
+    def client(peer: str, sent: str, received: str) -> str:
+        streams = [f"stream{number}" for number in range(STREAMS)]
+        sizes = {"peers": f"{peer}:80", "sendsize": sent, "recvsize": received}
+        vertices = {"start": start, **{stream: sizes for stream in streams}}
+        return graphml(vertices, [("start", stream) for stream in streams])
+
+    return {
+        "server1": server,
+        "getter": client("server1", little, much),
+        "server2": server,
+        "giver": client("server2", much, little),
+    }
+
+
+def _graph() -> str:
+    """Two servers without limits, and two hosts with different rates each way."""
+    rates = [(SERVER_BYTES_PER_S, SERVER_BYTES_PER_S), (DOWN_BYTES_PER_S, UP_BYTES_PER_S)] * 2
+    nodes = [
+        f'node [\nid {node}\nhost_bandwidth_down "{down * 8} bit"\nhost_bandwidth_up "{up * 8} bit"\n]'
+        for node, (down, up) in enumerate(rates)
+    ]
+    edges = [
+        f'edge [\nsource {source}\ntarget {target}\nlatency "50 ms"\npacket_loss 0.0\n]'
+        for source in range(len(rates))
+        for target in range(source, len(rates))
+    ]
+    return "\n".join(["graph [", "directed 0", *nodes, *edges, "]", ""])

@@ -1,0 +1,150 @@
+"""What OnionTrace logs of tor: bandwidth of relays, circuits and streams of clients.
+
+In: lines of the standard output of OnionTrace in mode ``log``, which passes on tor's control events. Out:
+:class:`Events`, a frame for each kind of event; formats are those of Tor's control-spec, section 4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from torsweep.engines.shadow.read.line_fields import TEXT, TIME, numbers, time_us, words
+from torsweep.engines.shadow.read.logs import Log, parse_logs
+from torsweep.engines.shadow.read.versions import check_versions
+
+OLDEST = (1, 0, 0)
+
+_LINE = TIME + r"\[\w+\] \[\w+\] "
+_EVENT = r" Logger: 650[ +-]([A-Z_]+) "
+_KNOWN = ("BW", "CIRC", "CIRC_MINOR", "STREAM", "STREAM_BW", "STATUS_CLIENT")
+
+CLIENT_EVENTS = "CIRC,STREAM,STREAM_BW\r\nGETINFO,circuit-status"
+"""What OnionTrace is to ask the tor of a client for.
+
+It may register for events only when tor has a circuit, and that circuit is the one that a client then uses
+first. The list goes to tor as it stands, with blanks for commas, so a question can stand behind it: which
+circuits there are already. The answer is logged like an event.
+"""
+
+_QUESTION = CLIENT_EVENTS.partition("\r\n")[2]
+
+_BW = {"bytes_in": r" 650 BW (\d+) \d+", "bytes_out": r" 650 BW \d+ (\d+)"}
+_CIRC = {
+    "status": r" 650 CIRC \d+ ([A-Z_]+)",
+    "path": r" 650 CIRC \d+ [A-Z_]+ (\$\S+)",
+    "purpose": r" PURPOSE=(\S+)",
+    "reason": r" REASON=(\S+)",
+}
+_CIRC_ID = {"circuit": r" 650 CIRC (\d+) "}
+_LISTED = r" Logger: (?:250-circuit-status=)?(\d+) [A-Z_]+ \$"
+_LISTED_PATH = {"path": r" (\$\S+)", "purpose": r" PURPOSE=(\S+)"}
+LISTED = "LISTED"
+"""The status of a circuit in the answer to :data:`CLIENT_EVENTS`: it was built at some time before."""
+_STREAM = {
+    "status": r" 650 STREAM \d+ ([A-Z_]+)",
+    "target": r" 650 STREAM \d+ [A-Z_]+ \d+ (\S+)",
+    "port": r" SOURCE_ADDR=\S*:(\d+)",
+    "purpose": r" PURPOSE=(\S+)",
+}
+_STREAM_IDS = {
+    "tor_stream": r" 650 STREAM (\d+) ",
+    "circuit": r" 650 STREAM \d+ [A-Z_]+ (\d+)",
+}
+# Seen from tor: what it wrote to the application is what the application got.
+_STREAM_BW = {"tor_stream": r" 650 STREAM_BW (\d+) ", "bytes_got": r" 650 STREAM_BW \d+ \d+ (\d+)"}
+
+
+@dataclass(frozen=True)
+class Events:
+    """Events of all logs; each frame has ``log`` (index) and ``time_us`` (since 1970).
+
+    ``bandwidth``: bytes_in, bytes_out of the second before. ``circuits``: circuit, status, path, purpose,
+    reason. ``streams``: tor_stream, status, circuit (0: none), target, port, purpose. ``stream_bytes``:
+    tor_stream, bytes_got since the event before.
+    """
+
+    bandwidth: pl.DataFrame
+    circuits: pl.DataFrame
+    streams: pl.DataFrame
+    stream_bytes: pl.DataFrame
+    versions: tuple[str, ...]
+    lines: int
+    unknown_lines: int
+
+
+def read_oniontrace(logs: Sequence[Log]) -> Events:
+    """Read the logs of OnionTrace.
+
+    Raises InputError, naming file and line, for a version that is too old, an event of a known kind
+    without one of its fields, and a log that is cut off.
+    """
+    found = parse_logs(logs, lambda lines: _parse(logs, lines))
+    versions = check_versions(logs, found.versions, "OnionTrace", OLDEST)
+    return Events(
+        bandwidth=found.bandwidth,
+        circuits=found.circuits,
+        streams=found.streams,
+        stream_bytes=found.stream_bytes,
+        versions=versions,
+        lines=found.lines,
+        unknown_lines=found.unknown_lines,
+    )
+
+
+@dataclass(frozen=True)
+class _Found:
+    bandwidth: pl.DataFrame
+    circuits: pl.DataFrame
+    streams: pl.DataFrame
+    stream_bytes: pl.DataFrame
+    versions: pl.DataFrame
+    lines: int
+    unknown_lines: int
+
+
+def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> _Found:
+    lines = lines.with_columns(*words({"event": _EVENT}))
+    others = lines.filter(pl.col("event").is_null())
+    strange = lines.filter(pl.col("event").is_in(_KNOWN).not_()).height
+    shaped = TEXT.str.contains(_LINE) | TEXT.str.starts_with(_QUESTION)
+    shapeless = others.filter(~shaped).height
+    listed = (
+        others.with_columns(time_us(), *numbers({"circuit": _LISTED}), *words(_LISTED_PATH))
+        .drop_nulls("circuit")
+        .select("log", "time_us", "circuit", "path", "purpose", status=pl.lit(LISTED))
+    )
+
+    def events(
+        kind: str, texts: dict[str, str], integers: dict[str, str], needed: Sequence[str]
+    ) -> pl.DataFrame:
+        found = lines.filter(pl.col("event") == kind)
+        fields = found.with_columns(time_us(), *words(texts), *numbers(integers))
+        _check_fields(logs, fields, kind, ("time_us", *needed))
+        return fields.select("log", "time_us", *integers, *texts)
+
+    return _Found(
+        bandwidth=events("BW", {}, _BW, list(_BW)),
+        circuits=pl.concat([listed, events("CIRC", _CIRC, _CIRC_ID, ["circuit", "status"])], how="diagonal"),
+        streams=events("STREAM", _STREAM, _STREAM_IDS, ["tor_stream", "circuit", "status"]),
+        stream_bytes=events("STREAM_BW", {}, _STREAM_BW, list(_STREAM_BW)),
+        versions=others.select(
+            "log", "line", *words({"version": r" Starting OnionTrace v(\S+) "})
+        ).drop_nulls(),
+        lines=lines.height,
+        unknown_lines=strange + shapeless,
+    )
+
+
+def _check_fields(logs: Sequence[Log], fields: pl.DataFrame, kind: str, needed: Sequence[str]) -> None:
+    for name in needed:
+        lacking = fields.filter(pl.col(name).is_null())
+        if lacking.height:
+            raise logs[lacking["log"][0]].error(
+                f"is no {kind} event that this version can read (no {name})",
+                line=lacking["line"][0],
+                value=lacking["text"][0][:80],
+                accepted="an event as Tor's control-spec has it",
+            )

@@ -1,0 +1,46 @@
+"""The rows of ``relays.parquet``.
+
+In: OnionTrace's BW events of the relays. Out: bytes in and out of each relay in each second of the run. Under
+Shadow nothing tells the length of tor's queues or its CPU time: those columns are null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from torsweep.engines.shadow.read.clock import Clock
+from torsweep.engines.shadow.read.logs import Log
+from torsweep.engines.shadow.read.oniontrace import Events
+from torsweep.tables.schema import RELAYS
+
+_HALF_SECOND_US = 500_000
+
+
+def relay_rows(events: Events, logs: Sequence[Log], clock: Clock) -> pl.DataFrame:
+    """A row for each second and each relay of ``logs``, ordered by second, then as in ``logs``.
+
+    tor tells of the second before, at any phase of a second: an event counts for the whole second in which
+    the middle of its span lies. Seconds without an event, which tor leaves out when it is late, are 0.
+    """
+    seconds = (clock.end_us - clock.start_us) // 1_000_000
+    grid = pl.DataFrame({"second": pl.int_range(seconds, dtype=pl.Int32, eager=True)}).join(
+        pl.DataFrame({"log": range(len(logs)), "relay": [log.host for log in logs]},
+                     schema={"log": pl.Int64, "relay": pl.String}),
+        how="cross",
+    )  # fmt: skip
+    second = (clock.since_start("time_us") - _HALF_SECOND_US).floordiv(1_000_000)
+    carried = (
+        events.bandwidth.with_columns(second=second.cast(pl.Int32))
+        .group_by("log", "second")
+        .agg(pl.col("bytes_in", "bytes_out").sum())
+    )
+    rows = grid.join(carried, on=["log", "second"], how="left", maintain_order="left").with_columns(
+        pl.col("bytes_in", "bytes_out").fill_null(0),
+        *(pl.lit(None, RELAYS.polars[name]).alias(name) for name in _UNTRACED),
+    )
+    return rows.select(list(RELAYS.polars))
+
+
+_UNTRACED = ("queued_cells", "queued_cells_max", "outbuf_bytes", "cpu_us")

@@ -1,0 +1,155 @@
+"""The tables of a Shadow run, from the logs of its hosts.
+
+In: a run directory and the folder of Shadow's files with layout.json. Out: ``streams.parquet``,
+``relays.parquet``, ``circuits.parquet``, ``paths.json``, ``progress.parquet`` where run.json asks for it, and
+counters for the run's provenance. Times count from the opening of the clients' window, as in every engine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from torsweep.engines.run_spec import read_run
+from torsweep.engines.shadow.layout import HOSTS, Layout, read_layout
+from torsweep.engines.shadow.read.circuits import circuit_rows, tor_streams, traced_downloads
+from torsweep.engines.shadow.read.clock import Clock
+from torsweep.engines.shadow.read.graphs import read_graphs
+from torsweep.engines.shadow.read.logs import SUFFIXES, Log, find_logs
+from torsweep.engines.shadow.read.oniontrace import Events, read_oniontrace
+from torsweep.engines.shadow.read.progress import progress_rows
+from torsweep.engines.shadow.read.relays import relay_rows
+from torsweep.engines.shadow.read.streams import all_downloads, stream_rows
+from torsweep.engines.shadow.read.tgen import read_tgen
+from torsweep.engines.shadow.read.unfinished import unfinished_downloads
+from torsweep.errors import InputError
+from torsweep.storage import whole_file, write_text
+from torsweep.tables.schema import CIRCUITS, OUTCOMES, PROGRESS, RELAYS, STREAMS, TableSchema, validate
+
+GRAPH_FILE = "tgen.graphml"
+"""A client's action graph, in its host's folder."""
+
+PATHS_FILE = "paths.json"
+"""Relays of each circuit that a client used, in order of first use: what run.json takes as ``paths``."""
+
+
+def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
+    """Write the tables of the run in ``run_directory`` from the logs in ``shadow_directory``.
+
+    Returns counters: versions, lines and unknown lines of each program's logs, downloads by outcome, and what
+    could not be known. Raises InputError, naming file and line, for logs that are missing, cut off, garbled
+    where it matters, or of versions that cannot be read.
+    """
+    run, layout, hosts = read_run(run_directory), read_layout(shadow_directory), shadow_directory / HOSTS
+    clock, clients = Clock.of(layout), list(layout.clients)
+    tgen_logs = _complete(find_logs(hosts, "tgen", clients), clients, hosts)
+    tgen = read_tgen(tgen_logs)
+    steps = read_graphs([_graph(hosts, client) for client in clients])
+    unfinished = unfinished_downloads(tgen_logs, tgen, steps, clock.end_us)
+    traces = find_logs(hosts, "oniontrace", clients)
+    events = _by_client(read_oniontrace(traces), traces, clients)
+    asked = tor_streams(events)
+    downloads = traced_downloads(all_downloads(tgen, unfinished, layout), asked, events)
+    streams = stream_rows(downloads, layout, clock, bytes_traced=bool(events.stream_bytes.height))
+    circuits = _circuits(circuit_rows(events, asked, _names(layout)), clients, clock)
+    relay_logs = find_logs(hosts, "oniontrace", layout.relays)
+    relay_events = read_oniontrace(relay_logs)
+    if run.tables.progress:
+        _write(run_directory, PROGRESS, progress_rows(streams, tgen, events, clock, hosts))
+    streams = streams.select(list(STREAMS.polars))
+    _write(run_directory, STREAMS, streams)
+    _write(run_directory, RELAYS, relay_rows(relay_events, relay_logs, clock))
+    _write(run_directory, CIRCUITS, circuits)
+    paths = json.dumps(used_paths(circuits), indent=1, sort_keys=True)
+    write_text(run_directory / PATHS_FILE, paths + "\n")
+    return {
+        "tgen": {
+            "versions": list(tgen.versions),
+            "lines": tgen.lines,
+            "unknown_lines": tgen.unknown_lines,
+            "warnings": tgen.warnings,
+        },
+        "oniontrace": {
+            "versions": sorted({*events.versions, *relay_events.versions}),
+            "lines": events.lines + relay_events.lines,
+            "unknown_lines": events.unknown_lines + relay_events.unknown_lines,
+        },
+        **{outcome: streams.filter(pl.col("outcome") == outcome).height for outcome in OUTCOMES},
+        **_unknown(streams, circuits),
+        "clients_without_trace": len(clients) - len(traces),
+        "relays_without_trace": len(layout.relays) - len(relay_logs),
+    }
+
+
+def used_paths(circuits: pl.DataFrame) -> dict[str, list[list[str]]]:
+    """Client to the relays of each of its circuits of three hops, in order of first use.
+
+    ``circuits`` is a circuits table. A circuit whose path was not seen is left out.
+    """
+    used = circuits.drop_nulls(["first_use_us", "path"]).sort("client", "first_use_us", "circuit")
+    paths: dict[str, list[list[str]]] = {}
+    for client, path in used.select("client", "path").iter_rows():
+        if len(relays := path.split(",")) == 3:
+            paths.setdefault(client, []).append(relays)
+    return paths
+
+
+def _complete(found: list[Log], names: Sequence[str], hosts: Path) -> list[Log]:
+    missing = sorted(set(names) - {log.host for log in found})
+    if missing:
+        raise InputError(f"no log of tgen, nor of {len(missing) - 1} other clients", file=hosts / missing[0])
+    return found
+
+
+def _graph(hosts: Path, client: str) -> Log:
+    for suffix in SUFFIXES:
+        file = hosts / client / f"{GRAPH_FILE}{suffix}"
+        if file.exists():
+            return Log(client, file)
+    raise InputError("no such file", file=hosts / client / GRAPH_FILE)
+
+
+def _by_client(events: Events, traces: Sequence[Log], clients: Sequence[str]) -> Events:
+    """``events`` with the index of the client for the index of its log."""
+    number = {client: index for index, client in enumerate(clients)}
+    index = {log: number[trace.host] for log, trace in enumerate(traces)}
+    renumbered = pl.col("log").replace_strict(index, return_dtype=pl.Int64)
+    return replace(
+        events,
+        circuits=events.circuits.with_columns(renumbered),
+        streams=events.streams.with_columns(renumbered),
+        stream_bytes=events.stream_bytes.with_columns(renumbered),
+    )
+
+
+def _names(layout: Layout) -> dict[str, str]:
+    return {fingerprint: name for name, fingerprint in (*layout.relays.items(), *layout.authorities.items())}
+
+
+def _circuits(rows: pl.DataFrame, clients: Sequence[str], clock: Clock) -> pl.DataFrame:
+    times = [clock.since_start(name) for name in ("built_us", "first_use_us", "closed_us")]
+    client = pl.Series(clients, dtype=pl.String).gather(rows["log"])
+    return rows.with_columns(*times, client=client).select(list(CIRCUITS.polars))
+
+
+def _unknown(streams: pl.DataFrame, circuits: pl.DataFrame) -> dict[str, int]:
+    """How many times something stays unknown that the tables have a column for."""
+    unfinished = streams.filter(pl.col("outcome") == "unfinished")
+    used = circuits.filter(pl.col("streams") > 0)
+    return {
+        "downloads_without_circuit": streams["circuit"].null_count(),
+        "unfinished_of_unknown_bytes": unfinished["bytes_got"].null_count(),
+        "used_circuits_of_unknown_path": used["path"].null_count(),
+    }
+
+
+def _write(run_directory: Path, schema: TableSchema, frame: pl.DataFrame) -> None:
+    file = run_directory / f"{schema.name}.parquet"
+    validate(frame, schema, file)
+    with whole_file(file) as temporary:
+        frame.write_parquet(temporary, compression="zstd")

@@ -1,0 +1,239 @@
+"""A run under Shadow, from run.json to its tables.
+
+In: a run directory. Out: its tables, and provenance.json last. Killed half-way, a run starts over.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torsweep.engines.prepare import RESULT_FILES
+from torsweep.engines.run_spec import PROVENANCE_FILE, RUN_FILE, RunSpec, read_json, read_run
+from torsweep.engines.shadow.cores import claimed_cores
+from torsweep.engines.shadow.directory import Written, write_directory
+from torsweep.engines.shadow.keys import network_keys
+from torsweep.engines.shadow.layout import read_layout
+from torsweep.engines.shadow.logs import compress_logs, drop_half_compressed
+from torsweep.engines.shadow.memory import require_memory
+from torsweep.engines.shadow.preflight import require_preflight
+from torsweep.engines.shadow.process import shadow_process
+from torsweep.engines.shadow.read import write_tables
+from torsweep.engines.shadow.settings import BOOTSTRAP_NS, SECOND_NS, ShadowSettings
+from torsweep.engines.shadow.tools import Tools, find_tools
+from torsweep.engines.shadow.watch import Watch
+from torsweep.errors import InputError, OutputError
+from torsweep.folder_lock import folder_claimed
+from torsweep.network.chain import given_paths
+from torsweep.network.model import NETWORK_FILE, read_network
+from torsweep.provenance import machine, sha256_of_file
+from torsweep.storage import write_text
+from torsweep.tor.torrc import consensus_parameters
+
+SHADOW_FOLDER = "shadow"
+"""Below a run directory: everything that Shadow reads and leaves."""
+
+RECORD_FILE = "simulated.json"
+"""Written when a simulation has come to its end: its provenance but for what the tables hold."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a simulation cost."""
+
+    wall_s: float
+    peak_memory_bytes: int
+    cpu_s: float
+    cores: int
+
+
+def _read_run(run_directory: Path) -> RunSpec:
+    """The run in ``run_directory``; InputError when it is one that Shadow cannot run."""
+    run = read_run(run_directory)
+    file = run_directory / RUN_FILE
+    if run.engine != "shadow":
+        raise InputError("was prepared for another engine", file=file, key="engine", value=run.engine)
+    if run.paths is not None and run.paths != given_paths(
+        read_network(run_directory / run.network, latency=False)[0]
+    ):
+        accepted = "null, or the only path of a chain"
+        raise InputError("tor chooses its circuits itself", file=file, key="paths", accepted=accepted)
+    try:
+        consensus_parameters(run.tor)
+    except ValueError as error:
+        raise InputError(str(error), file=file, key="tor.congestion") from None
+    return run
+
+
+def write_run_directory(
+    run_directory: Path, settings: ShadowSettings, tools: Tools, say: Say
+) -> tuple[RunSpec, Written]:
+    """Write everything that Shadow reads of the run in ``run_directory``.
+
+    Raises InputError when run.json and its network do not belong together, or the network cannot be
+    simulated; TorsweepError when tor cannot make its keys.
+    """
+    run = _read_run(run_directory)
+    network_directory = run_directory / run.network
+    network, rtt_us = read_network(network_directory)
+    network_sha256 = sha256_of_file(network_directory / NETWORK_FILE)
+    if network_sha256 != run.network_sha256:
+        raise InputError(
+            "the network is not the one that the run was prepared for",
+            file=network_directory / NETWORK_FILE,
+            value=network_sha256[:16],
+            accepted=f"SHA-256 {run.network_sha256[:16]}…; prepare the run again",
+        )
+    started = time.monotonic()
+    keys = network_keys(network, network_sha256, tools)
+    keyed = time.monotonic()
+    folder = run_directory / SHADOW_FOLDER
+    written = write_directory(run, network, rtt_us, keys, tools, settings, folder)
+    say(
+        f"{folder}: {len(written.simulation.hosts)} hosts written in {time.monotonic() - keyed:.1f} s,"
+        f" keys in {keyed - started:.1f} s"
+    )
+    return run, written
+
+
+def write_alone(run_directory: Path, settings: ShadowSettings, tools: Tools, say: Say) -> Written:
+    """:func:`write_run_directory` with nothing after it.
+
+    Raises OutputError too: when a run is under way there, or has left logs that would be lost.
+    """
+    with folder_claimed(run_directory, wait=False):
+        if (run_directory / SHADOW_FOLDER / RECORD_FILE).exists():
+            raise OutputError(
+                f"{run_directory / SHADOW_FOLDER}: holds the logs of a run; remove it to write it anew"
+            )
+        return write_run_directory(run_directory, settings, tools, say)[1]
+
+
+def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_logs: bool = False) -> None:
+    """Run the run in ``run_directory`` to its tables and provenance.
+
+    A simulation that came to its end and was killed before its tables were whole is not simulated again.
+    Raises the errors of :func:`write_run_directory`; ToolMissing when a program is missing; TorsweepError
+    when the simulation fails, is doomed or does not fit into memory; InputError for logs that cannot be
+    read; OutputError when another engine is at work there.
+    """
+    _read_run(run_directory)
+    tools = find_tools()
+    with folder_claimed(run_directory, wait=False):
+        record = _standing_record(run_directory, settings, tools)
+        for name in RESULT_FILES:
+            (run_directory / name).unlink(missing_ok=True)
+        if record is None:
+            record = _simulated(run_directory, settings, tools, say)
+        _finish(run_directory, record, keep_logs=keep_logs)
+
+
+def read_again(run_directory: Path) -> None:
+    """Write the tables and the provenance of a simulation anew, from the logs that it left.
+
+    Raises InputError when there is none of this run, or its logs cannot be read.
+    """
+    file = run_directory / SHADOW_FOLDER / RECORD_FILE
+    with folder_claimed(run_directory, wait=False):
+        record = read_json(file)
+        if record.get("run_sha256") != sha256_of_file(run_directory / RUN_FILE):
+            raise InputError("is of another run than run.json", file=file)
+        (run_directory / PROVENANCE_FILE).unlink(missing_ok=True)
+        _finish(run_directory, record, keep_logs=False)
+
+
+def _standing_record(run_directory: Path, settings: ShadowSettings, tools: Tools) -> dict[str, Any] | None:
+    """The record of a simulation that is what is asked for and lacks only its tables; None without one."""
+    file = run_directory / SHADOW_FOLDER / RECORD_FILE
+    if (run_directory / PROVENANCE_FILE).exists() or not file.exists():
+        return None
+    record = read_json(file)
+    asked = {
+        "run_sha256": sha256_of_file(run_directory / RUN_FILE),
+        "engine_version": tools.engine_version,
+        "settings": settings.as_provenance(),
+    }
+    return record if all(record.get(key) == value for key, value in asked.items()) else None
+
+
+def _simulated(run_directory: Path, settings: ShadowSettings, tools: Tools, say: Say) -> dict[str, Any]:
+    """Simulate the run, and leave the record of it beside the logs."""
+    preflight = require_preflight(tools, say)
+    run, written = write_run_directory(run_directory, settings, tools, say)
+    require_memory(written.simulation)
+    clients = list(read_layout(run_directory / SHADOW_FOLDER).clients)
+    cost = _simulate(run_directory / SHADOW_FOLDER, written, clients, settings, tools, say)
+    record = {
+        **_provenance(run_directory, run, written, settings, tools, cost),
+        "preflight": preflight,
+    }
+    write_text(run_directory / SHADOW_FOLDER / RECORD_FILE, _json(record))
+    return record
+
+
+def _finish(run_directory: Path, record: dict[str, Any], *, keep_logs: bool) -> None:
+    folder = run_directory / SHADOW_FOLDER
+    drop_half_compressed(folder)
+    counters = write_tables(run_directory, folder)
+    if not keep_logs:
+        compress_logs(folder)
+    write_text(run_directory / PROVENANCE_FILE, _json({**record, "counters": counters}))
+
+
+def _json(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _simulate(
+    folder: Path,
+    written: Written,
+    clients: Sequence[str],
+    settings: ShadowSettings,
+    tools: Tools,
+    say: Say,
+) -> Cost:
+    watch = Watch(folder, clients, BOOTSTRAP_NS / SECOND_NS, say)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with (
+        claimed_cores(settings.parallelism) as cores,
+        shadow_process(tools.shadow, folder, cores) as process,
+    ):
+        wall_s = watch.follow(process)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Cost(wall_s, watch.peak_bytes, cpu_s, len(cores))
+
+
+def _provenance(
+    run_directory: Path,
+    run: RunSpec,
+    written: Written,
+    settings: ShadowSettings,
+    tools: Tools,
+    cost: Cost,
+) -> dict[str, Any]:
+    simulated_s = written.simulation.stop_ns / SECOND_NS
+    return {
+        "engine": "shadow",
+        "engine_version": tools.engine_version,
+        "versions": tools.told,
+        "tor": tools.tor_build,
+        "run_sha256": sha256_of_file(run_directory / RUN_FILE),
+        "network_sha256": run.network_sha256,
+        "simulated_s": simulated_s,
+        "wall_s": round(cost.wall_s, 1),
+        "simulated_s_per_wall_s": round(simulated_s / cost.wall_s, 3),
+        "cpu_s": round(cost.cpu_s, 1),
+        "cores": cost.cores,
+        "peak_memory_bytes": cost.peak_memory_bytes,
+        "settings": settings.as_provenance(),
+        "floored_pairs": written.floored_pairs,
+        "machine": dict(machine()),
+    }

@@ -1,0 +1,105 @@
+"""TGen's action graphs: what a client downloads, from where, and how long it pauses in between.
+
+In: a run and one of its clients. Out: GraphML. Every download and pause is an action of its own,
+drawn beforehand, so that all variants of an experiment ask for the same things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torsweep.config.clients import PERF_KINDS, AnyKind
+from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.shadow.addresses import SERVER_PORT, SOCKS_PORT
+from torsweep.engines.shadow.draws import pause_ns, server_index
+from torsweep.network.model import Server
+
+MOST_DOWNLOADS = 200
+"""Actions of a client without pauses; after the last one it begins with the first one again."""
+
+_ATTRIBUTES = (
+    "serverport", "socksproxy", "loglevel", "heartbeat", "peers", "sendsize", "recvsize",
+    "timeout", "stallout", "time", "socksusername", "sockspassword",
+)  # fmt: skip
+
+
+def server_graph() -> str:
+    """The graph of a server: it listens, and answers whatever a client asks for."""
+    start = {"serverport": str(SERVER_PORT), "loglevel": "message", "heartbeat": "0", "stallout": "0"}
+    return graphml({"start": start}, [])
+
+
+def client_graph(run: RunSpec, seed: int, client: int, kind: AnyKind, servers: Sequence[Server]) -> str:
+    """The graph of the client of ``kind`` with number ``client`` among the network's.
+
+    Its downloads are numbered as they would be one after the other; ``parallel_streams`` chains take
+    turns. A chain ends when its pauses alone fill the run, or at :data:`MOST_DOWNLOADS`, and then begins
+    anew.
+    """
+    traffic = run.traffic[kind]
+    vertices = {
+        "start": {
+            "socksproxy": f"localhost:{SOCKS_PORT}",
+            # At level info TGen says at each read how far a download is, which goodput is worked out from.
+            "loglevel": "info" if run.tables.progress or kind in PERF_KINDS else "message",
+            # TGen looks at time limits only when it beats, and a beat costs a line and a wake-up.
+            "heartbeat": "1 second" if traffic.timeout_ns is not None else "0",
+            "sendsize": f"{traffic.request_bytes} bytes",
+            "recvsize": f"{traffic.response_bytes} bytes",
+            "timeout": f"{(traffic.timeout_ns or 0) // 1000} microseconds",
+            # Never give a slow stream up: its slowness is what is being measured.
+            "stallout": "0",
+        }
+    }
+    edges: list[tuple[str, str]] = []
+    for chain in range(traffic.parallel_streams):
+        previous, first, paused_ns, number = "start", "", 0, chain + 1
+        while paused_ns < run.duration_ns and number <= MOST_DOWNLOADS * traffic.parallel_streams:
+            name = f"stream{number}"
+            server = servers[server_index(seed, client, number, len(servers))]
+            vertices[name] = {"peers": f"{server.name}:{SERVER_PORT}"}
+            if traffic.streams_per_circuit_isolation:
+                vertices[name] |= {"socksusername": name, "sockspassword": name}
+            edges.append((previous, name))
+            first, previous = first or name, name
+            pause = pause_ns(
+                seed, client, number, traffic.think_min_ns, traffic.think_max_ns, traffic.think_step_ns
+            )
+            if pause:
+                vertices[f"pause{number}"] = {"time": f"{pause // 1000} microseconds"}
+                edges.append((name, f"pause{number}"))
+                previous = f"pause{number}"
+            paused_ns += pause
+            number += traffic.parallel_streams
+        edges.append((previous, first))
+    return graphml(vertices, edges)
+
+
+def graphml(vertices: dict[str, dict[str, str]], edges: Sequence[tuple[str, str]]) -> str:
+    """An action graph of ``vertices`` (id to attributes) and ``edges``, as TGen reads it."""
+    used = {name for attributes in vertices.values() for name in attributes}
+    keys = [
+        f'<key id="{name}" for="node" attr.name="{name}" attr.type="string"/>'
+        for name in _ATTRIBUTES
+        if name in used
+    ]
+    nodes = [
+        f'<node id="{vertex}">'
+        + "".join(f'<data key="{name}">{value}</data>' for name, value in attributes.items())
+        + "</node>"
+        for vertex, attributes in vertices.items()
+    ]
+    arrows = [f'<edge source="{source}" target="{target}"/>' for source, target in edges]
+    return "\n".join(
+        [
+            '<?xml version="1.0" encoding="utf-8"?>',
+            '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
+            *keys,
+            '<graph edgedefault="directed">',
+            *nodes,
+            *arrows,
+            "</graph>",
+            "</graphml>",
+            "",
+        ]
+    )

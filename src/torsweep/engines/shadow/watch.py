@@ -1,0 +1,101 @@
+"""A simulation under watch: followed to its end, or stopped as soon as it is doomed.
+
+In: Shadow at work in a folder. Out: what it cost, or one line on what failed first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from torsweep.engines.shadow.failures import process_failure, shadow_failure
+from torsweep.engines.shadow.layout import HOSTS
+from torsweep.engines.shadow.memory import LEAST_AVAILABLE_BYTES, available_bytes, group_pids, resident_bytes
+from torsweep.engines.shadow.process import ShadowProcess
+from torsweep.engines.shadow.progress import Progress, parse_progress
+from torsweep.errors import TorsweepError
+
+BOOTSTRAPPED = "Bootstrapped 100%"
+
+
+@dataclass
+class Watch:
+    """What to look for. ``clients`` have to be ready when ``bootstrap_s`` have been simulated."""
+
+    folder: Path
+    clients: Sequence[str]
+    bootstrap_s: float
+    say: Callable[[str], None]
+    available: Callable[[], int] = available_bytes
+    peak_bytes: int = 0
+    last: Progress | None = None
+    _checked: bool = False
+    _said: list[str] = field(default_factory=list)
+
+    def follow(self, process: ShadowProcess) -> float:
+        """Follow ``process`` to its end and return the wall time it took, in seconds.
+
+        Raises TorsweepError as soon as a process dies, memory is about to run out, or clients are not
+        ready in time; and when Shadow itself fails.
+        """
+        started = time.monotonic()
+        for line in process.lines():
+            self._check_memory()
+            if line:
+                self._hear(line, process.pid)
+        wall_s = time.monotonic() - started
+        code = process.wait()
+        if code:
+            how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+            why = shadow_failure(self.folder, self._said)
+            raise TorsweepError(f"{self.folder}: Shadow failed ({how}): {why}")
+        # Shadow speaks once a minute: a short run is over before it has said that it came so far.
+        self._check_clients()
+        return wall_s
+
+    def _hear(self, line: str, group: int) -> None:
+        self._said = [*self._said[-200:], line]
+        failure = process_failure(line, self.folder)
+        if failure:
+            raise TorsweepError(f"{self.folder}: {failure}")
+        progress = parse_progress(line)
+        if progress is None:
+            return
+        if progress.simulated_s >= self.bootstrap_s:
+            self._check_clients()
+        self.peak_bytes = max(self.peak_bytes, resident_bytes(group_pids(group)))
+        self.say(f"{progress.line(self.last)}; {self.peak_bytes / 1e9:.1f} GB")
+        self.last = progress
+
+    def _check_memory(self) -> None:
+        available = self.available()
+        if available < LEAST_AVAILABLE_BYTES:
+            raise TorsweepError(
+                f"{self.folder}: stopped, because memory is about to run out:"
+                f" {available / 1e6:.0f} MB are left on this machine"
+            )
+
+    def _check_clients(self) -> None:
+        if self._checked:
+            return
+        self._checked = True
+        late = [name for name in self.clients if not self._ready(name)]
+        if late:
+            words = self._last_word(late[0])
+            raise TorsweepError(
+                f"{self.folder}: {len(late)} of {len(self.clients)} clients had not bootstrapped after"
+                f" {self.bootstrap_s:.0f} simulated s, the first being {late[0]}: {words}"
+            )
+
+    def _logs(self, client: str) -> list[Path]:
+        return sorted((self.folder / HOSTS / client).glob("tor.*.stdout"))
+
+    def _ready(self, client: str) -> bool:
+        return any(BOOTSTRAPPED in log.read_text(errors="replace") for log in self._logs(client))
+
+    def _last_word(self, client: str) -> str:
+        lines = [line for log in self._logs(client) for line in log.read_text(errors="replace").splitlines()]
+        told = [line for line in lines if "Bootstrapped" in line] or lines
+        return told[-1] if told else "it said nothing"

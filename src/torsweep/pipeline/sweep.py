@@ -1,0 +1,309 @@
+"""What the pipeline makes: the files of each stage, from an experiment and the overrides of a user.
+
+In: Snakemake's ``--config`` and the wildcards of its rules. Out: paths and arguments. A mistake of the
+user ends the process with one line and the error's exit code, before any rule has run.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
+
+import torsweep
+from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
+from torsweep.config.network import NetworkConfig, load_network_config, network_path
+from torsweep.config.overrides import EXPERIMENT_KEYS, Overrides
+from torsweep.config.reading import read_yaml
+from torsweep.config.variant import Variant
+from torsweep.engines.prepare import run_settings
+from torsweep.engines.selection import AUTO, COMMANDS, choose_engine, require_engine, version_of
+from torsweep.errors import InputError, OutputError, TorsweepError
+from torsweep.folder_lock import hold_folder
+from torsweep.pipeline.results_tree import RESULTS, Place, network_directory, network_key, parse_network_key
+from torsweep.pipeline.watch import announce_runs
+from torsweep.provenance import sha256_of_file
+
+FIGURE_SUFFIXES = ("pdf", "png", "csv")
+RUN_RULE_PREFIX = "run"
+"""The rules of rules/runs.smk, and no others, have names that begin so."""
+
+COMPARED_ENGINES = ("cellsim", "loopback")
+"""The model and real tor, whose streams are compared side by side."""
+
+PACKAGE = Path(torsweep.__file__).parent
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def stop(error: TorsweepError) -> NoReturn:
+    """Print the one line of ``error`` and leave with its exit code.
+
+    Snakemake turns other exceptions into its own report of several lines and exit code 1.
+    """
+    print(f"torsweep: {error}", file=sys.stderr, flush=True)
+    raise SystemExit(error.exit_code)
+
+
+def stopping_with_a_line(
+    method: Callable[Concatenate[Any, Arguments], Result],
+) -> Callable[Concatenate[Any, Arguments], Result]:
+    """``method``, ending the process as :func:`stop` does where it raises a TorsweepError."""
+
+    @functools.wraps(method)
+    def stopping(self: Any, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        try:
+            return method(self, *arguments, **named)
+        except TorsweepError as error:
+            stop(error)
+
+    return stopping
+
+
+class Sweep:
+    """The experiments of this folder under one set of overrides.
+
+    Methods that take ``wildcards`` are input functions of rules; they read the attributes that the
+    paths of the results tree give (experiment, engine, era, network, plan, seed, variant).
+    """
+
+    @stopping_with_a_line
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        if RESULTS.exists() and not RESULTS.is_dir():
+            raise OutputError(f"{RESULTS}: is no folder; results go there")
+        self.overrides = Overrides.read(config)
+        self._experiment_overrides = {key: config[key] for key in EXPERIMENT_KEYS if key in config}
+        self._experiments: dict[str, Experiment] = {}
+        self._networks: dict[str, NetworkConfig] = {}
+
+    def experiment(self, name: str) -> Experiment:
+        """The experiment ``name`` with the overrides applied."""
+        if name not in self._experiments:
+            self._experiments[name] = load_experiment(name, self._experiment_overrides)
+        return self._experiments[name]
+
+    @stopping_with_a_line
+    def targets(self, experiment_name: str, *stages: str) -> list[str]:
+        """The files that a user asks for with the name of an experiment: summaries and figures."""
+        experiment = self.experiment(experiment_name)
+        choice = choose_engine(self.overrides.engine, experiment.engines)
+        require_engine(choice.engine)
+        network_path(experiment.network)
+        plan = experiment.plan(self.overrides.plan)
+        place = Place(experiment.name, choice.engine, experiment.era, experiment.network, plan.name)
+        wanted = {
+            "summaries": [str(place.stage("summaries") / "summary.md")],
+            "figures": self._figures(experiment, place),
+            "publish": [str(place.stage("publish") / "SHA256SUMS")],
+        }
+        return [file for stage in stages or ("summaries", "figures") for file in wanted[stage]]
+
+    @stopping_with_a_line
+    def side_by_side(self, experiment_name: str) -> str:
+        """The comparison of a plan in the model and in real tor, both of which it makes."""
+        experiment = self.experiment(experiment_name)
+        for engine in COMPARED_ENGINES:
+            require_engine(engine)
+        plan = experiment.plan(self.overrides.plan)
+        place = Place(experiment.name, "side_by_side", experiment.era, experiment.network, plan.name)
+        return str(place.stage("figures") / "side_by_side.md")
+
+    @stopping_with_a_line
+    def published(self, *experiment_names: str) -> list[str]:
+        """What is to be published: of each experiment that has the plan; when none has, it is refused."""
+        plan = self.overrides.plan
+        having = [name for name in experiment_names if plan in self.experiment(name).plan_names]
+        return [file for name in having or experiment_names for file in self.targets(name, "publish")]
+
+    @stopping_with_a_line
+    def figures(self, wildcards: Any) -> list[str]:
+        """Every figure of a plan, in each of its formats."""
+        place = _place(wildcards)
+        return self._figures(self.experiment(place.experiment), place)
+
+    def _figures(self, experiment: Experiment, place: Place) -> list[str]:
+        folder = place.stage("figures")
+        return [f"{folder}/{name}.{suffix}" for name in experiment.figures for suffix in FIGURE_SUFFIXES]
+
+    @stopping_with_a_line
+    def runs(self, wildcards: Any) -> list[str]:
+        """The provenance file of every run of a plan: variants in order, the seeds of each together."""
+        place = _place(wildcards)
+        experiment = self.experiment(place.experiment)
+        return [
+            str(place.run_directory(variant, seed) / "provenance.json")
+            for variant in experiment.plan(place.plan).variants
+            for seed in experiment.seeds
+        ]
+
+    @stopping_with_a_line
+    def run_directories(self, wildcards: Any) -> str:
+        """The directories of those runs, in the same order, as arguments of a command.
+
+        Bash expands the seeds: hundreds of paths would not fit into the one argument that Snakemake
+        hands a whole command over in.
+        """
+        place = _place(wildcards)
+        experiment = self.experiment(place.experiment)
+        first, last = experiment.seeds[0], experiment.seeds[-1]
+        return " ".join(
+            str(place.run_directory(variant, f"{{{first}..{last}}}"))
+            for variant in experiment.plan(place.plan).variants
+        )
+
+    @stopping_with_a_line
+    def networks(self, wildcards: Any) -> list[str]:
+        """The network.json of every network of a plan."""
+        place = _place(wildcards)
+        experiment = self.experiment(place.experiment)
+        keys = dict.fromkeys(
+            network_key(place.network, variant) for variant in experiment.plan(place.plan).variants
+        )
+        return [
+            str(network_directory(key, seed) / "network.json") for key in keys for seed in experiment.seeds
+        ]
+
+    @stopping_with_a_line
+    def network_file(self, wildcards: Any) -> str:
+        """The configuration file of the network ``paper,load=0.5``."""
+        return str(network_path(parse_network_key(wildcards.network)[0]))
+
+    def experiment_file(self, wildcards: Any) -> str:
+        """The experiment.yaml of the experiment."""
+        return str(EXPERIMENTS_DIRECTORY / wildcards.experiment / "experiment.yaml")
+
+    @stopping_with_a_line
+    def topologies(self, wildcards: Any) -> list[str]:
+        """The derived or imported tables that the network is sampled from."""
+        # The sampler's modules load NumPy; only a process that plans networks has to wait for it.
+        from torsweep.network.sampling import input_paths
+
+        return [str(table) for table in input_paths(self._network(wildcards.network)).values()]
+
+    def experiments_pattern(self, *, progress: bool) -> str:
+        """The names of the experiments that ask for the table of progress, or do not, as a pattern."""
+        names = [
+            file.parent.name
+            for file in sorted(EXPERIMENTS_DIRECTORY.glob("*/experiment.yaml"))
+            if _asks_for_progress(file) == progress
+        ]
+        return "|".join(names) or "(?!)"
+
+    def source_sha256(self, *packages: str) -> str:
+        """The hash of the Python files of subpackages of torsweep."""
+        files = [file for name in packages for file in sorted((PACKAGE / name).rglob("*.py"))]
+        hashes = [f"{file.relative_to(PACKAGE)} {sha256_of_file(file)}\n" for file in files]
+        return hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+    @stopping_with_a_line
+    def network_settings(self, wildcards: Any) -> str:
+        """The network's whole configuration as text: when it changes, the network is sampled anew.
+
+        The contents of files count, not their dates, so that a new comment costs no runs.
+        """
+        tables = {path: sha256_of_file(Path(path)) for path in self.topologies(wildcards)}
+        return json.dumps({"config": self._network(wildcards.network).model_dump(mode="json"), **tables})
+
+    def _network(self, key: str) -> NetworkConfig:
+        if key not in self._networks:
+            self._networks[key] = load_network_config(*parse_network_key(key))
+        return self._networks[key]
+
+    @stopping_with_a_line
+    def network_arguments(self, wildcards: Any) -> str:
+        """``--set key=value`` for each knob in the network's name."""
+        return _set_arguments(parse_network_key(wildcards.network)[1])
+
+    @stopping_with_a_line
+    def run_settings(self, wildcards: Any) -> str:
+        """What run.json will say, but for its network: when it changes, the run is made anew."""
+        experiment = self.experiment(wildcards.experiment)
+        variant = self._variant(experiment, wildcards)
+        settings = run_settings(experiment, wildcards.engine, wildcards.era, variant)
+        return json.dumps(settings.model_dump(mode="json"), sort_keys=True)
+
+    @stopping_with_a_line
+    def engine_version(self, wildcards: Any) -> str:
+        """What runs in the engine: another version of it makes every run anew."""
+        return version_of(wildcards.engine)
+
+    def engine_run(self, wildcards: Any, threads: int) -> str:
+        """The command that runs a run directory; Shadow is told how many threads it may have."""
+        command = f"{COMMANDS[wildcards.engine]} run"
+        return f"{command} --threads {threads}" if wildcards.engine == "shadow" else command
+
+    @stopping_with_a_line
+    def shadow_memory_mb(self, wildcards: Any) -> int:
+        """What a run under Shadow may take, in MB: it has to fit beside the others."""
+        from torsweep.doctor.demand import shadow_demand
+
+        return shadow_demand(self._network(wildcards.network)).memory_bytes // 1_000_000 + 1
+
+    def _variant(self, experiment: Experiment, wildcards: Any) -> Variant:
+        variant = experiment.variant(wildcards.variant)
+        if variant.key != wildcards.variant:
+            raise InputError(
+                "a run is named by every knob of its experiment, in order",
+                key="variant",
+                value=wildcards.variant,
+                accepted=variant.key,
+            )
+        if network_key(parse_network_key(wildcards.network)[0], variant) != wildcards.network:
+            raise InputError(
+                "the variant and its network disagree",
+                key="variant",
+                value=variant.key,
+                accepted=wildcards.network,
+            )
+        return variant
+
+    @stopping_with_a_line
+    def begin(self, workflow: Any) -> None:
+        """Claim the results folder, say what ``workflow``, Snakemake's, is about to run, and follow it.
+
+        A second pipeline in the folder, or a folder that cannot be written, ends the process here.
+        """
+        hold_folder(RESULTS)
+        planned = [job for job in workflow.dag.needrun_jobs() if job.rule.name.startswith(RUN_RULE_PREFIX)]
+        kinds = Counter(
+            (job.wildcards.experiment, job.wildcards.engine, job.wildcards.era) for job in planned
+        )
+        for (name, engine, era), count in kinds.items():
+            why = ""
+            if self.overrides.engine == AUTO:
+                why = f" ({choose_engine(AUTO, self.experiment(name).engines).reason})"
+            print(f"torsweep: {name}: {count} runs in {engine}{why}, era {era}", file=sys.stderr, flush=True)
+        announce_runs([Path(job.output.provenance) for job in planned])
+
+    def tor_source_arguments(self, wildcards: Any) -> str:
+        """``--source PATH`` when the user has named a source of tor."""
+        source = self.overrides.tor_source
+        return f"--source {shlex.quote(source)}" if source is not None else ""
+
+    def run_arguments(self, wildcards: Any) -> str:
+        """``--set key=value`` for each override that run.json depends on."""
+        durations = {key: self._experiment_overrides.get(key) for key in ("warm_up", "measured")}
+        return _set_arguments({key: value for key, value in durations.items() if value is not None})
+
+
+def _asks_for_progress(file: Path) -> bool:
+    try:
+        return read_yaml(file).get("progress") is True
+    except TorsweepError:
+        # It is told about when the experiment is asked for.
+        return False
+
+
+def _set_arguments(values: Mapping[str, object]) -> str:
+    return " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in values.items())
+
+
+def _place(wildcards: Any) -> Place:
+    return Place(wildcards.experiment, wildcards.engine, wildcards.era, wildcards.network, wildcards.plan)

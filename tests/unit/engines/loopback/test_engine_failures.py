@@ -1,0 +1,218 @@
+"""What goes wrong is one clear message, leaves no process and nothing that looks like a result."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import sys
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from tests.unit.engines.loopback.conftest import traffic
+from torsweep.cli import main
+from torsweep.engines.loopback import network as network_module
+from torsweep.engines.loopback import run as engine_module
+from torsweep.engines.loopback.addresses import OR_PORT, claim_block
+from torsweep.engines.loopback.processes import ProcessEnded
+from torsweep.engines.loopback.run import run_loopback
+from torsweep.errors import InputError, OutputError, TorsweepError
+from torsweep.folder_lock import folder_claimed
+
+SLEEP = "import time; time.sleep(60)"
+
+CONTROL = """
+import socket, time
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(option("ControlPort").removeprefix("unix:"))
+listener.listen()
+connections = []
+while True:
+    connection, _ = listener.accept()
+    connections.append(connection)
+    for line in connection.makefile("rb"):
+        answer = answer_to(line.decode().split()[0].upper(), line.decode())
+        connection.sendall(answer.replace("\\n", "\\r\\n").encode())
+"""
+OPEN_DOOR = """
+def answer_to(command, line):
+    if command == "PROTOCOLINFO":
+        return '250-PROTOCOLINFO 1\\n250-AUTH METHODS=NULL\\n250-VERSION Tor="0.4.9.11"\\n250 OK\\n'
+    if command == "GETINFO" and "desc/all-recent" in line:
+        return "250+desc/all-recent=\\nrouter relay2 127.0.0.1 1 0 0\\n.\\n250 OK\\n"
+    return "250 OK\\n"
+"""
+SHUT_DOOR = OPEN_DOOR.replace('250 OK\\n"\n', '515 Authentication failed: no\\n"\n')
+
+
+@pytest.fixture(autouse=True)
+def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network_module, "CONTROL_PATIENCE_S", 1.0)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(tmp_path: Path):
+    """After each test no process has anything of its folder on its command line."""
+    yield
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            assert os.fsencode(tmp_path) not in command, command
+
+
+def assert_no_results(run_directory: Path) -> None:
+    assert not list(run_directory.glob("*.parquet"))
+    assert not (run_directory / "provenance.json").exists()
+
+
+def test_a_tor_that_dies_at_start_is_named_with_its_last_lines(run_directory, fake_tor):
+    folder = run_directory()
+    tor = fake_tor("print('no such option: Quantum'); raise SystemExit(1)")
+    with pytest.raises(ProcessEnded) as raised:
+        run_loopback(folder, tor)
+    text = str(raised.value)
+    assert re.match(r"(authority1|relay\d) ended with exit code 1; the last lines of .*/log:\n", text)
+    assert text.endswith("\n  no such option: Quantum")
+    assert_no_results(folder)
+
+
+def test_a_tor_that_cannot_be_run_is_named(run_directory, fake_tor):
+    folder = run_directory()
+    tor = fake_tor(SLEEP)
+    tor.program.chmod(0o644)
+    with pytest.raises(TorsweepError, match=r"/bin/tor: cannot be run: Permission denied$"):
+        run_loopback(folder, tor)
+    assert_no_results(folder)
+
+
+def test_a_gencert_that_fails_is_quoted(run_directory, fake_tor):
+    folder = run_directory()
+    tor = fake_tor(SLEEP)
+    tor.gencert.write_text(f"#!{sys.executable}\nraise SystemExit('cannot make a key')\n")
+    with pytest.raises(TorsweepError, match=r"^authority1: tor-gencert failed and said: cannot make a key$"):
+        run_loopback(folder, tor)
+
+
+def test_a_control_port_that_does_not_answer_is_named(run_directory, fake_tor):
+    with pytest.raises(TorsweepError, match=r"^authority1: its control port .* does not answer: "):
+        run_loopback(run_directory(), fake_tor(SLEEP))
+
+
+def test_a_control_port_that_refuses_is_named(run_directory, fake_tor):
+    with pytest.raises(TorsweepError, match=r"^authority1: its control port .* refuses: "):
+        run_loopback(run_directory(), fake_tor(SHUT_DOOR + CONTROL))
+
+
+def test_time_is_limited_and_the_message_says_what_was_waited_for(run_directory, fake_tor, monkeypatch):
+    folder = run_directory()
+    monkeypatch.setattr(network_module, "CONTROL_PATIENCE_S", 30.0)
+    monkeypatch.setattr(network_module.RunningNetwork, "_start_helpers", lambda self: None)
+    with pytest.raises(
+        TorsweepError, match=r"^the network was not ready in time: no descriptor came from relay1, relay3$"
+    ):
+        run_loopback(folder, fake_tor(OPEN_DOOR + CONTROL), ready_limit_s=3)
+    assert_no_results(folder)
+
+
+def test_a_tor_that_dies_later_is_named_though_its_control_port_noticed_first(run_directory, fake_tor):
+    asked = '    if command == "GETINFO"'
+    dying = OPEN_DOOR.replace(asked, f"{asked}: raise SystemExit(9)\n{asked}")
+    with pytest.raises(ProcessEnded, match=r"^authority1 ended with exit code 9; "):
+        run_loopback(run_directory(), fake_tor(dying + CONTROL))
+
+
+def test_a_taken_port_is_named_before_anything_is_started(run_directory, fake_tor, monkeypatch):
+    folder = run_directory()
+    block = claim_block()
+    monkeypatch.setattr(engine_module, "claim_block", lambda: block)
+    with (
+        socket.create_server((block.address(1), OR_PORT)),
+        pytest.raises(
+            OutputError, match=rf"^127\.\d+\.\d+\.\d+:{OR_PORT}: the port is taken by another program"
+        ),
+    ):
+        run_loopback(folder, fake_tor(SLEEP))
+    assert not list((folder / "processes").iterdir())
+
+
+def test_a_full_disk_is_what_is_told_of(run_directory, fake_tor, monkeypatch):
+    folder = run_directory()
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9, 1_000_000))
+    with pytest.raises(OutputError, match=r"1 MB free; the processes may need 25 MB$"):
+        run_loopback(folder, fake_tor(SLEEP))
+
+
+def test_a_disk_that_fills_on_the_way_is_what_is_told_of(run_directory, fake_tor, monkeypatch):
+    folder = run_directory()
+    usage = namedtuple("usage", "total used free")
+    left = iter([10**9, 0, 0])
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 0, next(left)))
+    with pytest.raises(OutputError, match=rf"^{re.escape(str(folder))}: the disk is full$"):
+        run_loopback(folder, fake_tor("raise SystemExit(1)"))
+    assert_no_results(folder)
+
+
+def test_a_run_under_way_keeps_its_folder(run_directory, fake_tor):
+    folder = run_directory()
+    with folder_claimed(folder, wait=False), pytest.raises(OutputError, match="another run is under way"):
+        run_loopback(folder, fake_tor(SLEEP))
+
+
+def test_old_results_are_gone_before_anything_can_fail(run_directory, fake_tor):
+    folder = run_directory()
+    for name in ("streams.parquet", "provenance.json"):
+        (folder / name).write_text("old")
+    with pytest.raises(TorsweepError):
+        run_loopback(folder, fake_tor("raise SystemExit(1)"))
+    assert_no_results(folder)
+
+
+def test_a_failed_run_gives_its_addresses_back(run_directory, fake_tor, monkeypatch):
+    block = claim_block()
+    monkeypatch.setattr(engine_module, "claim_block", lambda: block)
+    with pytest.raises(TorsweepError):
+        run_loopback(run_directory(), fake_tor("raise SystemExit(1)"))
+    assert block.claim.fileno() == -1
+
+
+def test_a_network_of_another_run_is_refused(run_directory, fake_tor):
+    folder = run_directory(network_sha256="1" * 64)
+    with pytest.raises(InputError, match=r"is not the network that run\.json was prepared for"):
+        run_loopback(folder, fake_tor(SLEEP))
+
+
+def test_a_relay_too_slow_for_tor_is_refused_before_anything_is_started(run_directory, fake_tor):
+    folder = run_directory(relays={"rate_bytes_per_s": 20_480, "burst_bytes": 20_480})
+    with pytest.raises(InputError, match="tor refuses a relay as slow as this"):
+        run_loopback(folder, fake_tor(SLEEP))
+    assert not (folder / "processes").exists()
+
+
+def test_a_request_too_short_for_its_header_is_refused(run_directory, fake_tor):
+    folder = run_directory(traffic={"bulk": traffic(request_bytes=15)})
+    with pytest.raises(InputError, match=r"traffic\.bulk\.request_bytes: too short .* got 15; accepted: 16"):
+        run_loopback(folder, fake_tor(SLEEP))
+
+
+def test_the_command_needs_a_build(run_directory, tmp_path, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["loopback", "run", str(run_directory()), "--tools", str(tmp_path / "tools")])
+    assert stop.value.code == 3
+    assert "`torsweep tor build` builds it" in capsys.readouterr().err
+
+
+def test_files_of_an_abandoned_run_are_out_of_the_way(run_directory, fake_tor, monkeypatch):
+    folder = run_directory()
+    stale = folder / engine_module.PROCESS_FOLDER / "relay1" / "data"
+    stale.mkdir(parents=True)
+    (stale / "keys").write_text("old")
+    with pytest.raises(ProcessEnded):
+        run_loopback(folder, fake_tor("raise SystemExit(1)"))
+    assert not (stale / "keys").exists()

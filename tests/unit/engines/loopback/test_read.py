@@ -1,0 +1,90 @@
+"""Tables of a real-time run: times from the start, seconds of relays each in its row."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.engines.loopback.conftest import POSITIONS, network
+from torsweep.engines.loopback.read import SECOND_NS, progress_frame, relays_frame, streams_frame
+from torsweep.engines.loopback.traffic import Download
+from torsweep.tables.schema import PROGRESS, RELAYS, STREAMS, validate
+
+CLIENT = network(*POSITIONS).clients[0]
+ZERO = 5 * SECOND_NS
+
+
+def download(number: int, **changes: object) -> Download:
+    made = Download(CLIENT, number, "server1", 1_000, ZERO + 1_000_000, end_ns=ZERO + 9_000_000)
+    for key, value in changes.items():
+        setattr(made, key, value)
+    return made
+
+
+def test_times_of_a_download_count_from_its_start_or_its_command(tmp_path):
+    complete = download(
+        2,
+        socks_reply_ns=ZERO + 3_000_000,
+        command_ns=ZERO + 3_000_000,
+        first_byte_ns=ZERO + 4_500_000,
+        last_byte_ns=ZERO + 9_000_000,
+        got=1_000,
+        outcome="complete",
+        circuit=1,
+    )
+    frame = validate(streams_frame([complete, download(1)], ZERO), STREAMS, tmp_path)
+    first, second = frame.to_dicts()
+    assert (first["stream"], second["stream"]) == (1, 2)
+    assert second["start_us"] == 1_000
+    assert second["socks_reply_us"] == second["command_us"] == 2_000
+    assert (second["first_byte_us"], second["first_byte_after_command_us"]) == (3_500, 1_500)
+    assert (second["last_byte_us"], second["last_byte_after_command_us"]) == (8_000, 6_000)
+    assert second["observed_us"] == 8_000
+    assert first["outcome"] == "unfinished"
+    assert first["first_byte_us"] is None
+    assert first["first_byte_after_command_us"] is None
+
+
+def test_progress_counts_from_the_runs_start(tmp_path):
+    made = download(1, progress=[(ZERO + 2_000_000, 498), (ZERO + 4_000_000, 1_000)])
+    frame = validate(progress_frame([made], ZERO), PROGRESS, tmp_path)
+    assert frame.rows() == [("bulk1", 1, 2_000, 498), ("bulk1", 1, 4_000, 1_000)]
+
+
+def seconds(*ends_ms: int) -> list[tuple[int, int, int, int]]:
+    """Samples at these moments, the n-th with n bytes read, ten times as many written, n ms of CPU more."""
+    samples, cpu = [], 0
+    for number, end in enumerate(ends_ms, start=1):
+        cpu += number * 1_000_000
+        samples.append((ZERO + end * 1_000_000, number, 10 * number, cpu))
+    return samples
+
+
+def test_a_relays_second_is_booked_where_most_of_it_lies(tmp_path):
+    frame = relays_frame({"relay1": seconds(400, 1400, 2400)}, ZERO, ZERO + 2 * SECOND_NS)
+    validate(frame, RELAYS, tmp_path)
+    assert frame.select("second", "bytes_in", "bytes_out", "cpu_us").rows() == [
+        (0, 2, 20, 2_000),
+        (1, 3, 30, 3_000),
+    ]
+
+
+@pytest.mark.parametrize("ends", [(1510, 2490, 3510), (1490, 2510, 3490)])
+def test_events_a_little_early_or_late_leave_no_second_empty(ends):
+    frame = relays_frame({"relay1": seconds(*ends)}, ZERO, ZERO + 9 * SECOND_NS)
+    booked = frame["second"].to_list()
+    assert booked == list(range(booked[0], booked[0] + 3))
+
+
+def test_a_clock_that_stood_still_is_caught_up_with():
+    frame = relays_frame({"relay1": seconds(1000, 2000, 9000)}, ZERO, ZERO + 9 * SECOND_NS)
+    assert frame["second"].to_list() == [0, 1, 8]
+
+
+def test_a_second_that_the_run_ends_in_counts():
+    frame = relays_frame({"relay1": seconds(1000, 2000, 3000)}, ZERO, ZERO + SECOND_NS + 1)
+    assert frame["second"].to_list() == [0, 1]
+
+
+def test_what_tor_does_not_tell_is_empty():
+    frame = relays_frame({"relay1": seconds(1000)}, ZERO, ZERO + SECOND_NS)
+    assert frame.select("queued_cells", "queued_cells_max", "outbuf_bytes").rows() == [(None, None, None)]

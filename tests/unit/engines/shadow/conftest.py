@@ -1,0 +1,91 @@
+"""A small network, a run on it, and a program that stands in for Shadow."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.small_network import equal_rtts, small_network
+from torsweep.config.experiment import load_experiment
+from torsweep.engines.prepare import build_run, run_settings
+from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.shadow.keys import Keys
+from torsweep.engines.shadow.tools import Tools
+from torsweep.network.model import Network, Position, write_network
+
+POSITIONS: tuple[Position, ...] = ("guard_exit", "exit", "guard", "guard", "middle")
+
+
+@pytest.fixture
+def network() -> Network:
+    """Five relays, three authorities, two web clients, a bulk client and two servers, all apart."""
+    return small_network(POSITIONS, ["web1", "web2", "bulk1"], authorities=3, servers=2)
+
+
+@pytest.fixture
+def rtt_us(network: Network) -> NDArray[np.int32]:
+    """The same RTT between any two hosts."""
+    return equal_rtts(network)
+
+
+@pytest.fixture
+def run_directory(tmp_path: Path, network: Network, rtt_us: NDArray[np.int32]) -> Path:
+    """A prepared run of the refill sweep's baseline on the network."""
+    folder = tmp_path / "run"
+    write_network(network, [rtt_us], tmp_path / "network")
+    experiment = load_experiment("refill_sweep", {})
+    variant = experiment.variant("")
+    settings = run_settings(experiment, "shadow", "2012", variant)
+    build_run(settings, variant, tmp_path / "network", folder).write(folder)
+    return folder
+
+
+@pytest.fixture
+def run(run_directory: Path) -> RunSpec:
+    return RunSpec.model_validate_json((run_directory / "run.json").read_text())
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Tools:
+    """Programs that are nowhere: what is written names them, and nothing runs them."""
+    return Tools(
+        shadow=tmp_path / "bin/shadow",
+        tgen=tmp_path / "bin/tgen",
+        oniontrace=tmp_path / "bin/oniontrace",
+        tor=tmp_path / "bin/tor",
+        gencert=tmp_path / "bin/tor-gencert",
+        tor_version="0.4.9.11-abc",
+        told={"shadow": "Shadow 3.3.0 — v3.3.0-199-gf1b 2026-08-19", "tgen": "TGen v1.1.2"},
+        tor_build={"version": "0.4.9.11"},
+    )
+
+
+@pytest.fixture
+def keys(tmp_path: Path, network: Network) -> Keys:
+    """Keys in name only: a fingerprint a host, and folders with one file each."""
+    names = [host.name for host in (*network.relays, *network.authorities)]
+    for name in names:
+        (tmp_path / "keys" / name / "keys").mkdir(parents=True)
+        (tmp_path / "keys" / name / "keys" / "secret_id_key").write_text(f"of {name}\n")
+    fingerprints = {name: f"{number:040X}" for number, name in enumerate(names)}
+    identities = {host.name: f"{100 + host.node:040X}" for host in network.authorities}
+    return Keys(tmp_path / "keys", fingerprints, identities)
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[[str], Path]:
+    """Write a shell script and give its path."""
+
+    def write(script: str) -> Path:
+        path = tmp_path / "bin" / "shadow"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    return write

@@ -1,0 +1,142 @@
+"""Logs that are cut off, garbled, lost, or of another version: one message each, naming file and line."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.unit.engines.shadow.read.made_logs import Download, Scene, carried, event, tgen_opening
+from torsweep.engines.shadow.layout import HOSTS
+from torsweep.engines.shadow.read import write_tables
+from torsweep.errors import InputError
+
+TWO = [Download(1, 0.0), Download(2, 6.25)]
+
+
+def lines_of(downloads: list[Download]) -> list[str]:
+    return [*tgen_opening(), *(download.report() for download in downloads)]
+
+
+def refused(scene: Scene, folder: Path) -> str:
+    run, shadow = scene.write(folder)
+    with pytest.raises(InputError) as caught:
+        write_tables(run, shadow)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_a_report_that_breaks_off(tmp_path: Path) -> None:
+    lines = lines_of(TWO)
+    lines[3] = lines[3][:300]
+    message = refused(Scene(tgen=lines), tmp_path)
+    assert "web1/tgen.1004.stdout: line 4: " in message
+    assert "no report of a download" in message
+
+
+def test_a_report_with_garbage_for_a_number(tmp_path: Path) -> None:
+    lines = lines_of(TWO)
+    lines[2] = lines[2].replace("created-ts=9", "created-ts=\ufffd")
+    assert "line 3: is no report of a download that this version can read (no created_us)" in refused(
+        Scene(tgen=lines), tmp_path
+    )
+
+
+def test_a_log_that_ends_in_the_middle_of_a_line(tmp_path: Path) -> None:
+    run, shadow = Scene(TWO).write(tmp_path)
+    file = shadow / HOSTS / "web1/tgen.1004.stdout"
+    file.write_bytes(file.read_bytes()[:-40])
+    with pytest.raises(InputError, match=r"tgen\.1004\.stdout: line 4: ends in the middle of a line"):
+        write_tables(run, shadow)
+
+
+def test_a_compressed_log_that_is_cut_off(tmp_path: Path) -> None:
+    run, shadow = Scene(TWO).write(tmp_path)
+    file = shadow / HOSTS / "web1/tgen.1004.stdout"
+    file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes())[:-20])
+    file.unlink()
+    with pytest.raises(InputError, match=r"tgen\.1004\.stdout\.gz: is cut off or damaged"):
+        write_tables(run, shadow)
+
+
+@pytest.mark.parametrize("version", ["1.0.0", "1.1.1", "0.9"])
+def test_a_version_that_is_too_old(version: str, tmp_path: Path) -> None:
+    scene = Scene(tgen=[*tgen_opening(version=version), TWO[0].report()])
+    message = refused(scene, tmp_path)
+    assert f"line 1: is of another version, got '{version}'; accepted: TGen 1.1.2 or later" in message
+
+
+def test_a_later_version_is_read_and_named(tmp_path: Path) -> None:
+    run, shadow = Scene(tgen=[*tgen_opening(version="1.2.0"), TWO[0].report()]).write(tmp_path)
+    assert write_tables(run, shadow)["tgen"]["versions"] == ["1.2.0"]
+
+
+def test_a_log_that_has_lost_its_beginning(tmp_path: Path) -> None:
+    assert "has no line that names the version of TGen" in refused(Scene(tgen=lines_of(TWO)[2:]), tmp_path)
+
+
+def test_a_report_that_was_lost_between_two_others(tmp_path: Path) -> None:
+    three = [*TWO, Download(3, 12.5)]
+    lines = lines_of(three)
+    del lines[3]
+    message = refused(Scene(tgen=lines), tmp_path)
+    assert "line 4: reports a download without the one before it" in message
+
+
+def test_a_report_that_stands_twice(tmp_path: Path) -> None:
+    lines = lines_of(TWO)
+    message = refused(Scene(tgen=[*lines, lines[-1]]), tmp_path)
+    assert "line 5: reports download 1 a second time" in message
+
+
+def test_a_client_without_a_log(tmp_path: Path) -> None:
+    run, shadow = Scene(TWO).write(tmp_path)
+    (shadow / HOSTS / "web1/tgen.1004.stdout").unlink()
+    with pytest.raises(InputError, match="web1: no log of tgen"):
+        write_tables(run, shadow)
+
+
+def test_a_client_with_two_logs(tmp_path: Path) -> None:
+    scene = Scene(TWO)
+    run, shadow = scene.write(tmp_path)
+    scene.put(shadow, "web1/tgen.1009.stdout", lines_of(TWO))
+    with pytest.raises(InputError, match=r"tgen\.1009\.stdout: stands beside tgen\.1004\.stdout"):
+        write_tables(run, shadow)
+
+
+def test_an_event_that_breaks_off(tmp_path: Path) -> None:
+    trace = [*carried(7, 1, 4, 0.0, 0.1), event(2.0, "650 STREAM_BW 7 1")]
+    message = refused(Scene(TWO, trace=trace), tmp_path)
+    assert "oniontrace.1003.stdout: line 6: is no STREAM_BW event" in message
+
+
+def test_unknown_lines_are_counted(tmp_path: Path) -> None:
+    lines = lines_of(TWO)
+    strange = ["", "OpenBLAS warning", "\x00\x01"]
+    trace = [event(1.0, "650 NEW_KIND_OF_EVENT 1"), "rubbish", event(1.0, "250 OK")]
+    run, shadow = Scene(tgen=[*lines[:3], *strange, *lines[3:]], trace=trace).write(tmp_path)
+    counters = write_tables(run, shadow)
+    assert counters["tgen"]["unknown_lines"] == 3
+    assert counters["tgen"]["lines"] == len(lines) + 3
+    assert counters["oniontrace"]["unknown_lines"] == 2
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(garbage=st.lists(st.binary(max_size=60).filter(lambda data: b"\n" not in data), max_size=8))
+def test_garbage_between_lines_changes_no_table(
+    garbage: list[bytes], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("garbage")
+    run, shadow = Scene(TWO).write(folder)
+    write_tables(run, shadow)
+    clean = (run / "streams.parquet").read_bytes()
+    file = shadow / HOSTS / "web1/tgen.1004.stdout"
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join([*lines[:3], *(data + b"\n" for data in garbage), *lines[3:]]))
+    counters = write_tables(run, shadow)
+    assert (run / "streams.parquet").read_bytes() == clean
+    assert counters["tgen"]["unknown_lines"] == len(garbage)

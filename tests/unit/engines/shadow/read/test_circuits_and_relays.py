@@ -1,0 +1,184 @@
+"""Circuits, paths, bandwidth and progress from OnionTrace's events."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.unit.engines.shadow.read.made_logs import (
+    DURATION_S,
+    WANTED,
+    Download,
+    Scene,
+    carried,
+    event,
+    path,
+    stamp,
+    tgen_opening,
+)
+from torsweep.engines.run_spec import RunTables, read_run
+from torsweep.engines.shadow.read import write_tables
+from torsweep.errors import InputError
+from torsweep.tables.schema import CIRCUITS, PROGRESS, RELAYS, validate
+
+BUILT = "BUILD_FLAGS=NEED_CAPACITY PURPOSE=GENERAL TIME_CREATED=2000-01-01T00:01:30.0"
+ONE_HOP = "BUILD_FLAGS=ONEHOP_TUNNEL,IS_INTERNAL PURPOSE=GENERAL"
+
+
+def table(scene: Scene, folder: Path, name: str) -> pl.DataFrame:
+    run, shadow = scene.write(folder)
+    write_tables(run, shadow)
+    return pl.read_parquet(run / f"{name}.parquet")
+
+
+def ask_for_progress(run: Path) -> None:
+    spec = read_run(run)
+    spec.model_copy(update={"tables": RunTables(progress=True)}).write(run)
+
+
+def test_a_circuit_that_was_there_before_is_known_from_the_list(tmp_path: Path) -> None:
+    trace = [
+        event(-40, "250+circuit-status="),
+        event(-40, f"1 BUILT {path('relay5')} {ONE_HOP}"),
+        event(-40, f"4 BUILT {path('relay1', 'relay2', 'relay3')} {BUILT}"),
+        event(-40, "."),
+        event(-40, "250 OK"),
+        *carried(7, 1, 4, 0.0, 0.1),
+    ]
+    rows = table(Scene([Download(1, 0.0)], trace=trace), tmp_path, "circuits")
+    assert validate(rows, CIRCUITS, tmp_path) is rows
+    used = rows.filter(pl.col("circuit") == 4).row(0, named=True)
+    assert (used["path"], used["built_us"], used["first_use_us"]) == ("relay1,relay2,relay3", None, 1000)
+    assert used["streams"] == 1
+
+
+def test_the_whole_path_of_a_circuit_that_was_seen_growing(tmp_path: Path) -> None:
+    hops = ("relay1", "relay2", "relay3")
+    trace = [
+        event(1, f"650 CIRC 9 LAUNCHED {BUILT}"),
+        *(event(1 + n / 10, f"650 CIRC 9 EXTENDED {path(*hops[:n])} {BUILT}") for n in (1, 2, 3)),
+        event(1.3, f"650 CIRC 9 BUILT {path(*hops)} {BUILT}"),
+        event(9, f"650 CIRC 9 CLOSED {path(*hops)} PURPOSE=GENERAL REASON=FINISHED"),
+    ]
+    rows = table(Scene([Download(1, 0.0)], trace=trace), tmp_path, "circuits")
+    assert rows.rows() == [
+        ("web1", 9, "GENERAL", 1_300_000, None, 9_000_000, "FINISHED", "relay1,relay2,relay3", 0)
+    ]
+
+
+def test_a_stream_that_had_to_change_circuits_counts_for_the_last(tmp_path: Path) -> None:
+    trace = [
+        *carried(7, 1, 4, 0.0, None),
+        event(0.05, "650 STREAM 7 DETACHED 4 11.0.0.7:80 REASON=TIMEOUT"),
+        event(0.06, "650 STREAM 7 SENTCONNECT 6 11.0.0.7:80"),
+        event(0.1, "650 STREAM 7 SUCCEEDED 6 11.0.0.7:80"),
+    ]
+    run, shadow = Scene([Download(1, 0.0)], trace=trace).write(tmp_path)
+    counters = write_tables(run, shadow)
+    assert pl.read_parquet(run / "streams.parquet")["circuit"][0] == 6
+    circuits = pl.read_parquet(run / "circuits.parquet")
+    assert circuits.select("circuit", "first_use_us", "streams", "path").rows() == [
+        (4, 1000, 0, None),
+        (6, 60_000, 1, None),
+    ]
+    assert counters["used_circuits_of_unknown_path"] == 1
+
+
+def test_paths_stand_in_the_order_of_use(tmp_path: Path) -> None:
+    trace = [
+        event(-40, f"4 BUILT {path('relay1', 'relay2', 'relay3')} {BUILT}"),
+        event(-30, f"650 CIRC 5 BUILT {path('relay4', 'relay2', 'relay5')} {BUILT}"),
+        event(-20, f"650 CIRC 6 BUILT {path('relay4', 'relay1', 'relay5')} {BUILT}"),
+        *carried(7, 1, 5, 0.0, 0.1),
+        *carried(8, 2, 4, 6.25, 0.1),
+    ]
+    run, shadow = Scene([Download(1, 0.0), Download(2, 6.25)], trace=trace).write(tmp_path)
+    write_tables(run, shadow)
+    assert json.loads((run / "paths.json").read_text()) == {
+        "web1": [["relay4", "relay2", "relay5"], ["relay1", "relay2", "relay3"]]
+    }
+
+
+def test_streams_of_tor_itself_are_no_downloads(tmp_path: Path) -> None:
+    trace = [
+        event(
+            0.5, "650 STREAM 3 NEW 0 11.0.0.1.$AA.exit:9001 SOURCE_ADDR=(Tor_internal):1 PURPOSE=DIR_FETCH"
+        ),
+        event(0.5, "650 STREAM 3 SENTCONNECT 2 11.0.0.1.$AA.exit:9001"),
+    ]
+    rows = table(Scene([Download(1, 0.0)], trace=trace), tmp_path, "circuits")
+    assert rows.is_empty()
+
+
+def test_bandwidth_counts_for_the_second_in_which_most_of_it_lies(tmp_path: Path) -> None:
+    lines = [
+        event(-0.7, "650 BW 99 99"),
+        event(1.2, "650 BW 10 20"),
+        event(2.2, "650 BW 30 40"),
+        event(4.7, "650 BW 1 2"),
+        event(5.4, "650 BW 3 4"),
+        event(DURATION_S + 0.6, "650 BW 77 77"),
+    ]
+    rows = table(Scene([Download(1, 0.0)], relays={"relay2": lines}), tmp_path, "relays")
+    assert validate(rows, RELAYS, tmp_path) is rows
+    assert rows.height == DURATION_S
+    assert rows["relay"].unique().to_list() == ["relay2"]
+    carried_bytes = rows.filter(pl.col("bytes_in") > 0).select("second", "bytes_in", "bytes_out")
+    assert carried_bytes.rows() == [(0, 10, 20), (1, 30, 40), (4, 4, 6)]
+    assert rows["queued_cells"].null_count() == rows["cpu_us"].null_count() == DURATION_S
+
+
+def test_relays_without_a_trace_are_counted(tmp_path: Path) -> None:
+    run, shadow = Scene([Download(1, 0.0)]).write(tmp_path)
+    counters = write_tables(run, shadow)
+    assert counters["relays_without_trace"] == 5
+    assert counters["clients_without_trace"] == 1
+    assert pl.read_parquet(run / "relays.parquet").is_empty()
+
+
+def test_progress_to_the_second_from_tor(tmp_path: Path) -> None:
+    trace = [
+        *carried(7, 1, 4, 0.0, 0.1),
+        event(0.5, "650 STREAM_BW 7 13 80 2000-01-01T00:01:40.5"),
+        event(1.5, "650 STREAM_BW 7 0 1000 2000-01-01T00:01:41.5"),
+        event(2.5, f"650 STREAM_BW 7 0 {WANTED} 2000-01-01T00:01:42.5"),
+    ]
+    run, shadow = Scene([Download(1, 0.0, ended_s=58.0)], trace=trace).write(tmp_path)
+    ask_for_progress(run)
+    write_tables(run, shadow)
+    rows = validate(pl.read_parquet(run / "progress.parquet"), PROGRESS, run)
+    assert rows.rows() == [
+        ("web1", 1, 500_000, 0),
+        ("web1", 1, 1_500_000, 1000),
+        ("web1", 1, 2_500_000, WANTED),
+    ]
+
+
+def test_progress_to_the_read_from_tgen(tmp_path: Path) -> None:
+    status = (
+        "[info] [tgen-stream.c:1754] [_tgenstream_log] [stream-status] transport"
+        " [fd=5,remote=server1:11.0.0.7:80] stream [id=0,vertexid=stream1,name=web1]"
+        " bytes [total-bytes-recv={},payload-bytes-recv={},x=1]"
+    )
+    tgen = [
+        *tgen_opening(),
+        f"{stamp(0.4)} {status.format(569, 500)}",
+        f"{stamp(0.6)} {status.format(1069, 1000)}",
+        Download(1, 0.0, ended_s=58.0).report(),
+    ]
+    run, shadow = Scene(tgen=tgen).write(tmp_path)
+    ask_for_progress(run)
+    counters = write_tables(run, shadow)
+    rows = pl.read_parquet(run / "progress.parquet")
+    assert rows.rows() == [("web1", 1, 400_000, 500), ("web1", 1, 600_000, 1000)]
+    assert counters["tgen"]["unknown_lines"] == 0
+
+
+def test_progress_that_nobody_logged_is_refused(tmp_path: Path) -> None:
+    run, shadow = Scene([Download(1, 0.0)]).write(tmp_path)
+    ask_for_progress(run)
+    with pytest.raises(InputError, match="progress of downloads, which no log tells"):
+        write_tables(run, shadow)

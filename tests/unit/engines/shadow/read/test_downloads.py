@@ -1,0 +1,153 @@
+"""Downloads that TGen reported, and those it never came to report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.unit.engines.shadow.read.made_logs import DURATION_S, WANTED, Download, Scene, carried, event
+from torsweep.engines.shadow.read import write_tables
+from torsweep.engines.shadow.read.circuits import BEFORE_PAYLOAD_BYTES
+from torsweep.tables.schema import STREAMS, validate
+
+
+def streams(scene: Scene, folder: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
+    run, shadow = scene.write(folder)
+    counters = write_tables(run, shadow)
+    file = run / "streams.parquet"
+    return validate(pl.read_parquet(file), STREAMS, file), counters
+
+
+def test_times_count_from_the_socket_and_tgentools_from_the_command(tmp_path: Path) -> None:
+    rows, _ = streams(Scene([Download(1, 0.0, socks_s=0.2, first_s=0.5, last_s=1.5, ended_s=58.0)]), tmp_path)
+    assert rows.rows(named=True) == [
+        {
+            "client": "web1",
+            "kind": "web",
+            "circuit": None,
+            "stream": 1,
+            "server": "server1",
+            "start_us": 0,
+            "socks_reply_us": 200_000,
+            "command_us": 200_000,
+            "first_byte_us": 500_000,
+            "last_byte_us": 1_500_000,
+            "first_byte_after_command_us": 300_000,
+            "last_byte_after_command_us": 1_300_000,
+            "observed_us": 1_500_000,
+            "bytes_wanted": WANTED,
+            "bytes_got": WANTED,
+            "outcome": "complete",
+            "error": None,
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "transport", "outcome", "told"),
+    [
+        ("READ", ("SUCCESS_OPEN", "NONE"), "failed", "READ"),
+        ("READEOF", ("SUCCESS_EOF", "NONE"), "failed", "READEOF"),
+        ("STALLOUT", ("SUCCESS_OPEN", "NONE"), "failed", "STALLOUT"),
+        ("PROXY", ("ERROR", "STATUS"), "failed", "PROXY-STATUS-ERROR"),
+        ("TIMEOUT", ("SUCCESS_OPEN", "NONE"), "timeout", None),
+        ("PROXY", ("RESPONSE_STATUS", "TIMEOUT"), "timeout", None),
+    ],
+)
+def test_what_went_wrong_is_an_outcome_of_its_own(
+    error: str, transport: tuple[str, str], outcome: str, told: str | None, tmp_path: Path
+) -> None:
+    bad = Download(1, 0.0, socks_s=None, first_s=None, last_s=None, ended_s=58.0, got=0)
+    bad.error, bad.transport = error, transport
+    rows, counters = streams(Scene([bad]), tmp_path)
+    row = rows.row(0, named=True)
+    assert (row["outcome"], row["error"], row["observed_us"]) == (outcome, told, 58_000_000)
+    assert row["socks_reply_us"] is row["first_byte_us"] is row["last_byte_us"] is None
+    assert counters[outcome] == 1
+
+
+def test_the_last_byte_that_came_before_a_failure_is_not_the_last_of_the_download(tmp_path: Path) -> None:
+    rows, _ = streams(Scene([Download(1, 0.0, ended_s=58.0, got=1000, error="READ")]), tmp_path)
+    assert rows["last_byte_us"].to_list() == [None]
+    assert rows["first_byte_us"].to_list() == [300_000]
+
+
+def test_a_download_without_a_report_was_cut_off_by_the_end(tmp_path: Path) -> None:
+    first = Download(1, 2.0)
+    rows, counters = streams(Scene([first], begun_s=2.0, pauses_s=(7.5, 9.0)), tmp_path)
+    start_s = first.end_s + 7.5
+    assert rows["outcome"].to_list() == ["complete", "unfinished"]
+    assert rows["stream"].to_list() == [1, 2]
+    assert rows["start_us"].to_list() == [2_000_000, round(start_s * 1e6)]
+    assert rows["observed_us"][1] == round((DURATION_S - start_s) * 1e6)
+    assert rows["bytes_got"].to_list() == [WANTED, None]
+    assert (counters["unfinished"], counters["unfinished_of_unknown_bytes"]) == (1, 1)
+
+
+def test_a_client_that_pauses_at_the_end_has_nothing_unfinished(tmp_path: Path) -> None:
+    rows, _ = streams(Scene([Download(1, 0.0)], pauses_s=(DURATION_S, 1.0)), tmp_path)
+    assert rows["outcome"].to_list() == ["complete"]
+
+
+def test_a_client_whose_first_download_never_ends_has_that_one(tmp_path: Path) -> None:
+    rows, _ = streams(Scene([], begun_s=3.0), tmp_path)
+    assert rows.select("start_us", "outcome", "server").rows() == [(3_000_000, "unfinished", "server1")]
+
+
+def test_steps_come_round_again(tmp_path: Path) -> None:
+    downloads = [Download(1, 0.0), Download(2, 2.25), Download(3, 4.5, vertex="stream1")]
+    rows, _ = streams(Scene(downloads, pauses_s=(1.0, 1.0)), tmp_path)
+    assert rows["outcome"].to_list() == ["complete"] * 3 + ["unfinished"]
+    assert rows["start_us"][3] == 6_750_000
+
+
+def test_parallel_chains_each_have_their_unfinished_one(tmp_path: Path) -> None:
+    downloads = [Download(1, 0.0), Download(2, 0.0, ended_s=4.0)]
+    rows, _ = streams(Scene(downloads, pauses_s=(1.0, 1.0, 2.0, 2.0), parallel=2), tmp_path)
+    open_ones = rows.filter(pl.col("outcome") == "unfinished")
+    assert open_ones["start_us"].to_list() == [2_250_000, 5_000_000]
+    assert rows["stream"].to_list() == [1, 2, 3, 4]
+
+
+def test_tor_knows_how_far_an_unfinished_download_came(tmp_path: Path) -> None:
+    start_s = 6.25
+    trace = [
+        *carried(7, 1, 4, 0.0, 0.1),
+        event(1.2, f"650 STREAM_BW 7 2604 {WANTED + 122} 2000-01-01T00:01:41.2"),
+        event(1.25, "650 STREAM 7 CLOSED 4 11.0.0.7:80 REASON=DONE"),
+        *carried(8, 2, 5, start_s, 0.4),
+        event(start_s + 0.5, "650 STREAM_BW 8 2616 12 2000-01-01T00:01:46.7"),
+        event(start_s + 0.9, "650 STREAM_BW 8 0 70 2000-01-01T00:01:47.1"),
+        event(start_s + 1.5, "650 STREAM_BW 8 0 5000 2000-01-01T00:01:47.7"),
+        event(start_s + 2.5, "650 STREAM_BW 8 0 2000 2000-01-01T00:01:48.7"),
+    ]
+    rows, _ = streams(Scene([Download(1, 0.0)], trace=trace), tmp_path)
+    assert rows["circuit"].to_list() == [4, 5]
+    cut_off = rows.row(1, named=True)
+    assert cut_off["socks_reply_us"] == cut_off["command_us"] == 400_000
+    assert cut_off["first_byte_us"] == 1_500_000, (
+        "the end of the second with the first byte behind SOCKS and header"
+    )
+    assert cut_off["bytes_got"] == 12 + 70 + 5000 + 2000 - BEFORE_PAYLOAD_BYTES
+
+
+def test_a_download_whose_connection_never_opened_got_nothing(tmp_path: Path) -> None:
+    trace = [*carried(8, 1, 5, 0.0, None), event(0.5, "650 STREAM_BW 8 13 2 2000-01-01T00:01:40.5")]
+    rows, _ = streams(Scene([], trace=trace), tmp_path)
+    row = rows.row(0, named=True)
+    assert (row["bytes_got"], row["socks_reply_us"], row["first_byte_us"]) == (0, None, None)
+
+
+def test_a_port_used_again_belongs_to_the_download_of_its_time(tmp_path: Path) -> None:
+    again = Download(2, 6.25, port=39_999)
+    trace = [*carried(7, 1, 4, 0.0, 0.1), *carried(9, 1, 6, 6.25, 0.1)]
+    rows, _ = streams(Scene([Download(1, 0.0), again], trace=trace), tmp_path)
+    assert rows["circuit"].to_list()[:2] == [4, 6]
+
+
+def test_a_server_that_tgen_names_by_its_address_alone_gets_its_name(tmp_path: Path) -> None:
+    rows, _ = streams(Scene([Download(1, 0.0, server="NULL:11.0.0.8:80")]), tmp_path)
+    assert rows["server"][0] == "server2"

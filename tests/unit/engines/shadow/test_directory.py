@@ -1,0 +1,190 @@
+"""The folder that Shadow reads: who runs where, from when, and with what configuration."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.shadow.directory import Written, write_directory
+from torsweep.engines.shadow.draws import client_start_ns
+from torsweep.engines.shadow.keys import Keys
+from torsweep.engines.shadow.layout import read_layout
+from torsweep.engines.shadow.settings import BOOTSTRAP_NS, ShadowSettings
+from torsweep.engines.shadow.simulate import Host, Process, Simulation
+from torsweep.engines.shadow.tools import Tools
+from torsweep.errors import InputError
+from torsweep.network.model import Network
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "run" / "shadow"
+
+
+def _write(
+    run: RunSpec,
+    network: Network,
+    rtt_us: NDArray[np.int32],
+    keys: Keys,
+    tools: Tools,
+    folder: Path,
+    settings: ShadowSettings = ShadowSettings(),
+) -> Written:
+    return write_directory(run, network, rtt_us, keys, tools, settings, folder)
+
+
+def _configuration(folder: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((folder / "shadow.yaml").read_text())
+    return document
+
+
+def _start_ns(process: dict[str, Any]) -> int:
+    return int(process["start_time"].removesuffix(" ns"))
+
+
+@pytest.fixture
+def written(
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+) -> dict[str, Any]:
+    _write(run, network, rtt_us, keys, tools, folder)
+    return _configuration(folder)
+
+
+def test_each_host_stands_at_its_node_with_an_address_of_its_own(
+    written: dict[str, Any], network: Network
+) -> None:
+    assert len(written["hosts"]) == network.node_count
+    assert written["hosts"]["web2"]["network_node_id"] == 9
+    addresses = {host["ip_addr"] for host in written["hosts"].values()}
+    assert len(addresses) == network.node_count
+
+
+def test_the_run_is_as_long_as_asked_after_the_bootstrap(written: dict[str, Any], run: RunSpec) -> None:
+    assert written["general"]["stop_time"] == f"{BOOTSTRAP_NS + run.duration_ns} ns"
+    assert written["general"]["bootstrap_end_time"] == f"{BOOTSTRAP_NS} ns"
+    assert written["general"]["model_unblocked_syscall_latency"] is False
+    assert written["general"]["seed"] == run.seed + 1
+    assert written["experimental"]["use_new_tcp"] is False
+    assert written["network"]["use_shortest_path"] is False
+
+
+def test_clients_download_from_their_offset_in_the_window(written: dict[str, Any], run: RunSpec) -> None:
+    for number, name in enumerate(("web1", "web2", "bulk1")):
+        tgen = written["hosts"][name]["processes"][-1]
+        offset_ns = client_start_ns(run.seed, number, run.client_start_window_ns)
+        assert tgen["path"].endswith("/tgen")
+        assert _start_ns(tgen) == BOOTSTRAP_NS + offset_ns
+
+
+def test_every_process_is_expected_to_run_to_the_end(written: dict[str, Any]) -> None:
+    states = {
+        process["expected_final_state"] for host in written["hosts"].values() for process in host["processes"]
+    }
+    assert states == {"running"}
+
+
+def test_clients_are_traced_unless_asked_not_to_be(
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+) -> None:
+    _write(run, network, rtt_us, keys, tools, folder, ShadowSettings(trace_clients=False))
+    hosts = _configuration(folder)["hosts"]
+    assert [Path(process["path"]).name for process in hosts["web1"]["processes"]] == ["tor", "tgen"]
+    assert [Path(process["path"]).name for process in hosts["relay1"]["processes"]] == ["tor", "oniontrace"]
+
+
+def test_authorities_know_each_other_the_positions_and_the_weights(
+    written: dict[str, Any], folder: Path, keys: Keys
+) -> None:
+    torrc = (folder / "template/hosts/authority2/torrc").read_text()
+    for name, identity in keys.v3_identities.items():
+        assert f"DirAuthority {name} orport=9001 v3ident={identity} " in torrc
+    guards = ",".join(keys.fingerprints[f"relay{n}"] for n in (1, 3, 4))
+    exits = ",".join(keys.fingerprints[f"relay{n}"] for n in (1, 2))
+    assert f"TestingDirAuthVoteGuard {guards}\n" in torrc
+    assert f"TestingDirAuthVoteExit {exits}\n" in torrc
+    bandwidths = (folder / "shared/bandwidths").read_text().splitlines()
+    assert bandwidths[0] == "946684800"
+    assert f"node_id=${keys.fingerprints['relay3']} bw=102" in bandwidths
+    assert f"node_id=${keys.fingerprints['authority1']} bw=0" in bandwidths
+
+
+def test_a_relay_has_its_rate_and_its_keys(written: dict[str, Any], folder: Path) -> None:
+    torrc = (folder / "template/hosts/relay2/torrc").read_text()
+    assert "BandwidthRate 100000 bytes\nBandwidthBurst 200000 bytes\n" in torrc
+    assert "TokenBucketRefillInterval 100 msec\n" in torrc
+    assert "TokenBucketRefillPhase 25.0" in torrc
+    assert (folder / "template/hosts/relay2/keys/secret_id_key").read_text() == "of relay2\n"
+
+
+def test_the_layout_tells_what_the_logs_do_not(written: dict[str, Any], folder: Path, keys: Keys) -> None:
+    layout = read_layout(folder)
+    assert layout.clients == {"web1": "web", "web2": "web", "bulk1": "bulk"}
+    assert layout.servers == {"11.0.0.12": "server1", "11.0.0.13": "server2"}
+    assert layout.relays["relay5"] == keys.fingerprints["relay5"]
+    assert layout.bootstrap_ns == BOOTSTRAP_NS
+
+
+def test_the_same_run_is_written_in_the_same_bytes(
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+) -> None:
+    def content() -> dict[str, bytes]:
+        _write(run, network, rtt_us, keys, tools, folder)
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+    assert content() == content()
+
+
+def test_another_seed_is_another_realisation_of_the_same_network(
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+) -> None:
+    _write(run, network, rtt_us, keys, tools, folder)
+    before, graph = _configuration(folder), (folder / "graph.gml").read_bytes()
+    _write(run, network, rtt_us, keys, tools, folder, ShadowSettings(seed=11))
+    after = _configuration(folder)
+    assert (folder / "graph.gml").read_bytes() == graph
+    assert after["general"]["seed"] == 12
+    tgens = [document["hosts"]["web1"]["processes"][-1]["start_time"] for document in (before, after)]
+    assert tgens[0] != tgens[1]
+
+
+def test_two_authorities_are_too_few_for_weights(
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+) -> None:
+    fewer = network.model_copy(update={"authorities": network.authorities[:2]})
+    with pytest.raises(InputError, match=r"authorities: too few .* got 2; accepted: at least 3"):
+        _write(run, fewer, rtt_us, keys, tools, folder)
+
+
+def test_a_relay_slower_than_tor_allows_is_named(
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+) -> None:
+    slow = network.relays[0].model_copy(update={"rate_bytes_per_s": 20_480})
+    slower = network.model_copy(update={"relays": (slow, *network.relays[1:])})
+    with pytest.raises(InputError, match=r"relay1\.rate_bytes_per_s: .*got 20480; accepted: at least 76800"):
+        _write(run, slower, rtt_us, keys, tools, folder)
+
+
+def test_one_authority_will_do_where_there_is_one_path(
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+) -> None:
+    hosts = {
+        "relays": network.relays[:3],
+        "authorities": (network.authorities[0].model_copy(update={"node": 3}),),
+        "clients": (network.clients[0].model_copy(update={"node": 4}),),
+        "servers": (network.servers[0].model_copy(update={"node": 5}),),
+    }
+    _write(run, network.model_copy(update=hosts), rtt_us, keys, tools, folder)
+    assert "authority1" in _configuration(folder)["hosts"]
+
+
+def test_a_process_that_starts_when_all_is_over_is_refused(tmp_path: Path) -> None:
+    late = Host(0, "11.0.0.1", [Process("/bin/late", [], 7)])
+    with pytest.raises(InputError, match=r"hosts\.slow\.late\.start_time: a process starts when .*before"):
+        Simulation({"slow": late}, stop_ns=7, seed=1).text(tmp_path)

@@ -1,0 +1,84 @@
+"""What a simulation takes of memory, and what is left of its logs."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from torsweep.engines.shadow import memory
+from torsweep.engines.shadow.logs import compress_logs, drop_half_compressed
+from torsweep.engines.shadow.simulate import Host, Process, Simulation
+from torsweep.errors import TorsweepError
+
+
+def _simulation(clients: int) -> Simulation:
+    processes = [Process(f"/opt/{name}", [], 0) for name in ("tor", "tgen", "oniontrace")]
+    hosts = {f"web{n}": Host(n, "", processes) for n in range(clients)}
+    return Simulation(hosts, stop_ns=1, seed=1)
+
+
+def test_memory_grows_with_hosts_and_their_processes() -> None:
+    one, two = (memory.projected_bytes(_simulation(clients)) for clients in (1, 2))
+    assert two - one == memory.HOST_BYTES + sum(memory.PROGRAM_BYTES.values())
+
+
+def test_a_network_that_does_not_fit_is_refused_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulation = _simulation(1000)
+    needed = memory.projected_bytes(simulation)
+    monkeypatch.setattr(memory, "available_bytes", lambda: needed + memory.LEAST_AVAILABLE_BYTES)
+    assert memory.require_memory(simulation) == needed
+    monkeypatch.setattr(memory, "available_bytes", lambda: 10**9)
+    with pytest.raises(TorsweepError, match=r"1000 hosts need up to .* GB, 1\.0 GB are available"):
+        memory.require_memory(simulation)
+
+
+def test_the_limit_of_a_control_group_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
+    machine = memory.available_bytes()
+    (tmp_path / "memory.max").write_text("1000000\n")
+    (tmp_path / "memory.current").write_text("900000\n")
+    (tmp_path / "memory.stat").write_text("anon 5\ninactive_file 50000\n")
+    assert memory.available_bytes() == 150_000
+    (tmp_path / "memory.max").write_text("max\n")
+    assert memory.available_bytes() > 150_000
+    assert machine > 150_000
+
+
+def test_memory_of_a_process_group_is_found() -> None:
+    pids = memory.group_pids(os.getpgrp())
+    assert os.getpid() in pids
+    assert memory.resident_bytes([os.getpid()]) > 1_000_000
+    assert memory.resident_bytes([2**30]) == 0
+
+
+def test_logs_are_compressed_and_what_can_be_made_again_goes(tmp_path: Path) -> None:
+    host = tmp_path / "data/hosts/web1"
+    (host / "keys").mkdir(parents=True)
+    (host / "keys" / "secret").write_text("x")
+    (host / "cached-certs").write_text("x")
+    (host / "tor.1000.stdout").write_text("a line\n" * 100)
+    (host / "tor.1000.stderr").write_text("")
+    (host / "tgen.graphml").write_text("<graphml/>")
+    (tmp_path / "template").mkdir()
+    (tmp_path / "graph.gml").write_text("graph")
+    left = compress_logs(tmp_path)
+    assert sorted(path.name for path in host.iterdir()) == ["tgen.graphml.gz", "tor.1000.stdout.gz"]
+    assert gzip.decompress((host / "tor.1000.stdout.gz").read_bytes()) == b"a line\n" * 100
+    assert left == sum(path.stat().st_size for path in host.iterdir())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
+
+
+def test_compression_that_was_interrupted_goes_on_from_the_plain_log(tmp_path: Path) -> None:
+    host = tmp_path / "data/hosts/web1"
+    host.mkdir(parents=True)
+    (host / "tor.1000.stdout").write_text("whole\n")
+    (host / "tor.1000.stdout.gz").write_bytes(b"half")
+    done = gzip.compress(b"done\n")
+    (host / "tgen.1001.stdout.gz").write_bytes(done)
+    drop_half_compressed(tmp_path)
+    compress_logs(tmp_path)
+    assert gzip.decompress((host / "tor.1000.stdout.gz").read_bytes()) == b"whole\n"
+    assert (host / "tgen.1001.stdout.gz").read_bytes() == done

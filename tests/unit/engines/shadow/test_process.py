@@ -1,0 +1,119 @@
+"""Shadow as a process: its lines, its cores, and its end when we end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from torsweep.engines.shadow.cores import claimed_cores
+from torsweep.engines.shadow.process import run_simulation, shadow_process
+from torsweep.engines.shadow.simulate import Simulation
+from torsweep.engines.shadow.tools import Tools
+from torsweep.errors import TorsweepError
+
+SIMULATION = Simulation({}, stop_ns=1, seed=1)
+
+
+def _alive(pid: int) -> bool:
+    """Whether the process still runs; one that has ended and waits to be collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def _gone(pid: int, patience_s: float = 10.0) -> bool:
+    end = time.monotonic() + patience_s
+    while _alive(pid) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not _alive(pid)
+
+
+def test_lines_of_standard_error_are_handed_on_and_output_is_kept(
+    tmp_path: Path, program: Callable[[str], Path]
+) -> None:
+    shadow = program("echo said; echo told >&2; exit 3")
+    with shadow_process(shadow, tmp_path) as process:
+        lines = [line for line in process.lines() if line]
+        assert process.wait() == 3
+    assert lines == ["told"]
+    assert (tmp_path / "shadow.log").read_text() == "said\n"
+
+
+def test_data_of_a_run_before_are_removed(tmp_path: Path, program: Callable[[str], Path]) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "old").touch()
+    with shadow_process(program("test ! -e data"), tmp_path) as process:
+        list(process.lines())
+        assert process.wait() == 0
+
+
+def test_what_shadow_started_ends_with_the_block(tmp_path: Path, program: Callable[[str], Path]) -> None:
+    shadow = program("sleep 60 & echo $! >&2; wait")
+    with shadow_process(shadow, tmp_path) as process:
+        child = int(next(line for line in process.lines() if line))
+        assert _alive(child)
+    assert _gone(child)
+    assert _gone(process.pid)
+
+
+def test_shadow_ends_when_the_one_who_started_it_is_killed(
+    tmp_path: Path, program: Callable[[str], Path]
+) -> None:
+    shadow = program("echo $$ >&2; exec sleep 60")
+    parent = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys; from pathlib import Path\n"
+            "from torsweep.engines.shadow.process import shadow_process\n"
+            f"with shadow_process(Path({str(shadow)!r}), Path({str(tmp_path)!r})) as process:\n"
+            "    for line in process.lines():\n"
+            "        print(line, flush=True)\n",
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdout is not None
+    pid = int(next(line for line in parent.stdout if line.strip()))
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    parent.stdout.close()
+    assert _gone(pid)
+
+
+def test_shadow_has_the_cores_it_was_given(tmp_path: Path, program: Callable[[str], Path]) -> None:
+    core = min(os.sched_getaffinity(0))
+    shadow = program("grep Cpus_allowed_list /proc/self/status >&2")
+    with shadow_process(shadow, tmp_path, (core,)) as process:
+        assert [line for line in process.lines() if line] == [f"Cpus_allowed_list:\t{core}"]
+
+
+def test_cores_are_claimed_once(tmp_path: Path) -> None:
+    every = tuple(sorted(os.sched_getaffinity(0)))
+    with claimed_cores(1, tmp_path / "claims") as first:
+        assert first == every[:1]
+        with claimed_cores(len(every), tmp_path / "claims") as rest:
+            # Fewer are free than wanted: better slow on all of them than not at all.
+            assert rest == every
+        if len(every) > 1:
+            with claimed_cores(1, tmp_path / "claims") as second:
+                assert second == every[1:2]
+    with claimed_cores(0, tmp_path / "claims") as again:
+        assert again == every
+
+
+def test_a_short_simulation_that_fails_says_why(
+    tmp_path: Path, program: Callable[[str], Path], tools: Tools
+) -> None:
+    program("echo '** Shadow did not complete successfully: no such graph' >&2; exit 1")
+    with pytest.raises(TorsweepError, match="no such graph"):
+        run_simulation(SIMULATION, tmp_path, tools)
+    assert (tmp_path / "shadow.yaml").exists()

@@ -1,0 +1,157 @@
+"""A run from the command line, up to where real tools are needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from torsweep.engines.shadow import preflight, run
+from torsweep.engines.shadow.settings import ShadowSettings
+from torsweep.engines.shadow.tools import Tools
+from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
+from torsweep.provenance import sha256_of_file
+
+
+def _say(_: str) -> None:
+    pass
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"run\.json: no such file"):
+        run.run_shadow(tmp_path, ShadowSettings(), _say)
+
+
+def test_without_shadow_a_run_says_how_to_get_it(
+    run_directory: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("TORSWEEP_SHADOW", raising=False)
+    with pytest.raises(ToolMissing, match=r"^shadow: not on PATH.*how to install it: https://"):
+        run.run_shadow(run_directory, ShadowSettings(), _say)
+
+
+def test_a_network_that_has_changed_since_is_refused(
+    run_directory: Path, tools: Tools, tmp_path: Path
+) -> None:
+    file = tmp_path / "network" / "network.json"
+    file.write_text(file.read_text().replace('"seed": 7', '"seed": 8'))
+    with pytest.raises(InputError, match=r"network\.json: the network is not the one .* prepare the run"):
+        run.write_run_directory(run_directory, ShadowSettings(), tools, _say)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"engine": "cellsim"}, r"engine: was prepared for another engine, got 'cellsim'"),
+        ({"paths": {"web1": [["relay1", "relay5", "relay2"]]}}, r"paths: tor chooses its circuits itself"),
+    ],
+)
+def test_a_run_that_shadow_cannot_run_is_refused(
+    run_directory: Path, changes: dict[str, object], message: str
+) -> None:
+    file = run_directory / "run.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+    with pytest.raises(InputError, match=message):
+        run.run_shadow(run_directory, ShadowSettings(), _say)
+
+
+def test_rates_that_are_mixed_up_are_refused(tools: Tools) -> None:
+    right = {"down": 0.93 * preflight.DOWN_BYTES_PER_S, "up": 0.97 * preflight.UP_BYTES_PER_S}
+    preflight.check(right, tools)
+    mixed_up = {**right, "up": right["down"]}
+    with pytest.raises(TorsweepError, match=r"wrong rates: 0\.25 MB/s up were asked for, 0\.930 MB/s"):
+        preflight.check(mixed_up, tools)
+
+
+def test_the_preflight_of_a_version_is_kept(
+    tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = {"down": 0.95 * preflight.DOWN_BYTES_PER_S, "up": 0.95 * preflight.UP_BYTES_PER_S}
+    calls = []
+
+    def measure(_: Tools) -> dict[str, float]:
+        calls.append(1)
+        return measured
+
+    monkeypatch.setattr(preflight, "measure", measure)
+    for _ in range(2):
+        assert preflight.require_preflight(tools, _say, tmp_path / "kept") == measured
+    assert len(calls) == 1
+
+
+def test_the_version_that_figures_name_has_shadow_and_tor(tools: Tools) -> None:
+    assert tools.engine_version == "3.3.0-199-gf1b, tor 0.4.9.11-abc"
+
+
+@pytest.fixture
+def simulated(run_directory: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """A run of which only the steps are noted; gives the steps so far."""
+    steps: list[str] = []
+    record = {
+        "run_sha256": sha256_of_file(run_directory / "run.json"),
+        "engine_version": tools.engine_version,
+        "settings": ShadowSettings().as_provenance(),
+    }
+
+    def simulate(folder: Path, *_: object) -> dict[str, object]:
+        steps.append("simulate")
+        (folder / "shadow").mkdir(exist_ok=True)
+        (folder / "shadow" / run.RECORD_FILE).write_text(json.dumps(record))
+        return record
+
+    def read(*_: object) -> dict[str, int]:
+        steps.append("read")
+        if steps == ["simulate", "read"]:
+            raise InputError("is cut off", file="tgen.1000.stdout")
+        return {"complete": 3}
+
+    monkeypatch.setattr(run, "find_tools", lambda: tools)
+    monkeypatch.setattr(run, "_simulated", simulate)
+    monkeypatch.setattr(run, "write_tables", read)
+    monkeypatch.setattr(run, "compress_logs", lambda _: 0)
+    return lambda: steps
+
+
+def test_a_simulation_that_lacks_only_its_tables_is_not_made_again(
+    run_directory: Path, simulated: Callable[[], list[str]]
+) -> None:
+    with pytest.raises(InputError, match="is cut off"):
+        run.run_shadow(run_directory, ShadowSettings(), _say)
+    assert not (run_directory / "provenance.json").exists()
+    run.run_shadow(run_directory, ShadowSettings(), _say)
+    assert simulated() == ["simulate", "read", "read"]
+    assert json.loads((run_directory / "provenance.json").read_text())["counters"] == {"complete": 3}
+
+
+def test_another_realisation_is_simulated(run_directory: Path, simulated: Callable[[], list[str]]) -> None:
+    with pytest.raises(InputError):
+        run.run_shadow(run_directory, ShadowSettings(), _say)
+    run.run_shadow(run_directory, ShadowSettings(seed=3), _say)
+    assert simulated() == ["simulate", "read", "simulate", "read"]
+
+
+def test_tables_are_read_again_without_a_simulation(
+    run_directory: Path, simulated: Callable[[], list[str]]
+) -> None:
+    with pytest.raises(InputError, match=r"simulated\.json: no such file"):
+        run.read_again(run_directory)
+    with pytest.raises(InputError, match="is cut off"):
+        run.run_shadow(run_directory, ShadowSettings(), _say)
+    run.read_again(run_directory)
+    assert simulated() == ["simulate", "read", "read"]
+    file = run_directory / "run.json"
+    file.write_text(file.read_text() + "\n")
+    with pytest.raises(InputError, match=r"simulated\.json: is of another run than run\.json"):
+        run.read_again(run_directory)
+
+
+def test_logs_of_a_run_are_not_written_over(
+    run_directory: Path, simulated: Callable[[], list[str]], tools: Tools
+) -> None:
+    with pytest.raises(InputError):
+        run.run_shadow(run_directory, ShadowSettings(), _say)
+    with pytest.raises(OutputError, match="holds the logs of a run"):
+        run.write_alone(run_directory, ShadowSettings(), tools, _say)

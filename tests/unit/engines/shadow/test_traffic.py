@@ -1,0 +1,113 @@
+"""TGen's action graphs: every download and pause drawn beforehand."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from torsweep.config.experiment import PERF_TRAFFIC
+from torsweep.engines.run_spec import RunSpec, RunTraffic
+from torsweep.engines.shadow.draws import pause_ns, server_index
+from torsweep.engines.shadow.traffic import MOST_DOWNLOADS, client_graph, server_graph
+from torsweep.network.model import Network
+
+NAMESPACE = "{http://graphml.graphdrawing.org/xmlns}"
+
+
+def _parse(text: str) -> tuple[dict[str, dict[str, str]], dict[str, list[str]]]:
+    root = ElementTree.fromstring(text.encode())
+    vertices = {
+        node.get("id", ""): {data.get("key", ""): data.text or "" for data in node}
+        for node in root.iter(f"{NAMESPACE}node")
+    }
+    arrows: dict[str, list[str]] = {}
+    for edge in root.iter(f"{NAMESPACE}edge"):
+        arrows.setdefault(edge.get("source", ""), []).append(edge.get("target", ""))
+    return vertices, arrows
+
+
+def _with(run: RunSpec, kind: str, **changes: object) -> RunSpec:
+    traffic = {**run.traffic, kind: run.traffic[kind].model_copy(update=changes)}  # type: ignore[index]
+    return run.model_copy(update={"traffic": traffic})
+
+
+def test_a_web_client_alternates_downloads_and_the_pauses_drawn_for_it(
+    run: RunSpec, network: Network
+) -> None:
+    vertices, arrows = _parse(client_graph(run, 7, 1, "web", network.servers))
+    assert arrows["start"] == ["stream1"]
+    assert arrows["stream1"] == ["pause1"]
+    assert arrows["pause1"] == ["stream2"]
+    web = run.traffic["web"]
+    pause = pause_ns(7, 1, 1, web.think_min_ns, web.think_max_ns, web.think_step_ns)
+    assert vertices["pause1"]["time"] == f"{pause // 1000} microseconds"
+    assert vertices["stream1"]["peers"] == f"server{server_index(7, 1, 1, 2) + 1}:80"
+    assert vertices["start"]["sendsize"] == "400 bytes"
+    assert vertices["start"]["recvsize"] == "307200 bytes"
+
+
+def test_the_pauses_of_a_web_client_fill_the_run(run: RunSpec, network: Network) -> None:
+    vertices, _ = _parse(client_graph(run, 7, 0, "web", network.servers))
+    pauses_us = [int(v["time"].split()[0]) for name, v in vertices.items() if name.startswith("pause")]
+    assert sum(pauses_us) >= run.duration_ns // 1000 - len(pauses_us)
+    assert sum(pauses_us[:-1]) < run.duration_ns // 1000
+
+
+def test_a_bulk_client_has_no_pauses_and_begins_anew(run: RunSpec, network: Network) -> None:
+    vertices, arrows = _parse(client_graph(run, 7, 2, "bulk", network.servers))
+    assert not [name for name in vertices if name.startswith("pause")]
+    assert arrows[f"stream{MOST_DOWNLOADS}"] == ["stream1"]
+
+
+def test_a_slow_download_is_never_given_up_unless_the_run_says_so(run: RunSpec, network: Network) -> None:
+    vertices, _ = _parse(client_graph(run, 7, 0, "web", network.servers))
+    start = vertices["start"]
+    assert (start["timeout"], start["stallout"], start["heartbeat"]) == ("0 microseconds", "0", "0")
+    limited = _with(run, "web", timeout_ns=5_000_000_000)
+    vertices, _ = _parse(client_graph(limited, 7, 0, "web", network.servers))
+    # TGen looks at the limit when it beats.
+    assert (vertices["start"]["timeout"], vertices["start"]["heartbeat"]) == (
+        "5000000 microseconds",
+        "1 second",
+    )
+
+
+def test_parallel_chains_take_turns_at_the_numbers(run: RunSpec, network: Network) -> None:
+    parallel = _with(run, "bulk", parallel_streams=3)
+    _, arrows = _parse(client_graph(parallel, 7, 2, "bulk", network.servers))
+    assert arrows["start"] == ["stream1", "stream2", "stream3"]
+    assert arrows["stream1"] == ["stream4"]
+
+
+def test_isolated_streams_each_have_a_name_of_their_own(run: RunSpec, network: Network) -> None:
+    isolated = _with(run, "web", streams_per_circuit_isolation=True)
+    vertices, _ = _parse(client_graph(isolated, 7, 0, "web", network.servers))
+    names = [v["socksusername"] for v in vertices.values() if "socksusername" in v]
+    assert len(names) == len(set(names)) == sum(name.startswith("stream") for name in vertices)
+
+
+def test_only_a_run_that_asks_for_progress_has_tgen_tell_of_it(run: RunSpec, network: Network) -> None:
+    def level(asked: RunSpec) -> str:
+        return _parse(client_graph(asked, 7, 0, "web", network.servers))[0]["start"]["loglevel"]
+
+    tables = run.tables.model_copy(update={"progress": True})
+    assert level(run) == "message"
+    assert level(run.model_copy(update={"tables": tables})) == "info"
+
+
+def test_a_server_listens_and_does_nothing_else() -> None:
+    vertices, arrows = _parse(server_graph())
+    assert list(vertices) == ["start"]
+    assert vertices["start"]["serverport"] == "80"
+    assert not arrows
+
+
+def test_a_perf_client_logs_how_far_each_download_is(run: RunSpec, network: Network) -> None:
+    traffic = {**run.traffic, "perf_50kib": RunTraffic.of(PERF_TRAFFIC["perf_50kib"])}
+    measured = run.model_copy(update={"traffic": traffic})
+    vertices, _ = _parse(client_graph(measured, 7, 0, "perf_50kib", network.servers))
+    assert vertices["start"]["loglevel"] == "info"
+    assert vertices["start"]["sendsize"] == "1000 bytes"
+    assert vertices["start"]["recvsize"] == "51200 bytes"
+    assert vertices["start"]["timeout"] == "15000000 microseconds"
+    vertices, _ = _parse(client_graph(measured, 7, 0, "web", network.servers))
+    assert vertices["start"]["loglevel"] == "message"

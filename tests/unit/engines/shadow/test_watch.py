@@ -1,0 +1,105 @@
+"""A simulation under watch: its progress, and what stops it early."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from torsweep.engines.shadow.progress import Progress, parse_progress
+from torsweep.engines.shadow.watch import Watch
+from torsweep.errors import TorsweepError
+
+PROGRESS = "Progress: {}% — simulated: 00:0{}:00.250/00:10:00, realtime: 00:0{}:00, processes failed: 0"
+DEATH = (
+    "Error: process '{host}.tor.1000' exited with status Normal(1);"
+    " expected end state was running but was exited: 1"
+)
+
+
+class Scripted:
+    """A Shadow that says its lines and ends."""
+
+    pid = 0
+
+    def __init__(self, *lines: str, code: int = 0) -> None:
+        self._lines, self._code = lines, code
+
+    def lines(self) -> Iterator[str]:
+        yield from self._lines
+
+    def wait(self) -> int:
+        return self._code
+
+
+def _watch(tmp_path: Path, clients: tuple[str, ...] = (), available: int = 10**12) -> tuple[Watch, list[str]]:
+    said: list[str] = []
+    return Watch(tmp_path, clients, 180.0, said.append, lambda: available), said
+
+
+def _tor_log(tmp_path: Path, host: str, text: str) -> None:
+    folder = tmp_path / "data/hosts" / host
+    folder.mkdir(parents=True)
+    (folder / "tor.1000.stdout").write_text(text)
+
+
+def test_a_line_of_progress_is_read() -> None:
+    line = "Progress: 48% — simulated: 00:05:18.155/00:11:00, realtime: 00:01:00, processes failed: 2"
+    assert parse_progress(line) == Progress(318.155, 660.0, 60.0, 2)
+    assert parse_progress("** Starting Shadow 3.3.0") is None
+
+
+def test_what_is_left_is_told_at_the_latest_pace() -> None:
+    first, second = Progress(300, 600, 60, 0), Progress(400, 600, 120, 0)
+    assert first.line(None) == "50 %: 300 of 600 s simulated, about 1 min left"
+    assert second.line(first) == "67 %: 400 of 600 s simulated, about 2 min left"
+
+
+def test_progress_is_said_line_by_line(tmp_path: Path) -> None:
+    watch, said = _watch(tmp_path)
+    watch.follow(Scripted(PROGRESS.format(20, 2, 1), "", PROGRESS.format(40, 4, 2)))  # type: ignore[arg-type]
+    assert len(said) == 2
+    assert said[0].startswith("20 %: 120 of 600 s simulated, about 4 min left")
+
+
+def test_a_process_that_dies_stops_the_run_with_its_first_error(tmp_path: Path) -> None:
+    _tor_log(
+        tmp_path,
+        "relay3",
+        "Jan 01 00:00:01.000 [notice] Tor 0.4.9.11 running\n"
+        "Jan 01 00:00:01.000 [warn] Failed to parse/validate config: Unknown option 'Refil'. Failing.\n"
+        "Jan 01 00:00:01.000 [err] Reading config failed--see warnings above.\n",
+    )
+    watch, _ = _watch(tmp_path)
+    with pytest.raises(TorsweepError, match=r"tor of relay3 exited .*: \[warn\] Failed .* Unknown option"):
+        watch.follow(Scripted(DEATH.format(host="relay3"), DEATH.format(host="relay4")))  # type: ignore[arg-type]
+
+
+def test_clients_that_are_not_ready_in_time_stop_the_run(tmp_path: Path) -> None:
+    _tor_log(tmp_path, "web1", "Jan 01 00:01:00.000 [notice] Bootstrapped 100% (done): Done\n")
+    _tor_log(tmp_path, "web2", "Jan 01 00:01:00.000 [notice] Bootstrapped 75% (enough_dirinfo): Loaded\n")
+    watch, said = _watch(tmp_path, ("web1", "web2"))
+    early, late = PROGRESS.format(20, 2, 1), PROGRESS.format(40, 4, 2)
+    with pytest.raises(TorsweepError, match=r"1 of 2 clients .* after 180 .* web2: .*Bootstrapped 75%"):
+        watch.follow(Scripted(early, late, PROGRESS.format(60, 6, 3)))  # type: ignore[arg-type]
+    assert len(said) == 1
+    # A run too short for Shadow to say that it came so far.
+    watch, _ = _watch(tmp_path, ("web1", "web2"))
+    with pytest.raises(TorsweepError, match="1 of 2 clients"):
+        watch.follow(Scripted(early))  # type: ignore[arg-type]
+
+
+def test_memory_that_runs_out_stops_the_run(tmp_path: Path) -> None:
+    watch, _ = _watch(tmp_path, available=10**8)
+    with pytest.raises(TorsweepError, match="memory is about to run out: 100 MB are left"):
+        watch.follow(Scripted(""))  # type: ignore[arg-type]
+
+
+def test_a_shadow_that_crashes_is_told_with_its_own_words(tmp_path: Path) -> None:
+    watch, _ = _watch(tmp_path)
+    lines = ("** Starting Shadow 3.3.0", "** Shadow did not complete successfully: unknown field `colour`")
+    with pytest.raises(TorsweepError, match=r"exit code 1\): Shadow did not complete .* unknown field"):
+        watch.follow(Scripted(*lines, code=1))  # type: ignore[arg-type]
+    with pytest.raises(TorsweepError, match=r"killed by signal 11"):
+        watch.follow(Scripted(code=-11))  # type: ignore[arg-type]

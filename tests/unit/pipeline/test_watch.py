@@ -1,0 +1,59 @@
+"""How far a sweep is, and how long the rest will take."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from torsweep.errors import OutputError
+from torsweep.folder_lock import hold_folder
+from torsweep.pipeline.watch import follow_runs, progress_line, rounded_duration
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "1 s"), (42.4, "42 s"), (60, "1 min"), (170, "3 min"), (3600, "1 h 0 min"), (7500, "2 h 5 min")],
+)
+def test_durations_are_told_in_one_or_two_units(seconds, text):
+    assert rounded_duration(seconds) == text
+
+
+def test_the_estimate_goes_by_the_pace_so_far():
+    assert progress_line(8, 48, 36.0) == "8 of 48 runs, about 3 min left"
+    assert progress_line(48, 48, 216.0) == "48 of 48 runs, in 4 min"
+
+
+def test_only_runs_finished_since_the_start_count(tmp_path):
+    files = [tmp_path / f"{number}.json" for number in range(3)]
+    files[0].write_text("of an earlier run")
+    os.utime(files[0], (1, 1))
+    said: list[str] = []
+    time = iter(range(0, 100, 10))
+    look = follow_runs(files, said.append, clock=lambda: next(time))
+    look()
+    assert said == []
+    files[1].write_text("")
+    look()
+    look()
+    assert said == ["1 of 3 runs, about 20 s left"]
+    files[0].write_text("anew")
+    files[2].write_text("")
+    look()
+    assert said[1] == "3 of 3 runs, in 20 s"
+
+
+def test_a_second_pipeline_in_the_folder_is_refused(tmp_path):
+    results = tmp_path / "results"
+    hold_folder(results)
+    with pytest.raises(
+        OutputError, match=rf"results: in use by another run of the pipeline \(process {os.getpid()}\)"
+    ):
+        hold_folder(results)
+
+
+def test_a_folder_that_cannot_be_used_is_refused(tmp_path):
+    results = tmp_path / "results"
+    results.write_text("")
+    with pytest.raises(OutputError, match="results: is no folder"):
+        hold_folder(results)
