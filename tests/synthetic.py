@@ -23,8 +23,8 @@ from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.variant import Variant
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.table_schema import RELAYS, STREAMS
 from torsweep.provenance import sha256_of_file
-from torsweep.tables.schema import RELAYS, STREAMS
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 KNOBS = {"refill_interval": ["1000ms", "100ms", "10ms"], "circuit_policy": ["ewma", "round_robin"]}

@@ -20,8 +20,8 @@ from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.variant import Variant
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
 from torsweep.network.model import LATENCY_FLOOR_US
-from torsweep.tables.schema import PROGRESS, RELAYS, STREAMS
 
 CELL_BYTES = 498
 FIRST_S, ALL_S = 30.0, 90.0

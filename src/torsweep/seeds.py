@@ -22,7 +22,7 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     The name is hashed with SHA-256 into the 128-bit key of a Philox counter generator: the same
     bits on every machine and for every version of Python.
     """
-    # Who only wants to check a seed, such as a command line, does not wait for it.
+    # `torsweep --help` needs the bounds of a seed, and would wait a tenth of a second for NumPy.
     import numpy as np
 
     label = "\x1f".join(["torsweep", str(seed), *map(str, names)])

@@ -60,6 +60,16 @@ def format_quantity(amount: int, unit_factors: dict) -> str:
     return min(texts, key=len)
 
 
+def rounded_duration(seconds: float) -> str:
+    """``seconds`` as a reader takes it in: ``40 s``, ``3 min``, ``2 h 5 min``."""
+    if seconds < 59.5:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
 def _quantity_type(unit_factors: dict, example: str) -> tuple:
     def read(value: object) -> int:
         if isinstance(value, int) and not isinstance(value, bool):

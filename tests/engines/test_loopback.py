@@ -16,11 +16,11 @@ import pytest
 from torsweep.config.eras import tor_settings
 from torsweep.config.network import load_network_config
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic, read_json
+from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, validate
 from torsweep.network.chain import given_paths
 from torsweep.network.model import read_network, write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import sha256_of_file
-from torsweep.tables.schema import PROGRESS, RELAYS, STREAMS, validate
 from torsweep.tor.build import BuiltTor
 
 CELLS, STREAMS_ASKED = 200, 3

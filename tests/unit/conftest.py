@@ -1,15 +1,21 @@
-"""A network directory as small as run preparation accepts, and the command line."""
+"""A small network directory, the command line, and a PATH that a test fills itself."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.small_network import equal_rtts, small_network
 from torsweep.cli import main
+from torsweep.engines import tools
+from torsweep.engines.tools import TOOL_KINDS
+from torsweep.errors import ToolMissing
 from torsweep.network.model import Position, write_network
+from torsweep.tor.build import BuiltTor
 
 POSITIONS: tuple[Position, ...] = ("guard_exit", "exit", "guard", "guard", "middle")
 
@@ -34,3 +40,43 @@ def torsweep(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[object, 
         return stop.value.code, captured.out, captured.err
 
     return run
+
+
+@pytest.fixture
+def no_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing on PATH, no variable set, no tor built, no answer remembered."""
+    (tmp_path / "bin").mkdir(exist_ok=True)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    for kind in TOOL_KINDS.values():
+        monkeypatch.delenv(kind.variable, raising=False)
+
+    def nothing_built() -> BuiltTor:
+        raise ToolMissing("no tor is built")
+
+    monkeypatch.setattr(tools, "find_build", nothing_built)
+    tools._answer.cache_clear()
+
+
+@pytest.fixture
+def install(no_tools: None, tmp_path: Path) -> Callable[..., Path]:
+    """``install(name, text, code=0)`` puts a program on PATH that prints ``text`` and ends with ``code``."""
+
+    def make(name: str, text: str, code: int = 0, after: str = "", folder: Path | None = None) -> Path:
+        path = (folder or tmp_path / "bin") / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            f"#!/bin/sh\nPATH=/usr/bin:/bin\nprintf '%s\\n' {shlex.quote(text)}\n{after}\nexit {code}\n"
+        )
+        path.chmod(0o755)
+        return path
+
+    return make
+
+
+@pytest.fixture
+def patched_tor(no_tools: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A build of tor with the series; the folder of its programs."""
+    provenance: dict[str, Any] = {"version": "0.4.9.11", "series_sha256": "a" * 64}
+    built = BuiltTor(tmp_path / "0.4.9.11-aaaaaaaaaaaa", provenance)
+    monkeypatch.setattr(tools, "find_build", lambda: built)
+    return built.program.parent

@@ -16,6 +16,7 @@ from torsweep.units import (
     SizeBytes,
     format_quantity,
     parse_quantity,
+    rounded_duration,
 )
 
 TABLES = [NANOSECONDS_PER, BYTES_PER, BYTES_PER_SECOND_PER]
@@ -81,3 +82,11 @@ def test_a_model_gives_back_what_it_read():
     quantities = Quantities(**texts)
     assert quantities.pause == 100_000_000
     assert Quantities(**quantities.model_dump()) == quantities
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "1 s"), (42.4, "42 s"), (60, "1 min"), (170, "3 min"), (3600, "1 h 0 min"), (7500, "2 h 5 min")],
+)
+def test_durations_are_told_in_one_or_two_units(seconds, text):
+    assert rounded_duration(seconds) == text

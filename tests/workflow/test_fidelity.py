@@ -12,7 +12,7 @@ import polars as pl
 
 from tests.synthetic import finish_run
 from tests.workflow.conftest import TINY, Workspace
-from torsweep.tables.schema import CIRCUITS
+from torsweep.engines.table_schema import CIRCUITS
 
 VARIANT = "refill_interval=10ms,circuit_policy=ewma"
 PLACE = "refill_sweep/{engine}/2012/ci/1"

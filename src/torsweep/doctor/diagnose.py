@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from torsweep.doctor.engines import REQUIRED, known_networks, outlook
 from torsweep.doctor.machine import read_machine
 from torsweep.doctor.report import Diagnosis, ToolState
-from torsweep.doctor.tools import TOOL_KINDS, find_tool, tool_problem
 from torsweep.engines.selection import AUTO, PREFERENCE, choose_engine
+from torsweep.engines.tools import TOOL_KINDS, find_tool, tool_problem
 from torsweep.errors import ToolMissing
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_network_config
 from torsweep.doctor.demand import DEMANDS, largest_scale, shortfalls
 from torsweep.doctor.machine import Machine
-from torsweep.doctor.tools import TOOL_KINDS, find_tool, tool_problem
 from torsweep.engines.selection import TOOLS, lacking
+from torsweep.engines.tools import TOOL_KINDS, find_tool, tool_problem
 from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.tor.requirements import check_requirements
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from torsweep.doctor.demand import SYSTEM_CONFIGURATION
 from torsweep.doctor.engines import REFERENCE_NETWORK, REQUIRED, Outlook
 from torsweep.doctor.machine import Machine
-from torsweep.doctor.tools import TOOL_KINDS, Tool
+from torsweep.engines.tools import TOOL_KINDS, Tool
 
 GIB = 2**30
 LEAST_MAP_COUNT = 65_530

@@ -28,6 +28,8 @@ from torsweep.engines.run_spec import (
 )
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
+from torsweep.network.chain import given_paths
+from torsweep.network.model import NETWORK_FILE, read_network
 from torsweep.provenance import sha256_of_file
 
 RESULT_FILES = (
@@ -69,10 +71,6 @@ def build_run(settings: RunSettings, variant: Variant, network: Path, run_direct
     Raises InputError when that is no whole network, is not the one that the variant asks for, or has
     fewer relays that can be guards than a client keeps.
     """
-    # It loads NumPy, for which the pipeline, that imports this module to plan runs, need not wait.
-    from torsweep.network.chain import given_paths
-    from torsweep.network.model import NETWORK_FILE, read_network
-
     file = network / NETWORK_FILE
     sampled, _ = read_network(network)
     paths = given_paths(sampled)

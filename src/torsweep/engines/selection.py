@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from torsweep.engines.tools import require_tool
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.provenance import engine_version
+from torsweep.tor.series import read_series
 
 AUTO = "auto"
 
@@ -75,9 +77,6 @@ def lacking(engine: str) -> str:
 
 def require_engine(engine: str) -> None:
     """Nothing, when ``engine`` can run here; ToolMissing, saying how to get it, when a tool is missing."""
-    # Looking for tools needs the pipeline's knowledge of builds, which most commands can do without.
-    from torsweep.doctor.tools import require_tool
-
     for tool in TOOLS[engine]:
         require_tool(tool)
     if engine == "cellsim" and find_cellsim() is None:
@@ -102,9 +101,6 @@ def version_of(engine: str) -> str:
     if engine == "cellsim":
         program = find_cellsim()
         return (engine_version(program) if program else None) or ""
-    from torsweep.doctor.tools import require_tool
-    from torsweep.tor.series import read_series
-
     return "; ".join(
         [*(require_tool(tool).told for tool in TOOLS[engine]), f"tor series {read_series().key}"]
     )

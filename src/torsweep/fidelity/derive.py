@@ -19,10 +19,10 @@ import polars as pl
 from torsweep.engines.prepare import run_status, write_run
 from torsweep.engines.run_spec import RunSpec, read_json, read_run
 from torsweep.engines.shadow.read.tables import used_paths
+from torsweep.engines.table_schema import CIRCUITS, STREAMS
 from torsweep.errors import InputError
 from torsweep.seeds import MOST_SEED
 from torsweep.tables.collect import read_table
-from torsweep.tables.schema import CIRCUITS, STREAMS
 
 REPEAT_SEED_STEP = 1_000_000
 """Far from any seed of a network, so that no repeat shares its draws with another replicate."""

@@ -13,10 +13,10 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.table_schema import STREAMS
 from torsweep.errors import InputError
 from torsweep.stats.metrics import STREAM_COLUMNS
 from torsweep.tables.collect import Run, open_run, read_table
-from torsweep.tables.schema import STREAMS
 
 REFERENCE, MODEL, REPLAY = "reference", "model", "replay"
 REFERENCE_REPEAT, MODEL_REPEAT = "reference repeat", "model repeat"

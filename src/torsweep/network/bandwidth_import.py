@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars
 
 from torsweep.errors import InputError
 from torsweep.network.bandwidth_fit import table_of_regions
@@ -172,8 +173,6 @@ def _ookla_open(file: Path) -> Regions:
 
 
 def _ookla_parquet(file: Path, columns: tuple[str, ...]) -> Regions:
-    import polars
-
     if not file.is_file():
         raise InputError("no such file", file=file)
     try:

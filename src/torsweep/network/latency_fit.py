@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.cluster.vq import kmeans2
+from scipy.optimize import minimize
 
 from torsweep.network.coordinates import CoordinateModel
 from torsweep.network.exact import Floats
@@ -69,8 +71,6 @@ def measured_pairs(rtt_us: Floats) -> Pairs:
 
 def fit_coordinates(rtt_us: Floats, pairs: Pairs, dimensions: int = DIMENSIONS) -> Coordinates:
     """Places for the hosts of ``rtt_us`` (hosts, hosts) that predict the RTTs of ``pairs``."""
-    from scipy.optimize import minimize
-
     hosts = len(rtt_us)
     if len(pairs.rtt_us) > _MOST_PAIRS:
         pairs = pairs[np.random.default_rng(0).permutation(len(pairs.rtt_us))[:_MOST_PAIRS]]
@@ -124,8 +124,6 @@ def _classical_scaling(rtt_us: Floats, dimensions: int) -> Floats:
 
 def place_hosts(placed: Coordinates, rtt_us: Floats) -> Coordinates:
     """Places for new hosts, from RTTs (new, landmarks) to ``placed`` landmarks that stay where they are."""
-    from scipy.optimize import minimize
-
     dimensions = placed.position.shape[1]
     found = []
     for row in rtt_us:
@@ -181,8 +179,6 @@ def _places(coordinates: Coordinates, pairs: Pairs) -> tuple[NDArray[np.int32], 
 
     Means are shrunk towards no correction as if each had five more pairs without an error.
     """
-    from scipy.cluster.vq import kmeans2
-
     wanted = max(1, min(_MOST_PLACES, len(coordinates.height) // _HOSTS_PER_PLACE))
     _, label = kmeans2(coordinates.position, wanted, rng=np.random.default_rng(1), minit="++")
     used, place = np.unique(label, return_inverse=True)

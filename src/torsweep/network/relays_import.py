@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+from stem.descriptor import parse_file
+from stem.descriptor.networkstatus import NetworkStatusDocumentV3
+
 from torsweep.errors import InputError
 from torsweep.network.derived import file_sha256
 from torsweep.network.destination import replaced_directory
@@ -130,8 +133,6 @@ def _flags_position(entry: Any) -> Position:
 
 def _consensus_entries(file: Path) -> Iterator[Any]:
     """The running relays. A consensus ends with signatures: one without has been cut off."""
-    from stem.descriptor.networkstatus import NetworkStatusDocumentV3
-
     text = whole_text(file) + "\n"
     start = text.find("network-status-version")
     if start < 0:
@@ -158,8 +159,6 @@ def _consensus_entries(file: Path) -> Iterator[Any]:
 
 def _descriptor_rates(path: Path, wanted: set[str]) -> dict[str, tuple[int, int, int]]:
     """(observed, rate, burst) of each wanted relay's latest descriptor, bytes/s and bytes."""
-    from stem.descriptor import parse_file
-
     files = sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]
     latest: dict[str, tuple[Any, tuple[int, int, int]]] = {}
     for file in files:

@@ -22,10 +22,12 @@ from torsweep.config.network import NetworkConfig, load_network_config, network_
 from torsweep.config.overrides import EXPERIMENT_KEYS, Overrides
 from torsweep.config.reading import read_yaml
 from torsweep.config.variant import Variant
+from torsweep.doctor.demand import shadow_demand
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.selection import AUTO, COMMANDS, choose_engine, require_engine, version_of
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.folder_lock import hold_folder
+from torsweep.network.sampling import input_paths
 from torsweep.pipeline.results_tree import RESULTS, Place, network_directory, network_key, parse_network_key
 from torsweep.pipeline.watch import announce_runs
 from torsweep.provenance import sha256_of_file
@@ -182,9 +184,6 @@ class Sweep:
     @stopping_with_a_line
     def topologies(self, wildcards: Any) -> list[str]:
         """The derived or imported tables that the network is sampled from."""
-        # The sampler's modules load NumPy; only a process that plans networks has to wait for it.
-        from torsweep.network.sampling import input_paths
-
         return [str(table) for table in input_paths(self._network(wildcards.network)).values()]
 
     def experiments_pattern(self, *, progress: bool) -> str:
@@ -242,8 +241,6 @@ class Sweep:
     @stopping_with_a_line
     def shadow_memory_mb(self, wildcards: Any) -> int:
         """What a run under Shadow may take, in MB: it has to fit beside the others."""
-        from torsweep.doctor.demand import shadow_demand
-
         return shadow_demand(self._network(wildcards.network)).memory_bytes // 1_000_000 + 1
 
     def _variant(self, experiment: Experiment, wildcards: Any) -> Variant:

@@ -12,17 +12,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from torsweep.units import rounded_duration
+
 POLL_SECONDS = 2.0
-
-
-def rounded_duration(seconds: float) -> str:
-    """``seconds`` as a reader takes it in: ``40 s``, ``3 min``, ``2 h 5 min``."""
-    if seconds < 59.5:
-        return f"{max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    return f"{minutes // 60} h {minutes % 60} min"
 
 
 def progress_line(finished: int, total: int, elapsed_s: float) -> str:

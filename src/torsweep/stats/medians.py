@@ -14,9 +14,9 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from torsweep.engines.table_schema import OUTCOMES
 from torsweep.stats.intervals import bands
 from torsweep.stats.metrics import METRICS, Metric, downloads
-from torsweep.tables.schema import OUTCOMES
 
 QUANTILES = {"p10_s": 0.1, "p25_s": 0.25, "median_s": 0.5, "p75_s": 0.75, "p90_s": 0.9}
 """Quantiles over the downloads of a run that are compared between variants, by column, seconds."""

@@ -23,10 +23,10 @@ import polars as pl
 from torsweep.config.knobs import find_knob
 from torsweep.engines.prepare import run_status
 from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec, read_json, read_run
+from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, TableSchema, validate
 from torsweep.errors import InputError
 from torsweep.storage import whole_file
 from torsweep.tables.reading import METADATA_KEY, Provenance
-from torsweep.tables.schema import PROGRESS, RELAYS, STREAMS, TableSchema, validate
 
 
 @dataclass(frozen=True)

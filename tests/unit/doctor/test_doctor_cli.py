@@ -11,7 +11,7 @@ import pytest
 
 from torsweep.cli import main
 from torsweep.doctor import engines
-from torsweep.doctor.tools import TOOL_KINDS
+from torsweep.engines.tools import TOOL_KINDS
 
 REPOSITORY = Path(__file__).parents[3]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torsweep.doctor import tools
-from torsweep.engines import selection
+from torsweep.engines import selection, tools
 from torsweep.engines.selection import choose_engine, require_engine, version_of
 from torsweep.errors import InputError, ToolMissing
 

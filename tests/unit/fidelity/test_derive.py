@@ -12,11 +12,11 @@ import pytest
 
 from tests.unit.fidelity.conftest import VARIANTS, MakeRun
 from torsweep.engines.run_spec import RunSpec, read_run
+from torsweep.engines.table_schema import CIRCUITS, STREAMS
 from torsweep.errors import InputError
 from torsweep.fidelity.derive import derive, repeat_seed, repeated, replayed
 from torsweep.fidelity.matches import REFERENCE
 from torsweep.seeds import MOST_SEED
-from torsweep.tables.schema import CIRCUITS, STREAMS
 
 FIRST, SECOND = ("relay1", "relay2", "relay3"), ("relay4", "relay2", "relay1")
 OVER_AUTHORITY = ("relay1", "authority1", "relay3")

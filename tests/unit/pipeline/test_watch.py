@@ -8,15 +8,7 @@ import pytest
 
 from torsweep.errors import OutputError
 from torsweep.folder_lock import hold_folder
-from torsweep.pipeline.watch import follow_runs, progress_line, rounded_duration
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.2, "1 s"), (42.4, "42 s"), (60, "1 min"), (170, "3 min"), (3600, "1 h 0 min"), (7500, "2 h 5 min")],
-)
-def test_durations_are_told_in_one_or_two_units(seconds, text):
-    assert rounded_duration(seconds) == text
+from torsweep.pipeline.watch import follow_runs, progress_line
 
 
 def test_the_estimate_goes_by_the_pace_so_far():

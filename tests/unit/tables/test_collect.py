@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from tests.synthetic import KNOBS, Size, finish_run, write_run, write_sweep
+from torsweep.engines.table_schema import PROGRESS
 from torsweep.errors import InputError
 from torsweep.provenance import sha256_of_file
 from torsweep.tables.collect import collect
 from torsweep.tables.reading import PlanTables, read_provenance
-from torsweep.tables.schema import PROGRESS
 
 SMALL = Size(web_clients=4, bulk_clients=1, relays=2, warm_up_s=10, duration_s=40)
 

@@ -1,7 +1,8 @@
 """The tables of a run in real time.
 
 In: the downloads of the clients, the samples of the relays' meters, the moment that counts as 0. Out: frames
-that fit :mod:`torsweep.tables.schema`. What tor tells nobody, cells in queues and bytes in buffers, is null.
+that fit :mod:`torsweep.engines.table_schema`. What tor tells nobody, cells in queues and bytes in
+buffers, is null.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from torsweep.engines.loopback.traffic import Download
-from torsweep.tables.schema import PROGRESS, RELAYS, STREAMS, TableSchema
+from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, TableSchema
 
 SECOND_NS = 1_000_000_000
 

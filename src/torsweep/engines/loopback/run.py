@@ -31,12 +31,12 @@ from torsweep.engines.loopback.servers import HEADER
 from torsweep.engines.loopback.traffic import Download, Generator
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import PROVENANCE_FILE, RUN_FILE, RunSpec, read_run
+from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, TableSchema, validate
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.provenance import machine, sha256_of_file, versions
 from torsweep.storage import whole_file, write_text
-from torsweep.tables.schema import PROGRESS, RELAYS, STREAMS, TableSchema, validate
 from torsweep.tor.build import BuiltTor
 
 PROCESS_FOLDER = "processes"

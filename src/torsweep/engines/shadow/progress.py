@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from torsweep.pipeline.watch import rounded_duration
+from torsweep.units import rounded_duration
 
 _LINE = re.compile(
     r"Progress: \d+% — simulated: (?P<now>[\d:.]+)/(?P<end>[\d:.]+), realtime: (?P<real>[\d:.]+), "

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torsweep.doctor.tools import require_tool
+from torsweep.engines.tools import require_tool
 from torsweep.tor.build import TOOLS, find_build
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.engines.loopback.conftest import POSITIONS, network
 from torsweep.engines.loopback.read import SECOND_NS, progress_frame, relays_frame, streams_frame
 from torsweep.engines.loopback.traffic import Download
-from torsweep.tables.schema import PROGRESS, RELAYS, STREAMS, validate
+from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, validate
 
 CLIENT = network(*POSITIONS).clients[0]
 ZERO = 5 * SECOND_NS

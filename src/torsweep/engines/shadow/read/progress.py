@@ -15,8 +15,8 @@ from torsweep.engines.shadow.read.circuits import stream_growth
 from torsweep.engines.shadow.read.clock import Clock
 from torsweep.engines.shadow.read.oniontrace import Events
 from torsweep.engines.shadow.read.tgen import TgenLog
+from torsweep.engines.table_schema import PROGRESS
 from torsweep.errors import InputError
-from torsweep.tables.schema import PROGRESS
 
 
 def progress_rows(

@@ -13,7 +13,7 @@ import polars as pl
 from torsweep.engines.shadow.read.clock import Clock
 from torsweep.engines.shadow.read.logs import Log
 from torsweep.engines.shadow.read.oniontrace import Events
-from torsweep.tables.schema import RELAYS
+from torsweep.engines.table_schema import RELAYS
 
 _HALF_SECOND_US = 500_000
 

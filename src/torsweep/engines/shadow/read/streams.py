@@ -14,7 +14,7 @@ import polars as pl
 from torsweep.engines.shadow.layout import Layout
 from torsweep.engines.shadow.read.clock import Clock
 from torsweep.engines.shadow.read.tgen import TgenLog
-from torsweep.tables.schema import STREAMS
+from torsweep.engines.table_schema import STREAMS
 
 
 def all_downloads(tgen: TgenLog, unfinished: pl.DataFrame, layout: Layout) -> pl.DataFrame:

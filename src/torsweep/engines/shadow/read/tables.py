@@ -27,9 +27,9 @@ from torsweep.engines.shadow.read.relays import relay_rows
 from torsweep.engines.shadow.read.streams import all_downloads, stream_rows
 from torsweep.engines.shadow.read.tgen import read_tgen
 from torsweep.engines.shadow.read.unfinished import unfinished_downloads
+from torsweep.engines.table_schema import CIRCUITS, OUTCOMES, PROGRESS, RELAYS, STREAMS, TableSchema, validate
 from torsweep.errors import InputError
 from torsweep.storage import whole_file, write_text
-from torsweep.tables.schema import CIRCUITS, OUTCOMES, PROGRESS, RELAYS, STREAMS, TableSchema, validate
 
 GRAPH_FILE = "tgen.graphml"
 """A client's action graph, in its host's folder."""

@@ -21,8 +21,8 @@ from tests.unit.engines.shadow.read.made_logs import (
 )
 from torsweep.engines.run_spec import RunTables, read_run
 from torsweep.engines.shadow.read import write_tables
+from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RELAYS, validate
 from torsweep.errors import InputError
-from torsweep.tables.schema import CIRCUITS, PROGRESS, RELAYS, validate
 
 BUILT = "BUILD_FLAGS=NEED_CAPACITY PURPOSE=GENERAL TIME_CREATED=2000-01-01T00:01:30.0"
 ONE_HOP = "BUILD_FLAGS=ONEHOP_TUNNEL,IS_INTERNAL PURPOSE=GENERAL"

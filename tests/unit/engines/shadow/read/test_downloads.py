@@ -11,7 +11,7 @@ import pytest
 from tests.unit.engines.shadow.read.made_logs import DURATION_S, WANTED, Download, Scene, carried, event
 from torsweep.engines.shadow.read import write_tables
 from torsweep.engines.shadow.read.circuits import BEFORE_PAYLOAD_BYTES
-from torsweep.tables.schema import STREAMS, validate
+from torsweep.engines.table_schema import STREAMS, validate
 
 
 def streams(scene: Scene, folder: Path) -> tuple[pl.DataFrame, dict[str, Any]]:

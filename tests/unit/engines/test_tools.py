@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from torsweep.doctor import tools
-from torsweep.doctor.tools import TOOL_KINDS, find_tool, require_tool
+from torsweep.engines import tools
+from torsweep.engines.tools import TOOL_KINDS, find_tool, require_tool
 from torsweep.errors import ToolMissing
 
 Install = Callable[..., Path]
@@ -150,7 +150,7 @@ def test_without_the_build_tor_on_path_is_found_and_refused(install: Install) ->
 
 def test_finding_tools_loads_no_numerics() -> None:
     program = (
-        "import sys, torsweep.doctor.tools as t; "
+        "import sys, torsweep.engines.tools as t; "
         "sys.exit(bool({'numpy', 'polars', 'scipy'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

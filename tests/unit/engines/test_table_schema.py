@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from tests.synthetic import Size, streams
+from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, validate
 from torsweep.errors import InputError
-from torsweep.tables.schema import PROGRESS, RELAYS, STREAMS, validate
 
 FILE = Path("run/streams.parquet")
 
