@@ -2,8 +2,10 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-ENGINE := cellsim/Cargo.toml
-ENGINE_SOURCES := $(wildcard cellsim/Cargo.* cellsim/build.rs) $(shell find cellsim/src -name '*.rs' 2>/dev/null)
+# Programs in Rust: one folder each in the workspace at the root.
+PROGRAMS := $(patsubst %/Cargo.toml,%,$(wildcard */Cargo.toml))
+PROGRAM_SOURCES := Cargo.toml Cargo.lock $(wildcard */Cargo.toml */build.rs) \
+	$(shell find $(addsuffix /src,$(PROGRAMS)) -name '*.rs')
 CORES ?= $(shell nproc)
 # Overrides for the pipeline, such as CONFIG='network=laptop replicates=2'.
 CONFIG ?=
@@ -14,18 +16,18 @@ TOR_SOURCE ?=
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup engine refill_sweep scheduler_choice starvation test test_engine test_python test-tor lint format bench lock clean
+.PHONY: help setup programs refill_sweep scheduler_choice starvation test test_programs test_python test-tor lint format bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
 
-setup: $(VENV)/torsweep.stamp ## Python packages, engine and command line, into .venv
+setup: $(VENV)/torsweep.stamp ## Python packages, programs and command line, into .venv
 
-# The packages come over the network while the engine compiles: a second make runs the two at once.
-$(VENV)/torsweep.stamp: pyproject.toml requirements.lock $(ENGINE_SOURCES) $(wildcard setup/*.sh setup/wheel/*/*)
+# The packages come over the network while the programs compile: a second make runs the two at once.
+$(VENV)/torsweep.stamp: pyproject.toml requirements.lock $(PROGRAM_SOURCES) $(wildcard setup/*.sh setup/wheel/*/*)
 	@setup/check.sh >/dev/null
-	@$(MAKE) --no-print-directory -j 2 $(VENV)/packages.stamp engine
-	@echo "setup: installing torsweep and cellsim into $(VENV)"
+	@$(MAKE) --no-print-directory -j 2 $(VENV)/packages.stamp programs
+	@echo "setup: installing torsweep and $(PROGRAMS) into $(VENV)"
 	@$(ACTIVATED) python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -36,9 +38,9 @@ $(VENV)/packages.stamp: requirements.lock
 	@touch $@
 
 # cargo chooses its own number of jobs, not the two of the make above.
-engine:
-	@echo "setup: compiling cellsim (a minute or two the first time)"
-	@MAKEFLAGS= cargo build --release --locked --manifest-path $(ENGINE)
+programs:
+	@echo "setup: compiling $(PROGRAMS) (a minute or two the first time)"
+	@MAKEFLAGS= cargo build --release --locked --bins
 
 refill_sweep: ## refill interval and circuit policy (Tor ticket 4086)
 scheduler_choice: ## KIST, KISTLite and Vanilla, as users see them
@@ -47,11 +49,11 @@ refill_sweep scheduler_choice starvation: setup
 	$(ACTIVATED) snakemake --cores $(CORES) $@ $(if $(CONFIG),--config $(CONFIG))
 	@echo "Figures are in results/figures/$@, the numbers and verdicts behind them in results/summaries/$@."
 
-test: setup ## every test: the engine's, then the pipeline's
-	@$(MAKE) --no-print-directory --keep-going test_engine test_python
+test: setup ## every test: those of the programs, then the pipeline's
+	@$(MAKE) --no-print-directory --keep-going test_programs test_python
 
-test_engine: setup
-	cargo test --quiet --release --locked --manifest-path $(ENGINE)
+test_programs: setup
+	cargo test --quiet --release --locked --workspace
 
 test_python: setup
 	$(ACTIVATED) python -m pytest
@@ -66,7 +68,7 @@ format: setup ## rewrite Python, Snakemake and Rust files in the house's format
 	$(BIN)/ruff check --quiet --fix-only .
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile rules
-	cargo fmt --manifest-path $(ENGINE)
+	cargo fmt --all
 
 bench: setup ## speed and memory of engine, sampler and reading of logs, into bench/results/
 	$(ACTIVATED) python -m bench
@@ -76,5 +78,5 @@ lock: ## choose the versions in requirements.lock anew (needs uv)
 	setup/lock.sh
 
 clean: ## remove what set-up, builds and tests have made; results/ stays
-	rm -rf $(VENV) cellsim/target .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) target .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './results/*' -prune -exec rm -rf {} +

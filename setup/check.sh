@@ -20,8 +20,8 @@ version_at_least() {
 }
 
 python_wanted=3.11
-# The oldest Rust is stated once, in the engine's manifest.
-manifest=$(dirname "$0")/../cellsim/Cargo.toml
+# The oldest Rust is stated once, in the workspace's manifest.
+manifest=$(dirname "$0")/../Cargo.toml
 rust_wanted=$(sed -n 's/^rust-version *= *"\([0-9.]*\)".*/\1/p' "$manifest")
 
 python=

@@ -27,8 +27,8 @@ check ruff format --check .
 check mypy
 check snakefmt --check Snakefile rules
 check snakemake --lint
-check_if_installed rustfmt rustfmt cargo fmt --check --manifest-path cellsim/Cargo.toml
+check_if_installed rustfmt rustfmt cargo fmt --all --check
 check_if_installed clippy-driver rust-clippy \
-    cargo clippy --quiet --release --locked --all-targets --manifest-path cellsim/Cargo.toml -- --deny warnings
+    cargo clippy --quiet --release --locked --workspace --all-targets -- --deny warnings
 
 exit "$findings"

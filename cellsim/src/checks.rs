@@ -18,11 +18,7 @@ fn within(key: &str, value: u64, least: u64, most: u64) -> Result<(), String> {
 }
 
 fn ensure(sound: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
-    if sound {
-        Ok(())
-    } else {
-        Err(problem())
-    }
+    if sound { Ok(()) } else { Err(problem()) }
 }
 
 /// Check `run.json`.

@@ -7,7 +7,7 @@
 //! Left out: directory fetches, and the client's own scheduler and buckets (it sends next to nothing).
 //! A study of start-up would notice.
 
-use crate::cells::{CellKind, Run, CELL_BYTES, PAYLOAD_BYTES};
+use crate::cells::{CELL_BYTES, CellKind, PAYLOAD_BYTES, Run};
 use crate::events::{Kind, Time};
 use crate::exit::connect_timeout;
 use crate::input::{CongestionSpec, Traffic};

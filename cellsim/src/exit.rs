@@ -8,11 +8,11 @@
 //! A server answers at once when it has the whole request; name resolution takes no time, and a
 //! connection to a server opens in one round trip.
 
-use crate::cells::{CellKind, Run, PAYLOAD_BYTES};
+use crate::cells::{CellKind, PAYLOAD_BYTES, Run};
 use crate::events::{Kind, Time};
 use crate::input::{ActivationOrder, CongestionSpec, Packaging};
 use crate::random::Stream;
-use crate::state::{Edge, Role, EXIT_QUEUE, NONE, QUEUES};
+use crate::state::{EXIT_QUEUE, Edge, NONE, QUEUES, Role};
 use crate::world::World;
 
 impl World {
@@ -336,9 +336,5 @@ impl World {
 /// Largest time a stream waits for its CONNECTED, by how often it was tried before, ns
 /// (`compute_retry_timeout`, src/core/or/circuituse.c and connection_edge.c: 10 s twice, then 15 s).
 pub fn connect_timeout(tries: u32) -> Time {
-    if tries < 2 {
-        10_000_000_000
-    } else {
-        15_000_000_000
-    }
+    if tries < 2 { 10_000_000_000 } else { 15_000_000_000 }
 }

@@ -13,33 +13,41 @@ const HEAP_BYTES: i32 = 256 << 20;
 /// The system's allocator, with large pages for large blocks.
 pub struct LargePages;
 
-// SAFETY: all memory comes from and goes back to the system's allocator, with one and the same layout;
-// advice about pages changes no content.
+// SAFETY: all memory comes from and goes back to the system's allocator. A block is taken and given back with
+// one and the same layout, since `whole_pages` is a function of the caller's layout alone.
 unsafe impl GlobalAlloc for LargePages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let layout = whole_pages(layout);
-        let block = System.alloc(layout);
+        // SAFETY: the caller vouches for a size above zero, and `whole_pages` only rounds up.
+        let block = unsafe { System.alloc(layout) };
         if layout.align() >= PAGE_BYTES && !block.is_null() {
-            libc::madvise(block.cast(), layout.size(), libc::MADV_HUGEPAGE);
+            // SAFETY: the range is the new block; advice about pages changes no content.
+            unsafe { libc::madvise(block.cast(), layout.size(), libc::MADV_HUGEPAGE) };
         }
         block
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        System.dealloc(block, whole_pages(layout));
+        // SAFETY: `alloc` took the block with this very layout.
+        unsafe { System.dealloc(block, whole_pages(layout)) };
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if layout.size().max(size) < PAGE_BYTES {
-            return System.realloc(block, layout, size);
+            // SAFETY: both layouts are below a page, so the system's allocator knows the block by `layout`.
+            return unsafe { System.realloc(block, layout, size) };
         }
         let Ok(larger) = Layout::from_size_align(size, layout.align()) else {
             return std::ptr::null_mut();
         };
-        let moved = self.alloc(larger);
+        // SAFETY: the caller vouches for a `size` above zero.
+        let moved = unsafe { self.alloc(larger) };
         if !moved.is_null() {
-            std::ptr::copy_nonoverlapping(block, moved, layout.size().min(size));
-            self.dealloc(block, layout);
+            // SAFETY: two different blocks of at least so many bytes; the old one is the caller's to give up.
+            unsafe {
+                std::ptr::copy_nonoverlapping(block, moved, layout.size().min(size));
+                self.dealloc(block, layout);
+            }
         }
         moved
     }

@@ -43,5 +43,8 @@ mod transport;
 pub mod vegas;
 pub mod world;
 
+/// The package's version and a hash of the sources and of the libraries they are built with (`build.rs`).
+pub const VERSION: &str = env!("CELLSIM_VERSION");
+
 #[global_allocator]
 static ALLOCATOR: large_pages::LargePages = large_pages::LargePages;

@@ -10,7 +10,7 @@
 //! share a link in the order of arrival, not packet by packet. A study of asymmetric links with busy
 //! up-links would notice.
 
-use crate::events::{Time, NEVER};
+use crate::events::{NEVER, Time};
 
 /// How long a packet may wait without being a sign of too long a queue, ns.
 pub const CODEL_TARGET: Time = 10_000_000;

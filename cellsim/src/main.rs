@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 
 /// Tor at the level of cells, in simulated time: the embedded engine of torsweep.
 #[derive(Parser)]
-#[command(version = env!("CELLSIM_VERSION"), about)]
+#[command(name = "cellsim", version = cellsim::VERSION, about)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

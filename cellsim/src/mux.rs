@@ -63,11 +63,7 @@ impl Decay {
 /// one.
 pub fn cells_until(count: f64, rival: f64, weight: f64) -> u32 {
     let lead = ((rival - count) / weight).floor();
-    if lead >= f64::from(u16::MAX) {
-        u32::from(u16::MAX)
-    } else {
-        lead.max(0.0) as u32 + 1
-    }
+    if lead >= f64::from(u16::MAX) { u32::from(u16::MAX) } else { lead.max(0.0) as u32 + 1 }
 }
 
 /// A circuit in the mux, ordered by its count and then by when it became active.

@@ -9,7 +9,7 @@
 use std::mem::offset_of;
 
 use crate::events::Kind;
-use crate::state::{queue_of, Action, Pipe, Relay, Role};
+use crate::state::{Action, Pipe, Relay, Role, queue_of};
 use crate::world::World;
 
 /// Events ahead at which the pipes that they name are asked for.
@@ -30,7 +30,7 @@ const _: () = assert!(offset_of!(Pipe, tcp.written) == RECEIVER_BYTES);
 fn prefetch_start<T>(place: &T, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let start = std::ptr::from_ref(place).cast::<i8>();
         for offset in (0..bytes.min(size_of::<T>())).step_by(LINE_BYTES) {
             // SAFETY: the address lies within `place`, and a prefetch has no effect but on caches.

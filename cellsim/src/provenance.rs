@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::world::Totals;
@@ -39,7 +39,7 @@ pub fn provenance(
 ) -> Value {
     json!({
         "engine": "cellsim",
-        "engine_version": env!("CELLSIM_VERSION"),
+        "engine_version": crate::VERSION,
         "run_sha256": run_sha256,
         "network_sha256": network_sha256,
         "simulated_s": simulated_s,

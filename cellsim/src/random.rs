@@ -38,11 +38,7 @@ impl Stream {
 
     /// Uniform in `low..=high`; `low` when the range is empty.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
-        if high <= low {
-            low
-        } else {
-            low + self.below(high - low + 1)
-        }
+        if high <= low { low } else { low + self.below(high - low + 1) }
     }
 }
 

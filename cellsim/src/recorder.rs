@@ -81,7 +81,7 @@ fn microseconds(span: Time) -> i64 {
 impl Recorder {
     /// Write to `streams.parquet`, `relays.parquet` and, when asked for, `progress.parquet` in `folder`.
     pub fn create(folder: &Path, with_progress: bool) -> Result<Self, Error> {
-        use Column::{OptionalI64, OptionalText, Text, I32, I64};
+        use Column::{I32, I64, OptionalI64, OptionalText, Text};
         let text = || Text(Vec::new());
         let number = || I64(Vec::new());
         let maybe = || OptionalI64(Vec::new());

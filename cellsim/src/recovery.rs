@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 
 use crate::events::Time;
-use crate::tcp::{Ack, Tcp, PACKET};
+use crate::tcp::{Ack, PACKET, Tcp};
 
 const DUPLICATES: u32 = 3;
 const TIMEOUT: Time = 1_000_000_000;

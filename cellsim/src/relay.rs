@@ -10,9 +10,9 @@
 //! saturated CPUs would notice.
 
 use crate::bucket::share;
-use crate::cells::{CellKind, Run, CELL_BYTES, PAYLOAD_BYTES};
+use crate::cells::{CELL_BYTES, CellKind, PAYLOAD_BYTES, Run};
 use crate::events::Kind;
-use crate::state::{queue_of, Action, Blocked, Relay, Role, Turn, QUEUES};
+use crate::state::{Action, Blocked, QUEUES, Relay, Role, Turn, queue_of};
 use crate::world::World;
 
 /// Output buffer below which a channel asks the scheduler for more (`OR_CONN_LOWWATER`), bytes.

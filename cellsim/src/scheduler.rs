@@ -11,8 +11,8 @@ use std::cmp::Ordering;
 use crate::cells::CELL_BYTES;
 use crate::events::Kind;
 use crate::input::SchedulerKind;
-use crate::mux::{cells_until, Policy};
-use crate::state::{Action, CircuitState, Turn, EXIT_QUEUE, QUEUES};
+use crate::mux::{Policy, cells_until};
+use crate::state::{Action, CircuitState, EXIT_QUEUE, QUEUES, Turn};
 use crate::tcp::SEGMENT_BYTES;
 use crate::world::World;
 

@@ -6,11 +6,11 @@
 use std::collections::VecDeque;
 
 use crate::bucket::Buckets;
-use crate::cells::{CellQueue, Run, CELL_BYTES};
+use crate::cells::{CELL_BYTES, CellQueue, Run};
 use crate::events::Time;
-use crate::link::{CoDel, Link, CODEL_TARGET};
+use crate::link::{CODEL_TARGET, CoDel, Link};
 use crate::mux::Mux;
-use crate::tcp::{Tcp, SEGMENT_BYTES};
+use crate::tcp::{SEGMENT_BYTES, Tcp};
 use crate::vegas::Vegas;
 
 /// An index that points nowhere.
@@ -127,11 +127,7 @@ pub struct Pipe {
 impl Pipe {
     /// Whether an empty bucket keeps the receiver from reading, or else the sender from writing.
     pub fn blocked(&mut self, reading: bool) -> &mut bool {
-        if reading {
-            &mut self.read_blocked
-        } else {
-            &mut self.write_blocked
-        }
+        if reading { &mut self.read_blocked } else { &mut self.write_blocked }
     }
 
     /// The next cells that have been read as a whole.

@@ -16,7 +16,7 @@
 
 use crate::events::Time;
 use crate::fifo::Fifo;
-use crate::recovery::{Recovery, NO_HOLE};
+use crate::recovery::{NO_HOLE, Recovery};
 
 /// Payload of a full segment, bytes.
 pub const SEGMENT_BYTES: u64 = 1460;

@@ -10,8 +10,8 @@ use crate::events::{Kind, Time};
 use crate::link::service;
 use crate::mux::Mux;
 use crate::recovery::Timer;
-use crate::state::{Chunk, Pipe, Role, Turn, Waiting, NONE};
-use crate::tcp::{Tcp, HEADER_BYTES, NEW_WINDOW_SEGMENTS, SEGMENT_BYTES};
+use crate::state::{Chunk, NONE, Pipe, Role, Turn, Waiting};
+use crate::tcp::{HEADER_BYTES, NEW_WINDOW_SEGMENTS, SEGMENT_BYTES, Tcp};
 use crate::world::World;
 
 /// Round trips until a new channel takes cells: TCP 1, TLS 1.3 1, VERSIONS to NETINFO 1.

@@ -17,7 +17,7 @@ use crate::mux::{Decay, Policy};
 use crate::path::PathChooser;
 use crate::recorder::Recorder;
 use crate::scheduler::Contender;
-use crate::state::{Blocked, Circuit, CircuitQueue, Client, Download, Edge, Host, Pipe, Relay, NONE};
+use crate::state::{Blocked, Circuit, CircuitQueue, Client, Download, Edge, Host, NONE, Pipe, Relay};
 
 /// The knobs, in the form the engine uses.
 pub struct Params {

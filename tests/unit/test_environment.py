@@ -71,7 +71,7 @@ def test_the_lock_has_a_hash_for_every_package_and_no_address(lock_text):
 
 
 def test_the_oldest_rust_is_the_same_wherever_it_is_stated():
-    oldest = tomllib.loads(read("cellsim/Cargo.toml"))["package"]["rust-version"]
+    oldest = tomllib.loads(read("Cargo.toml"))["workspace"]["package"]["rust-version"]
     assert f"rust>={oldest}" in yaml.safe_load(read("environment.yml"))["dependencies"]
     assert f"Rust {oldest} or later" in read("README.md")
 
@@ -83,6 +83,6 @@ def test_tools_on_no_channel_stand_as_comments_with_version_and_guide(tool):
 
 
 def test_package_and_engine_have_one_version(project):
-    engine = tomllib.loads(read("cellsim/Cargo.toml"))["package"]["version"]
+    engine = tomllib.loads(read("Cargo.toml"))["workspace"]["package"]["version"]
     package = re.search(r'__version__ = "(.*)"', read("src/torsweep/__init__.py"))[1]
     assert project["project"]["version"] == engine == package

@@ -1,6 +1,6 @@
 //! The engine against what can be worked out on paper.
 
-use crate::networks::{network, run, streams, FAST};
+use crate::networks::{FAST, network, run, streams};
 use serde_json::json;
 
 /// Bytes on a link for `bytes` of a TCP stream.

@@ -5,7 +5,7 @@ use std::fs;
 use cellsim::state::Role;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use proptest::prelude::*;
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
 fn any_tor() -> impl Strategy<Value = Value> {
     let refill = (

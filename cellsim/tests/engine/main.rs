@@ -3,6 +3,6 @@
 mod activation;
 mod closed_forms;
 mod conservation;
+mod documents;
 mod links;
 mod networks;
-mod refusals;

@@ -7,16 +7,19 @@ use std::process::{Command, Output};
 
 use serde_json::json;
 
+#[path = "../engine/documents.rs"]
+mod documents;
+
 fn cellsim(folder: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_cellsim")).arg("run").arg(folder).output().expect("the program")
 }
 
 fn prepared() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    crate::networks::write_directory(
+    documents::write_directory(
         folder.path(),
-        &crate::networks::network("web", 1),
-        &crate::networks::run("web", 1, 300, 0, 5),
+        &documents::network("web", 1),
+        &documents::run("web", 1, 300, 0, 5),
         1000,
     );
     folder
