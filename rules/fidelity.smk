@@ -47,7 +47,7 @@ rule run_repeat:
 
 use rule run_repeat as run_repeat_in_shadow with:
     wildcard_constraints:
-        engine="shadow",
+        engine="shadow|shadow-no-rtt",
     threads: 1
     resources:
         mem_mb=sweep.shadow_memory_mb,

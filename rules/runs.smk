@@ -60,7 +60,7 @@ use rule run as run_in_shadow with:
         tor=ancient("results/tools/tor/tor.json"),
     wildcard_constraints:
         experiment=sweep.experiments_pattern(progress=False),
-        engine="shadow",
+        engine="shadow|shadow-no-rtt",
     threads: 1
     resources:
         mem_mb=sweep.shadow_memory_mb,
@@ -74,7 +74,7 @@ use rule run_with_progress as run_in_shadow_with_progress with:
         tor=ancient("results/tools/tor/tor.json"),
     wildcard_constraints:
         experiment=sweep.experiments_pattern(progress=True),
-        engine="shadow",
+        engine="shadow|shadow-no-rtt",
     threads: 1
     resources:
         mem_mb=sweep.shadow_memory_mb,

@@ -12,6 +12,7 @@ import pytest
 from tests.small_network import equal_rtts, small_network
 from torsweep.cli import main
 from torsweep.engines import tools
+from torsweep.engines.shadow.round_trips import round_trips
 from torsweep.engines.tools import TOOL_KINDS
 from torsweep.errors import ToolMissing
 from torsweep.network.model import Position, write_network
@@ -55,6 +56,7 @@ def no_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(tools, "find_build", nothing_built)
     tools._answer.cache_clear()
+    round_trips.cache_clear()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ class Overrides(Section):
 
     network: NetworkName | None = None
     replicates: Replicates | None = None
-    engine: Literal["auto", "cellsim", "shadow", "loopback"] = "auto"
+    engine: Literal["auto", "cellsim", "shadow", "shadow-no-rtt", "loopback"] = "auto"
     era: Era | None = None
     plan: PlanName = MAIN_PLAN
     warm_up: Duration | None = None

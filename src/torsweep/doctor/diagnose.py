@@ -11,8 +11,9 @@ from torsweep.doctor.engines import REQUIRED, known_networks, outlook
 from torsweep.doctor.machine import read_machine
 from torsweep.doctor.report import Diagnosis, ToolState
 from torsweep.engines.selection import AUTO, PREFERENCE, choose_engine
-from torsweep.engines.tools import TOOL_KINDS, find_tool, tool_problem
-from torsweep.errors import ToolMissing
+from torsweep.engines.shadow.round_trips import round_trips
+from torsweep.engines.tools import TOOL_KINDS, Tool, find_tool, tool_problem
+from torsweep.errors import ToolMissing, TorsweepError
 
 
 def diagnose(engines: Sequence[str]) -> Diagnosis:
@@ -34,4 +35,15 @@ def _state(name: str) -> ToolState:
         tool = find_tool(name)
     except ToolMissing as error:
         return ToolState(name, None, str(error))
-    return ToolState(name, tool, tool_problem(name, tool))
+    problem = tool_problem(name, tool)
+    if name == "shadow" and tool is not None and not problem:
+        return _shadow_state(tool)
+    return ToolState(name, tool, problem)
+
+
+def _shadow_state(shadow: Tool) -> ToolState:
+    """Shadow, with what a tiny simulation shows of its TCP."""
+    try:
+        return ToolState("shadow", shadow, "", round_trips(shadow.path).text)
+    except TorsweepError as error:
+        return ToolState("shadow", shadow, str(error))

@@ -25,11 +25,15 @@ LEAST_MAP_COUNT = 65_530
 
 @dataclass(frozen=True)
 class ToolState:
-    """A tool as it was found, or not; ``problem`` is empty when it will do."""
+    """A tool as it was found, or not; ``problem`` is empty when it will do.
+
+    ``finding`` is what trying it out has shown that its version does not say; empty for most.
+    """
 
     name: str
     tool: Tool | None
     problem: str
+    finding: str = ""
 
     @property
     def needed_by(self) -> list[str]:
@@ -64,6 +68,9 @@ class Diagnosis:
             console.print(table, Text())
         if any(outlook.engine == "loopback" for outlook in self.outlooks):
             console.print("loopback runs in real time: its cores have to keep up, whatever fits otherwise.")
+        for state in self.tools:
+            if state.tool is not None and state.finding:
+                console.print(Text(f"{state.name} {state.tool.version}: {state.finding}"), soft_wrap=True)
         console.print(Text(f"engine=auto takes {self.auto}"), soft_wrap=True)
         problems = [state.problem for state in self.tools if state.problem]
         problems += [problem for outlook in self.outlooks for problem in outlook.problems]
@@ -91,6 +98,7 @@ def _tool_document(state: ToolState) -> dict[str, object]:
         "needed_by": state.needed_by,
         "purpose": kind.purpose,
         "guide": kind.guide,
+        "finding": state.finding or None,
         "problem": state.problem or None,
     }
 

@@ -70,7 +70,7 @@ class RunSettings(Section):
     """
 
     experiment: str
-    engine: EngineName
+    engine: EngineName | Literal["shadow-no-rtt"]
     era: EraName
     variant: Mapping[str, str]
     warm_up_ns: NonNegativeInt

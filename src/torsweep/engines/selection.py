@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from torsweep.engines.shadow.round_trips import SHADOW_ENGINES, round_trips
 from torsweep.engines.tools import require_tool
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.provenance import engine_version
@@ -33,6 +34,11 @@ COMMANDS = {"shadow": "torsweep shadow", "loopback": "torsweep loopback", "cells
 """What takes ``run RUN_DIR --progress``."""
 
 
+def program_of(engine: str) -> str:
+    """The engine under whose name there are tools and a command: one for both kinds of Shadow."""
+    return "shadow" if engine in SHADOW_ENGINES else engine
+
+
 @dataclass(frozen=True)
 class Choice:
     """An engine and the reason for it."""
@@ -44,8 +50,18 @@ class Choice:
 def choose_engine(wanted: str, experiment_engines: Sequence[str]) -> Choice:
     """The engine ``wanted``, or for ``auto`` the preferred one that can run the experiment.
 
-    Raises InputError when there is no such engine or the experiment does not list it.
+    Where that is Shadow, it has the name of the kind that is here (:data:`SHADOW_ENGINES`): an experiment
+    lists Shadow, and either will do. Raises InputError when there is no such engine or the experiment does
+    not list it; TorsweepError when it cannot be told which kind is here.
     """
+    choice = _chosen(wanted, experiment_engines)
+    if choice.engine != "shadow" or _lacking_tools("shadow"):
+        return choice
+    here = shadow_here()
+    return choice if here == "shadow" else Choice(here, f"{choice.reason}; it measures no round trips")
+
+
+def _chosen(wanted: str, experiment_engines: Sequence[str]) -> Choice:
     usable = [name for name in ENGINES if name in experiment_engines]
     preferred = [name for name in PREFERENCE if name in usable]
     if wanted == AUTO and preferred:
@@ -56,7 +72,7 @@ def choose_engine(wanted: str, experiment_engines: Sequence[str]) -> Choice:
                 return Choice(name, "preferred, and installed")
             passed_over.append(lack)
         return Choice(preferred[-1], "; ".join(passed_over) or "the one there is for it")
-    if wanted not in usable:
+    if program_of(wanted) not in usable:
         raise InputError(
             "no engine that can run this experiment",
             key="engine",
@@ -67,22 +83,54 @@ def choose_engine(wanted: str, experiment_engines: Sequence[str]) -> Choice:
 
 
 def lacking(engine: str) -> str:
-    """Why ``engine`` cannot run here, in one line; empty when it can."""
+    """Why ``engine`` cannot run here, in one line; empty when it can. Either kind of Shadow is Shadow."""
     try:
-        require_engine(engine)
+        _require_tools(engine)
+        if engine == "shadow":
+            shadow_here()
     except TorsweepError as error:
         return str(error)
     return ""
 
 
+def _lacking_tools(engine: str) -> bool:
+    try:
+        _require_tools(engine)
+    except ToolMissing:
+        return True
+    return False
+
+
 def require_engine(engine: str) -> None:
-    """Nothing, when ``engine`` can run here; ToolMissing, saying how to get it, when a tool is missing."""
-    for tool in TOOLS[engine]:
+    """Nothing, when ``engine`` can run here; ToolMissing, saying how to get it, when a tool is missing.
+
+    A Shadow of the other kind than asked for is as good as none. Raises TorsweepError when it cannot be told
+    which kind is here.
+    """
+    _require_tools(engine)
+    if engine in SHADOW_ENGINES and shadow_here() != engine:
+        measures = "measures no" if engine == "shadow" else "measures"
+        raise ToolMissing(
+            f"{engine}: the Shadow that is here {measures} round trips and is the engine {shadow_here()};"
+            " TORSWEEP_SHADOW can name another; see patches/shadow/README.md"
+        )
+
+
+def _require_tools(engine: str) -> None:
+    for tool in TOOLS[program_of(engine)]:
         require_tool(tool)
     if engine == "cellsim" and find_cellsim() is None:
         raise ToolMissing(
             f"cellsim: not on PATH, nor beside {Path(sys.executable).name}; `make setup` builds it"
         )
+
+
+def shadow_here() -> str:
+    """Which of :data:`SHADOW_ENGINES` the Shadow of this machine is.
+
+    Raises ToolMissing where there is none; TorsweepError when it cannot be told.
+    """
+    return round_trips(require_tool("shadow").path).engine
 
 
 def find_cellsim() -> Path | None:
@@ -96,11 +144,12 @@ def find_cellsim() -> Path | None:
 def version_of(engine: str) -> str:
     """What has to be the same for a run not to be made anew: the versions of all that runs in it.
 
-    The patch series stands for the tor that is built from it.
+    The patch series stands for the tor that is built from it. For one kind of Shadow where the other is
+    here, ToolMissing: runs of the two must not mix.
     """
     if engine == "cellsim":
         program = find_cellsim()
         return (engine_version(program) if program else None) or ""
-    return "; ".join(
-        [*(require_tool(tool).told for tool in TOOLS[engine]), f"tor series {read_series().key}"]
-    )
+    require_engine(engine)
+    told = [require_tool(tool).told for tool in TOOLS[program_of(engine)]]
+    return "; ".join([*told, f"tor series {read_series().key}"])

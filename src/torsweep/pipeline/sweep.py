@@ -24,7 +24,7 @@ from torsweep.config.reading import read_yaml
 from torsweep.config.variant import Variant
 from torsweep.doctor.demand import shadow_demand
 from torsweep.engines.prepare import run_settings
-from torsweep.engines.selection import AUTO, COMMANDS, choose_engine, require_engine, version_of
+from torsweep.engines.selection import AUTO, COMMANDS, choose_engine, program_of, require_engine, version_of
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.folder_lock import hold_folder
 from torsweep.network.sampling import input_paths
@@ -235,8 +235,9 @@ class Sweep:
 
     def engine_run(self, wildcards: Any, threads: int) -> str:
         """The command that runs a run directory; Shadow is told how many threads it may have."""
-        command = f"{COMMANDS[wildcards.engine]} run"
-        return f"{command} --threads {threads}" if wildcards.engine == "shadow" else command
+        program = program_of(wildcards.engine)
+        command = f"{COMMANDS[program]} run"
+        return f"{command} --threads {threads}" if program == "shadow" else command
 
     @stopping_with_a_line
     def shadow_memory_mb(self, wildcards: Any) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.stand_ins import tells_round_trip
 from torsweep.cli import main
 from torsweep.doctor import engines
 from torsweep.engines.tools import TOOL_KINDS
@@ -59,7 +60,7 @@ def test_asking_for_an_engine_that_cannot_run_ends_with_3(capsys: pytest.Capture
 def test_asking_for_an_engine_that_can_run_ends_with_0(
     capsys: pytest.CaptureFixture[str], install: Callable[..., Path]
 ) -> None:
-    install("shadow", "Shadow 3.3.0 — v3.3.0")
+    install("shadow", "Shadow 3.3.0 — v3.3.0", after=tells_round_trip(0))
     install("tgen", "TGen v1.1.2", code=1)
     install("oniontrace", "OnionTrace v1.0.0", code=1)
     code, document = _document(capsys, "--engine", "shadow")
@@ -72,7 +73,28 @@ def test_asking_for_an_engine_that_can_run_ends_with_0(
         "tor": None,
         "tor-gencert": None,
     }
-    assert document["auto"].startswith("shadow")
+    findings = {tool["name"]: tool["finding"] for tool in document["tools"]}
+    assert findings["shadow"] == "round trips not measured"
+    assert document["auto"] == "shadow-no-rtt: preferred, and installed; it measures no round trips"
+
+
+def test_people_see_whether_shadow_measures_round_trips(
+    capsys: pytest.CaptureFixture[str], install: Callable[..., Path]
+) -> None:
+    install("shadow", "Shadow 3.3.0", after=tells_round_trip(0))
+    _, text = _doctor(capsys, "--engine", "shadow")
+    assert "shadow 3.3.0: round trips not measured\n" in text
+
+
+def test_a_shadow_whose_round_trip_cannot_be_measured_cannot_run(
+    capsys: pytest.CaptureFixture[str], install: Callable[..., Path]
+) -> None:
+    install("shadow", "Shadow 3.3.0", after=tells_round_trip("Killed"))
+    install("tgen", "TGen v1.1.2", code=1)
+    install("oniontrace", "OnionTrace v1.0.0", code=1)
+    code, text = _doctor(capsys, "--engine", "shadow")
+    assert code == 3
+    assert text.count("whether it measures round trips cannot be told: the connection said 'Killed'") >= 1
 
 
 def test_an_old_tool_is_a_problem_in_words(

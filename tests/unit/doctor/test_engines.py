@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stand_ins import tells_round_trip
 from torsweep.config.network import NetworkConfig, load_network_config
 from torsweep.doctor import engines
 from torsweep.doctor.demand import cellsim_demand, largest_scale, shadow_demand, shortfalls
@@ -139,7 +140,7 @@ def test_a_platform_that_shadow_does_not_support_is_a_problem(
         ("tgen", "TGen v1.1.2"),
         ("oniontrace", "OnionTrace v1.0.0"),
     ):
-        install(name, text)
+        install(name, text, after=tells_round_trip(100))
     assert engine_problems("shadow", ROOMY) == []
     (problem,) = engine_problems("shadow", machine)
     assert complaint in problem

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.stand_ins import tells_round_trip
 from torsweep.engines import selection, tools
 from torsweep.engines.selection import choose_engine, require_engine, version_of
-from torsweep.errors import InputError, ToolMissing
+from torsweep.engines.shadow.round_trips import round_trips
+from torsweep.errors import InputError, ToolMissing, TorsweepError
 
 BOTH = ("cellsim", "shadow")
 ANSWERS = {"shadow": "Shadow 3.3.0", "tgen": "TGen v1.1.2", "oniontrace": "OnionTrace v1.0.0"}
@@ -19,12 +21,16 @@ def programs(tmp_path, monkeypatch):
     monkeypatch.setattr(selection.sys, "executable", str(tmp_path / "python"))
     for name in ANSWERS:
         monkeypatch.delenv(tools.TOOL_KINDS[name].variable, raising=False)
-    version_of.cache_clear()
 
-    def install(*names: str, **answers: str) -> None:
+    def install(*names: str, tcpi_rtt: object = 100, **answers: str) -> None:
+        round_trips.cache_clear()
+        version_of.cache_clear()
         for name in names:
             program = tmp_path / name
-            program.write_text(f"#!/bin/sh\necho {answers.get(name) or ANSWERS.get(name, '')}\n")
+            answer = answers.get(name) or ANSWERS.get(name, "")
+            program.write_text(
+                f"#!/bin/sh\nPATH=/usr/bin:/bin\necho {answer}\n{tells_round_trip(tcpi_rtt)}\n"
+            )
             program.chmod(0o755)
 
     return install
@@ -83,6 +89,40 @@ def test_a_new_version_of_any_part_is_a_new_version_of_the_engine(programs):
     before = version_of("shadow")
     assert "Shadow 3.3.0" in before and "TGen v1.1.2" in before and "tor series" in before
     programs("tgen", tgen="TGen v1.1.3")
-    version_of.cache_clear()
     tools._answer.cache_clear()
     assert version_of("shadow") != before
+
+
+@pytest.mark.parametrize("wanted", ["shadow", "auto"])
+def test_a_shadow_that_measures_no_round_trips_is_an_engine_of_its_own(programs, wanted):
+    programs(*ANSWERS, tcpi_rtt=0)
+    choice = choose_engine(wanted, BOTH)
+    assert choice.engine == "shadow-no-rtt"
+    assert choice.reason.endswith("it measures no round trips")
+    require_engine("shadow-no-rtt")
+
+
+def test_runs_of_the_two_kinds_of_shadow_never_mix(programs):
+    programs(*ANSWERS, tcpi_rtt=0)
+    assert "Shadow 3.3.0" in version_of("shadow-no-rtt")
+    with pytest.raises(ToolMissing, match="measures no round trips and is the engine shadow-no-rtt"):
+        version_of("shadow")
+    programs(*ANSWERS)
+    assert "Shadow 3.3.0" in version_of("shadow")
+    with pytest.raises(ToolMissing, match="shadow-no-rtt: the Shadow that is here measures round trips"):
+        version_of("shadow-no-rtt")
+
+
+def test_the_other_kind_of_shadow_can_be_named(programs):
+    assert choose_engine("shadow-no-rtt", BOTH).engine == "shadow-no-rtt"
+    with pytest.raises(InputError, match="no engine that can run this experiment"):
+        choose_engine("shadow-no-rtt", ("cellsim",))
+
+
+def test_a_shadow_of_which_it_cannot_be_told_is_passed_over_or_refused(programs):
+    programs(*ANSWERS, tcpi_rtt="Killed")
+    choice = choose_engine("auto", BOTH)
+    assert choice.engine == "cellsim"
+    assert "whether it measures round trips cannot be told" in choice.reason
+    with pytest.raises(TorsweepError, match="cannot be told: the connection said 'Killed'"):
+        choose_engine("shadow", BOTH)

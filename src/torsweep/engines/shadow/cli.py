@@ -80,7 +80,7 @@ def read_command(run_directory: RunDirectory) -> None:
 
 @shadow_app.command("preflight")
 def preflight_command() -> None:
-    """Measure whether hosts get the rates that they are configured with, both ways."""
+    """Measure whether hosts get their rates, both ways, and whether TCP measures round trips."""
     from torsweep.engines.shadow import preflight
     from torsweep.engines.shadow.tools import find_tools
 
@@ -88,6 +88,7 @@ def preflight_command() -> None:
     measured = preflight.measure(tools)
     preflight.check(measured, tools)
     typer.echo(f"{measured['down'] / 1e6:.3f} MB/s down, {measured['up'] / 1e6:.3f} MB/s up: as asked for")
+    typer.echo(f"{tools.round_trips.text}: tcpi_rtt {tools.round_trips.tcpi_rtt}; engine {tools.engine}")
 
 
 @shadow_app.command("for-tornettools")

@@ -88,7 +88,7 @@ def _make(network: Network, tools: Tools, place: Path) -> None:
             processes.append(certify)
         hosts[name] = Host(0, address(node), processes)
     (work / "graph.gml").write_text(_ONE_NODE)
-    run_simulation(Simulation(hosts, stop_ns=SECOND_NS, seed=network.seed + 1), work, tools)
+    run_simulation(Simulation(hosts, stop_ns=SECOND_NS, seed=network.seed + 1), work, tools.shadow)
     for name in hosts:
         made = work / "data" / "hosts" / name
         shutil.copytree(made / "keys", place / name / "keys")

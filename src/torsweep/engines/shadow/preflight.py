@@ -2,7 +2,7 @@
 
 In: the tools. Out: the rates measured each way, kept by version of Shadow and TGen, or one line that the
 rates are wrong. Shadow 3.3.0 and before can give a host its downstream rate both ways, depending on where
-the rates are written; nothing in a long run would tell.
+the rates are written; nothing in a long run would tell. :mod:`round_trips` looks at TCP.
 """
 
 from __future__ import annotations
@@ -45,14 +45,15 @@ def require_preflight(tools: Tools, say: Callable[[str], None], kept_in: Path = 
 
     Raises TorsweepError when one is not the rate asked for.
     """
-    name = hashlib.sha256(json.dumps(tools.told, sort_keys=True).encode()).hexdigest()[:16]
+    versions = {**tools.told, "round_trips": tools.round_trips.text}
+    name = hashlib.sha256(json.dumps(versions, sort_keys=True).encode()).hexdigest()[:16]
     file = kept_in / f"{name}.json"
     try:
         measured: dict[str, float] = json.loads(file.read_text(encoding="utf-8"))["measured"]
     except (OSError, ValueError, KeyError):
         measured = measure(tools)
         say(f"preflight: {measured['down'] / 1e6:.3f} MB/s down, {measured['up'] / 1e6:.3f} MB/s up")
-        write_text(file, json.dumps({"measured": measured, "versions": tools.told}, indent=1) + "\n")
+        write_text(file, json.dumps({"measured": measured, "versions": versions}, indent=1) + "\n")
     check(measured, tools)
     return measured
 
@@ -85,7 +86,7 @@ def measure(tools: Tools) -> dict[str, float]:
             hosts[name] = Host(
                 node, address(node), [Process(tools.tgen, ["tgen.graphml"], start_ns, environment)]
             )
-        run_simulation(Simulation(hosts, LASTING_S * SECOND_NS, seed=1, parallelism=1), folder, tools)
+        run_simulation(Simulation(hosts, LASTING_S * SECOND_NS, seed=1, parallelism=1), folder, tools.shadow)
         return {
             "down": _received(folder / "data" / "hosts" / "getter"),
             "up": _received(folder / "data" / "hosts" / "server2"),

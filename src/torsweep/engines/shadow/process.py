@@ -19,7 +19,6 @@ from queue import Empty, Queue
 
 from torsweep.engines.shadow.failures import shadow_failure
 from torsweep.engines.shadow.simulate import Simulation
-from torsweep.engines.shadow.tools import Tools
 from torsweep.errors import TorsweepError
 
 CONFIGURATION = "shadow.yaml"
@@ -29,14 +28,14 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def run_simulation(simulation: Simulation, folder: Path, tools: Tools) -> None:
+def run_simulation(simulation: Simulation, folder: Path, shadow: Path) -> None:
     """Write the configuration into ``folder`` and run it to its end, unwatched: for short ones.
 
     Raises TorsweepError with what Shadow says when it fails.
     """
     (folder / CONFIGURATION).write_text(simulation.text(folder))
     said: list[str] = []
-    with shadow_process(tools.shadow, folder) as process:
+    with shadow_process(shadow, folder) as process:
         for line in process.lines():
             if line:
                 said.append(line)

@@ -9,7 +9,7 @@ import json
 import resource
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from torsweep.engines.shadow.memory import require_memory
 from torsweep.engines.shadow.preflight import require_preflight
 from torsweep.engines.shadow.process import shadow_process
 from torsweep.engines.shadow.read import write_tables
+from torsweep.engines.shadow.round_trips import SHADOW_ENGINES
 from torsweep.engines.shadow.settings import BOOTSTRAP_NS, SECOND_NS, ShadowSettings
 from torsweep.engines.shadow.tools import Tools, find_tools
 from torsweep.engines.shadow.watch import Watch
@@ -58,7 +59,7 @@ def _read_run(run_directory: Path) -> RunSpec:
     """The run in ``run_directory``; InputError when it is one that Shadow cannot run."""
     run = read_run(run_directory)
     file = run_directory / RUN_FILE
-    if run.engine != "shadow":
+    if run.engine not in SHADOW_ENGINES:
         raise InputError("was prepared for another engine", file=file, key="engine", value=run.engine)
     if run.paths is not None and run.paths != given_paths(
         read_network(run_directory / run.network, latency=False)[0]
@@ -70,6 +71,18 @@ def _read_run(run_directory: Path) -> RunSpec:
     except ValueError as error:
         raise InputError(str(error), file=file, key="tor.congestion") from None
     return run
+
+
+def _require_kind(run: RunSpec, file: Path, tools: Tools) -> None:
+    """InputError when the run was prepared for the other kind of Shadow than that of ``tools``."""
+    if run.engine != tools.engine:
+        raise InputError(
+            f"was prepared for another Shadow than {tools.shadow}: {tools.round_trips.text}",
+            file=file,
+            key="engine",
+            value=run.engine,
+            accepted=f"{tools.engine}; prepare the run again",
+        )
 
 
 def write_run_directory(
@@ -122,10 +135,12 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
     A simulation that came to its end and was killed before its tables were whole is not simulated again.
     Raises the errors of :func:`write_run_directory`; ToolMissing when a program is missing; TorsweepError
     when the simulation fails, is doomed or does not fit into memory; InputError for logs that cannot be
-    read; OutputError when another engine is at work there.
+    read, or a run that was prepared for another kind of Shadow; OutputError when another engine is at work
+    there.
     """
-    _read_run(run_directory)
+    run = _read_run(run_directory)
     tools = find_tools()
+    _require_kind(run, run_directory / RUN_FILE, tools)
     with folder_claimed(run_directory, wait=False):
         record = _standing_record(run_directory, settings, tools)
         for name in RESULT_FILES:
@@ -172,7 +187,7 @@ def _simulated(run_directory: Path, settings: ShadowSettings, tools: Tools, say:
     cost = _simulate(run_directory / SHADOW_FOLDER, written, clients, settings, tools, say)
     record = {
         **_provenance(run_directory, run, written, settings, tools, cost),
-        "preflight": preflight,
+        "preflight": {**preflight, "round_trip": asdict(tools.round_trips)},
     }
     write_text(run_directory / SHADOW_FOLDER / RECORD_FILE, _json(record))
     return record
@@ -221,7 +236,7 @@ def _provenance(
 ) -> dict[str, Any]:
     simulated_s = written.simulation.stop_ns / SECOND_NS
     return {
-        "engine": "shadow",
+        "engine": run.engine,
         "engine_version": tools.engine_version,
         "versions": tools.told,
         "tor": tools.tor_build,

@@ -15,6 +15,7 @@ from torsweep.config.experiment import load_experiment
 from torsweep.engines.prepare import build_run, run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
+from torsweep.engines.shadow.round_trips import RoundTrips
 from torsweep.engines.shadow.tools import Tools
 from torsweep.network.model import Network, Position, write_network
 
@@ -62,6 +63,7 @@ def tools(tmp_path: Path) -> Tools:
         tor_version="0.4.9.11-abc",
         told={"shadow": "Shadow 3.3.0 — v3.3.0-199-gf1b 2026-08-19", "tgen": "TGen v1.1.2"},
         tor_build={"version": "0.4.9.11"},
+        round_trips=RoundTrips(100, 100),
     )
 
 

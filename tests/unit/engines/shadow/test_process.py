@@ -115,5 +115,5 @@ def test_a_short_simulation_that_fails_says_why(
 ) -> None:
     program("echo '** Shadow did not complete successfully: no such graph' >&2; exit 1")
     with pytest.raises(TorsweepError, match="no such graph"):
-        run_simulation(SIMULATION, tmp_path, tools)
+        run_simulation(SIMULATION, tmp_path, tools.shadow)
     assert (tmp_path / "shadow.yaml").exists()

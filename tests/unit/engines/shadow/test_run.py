@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from torsweep.engines.shadow import preflight, run
+from torsweep.engines.shadow.round_trips import RoundTrips
 from torsweep.engines.shadow.settings import ShadowSettings
 from torsweep.engines.shadow.tools import Tools
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
@@ -82,8 +84,20 @@ def test_the_preflight_of_a_version_is_kept(
     assert len(calls) == 1
 
 
-def test_the_version_that_figures_name_has_shadow_and_tor(tools: Tools) -> None:
-    assert tools.engine_version == "3.3.0-199-gf1b, tor 0.4.9.11-abc"
+def test_the_version_that_figures_name_has_shadow_what_its_tcp_does_and_tor(tools: Tools) -> None:
+    assert tools.engine_version == "3.3.0-199-gf1b, round trips measured, tor 0.4.9.11-abc"
+    as_released = replace(tools, round_trips=RoundTrips(100, 0))
+    assert as_released.engine_version == "3.3.0-199-gf1b, round trips not measured, tor 0.4.9.11-abc"
+
+
+def test_a_run_for_the_other_kind_of_shadow_is_refused(
+    run_directory: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_released = replace(tools, round_trips=RoundTrips(100, 0))
+    monkeypatch.setattr(run, "find_tools", lambda: as_released)
+    message = r"round trips not measured, got 'shadow'; accepted: shadow-no-rtt; prepare the run again"
+    with pytest.raises(InputError, match=message):
+        run.run_shadow(run_directory, ShadowSettings(), _say)
 
 
 @pytest.fixture
