@@ -25,6 +25,12 @@ def level_text(value: object) -> object:
     return value.replace(" ", "") if isinstance(value, str) else value
 
 
+NO_DIFFERENCE_BELOW = 0.05
+"""A difference of less than this part of the median is none, where nothing else is said."""
+
+Margin = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+"""A part of the median (of a depth: a depth), from which on a difference counts as one."""
+
 Level = Annotated[str, BeforeValidator(level_text)]
 
 
@@ -94,6 +100,7 @@ class BestLevel(_Claim):
 
     test: Literal["best_level"]
     level: Level
+    margin: Margin | None = None
     metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
 
 
@@ -102,6 +109,7 @@ class WorstLevel(_Claim):
 
     test: Literal["worst_level"]
     level: Level
+    margin: Margin | None = None
     metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
 
 
@@ -111,6 +119,7 @@ class StairStep(_Claim):
     test: Literal["stair_step"]
     level: Level
     metric: Metric
+    margin: Margin | None = None
 
 
 class Equivalence(_Claim):
@@ -118,7 +127,7 @@ class Equivalence(_Claim):
 
     test: Literal["equivalence"]
     metric: Metric
-    margin: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+    margin: Margin
 
 
 class Starvation(_Claim):

@@ -1,28 +1,33 @@
 """Verdicts on the claims of an experiment.
 
 In: quantiles of each run, stair-steps of each run, and the claims of an experiment.yaml. Out: a
-:class:`Verdict` for each: ``holds``, ``contradicted``, ``inconclusive``, or ``not tested`` where the plan
-lacks the levels that the claim names.
+:class:`Verdict` for each: ``holds``, ``contradicted``, ``no difference``, ``inconclusive``, or
+``not tested`` where the plan lacks the levels that the claim names.
 
 A claim is split into comparisons, each a relative difference of medians (or a depth) with a t-interval
-over networks. It **holds** when every comparison shows what it should: an intersection–union test, for
-which each comparison at 95 % is enough. It is **contradicted** when at least one shows the opposite in its
-simultaneous interval, where Bonferroni over the claim's comparisons guards against finding one by
-looking at many. Otherwise it is **inconclusive**, as it always is with one network.
+over networks, or a count with an exact interval of its median over networks. It **holds** when every
+comparison shows what it should: an intersection–union test, for which each comparison at 95 % is enough. It
+is **contradicted** when at least one shows the opposite in its simultaneous interval, where Bonferroni over
+the claim's comparisons guards against finding one by looking at many. There is **no difference** when none
+is contradicted and at least one comparison has its simultaneous interval within ± the margin of no
+difference: the claim then cannot hold by more than the margin. Otherwise it is **inconclusive**, as it
+always is with one network; the reason then says how many networks would say more
+(:mod:`torsweep.stats.planning`).
 
 - ``best_level``, ``worst_level``: each other level against the claimed one. Shown: its interval lies above 0
-  (below, for the worst). The opposite: it lies below (above).
+  (below, for the worst). The opposite: it lies below (above). No difference: within ± the margin.
 - ``equivalence``: each other level of the knob against the baseline's. Shown: two one-sided tests at 5 %
   (Schuirmann 1987), that is, the 90 % interval lies within ± margin. The opposite: the simultaneous
   interval lies outside.
-- ``starvation``: how many streams starve (:mod:`torsweep.stats.starvation`): as many as are not among the
-  ``count`` served, one more or one less, and of the first ``count`` to complete more than half are of those
-  that should be served; or, where all are served, less than one starves on average.
-- ``starvation_threshold``: at each level up to the first bound, at least one stream starves on average; at
-  each from the second on, less than one.
+- ``starvation``: how many streams starve (:mod:`torsweep.stats.starvation`) in the median network: as many
+  as are not among the ``count`` served, one more or one less, and of the first ``count`` to complete more
+  than half are of those that should be served; or, where all are served, less than one starves.
+- ``starvation_threshold``: at each level up to the first bound, at least one stream starves in the median
+  network; at each from the second on, less than one.
 - ``stair_step``: the depth (:mod:`torsweep.stats.stairs`) of the claimed level at its own period, which
   has to be visible; that of every other level, at its own period and at the claimed one, which must not
-  be; and that it is deeper than each other level's at the claimed period, paired by network.
+  be; and that it is deeper than each other level's at the claimed period, paired by network (no difference:
+  within ± the margin, in units of depth).
 
 Knobs that the claim does not name stay at the baseline's level.
 """
@@ -36,6 +41,7 @@ import numpy as np
 import polars as pl
 
 from torsweep.config.claims import (
+    NO_DIFFERENCE_BELOW,
     BestLevel,
     Claim,
     Equivalence,
@@ -44,13 +50,16 @@ from torsweep.config.claims import (
     StarvationThreshold,
     WorstLevel,
 )
+from torsweep.stats.design import FIXED, Design
 from torsweep.stats.differences import paired
-from torsweep.stats.intervals import CONFIDENCE, Interval, bonferroni
-from torsweep.stats.questions import Comparison, Question
+from torsweep.stats.intervals import CONFIDENCE, Interval, bonferroni, fewest_for_median
+from torsweep.stats.planning import MOST, networks_to_halve
+from torsweep.stats.questions import NO, NOTHING, UNCLEAR, YES, Comparison, Question, Reading
 from torsweep.stats.stairs import VISIBLE_DEPTH
 from torsweep.stats.starvation import Fairness
 
-HOLDS, CONTRADICTED, INCONCLUSIVE, NOT_TESTED = "holds", "contradicted", "inconclusive", "not tested"
+HOLDS, CONTRADICTED, NO_DIFFERENCE = "holds", "contradicted", "no difference"
+INCONCLUSIVE, NOT_TESTED = "inconclusive", "not tested"
 
 Levels = Mapping[str, str]
 DepthOf = Callable[[str, str, Levels, str], np.ndarray]
@@ -75,7 +84,8 @@ class Evidence:
     """What claims are judged by.
 
     ``runs`` are the quantiles of each run, ``knobs`` the plan's levels, ``baseline`` its baseline;
-    ``fairness`` is who starved, in plans with a table of progress.
+    ``fairness`` is who starved, in plans with a table of progress. ``margin`` is the relative difference
+    (of depths: the difference) below which there is none, where a claim says nothing else.
     """
 
     runs: pl.DataFrame
@@ -83,32 +93,54 @@ class Evidence:
     baseline: Levels
     depth_of: DepthOf
     fairness: Fairness | None = None
+    margin: float = NO_DIFFERENCE_BELOW
     medians: dict[tuple[str, str], pl.DataFrame] = field(default_factory=dict)
 
-    def median_ratio(self, metric: str, kind: str, reference: Levels, variant: Levels) -> np.ndarray:
-        """Relative difference of the medians of ``variant`` and ``reference``, one a network."""
+    def log_median_ratio(self, metric: str, kind: str, reference: Levels, variant: Levels) -> np.ndarray:
+        """Logarithm of the ratio of the medians of ``variant`` and ``reference``, one a network."""
         chosen = self.medians.setdefault(
             (metric, kind),
             self.runs.filter(pl.col("metric") == metric, pl.col("kind").cast(pl.String) == kind),
         )
-        return paired(chosen, "median_s", reference, variant).relative
+        return paired(chosen, "median_s", reference, variant).log_ratio
 
 
-def judge(claim: Claim, evidence: Evidence, setting: Levels) -> Verdict:
+def judge(claim: Claim, evidence: Evidence, setting: Levels, design: Design = FIXED) -> Verdict:
     """The verdict on ``claim`` where the knobs of ``setting`` are held at its levels."""
+    return ask(claim, evidence, setting).verdict(design)
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """A claim in one setting, with the questions it comes to; ``open_because`` says why there are none."""
+
+    claim: Claim
+    setting: str
+    questions: tuple[Question, ...]
+    open_because: str = ""
+
+    def verdict(self, design: Design = FIXED) -> Verdict:
+        """What the questions say together, in a sweep of ``design``."""
+        head = (self.claim.id, self.claim.text, self.claim.test, self.setting)
+        if not self.questions:
+            return Verdict(*head, NOT_TESTED, self.open_because)
+        together = bonferroni(CONFIDENCE, len(self.questions))
+        comparisons = tuple(question.answer(together, design) for question in self.questions)
+        return Verdict(*head, *_sum_up(comparisons), comparisons)
+
+
+def ask(claim: Claim, evidence: Evidence, setting: Levels) -> Inquiry:
+    """What ``claim`` comes to in a plan where the knobs of ``setting`` are held at its levels."""
     where = ", ".join(f"{knob}={level}" for knob, level in setting.items())
-    head = (claim.id, claim.text, claim.test, where)
     missing = _missing(claim, evidence)
     if missing:
-        return Verdict(*head, NOT_TESTED, f"this plan has no {missing}")
-    questions: list[Question] = []
-    for context in _contexts(claim, evidence, setting):
-        questions += _QUESTIONS[type(claim)](claim, evidence, context)
-    if not questions:
-        return Verdict(*head, NOT_TESTED, f"this plan has one level of {claim.knob}")
-    together = bonferroni(CONFIDENCE, len(questions))
-    comparisons = tuple(question.answer(together) for question in questions)
-    return Verdict(*head, *_sum_up(comparisons), comparisons)
+        return Inquiry(claim, where, (), f"this plan has no {missing}")
+    questions = [
+        question
+        for context in _contexts(claim, evidence, setting)
+        for question in _QUESTIONS[type(claim)](claim, evidence, context)
+    ]
+    return Inquiry(claim, where, tuple(questions), f"this plan has one level of {claim.knob}")
 
 
 def _missing(claim: Claim, evidence: Evidence) -> str:
@@ -142,21 +174,31 @@ def _others(claim: Claim, evidence: Evidence, level: str) -> list[str]:
 
 
 def _extreme(claim: BestLevel | WorstLevel, evidence: Evidence, context: Levels) -> list[Question]:
-    best = isinstance(claim, BestLevel)
+    best, margin = isinstance(claim, BestLevel), _margin(claim, evidence)
     above, below = (lambda i: i.low > 0), (lambda i: i.high < 0)
     return [
         Question(
             f"{claim.kind} {metric}: {other} against {claim.level}{_place(claim, context)}",
-            evidence.median_ratio(
+            evidence.log_median_ratio(
                 metric, claim.kind, {**context, claim.knob: claim.level}, {**context, claim.knob: other}
             ),
             "> 0" if best else "< 0",
             above if best else below,
             below if best else above,
+            _within(margin),
+            logarithms=True,
         )
         for metric in claim.metrics
         for other in _others(claim, evidence, claim.level)
     ]
+
+
+def _margin(claim: BestLevel | WorstLevel | StairStep, evidence: Evidence) -> float:
+    return evidence.margin if claim.margin is None else claim.margin
+
+
+def _within(margin: float) -> Reading:
+    return lambda i: i.low > -margin and i.high < margin
 
 
 def _equivalent(claim: Equivalence, evidence: Evidence, context: Levels) -> list[Question]:
@@ -164,13 +206,14 @@ def _equivalent(claim: Equivalence, evidence: Evidence, context: Levels) -> list
     return [
         Question(
             f"{claim.kind} {claim.metric}: {other} against {reference}{_place(claim, context)}",
-            evidence.median_ratio(
+            evidence.log_median_ratio(
                 claim.metric, claim.kind, {**context, claim.knob: reference}, {**context, claim.knob: other}
             ),
             f"within ±{margin:g}",
-            lambda i: i.low > -margin and i.high < margin,
+            _within(margin),
             lambda i: i.low > margin or i.high < -margin,
             confidence=1 - 2 * (1 - CONFIDENCE),
+            logarithms=True,
         )
         for other in _others(claim, evidence, reference)
     ]
@@ -187,7 +230,7 @@ def _stair_step(claim: StairStep, evidence: Evidence, context: Levels) -> list[Q
         return interval.high < VISIBLE_DEPTH
 
     level, place, edge = claim.level, _place(claim, context), f"{VISIBLE_DEPTH:.3f}"
-    claimed = depths(level, level)
+    claimed, same = depths(level, level), _within(_margin(claim, evidence))
     questions = [Question(f"depth at {level}{place}", claimed, f"> {edge}", visible, hidden)]
     for other in _others(claim, evidence, level):
         for period in (other, level):
@@ -195,7 +238,7 @@ def _stair_step(claim: StairStep, evidence: Evidence, context: Levels) -> list[Q
             questions.append(Question(name, depths(other, period), f"< {edge}", hidden, visible))
         deeper = claimed - depths(other, level)
         name = f"depth at {level} less that at {other}, period {level}{place}"
-        questions.append(Question(name, deeper, "> 0", lambda i: i.low > 0, lambda i: i.high < 0))
+        questions.append(Question(name, deeper, "> 0", lambda i: i.low > 0, lambda i: i.high < 0, same))
     return questions
 
 
@@ -204,7 +247,7 @@ def _starvation(claim: Starvation, evidence: Evidence, context: Levels) -> list[
     here, place = {**context, claim.knob: claim.level}, f"{claim.level}{_place(claim, context)}"
     starved, streams = evidence.fairness.starved(claim.kind, here)
     if claim.count is None:
-        return [_at_most_one("starved", place, starved)]
+        return [_less_than_one("starved", place, starved)]
     middle = streams - claim.count
     served = evidence.fairness.served_share(claim.kind, here, claim.served, claim.count)
     name = f"of the first {claim.count} to complete, opened {claim.served}, {place}"
@@ -215,8 +258,9 @@ def _starvation(claim: Starvation, evidence: Evidence, context: Levels) -> list[
             "within ±1",
             lambda i: i.low >= -1 and i.high <= 1,
             lambda i: i.low > 1 or i.high < -1,
+            counted=True,
         ),
-        Question(name, served, "> 0.5", lambda i: i.low > 0.5, lambda i: i.high < 0.5),
+        Question(name, served, "> 0.5", lambda i: i.low > 0.5, lambda i: i.high < 0.5, counted=True),
     ]
 
 
@@ -229,15 +273,20 @@ def _threshold(claim: StarvationThreshold, evidence: Evidence, context: Levels) 
         starved, _ = evidence.fairness.starved(claim.kind, {**context, claim.knob: level})
         place = f"{level}{_place(claim, context)}"
         if position <= last:
-            some = Question(f"starved, {place}", starved, "≥ 1", lambda i: i.low >= 1, lambda i: i.high < 1)
-            questions.append(some)
+            questions.append(_at_least_one("starved", place, starved))
         elif position >= first:
-            questions.append(_at_most_one("starved", place, starved))
+            questions.append(_less_than_one("starved", place, starved))
     return questions
 
 
-def _at_most_one(what: str, place: str, values: np.ndarray) -> Question:
-    return Question(f"{what}, {place}", values, "< 1", lambda i: i.high < 1, lambda i: i.low >= 1)
+def _less_than_one(what: str, place: str, values: np.ndarray) -> Question:
+    name = f"{what}, {place}"
+    return Question(name, values, "< 1", lambda i: i.high < 1, lambda i: i.low >= 1, counted=True)
+
+
+def _at_least_one(what: str, place: str, values: np.ndarray) -> Question:
+    name = f"{what}, {place}"
+    return Question(name, values, "≥ 1", lambda i: i.low >= 1, lambda i: i.high < 1, counted=True)
 
 
 _QUESTIONS: dict[type, Callable[..., list[Question]]] = {
@@ -251,14 +300,35 @@ _QUESTIONS: dict[type, Callable[..., list[Question]]] = {
 
 
 def _sum_up(comparisons: Sequence[Comparison]) -> tuple[str, str]:
-    opposite = [c for c in comparisons if c.shows == "no"]
-    unclear = [c for c in comparisons if c.shows == "unclear"]
-    if opposite:
-        return CONTRADICTED, f"{len(opposite)} of {len(comparisons)} comparisons show the opposite"
+    shown = {answer: [c for c in comparisons if c.shows == answer] for answer in (NO, NOTHING, UNCLEAR)}
+    if shown[NO]:
+        return CONTRADICTED, f"{len(shown[NO])} of {len(comparisons)} comparisons show the opposite"
+    if shown[NOTHING]:
+        many = f"{len(shown[NOTHING])} of {len(comparisons)} comparisons"
+        return NO_DIFFERENCE, f"{many} show none as large as the margin"
+    unclear = shown[UNCLEAR]
     if not unclear:
         return HOLDS, f"all {len(comparisons)} comparisons show it"
     if all(c.interval.networks < 2 for c in unclear):
         return INCONCLUSIVE, "fewer than two networks to compare"
-    if all(not c.interval.known for c in unclear):
+    if all(np.isnan(c.interval.mean) for c in unclear):
         return INCONCLUSIVE, "a network never reached the quantile, or had too few downloads"
-    return INCONCLUSIVE, f"{len(unclear)} of {len(comparisons)} comparisons are unclear"
+    if all(not c.interval.known for c in unclear):
+        fewest = fewest_for_median(unclear[0].interval.confidence)
+        return INCONCLUSIVE, f"an exact interval of a count takes {fewest} networks or more"
+    more = _networks_needed(comparisons)
+    return INCONCLUSIVE, f"{len(unclear)} of {len(comparisons)} comparisons are unclear" + more
+
+
+def _networks_needed(comparisons: Sequence[Comparison]) -> str:
+    """How many networks would halve the intervals, and about how many would decide the claim."""
+    unclear = [c for c in comparisons if c.shows == UNCLEAR and c.networks_for]
+    if not unclear:
+        return ""
+    widest = max(unclear, key=lambda c: c.interval.high - c.interval.low).interval
+    half = networks_to_halve(widest.networks, widest.confidence)
+    ways = [c.networks_for[answer] for c in unclear for answer in (NO, NOTHING) if answer in c.networks_for]
+    if all(c.shows == YES or YES in c.networks_for for c in comparisons):
+        ways.append(max(c.networks_for[YES] for c in unclear))
+    decide = f"about {min(ways):,}" if ways else f"more than {MOST:,}"
+    return f"; {half} networks would halve their intervals, {decide} would decide it"

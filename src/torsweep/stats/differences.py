@@ -4,8 +4,9 @@ In: quantiles of each run (:func:`torsweep.stats.medians.run_quantiles`). Out: a
 and :func:`paired`, which the claims use too.
 
 Variants run on the same networks, so a difference is taken within each network and the t-interval is over
-those differences: what makes one network slower than another cancels. A relative difference is taken
-within each network too: (variant − baseline) / baseline.
+those differences: what makes one network slower than another cancels. A relative difference is the mean of
+the logarithms of variant / baseline, taken within each network, and its interval is that of the logarithms;
+both are given as parts of the baseline. p-values are of the logarithms.
 
 Multiplicity: an estimand (the median over downloads, say) of one kind and metric is one question, and its
 comparisons are one family; the four outer quantiles of a kind and metric are a family together. Beside the
@@ -22,7 +23,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from torsweep.stats.intervals import CONFIDENCE, Interval, bonferroni, holm, t_interval, t_p_value
+from torsweep.stats.intervals import (
+    CONFIDENCE,
+    Interval,
+    bonferroni,
+    exponential,
+    holm,
+    t_interval,
+    t_p_value,
+)
 from torsweep.stats.medians import CLIENT_MEDIAN, QUANTILES
 
 FAMILIES = (
@@ -46,9 +55,9 @@ class Paired:
         return self.variant_s - self.reference_s
 
     @property
-    def relative(self) -> npt.NDArray[np.float64]:
-        """The difference as a part of the reference, within each network."""
-        return self.difference_s / self.reference_s
+    def log_ratio(self) -> npt.NDArray[np.float64]:
+        """Natural logarithm of variant / reference, within each network."""
+        return np.log(self.variant_s / self.reference_s)
 
 
 def paired(
@@ -89,7 +98,7 @@ def differences(
                 for estimand in family
                 for variant in others
             ]
-            adjusted = holm([t_p_value(pair.difference_s) for _, _, pair in compared])
+            adjusted = holm([t_p_value(pair.log_ratio) for _, _, pair in compared])
             for (estimand, variant, pair), p_holm in zip(compared, adjusted, strict=True):
                 rows.append(
                     {"metric": metric, "kind": kind, **variant, "estimand": estimand.removesuffix("_s")}
@@ -127,14 +136,15 @@ _NUMBERS: dict[str, type[pl.DataType]] = {
 
 def _compare(pair: Paired, family_size: int) -> dict[str, object]:
     together = bonferroni(CONFIDENCE, family_size)
+    relative = [exponential(t_interval(pair.log_ratio, level)) for level in (CONFIDENCE, together)]
     return {
         "networks": len(pair.reference_s),
         "baseline_s": t_interval(pair.reference_s).mean,
         "variant_s": t_interval(pair.variant_s).mean,
         **_bounds("difference", "_s", t_interval(pair.difference_s), t_interval(pair.difference_s, together)),
-        **_bounds("relative", "", t_interval(pair.relative), t_interval(pair.relative, together)),
+        **_bounds("relative", "", *relative),
         "family_size": family_size,
-        "p": t_p_value(pair.difference_s),
+        "p": t_p_value(pair.log_ratio),
     }
 
 

@@ -1,4 +1,4 @@
-"""Means over networks with t-intervals.
+"""Means over networks with t-intervals, and medians with exact ones.
 
 In: one number a network. Out: :class:`Interval`, or arrays of them for a curve.
 
@@ -8,7 +8,7 @@ share relays and are far from independent, and an interval over downloads would 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over ``networks`` networks and its two-sided interval; NaN bounds: there is none."""
+    """A mean (or median) over ``networks`` networks and its two-sided interval; NaN bounds: there is none."""
 
     mean: float
     low: float
@@ -44,6 +44,39 @@ def t_interval(values: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interva
         return Interval(np.nan, np.nan, np.nan, 0, confidence)
     mean, low, high = bands(array[:, np.newaxis], confidence)
     return Interval(float(mean[0]), float(low[0]), float(high[0]), len(array), confidence)
+
+
+def exponential(interval: Interval) -> Interval:
+    """An interval of logarithms of ratios as one of relative differences: 0.1 is 10 % more."""
+    mean, low, high = (float(np.expm1(bound)) for bound in (interval.mean, interval.low, interval.high))
+    return replace(interval, mean=mean, low=low, high=high)
+
+
+def median_interval(values: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """Median of ``values`` (one a network) between two of them, for counts and shares.
+
+    A few networks that all have the same count have no spread, and a t-interval of no width would claim to
+    know the networks that were not drawn. The k-th value from below and from above enclose the median of
+    all networks unless fewer than k of n fall on one side of it, whatever the distribution: a binomial
+    probability. Six networks are the fewest that give an interval at 95 %. A NaN leaves nothing.
+    """
+    array = np.sort(np.asarray(values, dtype=float))
+    networks = len(array)
+    if networks == 0 or not np.isfinite(array).all():
+        return Interval(np.nan, np.nan, np.nan, networks, confidence)
+    if networks < fewest_for_median(confidence):
+        return Interval(float(np.median(array)), np.nan, np.nan, networks, confidence)
+    # The most networks that fall on one side of the median with no more than half the error.
+    error = (1 - confidence) / 2
+    tails = stats.binom.cdf(np.arange(networks // 2 + 1), networks, 0.5)
+    inside = int(np.searchsorted(tails, error, side="right")) - 1
+    low, high = array[inside], array[networks - 1 - inside]
+    return Interval(float(np.median(array)), float(low), float(high), networks, confidence)
+
+
+def fewest_for_median(confidence: float) -> int:
+    """The fewest networks for which :func:`median_interval` gives bounds: 6 at 95 %."""
+    return int(np.ceil(np.log2(2 / (1 - confidence)) - 1e-9))
 
 
 def bands(values: npt.NDArray[np.float64], confidence: float = CONFIDENCE) -> tuple[npt.NDArray, ...]:

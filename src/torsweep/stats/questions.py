@@ -1,7 +1,12 @@
 """The comparisons that a verdict rests on.
 
-In: one number a network, the range it should lie in, what would be the opposite. Out: a
-:class:`Comparison` with intervals over networks.
+In: one number a network, the range it should lie in, what would be the opposite, and what would be nothing.
+Out: a :class:`Comparison` with intervals over networks.
+
+Times are compared as logarithms of their ratio, network by network: a network where the variant takes twice
+as long weighs as much as one where it takes half, and the mean of differences is the same whichever of the
+two is called the reference (a mean of ratios is above 1 in both directions when networks vary). Intervals are
+worked out on the logarithms and given as relative differences.
 """
 
 from __future__ import annotations
@@ -11,7 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torsweep.stats.intervals import CONFIDENCE, Interval, t_interval
+from torsweep.stats.design import FIXED, Design, IntervalOf
+from torsweep.stats.intervals import CONFIDENCE, Interval, exponential, median_interval, t_interval
+from torsweep.stats.planning import networks_to_show
+
+YES, NO, NOTHING, UNCLEAR = "yes", "no", "no difference", "unclear"
+
+Reading = Callable[[Interval], bool]
 
 
 @dataclass(frozen=True)
@@ -19,7 +30,10 @@ class Comparison:
     """One number a claim rests on, with its interval over networks and what it shows.
 
     ``required`` is the range it should lie in, as text; ``interval`` is the one ``shows`` was read from
-    (90 % for an equivalence, else 95 %), ``simultaneous`` covers all comparisons of the claim.
+    (90 % for an equivalence, else 95 %), ``simultaneous`` covers all comparisons of the claim. ``shows`` is
+    ``yes``, ``no`` (the opposite), ``no difference`` (none as large as the margin) or ``unclear``. Of an
+    unclear one, ``networks_for`` says about how many networks would make it each of these; an answer that
+    the values do not point to is left out.
     """
 
     statement: str
@@ -27,26 +41,62 @@ class Comparison:
     simultaneous: Interval
     required: str
     shows: str
+    networks_for: dict[str, int]
 
 
 @dataclass(frozen=True)
 class Question:
-    """A comparison before its interval: ``shown`` and ``opposite`` read an interval.
+    """A comparison before its interval: ``shown``, ``opposite`` and ``nothing`` read an interval.
 
-    ``values`` holds one number a network; ``required`` says in words what ``shown`` asks for.
+    ``values`` holds one number a network, in the order in which networks were added; where they are
+    ``logarithms``, the readings are of what they are logarithms of, less 1. ``counted``: they are counts or
+    shares, of which the median over networks counts. ``required`` says in words what ``shown`` asks for.
     """
 
     statement: str
     values: np.ndarray
     required: str
-    shown: Callable[[Interval], bool]
-    opposite: Callable[[Interval], bool]
+    shown: Reading
+    opposite: Reading
+    nothing: Reading | None = None
     confidence: float = CONFIDENCE
+    logarithms: bool = False
+    counted: bool = False
 
-    def answer(self, together: float) -> Comparison:
+    def answer(self, together: float, design: Design = FIXED) -> Comparison:
         """The comparison, whose simultaneous interval has the confidence ``together``."""
-        each, simultaneous = t_interval(self.values, self.confidence), t_interval(self.values, together)
-        shows = "unclear"
-        if each.known:
-            shows = "yes" if self.shown(each) else "no" if self.opposite(simultaneous) else "unclear"
-        return Comparison(self.statement, each, simultaneous, self.required, shows)
+        of: IntervalOf = median_interval if self.counted else t_interval
+        each = self._relative(design.interval(self.values, self.confidence, of))
+        simultaneous = self._relative(design.interval(self.values, together, of))
+        shows = UNCLEAR
+        if each.known and self.shown(each):
+            shows = YES
+        elif simultaneous.known and self.opposite(simultaneous):
+            shows = NO
+        elif simultaneous.known and self.nothing and self.nothing(simultaneous):
+            shows = NOTHING
+        more = self._networks_for(together) if shows == UNCLEAR and each.known else {}
+        return Comparison(self.statement, each, simultaneous, self.required, shows, more)
+
+    def _networks_for(self, together: float) -> dict[str, int]:
+        if self.counted:
+            return {}
+        readings = (
+            (YES, self.shown, self.confidence),
+            (NO, self.opposite, together),
+            (NOTHING, self.nothing, together),
+        )
+        found: dict[str, int] = {}
+        for name, reading, confidence in readings:
+            if reading is not None:
+                relative = _of_relative(reading) if self.logarithms else reading
+                needed = networks_to_show(self.values, confidence, relative)
+                found |= {} if needed is None else {name: needed}
+        return found
+
+    def _relative(self, interval: Interval) -> Interval:
+        return exponential(interval) if self.logarithms else interval
+
+
+def _of_relative(reading: Reading) -> Reading:
+    return lambda interval: reading(exponential(interval))

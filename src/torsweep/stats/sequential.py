@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy import integrate, optimize, stats
+from scipy import optimize, special, stats
 
 NODES = 256
 """Points of the Gauss–Legendre rule between the bounds of a look; 128 give the same six digits."""
@@ -63,27 +63,30 @@ def normal_bounds(
     # Before the first look, all probability is at a score of 0.
     scores, mass, before = np.zeros(1), np.ones(1), 0.0
     for look, (share, error) in enumerate(zip(shares, crossing, strict=True)):
-        spread, root = np.sqrt(share - before), np.sqrt(share)
-
-        def crossed(
-            z: float,
-            scores: npt.NDArray[np.float64] = scores,
-            mass: npt.NDArray[np.float64] = mass,
-            spread: float = spread,
-            root: float = root,
-        ) -> float:
-            above = stats.norm.sf((z * root - scores) / spread)
-            below = stats.norm.cdf((-z * root - scores) / spread)
-            return float(mass @ (above + below))
-
-        farthest_error = crossed(FARTHEST_Z)
-        bounds[look] = (
-            FARTHEST_Z
-            if error <= farthest_error
-            else optimize.brentq(lambda z: crossed(z) - error, 0.0, FARTHEST_Z, xtol=1e-10)
-        )
-        here = points * bounds[look] * root
+        spread = np.sqrt(share - before)
+        farthest_score = _farthest_score(error, scores, mass, spread, FARTHEST_Z * np.sqrt(share))
+        bounds[look] = farthest_score / np.sqrt(share)
+        here = points * farthest_score
         density = stats.norm.pdf((here[:, np.newaxis] - scores) / spread) / spread
-        mass = weights * bounds[look] * root * (density @ mass)
+        mass = weights * farthest_score * (density @ mass)
         scores, before = here, share
     return bounds
+
+
+def _farthest_score(
+    error: float,
+    scores: npt.NDArray[np.float64],
+    mass: npt.NDArray[np.float64],
+    spread: float,
+    limit: float,
+) -> float:
+    """The score beyond which a step of standard deviation ``spread`` leads with probability ``error``.
+
+    It starts from ``scores`` with the probabilities ``mass``.
+    """
+
+    def too_often(bound: float) -> float:
+        beyond = special.ndtr((scores - bound) / spread) + special.ndtr((-bound - scores) / spread)
+        return float(mass @ beyond) - error
+
+    return limit if too_often(limit) >= 0 else float(optimize.brentq(too_often, 0.0, limit, xtol=1e-12))

@@ -88,4 +88,4 @@ def test_pairs_follow_the_seed_not_the_order() -> None:
     runs = _runs(noise=0)
     shuffled = runs.sample(fraction=1, shuffle=True, seed=1)
     pair = paired(shuffled, "median_s", BASELINE, {"refill_interval": "10ms"})
-    np.testing.assert_allclose(pair.relative, -0.1)
+    np.testing.assert_allclose(np.expm1(pair.log_ratio), -0.1)

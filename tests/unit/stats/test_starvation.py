@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -44,7 +44,7 @@ def _of(variant: Mapping[str, str], seeds: tuple[int, ...] = (1, 2)) -> Fairness
     return fairness(*_frames(variant, seeds), list(variant))
 
 
-def _evidence(seeds: tuple[int, ...] = (1, 2, 3)) -> Evidence:
+def _evidence(seeds: Sequence[int] = range(1, 9)) -> Evidence:
     found = [
         _of({**BASELINE, "activation_order": order, "middle_bandwidth": middle}, seeds)
         for order in KNOBS["activation_order"]
@@ -54,7 +54,7 @@ def _evidence(seeds: tuple[int, ...] = (1, 2, 3)) -> Evidence:
     return Evidence(pl.DataFrame(), KNOBS, BASELINE, lambda *_: pytest.fail("no stairs here"), together)
 
 
-def _starvation(seeds: tuple[int, ...] = (1, 2, 3), **claim: object) -> Verdict:
+def _starvation(seeds: Sequence[int] = range(1, 9), **claim: object) -> Verdict:
     return judge(Starvation.model_validate({**ORDER, **claim}), _evidence(seeds), {})
 
 
@@ -109,6 +109,13 @@ def test_claims_about_the_order_come_out_each_way() -> None:
     assert _starvation((1,), level="list", served="last", count=SERVED).verdict == INCONCLUSIVE
 
 
+def test_a_few_networks_that_agree_decide_nothing_about_counts() -> None:
+    """Three networks with six starved streams each do not rule out one in three that has none."""
+    verdict = _starvation((1, 2, 3), level="list", served="last", count=SERVED)
+    assert verdict.verdict == INCONCLUSIVE
+    assert verdict.reason == "an exact interval of a count takes 6 networks or more"
+
+
 def test_a_threshold_is_judged_on_both_sides() -> None:
     holds = _threshold(starved_up_to="550KiBps", none_from="600KiBps")
     assert holds.verdict == HOLDS
@@ -126,7 +133,7 @@ def test_a_threshold_is_judged_on_both_sides() -> None:
 @pytest.mark.parametrize("plan", ["main", "packaging", "streams", "slowest"])
 def test_a_plan_has_a_summary_with_who_starved(tmp_path: Path, plan: str) -> None:
     experiment = load_experiment("starvation")
-    runs = write_runs(tmp_path / "runs", experiment.plan(plan).knobs, (1, 2))
+    runs = write_runs(tmp_path / "runs", experiment.plan(plan).knobs, range(1, 9))
     collect(runs, tmp_path / "tables", network="starvation", plan=plan)
     summary = summarize(PlanTables.open(tmp_path / "tables"), experiment)
     write_summary(summary, tmp_path / "out")
@@ -138,4 +145,4 @@ def test_a_plan_has_a_summary_with_who_starved(tmp_path: Path, plan: str) -> Non
     assert "6.000 [6.000, 6.000]" in text
     assert "nan" not in text
     assert pl.read_csv(tmp_path / "out/clients.csv").height == len(runs)
-    assert set(pl.read_csv(tmp_path / "out/shares.csv")["seed"]) == {1, 2}
+    assert set(pl.read_csv(tmp_path / "out/shares.csv")["seed"]) == set(range(1, 9))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -9,7 +10,15 @@ import polars as pl
 import pytest
 
 from torsweep.config.claims import BestLevel, Equivalence, StairStep, WorstLevel
-from torsweep.stats.claims import CONTRADICTED, HOLDS, INCONCLUSIVE, NOT_TESTED, Evidence, judge
+from torsweep.stats.claims import (
+    CONTRADICTED,
+    HOLDS,
+    INCONCLUSIVE,
+    NO_DIFFERENCE,
+    NOT_TESTED,
+    Evidence,
+    judge,
+)
 
 KNOBS = {"refill_interval": ["1000ms", "100ms", "10ms"], "circuit_policy": ["ewma", "round_robin"]}
 BASELINE = {"refill_interval": "100ms", "circuit_policy": "ewma"}
@@ -68,9 +77,37 @@ def test_one_policy_is_enough_to_contradict() -> None:
     assert "round_robin" in next(i.statement for i in verdict.comparisons if i.shows == "no")
 
 
-def test_a_tie_is_inconclusive() -> None:
-    verdict = judge(BEST, evidence({"10ms": 1.0, "100ms": 1.0, "1000ms": 2.0}), {})
+def test_a_tie_is_no_difference_where_intervals_are_narrow_and_else_inconclusive() -> None:
+    tie = {"10ms": 1.0, "100ms": 1.0, "1000ms": 2.0}
+    verdict = judge(BEST, evidence(tie), {})
+    assert verdict.verdict == NO_DIFFERENCE
+    assert verdict.reason == "4 of 8 comparisons show none as large as the margin"
+    assert [item.shows for item in verdict.comparisons].count("yes") == 4
+    assert judge(BEST, evidence(tie, noise=0.1), {}).verdict == INCONCLUSIVE
+    assert judge(BEST.model_copy(update={"margin": 0.001}), evidence(tie), {}).verdict == INCONCLUSIVE
+
+
+def test_what_is_inconclusive_says_how_many_networks_would_say_more() -> None:
+    verdict = judge(WORST, evidence({"10ms": 1.0, "100ms": 1.03, "1000ms": 1.0}, noise=0.04), {})
     assert verdict.verdict == INCONCLUSIVE
+    found = re.search(
+        r"; (\d+) networks would halve their intervals, about (\d+) would decide", verdict.reason
+    )
+    assert found, verdict.reason
+    halve, decide = map(int, found.groups())
+    assert halve == 25  # 2.365 / sqrt(8) = 0.836; 2.069 / sqrt(24) = 0.422, 2.064 / sqrt(25) = 0.413
+    more = evidence({"10ms": 1.0, "100ms": 1.03, "1000ms": 1.0}, networks=3 * decide, noise=0.04)
+    assert judge(WORST, more, {}).verdict != INCONCLUSIVE
+
+
+def test_relative_differences_are_the_same_from_either_side() -> None:
+    """With means of ratios, each of two equal variants would look slower than the other."""
+    runs = evidence(dict.fromkeys(KNOBS["refill_interval"], 1.0), networks=60, noise=0.3)
+    there = judge(WORST, runs, {}).comparisons[1].interval
+    claim = WORST.model_copy(update={"level": "10ms"})
+    back = judge(claim, runs, {}).comparisons[1].interval
+    assert there.mean + 1 == pytest.approx(1 / (back.mean + 1))
+    assert there.low + 1 == pytest.approx(1 / (back.high + 1))
 
 
 def test_one_network_decides_nothing() -> None:

@@ -1,0 +1,93 @@
+"""Looks at a growing number of networks: the bounds, and what the intervals cover."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from torsweep.errors import InputError
+from torsweep.stats.design import FIXED, Design
+from torsweep.stats.intervals import median_interval, t_interval
+from torsweep.stats.sequential import look_confidences, normal_bounds
+
+FIFTHS = np.arange(1, 6) / 5
+LOOKS = tuple(range(8, 65, 8))
+
+
+def _published(spent: np.ndarray) -> np.ndarray:
+    return normal_bounds(FIFTHS, np.diff(spent, prepend=0.0))
+
+
+def test_the_bounds_are_those_in_print() -> None:
+    """Five looks, two-sided 5 %, with Lan and DeMets' two spending functions.
+
+    Jennison and Turnbull, Group Sequential Methods (2000), chapter 7, print them to two or three digits.
+    """
+    pocock = 0.05 * np.log(1 + (np.e - 1) * FIFTHS)
+    np.testing.assert_allclose(_published(pocock), [2.438, 2.427, 2.410, 2.397, 2.386], atol=6e-4)
+    obrien_fleming = 4 * stats.norm.sf(stats.norm.isf(0.0125) / np.sqrt(FIFTHS))
+    np.testing.assert_allclose(_published(obrien_fleming), [4.877, 3.357, 2.680, 2.290, 2.031], atol=6e-4)
+
+
+def test_a_single_look_is_an_ordinary_interval() -> None:
+    assert look_confidences([8], 0.95) == pytest.approx([0.95])
+    values = np.random.default_rng(1).normal(size=8)
+    assert Design((8,)).interval(values, 0.95).low == pytest.approx(t_interval(values).low)
+    assert FIXED.interval(values, 0.9) == t_interval(values, 0.9)
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99375])
+def test_all_looks_together_cover_as_often_as_one_says(confidence: float) -> None:
+    values = np.random.default_rng(2).normal(size=(20_000, LOOKS[-1]))
+    levels = look_confidences(LOOKS, confidence)
+    covered = np.ones(len(values), dtype=bool)
+    for networks, level in zip(LOOKS, levels, strict=True):
+        chosen = values[:, :networks]
+        error = chosen.std(axis=1, ddof=1) / np.sqrt(networks)
+        covered &= np.abs(chosen.mean(axis=1)) < stats.t.ppf((1 + level) / 2, networks - 1) * error
+    assert covered.mean() == pytest.approx(confidence, abs=0.006)
+
+
+def test_what_one_look_has_decided_no_later_one_takes_back() -> None:
+    generator = np.random.default_rng(3)
+    for _ in range(50):
+        values, design = generator.normal(0.4, 1, LOOKS[-1]), Design(LOOKS)
+        intervals = [design.interval(values[:count], 0.95) for count in LOOKS]
+        assert all(a.low <= b.low and b.high <= a.high for a, b in pairwise(intervals))
+
+
+def test_looks_that_contradict_one_another_leave_the_last() -> None:
+    values = np.concatenate([np.linspace(100, 101, 8), np.linspace(-1, 1, 56) - 15])
+    interval = Design(LOOKS).interval(values, 0.95)
+    assert interval.low < values.mean() < interval.high
+
+
+def test_a_network_without_a_value_leaves_no_interval_at_any_look() -> None:
+    values = np.concatenate([np.random.default_rng(4).normal(size=15), [np.nan]])
+    assert not Design(LOOKS).interval(values, 0.95).known
+
+
+def test_a_sweep_ends_at_a_look() -> None:
+    Design(LOOKS).check(16)
+    FIXED.check(3)
+    with pytest.raises(InputError, match="is no number of networks to look at, got 9; accepted: 8, 16"):
+        Design(LOOKS).check(9)
+
+
+def test_the_median_is_enclosed_as_often_as_it_says() -> None:
+    """Ten values: the second from either end, which miss with a probability of 22 / 1024."""
+    values = np.random.default_rng(5).exponential(size=(4_000, 10))
+    intervals = [median_interval(row) for row in values]
+    np.testing.assert_array_equal([i.low for i in intervals], np.sort(values)[:, 1])
+    inside = np.mean([i.low < np.log(2) < i.high for i in intervals])
+    assert inside == pytest.approx(1 - 22 / 1024, abs=0.008)
+
+
+def test_five_networks_do_not_enclose_a_median() -> None:
+    assert not median_interval([6.0] * 5).known
+    assert (median_interval([6.0] * 6).low, median_interval([6.0] * 6).high) == (6, 6)
+    assert np.isnan(median_interval([6.0] * 5 + [np.nan]).mean)
+    assert median_interval([]).networks == 0
