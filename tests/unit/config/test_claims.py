@@ -62,7 +62,8 @@ def test_a_claim_says_within_which_levels_it_holds(within, knobs):
         ),
         ([{key: BEST[key] for key in BEST if key != "test"}], "claims[0]: missing key 'test'"),
         ([{key: BEST[key] for key in BEST if key != "level"}], "claims[0].level: missing key"),
-        ([{**BEST, "margin": 0.1}], "claims[0].margin: unknown key; accepted: id, text, knob"),
+        ([{**BEST, "count": 3}], "claims[0].count: unknown key; accepted: id, text, knob"),
+        ([{**BEST, "margin": 0}], "claims[0].margin: is not accepted, got 0; accepted: more than 0"),
         (
             [{**BEST, "level": "11ms"}],
             "claims[0]: names no level of refill_interval, got '11ms'; accepted: 1000ms",
