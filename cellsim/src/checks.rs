@@ -91,8 +91,8 @@ fn check_traffic(kind: &str, traffic: &Traffic) -> Result<(), String> {
 
 /// Check `network.json` against `run`.
 pub fn check_network(network: &NetworkSpec, run: &RunSpec) -> Result<(), String> {
-    ensure(network.format == "torsweep-network" && network.format_version == 1, || {
-        format!("format: is {} {}, accepted: torsweep-network 1", network.format, network.format_version)
+    ensure(network.format == "torsweep-network" && network.format_version == 2, || {
+        format!("format: is {} {}, accepted: torsweep-network 2", network.format, network.format_version)
     })?;
     within("servers", network.servers.len() as u64, 1, 1 << 24)?;
     within("relays", network.relays.len() as u64, 3, 1 << 16)?;

@@ -4,6 +4,7 @@
 //! comes last, so a run is whole exactly when it exists. A lock keeps two runs out of one folder; the
 //! kernel releases it when the process ends, however it ends.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -13,7 +14,7 @@ use std::time::Instant;
 use crate::error::Error;
 use crate::events::Time;
 use crate::input::{read_network, read_run};
-use crate::provenance::{provenance, sha256_hex};
+use crate::provenance::{provenance, sha256_hex, sha256_of_file};
 use crate::recorder::Recorder;
 use crate::world::World;
 
@@ -46,9 +47,11 @@ pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
     }
     let wall_s = started.elapsed().as_secs_f64();
     let simulated_s = duration as f64 / SECOND as f64;
-    let record =
-        provenance(&sha256_hex(&run_bytes), &sha256_hex(&network_bytes), simulated_s, wall_s, &world.totals);
+    let totals = world.totals.clone();
     world.recorder.close()?;
+    let tables = checksums(&scratch)?;
+    let (run_sha256, network_sha256) = (sha256_hex(&run_bytes), sha256_hex(&network_bytes));
+    let record = provenance(&run_sha256, &network_sha256, &tables, simulated_s, wall_s, &totals);
     // From here on the folder is between two runs; until here it holds the earlier one, whole.
     remove(&whole)?;
     for name in TABLES {
@@ -65,6 +68,19 @@ pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
     file.sync_all().map_err(|error| failed(&unfinished, error))?;
     fs::rename(&unfinished, &whole).map_err(|error| failed(&whole, error))?;
     fs::remove_dir(&scratch).map_err(|error| failed(&scratch, error))
+}
+
+/// The SHA-256 of each table in `folder`, by the name of its file.
+fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, Error> {
+    let mut found = BTreeMap::new();
+    for name in TABLES {
+        let path = folder.join(name);
+        if path.exists() {
+            let sum = sha256_of_file(&path).map_err(|error| Error::output(path.display(), error))?;
+            found.insert(name.to_string(), sum);
+        }
+    }
+    Ok(found)
 }
 
 fn advance(world: &mut World, duration: Time, progress: bool, started: Instant) -> Result<(), Error> {

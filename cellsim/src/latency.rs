@@ -1,11 +1,17 @@
 //! Round-trip times between nodes: `latency.npy` of a network, mapped into memory.
 
 use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use memmap2::Mmap;
+use sha2::{Digest, Sha256};
 
 use crate::error::Error;
+use crate::provenance::hexadecimal;
+
+/// The longest round trip between two nodes, us; `torsweep.network.model` has the same range.
+const RTT_MAX_US: i32 = 60_000_000;
 
 /// Round-trip times between all nodes, read from the file as they are asked for.
 pub struct Latency {
@@ -24,8 +30,9 @@ impl Latency {
         Self { source: Source::Constant(rtt_us), nodes }
     }
 
-    /// Map `latency.npy`: int32, C order, a square of microseconds.
-    pub fn open(path: &Path) -> Result<Self, Error> {
+    /// Map `latency.npy`: int32, C order, a square of microseconds. Refused when its SHA-256 is not
+    /// `sha256`, the one in `network.json`, or a round trip is out of range.
+    pub fn open(path: &Path, sha256: &str) -> Result<Self, Error> {
         let bad = |problem: String| Error::input(format!("{}: {problem}", path.display()));
         let file = File::open(path).map_err(|error| bad(error.to_string()))?;
         // SAFETY: the network directory is written once, as a whole, and never changed in place.
@@ -46,7 +53,8 @@ impl Latency {
         let shape = header.split("'shape': (").nth(1).and_then(|rest| rest.split(')').next()).unwrap_or("");
         let sides: Vec<usize> = shape.split(',').filter_map(|side| side.trim().parse().ok()).collect();
         match sides[..] {
-            [nodes, columns] if nodes == columns && map.len() == data + nodes * nodes * 4 => {
+            [nodes, columns] if nodes == columns && Some(map.len()) == bytes_with(data, nodes) => {
+                check_content(path, data, sha256).map_err(bad)?;
                 Ok(Self { source: Source::File { map, data }, nodes })
             }
             _ => Err(bad(format!("holds an array of shape ({shape}), or is cut short; accepted: a square"))),
@@ -69,5 +77,47 @@ impl Latency {
             }
         };
         rtt_us * 500
+    }
+}
+
+/// The size of a file whose matrix of `nodes` × `nodes` begins at `data`; none when it is beyond all sizes.
+fn bytes_with(data: usize, nodes: usize) -> Option<usize> {
+    nodes.checked_mul(nodes)?.checked_mul(4)?.checked_add(data)
+}
+
+/// Read the file once for its checksum and the range of its round trips, which begin at byte `data`.
+///
+/// Reading instead of walking through the map keeps the matrix out of this process's memory.
+fn check_content(path: &Path, data: usize, sha256: &str) -> Result<(), String> {
+    let mut file = File::open(path).map_err(|error| error.to_string())?;
+    let mut buffer = vec![0; data];
+    file.read_exact(&mut buffer).map_err(|error| error.to_string())?;
+    let mut digest = Sha256::new_with_prefix(&buffer);
+    let mut outside = None;
+    buffer.resize(1 << 18, 0);
+    loop {
+        let mut had = 0;
+        while had < buffer.len() {
+            match file.read(&mut buffer[had..]).map_err(|error| error.to_string())? {
+                0 => break,
+                count => had += count,
+            }
+        }
+        digest.update(&buffer[..had]);
+        let mut rtts_us = buffer[..had]
+            .chunks_exact(4)
+            .map(|cell| i32::from_le_bytes([cell[0], cell[1], cell[2], cell[3]]));
+        outside = outside.or(rtts_us.find(|rtt_us| !(1..=RTT_MAX_US).contains(rtt_us)));
+        if had < buffer.len() {
+            break;
+        }
+    }
+    let found = hexadecimal(&digest.finalize());
+    if found != sha256 {
+        return Err(format!("is damaged: its SHA-256 is {found}, network.json says {sha256}"));
+    }
+    match outside {
+        Some(rtt_us) => Err(format!("holds a round trip of {rtt_us} us; accepted: 1 to {RTT_MAX_US}")),
+        None => Ok(()),
     }
 }

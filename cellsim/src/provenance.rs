@@ -1,6 +1,9 @@
 //! Where the numbers of a run come from: versions, inputs, machine, cost.
 
-use std::fs;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -9,7 +12,25 @@ use crate::world::Totals;
 
 /// The SHA-256 of `bytes`, in hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+/// `bytes` in hexadecimal.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The SHA-256 of the file at `path`, in hexadecimal, read in pieces.
+pub fn sha256_of_file(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut digest = Sha256::new();
+    let mut buffer = vec![0; 1 << 18];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hexadecimal(&digest.finalize())),
+            count => digest.update(&buffer[..count]),
+        }
+    }
 }
 
 /// Peak resident memory of this process, bytes, where the kernel tells.
@@ -29,10 +50,11 @@ fn machine() -> Value {
     json!({"processor": processor, "cores": cores, "system": std::env::consts::OS})
 }
 
-/// The content of `provenance.json`.
+/// The content of `provenance.json`. `tables` has the SHA-256 of each table by the name of its file.
 pub fn provenance(
     run_sha256: &str,
     network_sha256: &str,
+    tables: &BTreeMap<String, String>,
     simulated_s: f64,
     wall_s: f64,
     totals: &Totals,
@@ -42,6 +64,7 @@ pub fn provenance(
         "engine_version": crate::VERSION,
         "run_sha256": run_sha256,
         "network_sha256": network_sha256,
+        "tables": tables,
         "simulated_s": simulated_s,
         "wall_s": wall_s,
         "simulated_s_per_wall_s": simulated_s / wall_s,

@@ -95,6 +95,59 @@ fn bad_networks_are_refused_with_one_line() {
 }
 
 #[test]
+fn one_flipped_bit_in_the_latencies_is_seen() {
+    let change = |folder: &Path| {
+        let path = folder.join("network/latency.npy");
+        let mut bytes = fs::read(&path).expect("a file");
+        *bytes.last_mut().expect("a byte") ^= 1;
+        fs::write(path, bytes).expect("a file");
+    };
+    refused(change, 2, &["latency.npy", "is damaged"]);
+}
+
+#[test]
+fn round_trips_out_of_range_are_refused() {
+    for (rtt_us, code) in [(0, 2), (-1_i32 as u32, 2), (1, 0), (60_000_000, 0), (60_000_001, 2)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (network, run) = (crate::networks::network("web", 1), crate::networks::run("web", 1, 300, 0, 1));
+        crate::networks::write_directory(folder.path(), &network, &run, rtt_us);
+        let output = cellsim(folder.path());
+        let message = String::from_utf8_lossy(&output.stderr).to_string();
+        assert_eq!(output.status.code(), Some(code), "{rtt_us}: {message}");
+        assert_eq!(message.contains("accepted: 1 to 60000000"), code == 2, "{message}");
+    }
+}
+
+#[test]
+fn a_shape_beyond_all_sizes_is_refused() {
+    let change = |folder: &Path| {
+        let path = folder.join("network/latency.npy");
+        let text = String::from_utf8_lossy(&fs::read(&path).expect("a file")[10..]).to_string();
+        let side = 1_u64 << 63;
+        let header = text.replace("(6, 6)", &format!("({side}, {side})"));
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((header.len() as u16).to_le_bytes());
+        bytes.extend(header.as_bytes());
+        fs::write(path, bytes).expect("a file");
+    };
+    refused(change, 2, &["latency.npy", "9223372036854775808"]);
+}
+
+#[test]
+fn provenance_has_the_checksum_of_each_table() {
+    let folder = prepared();
+    assert!(cellsim(folder.path()).status.success());
+    let text = fs::read(folder.path().join("provenance.json")).expect("a file");
+    let provenance: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    let tables = provenance["tables"].as_object().expect("an object");
+    assert_eq!(tables.keys().collect::<Vec<_>>(), ["relays.parquet", "streams.parquet"]);
+    for (name, sum) in tables {
+        let bytes = fs::read(folder.path().join(name)).expect("a table");
+        assert_eq!(*sum, json!(cellsim::provenance::sha256_hex(&bytes)));
+    }
+}
+
+#[test]
 fn two_runs_in_one_folder_are_refused_and_a_whole_run_survives_a_refusal() {
     let folder = prepared();
     assert!(cellsim(folder.path()).status.success());

@@ -19,7 +19,8 @@ pub fn network(kind: &str, clients: usize) -> Value {
                "down_bytes_per_s": FAST, "node": 5 + index})
     };
     json!({
-        "format": "torsweep-network", "format_version": 1, "bandwidth_weights": {"Wme": 0, "Wmg": 0},
+        "format": "torsweep-network", "format_version": 2, "latency_sha256": "",
+        "bandwidth_weights": {"Wme": 0, "Wmg": 0},
         "relays": [relay("guard1", "guard", 0), relay("guard2", "guard", 1), relay("middle1", "middle", 2),
                    relay("middle2", "middle", 3), relay("middle3", "middle", 4), relay("exit1", "exit", 0)],
         "clients": (0..clients).map(client).collect::<Vec<_>>(),
@@ -56,10 +57,6 @@ pub fn run(kind: &str, clients: usize, response_bytes: u64, think_ns: u64, secon
 pub fn write_directory(folder: &Path, network: &Value, run: &Value, rtt_us: u32) {
     let place = folder.join("network");
     fs::create_dir_all(&place).expect("a folder");
-    let text = network.to_string();
-    let mut run = run.clone();
-    run["network_sha256"] = json!(cellsim::provenance::sha256_hex(text.as_bytes()));
-    fs::write(place.join("network.json"), text).expect("network.json");
     let nodes = 5 + network["clients"].as_array().map_or(0, Vec::len);
     let mut header = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': ({nodes}, {nodes}), }}");
     while (10 + header.len() + 1) % 64 != 0 {
@@ -70,6 +67,12 @@ pub fn write_directory(folder: &Path, network: &Value, run: &Value, rtt_us: u32)
     bytes.extend((header.len() as u16).to_le_bytes());
     bytes.extend(header.as_bytes());
     (0..nodes * nodes).for_each(|_| bytes.extend((rtt_us as i32).to_le_bytes()));
+    let mut network = network.clone();
+    network["latency_sha256"] = json!(cellsim::provenance::sha256_hex(&bytes));
     fs::write(place.join("latency.npy"), bytes).expect("latency.npy");
+    let text = network.to_string();
+    let mut run = run.clone();
+    run["network_sha256"] = json!(cellsim::provenance::sha256_hex(text.as_bytes()));
+    fs::write(place.join("network.json"), text).expect("network.json");
     fs::write(folder.join("run.json"), run.to_string()).expect("run.json");
 }

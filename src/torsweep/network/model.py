@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torsweep.config.clients import AnyKind
 from torsweep.errors import InputError
 from torsweep.network.destination import replaced_directory
+from torsweep.provenance import sha256_of_file
 from torsweep.seeds import MOST_SEED
 
 NETWORK_FILE = "network.json"
@@ -27,6 +28,9 @@ LATENCY_FILE = "latency.npy"
 LATENCY_FLOOR_US = 2_000
 """No RTT is below this. Shadow advances hosts in steps of the smallest latency of the graph, so a
 single pair of hosts in one room would slow the whole simulation down."""
+
+RTT_MAX_US = 60_000_000
+"""No RTT is above this, a minute; cellsim refuses what is beyond, too."""
 
 Position = Literal["guard", "exit", "guard_exit", "middle"]
 POSITIONS: tuple[Position, ...] = ("guard_exit", "exit", "guard", "middle")
@@ -93,16 +97,18 @@ class Server(_Part):
 
 class Network(_Part):
     """What ``network.json`` holds. Nodes are rows of the latency matrix, one a host, in the order
-    relays, authorities, clients (web, then bulk, then perf), servers."""
+    relays, authorities, clients (web, then bulk, then perf), servers. ``latency_sha256`` is the checksum of
+    ``latency.npy``; :func:`write_network` fills it in."""
 
     format: Literal["torsweep-network"] = "torsweep-network"
-    format_version: Literal[1] = 1
+    format_version: Literal[2] = 2
     config: dict[str, Any]
     config_sha256: str
     inputs_sha256: dict[str, str]
     seed: Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
     bandwidth_weights: dict[str, Annotated[int, Field(ge=0, le=10_000)]]
     latency_floor_us: Count
+    latency_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = ""
     relays: tuple[Relay, ...]
     authorities: tuple[Authority, ...]
     clients: tuple[Client, ...]
@@ -131,9 +137,11 @@ def write_network(network: Network, latency_rows: Iterable[NDArray[np.int32]], d
     microseconds, in order; a whole matrix in a list is one block.
     """
     with replaced_directory(directory, NETWORK_FILE) as temporary:
-        text = json.dumps(network.model_dump(mode="json"), sort_keys=True, indent=1, ensure_ascii=False)
-        (temporary / NETWORK_FILE).write_text(text + "\n", encoding="utf-8")
         _write_matrix(temporary / LATENCY_FILE, latency_rows, network.node_count)
+        latency_sha256 = sha256_of_file(temporary / LATENCY_FILE)
+        document = network.model_dump(mode="json") | {"latency_sha256": latency_sha256}
+        text = json.dumps(document, sort_keys=True, indent=1, ensure_ascii=False)
+        (temporary / NETWORK_FILE).write_text(text + "\n", encoding="utf-8")
 
 
 def _write_matrix(path: Path, blocks: Iterable[NDArray[np.int32]], nodes: int) -> None:
@@ -153,8 +161,8 @@ def _write_matrix(path: Path, blocks: Iterable[NDArray[np.int32]], nodes: int) -
 def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, NDArray[np.int32]]:
     """The network in ``directory`` and its RTT matrix, (nodes, nodes) int32 in microseconds.
 
-    The matrix is mapped, not read. With ``latency=False`` an empty matrix stands in for it. Raises
-    InputError when a file is missing, damaged, or does not fit the other.
+    The matrix is mapped. With ``latency=False`` an empty matrix stands in for it. Raises InputError when a
+    file is missing, damaged, or does not fit the other, or an RTT is out of range.
     """
     path = directory / NETWORK_FILE
     try:
@@ -169,7 +177,9 @@ def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, NDA
         raise InputError(f"is not a network of this version: {first['msg']}", file=path, key=key) from None
     if not latency:
         return network, np.empty((0, 0), dtype=np.int32)
-    return network, _read_matrix(directory / LATENCY_FILE, network.node_count)
+    matrix = _read_matrix(directory / LATENCY_FILE, network.node_count)
+    _check_content(directory / LATENCY_FILE, matrix, network.latency_sha256)
+    return network, matrix
 
 
 def _not_a_network(directory: Path) -> InputError:
@@ -198,3 +208,15 @@ def _read_matrix(path: Path, nodes: int) -> NDArray[np.int32]:
             accepted=f"int32 ({nodes}, {nodes})",
         )
     return matrix
+
+
+def _check_content(path: Path, matrix: NDArray[np.int32], sha256: str) -> None:
+    found = sha256_of_file(path)
+    if found != sha256:
+        accepted = f"SHA-256 {sha256[:16]}…, as network.json says"
+        raise InputError("is damaged", file=path, value=found[:16], accepted=accepted)
+    for rtt_us in (int(matrix.min()), int(matrix.max())):
+        if not 1 <= rtt_us <= RTT_MAX_US:
+            raise InputError(
+                "holds an RTT out of range", file=path, value=rtt_us, accepted=f"1 to {RTT_MAX_US} µs"
+            )

@@ -92,10 +92,10 @@ def test_clients_that_an_experiment_says_nothing_about_are_refused(network, tmp_
 def test_what_is_no_network_is_refused(network, tmp_path):
     with pytest.raises(InputError, match=r"no network\.json in it"):
         _run(tmp_path, tmp_path / "run")
-    _edit(network, format_version=2)
+    _edit(network, format_version=1)
     with pytest.raises(InputError, match="format_version: is not a network of this version"):
         _run(network, tmp_path / "run")
-    _edit(network, format_version=1)
+    _edit(network, format_version=2)
     whole = (network / "latency.npy").read_bytes()
     for content in (b"", whole[:-4]):
         (network / "latency.npy").write_bytes(content)

@@ -15,7 +15,7 @@ from torsweep.config.network import NetworkConfig
 from torsweep.errors import InputError
 from torsweep.network.cli import network_app
 from torsweep.network.describe import describe
-from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, read_network, write_network
+from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, RTT_MAX_US, read_network, write_network
 from torsweep.network.sampling import SampledNetwork, sample_network
 
 CONFIG = """\
@@ -26,7 +26,7 @@ servers: 8
 """
 
 GOLDEN = {
-    NETWORK_FILE: "1dff058f4f10ee3fc6f74f899401de0abab895d9c760117a43bdec9200f056dd",
+    NETWORK_FILE: "89fbfcb778a238e7ef9ec42cd28c118e9c19ad81a2949eb0a831ee84eca134a7",
     LATENCY_FILE: "acce3ae194e9aa3c2725681fc808de5a6e4db7f7edf8de3245779b8ef7315773",
 }
 
@@ -51,8 +51,35 @@ def test_another_seed_gives_another_network(configured: Callable[..., NetworkCon
 
 def test_a_network_is_read_as_it_was_written(directory: Path, sampled: SampledNetwork) -> None:
     network, latency_us = read_network(directory)
-    assert network == sampled.network
+    latency_sha256 = hashlib.sha256((directory / LATENCY_FILE).read_bytes()).hexdigest()
+    assert network == sampled.network.model_copy(update={"latency_sha256": latency_sha256})
     assert (latency_us == np.concatenate(list(sampled.latency.blocks()))).all()
+
+
+def test_one_flipped_bit_in_the_latencies_is_seen(directory: Path) -> None:
+    file = directory / LATENCY_FILE
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=r"latency\.npy: is damaged"):
+        read_network(directory)
+
+
+@pytest.mark.parametrize(
+    ("rtt_us", "whole"),
+    [(-1, False), (0, False), (1, True), (RTT_MAX_US, True), (RTT_MAX_US + 1, False)],
+)
+def test_rtts_out_of_range_are_refused(
+    tmp_path: Path, sampled: SampledNetwork, rtt_us: int, whole: bool
+) -> None:
+    matrix = np.concatenate(list(sampled.latency.blocks()))
+    matrix[1, 2] = rtt_us
+    write_network(sampled.network, [matrix], tmp_path / "made")
+    if whole:
+        assert read_network(tmp_path / "made")[1][1, 2] == rtt_us
+    else:
+        with pytest.raises(InputError, match=f"holds an RTT out of range, got {rtt_us}; accepted: 1 to"):
+            read_network(tmp_path / "made")
 
 
 def test_nodes_are_numbered_in_order(sampled: SampledNetwork) -> None:
@@ -80,7 +107,7 @@ def test_a_cut_off_matrix_is_refused(directory: Path) -> None:
     [
         (lambda document: document.pop("relays"), "relays"),
         (lambda document: document["relays"][0].update(rate_bytes_per_s=-5), "rate_bytes_per_s"),
-        (lambda document: document.update(format_version=2), "format_version"),
+        (lambda document: document.update(format_version=1), "format_version"),
     ],
 )
 def test_a_damaged_description_is_refused(
