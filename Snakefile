@@ -25,7 +25,9 @@ shell.prefix(f"export PATH={Path(sys.executable).parent}:$PATH; ")
 
 wildcard_constraints:
     experiment="[a-z0-9_]+",
-    engine="cellsim|shadow|loopback",
+    engine="cellsim|shadow|shadow-no-rtt|loopback",
+    model="[a-z-]+",
+    reference="[a-z-]+",
     era="2012|today",
     network=r"[A-Za-z0-9_.-]+(,[a-z_]+=[A-Za-z0-9_.]+)*",
     seed="[0-9]+",

@@ -94,8 +94,9 @@ class Comparison:
         """Engines, versions, era, networks and the cut; then ``notes``."""
         origin = self.origin
         measured = duration_text(origin["duration_ns"] - origin["warm_up_ns"])
+        kind = " (a model of tor)" if origin["engines"][MODEL].startswith("cellsim ") else ""
         return (
-            f"{origin['engines'][MODEL]} (a model of tor) against {origin['engines'][REFERENCE]}; "
+            f"{origin['engines'][MODEL]}{kind} against {origin['engines'][REFERENCE]}; "
             f"era {origin['era']}; network {origin['network']}, {networks_text(origin['seeds'])}; "
             f"warm-up of {duration_text(origin['warm_up_ns'])} cut, {measured} measured. " + " ".join(notes)
         )

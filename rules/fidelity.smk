@@ -1,5 +1,6 @@
-# Fidelity: cellsim against Shadow. A repeat is a run again with another seed, a replay is cellsim on the
-# circuits that tor chose. With `compare=finished` the runs of Shadow that there are will do.
+# Fidelity: an engine against another, by default cellsim against Shadow. A repeat is a run again with another
+# seed; a replay is cellsim on the circuits that tor chose in a run of the reference, below whose name it
+# stands. With `compare=finished` the runs that there are in other engines than cellsim will do.
 from torsweep.fidelity.places import FidelityPlan
 
 fidelity_plan = FidelityPlan(sweep)
@@ -10,7 +11,7 @@ localrules:
 
 
 rule fidelity:
-    """cellsim against Shadow, on the same networks in the same variants."""
+    """Two engines on the same networks in the same variants."""
     input:
         lambda wildcards: fidelity_plan.targets(),
 
@@ -55,16 +56,16 @@ use rule run_repeat as run_repeat_in_shadow with:
 
 
 rule run_replay:
-    """Let cellsim run on the circuits that tor chose in a run of Shadow."""
+    """Let cellsim run on the circuits that tor chose in a run of the reference."""
     input:
         fidelity_plan.replayed_run,
     output:
-        run="results/replays/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/run.json",
-        streams="results/replays/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/streams.parquet",
-        relays="results/replays/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/relays.parquet",
-        provenance="results/replays/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/provenance.json",
+        run="results/replays/{reference}/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/run.json",
+        streams="results/replays/{reference}/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/streams.parquet",
+        relays="results/replays/{reference}/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/relays.parquet",
+        provenance="results/replays/{reference}/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/provenance.json",
     log:
-        "results/logs/replays/{experiment}/{engine}/{era}/{network}/{seed}/{variant}.log",
+        "results/logs/replays/{reference}/{experiment}/{engine}/{era}/{network}/{seed}/{variant}.log",
     wildcard_constraints:
         engine="cellsim",
     conda:
@@ -85,21 +86,21 @@ rule run_replay:
 
 
 rule compare_engines:
-    """Measure how far cellsim is from Shadow, beside what a run leaves to chance."""
+    """Measure how far one engine is from the other, beside what a run leaves to chance."""
     input:
         fidelity_plan.runs,
     output:
         multiext(
-            "results/fidelity/{experiment}/{era}/{network}/{plan}/",
+            "results/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}/",
             "distances.csv",
             "cells.csv",
             "contrasts.csv",
             "curves.csv",
             "fidelity.json",
         ),
-        text="results/fidelity/{experiment}/{era}/{network}/{plan}/fidelity.md",
+        text="results/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}/fidelity.md",
     log:
-        "results/logs/fidelity/{experiment}/{era}/{network}/{plan}.log",
+        "results/logs/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}.log",
     conda:
         "../environment.yml"
     threads: 1
@@ -113,6 +114,7 @@ rule compare_engines:
     shell:
         "torsweep fidelity compare {wildcards.experiment} --era {wildcards.era}"
         " --network {wildcards.network:q} --plan {wildcards.plan} --seeds {params.seeds}"
+        " --model {wildcards.model} --reference {wildcards.reference}"
         " --out {params.out:q} > {log:q} 2>&1"
 
 
@@ -120,16 +122,16 @@ rule draw_fidelity:
     """Draw every gap beside its floor, and every contrast against the reference's."""
     input:
         style=sorted(map(str, Path("plotting").glob("*.*"))),
-        text="results/fidelity/{experiment}/{era}/{network}/{plan}/fidelity.md",
+        text="results/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}/fidelity.md",
     output:
         multiext(
-            "results/fidelity/{experiment}/{era}/{network}/{plan}/overview",
+            "results/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}/overview",
             ".pdf",
             ".png",
             ".csv",
         ),
     log:
-        "results/logs/fidelity/{experiment}/{era}/{network}/{plan}/overview.log",
+        "results/logs/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}/overview.log",
     conda:
         "../environment.yml"
     threads: 1
@@ -148,16 +150,16 @@ rule draw_fidelity_curves:
     """Draw the curves of one variant in both engines, with the floor as a band."""
     input:
         style=sorted(map(str, Path("plotting").glob("*.*"))),
-        text="results/fidelity/{experiment}/{era}/{network}/{plan}/fidelity.md",
+        text="results/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}/fidelity.md",
     output:
         multiext(
-            "results/fidelity/{experiment}/{era}/{network}/{plan}/curves/{variant}",
+            "results/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}/curves/{variant}",
             ".pdf",
             ".png",
             ".csv",
         ),
     log:
-        "results/logs/fidelity/{experiment}/{era}/{network}/{plan}/curves/{variant}.log",
+        "results/logs/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}/curves/{variant}.log",
     conda:
         "../environment.yml"
     threads: 1

@@ -57,7 +57,7 @@ def test_a_finished_run_is_compared_and_no_shadow_is_needed(workspace: Workspace
     done = workspace.snakemake("fidelity", config=CONFIG)
     assert done.returncode == 0, done.stdout
     results = workspace.folder / "results"
-    comparison = results / "fidelity/refill_sweep/2012/ci/main"
+    comparison = results / "fidelity/refill_sweep/cellsim_against_shadow/2012/ci/main"
     text = (comparison / "fidelity.md").read_text()
     assert "against shadow 3.3.0" in text
     assert "there is no floor to judge by" in text
@@ -67,7 +67,7 @@ def test_a_finished_run_is_compared_and_no_shadow_is_needed(workspace: Workspace
     )
     assert repeat["seed"] != 1
     replay = json.loads(
-        (results / "replays" / PLACE.format(engine="cellsim") / VARIANT / "run.json").read_text()
+        (results / "replays/shadow" / PLACE.format(engine="cellsim") / VARIANT / "run.json").read_text()
     )
     assert list(replay["paths"]) == ["web1"]
     assert workspace.planned_jobs("fidelity", config=CONFIG) == {}

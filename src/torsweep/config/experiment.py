@@ -40,6 +40,8 @@ MAIN_PLAN = "main"
 DAY_NS = 86_400_000_000_000
 
 EngineName = Literal["cellsim", "shadow", "loopback"]
+RunEngineName = Literal[EngineName, "shadow-no-rtt"]
+"""An engine as a run names it: experiments list Shadow, and a run is by one of its two kinds."""
 FigureName = Literal[
     "ttfb_cdf",
     "ttlb_cdf",
@@ -65,6 +67,7 @@ def _between(least: int, most: int, accepted: str) -> AfterValidator:
 PositiveDuration = Annotated[DurationNs, _between(1, DAY_NS, "a duration above 0 s, at most 24 h")]
 Duration = Annotated[DurationNs, _between(0, DAY_NS, "a duration from 0 s to 24 h")]
 Replicates = Annotated[int, Field(strict=True, ge=1, le=200)]
+Seed = Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
 Era = Annotated[EraName, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
 """An era; YAML reads an unquoted ``2012`` as a number."""
 
@@ -170,7 +173,7 @@ class Experiment(Section):
     era: Era
     network: NetworkName
     replicates: Replicates
-    first_seed: Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)] = 1
+    first_seed: Seed = 1
     warm_up: Duration
     measured: PositiveDuration
     client_start_window: Duration

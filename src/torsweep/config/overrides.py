@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from torsweep.config.experiment import MAIN_PLAN, Duration, Era, PlanName, PositiveDuration, Replicates
+from torsweep.config.experiment import (
+    MAIN_PLAN,
+    Duration,
+    Era,
+    PlanName,
+    PositiveDuration,
+    Replicates,
+    RunEngineName,
+    Seed,
+)
 from torsweep.config.network import NetworkName, network_path
 from torsweep.config.reading import Section, validate
 
@@ -18,7 +27,8 @@ class Overrides(Section):
 
     network: NetworkName | None = None
     replicates: Replicates | None = None
-    engine: Literal["auto", "cellsim", "shadow", "shadow-no-rtt", "loopback"] = "auto"
+    first_seed: Seed | None = None
+    engine: Literal["auto", RunEngineName] = "auto"
     era: Era | None = None
     plan: PlanName = MAIN_PLAN
     warm_up: Duration | None = None
@@ -27,8 +37,12 @@ class Overrides(Section):
     """Where tor is built from: a tarball, a .dsc or a folder; Debian's source package when None."""
     experiment: str = "refill_sweep"
     """The experiment that `snakemake fidelity` compares engines in."""
+    model: RunEngineName = "cellsim"
+    """The engine that `snakemake fidelity` judges."""
+    reference: RunEngineName = "shadow"
+    """The engine that it is judged by."""
     compare: Literal["all", "finished"] = "all"
-    """Whether `snakemake fidelity` runs what is missing in Shadow, or takes what is finished."""
+    """Whether `snakemake fidelity` starts other engines than cellsim, or takes what they have finished."""
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> Overrides:
@@ -39,5 +53,5 @@ class Overrides(Section):
         return overrides
 
 
-EXPERIMENT_KEYS = ("network", "replicates", "era", "warm_up", "measured")
+EXPERIMENT_KEYS = ("network", "replicates", "first_seed", "era", "warm_up", "measured")
 """The overrides that are keys of experiment.yaml too."""

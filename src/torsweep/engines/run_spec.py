@@ -15,7 +15,7 @@ from pydantic import Field
 
 from torsweep.config.clients import AnyKind
 from torsweep.config.eras import EraName
-from torsweep.config.experiment import ClientTraffic, EngineName
+from torsweep.config.experiment import ClientTraffic, RunEngineName
 from torsweep.config.reading import Section, validate
 from torsweep.config.tor_settings import NonNegativeInt, PositiveInt, TorSettings
 from torsweep.errors import InputError
@@ -70,7 +70,7 @@ class RunSettings(Section):
     """
 
     experiment: str
-    engine: EngineName | Literal["shadow-no-rtt"]
+    engine: RunEngineName
     era: EraName
     variant: Mapping[str, str]
     warm_up_ns: NonNegativeInt

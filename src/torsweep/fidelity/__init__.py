@@ -1,4 +1,4 @@
-"""How far a model is from the real thing: cellsim against Shadow on the same networks, eras and variants.
+"""How far an engine is from another, a model from the real thing: the same networks, eras and variants.
 
 :mod:`~torsweep.fidelity.derive` prepares what the comparison needs beside the runs themselves: the same
 run with another seed, whose distance from the first is the noise floor, and cellsim's replay of the

@@ -1,8 +1,8 @@
-"""``torsweep fidelity``: a model against the real thing.
+"""``torsweep fidelity``: an engine against another, a model against the real thing.
 
     torsweep fidelity repeat RUN_DIR --out REPEAT_DIR
-    torsweep fidelity replay SHADOW_RUN_DIR --out REPLAY_DIR
-    torsweep fidelity compare EXPERIMENT --network NAME [--seeds 1-8] --out DIR
+    torsweep fidelity replay RUN_DIR --out REPLAY_DIR
+    torsweep fidelity compare EXPERIMENT --network NAME [--seeds 1-8] [--reference shadow-no-rtt] --out DIR
 
 In: run directories, which ``compare`` looks for in the tree of results (:mod:`torsweep.fidelity.places`).
 Out: run.json for an engine to run; or the tables and the text of a comparison.
@@ -18,7 +18,7 @@ import typer
 
 from torsweep.errors import InputError
 
-fidelity_app = typer.Typer(help="Compare cellsim with Shadow on the same networks.", no_args_is_help=True)
+fidelity_app = typer.Typer(help="Compare two engines on the same networks.", no_args_is_help=True)
 
 Original = Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The run that it is made from.")]
 Out = Annotated[Path, typer.Option(help="Run directory; made where it is missing.")]
@@ -50,18 +50,22 @@ def compare_command(
     out: Annotated[Path, typer.Option(help="Folder for the comparison.")],
     era: Annotated[str | None, typer.Option(help="2012 or today; the experiment's when left out.")] = None,
     plan: Annotated[str, typer.Option(help="Part of the experiment: main or a sensitivity.")] = "main",
+    model: Annotated[str, typer.Option(help="The engine that is judged.")] = "cellsim",
+    reference: Annotated[str, typer.Option(help="The engine that it is judged by.")] = "shadow",
     seeds: Annotated[str, typer.Option(help="Networks to compare on, FIRST-LAST.")] = "1-200",
 ) -> None:
-    """Measure how far cellsim is from Shadow in the finished runs below results/, beside chance."""
+    """Measure how far an engine is from another in the finished runs below results/, beside chance."""
     from torsweep.config.experiment import load_experiment
     from torsweep.fidelity.matches import match_runs
-    from torsweep.fidelity.places import finished_runs
+    from torsweep.fidelity.places import Pair, finished_runs
     from torsweep.fidelity.report import compare, write_comparison
     from torsweep.pipeline.results_tree import Place
 
     loaded = load_experiment(experiment)
-    place = Place(loaded.name, "shadow", era or loaded.era, network, plan)
-    found = finished_runs(place, loaded.plan(plan).variants, _range(seeds))
+    pair = Pair(model, reference)
+    pair.check()
+    place = Place(loaded.name, pair.folder, era or loaded.era, network, plan)
+    found = finished_runs(pair, place, loaded.plan(plan).variants, _range(seeds))
     comparison = compare(match_runs(found), network)
     write_comparison(comparison, out)
     verdicts = comparison.cells["verdict"].value_counts(sort=True)

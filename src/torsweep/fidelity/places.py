@@ -2,47 +2,85 @@
 
 In: the names that tell a plan's results from others. Out: run directories by series; input functions of the
 rules in ``rules/fidelity.smk``. Repeats and replays have trees of their own beside ``results/runs``, with
-the same levels, so that no table of an experiment ever takes them for its runs.
+the same levels below, so that no table of an experiment ever takes them for its runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from torsweep.config.experiment import Experiment
 from torsweep.config.variant import Variant
 from torsweep.engines.run_spec import PROVENANCE_FILE
-from torsweep.engines.selection import require_engine
+from torsweep.engines.selection import choose_engine, program_of, require_engine
+from torsweep.engines.shadow.round_trips import SHADOW_ENGINES
 from torsweep.errors import InputError
 from torsweep.fidelity.matches import MODEL, MODEL_REPEAT, REFERENCE, REFERENCE_REPEAT, REPLAY, SERIES
 from torsweep.pipeline.results_tree import RESULTS, Place
 from torsweep.pipeline.sweep import FIGURE_SUFFIXES, Sweep, stopping_with_a_line
 
+MODELLING_ENGINE = "cellsim"
+"""Runs of this engine take minutes: a comparison makes them even where it starts none in others."""
+
 TREES = {
-    REFERENCE: ("runs", "shadow"),
-    MODEL: ("runs", "cellsim"),
-    REPLAY: ("replays", "cellsim"),
-    REFERENCE_REPEAT: ("repeats", "shadow"),
-    MODEL_REPEAT: ("repeats", "cellsim"),
+    REFERENCE: "runs",
+    MODEL: "runs",
+    REPLAY: "replays",
+    REFERENCE_REPEAT: "repeats",
+    MODEL_REPEAT: "repeats",
 }
-"""Tree and engine of each series."""
+"""The tree of each series below the results."""
 
 
-def run_directory(series: str, place: Place, variant: Variant, seed: int | str) -> Path:
+@dataclass(frozen=True)
+class Pair:
+    """The two engines that are compared, the one that is judged first."""
+
+    model: str
+    reference: str
+
+    @property
+    def folder(self) -> str:
+        """The level of the tree that stands for both."""
+        return f"{self.model}_against_{self.reference}"
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """What there can be of the two; only cellsim can replay the circuits of another engine."""
+        return tuple(one for one in SERIES if one != REPLAY or self.model == MODELLING_ENGINE)
+
+    def engine(self, series: str) -> str:
+        """The engine of a series."""
+        return self.reference if series in (REFERENCE, REFERENCE_REPEAT) else self.model
+
+    def tree(self, series: str) -> Path:
+        """Where a series stands below the results. Replays on the circuits of two engines stand apart."""
+        tree = Path(TREES[series])
+        return tree / self.reference if series == REPLAY else tree
+
+    def check(self) -> None:
+        """InputError when the two are one."""
+        if self.model == self.reference:
+            raise InputError("is the reference too", key="model", value=self.model, accepted="another engine")
+
+
+def run_directory(series: str, pair: Pair, place: Place, variant: Variant, seed: int | str) -> Path:
     """The folder of a run of ``series``; the engine of ``place`` does not count."""
-    tree, engine = TREES[series]
-    there = Place(place.experiment, engine, place.era, place.network, place.plan)
-    return RESULTS / tree / there.run_directory(variant, seed).relative_to(RESULTS / "runs")
+    there = replace(place, engine=pair.engine(series))
+    return RESULTS / pair.tree(series) / there.run_directory(variant, seed).relative_to(RESULTS / "runs")
 
 
 def finished_runs(
-    place: Place, variants: Sequence[Variant], seeds: Iterable[int | str]
+    pair: Pair, place: Place, variants: Sequence[Variant], seeds: Iterable[int | str]
 ) -> dict[str, list[Path]]:
     """The folders of all finished runs of the variants on the networks of ``seeds``, by series."""
     found: dict[str, list[Path]] = {series: [] for series in SERIES}
-    for series, variant, seed in ((s, v, n) for s in SERIES for v in variants for n in seeds):
-        directory = run_directory(series, place, variant, seed)
+    for series, variant, seed in product(pair.series, variants, seeds):
+        directory = run_directory(series, pair, place, variant, seed)
         if (directory / PROVENANCE_FILE).is_file():
             found[series].append(directory)
     return found
@@ -51,7 +89,8 @@ def finished_runs(
 class FidelityPlan:
     """What a comparison is made of, under the overrides of a user.
 
-    With ``compare=finished`` the reference's runs are taken as they stand, and none is started.
+    With ``compare=finished`` the runs of other engines than cellsim are taken as they stand, and none is
+    started.
     """
 
     def __init__(self, sweep: Sweep) -> None:
@@ -62,55 +101,83 @@ class FidelityPlan:
     def targets(self) -> list[str]:
         """The text of the comparison and its figures."""
         experiment = self.sweep.experiment(self.sweep.overrides.experiment)
-        engines = {engine for _, engine in TREES.values()}
-        unlisted = sorted(engines - set(experiment.engines))
-        if unlisted:
-            raise InputError(
-                f"does not list the engine {unlisted[0]}",
-                file=experiment.name,
-                accepted="an experiment of both",
-            )
-        for engine in sorted(engines - ({"shadow"} if self.only_finished else set())):
-            require_engine(engine)
+        pair = self._pair(experiment)
         plan = experiment.plan(self.sweep.overrides.plan)
-        folder = RESULTS.joinpath("fidelity", experiment.name, experiment.era, experiment.network, plan.name)
-        place = Place(experiment.name, "shadow", experiment.era, experiment.network, plan.name)
+        place = Place(experiment.name, pair.folder, experiment.era, experiment.network, plan.name)
         variants = plan.variants
         if self.only_finished:
-            done = {path.name for path in finished_runs(place, variants, experiment.seeds)[REFERENCE]}
-            variants = tuple(variant for variant in variants if variant.key in done)
+            there = self._finished(pair, place, variants, experiment.seeds)
+            variants = tuple(variant for variant in variants if variant.key in {name for name, _ in there})
             if not variants:
-                raise InputError(
-                    "no run in shadow is finished", file=place.run_directory(plan.baseline, "*").parents[1]
-                )
+                engine = next(one for one in (pair.reference, pair.model) if one != MODELLING_ENGINE)
+                runs = replace(place, engine=engine).run_directory(plan.baseline, "*").parents[1]
+                raise InputError(f"no run in {engine} is finished", file=runs)
+        folder = place.stage("fidelity")
         figures = ["overview", *(f"curves/{variant.key}" for variant in variants)]
         return [
             str(folder / "fidelity.md"),
             *(f"{folder}/{name}.{suffix}" for name in figures for suffix in FIGURE_SUFFIXES),
         ]
 
+    def _pair(self, experiment: Experiment) -> Pair:
+        """The engines asked for; ``shadow`` beside another engine is the kind that is here, to be run."""
+        asked: list[str] = [self.sweep.overrides.model, self.sweep.overrides.reference]
+        for engine in asked:
+            if program_of(engine) not in experiment.engines:
+                raise InputError(
+                    f"does not list the engine {engine}",
+                    file=experiment.name,
+                    accepted="an experiment of both",
+                )
+        if not self.only_finished and not set(asked) <= set(SHADOW_ENGINES):
+            asked = [choose_engine(engine, experiment.engines).engine for engine in asked]
+        pair = Pair(*asked)
+        pair.check()
+        for engine in asked:
+            if engine == MODELLING_ENGINE or not self.only_finished:
+                require_engine(engine)
+        return pair
+
+    def _finished(
+        self, pair: Pair, place: Place, variants: Sequence[Variant], seeds: Iterable[int]
+    ) -> set[tuple[str, int]]:
+        """Keys of variants and seeds of which every run that has to be there is."""
+        waiting = [one for one in (REFERENCE, MODEL) if pair.engine(one) != MODELLING_ENGINE]
+
+        def is_there(series: str, variant: Variant, seed: int) -> bool:
+            return (run_directory(series, pair, place, variant, seed) / PROVENANCE_FILE).is_file()
+
+        return {
+            (variant.key, seed)
+            for variant, seed in product(variants, seeds)
+            if all(is_there(series, variant, seed) for series in waiting)
+        }
+
     @stopping_with_a_line
     def runs(self, wildcards: Any) -> list[str]:
         """The provenance of every run that the comparison waits for."""
         experiment = self.sweep.experiment(wildcards.experiment)
-        place = Place(wildcards.experiment, "shadow", wildcards.era, wildcards.network, wildcards.plan)
+        pair = Pair(wildcards.model, wildcards.reference)
+        place = Place(experiment.name, pair.folder, wildcards.era, wildcards.network, wildcards.plan)
         plan = experiment.plan(wildcards.plan)
-        there = finished_runs(place, plan.variants, experiment.seeds)[REFERENCE]
+        there = self._finished(pair, place, plan.variants, experiment.seeds)
         wanted = []
-        for variant in plan.variants:
-            for seed in experiment.seeds:
-                original = run_directory(REFERENCE, place, variant, seed)
-                if self.only_finished and original not in there:
-                    continue
-                series = [MODEL, MODEL_REPEAT]
-                if not self.only_finished or (original / "circuits.parquet").is_file():
-                    series.append(REPLAY)
-                if not self.only_finished:
-                    series.append(REFERENCE)
-                    # A repeat of each variant would double what a comparison costs.
-                    series += [REFERENCE_REPEAT] * (variant == plan.baseline)
-                wanted += [run_directory(one, place, variant, seed) for one in series]
+        for variant, seed in product(plan.variants, experiment.seeds):
+            if self.only_finished and (variant.key, seed) not in there:
+                continue
+            circuits = run_directory(REFERENCE, pair, place, variant, seed) / "circuits.parquet"
+            made = self._made(pair, baseline=variant == plan.baseline, circuits=circuits.is_file())
+            wanted += [run_directory(one, pair, place, variant, seed) for one in made]
         return [str(directory / PROVENANCE_FILE) for directory in wanted]
+
+    def _made(self, pair: Pair, *, baseline: bool, circuits: bool) -> list[str]:
+        """The series whose runs are made where they are missing, of a variant on a network."""
+        modelled = [one for one in pair.series if pair.engine(one) == MODELLING_ENGINE]
+        if self.only_finished:
+            return [one for one in modelled if one != REPLAY or circuits]
+        # A repeat of each variant in a costly engine would double what a comparison costs.
+        repeats = () if baseline else (REFERENCE_REPEAT, MODEL_REPEAT)
+        return [one for one in pair.series if one in modelled or one not in repeats]
 
     def replayed_run(self, wildcards: Any) -> list[str]:
         """The run whose circuits are replayed; one that only has to be there is not waited for."""
@@ -118,8 +185,8 @@ class FidelityPlan:
 
     def replayed_directory(self, wildcards: Any) -> str:
         """Its folder."""
-        levels = (wildcards.era, wildcards.network, wildcards.seed, wildcards.variant)
-        return str(RESULTS.joinpath("runs", wildcards.experiment, TREES[REFERENCE][1], *levels))
+        levels = (wildcards.reference, wildcards.era, wildcards.network, wildcards.seed, wildcards.variant)
+        return str(RESULTS.joinpath("runs", wildcards.experiment, *levels))
 
     @stopping_with_a_line
     def seeds(self, wildcards: Any) -> str:

@@ -41,7 +41,7 @@ def make_run(tmp_path: Path) -> MakeRun:
         **changes: object,
     ) -> Path:
         assert series in SERIES
-        engine = "shadow" if series.startswith(REFERENCE) else "cellsim"
+        engine = str(changes.pop("engine", "shadow" if series.startswith(REFERENCE) else "cellsim"))
         directory = write_run(tmp_path / series, variant, network, SMALL)
         own_seed = {} if draws is None else {"seed": draws}
         read_run(directory).model_copy(update={"engine": engine, **own_seed, **changes}).write(directory)

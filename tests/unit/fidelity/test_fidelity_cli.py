@@ -13,9 +13,10 @@ from plotting.fidelity import main as draw
 from tests.unit.fidelity.conftest import VARIANTS, MakeRun
 from torsweep.cli import main
 from torsweep.fidelity.matches import MODEL, REFERENCE, REFERENCE_REPEAT
-from torsweep.fidelity.places import TREES
+from torsweep.fidelity.places import TREES, Pair
 
 REPOSITORY = Path(__file__).parents[3]
+PAIR = Pair("cellsim", "shadow")
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def results(make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(tmp_path)
     series = {REFERENCE: VARIANTS, MODEL: VARIANTS, REFERENCE_REPEAT: VARIANTS[:1]}
     for name, variants in series.items():
-        tree, engine = TREES[name]
+        tree, engine = TREES[name], PAIR.engine(name)
         for variant in variants:
             draws = {"draws": 70} if name == REFERENCE_REPEAT else {}
             run = make_run(name, dict(variant), 1, **draws)
@@ -61,6 +62,29 @@ def test_a_comparison_is_tables_and_text(results: Path, tmp_path: Path) -> None:
         "model": "cellsim 1.0",
         "reference repeat": "shadow 1.0",
     }
+
+
+def test_any_two_engines_are_compared(results: Path, make_run: MakeRun, tmp_path: Path) -> None:
+    run = make_run(MODEL, dict(VARIANTS[0]), 1, slower=2.0, engine="shadow-no-rtt")
+    place = results / "runs/refill_sweep/shadow-no-rtt/2012/ci/1"
+    place.mkdir(parents=True)
+    shutil.move(run, place / run.name)
+    out = tmp_path / "out"
+    assert _compare(out, "--model", "shadow-no-rtt") == 0
+    assert (out / "fidelity.md").read_text().startswith("# shadow-no-rtt 1.0 against shadow 1.0\n")
+    assert _compare(out, "--reference", "shadow-no-rtt") == 0
+    assert (out / "fidelity.md").read_text().startswith("# cellsim 1.0 against shadow-no-rtt 1.0\n")
+    cells = pl.read_csv(out / "cells.csv")
+    # The repeat is Shadow's: of the other kind of it there is none to judge by.
+    assert cells["floor"].null_count() == len(cells) == 4
+    assert (cells["p50_ratio"] < 0.6).all()
+
+
+def test_an_engine_is_not_compared_with_itself(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _compare(tmp_path / "out", "--model", "shadow") == 2
+    assert "model: is the reference too, got 'shadow'; accepted: another engine" in capsys.readouterr().err
 
 
 def test_the_same_runs_give_the_same_bytes(results: Path, tmp_path: Path) -> None:
