@@ -2,12 +2,25 @@
 //!
 //! In: what was read. Out: nothing, or a text of the form `key: problem, accepted: …`.
 
+use std::collections::BTreeSet;
+
 use crate::input::{CircuitPolicySpec, CongestionSpec, NetworkSpec, RunSpec, Traffic};
 
-const MILLISECOND_NS: u64 = 1_000_000;
+const MICROSECOND_NS: u64 = 1_000;
+const MILLISECOND_NS: u64 = 1_000 * MICROSECOND_NS;
 const HOUR_NS: u64 = 3_600_000 * MILLISECOND_NS;
 const WEEK_NS: u64 = 7 * 24 * HOUR_NS;
+/// Bytes per second, and bytes of a bucket: about 1.1 Tbit/s.
 const RATE_MAX: u64 = 1 << 37;
+/// A channel for each pair of relays is looked up in a table of four bytes a pair.
+const RELAYS_MAX: u64 = 10_000;
+const HOSTS_MAX: u64 = 1 << 20;
+/// Downloads of all clients at one time; each takes about 400 bytes of memory.
+const STREAMS_MAX: u64 = 1 << 20;
+/// A consensus states weights in 32 bits (`Bandwidth=` of a `w` line, dir-spec 3.4.1).
+const WEIGHT_MAX: u64 = u32::MAX as u64;
+/// What paths are chosen with; a consensus has others, for positions that no circuit here has.
+const WEIGHTS_USED: [&str; 8] = ["Wgg", "Wgd", "Wmg", "Wme", "Wmd", "Wmm", "Wee", "Wed"];
 
 fn within(key: &str, value: u64, least: u64, most: u64) -> Result<(), String> {
     if (least..=most).contains(&value) {
@@ -27,14 +40,22 @@ pub fn check_run(run: &RunSpec) -> Result<(), String> {
         format!("format: is {} {}, accepted: torsweep-run 1", run.format, run.format_version)
     })?;
     ensure(run.engine == "cellsim", || format!("engine: is '{}', accepted: cellsim", run.engine))?;
-    within("duration_ns", run.duration_ns, run.warm_up_ns, WEEK_NS)?;
+    within("duration_ns", run.duration_ns, 1, WEEK_NS)?;
+    within("warm_up_ns", run.warm_up_ns, 0, run.duration_ns)?;
     within("client_start_window_ns", run.client_start_window_ns, 0, WEEK_NS)?;
     let tor = &run.tor;
-    within("tor.refill.interval_ns", tor.refill.interval_ns, MILLISECOND_NS / 1000, HOUR_NS)?;
-    within("tor.channel_scheduler.interval_ns", tor.channel_scheduler.interval_ns, 1, HOUR_NS)?;
+    within("tor.refill.interval_ns", tor.refill.interval_ns, MICROSECOND_NS, HOUR_NS)?;
+    // A scheduler that finds no room in the kernel comes back after this: a short one makes events without end.
+    within(
+        "tor.channel_scheduler.interval_ns",
+        tor.channel_scheduler.interval_ns,
+        10 * MICROSECOND_NS,
+        HOUR_NS,
+    )?;
     match tor.circuit_policy {
         CircuitPolicySpec::Ewma { half_life_ns } => {
-            within("tor.circuit_policy.half_life_ns", half_life_ns, 1_000, WEEK_NS)?;
+            // Weights double each half-life and are scaled back once a second: a double holds 1,023 doublings.
+            within("tor.circuit_policy.half_life_ns", half_life_ns, 10 * MILLISECOND_NS, WEEK_NS)?;
         }
         CircuitPolicySpec::RoundRobin { quantum_cells } => {
             within("tor.circuit_policy.quantum_cells", u64::from(quantum_cells), 1, 1 << 20)?;
@@ -45,7 +66,7 @@ pub fn check_run(run: &RunSpec) -> Result<(), String> {
         "tor.cell_queue_low_cells: accepted: less than cell_queue_high_cells".into()
     })?;
     within("tor.guards", tor.guards as u64, 1, 100)?;
-    within("tor.circuit_lifetime_ns", tor.circuit_lifetime_ns, 1, WEEK_NS)?;
+    within("tor.circuit_lifetime_ns", tor.circuit_lifetime_ns, MILLISECOND_NS, WEEK_NS)?;
     within("tor.clock_quantum_ns", tor.clock_quantum_ns, 0, HOUR_NS)?;
     ensure(!tor.conflux, || "tor.conflux: this engine has no conflux, accepted: false".into())?;
     ensure(run.tracing.is_none(), || "tracing: this engine does not trace cells, accepted: null".into())?;
@@ -62,28 +83,23 @@ fn check_windows(congestion: CongestionSpec) -> Result<(), String> {
     else {
         return Ok(());
     };
-    let most = 100_000;
-    within(
-        "tor.congestion.circuit_window_cells",
-        circuit_window_cells.into(),
-        circuit_increment_cells.into(),
-        most,
-    )?;
-    within(
-        "tor.congestion.stream_window_cells",
-        stream_window_cells.into(),
-        stream_increment_cells.into(),
-        most,
-    )?;
-    within("tor.congestion.circuit_increment_cells", circuit_increment_cells.into(), 1, most)?;
-    within("tor.congestion.stream_increment_cells", stream_increment_cells.into(), 1, most)
+    for (name, window, increment) in [
+        ("circuit", circuit_window_cells, circuit_increment_cells),
+        ("stream", stream_window_cells, stream_increment_cells),
+    ] {
+        let key = |what: &str| format!("tor.congestion.{name}_{what}_cells");
+        within(&key("window"), window.into(), 1, 100_000)?;
+        within(&key("increment"), increment.into(), 1, window.into())?;
+    }
+    Ok(())
 }
 
 fn check_traffic(kind: &str, traffic: &Traffic) -> Result<(), String> {
     let key = |name: &str| format!("traffic.{kind}.{name}");
     within(&key("request_bytes"), traffic.request_bytes, 0, 1 << 24)?;
     within(&key("response_bytes"), traffic.response_bytes, 1, 1 << 40)?;
-    within(&key("think_max_ns"), traffic.think_max_ns, traffic.think_min_ns, WEEK_NS)?;
+    within(&key("think_max_ns"), traffic.think_max_ns, 0, WEEK_NS)?;
+    within(&key("think_min_ns"), traffic.think_min_ns, 0, traffic.think_max_ns)?;
     within(&key("think_step_ns"), traffic.think_step_ns, 1, WEEK_NS)?;
     within(&key("parallel_streams"), traffic.parallel_streams.into(), 1, 10_000)?;
     within(&key("timeout_ns"), traffic.timeout_ns.unwrap_or(1), 1, WEEK_NS)
@@ -94,33 +110,67 @@ pub fn check_network(network: &NetworkSpec, run: &RunSpec) -> Result<(), String>
     ensure(network.format == "torsweep-network" && network.format_version == 2, || {
         format!("format: is {} {}, accepted: torsweep-network 2", network.format, network.format_version)
     })?;
-    within("servers", network.servers.len() as u64, 1, 1 << 24)?;
-    within("relays", network.relays.len() as u64, 3, 1 << 16)?;
-    within("clients", network.clients.len() as u64, 1, 1 << 24)?;
-    for (name, &weight) in &network.bandwidth_weights {
-        ensure((0..=10_000).contains(&weight), || {
-            format!("bandwidth_weights.{name}: is {weight}, accepted: 0 to 10000")
-        })?;
+    within("servers", network.servers.len() as u64, 1, HOSTS_MAX)?;
+    within("relays", network.relays.len() as u64, 3, RELAYS_MAX)?;
+    within("clients", network.clients.len() as u64, 1, HOSTS_MAX)?;
+    for name in WEIGHTS_USED {
+        let weight = network.bandwidth_weights.get(name).copied();
+        let weight =
+            weight.ok_or_else(|| format!("bandwidth_weights.{name}: is missing, accepted: 0 to 10000"))?;
+        within(&format!("bandwidth_weights.{name}"), weight, 0, 10_000)?;
     }
-    for relay in &network.relays {
-        let key = |name: &str| format!("{}.{name}", relay.name);
-        within(&key("rate_bytes_per_s"), relay.rate_bytes_per_s, 1, RATE_MAX)?;
-        within(&key("burst_bytes"), relay.burst_bytes, 1, RATE_MAX)?;
-        within(&key("capacity_bytes_per_s"), relay.capacity_bytes_per_s, 1, RATE_MAX)?;
-        ensure((0.0..1.0).contains(&relay.refill_phase), || {
-            format!("{}: is {}, accepted: 0 to below 1", key("refill_phase"), relay.refill_phase)
-        })?;
-    }
-    for client in &network.clients {
-        ensure(run.traffic.contains_key(&client.kind), || {
-            format!("{}: is of kind '{}', for which run.json has no traffic", client.name, client.kind)
-        })?;
-        within(&format!("{}.up_bytes_per_s", client.name), client.up_bytes_per_s, 1, RATE_MAX)?;
-        within(&format!("{}.down_bytes_per_s", client.name), client.down_bytes_per_s, 1, RATE_MAX)?;
-    }
+    let relays = network.relays.iter().map(|relay| relay.name.as_str());
+    let clients = network.clients.iter().map(|client| client.name.as_str());
+    let servers = network.servers.iter().map(|server| server.name.as_str());
+    check_names(relays.chain(clients).chain(servers))?;
+    check_relays(network)?;
+    check_clients(network, run)?;
     for server in &network.servers {
         within(&format!("{}.up_bytes_per_s", server.name), server.up_bytes_per_s, 1, RATE_MAX)?;
         within(&format!("{}.down_bytes_per_s", server.name), server.down_bytes_per_s, 1, RATE_MAX)?;
     }
     Ok(())
+}
+
+/// Hosts are told apart by their names: in given paths and in every table.
+fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        ensure(!name.is_empty(), || "name: is empty, accepted: a name of its own for each host".into())?;
+        ensure(seen.insert(name), || {
+            format!("name: '{name}' stands twice, accepted: a name of its own for each host")
+        })?;
+    }
+    Ok(())
+}
+
+fn check_relays(network: &NetworkSpec) -> Result<(), String> {
+    for relay in &network.relays {
+        let key = |name: &str| format!("{}.{name}", relay.name);
+        within(&key("rate_bytes_per_s"), relay.rate_bytes_per_s, 1, RATE_MAX)?;
+        within(&key("burst_bytes"), relay.burst_bytes, 1, RATE_MAX)?;
+        within(&key("capacity_bytes_per_s"), relay.capacity_bytes_per_s, 1, RATE_MAX)?;
+        within(&key("consensus_weight"), relay.consensus_weight, 0, WEIGHT_MAX)?;
+        ensure((0.0..1.0).contains(&relay.refill_phase), || {
+            format!("{}: is {}, accepted: 0 to below 1", key("refill_phase"), relay.refill_phase)
+        })?;
+    }
+    Ok(())
+}
+
+fn check_clients(network: &NetworkSpec, run: &RunSpec) -> Result<(), String> {
+    let mut streams = 0;
+    for client in &network.clients {
+        let traffic = run.traffic.get(&client.kind).ok_or_else(|| {
+            format!("{}: is of kind '{}', for which run.json has no traffic", client.name, client.kind)
+        })?;
+        streams += u64::from(traffic.parallel_streams);
+        within(&format!("{}.up_bytes_per_s", client.name), client.up_bytes_per_s, 1, RATE_MAX)?;
+        within(&format!("{}.down_bytes_per_s", client.name), client.down_bytes_per_s, 1, RATE_MAX)?;
+    }
+    ensure(streams <= STREAMS_MAX, || {
+        format!(
+            "clients: open {streams} streams at a time (traffic.KIND.parallel_streams), accepted: up to {STREAMS_MAX}"
+        )
+    })
 }

@@ -91,7 +91,9 @@ fn advance(world: &mut World, duration: Time, progress: bool, started: Instant) 
             reported = Instant::now();
             let done = world.now as f64 / duration as f64;
             let left = started.elapsed().as_secs_f64() * (1.0 - done) / done;
-            eprintln!(
+            // Progress that nobody can read is no reason to stop.
+            let _ = writeln!(
+                io::stderr(),
                 "cellsim: {:3.0} % — {} of {} simulated s, about {left:.0} s left",
                 100.0 * done,
                 world.now / SECOND,

@@ -168,7 +168,7 @@ pub struct NetworkSpec {
     pub format: String,
     pub format_version: u32,
     pub latency_sha256: String,
-    pub bandwidth_weights: BTreeMap<String, i64>,
+    pub bandwidth_weights: BTreeMap<String, u64>,
     pub relays: Vec<RelaySpec>,
     pub clients: Vec<ClientSpec>,
     pub servers: Vec<ServerSpec>,
@@ -221,11 +221,41 @@ pub struct ServerSpec {
     pub node: usize,
 }
 
+/// The largest document that is read, bytes: a run of 1,000 clients with all their paths takes a few million.
+const DOCUMENT_BYTES_MAX: u64 = 256 << 20;
+
 fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<(T, Vec<u8>), Error> {
-    let bad = |problem: &dyn std::fmt::Display| Error::input(format!("{}: {problem}", path.display()));
-    let bytes = fs::read(path).map_err(|error| bad(&error))?;
-    let value = serde_json::from_slice(&bytes).map_err(|error| bad(&error))?;
+    let bad = |problem: String| Error::input(format!("{}: {problem}", path.display()));
+    let found = fs::metadata(path).map_err(|error| bad(error.to_string()))?;
+    if !found.is_file() {
+        return Err(bad("is no file".into()));
+    }
+    if found.len() > DOCUMENT_BYTES_MAX {
+        return Err(bad(format!("has {} bytes, accepted: up to {DOCUMENT_BYTES_MAX}", found.len())));
+    }
+    let bytes = fs::read(path).map_err(|error| bad(error.to_string()))?;
+    let mut document = serde_json::Deserializer::from_slice(&bytes);
+    let value = serde_path_to_error::deserialize(&mut document).map_err(|error| bad(json_problem(&error)))?;
+    document.end().map_err(|error| bad(error.to_string()))?;
     Ok((value, bytes))
+}
+
+/// `key: what is wrong with it`, in words that do not suppose Rust.
+fn json_problem(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
+    let mut problem = error.inner().to_string();
+    for (theirs, ours) in [
+        ("expected u64", "expected a whole number from 0 to 18446744073709551615"),
+        ("expected usize", "expected a whole number from 0 to 18446744073709551615"),
+        ("expected u32", "expected a whole number from 0 to 4294967295"),
+        ("expected f64", "expected a number"),
+        ("expected path string", "expected a path"),
+    ] {
+        problem = problem.replace(theirs, ours);
+    }
+    match error.path().to_string().as_str() {
+        "." => problem,
+        key => format!("{key}: {problem}"),
+    }
 }
 
 /// Read and check `run.json`; returns it with its bytes.

@@ -1,5 +1,7 @@
 //! `cellsim run RUN_DIR`: run what a run directory describes.
 
+use std::io::{self, Write};
+use std::panic::{self, PanicHookInfo};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -27,12 +29,33 @@ enum Command {
 
 fn main() -> ExitCode {
     cellsim::large_pages::advise_heap();
+    panic::set_hook(Box::new(report_defect));
     let Command::Run { run_dir, progress } = Arguments::parse().command;
-    match cellsim::directory::run(&run_dir, progress) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("cellsim: {error}");
+    // A defect ends like work that failed; the hook has said what it was.
+    match panic::catch_unwind(|| cellsim::directory::run(&run_dir, progress)) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => {
+            report(&error.to_string());
             ExitCode::from(error.exit_code())
         }
+        Err(_) => ExitCode::FAILURE,
     }
+}
+
+/// A line on standard error, where there is one to take it.
+fn report(message: &str) {
+    let _ = writeln!(io::stderr(), "cellsim: {message}");
+}
+
+fn report_defect(panic: &PanicHookInfo<'_>) {
+    let payload = panic.payload();
+    let text =
+        payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str));
+    let what = text.unwrap_or("no more is known").replace('\n', " ");
+    let place = panic.location().map(|place| format!(" ({}:{})", place.file(), place.line()));
+    report(&format!(
+        "this is a defect of cellsim {}: {what}{}; please report it with the run's folder",
+        cellsim::VERSION,
+        place.unwrap_or_default()
+    ));
 }

@@ -12,6 +12,10 @@ use crate::error::Error;
 use crate::input::{NetworkSpec, Position};
 use crate::random::Stream;
 
+/// Draws that may hit taken relays before the taken ones are left out of the draw. A relay with nine tenths of
+/// all weight passes this once in 10^45 draws.
+const REJECTIONS: u32 = 1_000;
+
 /// Draws paths.
 pub struct PathChooser {
     seed: u64,
@@ -45,16 +49,39 @@ impl Weighted {
         self.cumulative.iter().zip(before).filter(|(after, before)| after > before).count()
     }
 
-    /// A relay not in `taken`; there must be one with a positive weight.
+    /// A relay not in `taken`, each with the chance of its weight; there must be one with a positive weight.
+    ///
+    /// Draws again while a taken relay comes up. Where the taken ones have nearly all the weight that could go
+    /// on without end, so from [`REJECTIONS`] on the draw is among the others alone, with the same chances.
     fn draw(&self, draws: &mut Stream, taken: &[u32]) -> u32 {
         let total = self.cumulative.last().copied().unwrap_or(0.0);
-        loop {
+        for _ in 0..REJECTIONS {
             let aim = draws.unit() * total;
             let relay = self.cumulative.partition_point(|&sum| sum <= aim) as u32;
             if !taken.contains(&relay) {
                 return relay;
             }
         }
+        self.draw_among_others(draws, taken)
+    }
+
+    fn draw_among_others(&self, draws: &mut Stream, taken: &[u32]) -> u32 {
+        let weight = |relay: usize| {
+            let before = if relay == 0 { 0.0 } else { self.cumulative[relay - 1] };
+            self.cumulative[relay] - before
+        };
+        let others = (0..self.cumulative.len()).filter(|&relay| !taken.contains(&(relay as u32)));
+        let total: f64 = others.clone().map(weight).sum();
+        let mut left = draws.unit() * total;
+        let mut last = 0;
+        for relay in others.filter(|&relay| weight(relay) > 0.0) {
+            last = relay as u32;
+            left -= weight(relay);
+            if left < 0.0 {
+                break;
+            }
+        }
+        last
     }
 }
 
@@ -75,8 +102,8 @@ impl PathChooser {
                     Position::GuardExit => names[2],
                     Position::Middle => names[3],
                 };
-                let share =
-                    if name.is_empty() { 0 } else { *network.bandwidth_weights.get(name).unwrap_or(&10_000) };
+                // `checks` sees to it that the network states each of them.
+                let share = network.bandwidth_weights.get(name).copied().unwrap_or(0);
                 relay.consensus_weight as f64 * share as f64 / 10_000.0
             }))
         };
@@ -158,4 +185,23 @@ fn given_paths(
         paths.iter().map(path).collect::<Result<Vec<_>, Error>>()
     };
     network.clients.iter().map(|client| of_client(&client.name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relays_with_next_to_no_weight_are_drawn_when_the_heavy_one_is_taken() {
+        let weighted = Weighted::new([0.0, f64::from(u32::MAX), 1.0, 0.0, 3.0, 0.0].into_iter());
+        let mut draws = Stream::new(1, "test", 0, 0);
+        let mut drawn = [0_u32; 6];
+        for _ in 0..2_000 {
+            drawn[weighted.draw(&mut draws, &[1]) as usize] += 1;
+        }
+        assert_eq!(drawn[2] + drawn[4], 2_000);
+        assert!((400..600).contains(&drawn[2]), "{drawn:?}");
+        assert_eq!(weighted.draw(&mut draws, &[1, 4]), 2);
+        assert_eq!(weighted.draw(&mut draws, &[2, 1]), 4);
+    }
 }

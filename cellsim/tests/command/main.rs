@@ -9,6 +9,7 @@ use serde_json::json;
 
 #[path = "../engine/documents.rs"]
 mod documents;
+mod mutations;
 
 fn cellsim(folder: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_cellsim")).arg("run").arg(folder).output().expect("the program")
@@ -38,6 +39,16 @@ fn refused(change: impl FnOnce(&Path), code: i32, words: &[&str]) {
     assert!(!folder.path().join("provenance.json").exists());
 }
 
+/// Change the network, and state its checksum anew.
+fn edit_network(folder: &Path, change: impl FnOnce(&mut serde_json::Value)) {
+    let path = folder.join("network/network.json");
+    let mut network = serde_json::from_slice(&fs::read(&path).expect("network.json")).expect("JSON");
+    change(&mut network);
+    let text = network.to_string();
+    edit(folder, |run| run["network_sha256"] = json!(cellsim::provenance::sha256_hex(text.as_bytes())));
+    fs::write(path, text).expect("network.json");
+}
+
 fn edit(folder: &Path, change: impl FnOnce(&mut serde_json::Value)) {
     let path = folder.join("run.json");
     let mut run = serde_json::from_slice(&fs::read(&path).expect("run.json")).expect("JSON");
@@ -63,11 +74,29 @@ fn bad_runs_are_refused_with_one_line() {
         2,
         &["nobody"],
     );
-    refused(|folder| edit(folder, |run| run["duration_ns"] = json!(-1)), 2, &["run.json"]);
+    refused(|folder| edit(folder, |run| run["duration_ns"] = json!(-1)), 2, &["duration_ns", "whole number"]);
+    refused(|folder| edit(folder, |run| run["era"] = json!(["two\nlines"])), 2, &["era", "string"]);
+    refused(|folder| edit(folder, |run| run["two\nlines"] = json!(1)), 2, &["unknown field `two\\nlines`"]);
 }
 
 #[test]
 fn bad_networks_are_refused_with_one_line() {
+    let weight = |weight: u64| {
+        move |folder: &Path| {
+            edit_network(folder, |network| network["relays"][0]["consensus_weight"] = json!(weight));
+        }
+    };
+    refused(weight(1 << 37), 2, &["guard1.consensus_weight", "137438953472", "0 to 4294967295"]);
+    refused(
+        |folder| edit_network(folder, |network| network["relays"][0]["name"] = json!("web1")),
+        2,
+        &["'web1' stands twice"],
+    );
+    refused(
+        |folder| edit_network(folder, |network| network["bandwidth_weights"] = json!({"Wgg": 10_000})),
+        2,
+        &["bandwidth_weights.Wgd", "is missing"],
+    );
     refused(|folder| fs::remove_dir_all(folder.join("network")).expect("a folder"), 2, &["network.json"]);
     refused(
         |folder| fs::write(folder.join("network/latency.npy"), "short").expect("a file"),
@@ -109,8 +138,8 @@ fn one_flipped_bit_in_the_latencies_is_seen() {
 fn round_trips_out_of_range_are_refused() {
     for (rtt_us, code) in [(0, 2), (-1_i32 as u32, 2), (1, 0), (60_000_000, 0), (60_000_001, 2)] {
         let folder = tempfile::tempdir().expect("a folder");
-        let (network, run) = (crate::networks::network("web", 1), crate::networks::run("web", 1, 300, 0, 1));
-        crate::networks::write_directory(folder.path(), &network, &run, rtt_us);
+        let (network, run) = (documents::network("web", 1), documents::run("web", 1, 300, 0, 1));
+        documents::write_directory(folder.path(), &network, &run, rtt_us);
         let output = cellsim(folder.path());
         let message = String::from_utf8_lossy(&output.stderr).to_string();
         assert_eq!(output.status.code(), Some(code), "{rtt_us}: {message}");

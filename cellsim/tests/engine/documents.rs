@@ -20,7 +20,8 @@ pub fn network(kind: &str, clients: usize) -> Value {
     };
     json!({
         "format": "torsweep-network", "format_version": 2, "latency_sha256": "",
-        "bandwidth_weights": {"Wme": 0, "Wmg": 0},
+        "bandwidth_weights": {"Wgg": 10000, "Wgd": 10000, "Wmg": 0, "Wme": 0, "Wmd": 10000, "Wmm": 10000,
+                              "Wee": 10000, "Wed": 10000},
         "relays": [relay("guard1", "guard", 0), relay("guard2", "guard", 1), relay("middle1", "middle", 2),
                    relay("middle2", "middle", 3), relay("middle3", "middle", 4), relay("exit1", "exit", 0)],
         "clients": (0..clients).map(client).collect::<Vec<_>>(),
