@@ -36,6 +36,8 @@ from torsweep.errors import InputError
 from torsweep.fidelity.comparison import MARGIN
 from torsweep.fidelity.contrasts import NO_CONTRAST, SIZE_FACTOR
 from torsweep.fidelity.matches import MODEL, REFERENCE, REFERENCE_REPEAT, REPLAY
+from torsweep.fidelity.report import NO_COMPARISON, read_origin
+from torsweep.formats.csv_file import read_frame
 from torsweep.provenance import versions
 from torsweep.stats.report import duration_text, networks_text
 
@@ -68,27 +70,12 @@ class Comparison:
     @classmethod
     def open(cls, folder: Path) -> Comparison:
         """The comparison in ``folder``; raises InputError when there is none."""
-        file = folder / "fidelity.json"
-        try:
-            document = json.loads(file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise InputError("no such file: run `torsweep fidelity compare` first", file=file) from None
-        except ValueError:
-            raise InputError("is no whole JSON file", file=file) from None
-        if not isinstance(document, dict) or document.get("format") != "torsweep-fidelity":
-            raise InputError("is no comparison", file=file, accepted="torsweep-fidelity")
-        return cls(folder, document)
+        return cls(folder, read_origin(folder))
 
     def table(self, name: str) -> pl.DataFrame:
         """The table ``name``.csv, its knobs as text."""
-        file = self.folder / f"{name}.csv"
-        text = dict.fromkeys((*self.origin["knobs"], "at", "from", "to"), pl.String)
-        try:
-            return pl.read_csv(file, schema_overrides=text, infer_schema_length=None)
-        except FileNotFoundError:
-            raise InputError("no such file: run `torsweep fidelity compare` first", file=file) from None
-        except pl.exceptions.PolarsError:
-            raise InputError("is no CSV table", file=file) from None
+        texts = (*self.origin["knobs"], "at", "from", "to")
+        return read_frame(self.folder / f"{name}.csv", texts, missing=NO_COMPARISON)
 
     def caption(self, *notes: str) -> str:
         """Engines, versions, era, networks and the cut; then ``notes``."""

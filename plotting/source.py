@@ -15,7 +15,9 @@ import polars as pl
 from plotting.palette import knob_name, level_name
 from torsweep.config.clients import KINDS
 from torsweep.errors import InputError
+from torsweep.formats.csv_file import read_frame
 from torsweep.provenance import versions
+from torsweep.stats.claims_file import NO_SUMMARIES, read_claims
 from torsweep.stats.report import duration_text, engine_text, networks_text
 from torsweep.tables.reading import PlanTables, Provenance
 
@@ -64,13 +66,8 @@ class Source:
     def summary(self, name: str) -> pl.DataFrame:
         """The summary ``name``.csv; raises InputError when it is missing or of another plan."""
         file = self.summaries / f"{name}.csv"
-        text = {column: pl.String for column in ("metric", "kind", *self.knobs)}
-        try:
-            frame = pl.read_csv(file, schema_overrides=text, infer_schema_length=None)
-        except FileNotFoundError as error:
-            raise InputError("no such file: run `torsweep results summarize` first", file=file) from error
-        except pl.exceptions.PolarsError as error:
-            raise InputError("is no CSV table", file=file) from error
+        text = ("metric", "kind", *self.knobs)
+        frame = read_frame(file, text, missing=NO_SUMMARIES)
         missing = [knob for knob in self.knobs if knob not in frame.columns]
         if missing:
             raise InputError("is a summary of another plan", file=file, accepted=f"a column {missing[0]}")
@@ -78,15 +75,7 @@ class Source:
 
     def baseline(self) -> dict[str, str]:
         """The plan's baseline, as the summaries have it; InputError when they are missing."""
-        file = self.summaries / "claims.json"
-        try:
-            return dict(json.loads(file.read_text(encoding="utf-8"))["baseline"])
-        except FileNotFoundError as error:
-            raise InputError("no such file: run `torsweep results summarize` first", file=file) from error
-        except (ValueError, KeyError) as error:
-            raise InputError(
-                "is not of this version: run `torsweep results summarize` again", file=file
-            ) from error
+        return read_claims(self.summaries).baseline
 
     def kinds(self) -> list[str]:
         """The kinds of client that downloaded anything, in the order of figures."""

@@ -15,6 +15,9 @@ class TorsweepError(Exception):
 
     exit_code = 1
 
+    def __init__(self, message: str) -> None:
+        super().__init__(_one_line(message))
+
 
 class InputError(TorsweepError):
     """Bad input or configuration; exit code 2.
@@ -33,7 +36,8 @@ class InputError(TorsweepError):
         value: object = None,
         accepted: str | None = None,
     ) -> None:
-        where = ": ".join(str(part) for part in (file, key) if part not in (None, ""))
+        named = None if key is None else _cut(key, _MOST_KEY_CHARACTERS)
+        where = ": ".join(str(part) for part in (file, named) if part not in (None, ""))
         text = f"{where}: {problem}" if where else problem
         if value is not None:
             text += f", got {_short(value)}"
@@ -57,6 +61,22 @@ class ToolMissing(TorsweepError):
     exit_code = 3
 
 
-def _short(value: object, limit: int = 80) -> str:
-    text = repr(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+_MOST_KEY_CHARACTERS = 200
+_MOST_VALUE_CHARACTERS = 80
+
+
+def _short(value: object) -> str:
+    # A text is cut before it is quoted: one of megabytes would be copied more than once.
+    shown = value[: 2 * _MOST_VALUE_CHARACTERS] if isinstance(value, str) else value
+    return _cut(repr(shown), _MOST_VALUE_CHARACTERS)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _one_line(text: str) -> str:
+    """``text`` with escapes in place of line ends and of other characters that cannot be printed."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)

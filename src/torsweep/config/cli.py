@@ -24,7 +24,7 @@ def check_command(
     """Say what each file configures, or stop at the first thing wrong."""
     from torsweep.config.experiment import load_experiment
     from torsweep.config.network import load_network_config, network_path
-    from torsweep.config.reading import read_yaml
+    from torsweep.formats.yaml_file import read_yaml
 
     for file in files:
         # Only experiments ask a question; a file that is neither is told what a network lacks.

@@ -26,12 +26,12 @@ from torsweep.config.reading import (
     Section,
     apply_overrides,
     default_text,
-    read_yaml,
     suggestion,
     validate,
 )
 from torsweep.config.variant import Variant
 from torsweep.errors import InputError
+from torsweep.formats.yaml_file import read_yaml
 from torsweep.seeds import MOST_SEED
 from torsweep.units import DurationNs, SizeBytes
 

@@ -21,11 +21,11 @@ from torsweep.config.reading import (
     Section,
     apply_overrides,
     default_text,
-    read_yaml,
     suggestion,
     validate,
 )
 from torsweep.errors import InputError
+from torsweep.formats.yaml_file import read_yaml
 from torsweep.units import BYTES_PER_SECOND_PER, DurationNs, RateBytesPerSecond, format_quantity
 
 NETWORKS_DIRECTORY = Path("configs/networks")

@@ -1,7 +1,7 @@
-"""From a YAML file to a validated model.
+"""From a document to a validated model.
 
-In: the path of a YAML file, overrides from a command line, the model that the file has to fit.
-Out: an instance of the model, or one :class:`InputError` naming file, key, value and what is accepted.
+In: what :mod:`torsweep.formats` read from a file, overrides from a command line, the model to fit. Out: an
+instance of the model, or one :class:`InputError` naming file, key, value and what is accepted.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from torsweep.errors import InputError
+from torsweep.formats.yaml_file import parse_scalar
 
 
 class Section(BaseModel):
@@ -51,75 +51,22 @@ _ACCEPTED = {
     "less_than": "less than {lt}",
     "less_than_equal": "{le} or less",
     "string_pattern_mismatch": "a text that matches {pattern}",
+    "finite_number": "a finite number",
+    "string_too_short": "{min_length} or more characters",
+    "string_too_long": "at most {max_length} characters",
     "too_short": "{min_length} or more entries",
+    "too_long": "at most {max_length} entries",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "path_type": "a path",
+    "none_required": "null",
+    "bool_parsing": "true, false",
+    "int_parsing_size": "a whole number of 64 bits",
 }
 """What a value of each of pydantic's error types should have been."""
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
-
-
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """YAML's safe subset, where a key that stands twice in a mapping is an error."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        seen: dict[object, int] = {}
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            line = key_node.start_mark.line + 1
-            if not isinstance(key, str | int | float):
-                raise _yaml_problem(f"a key that is no text at line {line}", key_node)
-            if key in seen:
-                raise _yaml_problem(f"key '{key}' stands twice, at lines {seen[key]} and {line}", key_node)
-            seen[key] = line
-        return super().construct_mapping(node, deep)
-
-
-def _yaml_problem(problem: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
-    return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in the YAML file ``path``.
-
-    Raises InputError when the file cannot be read, is not YAML, holds a key twice, or holds
-    something else than a mapping at its top.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text", file=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
-    document = _parse(text, path)
-    if not isinstance(document, dict):
-        found = "nothing" if document is None else type(document).__name__
-        raise InputError(f"expected a mapping of keys to values at the top, found {found}", file=path)
-    return document
-
-
-def _parse(text: str, path: Path) -> object:
-    try:
-        return yaml.load(text, Loader=_UniqueKeyLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = "" if mark is None else f" at line {mark.line + 1}, column {mark.column + 1}"
-        problem = error.problem or error.context or "broken"
-        if isinstance(error, yaml.constructor.ConstructorError):
-            raise InputError(problem, file=path) from None
-        raise InputError(f"is not valid YAML{where}: {problem}", file=path) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"is not valid YAML: {first_line}", file=path) from None
-
-
-def parse_scalar(text: str) -> object:
-    """The value that ``text`` has in a YAML file: ``2`` is a number, ``30 s`` a text."""
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError):
-        return text
+Fields = TypeVar("Fields")
 
 
 def apply_overrides(document: Mapping[str, Any], overrides: Mapping[str, object]) -> dict[str, Any]:
@@ -149,8 +96,16 @@ def validate(model: type[AnyModel], document: Mapping[str, Any], file: str | Pat
         raise input_error(model, error, file) from None
 
 
-def input_error(model: type[BaseModel], error: ValidationError, file: str | Path | None) -> InputError:
-    """The pydantic ``error`` about ``model`` as one line.
+def validate_fields(kind: type[Fields], document: Mapping[str, Any], file: str | Path | None) -> Fields:
+    """``document`` as an instance of the dataclass ``kind``; InputError on the first thing wrong in it."""
+    try:
+        return TypeAdapter(kind).validate_python(dict(document))
+    except ValidationError as error:
+        raise input_error(kind, error, file) from None
+
+
+def input_error(model: type, error: ValidationError, file: str | Path | None) -> InputError:
+    """The pydantic ``error`` about ``model``, a model or a dataclass, as one line.
 
     A misspelt key yields two errors, one for the key that is unknown and one for the key that is
     missing; the first says more, so unknown keys go first. A list whose only entry is wrong yields a
@@ -166,7 +121,7 @@ def input_error(model: type[BaseModel], error: ValidationError, file: str | Path
     return InputError(problem, file=file, key=key or None, value=value, accepted=accepted)
 
 
-def _explain(model: type[BaseModel], details: Any) -> tuple[str, str | None, str, object]:
+def _explain(model: type, details: Any) -> tuple[str, str | None, str, object]:
     """Problem, what is accepted, key and value of one of pydantic's error records."""
     location, value, context = details["loc"], details["input"], details.get("ctx", {})
     models = list(_models_at(model, location[:-1] if location else ()))
@@ -190,7 +145,7 @@ def _explain(model: type[BaseModel], details: Any) -> tuple[str, str | None, str
         case "value_error":
             problem, accepted = _split_expectation(str(context["error"]))
             return problem, accepted, key, value
-        case "model_type" | "dict_type":
+        case "model_type" | "dict_type" | "mapping_type" | "dataclass_type":
             return "expected keys and values here", None, key, value
         case kind if kind in _ACCEPTED:
             return "is not accepted", _ACCEPTED[kind].format(**context), key, value
@@ -236,9 +191,9 @@ def _is_tag_of(model: type[BaseModel], part: object) -> bool:
     return any(part in typing.get_args(field.annotation) for field in model.model_fields.values())
 
 
-def _models_at(model: type[BaseModel], location: Sequence[int | str]) -> Iterator[type[BaseModel]]:
+def _models_at(model: type, location: Sequence[int | str]) -> Iterator[type[BaseModel]]:
     """The models a value at ``location`` (a pydantic error's ``loc``) may be an instance of."""
-    candidates = [model]
+    candidates = list(_models_in(model))
     for part in location:
         fields = [candidate.model_fields.get(str(part)) for candidate in candidates]
         if any(fields):
@@ -248,7 +203,7 @@ def _models_at(model: type[BaseModel], location: Sequence[int | str]) -> Iterato
     yield from candidates
 
 
-def _key_path(model: type[BaseModel], location: Sequence[int | str]) -> str:
+def _key_path(model: type, location: Sequence[int | str]) -> str:
     """``location`` as a reader of the file would write it: ``claims[2].margin``.
 
     Pydantic puts the tag of a discriminated union into the location; it is no key and is left out.

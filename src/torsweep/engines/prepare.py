@@ -23,11 +23,11 @@ from torsweep.engines.run_spec import (
     RunSpec,
     RunTables,
     RunTraffic,
-    read_json,
     read_run,
 )
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
+from torsweep.formats.json_file import read_json
 from torsweep.network.chain import given_paths
 from torsweep.network.model import NETWORK_FILE, read_network
 from torsweep.provenance import sha256_of_file

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -19,6 +19,7 @@ from torsweep.config.experiment import ClientTraffic, RunEngineName
 from torsweep.config.reading import Section, validate
 from torsweep.config.tor_settings import NonNegativeInt, PositiveInt, TorSettings
 from torsweep.errors import InputError
+from torsweep.formats.json_file import read_json
 from torsweep.seeds import MOST_SEED
 from torsweep.storage import write_text
 
@@ -109,18 +110,3 @@ def read_run(run_directory: Path) -> RunSpec:
         found = f"{document.get('format')} version {document.get('format_version')}"
         raise InputError("is of another format", file=file, value=found, accepted="torsweep-run version 1")
     return validate(RunSpec, document, file)
-
-
-def read_json(file: Path) -> dict[str, Any]:
-    """The object in a JSON file; InputError when it cannot be read or holds something else."""
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError("no such file", file=file) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=file) from None
-    except ValueError:
-        raise InputError("is no whole JSON file", file=file) from None
-    if not isinstance(document, dict):
-        raise InputError("holds no JSON object", file=file)
-    return document

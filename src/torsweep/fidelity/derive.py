@@ -17,10 +17,11 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.engines.prepare import run_status, write_run
-from torsweep.engines.run_spec import RunSpec, read_json, read_run
+from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.shadow.read.tables import used_paths
 from torsweep.engines.table_schema import CIRCUITS, STREAMS
 from torsweep.errors import InputError
+from torsweep.network.model import read_network
 from torsweep.seeds import MOST_SEED
 from torsweep.tables.collect import read_table
 
@@ -55,7 +56,8 @@ def replayed(original: Path, out: Path) -> RunSpec:
     run, status = read_run(original), run_status(original)
     if not status.complete:
         raise InputError(f"has no circuits to replay: {status.text}", file=original)
-    relays = {relay["name"] for relay in read_json(original / run.network / "network.json")["relays"]}
+    network, _ = read_network(original / run.network, latency=False)
+    relays = {relay.name for relay in network.relays}
     circuits, streams = read_table(original, CIRCUITS), read_table(original, STREAMS)
     measured = measured_circuits(circuits, streams, run.warm_up_ns // 1000)
     paths = _over(relays, used_paths(circuits)) | _over(relays, used_paths(measured))

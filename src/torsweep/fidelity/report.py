@@ -16,15 +16,20 @@ from typing import Any
 
 import polars as pl
 
+from torsweep.config.reading import validate_fields
+from torsweep.errors import InputError
 from torsweep.fidelity.comparison import MARGIN, UNKNOWN, WITHIN, all_curves, cells, distances
 from torsweep.fidelity.contrasts import NO_CONTRAST, SAME, SIZE_FACTOR, contrasts
 from torsweep.fidelity.curves import mean_curves
 from torsweep.fidelity.matches import MODEL, REFERENCE, REFERENCE_REPEAT, REPLAY, SERIES, Match, engine_of
+from torsweep.formats.json_file import read_json
 from torsweep.stats.report import SHOWN_METRICS, duration_text, markdown_table, networks_text
 from torsweep.stats.writing import write_csv
 from torsweep.storage import write_text
 
 FORMAT = "torsweep-fidelity"
+FIDELITY_FILE = "fidelity.json"
+NO_COMPARISON = "no such file: run `torsweep fidelity compare` first"
 
 
 @dataclass(frozen=True)
@@ -77,12 +82,28 @@ def compare(matches: Sequence[Match], network: str) -> Comparison:
     )
 
 
+def read_origin(folder: Path) -> dict[str, Any]:
+    """The content of fidelity.json in ``folder``, its fields those of :class:`Origin`.
+
+    Raises InputError when there is none, or it is of another version.
+    """
+    file = folder / FIDELITY_FILE
+    document = read_json(file, NO_COMPARISON)
+    if document.get("format") != FORMAT:
+        raise InputError("is no comparison", file=file, value=document.get("format"), accepted=FORMAT)
+    origin = asdict(validate_fields(Origin, document, file))
+    lacking = [series for series in (MODEL, REFERENCE) if series not in origin["engines"]]
+    if lacking:
+        raise InputError("missing key", file=file, key=f"engines.{lacking[0]}")
+    return origin
+
+
 def write_comparison(comparison: Comparison, out: Path) -> None:
     """Write the files of the module's docstring into ``out``, each as a whole."""
     for name in ("distances", "cells", "contrasts", "curves"):
         write_csv(getattr(comparison, name), out / f"{name}.csv")
     document: dict[str, Any] = {"format": FORMAT, "format_version": 1, **asdict(comparison.origin)}
-    write_text(out / "fidelity.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    write_text(out / FIDELITY_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     write_text(out / "fidelity.md", comparison_text(comparison))
 
 

@@ -9,30 +9,57 @@ over the days in the file, Speedtest every country alike, tiles their tests, GML
 
 from __future__ import annotations
 
-import csv
-import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import polars
+import polars as pl
+from pydantic import BaseModel, Field
 
+from torsweep.config.reading import validate
 from torsweep.errors import InputError
+from torsweep.formats import parquet
+from torsweep.formats.csv_file import csv_rows, number
+from torsweep.formats.json_file import parse_json
+from torsweep.formats.text import text_lines, whole_text
 from torsweep.network.bandwidth_fit import table_of_regions
 from torsweep.network.clients import BANDWIDTH_FILE, write_bandwidth
 from torsweep.network.derived import file_sha256
 from torsweep.network.destination import replaced_directory
-from torsweep.network.text_files import text_lines, whole_text
+from torsweep.ranges import MOST_RATE_BYTES_PER_S
 
 FORMATS = ("netindex", "speedtest", "ookla-open", "networkinfo")
 
 _PER_KBIT = 125.0
 _PER_MBIT = 125_000.0
 _PER_KIBIT = 128.0
-_FASTEST_BYTES_PER_S = 12.5e9
-"""100 Gbit/s: a mean above it is in another unit."""
+_FASTEST_BYTES_PER_S = float(MOST_RATE_BYTES_PER_S)
+
+
+_MOST_TESTS = 1e12
+
+
+def _most(column: str) -> float:
+    """The largest number that ``column`` of a CSV or Parquet file can hold: kbit/s, or a count of tests."""
+    return _FASTEST_BYTES_PER_S / _PER_KBIT if column.endswith("kbps") else _MOST_TESTS
+
+
+Mbits = Annotated[float, Field(strict=True, ge=0, le=_FASTEST_BYTES_PER_S / _PER_MBIT)]
+
+
+class _SpeedtestCountry(BaseModel):
+    """Mean rates of a country, Mbit/s."""
+
+    down_mbits: Mbits
+    up_mbits: Mbits
+
+
+class _Speedtest(BaseModel):
+    """A table of Speedtest's, of which only the countries count."""
+
+    countries: Annotated[dict[str, _SpeedtestCountry], Field(min_length=1)]
 
 
 class Regions(NamedTuple):
@@ -101,8 +128,8 @@ def _net_index(file: Path, year: int | None) -> Regions:
     """``country_daily_speeds``: a line a country and day, kbit/s."""
     totals: dict[str, np.ndarray] = {}
     columns = ("country_code", "date", "download_kbps", "upload_kbps", "total_tests")
-    for line, row in _csv_rows(file, columns):
-        down, up, tests = (_number(row[name], file, line, name) for name in columns[2:])
+    for line, row in csv_rows(file, columns):
+        down, up, tests = (number(row[name], file, line, name, _most(name)) for name in columns[2:])
         if year is not None and not row["date"].startswith(f"{year}-"):
             continue
         own = totals.setdefault(row["country_code"], np.zeros(3))
@@ -113,50 +140,11 @@ def _net_index(file: Path, year: int | None) -> Regions:
     )
 
 
-def _csv_rows(file: Path, columns: Iterable[str]) -> Iterable[tuple[int, dict[str, str]]]:
-    """Lines by column name; InputError when the file is empty, or a column or a cell is missing."""
-    reader = csv.DictReader(text_lines(file), skipinitialspace=True)
-    names = [name.strip() for name in reader.fieldnames or []]
-    if not names:
-        raise InputError("is empty", file=file, accepted=f"a CSV with {', '.join(columns)}")
-    reader.fieldnames = names
-    missing = [name for name in columns if name not in names]
-    if missing:
-        raise InputError("columns are missing", file=file, value=names, accepted=f"also {', '.join(missing)}")
-    for row in reader:
-        if any(row[name] is None for name in columns):
-            raise InputError("a line is cut off", file=file, key=f"line {reader.line_num}")
-        yield reader.line_num, row
-
-
-def _number(text: str, file: Path, line: int, column: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not np.isfinite(value) or value < 0:
-        raise InputError(
-            "not a number of 0 or more",
-            file=file,
-            key=f"line {line}, {column}",
-            value=text,
-            accepted="a number",
-        )
-    return value
-
-
 def _speedtest(file: Path) -> Regions:
-    """``{"countries": {CODE: {"down_mbits": …, "up_mbits": …}}}``."""
-    try:
-        countries = json.loads(whole_text(file))["countries"]
-        rates = [(float(each["down_mbits"]), float(each["up_mbits"])) for each in countries.values()]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        accepted = '{"countries": {"XX": {"down_mbits": 26.8, "up_mbits": 12.8}, …}}'
-        problem = f"is not a Speedtest table ({type(error).__name__}: {error})"
-        raise InputError(problem, file=file, accepted=accepted) from None
-    return _regions(
-        [(down * _PER_MBIT, up * _PER_MBIT, 1.0) for down, up in rates if min(down, up) > 0], file
-    )
+    """``{"countries": {CODE: {"down_mbits": …, "up_mbits": …}}}``, without the countries of rate 0."""
+    table = validate(_Speedtest, parse_json(whole_text(file), file), file)
+    rates = [(each.down_mbits * _PER_MBIT, each.up_mbits * _PER_MBIT) for each in table.countries.values()]
+    return _regions([(down, up, 1.0) for down, up in rates if min(down, up) > 0], file)
 
 
 def _ookla_open(file: Path) -> Regions:
@@ -165,7 +153,8 @@ def _ookla_open(file: Path) -> Regions:
     if file.suffix == ".parquet":
         return _ookla_parquet(file, columns)
     rows = [
-        [_number(row[name], file, line, name) for name in columns] for line, row in _csv_rows(file, columns)
+        [number(row[name], file, line, name, _most(name)) for name in columns]
+        for line, row in csv_rows(file, columns)
     ]
     return _regions(
         [(down * _PER_KBIT, up * _PER_KBIT, tests) for down, up, tests in rows if down and up], file
@@ -173,21 +162,19 @@ def _ookla_open(file: Path) -> Regions:
 
 
 def _ookla_parquet(file: Path, columns: tuple[str, ...]) -> Regions:
-    if not file.is_file():
-        raise InputError("no such file", file=file)
-    try:
-        found = polars.read_parquet_schema(file)
-        missing = [name for name in columns if name not in found]
-        if missing:
-            raise InputError(
-                "columns are missing", file=file, value=list(found), accepted=f"also {', '.join(missing)}"
-            )
-        tiles = polars.read_parquet(file, columns=list(columns)).cast(polars.Float64)
-    except polars.exceptions.PolarsError as error:
-        raise InputError(
-            f"is not a Parquet file of numbers ({str(error).splitlines()[0]})", file=file
-        ) from None
-    used = tiles.drop_nulls().filter((polars.col("avg_d_kbps") > 0) & (polars.col("avg_u_kbps") > 0))
+    tiles = parquet.read_frame(file, columns)
+    for name in columns:
+        if not tiles.schema[name].is_numeric():
+            value = str(tiles.schema[name])
+            raise InputError("holds no numbers", file=file, key=name, value=value, accepted="numbers")
+    tiles = tiles.cast(pl.Float64).drop_nulls()
+    for name in columns:
+        column = tiles[name]
+        wrong = column.filter(~column.is_between(0, _most(name)) | column.is_nan())
+        if len(wrong):
+            accepted = f"0 to {_most(name):g}"
+            raise InputError("is no number in range", file=file, key=name, value=wrong[0], accepted=accepted)
+    used = tiles.filter((pl.col("avg_d_kbps") > 0) & (pl.col("avg_u_kbps") > 0))
     down, up, tests = (used[name].to_numpy() for name in columns)
     if not len(down):
         raise InputError("no tile in it", file=file)
@@ -197,7 +184,7 @@ def _ookla_parquet(file: Path, columns: tuple[str, ...]) -> Regions:
 def _networkinfo(file: Path) -> Regions:
     """``bandwidth_down "31208 Kibit"`` and ``bandwidth_up`` of each vertex."""
     found: dict[str, list[float]] = {"down": [], "up": []}
-    pattern = re.compile(r'\s*bandwidth_(down|up)\s+"(\d+(?:\.\d+)?) Kibit"\s*$')
+    pattern = re.compile(r'\s*bandwidth_(down|up)\s+"([0-9]{1,15}(?:\.[0-9]{1,15})?) Kibit"\s*$')
     for line in text_lines(file):
         match = pattern.match(line)
         if match:

@@ -95,7 +95,7 @@ def import_latency(
     file_format: Annotated[
         str, typer.Option("--format", help="king-matrix, king-measurements, p2psim or matrix.")
     ],
-    unit: Annotated[str, typer.Option(help="us or ms: the unit of the numbers in FILE.")],
+    unit: Annotated[str, typer.Option(help="us, ms or s: the unit of the numbers in FILE.")],
     one_way: Annotated[bool, typer.Option("--one-way", help="The numbers are of one direction.")] = False,
 ) -> None:
     """Import a matrix of RTTs; prints its sanity statistics. Use it as latency: {file: OUT}."""

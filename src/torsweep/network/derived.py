@@ -6,12 +6,12 @@ In: a :class:`~torsweep.config.network.Source`. Out: the path of its table, its 
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 from torsweep.config.network import Source
 from torsweep.errors import InputError
+from torsweep.formats.json_file import read_json
 
 TOPOLOGIES = Path("topologies")
 _PROJECT = Path(__file__).parents[3]
@@ -46,11 +46,8 @@ def source_path(source: Source, kind: str, file_name: str) -> Path:
 
 def read_document(path: Path, file_format: str) -> dict[str, Any]:
     """The JSON document in ``path``, which must call itself ``file_format``, version 1."""
-    try:
-        document = json.loads(path.read_bytes())
-    except (ValueError, OSError) as error:
-        raise InputError(f"is not a table made by torsweep ({error})", file=path) from None
-    named = document.get("format") if isinstance(document, dict) else None
+    document = read_json(path)
+    named = document.get("format")
     if named != file_format or document.get("format_version") != 1:
         raise InputError(
             "is not the table expected here", file=path, key="format", value=named, accepted=file_format

@@ -19,15 +19,17 @@ from pathlib import Path
 import numpy as np
 
 from torsweep.errors import InputError
+from torsweep.formats.text import text_lines
 from torsweep.network.exact import Floats
-from torsweep.network.text_files import text_lines
 
-MICROSECONDS_PER = {"us": 1.0, "ms": 1000.0}
+MICROSECONDS_PER = {"us": 1.0, "ms": 1000.0, "s": 1_000_000.0}
 FORMATS = ("king-matrix", "king-measurements", "p2psim", "matrix")
 
 _LEAST_MEASURED = 0.5
 """A host measured with fewer of the others than this is left out of raw measurements."""
 _MOST_HOSTS = 20_000
+_TRIPLET = 3
+_MOST_DIGITS = 18
 
 
 def read_latencies(path: Path, file_format: str, unit: str) -> Floats:
@@ -49,9 +51,17 @@ def _matrix(path: Path) -> Floats:
         row = _numbers(cells, path, number)
         if rows and len(row) != len(rows[0]):
             raise _bad(path, number, "not as long as the first row", len(row), f"{len(rows[0])} cells")
+        if len(row) > _MOST_HOSTS or len(rows) >= _MOST_HOSTS:
+            raise InputError("too many hosts", file=path, accepted=f"at most {_MOST_HOSTS}")
         rows.append(row)
     if not rows:
         raise InputError("is empty", file=path)
+    if len(rows) > len(rows[0]) == _TRIPLET:
+        raise InputError(
+            "holds three numbers a line: pairs of hosts with an RTT, not a matrix",
+            file=path,
+            accepted="a row a host with an RTT to each host, or --format p2psim: lines such as '1,2 31400'",
+        )
     if len(rows) != len(rows[0]):
         shape = f"{len(rows)} rows of {len(rows[0])} cells"
         raise InputError("not square", file=path, value=shape, accepted="as many rows as columns")
@@ -111,7 +121,7 @@ def _p2psim(path: Path) -> Floats:
 
 
 def _empty_graph(words: list[str], path: Path, line: int) -> Floats:
-    sound = len(words) == 3 and words[1] == "E2EGraph" and words[2].isdigit()
+    sound = len(words) == 3 and words[1] == "E2EGraph" and _is_whole(words[2])
     if not sound or not 0 < int(words[2]) <= _MOST_HOSTS:
         accepted = f"topology E2EGraph HOSTS, at most {_MOST_HOSTS} hosts"
         raise _bad(path, line, "no such topology", " ".join(words), accepted)
@@ -151,9 +161,14 @@ def _measurements(path: Path) -> Floats:
 
 def _probe(words: list[str], path: Path, line: int) -> int:
     """A probe's RTT in microseconds; not positive when the second look-up was the quicker one."""
-    if len(words) != 6 or words[1] != "-->" or not all(word.lstrip("-").isdigit() for word in words[3:]):
+    if len(words) != 6 or words[1] != "-->" or not all(map(_is_whole, words[3:])):
         raise _bad(path, line, "not a probe", " ".join(words), "A --> B NUMBER MICROSECONDS MICROSECONDS")
     return int(words[4]) - int(words[5])
+
+
+def _is_whole(word: str) -> bool:
+    digits = word.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS
 
 
 def _median_of_pairs(ends: np.ndarray, rtts: np.ndarray, hosts: int) -> Floats:

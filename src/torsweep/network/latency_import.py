@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsweep.network.coordinates import MODEL_FILE, CoordinateModel, write_model
+from torsweep.errors import InputError
+from torsweep.network.coordinates import MODEL_FILE, CoordinateModel, check_model, write_model
 from torsweep.network.derived import file_sha256
 from torsweep.network.destination import replaced_directory
 from torsweep.network.exact import Floats
@@ -29,6 +30,9 @@ from torsweep.network.latency_formats import read_latencies
 from torsweep.network.matrix_checks import MatrixSummary, check_matrix, symmetric
 
 IMPORT_FILE = "import.json"
+
+_MOST_FIT_ERROR = 3.0
+"""Of the ninth decile of |predicted − measured| / measured. King's is below 1."""
 
 
 def import_latency(
@@ -45,10 +49,18 @@ def import_latency(
     pairs = measured_pairs(mean)
     model = coordinate_model(fit_coordinates(mean, pairs), pairs)
     error = np.abs(model_predictions(model, pairs) - pairs.rtt_us) / pairs.rtt_us
+    worst = float(np.quantile(error, 0.9))
+    if not worst <= _MOST_FIT_ERROR:
+        raise InputError(
+            f"no coordinates fit these RTTs: a tenth of the pairs is off by more than {100 * worst:.0f} %",
+            file=file,
+            accepted=f"at most {100 * _MOST_FIT_ERROR:.0f} %; are these RTTs between hosts?",
+        )
+    check_model(model, file)
     statistics = {
         **summary_document(summary),
         "fit_relative_error_p50": round(float(np.median(error)), 4),
-        "fit_relative_error_p90": round(float(np.quantile(error, 0.9)), 4),
+        "fit_relative_error_p90": round(worst, 4),
     }
     source = {"file": file.name, "sha256": file_sha256(file), "format": file_format, "unit": unit}
     with replaced_directory(out, MODEL_FILE) as temporary:

@@ -14,14 +14,18 @@ import numpy as np
 
 from torsweep.errors import InputError
 from torsweep.network.exact import Floats
+from torsweep.ranges import MOST_RTT_US
 
 _TRIANGLES = 400_000
-_MOST_US = 60_000_000.0
-"""An RTT above a minute is a slip of the file or of its unit: every transport has given up by then."""
+_LEAST_HOSTS = 8
+"""With fewer, a model of five coordinates and a height a host has more numbers than the matrix."""
 
 LEAST_MEDIAN_US = 1_000.0
 MOST_MEDIAN_US = 5_000_000.0
 """Medians of RTTs between hosts of the Internet lie between; outside, the unit is another one."""
+
+_FACTORS = {"1000 times as large": 1000.0, "1000 times as small": 0.001, "a million times as large": 1e6}
+"""What tells seconds, milliseconds and microseconds apart."""
 
 
 class Violations(NamedTuple):
@@ -97,8 +101,8 @@ def check_matrix(rtt_us: Floats, file: Path) -> MatrixSummary:
         row, column = np.argwhere(rtt_us < 0)[0]
         where = f"row {row + 1}, column {column + 1}"
         raise InputError("negative RTT", file=file, key=where, value=float(rtt_us[row, column]) / 1000)
-    if (rtt_us > _MOST_US).any():
-        row, column = np.argwhere(rtt_us > _MOST_US)[0]
+    if (rtt_us > MOST_RTT_US).any():
+        row, column = np.argwhere(rtt_us > MOST_RTT_US)[0]
         where = f"row {row + 1}, column {column + 1}"
         seconds = float(rtt_us[row, column]) / 1e6
         raise InputError(
@@ -106,7 +110,7 @@ def check_matrix(rtt_us: Floats, file: Path) -> MatrixSummary:
             file=file,
             key=where,
             value=f"{seconds:g} s",
-            accepted=f"at most {_MOST_US / 1e6:g} s",
+            accepted=f"at most {MOST_RTT_US / 1e6:g} s",
         )
     if len(rtt_us) < 3:
         raise InputError("too few hosts", file=file, value=len(rtt_us), accepted="3 or more")
@@ -118,11 +122,26 @@ def check_matrix(rtt_us: Floats, file: Path) -> MatrixSummary:
             value=f"{100 * (1 - summary.missing):.1f} %",
             accepted="10 % of the pairs or more",
         )
-    if not LEAST_MEDIAN_US <= summary.median_rtt_us <= MOST_MEDIAN_US:
+    _check_unit(summary.median_rtt_us, file)
+    if len(rtt_us) < _LEAST_HOSTS:
+        raise InputError("too few hosts", file=file, value=len(rtt_us), accepted=f"{_LEAST_HOSTS} or more")
+    known = rtt_us[np.isfinite(rtt_us)]
+    if (known == known[0]).all():
+        raise InputError("every RTT is the same", file=file, value=f"{known[0] / 1000:g} ms")
+    return summary
+
+
+def _check_unit(median_us: float, file: Path) -> None:
+    if not LEAST_MEDIAN_US <= median_us <= MOST_MEDIAN_US:
+        fitting = [
+            unit
+            for unit, factor in _FACTORS.items()
+            if LEAST_MEDIAN_US <= median_us * factor <= MOST_MEDIAN_US
+        ]
+        guess = f", but numbers {fitting[0]} would be" if fitting else ""
         raise InputError(
-            "the median RTT is not one of the Internet's; is the unit right?",
+            f"the median RTT is not one of the Internet's{guess}: is the unit right?",
             file=file,
-            value=f"{summary.median_rtt_us / 1000:g} ms",
+            value=f"{median_us / 1000:g} ms",
             accepted=f"{LEAST_MEDIAN_US / 1000:g} to {MOST_MEDIAN_US / 1000:g} ms; see --unit",
         )
-    return summary

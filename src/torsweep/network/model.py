@@ -14,10 +14,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from torsweep.config.clients import AnyKind
+from torsweep.config.reading import validate
 from torsweep.errors import InputError
+from torsweep.formats.arrays import map_array
+from torsweep.formats.json_file import read_json
 from torsweep.network.destination import replaced_directory
 from torsweep.provenance import sha256_of_file
 from torsweep.seeds import MOST_SEED
@@ -165,16 +168,9 @@ def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, NDA
     file is missing, damaged, or does not fit the other, or an RTT is out of range.
     """
     path = directory / NETWORK_FILE
-    try:
-        network = Network.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
-        raise _not_a_network(directory) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, first["loc"]))
-        raise InputError(f"is not a network of this version: {first['msg']}", file=path, key=key) from None
+    if not path.exists():
+        raise _not_a_network(directory)
+    network = validate(Network, read_json(path), path)
     if not latency:
         return network, np.empty((0, 0), dtype=np.int32)
     matrix = _read_matrix(directory / LATENCY_FILE, network.node_count)
@@ -194,12 +190,7 @@ def _not_a_network(directory: Path) -> InputError:
 
 
 def _read_matrix(path: Path, nodes: int) -> NDArray[np.int32]:
-    try:
-        matrix = np.lib.format.open_memmap(path, mode="r")
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
-    except (ValueError, EOFError, OSError) as error:
-        raise InputError(f"is not a whole numpy file ({error})", file=path) from None
+    matrix = map_array(path)
     if matrix.shape != (nodes, nodes) or matrix.dtype != np.dtype("<i4"):
         raise InputError(
             "does not fit network.json",

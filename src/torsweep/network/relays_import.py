@@ -7,15 +7,16 @@ holds an address or a fingerprint.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated
 
-from stem.descriptor import parse_file
-from stem.descriptor.networkstatus import NetworkStatusDocumentV3
+from pydantic import BaseModel, Field
 
+from torsweep.config.reading import validate
 from torsweep.errors import InputError
+from torsweep.formats.directory import ConsensusRelay, read_consensus, read_rates
+from torsweep.formats.json_file import parse_json
+from torsweep.formats.text import whole_text
 from torsweep.network.derived import file_sha256
 from torsweep.network.destination import replaced_directory
 from torsweep.network.model import POSITIONS, Position
@@ -26,12 +27,35 @@ from torsweep.network.population import (
     population_text,
     shares,
 )
-from torsweep.network.text_files import whole_text
+from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_RATE_BYTES_PER_S
 
 FORMATS = ("consensus", "relayinfo")
 
 _WEIGHT_UNITS = 1e9
 """tornettools' weights are fractions of the whole; the sampler's are whole numbers."""
+
+
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+Capacity = Annotated[float, Field(strict=True, ge=0, le=MOST_RATE_BYTES_PER_S)]
+Configured = Annotated[float, Field(strict=True, ge=0, le=MOST_CONFIGURED_BYTES)]
+
+
+class StagedRelay(BaseModel):
+    """A relay as ``tornettools stage`` sums up a month: shares, bytes per second, and bytes of burst."""
+
+    weight: Share
+    running_frequency: Share
+    guard_frequency: Share
+    exit_frequency: Share
+    bandwidth_capacity: Capacity
+    bandwidth_rate: Configured
+    bandwidth_burst: Configured
+
+
+class StagedRelays(BaseModel):
+    """What ``tornettools stage`` writes, of which only the relays count."""
+
+    relays: Annotated[dict[str, StagedRelay], Field(min_length=1)]
 
 
 def import_relays(file: Path, file_format: str, out: Path, descriptors: Path | None = None) -> list[str]:
@@ -75,30 +99,25 @@ def _check_usable(population: Population, file: Path) -> None:
 
 
 def _relayinfo(file: Path) -> tuple[Population, int]:
-    accepted = "a relayinfo_staging file of tornettools"
-    try:
-        document = json.loads(whole_text(file))
-        entries = list(document["relays"].values())
-        found = [_staged_relay(entry) for entry in entries]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        problem = f"is not what tornettools stages ({type(error).__name__}: {error})"
-        raise InputError(problem, file=file, accepted=accepted) from None
+    document = parse_json(whole_text(file), file)
+    if not isinstance(document.get("relays"), dict):
+        accepted = "a relayinfo_staging file of tornettools"
+        raise InputError("is not what tornettools stages", file=file, key="relays", accepted=accepted)
+    entries = list(validate(StagedRelays, document, file).relays.values())
+    found = [_staged_relay(entry) for entry in entries]
     relays = tuple(sorted(relay for relay in found if min(relay[1:]) > 0))
     if not relays:
-        raise InputError("no relay with a weight and rates in it", file=file, accepted=accepted)
-    running = [
-        (relay.position, float(entry["running_frequency"]))
-        for relay, entry in zip(found, entries, strict=True)
-    ]
+        raise InputError("no relay with a weight and rates in it", file=file, key="relays")
+    running = [(relay.position, entry.running_frequency) for relay, entry in zip(found, entries, strict=True)]
     return _population(relays, file, "relayinfo", shares(running)), len(found) - len(relays)
 
 
-def _staged_relay(entry: dict[str, Any]) -> PopulationRelay:
-    position = position_of(entry["guard_frequency"] >= 0.5, entry["exit_frequency"] >= 0.5)
-    weight = entry["weight"] * entry["running_frequency"] * _WEIGHT_UNITS
-    rate = int(entry["bandwidth_rate"])
-    burst = max(int(entry["bandwidth_burst"]), rate)
-    return PopulationRelay(position, round(weight), int(entry["bandwidth_capacity"]), rate, burst)
+def _staged_relay(entry: StagedRelay) -> PopulationRelay:
+    position = position_of(entry.guard_frequency >= 0.5, entry.exit_frequency >= 0.5)
+    weight = entry.weight * entry.running_frequency * _WEIGHT_UNITS
+    rate = int(entry.bandwidth_rate)
+    burst = max(int(entry.bandwidth_burst), rate)
+    return PopulationRelay(position, round(weight), int(entry.bandwidth_capacity), rate, burst)
 
 
 def _population(
@@ -111,13 +130,13 @@ def _population(
 
 def _consensus(file: Path, descriptors: Path) -> tuple[Population, int]:
     """Positions and weights of the consensus with the rates of each relay's latest descriptor."""
-    entries = list(_consensus_entries(file))
-    rates = _descriptor_rates(descriptors, {entry.fingerprint for entry in entries})
+    entries = read_consensus(file)
+    rates = read_rates(descriptors, {entry.fingerprint for entry in entries})
     relays = tuple(
         sorted(
-            PopulationRelay(_flags_position(entry), entry.bandwidth, *rates[entry.fingerprint])
+            PopulationRelay(_flags_position(entry), entry.weight, *rates[entry.fingerprint])
             for entry in entries
-            if entry.fingerprint in rates and entry.bandwidth
+            if entry.fingerprint in rates and entry.weight
         )
     )
     if not relays:
@@ -126,52 +145,6 @@ def _consensus(file: Path, descriptors: Path) -> tuple[Population, int]:
     return _population(relays, file, "consensus", count_share), len(entries) - len(relays)
 
 
-def _flags_position(entry: Any) -> Position:
+def _flags_position(entry: ConsensusRelay) -> Position:
     is_exit = "Exit" in entry.flags and "BadExit" not in entry.flags
     return position_of("Guard" in entry.flags, is_exit)
-
-
-def _consensus_entries(file: Path) -> Iterator[Any]:
-    """The running relays. A consensus ends with signatures: one without has been cut off."""
-    text = whole_text(file) + "\n"
-    start = text.find("network-status-version")
-    if start < 0:
-        raise InputError("is not a network consensus", file=file, accepted="network-status-version 3 …")
-    if "\ndirectory-signature " not in text or not text.rstrip().endswith("-----END SIGNATURE-----"):
-        raise InputError("is cut off: a consensus ends with its signatures", file=file)
-    try:
-        document = NetworkStatusDocumentV3(text[start:].encode(), validate=False)
-    except ValueError as error:
-        raise InputError(f"is not a network consensus ({error})", file=file) from None
-    for entry in document.routers.values():
-        if entry.fingerprint is None or entry.flags is None:
-            raise InputError(
-                "is damaged: a relay lacks its identity or its flags",
-                file=file,
-                key=entry.nickname,
-                accepted="an `r` and an `s` line for each relay",
-            )
-    entries = [entry for entry in document.routers.values() if "Running" in entry.flags]
-    if not entries:
-        raise InputError("no running relay in it", file=file)
-    yield from entries
-
-
-def _descriptor_rates(path: Path, wanted: set[str]) -> dict[str, tuple[int, int, int]]:
-    """(observed, rate, burst) of each wanted relay's latest descriptor, bytes/s and bytes."""
-    files = sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]
-    latest: dict[str, tuple[Any, tuple[int, int, int]]] = {}
-    for file in files:
-        try:
-            found = list(parse_file(str(file), "server-descriptor 1.0", validate=False))
-        except (ValueError, OSError) as error:
-            raise InputError(f"is not a file of server descriptors ({error})", file=file) from None
-        for descriptor in found:
-            own = cast(Any, descriptor)
-            if own.fingerprint in wanted and own.observed_bandwidth and own.average_bandwidth:
-                burst = max(own.burst_bandwidth or 0, own.average_bandwidth)
-                rates = (own.observed_bandwidth, own.average_bandwidth, burst)
-                known = latest.get(own.fingerprint)
-                if known is None or own.published > known[0]:
-                    latest[own.fingerprint] = (own.published, rates)
-    return {fingerprint: rates for fingerprint, (_, rates) in latest.items()}

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from torsweep.engines.prepare import run_status
-from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec, read_json, read_run
+from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec, read_run
 from torsweep.errors import InputError
+from torsweep.formats.json_file import read_json
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.pipeline.results_tree import Place
 from torsweep.provenance import machine, sha256_of_file, versions

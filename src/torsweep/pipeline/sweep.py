@@ -20,13 +20,13 @@ import torsweep
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.overrides import EXPERIMENT_KEYS, Overrides
-from torsweep.config.reading import read_yaml
 from torsweep.config.variant import Variant
 from torsweep.doctor.demand import shadow_demand
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.selection import AUTO, COMMANDS, choose_engine, program_of, require_engine, version_of
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.folder_lock import hold_folder
+from torsweep.formats.yaml_file import read_yaml
 from torsweep.network.sampling import input_paths
 from torsweep.pipeline.results_tree import RESULTS, Place, network_directory, network_key, parse_network_key
 from torsweep.pipeline.watch import announce_runs

@@ -6,15 +6,15 @@ networks that both engines ran, and the files of :func:`write_side_by_side`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from torsweep.errors import InputError
+from torsweep.formats.csv_file import read_frame
+from torsweep.stats.claims_file import read_claims
 from torsweep.stats.intervals import Interval, t_interval
 from torsweep.stats.report import markdown_table
 from torsweep.stats.writing import write_csv
@@ -27,6 +27,10 @@ CLIENT_NUMBERS = {
     "first_completed_s": "first complete, s",
     "all_completed_s": "all complete, s",
 }
+_NUMBERS = ("share", "jain", "completed_s", "first_byte_s", "first_completed_s", "all_completed_s")
+_COLUMNS = {"shares": ("opened", "completed_s"), "clients": tuple(CLIENT_NUMBERS)}
+"""What the comparison reads of each table, beside seed and knobs."""
+_NO_PROGRESS = "no such file: only plans with `progress: true` have it"
 _SHARED_KEYS = ("experiment", "era", "network", "plan")
 
 
@@ -47,59 +51,40 @@ def side_by_side(summaries: Sequence[Path]) -> SideBySide:
 
     Raises InputError when they are of different plans, of the same engine, or have no network in common.
     """
-    documents = [_document(folder) for folder in summaries]
+    documents = [read_claims(folder) for folder in summaries]
     first, second = documents
     for key in (*_SHARED_KEYS, "baseline"):
-        if first[key] != second[key]:
+        if getattr(first, key) != getattr(second, key):
             raise InputError(
                 f"is not of the same plan as {summaries[0]}",
                 file=summaries[1],
                 key=key,
-                value=second[key],
-                accepted=str(first[key]),
+                value=getattr(second, key),
+                accepted=str(getattr(first, key)),
             )
-    engines = tuple(f"{document['engine']} {document['engine_version']}" for document in documents)
-    if first["engine"] == second["engine"]:
-        raise InputError("is of the same engine", file=summaries[1], value=second["engine"])
-    seeds = tuple(sorted(set(first["seeds"]) & set(second["seeds"])))
+    engines = tuple(f"{document.engine} {document.engine_version}" for document in documents)
+    if first.engine == second.engine:
+        raise InputError("is of the same engine", file=summaries[1], value=second.engine)
+    seeds = tuple(sorted(set(first.seeds) & set(second.seeds)))
     if not seeds:
-        raise InputError("has no network in common with the other", file=summaries[1], value=second["seeds"])
+        raise InputError("has no network in common with the other", file=summaries[1], value=second.seeds)
     frames = [
         pl.concat(
-            _frame(folder, name, list(first["baseline"]), seeds).with_columns(pl.lit(engine).alias("engine"))
+            _frame(folder, name, list(first.baseline), seeds).with_columns(pl.lit(engine).alias("engine"))
             for folder, engine in zip(summaries, engines, strict=True)
         )
         for name in ("shares", "clients")
     ]
-    where = {key: str(first[key]) for key in _SHARED_KEYS}
-    return SideBySide(where, (engines[0], engines[1]), tuple(first["baseline"]), seeds, frames[0], frames[1])
-
-
-def _document(folder: Path) -> dict[str, Any]:
-    file = folder / "claims.json"
-    try:
-        document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError("no such file: run `torsweep results summarize` first", file=file) from None
-    except ValueError:
-        raise InputError("is no whole JSON file", file=file) from None
-    missing = [key for key in (*_SHARED_KEYS, "engine", "seeds", "baseline") if key not in document]
-    if missing:
-        raise InputError("is not of this version", file=file, key=missing[0])
-    return document
+    where = {key: str(getattr(first, key)) for key in _SHARED_KEYS}
+    return SideBySide(where, (engines[0], engines[1]), tuple(first.baseline), seeds, frames[0], frames[1])
 
 
 def _frame(folder: Path, name: str, knobs: list[str], seeds: Sequence[int]) -> pl.DataFrame:
-    file = folder / f"{name}.csv"
-    text = {column: pl.String for column in ("kind", "client", *knobs)}
-    numbers = ("share", "jain", "completed_s", "first_byte_s", "first_completed_s", "all_completed_s")
-    try:
-        frame = pl.read_csv(file, schema_overrides=text, infer_schema_length=None)
-    except FileNotFoundError:
-        raise InputError("no such file: only plans with `progress: true` have it", file=file) from None
-    return frame.filter(pl.col("seed").is_in(list(seeds))).with_columns(
-        pl.col(column).cast(pl.Float64) for column in numbers if column in frame.columns
-    )
+    frame = read_frame(folder / f"{name}.csv", ("kind", "client", *knobs), _NUMBERS, _NO_PROGRESS)
+    lacking = [column for column in (*knobs, "seed", *_COLUMNS[name]) if column not in frame.columns]
+    if lacking:
+        raise InputError("is not of this version", file=folder / f"{name}.csv", key=lacking[0])
+    return frame.filter(pl.col("seed").is_in(list(seeds)))
 
 
 def completion_times(both: SideBySide) -> pl.DataFrame:

@@ -22,9 +22,11 @@ import polars as pl
 
 from torsweep.config.knobs import find_knob
 from torsweep.engines.prepare import run_status
-from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec, read_json, read_run
+from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec, read_run
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, TableSchema, validate
 from torsweep.errors import InputError
+from torsweep.formats import parquet
+from torsweep.formats.json_file import read_json
 from torsweep.storage import whole_file
 from torsweep.tables.reading import METADATA_KEY, Provenance
 
@@ -73,13 +75,7 @@ def read_table(run_directory: Path, schema: TableSchema) -> pl.DataFrame:
     Raises InputError when it is missing, damaged, or does not fit ``schema``.
     """
     file = run_directory / f"{schema.name}.parquet"
-    try:
-        frame = pl.read_parquet(file)
-    except FileNotFoundError as error:
-        raise InputError("no such table", file=file) from error
-    except pl.exceptions.PolarsError as error:
-        raise InputError("is no whole Parquet file", file=file) from error
-    return validate(frame, schema, file)
+    return validate(parquet.read_frame(file), schema, file)
 
 
 def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenance:

@@ -16,7 +16,10 @@ from typing import Any
 import polars as pl
 
 from torsweep.config.clients import KINDS
+from torsweep.config.reading import validate_fields
 from torsweep.errors import InputError
+from torsweep.formats import parquet
+from torsweep.formats.json_file import parse_json
 
 METADATA_KEY = "torsweep"
 """Key of the Parquet key-value metadata that holds the :class:`Provenance` as JSON."""
@@ -65,19 +68,29 @@ def read_provenance(file: Path) -> Provenance:
 
     Raises InputError when the file is missing, is no Parquet, or comes from another version.
     """
-    try:
-        text = pl.read_parquet_metadata(file).get(METADATA_KEY, "{}")
-    except FileNotFoundError as error:
-        raise InputError("no such table", file=file) from error
-    except pl.exceptions.PolarsError as error:
-        raise InputError("is no whole Parquet file", file=file) from error
-    fields = json.loads(text)
+    fields = parse_json(parquet.read_metadata(file).get(METADATA_KEY, "{}"), file)
     found = fields.pop("format", None), fields.pop("format_version", None)
     if found != ("torsweep-tables", FORMAT_VERSION):
         raise InputError(
             "was not collected by this version", file=file, value=found, accepted=f"version {FORMAT_VERSION}"
         )
-    return Provenance(**fields)
+    provenance = validate_fields(Provenance, fields, file)
+    _check_runs(provenance, file)
+    return provenance
+
+
+def _check_runs(provenance: Provenance, file: Path) -> None:
+    """InputError unless every run has a level of each knob and the seed of one of the networks."""
+    for number, run in enumerate(provenance.runs):
+        variant = run.get("variant")
+        levels = variant if isinstance(variant, dict) else {}
+        of_knobs = levels.keys() == provenance.knobs.keys()
+        if not of_knobs or any(level not in provenance.knobs[knob] for knob, level in levels.items()):
+            accepted = "a level of each knob"
+            key = f"runs[{number}].variant"
+            raise InputError("is not of this version", file=file, key=key, value=variant, accepted=accepted)
+        if run.get("seed") not in provenance.seeds:
+            raise InputError("is not of this version", file=file, key=f"runs[{number}].seed")
 
 
 @dataclass(frozen=True)
@@ -123,11 +136,24 @@ class PlanTables:
         read_provenance(file)
         order: dict[str, Sequence[str]] = dict(self.provenance.knobs)
         columns = list(columns)
-        frame = pl.read_parquet(file, columns=["seed", *self.knobs, *columns])
+        frame = parquet.read_frame(file, ["seed", *self.knobs, *columns])
+        _check_levels(frame, order, file)
         if "kind" in columns:
             order["kind"] = KINDS
             frame = frame.filter(pl.col("kind").is_in(KINDS))
         return frame.with_columns(level_order(order))
+
+
+def _check_levels(frame: pl.DataFrame, knobs: Mapping[str, Sequence[str]], file: Path) -> None:
+    for knob, levels in knobs.items():
+        if frame.schema[knob] != pl.String:
+            raise InputError("has another type", file=file, key=knob, accepted="texts")
+        others = set(frame[knob].unique()) - set(levels)
+        if others:
+            value = sorted(map(str, others))[0]
+            raise InputError(
+                "holds another level", file=file, key=knob, value=value, accepted=", ".join(levels)
+            )
 
 
 def level_order(knobs: Mapping[str, Sequence[str]]) -> Sequence[pl.Expr]:

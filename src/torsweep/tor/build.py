@@ -20,6 +20,7 @@ from typing import Any
 
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.folder_lock import folder_claimed
+from torsweep.formats.json_file import read_json
 from torsweep.provenance import machine, sha256_of_file
 from torsweep.storage import whole_directory, write_text
 from torsweep.tor.apt import SERIES as RELEASE_SERIES
@@ -108,9 +109,8 @@ def find_build(out: Path = TOOLS) -> BuiltTor:
 def current_build(out: Path, series: Series) -> BuiltTor | None:
     """The complete build below ``out`` that stands for ``series``; None when there is none."""
     try:
-        name = json.loads((out / POINTER).read_text(encoding="utf-8"))["folder"]
-        built = read_build(out / name)
-    except (OSError, ValueError, KeyError, TypeError):
+        built = read_build(out / str(read_json(out / POINTER)["folder"]))
+    except (InputError, KeyError):
         return None
     return built if built is not None and built.provenance["series_sha256"] == series.sha256 else None
 
@@ -118,10 +118,10 @@ def current_build(out: Path, series: Series) -> BuiltTor | None:
 def read_build(folder: Path) -> BuiltTor | None:
     """The complete build in ``folder``: it has its provenance, and its program is the one described."""
     try:
-        provenance = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+        provenance = read_json(folder / "provenance.json")
         built = BuiltTor(folder, provenance)
         whole = sha256_of_file(built.program) == provenance["program_sha256"] and built.gencert.is_file()
-    except (OSError, ValueError, KeyError, TypeError):
+    except (InputError, OSError, KeyError):
         return None
     return built if whole else None
 

@@ -7,16 +7,14 @@ they were checked against, and :func:`unpack`, which lays the source tree out.
 from __future__ import annotations
 
 import hashlib
-import lzma
 import os
 import re
 import shutil
-import tarfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep.errors import InputError, OutputError
+from torsweep.formats.archive import unpack_tarball
 from torsweep.provenance import sha256_of_file
 from torsweep.tor.apt import OTHERWISE, fetch_source_package
 
@@ -140,16 +138,7 @@ def _reason(error: OSError) -> str:
 
 def _unpack_tarball(tarball: Path, target: Path) -> None:
     unpacked = target.with_name(f"{target.name}.unpacked")
-    try:
-        with tarfile.open(tarball) as archive:
-            # Python before 3.11.4 knows no filters: there, nothing may lead out of the folder.
-            if hasattr(tarfile, "data_filter"):
-                archive.extraction_filter = tarfile.data_filter
-            elif any(Path(name).is_absolute() or ".." in Path(name).parts for name in archive.getnames()):
-                raise tarfile.TarError("it holds a path that leads out of it")
-            archive.extractall(unpacked)
-    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise InputError(f"cannot be unpacked: {error}", file=tarball, accepted="a tarball of tor") from error
+    unpack_tarball(tarball, unpacked)
     tops = [entry for entry in unpacked.iterdir() if (entry / "configure").is_file()]
     if len(tops) != 1:
         raise InputError("is no release source of tor: it has no configure", file=tarball)

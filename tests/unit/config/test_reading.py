@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from torsweep.config.reading import apply_overrides, read_yaml, suggestion
+from torsweep.config.reading import apply_overrides, suggestion
 from torsweep.errors import InputError
+from torsweep.formats.yaml_file import read_yaml
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("relays: 50\nrelays: 60\n", "key 'relays' stands twice, at lines 1 and 2"),
-        ("a: {x: 1,\n  x: 2}\n", "key 'x' stands twice, at lines 1 and 2"),
-        ("relays: [1, 2\nservers: 3\n", "is not valid YAML at line 2"),
-        ("relays: 'open\n", "is not valid YAML at line"),
-        ("? [1, 2]\n: 3\n", "a key that is no text at line 1"),
+        ("relays: 50\nrelays: 60\n", "line 2: key 'relays' stands twice, the first time in line 1"),
+        ("a: {x: 1,\n  x: 2}\n", "line 2: key 'x' stands twice, the first time in line 1"),
+        ("relays: [1, 2\nservers: 3\n", "line 2: is not valid YAML"),
+        ("relays: 'open\n", "is not valid YAML"),
+        ("? [1, 2]\n: 3\n", "line 1: a key that is neither text nor number"),
         ("- relays\n", "expected a mapping of keys to values at the top, found list"),
         ("", "found nothing"),
-        ("a: &a [*a]\nb: !!python/object:os.system {}\n", "could not determine a constructor"),
+        ("a: &a [*a]\nb: !!python/object:os.system {}\n", "line 1: the alias *a stands for itself"),
     ],
 )
 def test_broken_yaml_is_one_line_with_its_place(tmp_path, text, said):
@@ -38,7 +39,7 @@ def test_a_file_that_is_missing_binary_or_a_folder_is_said_so(tmp_path):
     for path, said in [
         (tmp_path / "none.yaml", "no such file"),
         (binary, "is not UTF-8 text"),
-        (tmp_path, "cannot be read: Is a directory"),
+        (tmp_path, "is a folder"),
     ]:
         with pytest.raises(InputError, match=said):
             read_yaml(path)

@@ -92,13 +92,25 @@ def test_an_imported_table_is_used(tmp_path: Path) -> None:
     [
         ("netindex", "", "is empty"),
         ("netindex", "country,date\nA,2012-01-01\n", "columns are missing"),
-        ("netindex", NET_INDEX.replace("4000,1000", "fast,1000"), "line 3, download_kbps: not a number"),
+        (
+            "netindex",
+            NET_INDEX.replace("4000,1000", "fast,1000"),
+            "line 3, download_kbps: is no number in range",
+        ),
         ("netindex", NET_INDEX.replace("8000,4000,40", "8000"), "line 4, upload_kbps|line is cut off"),
         ("netindex", NET_INDEX.splitlines()[0] + "\n", "no region"),
-        ("ookla-open", "avg_d_kbps,avg_u_kbps,tests\n1,-1,1\n", "line 2, avg_u_kbps: not a number of 0"),
-        ("ookla-open", "avg_d_kbps,avg_u_kbps,tests\n1e12,1,1\n", "no download rate"),
-        ("speedtest", "[1, 2]", "is not a Speedtest table"),
-        ("speedtest", '{"countries": {"AA": {"down_mbits": 1}}}', "is not a Speedtest table"),
+        (
+            "ookla-open",
+            "avg_d_kbps,avg_u_kbps,tests\n1,-1,1\n",
+            "line 2, avg_u_kbps: is no number in range, got '-1'",
+        ),
+        (
+            "ookla-open",
+            "avg_d_kbps,avg_u_kbps,tests\n1e12,1,1\n",
+            "line 2, avg_d_kbps: is no number in range",
+        ),
+        ("speedtest", "[1, 2]", "holds no JSON object"),
+        ("speedtest", '{"countries": {"AA": {"down_mbits": 1}}}', "countries.AA.up_mbits: missing key"),
         ("networkinfo", "graph [\n]\n", "rates are missing"),
         ("morse", "", "no such format"),
     ],
@@ -114,7 +126,7 @@ def test_bad_bandwidths_are_refused(tmp_path: Path, file_format: str, text: str,
 def test_a_parquet_file_that_is_none_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "tiles.parquet"
     file.write_bytes(b"PAR1 and no more")
-    with pytest.raises(InputError, match="is not a Parquet file"):
+    with pytest.raises(InputError, match="is no whole Parquet file"):
         import_bandwidth(file, "ookla-open", tmp_path / "out")
 
 
@@ -234,7 +246,7 @@ def test_bad_directory_documents_are_refused(tmp_path: Path, documents: tuple[Pa
         (consensus, "consensus", None, "needs its server descriptors"),
         (descriptors / "new1", "consensus", descriptors, "is not a network consensus"),
         (consensus, "consensus", consensus, "no descriptor is of a relay|not a file of server descriptors"),
-        (consensus, "relayinfo", None, "is not what tornettools stages"),
+        (consensus, "relayinfo", None, "is no whole JSON file"),
         (tmp_path / "nowhere", "relayinfo", None, "no such file"),
         (consensus, "votes", None, "no such format"),
     ]

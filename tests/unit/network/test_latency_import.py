@@ -126,7 +126,7 @@ ROW = "0 9 8\n9 0 7\n8 7 0\n"
         ("matrix", "ms", ROW.replace("9", "10000").replace("8", "10000"), "median RTT is not one"),
         ("matrix", "ms", "0 0 0\n0 0 0\n0 0 0\n", "hardly any pair"),
         ("matrix", "ms", "0 9\n9 0\n", "too few hosts"),
-        ("matrix", "s", ROW, "no such unit"),
+        ("matrix", "min", ROW, "no such unit"),
         ("p2psim", "us", "1,2 5\n", "line 1: a pair before"),
         ("p2psim", "us", "topology Euclidean 3\n", "no such topology"),
         ("p2psim", "us", "topology E2EGraph 3\n", "no pair in it"),
@@ -151,7 +151,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     cut.write_bytes(gzip.compress(ROW.encode() * 500)[:-20])
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe\x00\x01")
-    for file, said in ((cut, "is cut off"), (binary, "is not text"), (tmp_path / "none", "no such file")):
+    for file, said in ((cut, "is cut off"), (binary, "is UTF-16 text"), (tmp_path / "none", "no such file")):
         with pytest.raises(InputError, match=said):
             read_latencies(file, "matrix", "ms")
 
@@ -159,7 +159,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "latency.npz"
     path.write_bytes(b"PK and no more")
-    with pytest.raises(InputError, match="is not a whole latency table"):
+    with pytest.raises(InputError, match="is no whole archive of NumPy arrays"):
         read_model(path)
     np.savez(path, other=np.zeros(3))
     with pytest.raises(InputError, match="is not a latency table made by torsweep"):

@@ -26,11 +26,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep.config.clients import PERF_KINDS
-from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec, read_json, read_run
+from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec, read_run
 from torsweep.engines.shadow.layout import HOSTS, Layout, read_layout
 from torsweep.engines.shadow.read.logs import Log, find_logs
 from torsweep.errors import InputError
-from torsweep.network.text_files import text_lines
+from torsweep.formats.json_file import read_json
+from torsweep.formats.text import text_lines
 from torsweep.storage import whole_directory
 
 SHADOW_FOLDER = "shadow"

@@ -20,6 +20,7 @@ from torsweep.engines.shadow.simulate import Host, Process, Simulation
 from torsweep.engines.shadow.tools import Tools
 from torsweep.errors import TorsweepError
 from torsweep.folder_lock import folder_claimed
+from torsweep.formats.json_file import read_json
 from torsweep.network.model import Network
 from torsweep.storage import whole_directory, write_text
 
@@ -68,7 +69,7 @@ def network_keys(network: Network, network_sha256: str, tools: Tools, kept_in: P
         if not (folder / _FINGERPRINTS).is_file():
             with whole_directory(folder) as place:
                 _make(network, tools, place)
-    found = json.loads((folder / _FINGERPRINTS).read_text(encoding="utf-8"))
+    found = read_json(folder / _FINGERPRINTS)
     return Keys(folder, found["relays"], found["v3"])
 
 

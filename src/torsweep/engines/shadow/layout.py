@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from torsweep.engines.run_spec import read_json
-from torsweep.errors import InputError
+from torsweep.config.reading import validate_fields
+from torsweep.formats.json_file import read_json
 from torsweep.storage import write_text
 
 LAYOUT_FILE = "layout.json"
@@ -45,7 +45,4 @@ class Layout:
 def read_layout(folder: Path) -> Layout:
     """The layout in ``folder``; InputError when it is missing or of another version."""
     file = folder / LAYOUT_FILE
-    try:
-        return Layout(**read_json(file))
-    except TypeError:
-        raise InputError("is no layout of this version", file=file) from None
+    return validate_fields(Layout, read_json(file), file)

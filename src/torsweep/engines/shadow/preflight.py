@@ -20,7 +20,8 @@ from torsweep.engines.shadow.settings import SECOND_NS
 from torsweep.engines.shadow.simulate import Host, Process, Simulation
 from torsweep.engines.shadow.tools import Tools
 from torsweep.engines.shadow.traffic import graphml
-from torsweep.errors import TorsweepError
+from torsweep.errors import InputError, TorsweepError
+from torsweep.formats.json_file import read_json
 from torsweep.storage import write_text
 
 KEPT = Path("results/tools/preflight")
@@ -49,8 +50,9 @@ def require_preflight(tools: Tools, say: Callable[[str], None], kept_in: Path = 
     name = hashlib.sha256(json.dumps(versions, sort_keys=True).encode()).hexdigest()[:16]
     file = kept_in / f"{name}.json"
     try:
-        measured: dict[str, float] = json.loads(file.read_text(encoding="utf-8"))["measured"]
-    except (OSError, ValueError, KeyError):
+        found = read_json(file)["measured"]
+        measured = {way: float(found[way]) for way in ("down", "up")}
+    except (InputError, KeyError, TypeError, ValueError):
         measured = measure(tools)
         say(f"preflight: {measured['down'] / 1e6:.3f} MB/s down, {measured['up'] / 1e6:.3f} MB/s up")
         write_text(file, json.dumps({"measured": measured, "versions": versions}, indent=1) + "\n")

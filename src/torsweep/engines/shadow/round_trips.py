@@ -14,12 +14,14 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from torsweep.config.reading import validate_fields
 from torsweep.engines.shadow import round_trip_probe
 from torsweep.engines.shadow.addresses import address
 from torsweep.engines.shadow.process import run_simulation
 from torsweep.engines.shadow.settings import SECOND_NS
 from torsweep.engines.shadow.simulate import Host, Process, Simulation
-from torsweep.errors import TorsweepError
+from torsweep.errors import InputError, TorsweepError
+from torsweep.formats.json_file import read_json
 from torsweep.provenance import sha256_of_file
 from torsweep.storage import write_text
 
@@ -96,8 +98,8 @@ def round_trips(shadow: Path, results: Path = RESULTS) -> RoundTrips:
     """
     file = results / KEPT / f"round-trips-{sha256_of_file(shadow)[:16]}.json"
     try:
-        return RoundTrips(**json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        return validate_fields(RoundTrips, read_json(file), file)
+    except InputError:
         found = measure(shadow)
     if results.is_dir():
         write_text(file, json.dumps(asdict(found), indent=1) + "\n")

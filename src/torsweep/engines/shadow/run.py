@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.engines.prepare import RESULT_FILES
-from torsweep.engines.run_spec import PROVENANCE_FILE, RUN_FILE, RunSpec, read_json, read_run
+from torsweep.engines.run_spec import PROVENANCE_FILE, RUN_FILE, RunSpec, read_run
 from torsweep.engines.shadow.cores import claimed_cores
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import network_keys
@@ -30,6 +30,7 @@ from torsweep.engines.shadow.tools import Tools, find_tools
 from torsweep.engines.shadow.watch import Watch
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
+from torsweep.formats.json_file import read_json
 from torsweep.network.chain import given_paths
 from torsweep.network.model import NETWORK_FILE, read_network
 from torsweep.provenance import machine, sha256_of_file

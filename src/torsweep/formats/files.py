@@ -1,0 +1,60 @@
+"""The bytes of a file that somebody names.
+
+In: a path and the most bytes it may have. Out: its bytes. Only regular files are read: a pipe would never
+end, a device is no document.
+"""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from torsweep.errors import InputError
+from torsweep.formats.limits import GIB, KIB, MIB
+
+
+def require_regular(file: Path, most_bytes: int, missing: str = "no such file") -> int:
+    """The size of the regular file ``file`` in bytes.
+
+    Raises InputError when there is none (its problem is ``missing``), it is something else than a file, or
+    it has more than ``most_bytes``.
+    """
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        raise InputError(missing, file=file) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {reason(error)}", file=file) from None
+    if not stat.S_ISREG(found.st_mode):
+        what = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe, a socket or a device"
+        raise InputError(f"is {what}", file=file, accepted="a file")
+    if found.st_size > most_bytes:
+        raise InputError(
+            "is too large", file=file, value=f"{found.st_size} bytes", accepted=f"at most {size(most_bytes)}"
+        )
+    return found.st_size
+
+
+def read_bytes(file: Path, most_bytes: int, missing: str = "no such file") -> bytes:
+    """All of ``file``; raises InputError as :func:`require_regular` does, or when it cannot be read."""
+    require_regular(file, most_bytes, missing)
+    try:
+        with file.open("rb") as opened:
+            # A file can grow after it was looked at.
+            return opened.read(most_bytes)
+    except OSError as error:
+        raise InputError(f"cannot be read: {reason(error)}", file=file) from None
+
+
+def reason(error: Exception) -> str:
+    """What the system says about ``error``, in one line."""
+    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return str(said).splitlines()[0]
+
+
+def size(amount: int) -> str:
+    """``amount`` bytes in words: ``64 MiB``."""
+    for unit, factor in (("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):
+        if amount % factor == 0:
+            return f"{amount // factor} {unit}"
+    return f"{amount} bytes"

@@ -1,0 +1,97 @@
+"""Parquet files.
+
+In: a path. Out: a frame, a schema, or the key-value metadata. polars takes what a damaged file says about
+itself at its word: it panics, or asks for more memory than there is, which ends the process. A file that
+nothing vouches for is therefore read once in a process of its own (``python -m torsweep.formats.parquet``),
+which may end as it likes, and only then here; one whose checksum fits is read at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from torsweep.errors import InputError
+from torsweep.formats.files import require_regular
+from torsweep.formats.limits import GIB, MOST_PARQUET_BYTES
+
+_MAGIC = b"PAR1"
+_TRIAL_MEMORY_BYTES = 8 * GIB
+"""Address space of the trial, most of which polars only reserves."""
+_TRIAL_BYTES_PER_FILE_BYTE = 50
+_TRIAL_S = 60
+_TRIAL_BYTES_PER_S = 20_000_000
+
+
+def read_frame(file: Path, columns: Sequence[str] | None = None, *, trusted: bool = False) -> pl.DataFrame:
+    """The table in ``file``, or some of its columns.
+
+    ``trusted`` says that the file's checksum has been compared. Raises InputError when it is missing, is no
+    whole Parquet file or lacks a column.
+    """
+    _require_whole(file, trusted)
+    held = pl.read_parquet_schema(file)
+    lacking = [name for name in columns or () if name not in held]
+    if lacking:
+        raise InputError(
+            "columns are missing", file=file, value=list(held), accepted=f"also {', '.join(lacking)}"
+        )
+    return pl.read_parquet(file, columns=list(columns) if columns is not None else None)
+
+
+def read_metadata(file: Path, *, trusted: bool = False) -> dict[str, str]:
+    """The key-value metadata of ``file``; InputError as for :func:`read_frame`."""
+    _require_whole(file, trusted)
+    return dict(pl.read_parquet_metadata(file))
+
+
+def _require_whole(file: Path, trusted: bool) -> None:
+    size = require_regular(file, MOST_PARQUET_BYTES, "no such table")
+    with file.open("rb") as opened:
+        start = opened.read(4)
+        opened.seek(max(0, size - 4))
+        end = opened.read(4)
+    if start != _MAGIC or end != _MAGIC:
+        raise InputError("is no whole Parquet file", file=file)
+    if not trusted:
+        found = file.stat()
+        _tried(file, found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+@functools.lru_cache(maxsize=1024)
+def _tried(file: Path, size: int, changed_ns: int, inode: int) -> None:
+    """Nothing, when a process of its own could read ``file``; remembered until the file changes."""
+    command = [sys.executable, "-m", __name__, str(file)]
+    environment = {**os.environ, "RUST_BACKTRACE": "0", "POLARS_MAX_THREADS": "1"}
+    try:
+        answer = subprocess.run(
+            command,
+            capture_output=True,
+            check=False,
+            env=environment,
+            timeout=_TRIAL_S + size / _TRIAL_BYTES_PER_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise InputError("is damaged: reading it does not end", file=file) from None
+    if answer.returncode:
+        raise InputError("is no whole Parquet file", file=file)
+
+
+def _try(file: Path) -> None:
+    """Read all of ``file``, in bounded memory; whatever is wrong with it ends the process."""
+    most = _TRIAL_MEMORY_BYTES + _TRIAL_BYTES_PER_FILE_BYTE * file.stat().st_size
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    pl.read_parquet_metadata(file)
+    pl.read_parquet(file)
+
+
+if __name__ == "__main__":
+    _try(Path(sys.argv[1]))

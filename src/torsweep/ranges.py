@@ -1,0 +1,24 @@
+"""Ranges that keys of several files have in common.
+
+Each bound says why it is there; the models that use them give their fields' own.
+"""
+
+from __future__ import annotations
+
+MOST_RATE_BYTES_PER_S = 12_500_000_000
+"""100 Gbit/s: faster than the link of any relay or household; a rate above it is in another unit."""
+
+LEAST_LINK_BYTES_PER_S = 8_000
+"""64 kbit/s, an ISDN channel: the slowest link that anybody sold."""
+
+MOST_CONFIGURED_BYTES = 2**40
+"""Of a relay's own rate or burst, where operators write large numbers for "unlimited"."""
+
+MOST_CONSENSUS_WEIGHT = 2**32 - 1
+"""Weights of a consensus are whole numbers of 32 bits (dir-spec, "w" line)."""
+
+MOST_RTT_US = 60_000_000
+"""A minute: every transport has given up by then, so that more is a slip of the file or of its unit."""
+
+MOST_NODES = 30_000
+"""The latency matrix takes four bytes for each pair of hosts: 3.6 GB at this size."""
