@@ -18,6 +18,7 @@ from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.engines.prepare import build_run, run_settings, run_status
 from torsweep.engines.shadow import directory, preflight
+from torsweep.engines.shadow.round_trips import measure
 from torsweep.engines.shadow.run import run_shadow
 from torsweep.engines.shadow.settings import ShadowSettings
 from torsweep.engines.shadow.tools import find_tools
@@ -47,7 +48,7 @@ def prepare(tmp_path: Path, small_network: Path) -> Prepare:
         experiment = load_experiment("refill_sweep", SIZE)
         asked = experiment.variant(variant)
         folder = tmp_path / name
-        settings = run_settings(experiment, "shadow", "2012", asked)
+        settings = run_settings(experiment, find_tools().engine, "2012", asked)
         build_run(settings, asked, small_network, folder).write(folder)
         return folder
 
@@ -120,6 +121,20 @@ def test_hosts_get_the_rates_that_they_are_given(built_tor: BuiltTor) -> None:
     preflight.check(preflight.measure(tools), tools)
 
 
+def test_tcp_measures_round_trips_or_results_say_that_it_does_not(prepare: Prepare) -> None:
+    tools = find_tools()
+    found = measure(tools.shadow)
+    assert found == tools.round_trips
+    # Twice 50 ms, of which Shadow's smoothing in whole milliseconds loses a few; 0 as released.
+    assert found.tcpi_rtt == 0 or 90 <= found.tcpi_rtt <= 105
+    folder = prepare(VARIANTS[0])
+    run_shadow(folder, ShadowSettings(), _say)
+    told = _provenance(folder)
+    assert told["preflight"]["round_trip"]["tcpi_rtt"] == found.tcpi_rtt
+    assert f", {found.text}, " in told["engine_version"]
+    assert told["engine"] == tools.engine == ("shadow" if found.measured else "shadow-no-rtt")
+
+
 def test_a_tor_that_rejects_its_torrc_is_named_with_its_reason(
     prepare: Prepare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,7 +160,7 @@ def test_streams_of_a_chain_share_its_only_path_and_starve_in_list_order(tmp_pat
     experiment = load_experiment("starvation", {"measured": "1 min"})
     asked = experiment.variant("activation_order=list,cells=2500")
     folder = tmp_path / "run"
-    settings = run_settings(experiment, "shadow", "2012", asked)
+    settings = run_settings(experiment, find_tools().engine, "2012", asked)
     build_run(settings, asked, tmp_path / "network", folder).write(folder)
     run_shadow(folder, ShadowSettings(), _say)
     streams = pl.read_parquet(folder / "streams.parquet").sort("last_byte_us")
