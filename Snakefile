@@ -25,7 +25,7 @@ shell.prefix(f"export PATH={Path(sys.executable).parent}:$PATH; ")
 
 wildcard_constraints:
     experiment="[a-z0-9_]+",
-    engine="cellsim|shadow|shadow-no-rtt|loopback",
+    engine="cellsim|shadow|shadow-no-rtt|emulation",
     model="[a-z-]+",
     reference="[a-z-]+",
     era="2012|today",

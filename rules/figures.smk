@@ -37,7 +37,7 @@ rule draw_engines:
     input:
         style=sorted(map(str, Path("plotting").glob("*.*"))),
         model="results/summaries/{experiment}/cellsim/{era}/{network}/{plan}/summary.md",
-        real="results/summaries/{experiment}/loopback/{era}/{network}/{plan}/summary.md",
+        real="results/summaries/{experiment}/emulation/{era}/{network}/{plan}/summary.md",
     output:
         multiext(
             "results/figures/{experiment}/side_by_side/{era}/{network}/{plan}/",

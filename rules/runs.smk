@@ -82,28 +82,28 @@ use rule run_with_progress as run_in_shadow_with_progress with:
 
 
 # Real time: a core a run, of which its processes leave most to the moments when they all want it.
-use rule run as run_on_loopback with:
+use rule run as run_in_emulation with:
     input:
         network="results/networks/{network}/{seed}/network.json",
         latency="results/networks/{network}/{seed}/latency.npy",
         tor=ancient("results/tools/tor/tor.json"),
     wildcard_constraints:
         experiment=sweep.experiments_pattern(progress=False),
-        engine="loopback",
+        engine="emulation",
     threads: 1
     resources:
         mem_mb=2000,
         runtime=60,
 
 
-use rule run_with_progress as run_on_loopback_with_progress with:
+use rule run_with_progress as run_in_emulation_with_progress with:
     input:
         network="results/networks/{network}/{seed}/network.json",
         latency="results/networks/{network}/{seed}/latency.npy",
         tor=ancient("results/tools/tor/tor.json"),
     wildcard_constraints:
         experiment=sweep.experiments_pattern(progress=True),
-        engine="loopback",
+        engine="emulation",
     threads: 1
     resources:
         mem_mb=2000,

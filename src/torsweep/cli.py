@@ -15,7 +15,7 @@ from torsweep import __version__
 from torsweep.config.cli import config_app
 from torsweep.doctor.cli import doctor_command
 from torsweep.engines.cli import run_app
-from torsweep.engines.loopback.cli import loopback_app
+from torsweep.engines.emulation.cli import emulation_app
 from torsweep.engines.shadow.cli import shadow_app
 from torsweep.errors import OutputError, TorsweepError
 from torsweep.fidelity.cli import fidelity_app
@@ -44,7 +44,7 @@ app.add_typer(results_app, name="results")
 app.add_typer(tor_app, name="tor")
 app.add_typer(fidelity_app, name="fidelity")
 app.add_typer(shadow_app, name="shadow")
-app.add_typer(loopback_app, name="loopback")
+app.add_typer(emulation_app, name="emulation")
 app.command("doctor")(doctor_command)
 run_app.command("publish")(publish_command)
 

@@ -138,7 +138,7 @@ def test_tcp_measures_round_trips_or_results_say_that_it_does_not(prepare: Prepa
 def test_a_tor_that_rejects_its_torrc_is_named_with_its_reason(
     prepare: Prepare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(directory, "_CLIENT_LINES", ("NoSuchOption 1",))
+    monkeypatch.setattr(directory, "QUIET_CLIENT_LINES", ("NoSuchOption 1",))
     folder = prepare(VARIANTS[0])
     with pytest.raises(TorsweepError, match=r"tor of web\d+ exited .*NoSuchOption"):
         run_shadow(folder, ShadowSettings(), _say)
@@ -148,7 +148,7 @@ def test_a_tor_that_rejects_its_torrc_is_named_with_its_reason(
 def test_clients_without_a_way_in_stop_the_run_when_they_should_be_ready(
     prepare: Prepare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(directory, "_CLIENT_LINES", ("DisableNetwork 1",))
+    monkeypatch.setattr(directory, "QUIET_CLIENT_LINES", ("DisableNetwork 1",))
     folder = prepare(VARIANTS[0])
     with pytest.raises(TorsweepError, match=r"20 of 20 clients had not bootstrapped after 180 "):
         run_shadow(folder, ShadowSettings(), _say)

@@ -39,7 +39,7 @@ EXPERIMENTS_DIRECTORY = Path("experiments")
 MAIN_PLAN = "main"
 DAY_NS = 86_400_000_000_000
 
-EngineName = Literal["cellsim", "shadow", "loopback"]
+EngineName = Literal["cellsim", "shadow", "emulation"]
 RunEngineName = Literal[EngineName, "shadow-no-rtt"]
 """An engine as a run names it: experiments list Shadow, and a run is by one of its two kinds."""
 FigureName = Literal[

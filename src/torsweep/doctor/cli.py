@@ -21,7 +21,7 @@ from torsweep.errors import InputError
 
 def doctor_command(
     engine: Annotated[
-        str | None, typer.Option(help="Look at this engine alone: shadow, loopback or cellsim.")
+        str | None, typer.Option(help="Look at this engine alone: shadow, emulation or cellsim.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
 ) -> None:

@@ -68,7 +68,7 @@ def shadow_demand(network: NetworkConfig) -> Demand:
     )
 
 
-def loopback_demand(network: NetworkConfig) -> Demand:
+def emulation_demand(network: NetworkConfig) -> Demand:
     """Real tor for relays, authorities and clients, on this kernel."""
     counts = {"tor": network.host_count - network.servers}
     return Demand(memory_bytes=_sum(counts, PROGRAM_BYTES), threads=_sum(counts, THREADS))
@@ -80,7 +80,7 @@ def cellsim_demand(network: NetworkConfig) -> Demand:
     return Demand(CELLSIM_BYTES + hosts * CELLSIM_BYTES_PER_HOST + hosts**2 * LATENCY_BYTES_PER_PAIR)
 
 
-DEMANDS = {"shadow": shadow_demand, "loopback": loopback_demand, "cellsim": cellsim_demand}
+DEMANDS = {"shadow": shadow_demand, "emulation": emulation_demand, "cellsim": cellsim_demand}
 """By engine."""
 
 

@@ -66,8 +66,8 @@ class Diagnosis:
         tables = [_tool_table(self.tools)] if self.tools else []
         for table in (*tables, _machine_table(self.machine), _engine_table(self.outlooks)):
             console.print(table, Text())
-        if any(outlook.engine == "loopback" for outlook in self.outlooks):
-            console.print("loopback runs in real time: its cores have to keep up, whatever fits otherwise.")
+        if any(outlook.engine == "emulation" for outlook in self.outlooks):
+            console.print("emulation runs in real time: its cores have to keep up, whatever fits otherwise.")
         for state in self.tools:
             if state.tool is not None and state.finding:
                 console.print(Text(f"{state.name} {state.tool.version}: {state.finding}"), soft_wrap=True)

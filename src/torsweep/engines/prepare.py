@@ -38,6 +38,7 @@ RESULT_FILES = (
     "relays.parquet",
     "progress.parquet",
     "circuits.parquet",
+    "links.parquet",
     "paths.json",
 )
 """What an engine may leave; the provenance first, because without it the rest counts for nothing."""

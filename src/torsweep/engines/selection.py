@@ -24,13 +24,13 @@ AUTO = "auto"
 PREFERENCE = ("shadow", "cellsim")
 """What ``auto`` takes, the first that can run: real tor where Shadow is installed, else the model of it."""
 
-ENGINES = (*PREFERENCE, "loopback")
+ENGINES = (*PREFERENCE, "emulation")
 """All engines. The last is never taken unasked: it runs in real time, and small networks only."""
 
-TOOLS = {"shadow": ("shadow", "tgen", "oniontrace"), "loopback": (), "cellsim": ()}
+TOOLS = {"shadow": ("shadow", "tgen", "oniontrace"), "emulation": (), "cellsim": ()}
 """The programs of others that each engine needs; the tor that two of them run, the pipeline builds."""
 
-COMMANDS = {"shadow": "torsweep shadow", "loopback": "torsweep loopback", "cellsim": "cellsim"}
+COMMANDS = {"shadow": "torsweep shadow", "emulation": "torsweep emulation", "cellsim": "cellsim"}
 """What takes ``run RUN_DIR --progress``."""
 
 

@@ -36,7 +36,7 @@ FIGURE_SUFFIXES = ("pdf", "png", "csv")
 RUN_RULE_PREFIX = "run"
 """The rules of rules/runs.smk, and no others, have names that begin so."""
 
-COMPARED_ENGINES = ("cellsim", "loopback")
+COMPARED_ENGINES = ("cellsim", "emulation")
 """The model and real tor, whose streams are compared side by side."""
 
 PACKAGE = Path(torsweep.__file__).parent

@@ -30,6 +30,16 @@ STREAM_WINDOW = (500, 50)
 SENDME_INCREMENT_CELLS = 31
 """Cells that a SENDME acknowledges under congestion control, as on the public network."""
 
+QUIET_CLIENT_LINES = (
+    # A client would build a circuit every ten seconds until it has learned from a hundred how long that
+    # takes, which no run is long enough for: half of a small network's circuits, and nothing but cost.
+    "LearnCircuitBuildTimeout 0",
+    "CircuitBuildTimeout 60 seconds",
+    # No onion service is visited: none of the circuits kept ready for one is ever used.
+    "VanguardsLiteEnabled 0",
+)
+"""What every client of a private network has besides its template, in either engine of real tor."""
+
 _ORDERS = {
     "list": "list",
     "reversed": "reversed",

@@ -44,7 +44,7 @@ def test_a_fresh_machine_runs_cellsim_and_is_told_what_shadow_needs(
     assert {engine["name"]: engine["can_run"] for engine in document["engines"]} == {
         "shadow": False,
         "cellsim": True,
-        "loopback": True,
+        "emulation": True,
     }
     missing = {tool["name"]: tool for tool in document["tools"] if not tool["found"]}
     assert set(missing) == set(TOOL_KINDS)
@@ -124,5 +124,5 @@ def test_an_unknown_engine_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_people_see_every_tool_and_engine(capsys: pytest.CaptureFixture[str]) -> None:
     _, text = _doctor(capsys)
-    for word in (*TOOL_KINDS, "cellsim", "loopback", "/dev/shm", "open files"):
+    for word in (*TOOL_KINDS, "cellsim", "emulation", "/dev/shm", "open files"):
         assert word in text

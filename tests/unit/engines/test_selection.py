@@ -57,12 +57,12 @@ def test_auto_passes_over_a_shadow_that_is_too_old(programs):
 
 
 def test_auto_never_takes_real_time_unasked(programs):
-    assert choose_engine("auto", ("loopback", "cellsim")).engine == "cellsim"
-    with pytest.raises(InputError, match="accepted: auto, loopback"):
-        choose_engine("auto", ("loopback",))
+    assert choose_engine("auto", ("emulation", "cellsim")).engine == "cellsim"
+    with pytest.raises(InputError, match="accepted: auto, emulation"):
+        choose_engine("auto", ("emulation",))
 
 
-@pytest.mark.parametrize(("wanted", "engines"), [("loopback", BOTH), ("cellsim", ("shadow",)), ("ns3", BOTH)])
+@pytest.mark.parametrize(("wanted", "engines"), [("emulation", BOTH), ("cellsim", ("shadow",)), ("ns3", BOTH)])
 def test_an_engine_that_cannot_run_the_experiment_is_refused(programs, wanted, engines):
     with pytest.raises(InputError) as refusal:
         choose_engine(wanted, engines)

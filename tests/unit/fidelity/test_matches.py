@@ -73,7 +73,7 @@ def test_nothing_in_common_is_refused(make_run: MakeRun) -> None:
         (MODEL, {"seed": 7}, "seed"),
         (MODEL, {"paths": PATHS}, "paths"),
         (REFERENCE_REPEAT, {"engine": "cellsim"}, "engine"),
-        (MODEL_REPEAT, {"engine": "loopback"}, "engine"),
+        (MODEL_REPEAT, {"engine": "emulation"}, "engine"),
     ],
 )
 def test_a_run_that_differs_in_something_else_is_refused(

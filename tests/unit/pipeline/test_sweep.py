@@ -125,7 +125,7 @@ def test_published_are_the_experiments_that_have_the_plan(capsys):
 def test_a_plan_or_engine_that_is_not_there_is_refused(capsys):
     code, error = _refusal(capsys, Sweep({"plan": "phases"}).targets, "refill_sweep")
     assert (code, "refill_sweep has no such plan" in error) == (2, True)
-    code, error = _refusal(capsys, Sweep({"engine": "loopback"}).targets, "refill_sweep")
+    code, error = _refusal(capsys, Sweep({"engine": "emulation"}).targets, "refill_sweep")
     assert (code, "no engine that can run this experiment" in error) == (2, True)
 
 

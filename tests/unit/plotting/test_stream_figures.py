@@ -133,7 +133,7 @@ def test_engines_of_real_tor_say_what_made_the_round_trips(plan_of: Callable[...
     source = plan_of("packaging", 1)
     runs = [{**run, "delay": "proxy"} for run in source.provenance.runs]
     source.provenance.runs[:] = runs
-    object.__setattr__(source.provenance, "engine", "loopback")
+    object.__setattr__(source.provenance, "engine", "emulation")
     with style():
         _, _, caption = fairness.draw(source)
     assert "Round trips: those of the network, by a proxy in user space" in caption

@@ -21,18 +21,18 @@ from torsweep.tables.reading import PlanTables
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Summaries of a model on networks 1 to 3 and of 'loopback' on 2 to 4, which is a second later."""
+    """Summaries of a model on networks 1 to 3 and of 'emulation' on 2 to 4, which is a second later."""
     folder = tmp_path_factory.mktemp("two")
     experiment = load_experiment("starvation")
     found = []
-    for engine, seeds in (("cellsim", (1, 2, 3)), ("loopback", (2, 3, 4))):
+    for engine, seeds in (("cellsim", (1, 2, 3)), ("emulation", (2, 3, 4))):
         runs = write_runs(folder / engine / "runs", experiment.plan("packaging").knobs, seeds)
         collect(runs, folder / engine / "tables", network="starvation", plan="packaging")
         out = folder / engine / "summaries"
         write_summary(summarize(PlanTables.open(folder / engine / "tables"), experiment), out)
         _edit(out / "claims.json", engine=engine)
         shares = pl.read_csv(out / "shares.csv")
-        late = pl.col("completed_s") + (engine == "loopback")
+        late = pl.col("completed_s") + (engine == "emulation")
         shares.with_columns(late).write_csv(out / "shares.csv")
         found.append(out)
     return found
@@ -45,16 +45,16 @@ def _edit(file: Path, **changes: object) -> None:
 def test_only_common_networks_are_compared(folders: list[Path]) -> None:
     both = side_by_side(folders)
     assert both.seeds == (2, 3)
-    assert both.engines == ("cellsim 0.1.0", "loopback 0.1.0")
+    assert both.engines == ("cellsim 0.1.0", "emulation 0.1.0")
     times = completion_times(both).pivot("engine", index=[*both.knobs, "opened"], values="completed_s")
-    apart = times["loopback 0.1.0"] - times["cellsim 0.1.0"]
+    apart = times["emulation 0.1.0"] - times["cellsim 0.1.0"]
     assert apart.to_list() == pytest.approx([1.0] * times.height)
     assert times.height == 8 * 9
 
 
 def test_the_text_has_both_engines_in_each_cell(folders: list[Path]) -> None:
     text = side_by_side_text(side_by_side(folders))
-    assert "cellsim 0.1.0 beside loopback 0.1.0" in text
+    assert "cellsim 0.1.0 beside emulation 0.1.0" in text
     assert "6.00 [6.00, 6.00] / 6.00 [6.00, 6.00]" in text
     assert "seeds 2, 3" in text
     assert "nan" not in text

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from torsweep.engines import addresses
+from torsweep.engines.draws import client_start_ns
 from torsweep.engines.run_spec import RunSpec
-from torsweep.engines.shadow import addresses
-from torsweep.engines.shadow.draws import client_start_ns
 from torsweep.engines.shadow.graph import write_graph
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.layout import Layout
@@ -39,7 +39,7 @@ from torsweep.engines.shadow.tools import Tools
 from torsweep.engines.shadow.traffic import client_graph, server_graph
 from torsweep.errors import InputError
 from torsweep.network.model import NETWORK_FILE, Network, Relay
-from torsweep.tor.torrc import Role, check_rates, environment, torrc
+from torsweep.tor.torrc import QUIET_CLIENT_LINES, Role, check_rates, environment, torrc
 
 CONFIGURATION = "shadow.yaml"
 LEAST_AUTHORITIES = 3
@@ -48,15 +48,6 @@ is only one path, weights do not matter."""
 
 _LISTENING_OR_PORT = f"{addresses.OR_PORT} IPv4Only"
 """Shadow has no IPv6."""
-
-_CLIENT_LINES = (
-    # A client would build a circuit every ten seconds until it has learned from a hundred how long that
-    # takes, which no run is long enough for: half of a small network's circuits, and nothing but cost.
-    "LearnCircuitBuildTimeout 0",
-    "CircuitBuildTimeout 60 seconds",
-    # No onion service is visited: none of the circuits kept ready for one is ever used.
-    "VanguardsLiteEnabled 0",
-)
 
 RELAYS_OF_A_PATH = 3
 
@@ -147,7 +138,7 @@ class _Builder:
     def hosts(self) -> dict[str, Host]:
         """All hosts by name."""
         self.shared.mkdir()
-        client = self._torrc("client", {"socks_port": str(addresses.SOCKS_PORT)}, extra=_CLIENT_LINES)
+        client = self._torrc("client", {"socks_port": str(addresses.SOCKS_PORT)}, extra=QUIET_CLIENT_LINES)
         (self.shared / "client.torrc").write_text(client)
         (self.shared / "server.graphml").write_text(server_graph())
         (self.shared / "bandwidths").write_text(self._bandwidths())

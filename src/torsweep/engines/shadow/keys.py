@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.engines.shadow.addresses import OR_PORT, address
+from torsweep.engines.addresses import OR_PORT, address
 from torsweep.engines.shadow.process import run_simulation
 from torsweep.engines.shadow.settings import SECOND_NS
 from torsweep.engines.shadow.simulate import Host, Process, Simulation

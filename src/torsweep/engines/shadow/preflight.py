@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from torsweep.engines.shadow.addresses import address
+from torsweep.engines.addresses import address
 from torsweep.engines.shadow.process import run_simulation
 from torsweep.engines.shadow.settings import SECOND_NS
 from torsweep.engines.shadow.simulate import Host, Process, Simulation

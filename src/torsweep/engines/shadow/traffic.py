@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from torsweep.config.clients import PERF_KINDS, AnyKind
 from torsweep.engines.run_spec import RunSpec
-from torsweep.engines.shadow.addresses import SERVER_PORT, SOCKS_PORT
-from torsweep.engines.shadow.draws import pause_ns, server_index
+from torsweep.engines.addresses import SERVER_PORT, SOCKS_PORT
+from torsweep.engines.draws import pause_ns, server_index
 from torsweep.network.model import Server
 
 MOST_DOWNLOADS = 200

@@ -1,44 +1,33 @@
 """Clients that download, and what they saw.
 
-In: the layout, a :class:`.control.StreamDesk` for each client, the time that counts as 0.
+In: the layout, a :class:`~torsweep.engines.emulation.run.desk.Desk` for each client, the time that counts as 0.
 Out: :class:`Download` records with monotonic times in nanoseconds, and bytes against time where asked for.
 
 A client keeps ``parallel_streams`` downloads under way. It opens them one after the other: the next when tor
-has told of the last, so that streams stand on a circuit in the order of their numbers. Each is a SOCKS
-connection of its own, from a port that its number is known by.
+has told of the last, so that streams stand on a circuit in the order of their numbers. Starts, servers and pauses
+are drawn as in the other engines (:mod:`torsweep.engines.draws`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import errno
-import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from python_socks import ProxyConnectionError, ProxyError, ProxyTimeoutError, ProxyType
-from python_socks.async_.asyncio import Proxy
-
-from torsweep.engines.loopback.addresses import SOCKS_PORT, STREAM_PORTS
-from torsweep.engines.loopback.control import StreamDesk
-from torsweep.engines.loopback.layout import Layout
-from torsweep.engines.loopback.servers import request
+from torsweep.engines.addresses import SERVER_PORT, address
+from torsweep.engines.draws import client_start_ns, pause_ns, server_index
+from torsweep.engines.emulation.directory.layout import Layout
+from torsweep.engines.emulation.run.desk import Desk
+from torsweep.engines.emulation.run.servers import request
+from torsweep.engines.emulation.run.socks import SocksError, connect
 from torsweep.engines.run_spec import RunTraffic
-from torsweep.network.model import Client
-from torsweep.seeds import stream
-
-SOCKS_LIMIT_S = 130.0
-"""tor gives a SOCKS request up after 120 s (SocksTimeout) and says so."""
+from torsweep.network.model import Client, Server
 
 READ_BYTES = 64 * 1024
 PROGRESS_STEP_NS = 1_000_000
 """A point of progress is at least so long after the last one, but for the first and the last."""
-
-PASSWORD = "torsweep"
-"""SOCKS has no user name without one; tor takes any."""
 
 
 @dataclass
@@ -47,7 +36,7 @@ class Download:
 
     client: Client
     number: int
-    server: str
+    server: Server
     wanted: int
     start_ns: int
     socks_reply_ns: int | None = None
@@ -65,19 +54,21 @@ class Download:
 class Generator:
     """The traffic of all clients of a run."""
 
-    def __init__(
-        self, layout: Layout, desks: Mapping[str, StreamDesk], start_ns: int, *, progress: bool
-    ) -> None:
+    def __init__(self, layout: Layout, desks: Mapping[str, Desk], start_ns: int, *, progress: bool) -> None:
         self.downloads: list[Download] = []
         self._layout = layout
         self._desks = desks
         self._start_ns = start_ns
         self._end_ns = start_ns + layout.run.duration_ns
         self._progress = progress
+        self._opened: dict[str, int] = {}
 
     async def run(self) -> None:
         """Download until the end, or until no client has anything left to do before it."""
-        clients = [asyncio.ensure_future(self._client(client)) for client in self._layout.network.clients]
+        clients = [
+            asyncio.ensure_future(self._client(index, client))
+            for index, client in enumerate(self._layout.network.clients)
+        ]
         try:
             async with asyncio.timeout((self._end_ns - time.monotonic_ns()) / 1e9):
                 await asyncio.gather(*clients)
@@ -96,14 +87,13 @@ class Generator:
                 download.end_ns = min(time.monotonic_ns(), self._end_ns)
             download.circuit = self._desks[download.client.name].circuit_of.get(download.number)
 
-    async def _client(self, client: Client) -> None:
+    async def _client(self, index: int, client: Client) -> None:
         run = self._layout.run
-        window_ns = max(1, run.client_start_window_ns)
-        first_ns = int(stream(run.seed, "loopback", "client start", client.name).integers(window_ns))
+        first_ns = client_start_ns(run.seed, index, run.client_start_window_ns)
         await self._sleep_until(self._start_ns + first_ns)
         opening = asyncio.Lock()
         count = run.traffic[client.kind].parallel_streams
-        lanes = [asyncio.ensure_future(self._lane(client, opening)) for _ in range(count)]
+        lanes = [asyncio.ensure_future(self._lane(index, client, opening)) for _ in range(count)]
         try:
             await asyncio.gather(*lanes)
         finally:
@@ -111,11 +101,11 @@ class Generator:
                 lane.cancel()
             await asyncio.gather(*lanes, return_exceptions=True)
 
-    async def _lane(self, client: Client, opening: asyncio.Lock) -> None:
+    async def _lane(self, index: int, client: Client, opening: asyncio.Lock) -> None:
         """One download after the other, with a pause between them."""
         while True:
             async with opening:
-                download = self._next_download(client)
+                download = self._next_download(index, client)
                 task = asyncio.ensure_future(self._download(download))
                 try:
                     await self._known_to_tor(download, task)
@@ -126,37 +116,33 @@ class Generator:
                 await task
             finally:
                 task.cancel()
-            again_ns = time.monotonic_ns() + self._pause_ns(download)
+            again_ns = time.monotonic_ns() + self._pause_ns(index, download)
             if again_ns >= self._end_ns:
                 return
             await self._sleep_until(again_ns)
 
-    def _next_download(self, client: Client) -> Download:
-        run = self._layout.run
-        number = 1 + sum(download.client is client for download in self.downloads)
-        servers = self._layout.network.servers
-        choice = int(stream(run.seed, "loopback", "server", client.name, number).integers(len(servers)))
-        download = Download(
-            client, number, servers[choice].name, run.traffic[client.kind].response_bytes, time.monotonic_ns()
-        )
+    def _next_download(self, index: int, client: Client) -> Download:
+        run, servers = self._layout.run, self._layout.network.servers
+        number = self._opened[client.name] = self._opened.get(client.name, 0) + 1
+        server = servers[server_index(run.seed, index, number, len(servers))]
+        wanted = run.traffic[client.kind].response_bytes
+        download = Download(client, number, server, wanted, time.monotonic_ns())
         self.downloads.append(download)
         return download
 
-    def _pause_ns(self, download: Download) -> int:
+    def _pause_ns(self, index: int, download: Download) -> int:
         run = self._layout.run
         traffic = run.traffic[download.client.kind]
-        steps = (traffic.think_max_ns - traffic.think_min_ns) // traffic.think_step_ns
-        draws = stream(run.seed, "loopback", "think", download.client.name, download.number)
-        return traffic.think_min_ns + traffic.think_step_ns * int(draws.integers(steps + 1))
+        least, most, step = traffic.think_min_ns, traffic.think_max_ns, traffic.think_step_ns
+        return pause_ns(run.seed, index, download.number, least, most, step)
 
     async def _known_to_tor(self, download: Download, task: asyncio.Future[Any]) -> None:
         """Until tor tells of the stream, or the download is over without."""
-        loop, told = asyncio.get_running_loop(), asyncio.Event()
-        desk = self._desks[download.client.name]
+        told, desk = asyncio.Event(), self._desks[download.client.name]
 
         def tell(number: int) -> None:
             if number == download.number:
-                loop.call_soon_threadsafe(told.set)
+                told.set()
 
         desk.on_new = tell
         waiting: asyncio.Future[Any] = asyncio.ensure_future(told.wait())
@@ -173,18 +159,21 @@ class Generator:
             async with asyncio.timeout(limit_s):
                 await self._transfer(download, traffic)
             download.outcome = "complete"
-        except (ProxyError, ProxyTimeoutError, ProxyConnectionError, ConnectionError) as error:
-            download.outcome = "failed"
-            download.error = desk.error_of.get(download.number) or str(error) or type(error).__name__
-        except TimeoutError:
-            download.outcome, download.error = "timeout", "time limit"
+        except (SocksError, OSError) as error:
+            # A time limit is an OSError too.
+            if isinstance(error, TimeoutError):
+                download.outcome, download.error = "timeout", "time limit"
+            else:
+                download.outcome = "failed"
+                told = desk.error_of.get(download.number)
+                download.error = told or str(error) or type(error).__name__
         download.end_ns = time.monotonic_ns()
 
     async def _transfer(self, download: Download, traffic: RunTraffic) -> None:
         loop = asyncio.get_running_loop()
-        address = self._layout.block.address(download.client.node)
-        endpoint = self._layout.server_endpoint(download.server)
-        connection = await self._open(download, address, endpoint)
+        place = self._layout.clients[self._layout.network.clients.index(download.client)]
+        where = address(download.server.node)
+        connection = await connect(place.socks, where, SERVER_PORT, str(download.number))
         try:
             download.socks_reply_ns = download.command_ns = time.monotonic_ns()
             await loop.sock_sendall(connection, request(traffic.request_bytes, download.wanted))
@@ -196,18 +185,6 @@ class Generator:
                 self._note(download, size, time.monotonic_ns())
         finally:
             connection.close()
-
-    async def _open(self, download: Download, address: str, endpoint: tuple[str, int]) -> socket.socket:
-        """A connection for ``download``, from a port that no connection of a moment ago still has."""
-        desk = self._desks[download.client.name]
-        for _ in STREAM_PORTS:
-            try:
-                source = (address, desk.port_for(download.number))
-                return await connect(source, endpoint, SOCKS_LIMIT_S)
-            except ProxyConnectionError as error:
-                if error.errno != errno.EADDRINUSE:
-                    raise
-        raise ConnectionError("every port for downloads is in use")
 
     def _note(self, download: Download, size: int, now_ns: int) -> None:
         """Account for ``size`` more bytes."""
@@ -223,33 +200,3 @@ class Generator:
 
     async def _sleep_until(self, moment_ns: int) -> None:
         await asyncio.sleep(max(0, moment_ns - time.monotonic_ns()) / 1e9)
-
-
-async def connect(source: tuple[str, int], endpoint: tuple[str, int], limit_s: float) -> socket.socket:
-    """A connection to ``endpoint`` through the SOCKS port at the address ``source``, and from there.
-
-    The user name is the port: where streams are isolated, no two share a circuit. Raises ProxyError when tor
-    refuses the request, ProxyTimeoutError after ``limit_s``, OSError when nothing listens.
-    """
-    address, port = source
-    proxy = Proxy(ProxyType.SOCKS5, address, SOCKS_PORT, username=str(port), password=PASSWORD, rdns=False)
-    return await proxy.connect(*endpoint, timeout=limit_s, local_addr=source)
-
-
-async def fetch(address: str, endpoint: tuple[str, int], wanted: int, limit_s: float) -> bool:
-    """Whether ``wanted`` bytes came through the client at ``address`` within ``limit_s``."""
-    loop = asyncio.get_running_loop()
-    with contextlib.suppress(ProxyError, ProxyTimeoutError, OSError, TimeoutError):
-        async with asyncio.timeout(limit_s):
-            connection = await connect((address, 0), endpoint, limit_s)
-            try:
-                await loop.sock_sendall(connection, request(64, wanted))
-                while wanted > 0:
-                    size = len(await loop.sock_recv(connection, READ_BYTES))
-                    if size == 0:
-                        return False
-                    wanted -= size
-            finally:
-                connection.close()
-            return True
-    return False

@@ -6,7 +6,7 @@ with 50 servers: its start, the servers of its first downloads, and the pauses a
 
 from __future__ import annotations
 
-from torsweep.engines.shadow.draws import client_start_ns, draw, pause_ns, server_index
+from torsweep.engines.draws import client_start_ns, draw, pause_ns, server_index
 
 SECOND_NS = 1_000_000_000
 

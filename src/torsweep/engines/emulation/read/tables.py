@@ -1,8 +1,7 @@
 """The tables of a run in real time.
 
-In: the downloads of the clients, the samples of the relays' meters, the moment that counts as 0. Out: frames
-that fit :mod:`torsweep.engines.table_schema`. What tor tells nobody, cells in queues and bytes in
-buffers, is null.
+In: the downloads and circuits of the clients, what the relays' meters saw, the moment that counts as 0. Out: frames
+that fit :mod:`torsweep.engines.table_schema`. What tor tells nobody, the bytes in its output buffers, is null.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.engines.loopback.traffic import Download
-from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, TableSchema
+from torsweep.engines.emulation.run.desk import CircuitSeen
+from torsweep.engines.emulation.run.traffic import Download
+from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RELAYS, STREAMS, TableSchema
 
 SECOND_NS = 1_000_000_000
 
@@ -37,7 +37,7 @@ def streams_frame(downloads: Sequence[Download], zero_ns: int) -> pl.DataFrame:
                 "kind": download.client.kind,
                 "circuit": download.circuit,
                 "stream": download.number,
-                "server": download.server,
+                "server": download.server.name,
                 "start_us": (download.start_ns - zero_ns) // 1000,
                 "socks_reply_us": since_start(download.socks_reply_ns),
                 "command_us": command,
@@ -70,31 +70,66 @@ def progress_frame(downloads: Sequence[Download], zero_ns: int) -> pl.DataFrame:
     return _frame(rows, PROGRESS)
 
 
-def relays_frame(samples: Mapping[str, Sequence[Sample]], zero_ns: int, end_ns: int) -> pl.DataFrame:
+def circuits_frame(
+    circuits: Mapping[str, Sequence[CircuitSeen]], downloads: Sequence[Download], zero_ns: int
+) -> pl.DataFrame:
+    """A row for each circuit that a client had open at ``zero_ns`` or later, by client and number.
+
+    A circuit built before anybody listened has no time of its building.
+    """
+
+    def since_zero(moment_ns: int | None) -> int | None:
+        return (moment_ns - zero_ns) // 1000 if moment_ns else None
+
+    carried: dict[tuple[str, int], int] = {}
+    for download in downloads:
+        if download.circuit is not None:
+            key = (download.client.name, download.circuit)
+            carried[key] = carried.get(key, 0) + 1
+    rows = [
+        {
+            "client": client,
+            "circuit": seen.number,
+            "purpose": seen.purpose,
+            "built_us": since_zero(seen.built_ns),
+            "first_use_us": since_zero(seen.first_use_ns),
+            "closed_us": since_zero(seen.closed_ns),
+            "close_reason": seen.close_reason,
+            "path": seen.path,
+            "streams": carried.get((client, seen.number), 0),
+        }
+        for client, all_seen in circuits.items()
+        for seen in sorted(all_seen, key=lambda one: one.number)
+        if seen.closed_ns is None or seen.closed_ns >= zero_ns
+    ]
+    return _frame(rows, CIRCUITS)
+
+
+def relays_frame(
+    samples: Mapping[str, Sequence[Sample]],
+    queued: Mapping[str, Sequence[tuple[int, int]]],
+    zero_ns: int,
+    end_ns: int,
+) -> pl.DataFrame:
     """A row for each relay and whole second from ``zero_ns`` to ``end_ns``.
 
     A relay's seconds are its own and lie across the table's; each is booked where most of it lies, one after
-    the other. A second that the relay told nothing of has no row.
+    the other. A second that the relay told nothing of has no row. ``queued`` holds (monotonic time ns, cells)
+    for each time that a relay was asked; a second takes what was said nearest to its end, within half a second.
     """
     rows: list[dict[str, Any]] = []
     for relay, told in samples.items():
-        by_second: dict[int, list[int]] = {}
-        last_second: int | None = None
-        last_cpu_ns: int | None = None
-        for moment_ns, read, written, cpu_ns in told:
-            second = _booked(moment_ns - zero_ns, last_second)
-            cpu_us = 0 if last_cpu_ns is None else (cpu_ns - last_cpu_ns) // 1000
-            last_second, last_cpu_ns = second, cpu_ns
-            booked = by_second.setdefault(second, [0, 0, 0])
-            for position, amount in enumerate((read, written, cpu_us)):
-                booked[position] += amount
+        cells = {
+            round((moment_ns - zero_ns) / SECOND_NS) - 1: count for moment_ns, count in queued.get(relay, ())
+        }
+        by_second = _by_second(told, zero_ns)
         rows += [
             {
                 "second": second,
                 "relay": relay,
                 "bytes_in": read,
                 "bytes_out": written,
-                "queued_cells": None,
+                "queued_cells": cells.get(second),
                 "queued_cells_max": None,
                 "outbuf_bytes": None,
                 "cpu_us": cpu_us,
@@ -103,6 +138,21 @@ def relays_frame(samples: Mapping[str, Sequence[Sample]], zero_ns: int, end_ns: 
             if 0 <= second < -((zero_ns - end_ns) // SECOND_NS)
         ]
     return _frame(rows, RELAYS).sort("second", maintain_order=True)
+
+
+def _by_second(told: Sequence[Sample], zero_ns: int) -> dict[int, list[int]]:
+    """Bytes read, bytes written and CPU time in µs of each second that was told of."""
+    by_second: dict[int, list[int]] = {}
+    last_second: int | None = None
+    last_cpu_ns: int | None = None
+    for moment_ns, read, written, cpu_ns in told:
+        second = _booked(moment_ns - zero_ns, last_second)
+        cpu_us = 0 if last_cpu_ns is None else (cpu_ns - last_cpu_ns) // 1000
+        last_second, last_cpu_ns = second, cpu_ns
+        booked = by_second.setdefault(second, [0, 0, 0])
+        for position, amount in enumerate((read, written, cpu_us)):
+            booked[position] += amount
+    return by_second
 
 
 def _booked(since_zero_ns: int, last_second: int | None) -> int:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from torsweep.engines.emulation.run.namespaces import enter
 from torsweep.errors import TorsweepError
 
 LAST_LINES = 12
@@ -65,10 +66,12 @@ class ProcessSet:
         command: Sequence[str | Path],
         log: Path,
         environment: Mapping[str, str] | None = None,
+        namespace: str | None = None,
     ) -> Child:
         """Start ``command``, printing to ``log``, with ``environment`` on top of this process's own.
 
-        Raises ProcessEnded when the program cannot be run, and OSError when the log cannot be made.
+        ``namespace`` is the network namespace that it runs in. Raises ProcessEnded when the program cannot
+        be run, and OSError when the log cannot be made.
         """
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("children die with the thread that started them: start them from the main one")
@@ -81,10 +84,11 @@ class ProcessSet:
                     stderr=subprocess.STDOUT,
                     env={**os.environ, **(environment or {})},
                     start_new_session=True,
-                    preexec_fn=_dying_with(os.getpid()),
+                    preexec_fn=_preparing(os.getpid(), namespace),
                 )
-            except OSError as error:
-                raise ProcessEnded(f"{name}: {command[0]} cannot be run: {error.strerror}") from None
+            except (OSError, subprocess.SubprocessError) as error:
+                why = getattr(error, "strerror", None) or str(error)
+                raise ProcessEnded(f"{name}: {command[0]} cannot be run: {why}") from None
         child = Child(name, handle, log)
         self.children.append(child)
         return child
@@ -118,17 +122,19 @@ def _signal(handle: subprocess.Popen[bytes], number: int) -> None:
             os.killpg(handle.pid, number)
 
 
-def _dying_with(parent: int) -> Callable[[], None]:
-    """What a child does before it becomes its program: ask to be killed when its parent ends."""
+def _preparing(parent: int, namespace: str | None) -> Callable[[], None]:
+    """What a child does before it becomes its program: ask to be killed when its parent ends, and move."""
 
-    def ask() -> None:
+    def prepare() -> None:
         if _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
             os._exit(126)
         # The parent may have gone before it was asked for.
         if os.getppid() != parent:
             os._exit(126)
+        if namespace is not None:
+            enter(namespace)
 
-    return ask
+    return prepare
 
 
 @contextlib.contextmanager

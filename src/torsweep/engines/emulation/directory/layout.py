@@ -1,0 +1,210 @@
+"""Which process of a run is on which host, where its files and sockets are, and what its torrc says.
+
+In: the run, its network, a folder for files and one for sockets. Out: :class:`Layout`, with the tors as
+:class:`Place`, and their torrcs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from torsweep.engines import addresses
+from torsweep.engines.addresses import address
+from torsweep.engines.run_spec import RunSpec
+from torsweep.errors import InputError
+from torsweep.network.model import Network
+from torsweep.tor.torrc import QUIET_CLIENT_LINES, Role, check_rates, torrc
+
+VOTE_DELAY_S = 2
+"""The least that tor takes."""
+
+NO_VOTE_SOON_S = 1800
+"""The first vote waits for all relays' descriptors; the engine then says that it is time."""
+
+VOTES_VALID = 720
+"""A consensus lives for so many intervals of five seconds: an hour, over which clients spread their asking for the
+next one."""
+
+LEAST_AUTHORITIES = 3
+"""Weights are medians of measurements, which a consensus takes from three authorities or more. Where there
+is only one path, weights do not matter."""
+
+RELAYS_OF_A_PATH = 3
+
+QUEUES_FILE = "queues.log"
+"""Where a relay writes how many cells it has queued, each time it is asked (SIGNAL DUMP)."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A process of tor: its role, its node in the network, its folder and the sockets that it listens on."""
+
+    name: str
+    role: Role
+    node: int
+    folder: Path
+    control: Path
+    socks: Path
+
+    @property
+    def address(self) -> str:
+        """Of its host."""
+        return address(self.node)
+
+    @property
+    def torrc(self) -> Path:
+        """The file of its configuration."""
+        return self.folder / "torrc"
+
+    @property
+    def data(self) -> Path:
+        """Its data directory."""
+        return self.folder / "data"
+
+    @property
+    def log(self) -> Path:
+        """What it prints."""
+        return self.folder / "log"
+
+
+@dataclass(frozen=True)
+class Identities:
+    """The fingerprints of relays and authorities, and those of the authorities as ones that vote."""
+
+    relays: Mapping[str, str]
+    votes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The processes of a run and where they are: files in ``folder``, sockets in ``sockets``.
+
+    The name of a socket has to be short (unix(7): 107 bytes), wherever the run directory is. ``extra`` lines
+    stand last in every torrc.
+    """
+
+    run: RunSpec
+    network: Network
+    folder: Path
+    sockets: Path
+    extra: tuple[str, ...] = ()
+
+    def _places(self, role: Role, hosts: Sequence[Any]) -> list[Place]:
+        return [
+            Place(
+                host.name,
+                role,
+                host.node,
+                self.folder / host.name,
+                self.sockets / f"{host.name}.c",
+                self.sockets / f"{host.name}.s",
+            )
+            for host in hosts
+        ]
+
+    @cached_property
+    def authorities(self) -> list[Place]:
+        """The authorities, in the network's order."""
+        return self._places("authority", self.network.authorities)
+
+    @cached_property
+    def relays(self) -> list[Place]:
+        """The relays, in the network's order."""
+        return self._places("relay", self.network.relays)
+
+    @cached_property
+    def clients(self) -> list[Place]:
+        """The clients, in the network's order."""
+        return self._places("client", self.network.clients)
+
+    @property
+    def places(self) -> list[Place]:
+        """Every tor."""
+        return [*self.authorities, *self.relays, *self.clients]
+
+    def torrc(self, place: Place, identities: Identities) -> str:
+        """The torrc of ``place`` in the network of ``identities``."""
+        values = {
+            "authorities": self._authority_lines(identities),
+            "data_directory": str(place.data),
+            "control_port": f"unix:{place.control}",
+            "nickname": place.name,
+            "address": place.address,
+            "or_port": f"{place.address}:{addresses.OR_PORT}",
+            "dir_port": f"{place.address}:{addresses.DIR_PORT}",
+            "socks_port": self._socks_port(place),
+            "guards": self._fingerprints(identities, "guard", "guard_exit"),
+            "exits": self._fingerprints(identities, "exit", "guard_exit"),
+            "initial_voting_interval_s": str(NO_VOTE_SOON_S),
+            "voting_interval_s": str(NO_VOTE_SOON_S),
+            "vote_delay_s": str(VOTE_DELAY_S),
+        }
+        relay = next((relay for relay in self.network.relays if relay.name == place.name), None)
+        return torrc(place.role, values, self.run.tor, relay, [*self._lines(place), *self.extra])
+
+    def bandwidths(self, identities: Identities, now_s: int) -> str:
+        """The weights of network.json as measurements of this second; authorities, relays too, have none."""
+        weights = {relay.name: relay.consensus_weight for relay in self.network.relays}
+        weights |= {host.name: 0 for host in self.network.authorities}
+        lines = [f"node_id=${identities.relays[name]} bw={weight}" for name, weight in weights.items()]
+        return "\n".join([str(now_s), *lines, ""])
+
+    @property
+    def bandwidths_file(self) -> Path:
+        """Where the authorities read the weights."""
+        return self.folder / "bandwidths"
+
+    def paths_of(self, client: str) -> tuple[tuple[str, str, str], ...]:
+        """The paths that ``client`` is to take; none where tor chooses."""
+        return (self.run.paths or {}).get(client, ())
+
+    def _lines(self, place: Place) -> list[str]:
+        # It looks for this process every 15 s; the kernel is quicker, where the engine has been killed.
+        lines = [f"__OwningControllerProcess {os.getpid()}"]
+        if place.role == "authority":
+            return [
+                *lines,
+                f"V3BandwidthsFile {self.bandwidths_file}",
+                f"V3AuthNIntervalsValid {VOTES_VALID}",
+            ]
+        if place.role == "relay":
+            return [*lines, f"Log [mm]info file {place.folder / QUEUES_FILE}"]
+        lines += QUIET_CLIENT_LINES
+        return [*lines, "__LeaveStreamsUnattached 1"] if self.paths_of(place.name) else lines
+
+    def _authority_lines(self, identities: Identities) -> str:
+        return "\n".join(
+            f"DirAuthority {place.name} orport={addresses.OR_PORT} v3ident={identities.votes[place.name]}"
+            f" {place.address}:{addresses.DIR_PORT} {identities.relays[place.name]}"
+            for place in self.authorities
+        )
+
+    def _socks_port(self, place: Place) -> str:
+        if place.role != "client":
+            return "0"
+        client = next(client for client in self.network.clients if client.name == place.name)
+        isolated = self.run.traffic[client.kind].streams_per_circuit_isolation
+        return f"unix:{place.socks}{'' if isolated else ' NoIsolateSOCKSAuth'}"
+
+    def _fingerprints(self, identities: Identities, *positions: str) -> str:
+        relays = [relay for relay in self.network.relays if relay.position in positions]
+        # An empty list would mean: whoever earns it.
+        return ",".join(identities.relays[relay.name] for relay in relays) or "0" * 40
+
+
+def check_network(network: Network, file: Path) -> None:
+    """Nothing, when real tor can be ``network``; InputError where it can not."""
+    if len(network.authorities) < LEAST_AUTHORITIES and len(network.relays) > RELAYS_OF_A_PATH:
+        raise InputError(
+            "too few authorities for a consensus with weights",
+            file=file,
+            key="authorities",
+            value=len(network.authorities),
+            accepted=f"at least {LEAST_AUTHORITIES}",
+        )
+    check_rates(network, file)

@@ -1,0 +1,1 @@
+"""From what a run saw to its tables."""

@@ -1,0 +1,42 @@
+"""What the links did, in the time of the run.
+
+In: the table that the link emulator left, whose seconds count from its own start, and its summary. Out: the table of
+links (docs/linkem.md has its columns), seconds of the run.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+SECOND_NS = 1_000_000_000
+LATE_NS = 1_000_000
+"""A packet that is handed over so much after its time is late."""
+
+
+@dataclass(frozen=True)
+class Links:
+    """The table, and the link emulator's summary of its whole life."""
+
+    frame: pl.DataFrame
+    summary: dict
+
+    @property
+    def late_share(self) -> float:
+        """The share of packets that went to a host in a second in which one of a hundred came late."""
+        packets = self.frame["received_packets"].sum()
+        late = self.frame.filter(pl.col("lateness_p99_ns") > LATE_NS)["received_packets"].sum()
+        return late / packets if packets else 0.0
+
+
+def read_links(table: Path, zero_ns: int, end_ns: int) -> Links:
+    """The links from ``zero_ns`` to ``end_ns`` of the monotonic clock."""
+    summary = json.loads(table.with_suffix(".json").read_text(encoding="utf-8"))
+    ahead = round((zero_ns - summary["started_monotonic_ns"]) / SECOND_NS)
+    last = -((zero_ns - end_ns) // SECOND_NS)
+    second = pl.col("second") - ahead
+    frame = pl.read_parquet(table).with_columns(second.alias("second"))
+    return Links(frame.filter(pl.col("second").is_between(0, last - 1)).sort("second", "host"), summary)

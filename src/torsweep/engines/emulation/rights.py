@@ -1,0 +1,85 @@
+"""What a user needs so that hosts can be made: TUN devices and network namespaces.
+
+In: this process's rights, ``/dev/net/tun``. Out: :func:`standing`, which says how an emulation can run here, and
+:func:`become_able`, which starts the command anew as root of a user namespace where that is what it takes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from torsweep.errors import ToolMissing
+
+TUN = Path("/dev/net/tun")
+INSIDE = "TORSWEEP_USER_NAMESPACE"
+"""Set in the environment of the command started anew, so that it does not try again."""
+
+UNSHARE = ("unshare", "--user", "--map-root-user", "--net", "--kill-child")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """``root``, ``user namespaces`` or ``neither``, and for the last why."""
+
+    way: str
+    problem: str = ""
+
+
+def standing(tun: Path = TUN) -> Standing:
+    """How hosts can be made by this user on this machine."""
+    problem = _tun_problem(tun)
+    if problem:
+        return Standing("neither", problem)
+    if os.geteuid() == 0:
+        if _works(["unshare", "--net", "true"]):
+            return Standing("root")
+        return Standing("neither", "network namespaces are refused, to root too: a container may forbid them")
+    if _works([*UNSHARE, "true"]):
+        return Standing("user namespaces")
+    return Standing(
+        "neither",
+        "network namespaces are refused to this user: run as root, or allow user namespaces"
+        " (kernel.unprivileged_userns_clone, user.max_user_namespaces, or AppArmor's restriction of them)",
+    )
+
+
+def become_able() -> None:
+    """Return when hosts can be made; start this command anew in a user namespace where that is the way.
+
+    Raises ToolMissing, saying why, when they cannot.
+    """
+    if INSIDE in os.environ:
+        return
+    found = standing()
+    if found.way == "neither":
+        raise ToolMissing(f"emulation: {found.problem}")
+    if found.way == "user namespaces":
+        command = [*UNSHARE, sys.executable, "-m", "torsweep", *sys.argv[1:]]
+        program = shutil.which(command[0])
+        if program is None:
+            raise ToolMissing("unshare: not on PATH; it is part of util-linux")
+        os.execve(program, command, {**os.environ, INSIDE: "1"})
+
+
+def _tun_problem(tun: Path) -> str:
+    try:
+        os.close(os.open(tun, os.O_RDWR | os.O_CLOEXEC))
+    except FileNotFoundError:
+        return f"{tun}: no such device: load the kernel's module tun, or give the container the device"
+    except PermissionError:
+        return f"{tun}: not open to this user: run as root, or `chmod 666 {tun}` as root"
+    except OSError as error:
+        return f"{tun}: cannot be opened: {error.strerror}"
+    return ""
+
+
+def _works(command: list[str]) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False

@@ -1,0 +1,1 @@
+"""What lives while a run does: processes, their control ports, traffic, and what looks after them."""

@@ -1,0 +1,181 @@
+"""tor through its control port, from one event loop for every tor of a network.
+
+In: the path of a control socket. Out: :class:`Control`, which asks tor and passes on what it tells by itself.
+The protocol is Tor's control-spec, of which this is the part that an engine needs. A library has a thread or
+two for each connection, each of which wakes twenty times a second: with some hundred tors beside it on the same
+cores, that would be the largest program of the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from torsweep.errors import TorsweepError
+
+POLL_S = 0.05
+LONGEST_LINE_BYTES = 1 << 20
+_FIELD = re.compile(r'([A-Z_]+)=("(?:[^"\\]|\\.)*"|\S*)')
+
+Handler = Callable[[list[str], int], None]
+"""Takes the words of an event after its name, and the monotonic time in ns at which it came."""
+
+
+class ControlRefused(TorsweepError):
+    """tor does not do what it was asked for; the message is tor's."""
+
+
+class ControlClosed(TorsweepError):
+    """The control port has hung up: most likely tor is gone."""
+
+
+def fields(words: list[str]) -> dict[str, str]:
+    """``KEY=value`` words of an event, quotes taken off."""
+    return {key: value.strip('"') for key, value in _FIELD.findall(" ".join(words))}
+
+
+class Control:
+    """A connection to the control port of the tor called ``name``."""
+
+    def __init__(self, name: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.name = name
+        self._writer = writer
+        self._asked: deque[asyncio.Future[list[str]]] = deque()
+        self._handlers: dict[str, Handler] = {}
+        self._closed = False
+        self._reading = asyncio.ensure_future(self._read(reader))
+
+    async def ask(self, command: str) -> list[str]:
+        """Send one line and return the lines of the answer, without their codes.
+
+        Raises ControlRefused when tor refuses, ControlClosed when it has hung up.
+        """
+        if self._closed:
+            raise ControlClosed(f"{self.name}: its control port has hung up")
+        answer: asyncio.Future[list[str]] = asyncio.get_running_loop().create_future()
+        self._asked.append(answer)
+        self._writer.write(f"{command}\r\n".encode())
+        return await answer
+
+    async def value(self, key: str) -> str:
+        """What GETINFO says of ``key``; empty where tor has nothing yet."""
+        try:
+            answer = await self.ask(f"GETINFO {key}")
+        except ControlRefused:
+            return ""
+        return answer[0].partition("=")[2].lstrip("\n")
+
+    async def listen(self, handlers: dict[str, Handler]) -> None:
+        """Have tor tell of the events that ``handlers`` names, from now on."""
+        self._handlers.update(handlers)
+        await self.ask(f"SETEVENTS {' '.join(self._handlers)}")
+
+    def close(self) -> None:
+        """Hang up."""
+        self._reading.cancel()
+        self._writer.close()
+
+    async def _read(self, reader: asyncio.StreamReader) -> None:
+        lines: list[str] = []
+        try:
+            while raw := await reader.readline():
+                now_ns = time.monotonic_ns()
+                text = raw.decode(errors="replace").rstrip("\r\n")
+                code, kind, rest = text[:3], text[3:4], text[4:]
+                if kind == "+":
+                    rest = "\n".join([rest, *await _data(reader)])
+                if code == "650":
+                    self._tell(rest, now_ns)
+                    continue
+                lines.append(rest)
+                if kind == " ":
+                    self._answer(code, lines)
+                    lines = []
+        except OSError:
+            # It ends like a connection that was closed in order: whoever waits is told so.
+            pass
+        finally:
+            self._closed = True
+            for waiting in self._asked:
+                if not waiting.done():
+                    waiting.set_exception(ControlClosed(f"{self.name}: its control port has hung up"))
+
+    def _tell(self, event: str, now_ns: int) -> None:
+        words = event.split(" ")
+        handler = self._handlers.get(words[0])
+        if handler is not None:
+            handler(words[1:], now_ns)
+
+    def _answer(self, code: str, lines: list[str]) -> None:
+        waiting = self._asked.popleft()
+        if waiting.done():
+            return
+        if code.startswith("2"):
+            waiting.set_result(lines)
+        else:
+            waiting.set_exception(ControlRefused(f"{self.name}: tor said {code} {lines[-1]}"))
+
+
+async def _data(reader: asyncio.StreamReader) -> list[str]:
+    """The lines of a long value, up to the line that is a dot; a dot at the start of a line is doubled."""
+    lines = []
+    while (raw := await reader.readline()) not in (b".\r\n", b""):
+        lines.append(raw.decode(errors="replace").rstrip("\r\n").removeprefix("."))
+    return lines
+
+
+async def open_control(name: str, socket: Path, patience_s: float, check: Callable[[], None]) -> Control:
+    """Connect to the tor called ``name`` as soon as it listens at ``socket``.
+
+    ``check`` is called while waiting and raises when the wait is in vain. Raises TorsweepError when nothing
+    listens there after ``patience_s``, or tor refuses.
+    """
+    deadline = time.monotonic() + patience_s
+    while True:
+        check()
+        try:
+            reader, writer = await asyncio.open_unix_connection(str(socket), limit=LONGEST_LINE_BYTES)
+            break
+        except OSError as error:
+            if time.monotonic() > deadline:
+                why = error.strerror or str(error)
+                raise TorsweepError(f"{name}: its control port {socket} does not answer: {why}") from None
+        await asyncio.sleep(POLL_S)
+    control = Control(name, reader, writer)
+    try:
+        async with asyncio.timeout(max(1.0, deadline - time.monotonic())):
+            await control.ask("AUTHENTICATE")
+    except (TorsweepError, TimeoutError) as error:
+        control.close()
+        check()
+        why = str(error).removeprefix(f"{name}: ") or "no answer"
+        raise TorsweepError(f"{name}: its control port {socket} refuses: {why}") from None
+    return control
+
+
+async def known_relays(authority: Control) -> set[str]:
+    """Nicknames of the relays whose descriptors ``authority`` has."""
+    return set(re.findall(r"^router (\S+) ", await authority.value("desc/all-recent"), re.MULTILINE))
+
+
+async def consensus_relays(authority: Control) -> set[str]:
+    """Nicknames of the relays in the consensus that ``authority`` has; empty before there is one."""
+    text = await authority.value("dir/status-vote/current/consensus")
+    return set(re.findall(r"^r (\S+) ", text, re.MULTILINE))
+
+
+async def bootstrap_percent(control: Control) -> int:
+    """How far a tor has come with its start, in per cent."""
+    found = re.search(r"PROGRESS=(\d+)", await control.value("status/bootstrap-phase"))
+    return int(found[1]) if found else 0
+
+
+async def close_quietly(control: Control, command: str) -> None:
+    """Ask for something that may have come about by itself in the meantime."""
+    with contextlib.suppress(ControlRefused):
+        await control.ask(command)

@@ -1,0 +1,166 @@
+"""The circuits and streams of one client: which went where, and onto which circuit each stream is put.
+
+In: the control port of a client's tor, the paths that it is to take, where the run gives them. Out:
+:class:`Desk`, which knows the circuit and the error of each download, and :class:`CircuitSeen` for each circuit.
+
+Streams are told apart by the name that they give to the SOCKS port: the number of the download.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from torsweep.engines.emulation.run.control import (
+    Control,
+    ControlClosed,
+    ControlRefused,
+    close_quietly,
+    fields,
+)
+
+CIRCUIT_LIMIT_S = 60.0
+"""What building one circuit may take; tor's own limit is the same here."""
+
+GONE = ("FAILED", "CLOSED")
+
+
+@dataclass
+class CircuitSeen:
+    """A circuit as tor told of it; times are monotonic ns."""
+
+    number: int
+    purpose: str | None = None
+    path: str | None = None
+    built_ns: int | None = None
+    first_use_ns: int | None = None
+    closed_ns: int | None = None
+    close_reason: str | None = None
+
+
+class Desk:
+    """Follows one client, and puts its streams onto given paths in order of opening.
+
+    With ``paths`` (fingerprints) each circuit takes the next of them, the last again and again; without, tor
+    chooses. ``isolated`` gives each stream a circuit of its own. ``names`` maps fingerprints to relays' names.
+    """
+
+    def __init__(
+        self,
+        control: Control,
+        paths: tuple[tuple[str, ...], ...],
+        names: Mapping[str, str],
+        *,
+        isolated: bool,
+    ) -> None:
+        self.on_new: Callable[[int], None] = lambda number: None
+        self.circuit_of: dict[int, int] = {}
+        self.error_of: dict[int, str] = {}
+        self.circuits: dict[int, CircuitSeen] = {}
+        self._control = control
+        self._paths = paths
+        self._names = names
+        self._isolated = isolated
+        self._number_of: dict[str, int] = {}
+        self._built: dict[int, asyncio.Future[None]] = {}
+        self._made = 0
+        self._current: int | None = None
+        self._waiting: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
+        self._attaching: asyncio.Future[None] | None = None
+
+    async def open(self) -> None:
+        """Begin to follow the client; with paths, put its streams onto them from now on."""
+        await self._control.listen({"CIRC": self._circuit_event, "STREAM": self._stream_event})
+        for line in (await self._control.value("circuit-status")).splitlines():
+            self._circuit_event(line.split(" "), 0)
+        if self._paths:
+            # Circuits that nobody has asked for would take cells and turns from those that are watched.
+            await self._control.ask("SETCONF __DisablePredictedCircuits=1")
+            for number in [seen.number for seen in self.circuits.values() if seen.closed_ns is None]:
+                await close_quietly(self._control, f"CLOSECIRCUIT {number}")
+            if not self._isolated:
+                self._current = await self._build()
+            self._attaching = asyncio.ensure_future(self._attach_all())
+
+    def close(self) -> None:
+        """Put no more streams onto circuits."""
+        if self._attaching is not None:
+            self._attaching.cancel()
+
+    async def _build(self) -> int:
+        path = self._paths[min(self._made, len(self._paths) - 1)]
+        answer = await self._control.ask(f"EXTENDCIRCUIT 0 {','.join('$' + relay for relay in path)}")
+        self._made += 1
+        circuit = int(answer[-1].split(" ")[1])
+        built = self._built.setdefault(circuit, asyncio.get_running_loop().create_future())
+        try:
+            async with asyncio.timeout(CIRCUIT_LIMIT_S):
+                await built
+        except TimeoutError:
+            raise ControlRefused(f"the circuit was not built within {CIRCUIT_LIMIT_S:g} s") from None
+        finally:
+            self._built.pop(circuit, None)
+        return circuit
+
+    async def _attach_all(self) -> None:
+        while True:
+            stream, number = await self._waiting.get()
+            try:
+                current = self.circuits.get(self._current) if self._current is not None else None
+                if self._isolated or current is None or current.closed_ns is not None:
+                    self._current = await self._build()
+                await self._control.ask(f"ATTACHSTREAM {stream} {self._current}")
+            except ControlRefused as error:
+                self.error_of[number] = f"no circuit: {error}"
+                await close_quietly(self._control, f"CLOSESTREAM {stream} 1")
+            except ControlClosed:
+                return
+
+    def _stream_event(self, words: list[str], now_ns: int) -> None:
+        """STREAM id status circuit target KEY=value…"""
+        stream, status, circuit = words[0], words[1], int(words[2])
+        told = fields(words[4:])
+        if status == "NEW":
+            name = told.get("SOCKS_USERNAME", "")
+            if not name.isdigit():
+                return
+            self._number_of[stream] = int(name)
+        number = self._number_of.get(stream)
+        if number is None:
+            return
+        if status in ("NEW", "DETACHED") and self._paths:
+            self._waiting.put_nowait((stream, number))
+        if circuit and status in ("SENTCONNECT", "SUCCEEDED"):
+            self.circuit_of[number] = circuit
+            seen = self._seen(circuit)
+            seen.first_use_ns = now_ns if seen.first_use_ns is None else seen.first_use_ns
+        if status in GONE:
+            reasons = [told[key] for key in ("REASON", "REMOTE_REASON") if key in told]
+            self.error_of.setdefault(number, f"stream {status.lower()}: {', '.join(reasons)}")
+        if status == "NEW":
+            self.on_new(number)
+
+    def _seen(self, number: int) -> CircuitSeen:
+        return self.circuits.setdefault(number, CircuitSeen(number))
+
+    def _circuit_event(self, words: list[str], now_ns: int) -> None:
+        """CIRC id status [path] KEY=value…"""
+        seen, status, told = self._seen(int(words[0])), words[1], fields(words[2:])
+        seen.purpose = told.get("PURPOSE", seen.purpose)
+        path = re.findall(r"\$([0-9A-F]{40})", words[2]) if len(words) > 2 else []
+        if path:
+            # Each extension tells the path so far; the last is the whole.
+            seen.path = ",".join(self._names.get(relay, relay) for relay in path)
+        if status == "BUILT" and seen.built_ns is None:
+            seen.built_ns = now_ns
+        if status in GONE:
+            seen.closed_ns, seen.close_reason = now_ns, told.get("REASON")
+        waiting = self._built.get(seen.number)
+        if waiting is not None and not waiting.done():
+            if status == "BUILT":
+                waiting.set_result(None)
+            elif status in GONE:
+                reason = told.get("REMOTE_REASON") or told.get("REASON") or "no reason"
+                waiting.set_exception(ControlRefused(f"the circuit {status.lower()}: {reason}"))

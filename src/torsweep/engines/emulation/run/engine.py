@@ -1,0 +1,250 @@
+"""One run of the emulation engine.
+
+In: a run directory with run.json, a build of tor, the link emulator. Out: streams.parquet, relays.parquet,
+circuits.parquet, links.parquet and, when asked for, progress.parquet in it, and provenance.json, last. Whatever
+happens, no process and no network namespace is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from torsweep import __version__
+from torsweep.engines.emulation.directory.layout import Layout, check_network
+from torsweep.engines.emulation.directory.links import links_document
+from torsweep.engines.emulation.machine_lock import machine_claimed
+from torsweep.engines.emulation.read.links import Links, read_links
+from torsweep.engines.emulation.read.tables import circuits_frame, progress_frame, relays_frame, streams_frame
+from torsweep.engines.emulation.run.measuring import Measured, measure
+from torsweep.engines.emulation.run.network import RunningNetwork, Say
+from torsweep.engines.emulation.run.pace import refuse_late
+from torsweep.engines.emulation.run.processes import ProcessSet, orderly_end
+from torsweep.engines.emulation.run.servers import HEADER
+from torsweep.engines.emulation.tcp import TCP, settable
+from torsweep.engines.emulation.tools import Tools
+from torsweep.engines.prepare import RESULT_FILES
+from torsweep.engines.run_spec import PROVENANCE_FILE, RUN_FILE, RunSpec, read_run
+from torsweep.errors import InputError, OutputError, TorsweepError
+from torsweep.folder_lock import folder_claimed
+from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, read_network
+from torsweep.provenance import machine, sha256_of_file, versions
+from torsweep.storage import whole_file, write_text
+from torsweep.tables.schema import CIRCUITS, PROGRESS, RELAYS, STREAMS, TableSchema, validate
+
+PROCESS_FOLDER = "processes"
+LINKS_TABLE = "links.parquet"
+READY_LIMIT_S = 900.0
+SETTLE_S = 0.5
+"""How long the exit code of a process may take after its control port has hung up."""
+
+DISK_BYTES_PER_PROCESS = 5_000_000
+"""Consensus, descriptors and log of a tor in a small network, generously."""
+
+FILES_PER_HOST = 4
+"""Sockets of the engine and of the link emulator, a host."""
+
+
+def run_emulation(
+    run_directory: Path,
+    tools: Tools,
+    *,
+    progress: bool = False,
+    ready_limit_s: float = READY_LIMIT_S,
+    extra: tuple[str, ...] = (),
+) -> None:
+    """Run what run.json in ``run_directory`` says, and leave its tables there.
+
+    ``progress`` tells on standard error how far it is; ``extra`` lines stand last in every torrc, and so win.
+    Raises InputError for a run that cannot be run here, OutputError when the directory or the machine is not to
+    be had, ToolMissing without the right to make hosts, TorsweepError when the network fails or falls behind.
+    """
+    run = read_run(run_directory)
+    network_directory = (run_directory / run.network).resolve()
+    network, _ = read_network(network_directory)
+    _check_input(run, network, network_directory / NETWORK_FILE)
+    say, started = _speaker(progress), time.monotonic()
+    with machine_claimed(), folder_claimed(run_directory, wait=False), orderly_end():
+        _clear(run_directory, network)
+        sockets = Path(tempfile.mkdtemp(prefix="torsweep-"))
+        folder = run_directory.resolve() / PROCESS_FOLDER
+        layout = Layout(run, network, folder, sockets, extra)
+        tcp = TCP[run.era]
+        sysctls, absent = settable(tcp.sysctls())
+        latency = network_directory / LATENCY_FILE
+        links = links_document(network, latency, tcp, sysctls, run.seed, folder / LINKS_TABLE)
+        running = RunningNetwork(
+            layout, tools.tor, tools.linkem, links, ProcessSet(), say, started + ready_limit_s
+        )
+        try:
+            finished = _run_whole(run_directory, running)
+        finally:
+            shutil.rmtree(sockets, ignore_errors=True)
+        pace = finished.measured.pace.document()
+        links_seen = read_links(folder / LINKS_TABLE, finished.measured.zero_ns, finished.measured.end_ns)
+        refuse_late(pace, links_seen.late_share)
+        _write_tables(run_directory, running, finished.measured, links_seen)
+        for place in layout.places:
+            shutil.rmtree(place.data, ignore_errors=True)
+        document = {
+            "engine": "emulation",
+            "engine_version": f"{__version__}, tor {tools.tor.version}",
+            "run_sha256": sha256_of_file(run_directory / RUN_FILE),
+            "network_sha256": run.network_sha256,
+            "simulated_s": round((finished.measured.end_ns - finished.measured.zero_ns) / 1e9, 3),
+            "wall_s": round(time.monotonic() - started, 3),
+            "ready_s": round(finished.ready_at - started, 3),
+            "peak_memory_bytes": finished.peak_memory_bytes,
+            "tcp": {**tcp.model_dump(mode="json"), "not_in_this_kernel": absent},
+            "links": {key: links[key] for key in ("mtu_bytes", "up_queue", "down_queue", "loss")},
+            "pace": pace,
+            "late_share": round(links_seen.late_share, 5),
+            "linkem": links_seen.summary,
+            "extra_torrc_lines": list(extra),
+            "tor": tools.tor.provenance,
+            "counters": _counters(finished.measured),
+            "versions": dict(versions()),
+            "machine": dict(machine()),
+        }
+        write_text(run_directory / PROVENANCE_FILE, json.dumps(document, indent=1) + "\n")
+
+
+@dataclass(frozen=True)
+class _Finished:
+    measured: Measured
+    ready_at: float
+    peak_memory_bytes: int
+
+
+def _run_whole(run_directory: Path, running: RunningNetwork) -> _Finished:
+    """From the first process to the last; none is left when this returns or raises."""
+
+    async def live() -> _Finished:
+        try:
+            await running.bring_up()
+            ready_at = time.monotonic()
+            measured = await measure(running)
+            return _Finished(measured, ready_at, _peak_memory_bytes(running.processes))
+        finally:
+            running.close()
+
+    with _blamed(run_directory, running.processes):
+        try:
+            return asyncio.run(live())
+        finally:
+            running.say("ending all processes")
+            running.processes.stop()
+
+
+def _check_input(run: RunSpec, network: Network, file: Path) -> None:
+    if sha256_of_file(file) != run.network_sha256:
+        raise InputError("is not the network that run.json was prepared for", file=file, key="network_sha256")
+    check_network(network, file)
+    for kind, traffic in run.traffic.items():
+        if traffic.request_bytes < HEADER.size:
+            raise InputError(
+                "too short to say how long the answer shall be",
+                key=f"traffic.{kind}.request_bytes",
+                value=traffic.request_bytes,
+                accepted=f"{HEADER.size} or more in emulation",
+            )
+
+
+def _clear(run_directory: Path, network: Network) -> None:
+    """Make room: results of an earlier run and its processes' folders go."""
+    for name in RESULT_FILES:
+        (run_directory / name).unlink(missing_ok=True)
+    shutil.rmtree(run_directory / PROCESS_FOLDER, ignore_errors=True)
+    need = DISK_BYTES_PER_PROCESS * (len(network.relays) + len(network.authorities) + len(network.clients))
+    free = shutil.disk_usage(run_directory).free
+    if free < need:
+        raise OutputError(
+            f"{run_directory}: {free / 1e6:.0f} MB free; the processes may need {need / 1e6:.0f} MB"
+        )
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and most < FILES_PER_HOST * network.node_count:
+        raise InputError(
+            "too many hosts for the number of files that a process may have open here",
+            key="hosts",
+            value=network.node_count,
+            accepted=f"at most {most // FILES_PER_HOST}, or a higher limit (ulimit -Hn)",
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    (run_directory / PROCESS_FOLDER).mkdir()
+
+
+def _speaker(progress: bool) -> Say:
+    started, said = time.monotonic(), [""]
+
+    def say(line: str) -> None:
+        if progress and line != said[0]:
+            said[0] = line
+            print(f"emulation: {time.monotonic() - started:.0f} s: {line}", file=sys.stderr, flush=True)
+
+    return say
+
+
+@contextlib.contextmanager
+def _blamed(run_directory: Path, processes: ProcessSet) -> Iterator[None]:
+    """What failed first is what is told of: a full disk, then a process, whatever it was that noticed."""
+    try:
+        yield
+    except (TorsweepError, OSError) as error:
+        full = shutil.disk_usage(run_directory).free < os.statvfs(run_directory).f_frsize
+        if full and not isinstance(error, OutputError):
+            raise OutputError(f"{run_directory}: the disk is full") from error
+        raise
+
+
+def _peak_memory_bytes(processes: ProcessSet) -> int:
+    """The sum of the peaks of resident memory of all processes, this one's included."""
+    total = 0
+    for pid in ["self", *(str(child.handle.pid) for child in processes.children)]:
+        with contextlib.suppress(OSError):
+            peak = re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+            total += int(peak[1]) * 1024 if peak else 0
+    return total
+
+
+def _counters(measured: Measured) -> dict[str, int]:
+    outcomes = [download.outcome for download in measured.downloads]
+    return {outcome: outcomes.count(outcome) for outcome in ("complete", "failed", "timeout", "unfinished")}
+
+
+def _write_tables(
+    run_directory: Path, running: RunningNetwork, measured: Measured, links: Links
+) -> None:
+    zero_ns, end_ns = measured.zero_ns, measured.end_ns
+    samples = {name: meter.samples for name, meter in running.meters.items()}
+    queued = {name: meter.queued_cells() for name, meter in running.meters.items()}
+    circuits = {name: list(desk.circuits.values()) for name, desk in running.desks.items()}
+    _write(run_directory, STREAMS, streams_frame(measured.downloads, zero_ns))
+    _write(run_directory, RELAYS, relays_frame(samples, queued, zero_ns, end_ns))
+    _write(run_directory, CIRCUITS, circuits_frame(circuits, measured.downloads, zero_ns))
+    if running.layout.run.tables.progress:
+        _write(run_directory, PROGRESS, progress_frame(measured.downloads, zero_ns))
+    _write_frame(run_directory / LINKS_TABLE, links.frame)
+
+
+def _write(run_directory: Path, schema: TableSchema, frame: pl.DataFrame) -> None:
+    file = run_directory / f"{schema.name}.parquet"
+    validate(frame, schema, file)
+    _write_frame(file, frame)
+
+
+def _write_frame(file: Path, frame: pl.DataFrame) -> None:
+    with whole_file(file) as temporary:
+        frame.write_parquet(temporary, compression="zstd")

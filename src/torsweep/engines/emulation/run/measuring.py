@@ -1,0 +1,78 @@
+"""The measured part of a run: clients download while somebody looks after processes, queues and pace.
+
+In: a network that is ready. Out: :class:`Measured`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+from torsweep.engines.emulation.run.network import RunningNetwork
+from torsweep.engines.emulation.run.pace import Pace
+from torsweep.engines.emulation.run.traffic import Download, Generator
+
+SAY_S = 10.0
+LAST_SECOND_S = 1.1
+LEAD_S = 0.5
+"""Between the end of preparations and the time that counts as 0."""
+
+SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Monotonic times in ns of what counts as 0 and of the end, the downloads, who waited for processors."""
+
+    zero_ns: int
+    end_ns: int
+    downloads: list[Download]
+    pace: Pace
+
+
+async def measure(running: RunningNetwork) -> Measured:
+    """Let the clients download until the end of the run; raise what ended it before."""
+    run = running.layout.run
+    zero_ns = time.monotonic_ns() + int(LEAD_S * 1e9)
+    generator = Generator(running.layout, running.desks, zero_ns, progress=run.tables.progress)
+    pace = Pace({name: child.handle.pid for name, child in running.children.items()})
+    traffic = asyncio.ensure_future(generator.run())
+    watch = asyncio.ensure_future(_watch(running, generator, pace, zero_ns))
+    try:
+        await asyncio.wait([traffic, watch], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (watch, traffic):
+            task.cancel()
+        await asyncio.gather(traffic, watch, return_exceptions=True)
+    # The watch only ends by itself when something has gone wrong.
+    if not watch.cancelled():
+        watch.result()
+    traffic.result()
+    end_ns = min(time.monotonic_ns(), zero_ns + run.duration_ns)
+    # The relays' own second that the end falls into is still to come.
+    await asyncio.sleep(LAST_SECOND_S)
+    # Downloads that all failed at once end a run before the watch has looked why.
+    running.processes.check()
+    return Measured(zero_ns, end_ns, generator.downloads, pace)
+
+
+async def _watch(running: RunningNetwork, generator: Generator, pace: Pace, zero_ns: int) -> None:
+    """Each second: look after the processes, ask for queues, and say now and then how far it is."""
+    duration_s = running.layout.run.duration_ns / 1e9
+    second, said = 0, time.monotonic()
+    pace.look()
+    while True:
+        second += 1
+        await asyncio.sleep(max(0.0, (zero_ns + second * SECOND_NS - time.monotonic_ns()) / 1e9))
+        running.processes.check()
+        await asyncio.gather(*(meter.ask_for_queues() for meter in running.meters.values()))
+        pace.look()
+        if time.monotonic() - said >= SAY_S:
+            said = time.monotonic()
+            done = sum(download.outcome == "complete" for download in generator.downloads)
+            megabytes = sum(download.got for download in generator.downloads) / 1e6
+            running.say(
+                f"{(time.monotonic_ns() - zero_ns) / 1e9:.0f} of at most {duration_s:.0f} s, {done} of"
+                f" {len(generator.downloads)} downloads complete, {megabytes:.1f} MB"
+            )

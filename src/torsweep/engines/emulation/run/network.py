@@ -1,0 +1,252 @@
+"""A private network of tor, from its first process to the moment it has come to rest.
+
+In: a layout, a build of tor, the link emulator. Out: :class:`RunningNetwork`, whose clients know the network and
+have circuits. Every wait has a limit, and ends at once when a process does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from torsweep.engines import addresses
+from torsweep.engines.addresses import address
+from torsweep.engines.emulation.directory.keys import put_keys
+from torsweep.engines.emulation.directory.layout import Identities, Layout, Place
+from torsweep.engines.emulation.run.control import (
+    POLL_S,
+    Control,
+    bootstrap_percent,
+    consensus_relays,
+    known_relays,
+    open_control,
+)
+from torsweep.engines.emulation.run.desk import Desk
+from torsweep.engines.emulation.run.meter import RelayMeter
+from torsweep.engines.emulation.run.processes import Child, ProcessSet
+from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.tor.build import BuiltTor
+from torsweep.tor.torrc import environment
+
+CONTROL_PATIENCE_S = 60.0
+VOTING_INTERVAL_S = 5
+"""Of the one vote that makes the network: the least that tor takes."""
+
+CLIENTS_AT_ONCE = 8
+"""Clients that are on their way into the network at a time: more would only wait for the processors."""
+
+REST_SECONDS = 3
+REST_BYTES_PER_S = 4_000
+REST_LIMIT_S = 15.0
+"""A relay at rest has moved so little for so many seconds; after the limit it is taken as it is."""
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class RunningNetwork:
+    """The processes of a network and the ways to talk to them."""
+
+    layout: Layout
+    tor: BuiltTor
+    linkem: Path
+    links: dict
+    """What the link emulator reads."""
+    processes: ProcessSet
+    say: Say
+    deadline: float
+    """Monotonic time, in seconds, by which the network must be ready."""
+    controls: dict[str, Control] = field(default_factory=dict)
+    children: dict[str, Child] = field(default_factory=dict)
+    desks: dict[str, Desk] = field(default_factory=dict)
+    meters: dict[str, RelayMeter] = field(default_factory=dict)
+    namespaces: dict[str, str] = field(default_factory=dict)
+
+    async def bring_up(self) -> None:
+        """Start everything and return when the network is ready.
+
+        Raises ProcessEnded when a process ends, TorsweepError when a control port refuses or the deadline
+        passes, OutputError when the disk is full.
+        """
+        layout = self.layout
+        for place in layout.places:
+            place.data.mkdir(parents=True, mode=0o700)
+        identities = put_keys(layout, self.tor, self.say)
+        layout.bandwidths_file.write_text(layout.bandwidths(identities, int(time.time())), encoding="utf-8")
+        await self._start_links()
+        await self._start_servers()
+        self.say(f"starting {len(layout.authorities)} authorities and {len(layout.relays)} relays")
+        for place in [*layout.authorities, *layout.relays]:
+            self._start_tor(place, identities)
+        await self._vote()
+        for place in layout.relays:
+            pid = self.children[place.name].handle.pid
+            self.meters[place.name] = await RelayMeter.on(await self._control(place), pid, place.folder)
+        await self._start_clients(identities)
+        await self._rest()
+        names = {fingerprint: name for name, fingerprint in identities.relays.items()}
+        await asyncio.gather(*(self._open_desk(place, identities, names) for place in layout.clients))
+
+    def close(self) -> None:
+        """Hang up on every tor."""
+        for desk in self.desks.values():
+            desk.close()
+        for control in self.controls.values():
+            control.close()
+
+    async def _start_links(self) -> None:
+        """The link emulator, which makes the hosts."""
+        self.say(f"making {len(self.links['hosts'])} hosts")
+        file = self.layout.folder / "linkem.json"
+        file.write_text(json.dumps(self.links), encoding="utf-8")
+        log = self.layout.folder / "linkem.log"
+        child = self.processes.start("linkem", [self.linkem, "run", file], log)
+        self.children["linkem"] = child
+        while not (text := log.read_text(encoding="utf-8", errors="replace")).endswith("\n"):
+            self._require_links(child)
+            self._require_time("linkem is not ready")
+            await asyncio.sleep(POLL_S)
+        self._require_links(child)
+        self.namespaces = json.loads(text.splitlines()[-1])["hosts"]
+
+    def _require_links(self, child: Child) -> None:
+        """Nothing, while the link emulator runs; what it said when it has ended, by its exit code."""
+        code = child.handle.poll()
+        if code is None:
+            return
+        said = child.last_lines(1).strip() or f"linkem: ended with exit code {code} and said nothing"
+        if code == InputError.exit_code:
+            raise InputError(said)
+        if code == ToolMissing.exit_code:
+            raise ToolMissing(said)
+        raise TorsweepError(said)
+
+    async def _start_servers(self) -> None:
+        """One process, which listens on the hosts of all servers and says when it does."""
+        servers = self.layout.network.servers
+        hosts = [f"{self.namespaces[server.name]}={address(server.node)}" for server in servers]
+        module = "torsweep.engines.emulation.run.servers"
+        command = [sys.executable, "-m", module, str(addresses.SERVER_PORT), *hosts]
+        log = self.layout.folder / "servers.log"
+        # The package is found where this process has found it, whatever the folder.
+        source = str(Path(__file__).parents[4])
+        child = self.processes.start("servers", command, log, {"PYTHONPATH": source})
+        self.children["servers"] = child
+        await self._until(_soon(lambda: log.read_bytes().startswith(b"ready")), "the servers do not listen")
+
+    def _start_tor(self, place: Place, identities: Identities) -> None:
+        place.torrc.write_text(self.layout.torrc(place, identities), encoding="utf-8")
+        command: list[str | Path] = [self.tor.program.resolve(), "-f", place.torrc]
+        command += ["--defaults-torrc", place.folder / "no-defaults", "--ignore-missing-torrc"]
+        self.children[place.name] = self.processes.start(
+            place.name, command, place.log, environment(self.layout.run.tor), self.namespaces[place.name]
+        )
+
+    async def _control(self, place: Place) -> Control:
+        if place.name not in self.controls:
+            self.controls[place.name] = await open_control(
+                place.name, place.control, CONTROL_PATIENCE_S, self.processes.check
+            )
+        return self.controls[place.name]
+
+    async def _until(self, done: Callable[[], Awaitable[bool]], otherwise: str | Callable[[], str]) -> None:
+        """Wait for ``done``; TorsweepError with ``otherwise`` when the deadline passes first."""
+        while not await done():
+            self.processes.check()
+            self._require_time(otherwise)
+            await asyncio.sleep(POLL_S)
+
+    def _require_time(self, otherwise: str | Callable[[], str]) -> None:
+        if time.monotonic() > self.deadline:
+            problem = otherwise if isinstance(otherwise, str) else otherwise()
+            raise TorsweepError(f"the network was not ready in time: {problem}")
+
+    async def _vote(self) -> None:
+        """One vote, when every authority has every descriptor, and its consensus."""
+        layout = self.layout
+        relays = {relay.name for relay in layout.relays}
+        authorities = [await self._control(place) for place in layout.authorities]
+        self.say(f"waiting for the descriptors of {len(relays)} relays")
+        missing: set[str] = set(relays)
+
+        async def described() -> bool:
+            missing.clear()
+            missing.update(relays - set.intersection(*[await known_relays(one) for one in authorities]))
+            return not missing
+
+        await self._until(described, lambda: f"no descriptor came from {', '.join(sorted(missing))}")
+        # All authorities have to come to the vote: it is called well before it starts.
+        early = VOTING_INTERVAL_S / 4
+        await self._until(_soon(lambda: time.time() % VOTING_INTERVAL_S < early), "no vote")
+        self.say("the authorities vote")
+        for control in authorities:
+            await control.ask(f'SETCONF TestingV3AuthInitialVotingInterval="{VOTING_INTERVAL_S} seconds"')
+
+        async def agreed() -> bool:
+            missing.clear()
+            missing.update(relays - set.intersection(*[await consensus_relays(one) for one in authorities]))
+            return not missing
+
+        await self._until(agreed, lambda: f"no consensus has {', '.join(sorted(missing))}")
+
+    async def _start_clients(self, identities: Identities) -> None:
+        """Let clients into the network, a few at a time."""
+        turn, ready = asyncio.Semaphore(CLIENTS_AT_ONCE), 0
+        clients = self.layout.clients
+
+        async def start(place: Place) -> None:
+            nonlocal ready
+            async with turn:
+                self._start_tor(place, identities)
+                control = await self._control(place)
+                so_far = 0
+
+                async def started() -> bool:
+                    nonlocal so_far
+                    so_far = await bootstrap_percent(control)
+                    return so_far == 100
+
+                await self._until(started, lambda: f"{place.name} has come to {so_far} % of its start")
+                ready += 1
+                if ready % 10 == 0 or ready == len(clients):
+                    self.say(f"{ready} of {len(clients)} clients are ready")
+
+        starting = [asyncio.ensure_future(start(place)) for place in clients]
+        try:
+            await asyncio.gather(*starting)
+        finally:
+            for task in starting:
+                task.cancel()
+
+    async def _open_desk(self, place: Place, identities: Identities, names: dict[str, str]) -> None:
+        client = next(client for client in self.layout.network.clients if client.name == place.name)
+        paths = tuple(
+            tuple(identities.relays[name] for name in path) for path in self.layout.paths_of(place.name)
+        )
+        isolated = self.layout.run.traffic[client.kind].streams_per_circuit_isolation
+        desk = Desk(await self._control(place), paths, names, isolated=isolated)
+        self.desks[place.name] = desk
+        await desk.open()
+
+    async def _rest(self) -> None:
+        """Until every relay is at rest: first contacts, descriptors and circuits of clients are over."""
+        self.say("waiting for the relays to come to rest")
+        limit = time.monotonic() + REST_LIMIT_S
+        while time.monotonic() < limit:
+            self.processes.check()
+            if all(meter.quiet(REST_SECONDS, REST_BYTES_PER_S) for meter in self.meters.values()):
+                return
+            await asyncio.sleep(POLL_S)
+        self.say(f"some relays were still busy after {REST_LIMIT_S:g} s")
+
+
+def _soon(done: Callable[[], bool]) -> Callable[[], Awaitable[bool]]:
+    async def ask() -> bool:
+        return done()
+
+    return ask

@@ -1,0 +1,112 @@
+"""Whether a run keeps up with real time: how long its processes wait for a processor, how late its packets are.
+
+In: the processes of a run while it measures; the link emulator's own account. Out: :class:`Pace`, whose
+:meth:`~Pace.verdict` refuses a run that fell behind. A run that is refused leaves no tables.
+
+The kernel counts for each thread the time that it could have run and did not (``/proc/PID/schedstat``, second
+number, ns). docs/emulation.md says how the limits were found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from torsweep.errors import TorsweepError
+
+PROC = Path("/proc")
+
+MOST_WAITED = 0.10
+"""Of the time of a run, for any of its processes."""
+
+MOST_LATE = 0.05
+"""Of the packets of a run."""
+
+
+@dataclass
+class Waiting:
+    """Of one process: nanoseconds run and waited since the first look, and the worst second."""
+
+    first: tuple[int, int]
+    last: tuple[int, int]
+    worst_share: float = 0.0
+
+
+@dataclass
+class Pace:
+    """Looks at processes each second. ``pids`` are those that have to be on time, by name."""
+
+    pids: Mapping[str, int]
+    waiting: dict[str, Waiting] = field(default_factory=dict)
+    began_ns: int = 0
+    looked_ns: int = 0
+
+    def look(self) -> None:
+        """Read every process's account; the first look is where counting begins."""
+        now_ns = time.monotonic_ns()
+        for name, pid in self.pids.items():
+            account = _account(pid)
+            if account is None:
+                continue
+            known = self.waiting.get(name)
+            if known is None:
+                self.waiting[name] = Waiting(account, account)
+                continue
+            share = (account[1] - known.last[1]) / max(1, now_ns - self.looked_ns)
+            known.worst_share, known.last = max(known.worst_share, share), account
+        self.began_ns = self.began_ns or now_ns
+        self.looked_ns = now_ns
+
+    def document(self) -> dict[str, dict[str, float]]:
+        """For each process the shares of the time since the first look that it ran and that it waited."""
+        span_ns = max(1, self.looked_ns - self.began_ns)
+        return {
+            name: {
+                "ran": round((seen.last[0] - seen.first[0]) / span_ns, 5),
+                "waited": round((seen.last[1] - seen.first[1]) / span_ns, 5),
+                "waited_in_worst_second": round(seen.worst_share, 5),
+            }
+            for name, seen in self.waiting.items()
+        }
+
+
+def _account(pid: int) -> tuple[int, int] | None:
+    """Nanoseconds that all threads of ``pid`` ran and waited; None when it is gone."""
+    ran = waited = 0
+    with contextlib.suppress(OSError):
+        for thread in (PROC / str(pid) / "task").iterdir():
+            one = (thread / "schedstat").read_text().split()
+            ran, waited = ran + int(one[0]), waited + int(one[1])
+        return ran, waited
+    return None
+
+
+def pressure() -> Mapping[str, float] | None:
+    """Seconds in which some task of the machine waited for a processor, so far; None where it is not counted."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        line = (PROC / "pressure" / "cpu").read_text().splitlines()[0]
+        return {"some_s": int(line.rsplit("total=", 1)[1]) / 1e6}
+    return None
+
+
+def refuse_late(pace: Mapping[str, Mapping[str, float]], late_share: float) -> None:
+    """Nothing, when the run kept up with real time; TorsweepError, naming what did not, when it fell behind.
+
+    ``pace`` is :meth:`Pace.document`; ``late_share`` the share of packets that went to a host in a second in
+    which one of a hundred came more than a millisecond late.
+    """
+    name, waited = max(((name, seen["waited"]) for name, seen in pace.items()), key=lambda item: item[1])
+    advice = "the network is too large for these processors, or something else runs on them; no tables are left"
+    if waited > MOST_WAITED:
+        raise TorsweepError(
+            f"the run fell behind real time: {name} waited for a processor for {waited:.1%} of it (at most"
+            f" {MOST_WAITED:.0%}); {advice}"
+        )
+    if late_share > MOST_LATE:
+        raise TorsweepError(
+            f"the run fell behind real time: {late_share:.1%} of packets went to hosts in seconds in which one of"
+            f" a hundred was late by more than 1 ms (at most {MOST_LATE:.0%}); {advice}"
+        )

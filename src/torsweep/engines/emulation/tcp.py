@@ -1,0 +1,160 @@
+"""How TCP behaves in each era: every setting of the kernel that matters, stated and none left to the machine.
+
+In: the name of an era. Out: :class:`TcpEra`, whose :meth:`~TcpEra.sysctls` the link emulator sets in each
+host's network namespace, and which stands in provenance as it is. The names are those of Linux's
+Documentation/networking/ip-sysctl.rst.
+
+``2012`` is Linux 3.2 as far as a later kernel can be it. What cannot be switched off: TCP's limit on what it
+queues below itself (TSQ) besides its upper bound, automatic sizing of segments, the automatic ratio of a receive
+buffer to its window (3.2: three quarters; later: what the segments need).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from torsweep.config.eras import EraName
+
+Switch = Literal[0, 1]
+Count = Annotated[int, Field(ge=0)]
+Buffers = tuple[Count, Count, Count]
+"""Bytes of a socket's buffer: the least, the first, the most."""
+
+
+class TcpEra(BaseModel):
+    """TCP of one era. Every field but the first three is ``net.ipv4.`` and its name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    congestion_control: str
+    initial_window_segments: Count
+    since: Mapping[str, str]
+    """When a kernel got what it is that a setting switches, for the settings where the eras differ."""
+
+    tcp_rmem: Buffers
+    tcp_wmem: Buffers
+    tcp_moderate_rcvbuf: Switch
+    tcp_window_scaling: Switch
+    tcp_timestamps: Literal[0, 1, 2]
+    tcp_sack: Switch
+    tcp_dsack: Switch
+    tcp_ecn: Literal[0, 1, 2]
+    tcp_fastopen: Count
+    tcp_frto: Literal[0, 1, 2]
+    tcp_recovery: Count
+    tcp_early_retrans: Literal[0, 3]
+    tcp_reordering: Count
+    tcp_max_reordering: Count
+    tcp_comp_sack_nr: Count
+    tcp_backlog_ack_defer: Switch
+    tcp_autocorking: Switch
+    tcp_limit_output_bytes: Count
+    tcp_notsent_lowat: Count
+    tcp_slow_start_after_idle: Switch
+    tcp_no_metrics_save: Switch
+    tcp_no_ssthresh_metrics_save: Switch
+    tcp_rto_min_us: Count
+    tcp_syn_linear_timeouts: Count
+    tcp_thin_linear_timeouts: Switch
+    tcp_mtu_probing: Literal[0, 1, 2]
+    tcp_retrans_collapse: Switch
+    tcp_shrink_window: Switch
+
+    def sysctls(self) -> dict[str, str]:
+        """Name of a setting to the text that the kernel takes for it."""
+        stated = self.model_dump(exclude={"congestion_control", "initial_window_segments", "since"})
+        return {
+            f"net.ipv4.{name}": " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            for name, value in stated.items()
+        }
+
+
+NO_LIMIT = 2**31 - 1
+UNSENT_WITHOUT_LIMIT = 2**32 - 1
+
+_ALIKE = {
+    # The default of Linux since 2.6.19. Machines differ: it is a choice of whoever built the kernel.
+    "congestion_control": "cubic",
+    # Since 2.6.39.
+    "initial_window_segments": 10,
+    "tcp_moderate_rcvbuf": 1,
+    "tcp_window_scaling": 1,
+    "tcp_timestamps": 1,
+    "tcp_sack": 1,
+    "tcp_dsack": 1,
+    # Answer, do not ask.
+    "tcp_ecn": 2,
+    # A client of tor asks for no data in its SYN.
+    "tcp_fastopen": 0,
+    "tcp_frto": 2,
+    "tcp_reordering": 3,
+    "tcp_notsent_lowat": UNSENT_WITHOUT_LIMIT,
+    "tcp_slow_start_after_idle": 1,
+    "tcp_no_metrics_save": 0,
+    "tcp_rto_min_us": 200_000,
+    "tcp_thin_linear_timeouts": 0,
+    "tcp_mtu_probing": 0,
+    "tcp_retrans_collapse": 1,
+    "tcp_shrink_window": 0,
+}
+
+TCP: Mapping[EraName, TcpEra] = {
+    "2012": TcpEra.model_validate(
+        {
+            **_ALIKE,
+            # Linux 3.2 with 2 GiB of memory or more (tcp_init): the most is 4 MiB; 6 MiB came with 3.4.
+            "tcp_rmem": (4096, 87_380, 4_194_304),
+            "tcp_wmem": (4096, 16_384, 4_194_304),
+            "tcp_recovery": 0,
+            "tcp_early_retrans": 0,
+            "tcp_max_reordering": 127,
+            "tcp_comp_sack_nr": 0,
+            "tcp_backlog_ack_defer": 0,
+            "tcp_autocorking": 0,
+            "tcp_limit_output_bytes": NO_LIMIT,
+            "tcp_no_ssthresh_metrics_save": 0,
+            "tcp_syn_linear_timeouts": 0,
+            "since": {
+                "tcp_recovery": "4.4: RACK",
+                "tcp_early_retrans": "3.5: early retransmit, 3.10: tail loss probe",
+                "tcp_comp_sack_nr": "4.18: selective acknowledgements held back",
+                "tcp_backlog_ack_defer": "6.7: acknowledgements held back while a backlog is worked through",
+                "tcp_autocorking": "3.14",
+                "tcp_limit_output_bytes": "3.6: TSQ",
+                "tcp_no_ssthresh_metrics_save": "5.6: until then a route remembered ssthresh",
+                "tcp_syn_linear_timeouts": "6.5",
+            },
+        }
+    ),
+    "today": TcpEra.model_validate(
+        {
+            **_ALIKE,
+            # Linux 6.16 and later; 6 MiB before.
+            "tcp_rmem": (4096, 131_072, 33_554_432),
+            "tcp_wmem": (4096, 16_384, 4_194_304),
+            "tcp_recovery": 1,
+            "tcp_early_retrans": 3,
+            "tcp_max_reordering": 300,
+            "tcp_comp_sack_nr": 44,
+            "tcp_backlog_ack_defer": 1,
+            "tcp_autocorking": 1,
+            "tcp_limit_output_bytes": 4_194_304,
+            "tcp_no_ssthresh_metrics_save": 1,
+            "tcp_syn_linear_timeouts": 4,
+            "since": {},
+        }
+    ),
+}
+
+
+def settable(sysctls: Mapping[str, str], root: Path = Path("/proc/sys")) -> tuple[dict[str, str], list[str]]:
+    """``sysctls`` that this kernel has, and the names of those that it has not.
+
+    An older kernel lacks the switch of what it does not do; provenance names them.
+    """
+    there = {name: text for name, text in sysctls.items() if (root / name.replace(".", "/")).exists()}
+    return there, sorted(sysctls.keys() - there.keys())
