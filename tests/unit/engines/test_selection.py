@@ -62,7 +62,9 @@ def test_auto_never_takes_real_time_unasked(programs):
         choose_engine("auto", ("emulation",))
 
 
-@pytest.mark.parametrize(("wanted", "engines"), [("emulation", BOTH), ("cellsim", ("shadow",)), ("ns3", BOTH)])
+@pytest.mark.parametrize(
+    ("wanted", "engines"), [("emulation", BOTH), ("cellsim", ("shadow",)), ("ns3", BOTH)]
+)
 def test_an_engine_that_cannot_run_the_experiment_is_refused(programs, wanted, engines):
     with pytest.raises(InputError) as refusal:
         choose_engine(wanted, engines)

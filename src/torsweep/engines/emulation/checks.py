@@ -1,6 +1,6 @@
 """What the knobs do in real tor, measured: buckets' refill, circuits' policies, the waking of blocked reads.
 
-    torsweep loopback check refill|circuits|waking --out DIR
+    torsweep emulation check refill|circuits|waking --out DIR
 
 In: the name of a check. Out: a run directory a condition in DIR, and rows of numbers. Every number comes from
 the tables of a run of the engine: relays' own counts of raw bytes, and bytes against time at the clients.
@@ -18,14 +18,14 @@ import polars as pl
 
 from torsweep.config.eras import tor_settings
 from torsweep.config.network import load_network_config
-from torsweep.engines.loopback.run import run_loopback
+from torsweep.engines.emulation.run.engine import run_emulation
+from torsweep.engines.emulation.tools import Tools
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.errors import TorsweepError
 from torsweep.network.chain import given_paths
 from torsweep.network.model import NETWORK_FILE, write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import sha256_of_file
-from torsweep.tor.build import BuiltTor
 
 ENDLESS_BYTES = 10**9
 FIRST_BYTES = 100_000
@@ -190,10 +190,10 @@ CHECKS: Mapping[str, tuple[Callable[[], list[Condition]], Callable[[Condition, P
 }
 
 
-def run_check(name: str, out: Path, tor: BuiltTor, say: Callable[[str], None]) -> list[Row]:
+def run_check(name: str, out: Path, tools: Tools, say: Callable[[str], None]) -> list[Row]:
     """Run every condition of the check ``name`` below ``out`` that has not been run; return its rows.
 
-    Raises the errors of :func:`torsweep.engines.loopback.run.run_loopback`.
+    Raises the errors of :func:`torsweep.engines.emulation.run.engine.run_emulation`.
     """
     conditions, row = CHECKS[name]
     rows = []
@@ -202,7 +202,7 @@ def run_check(name: str, out: Path, tor: BuiltTor, say: Callable[[str], None]) -
         if not (folder / "run" / "provenance.json").is_file():
             say(f"{name}: {condition.label}")
             _prepare(condition, folder)
-            run_loopback(folder / "run", tor, delay="none", progress=True, extra=condition.extra)
+            run_emulation(folder / "run", tools, progress=True, extra=condition.extra)
         rows.append({"condition": condition.label, **row(condition, folder / "run")})
     return rows
 
@@ -217,7 +217,7 @@ def _prepare(condition: Condition, folder: Path) -> None:
     (folder / "run").mkdir(exist_ok=True)
     RunSpec(
         experiment="check",
-        engine="loopback",
+        engine="emulation",
         era="2012",
         variant={},
         warm_up_ns=condition.warm_up_s * SECOND_NS,

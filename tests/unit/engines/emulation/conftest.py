@@ -10,6 +10,8 @@ import pytest
 
 from tests.small_network import equal_rtts, small_network
 from torsweep.config.eras import tor_settings
+from torsweep.engines.emulation.directory.layout import Layout
+from torsweep.engines.emulation.tools import Tools
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.network.model import Network, Position, write_network
 from torsweep.provenance import sha256_of_file
@@ -40,7 +42,7 @@ def traffic(**changes: object) -> RunTraffic:
 def run_spec(**changes: object) -> RunSpec:
     fields: dict = {
         "experiment": "test",
-        "engine": "loopback",
+        "engine": "emulation",
         "era": "2012",
         "variant": {},
         "warm_up_ns": 0,
@@ -87,10 +89,37 @@ def option(name):
     found = re.search(rf"^{name} (.*)$", torrc, re.MULTILINE)
     return found and found[1]
 if "--list-fingerprint" in sys.argv:
-    print(option("Nickname"), "0123 " * 10)
+    pathlib.Path(option("DataDirectory"), "fingerprint").write_text(option("Nickname") + " " + "0123" * 10)
     raise SystemExit
 print("this is", option("Nickname") or "a client", flush=True)
 """
+
+LINKEM = """
+import json, sys, time
+document = json.load(open(sys.argv[2]))
+print(json.dumps({"hosts": {host["name"]: "/proc/self/ns/net" for host in document["hosts"]}}), flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    """Guard, middle, exit, an authority, a client with a path, a server."""
+    return Layout(run_spec(), network(*POSITIONS), tmp_path / "processes", tmp_path / "sockets")
+
+
+@pytest.fixture
+def fake_tools(tmp_path: Path, fake_tor: Callable[[str], BuiltTor]) -> Callable[..., Tools]:
+    """A tor that does what the given lines of Python say, and a link emulator whose hosts are this machine."""
+
+    def make(body: str, linkem: str = LINKEM) -> Tools:
+        tor = fake_tor(body)
+        program = tor.program.with_name("linkem")
+        program.write_text(f"#!{sys.executable}\n{linkem}")
+        program.chmod(0o755)
+        return Tools(tor, program)
+
+    return make
 
 
 @pytest.fixture

@@ -1,165 +1,121 @@
-"""Streams go onto the circuits of their client in order of opening, along the given paths."""
+"""The control port: questions and answers in order, events to whom they concern, an end for whoever waits."""
 
 from __future__ import annotations
 
-import threading
-import time
-from types import SimpleNamespace
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
-import stem
 
-from torsweep.engines.loopback.addresses import STREAM_PORTS
-from torsweep.engines.loopback.control import StreamDesk
+from torsweep.engines.emulation.run.control import (
+    Control,
+    ControlClosed,
+    ControlRefused,
+    bootstrap_percent,
+    consensus_relays,
+    fields,
+    known_relays,
+    open_control,
+)
+from torsweep.errors import TorsweepError
 
-PATHS = (("A", "B", "C"), ("D", "E", "F"))
-
-
-class FakeControl:
-    """A tor whose circuits are numbered 1, 2, … and that notes what it is asked for."""
-
-    def __init__(self) -> None:
-        self.built: list[tuple[str, ...]] = []
-        self.attached: list[tuple[str, str]] = []
-        self.closed: list[str] = []
-        self.settings: dict[str, str] = {}
-        self.failing = False
-        self.told = threading.Semaphore(0)
-
-    def add_event_listener(self, listener, *events) -> None:
-        pass
-
-    def extend_circuit(self, circuit_id, path, await_build, timeout) -> str:
-        assert circuit_id == "0"
-        assert await_build
-        if self.failing:
-            self.told.release()
-            raise stem.CircuitExtensionFailed("no such path")
-        self.built.append(tuple(path))
-        return str(len(self.built))
-
-    def attach_stream(self, stream, circuit) -> None:
-        self.attached.append((stream, circuit))
-        self.told.release()
-
-    def close_stream(self, stream) -> None:
-        self.closed.append(stream)
-        self.told.release()
-
-    def close_circuit(self, circuit) -> None:
-        self.closed.append(circuit)
-
-    def get_circuits(self):
-        return [SimpleNamespace(id=str(number + 1)) for number in range(len(self.built))]
-
-    def set_conf(self, option, value) -> None:
-        self.settings[option] = value
-
-    def wait(self, count: int) -> None:
-        for _ in range(count):
-            assert self.told.acquire(timeout=10)
+ANSWERS = {
+    "AUTHENTICATE": "250 OK",
+    "GETINFO version": "250-version=0.4.9\n250 OK",
+    "GETINFO desc/all-recent": "250+desc/all-recent=\nrouter relay2 11.0.0.2 1 0 0\n..dotted\n.\n250 OK",
+    "GETINFO dir/status-vote/current/consensus": (
+        "250+dir/status-vote/current/consensus=\nr relay1 AAAA\nr relay3 BBBB\n.\n250 OK"
+    ),
+    "GETINFO status/bootstrap-phase": (
+        '250-status/bootstrap-phase=NOTICE BOOTSTRAP PROGRESS=85 TAG=x SUMMARY="y"\n250 OK'
+    ),
+    "SETEVENTS BW": "250 OK\n650 BW 12 34\n650 CIRC 1 BUILT",
+    "HANG UP": "",
+}
 
 
-@pytest.fixture
-def control() -> FakeControl:
-    return FakeControl()
+async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while line := await reader.readline():
+        command = line.decode().strip()
+        if command == "HANG UP":
+            break
+        answer = ANSWERS.get(command, "552 Unrecognized key")
+        writer.write((answer + "\n").replace("\n", "\r\n").encode())
+    writer.close()
 
 
-def stream_event(
-    number: int, status: str, circuit: str | None = None, desk: StreamDesk | None = None, **fields: object
-) -> SimpleNamespace:
-    """An event about the stream of a download; a new one comes from a port of ``desk``."""
-    usual = {"reason": None, "remote_reason": None, "source_port": None}
-    if desk is not None:
-        usual["source_port"] = desk.port_for(number)
-    return SimpleNamespace(id=f"s{number}", status=status, circ_id=circuit, **{**usual, **fields})
+def with_tor(tmp_path: Path, talk: Callable[[Control], Awaitable[None]]) -> None:
+    """``talk`` with a control port that gives :data:`ANSWERS`."""
+
+    async def run() -> None:
+        server = await asyncio.start_unix_server(_serve, tmp_path / "control")
+        control = await open_control("relay2", tmp_path / "control", 5.0, lambda: None)
+        try:
+            await talk(control)
+        finally:
+            control.close()
+            server.close()
+
+    asyncio.run(run())
 
 
-def test_streams_of_a_client_share_its_circuit_in_order(control):
-    desk = StreamDesk("client1", control, PATHS, isolated=False)
-    desk.start_over()
-    assert control.settings == {"__DisablePredictedCircuits": "1"}
-    for number in (1, 2, 3):
-        desk._stream_event(stream_event(number, "NEW", desk=desk))
-    control.wait(3)
-    assert control.built == [PATHS[0]]
-    assert control.attached == [("s1", "1"), ("s2", "1"), ("s3", "1")]
+def test_values_of_one_line_and_of_many_are_read(tmp_path):
+    async def talk(control: Control) -> None:
+        assert await control.value("version") == "0.4.9"
+        assert (await control.value("desc/all-recent")).endswith("0 0\n.dotted")
+        assert await known_relays(control) == {"relay2"}
+        assert await consensus_relays(control) == {"relay1", "relay3"}
+        assert await bootstrap_percent(control) == 85
+        assert await control.value("nothing/such") == ""
+
+    with_tor(tmp_path, talk)
 
 
-def test_isolated_streams_have_each_the_next_path_and_the_last_again(control):
-    desk = StreamDesk("client1", control, PATHS, isolated=True)
-    for number in (1, 2, 3):
-        desk._stream_event(stream_event(number, "NEW", desk=desk))
-    control.wait(3)
-    assert control.built == [PATHS[0], PATHS[1], PATHS[1]]
-    assert [circuit for _, circuit in control.attached] == ["1", "2", "3"]
+def test_a_refusal_is_told_in_tors_words(tmp_path):
+    async def talk(control: Control) -> None:
+        with pytest.raises(ControlRefused, match=r"^relay2: tor said 552 Unrecognized key$"):
+            await control.ask("NO SUCH THING")
+
+    with_tor(tmp_path, talk)
 
 
-def test_a_circuit_that_has_gone_is_followed_by_the_next(control):
-    desk = StreamDesk("client1", control, PATHS, isolated=False)
-    desk.start_over()
-    desk._circuit_event(SimpleNamespace(id="1", status="CLOSED"))
-    desk._stream_event(stream_event(1, "NEW", desk=desk))
-    control.wait(1)
-    assert control.built == list(PATHS)
-    assert control.attached == [("s1", "2")]
+def test_answers_come_in_the_order_of_the_questions(tmp_path):
+    async def talk(control: Control) -> None:
+        first, second = await asyncio.gather(control.ask("GETINFO version"), control.ask("AUTHENTICATE"))
+        assert (first, second) == (["version=0.4.9", "OK"], ["OK"])
+
+    with_tor(tmp_path, talk)
 
 
-def test_a_detached_stream_is_attached_again(control):
-    desk = StreamDesk("client1", control, PATHS, isolated=False)
-    desk.start_over()
-    desk._stream_event(stream_event(1, "NEW", desk=desk))
-    desk._stream_event(stream_event(1, "DETACHED"))
-    control.wait(2)
-    assert control.attached == [("s1", "1"), ("s1", "1")]
+def test_events_go_to_who_asked_for_them(tmp_path):
+    told: list[list[str]] = []
+
+    async def talk(control: Control) -> None:
+        await control.listen({"BW": lambda words, now_ns: told.append(words)})
+        await control.ask("AUTHENTICATE")
+
+    with_tor(tmp_path, talk)
+    assert told == [["12", "34"]]
 
 
-def test_starting_over_closes_what_there_was(control):
-    desk = StreamDesk("client1", control, PATHS, isolated=False)
-    desk.start_over()
-    desk.circuit_of[1] = 1
-    desk.start_over()
-    assert control.closed == ["1"]
-    assert control.built == [PATHS[0], PATHS[0]]
-    assert not desk.circuit_of
+def test_whoever_waits_for_a_tor_that_has_gone_is_told(tmp_path):
+    async def talk(control: Control) -> None:
+        for _ in range(2):
+            with pytest.raises(ControlClosed, match=r"^relay2: its control port has hung up$"):
+                await control.ask("HANG UP")
+
+    with_tor(tmp_path, talk)
 
 
-def test_a_stream_without_a_circuit_is_closed_and_says_why(control):
-    control.failing = True
-    desk = StreamDesk("client1", control, PATHS, isolated=True)
-    desk._stream_event(stream_event(4, "NEW", desk=desk))
-    control.wait(2)
-    assert control.closed == ["s4"]
-    assert desk.error_of[4] == "no circuit: no such path"
+def test_a_wait_in_vain_ends_when_its_reason_does(tmp_path):
+    def check() -> None:
+        raise TorsweepError("relay2 ended")
+
+    with pytest.raises(TorsweepError, match="relay2 ended"):
+        asyncio.run(open_control("relay2", tmp_path / "absent", 60.0, check))
 
 
-def test_without_paths_tor_chooses_and_circuits_are_counted(control):
-    desk = StreamDesk("client1", control, (), isolated=False)
-    told: list[int] = []
-    desk.on_new = told.append
-    for number, circuit in ((1, "17"), (2, "23"), (3, "17")):
-        desk._stream_event(stream_event(number, "NEW", desk=desk))
-        desk._stream_event(stream_event(number, "SENTCONNECT", circuit))
-    desk._stream_event(stream_event(3, "FAILED", "17", reason="TIMEOUT"))
-    time.sleep(0.05)
-    assert told == [1, 2, 3]
-    assert desk.circuit_of == {1: 1, 2: 2, 3: 1}
-    assert desk.error_of == {3: "stream failed: TIMEOUT"}
-    assert not control.attached
-
-
-def test_streams_that_are_no_downloads_are_left_alone(control):
-    desk = StreamDesk("client1", control, (), isolated=False)
-    directory = SimpleNamespace(
-        id="s9", status="NEW", circ_id=None, source_port=None, reason=None, remote_reason=None
-    )
-    desk._stream_event(directory)
-    desk._stream_event(SimpleNamespace(**{**vars(directory), "status": "SENTCONNECT", "circ_id": "5"}))
-    assert not desk.circuit_of
-
-
-def test_each_download_comes_from_another_port_of_its_range(control):
-    desk = StreamDesk("client1", control, (), isolated=False)
-    ports = [desk.port_for(1) for _ in range(len(STREAM_PORTS))]
-    assert sorted(ports) == list(STREAM_PORTS)
-    assert desk.port_for(1) == ports[0]
+def test_fields_are_read_with_and_without_quotes():
+    words = 'REASON=END SOCKS_USERNAME="17" SUMMARY="a b" EMPTY='.split(" ")
+    assert fields(words) == {"REASON": "END", "SOCKS_USERNAME": "17", "SUMMARY": "a b", "EMPTY": ""}

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
-import socket
 import sys
 from collections import namedtuple
 from pathlib import Path
 
 import pytest
 
-from tests.unit.engines.loopback.conftest import traffic
+from tests.unit.engines.emulation.conftest import LINKEM, traffic
 from torsweep.cli import main
-from torsweep.engines.loopback import network as network_module
-from torsweep.engines.loopback import run as engine_module
-from torsweep.engines.loopback.addresses import OR_PORT, claim_block
-from torsweep.engines.loopback.processes import ProcessEnded
-from torsweep.engines.loopback.run import run_loopback
-from torsweep.errors import InputError, OutputError, TorsweepError
+from torsweep.engines.emulation.machine_lock import machine_claimed
+from torsweep.engines.emulation.run import engine as engine_module
+from torsweep.engines.emulation.run import network as network_module
+from torsweep.engines.emulation.run import processes as processes_module
+from torsweep.engines.emulation.run.engine import run_emulation
+from torsweep.engines.emulation.run.processes import ProcessEnded
+from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 from torsweep.folder_lock import folder_claimed
 
 SLEEP = "import time; time.sleep(60)"
@@ -49,8 +50,17 @@ SHUT_DOOR = OPEN_DOOR.replace('250 OK\\n"\n', '515 Authentication failed: no\\n"
 
 
 @pytest.fixture(autouse=True)
-def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
+def on_no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nobody waits long; hosts are this machine, which needs no rights; other runs of the machine do not matter."""
     monkeypatch.setattr(network_module, "CONTROL_PATIENCE_S", 1.0)
+    monkeypatch.setattr(processes_module, "enter", lambda namespace: None)
+    monkeypatch.setattr(network_module.RunningNetwork, "_start_servers", _no_servers)
+    lock = functools.partial(machine_claimed, tmp_path / "machine.lock")
+    monkeypatch.setattr(engine_module, "machine_claimed", lock)
+
+
+async def _no_servers(network: network_module.RunningNetwork) -> None:
+    """Nobody gets as far as to ask one."""
 
 
 @pytest.fixture(autouse=True)
@@ -71,148 +81,161 @@ def assert_no_results(run_directory: Path) -> None:
     assert not (run_directory / "provenance.json").exists()
 
 
-def test_a_tor_that_dies_at_start_is_named_with_its_last_lines(run_directory, fake_tor):
+def test_a_tor_that_dies_at_start_is_named_with_its_last_lines(run_directory, fake_tools):
     folder = run_directory()
-    tor = fake_tor("print('no such option: Quantum'); raise SystemExit(1)")
+    tools = fake_tools("print('no such option: Quantum'); raise SystemExit(1)")
     with pytest.raises(ProcessEnded) as raised:
-        run_loopback(folder, tor)
+        run_emulation(folder, tools)
     text = str(raised.value)
     assert re.match(r"(authority1|relay\d) ended with exit code 1; the last lines of .*/log:\n", text)
     assert text.endswith("\n  no such option: Quantum")
     assert_no_results(folder)
 
 
-def test_a_tor_that_cannot_be_run_is_named(run_directory, fake_tor):
+def test_a_tor_that_cannot_be_run_is_named(run_directory, fake_tools):
     folder = run_directory()
-    tor = fake_tor(SLEEP)
-    tor.program.chmod(0o644)
+    tools = fake_tools(SLEEP)
+    tools.tor.program.chmod(0o644)
     with pytest.raises(TorsweepError, match=r"/bin/tor: cannot be run: Permission denied$"):
-        run_loopback(folder, tor)
+        run_emulation(folder, tools)
     assert_no_results(folder)
 
 
-def test_a_gencert_that_fails_is_quoted(run_directory, fake_tor):
+def test_a_gencert_that_fails_is_quoted(run_directory, fake_tools):
     folder = run_directory()
-    tor = fake_tor(SLEEP)
-    tor.gencert.write_text(f"#!{sys.executable}\nraise SystemExit('cannot make a key')\n")
+    tools = fake_tools(SLEEP)
+    tools.tor.gencert.write_text(f"#!{sys.executable}\nraise SystemExit('cannot make a key')\n")
     with pytest.raises(TorsweepError, match=r"^authority1: tor-gencert failed and said: cannot make a key$"):
-        run_loopback(folder, tor)
+        run_emulation(folder, tools)
 
 
-def test_a_control_port_that_does_not_answer_is_named(run_directory, fake_tor):
+def test_a_control_port_that_does_not_answer_is_named(run_directory, fake_tools):
     with pytest.raises(TorsweepError, match=r"^authority1: its control port .* does not answer: "):
-        run_loopback(run_directory(), fake_tor(SLEEP))
+        run_emulation(run_directory(), fake_tools(SLEEP))
 
 
-def test_a_control_port_that_refuses_is_named(run_directory, fake_tor):
+def test_a_control_port_that_refuses_is_named(run_directory, fake_tools):
     with pytest.raises(TorsweepError, match=r"^authority1: its control port .* refuses: "):
-        run_loopback(run_directory(), fake_tor(SHUT_DOOR + CONTROL))
+        run_emulation(run_directory(), fake_tools(SHUT_DOOR + CONTROL))
 
 
-def test_time_is_limited_and_the_message_says_what_was_waited_for(run_directory, fake_tor, monkeypatch):
+def test_time_is_limited_and_the_message_says_what_was_waited_for(run_directory, fake_tools, monkeypatch):
     folder = run_directory()
     monkeypatch.setattr(network_module, "CONTROL_PATIENCE_S", 30.0)
-    monkeypatch.setattr(network_module.RunningNetwork, "_start_helpers", lambda self: None)
     with pytest.raises(
         TorsweepError, match=r"^the network was not ready in time: no descriptor came from relay1, relay3$"
     ):
-        run_loopback(folder, fake_tor(OPEN_DOOR + CONTROL), ready_limit_s=3)
+        run_emulation(folder, fake_tools(OPEN_DOOR + CONTROL), ready_limit_s=3)
     assert_no_results(folder)
 
 
-def test_a_tor_that_dies_later_is_named_though_its_control_port_noticed_first(run_directory, fake_tor):
+def test_a_tor_that_dies_later_is_named_though_its_control_port_noticed_first(run_directory, fake_tools):
     asked = '    if command == "GETINFO"'
     dying = OPEN_DOOR.replace(asked, f"{asked}: raise SystemExit(9)\n{asked}")
     with pytest.raises(ProcessEnded, match=r"^authority1 ended with exit code 9; "):
-        run_loopback(run_directory(), fake_tor(dying + CONTROL))
+        run_emulation(run_directory(), fake_tools(dying + CONTROL))
 
 
-def test_a_taken_port_is_named_before_anything_is_started(run_directory, fake_tor, monkeypatch):
-    folder = run_directory()
-    block = claim_block()
-    monkeypatch.setattr(engine_module, "claim_block", lambda: block)
-    with (
-        socket.create_server((block.address(1), OR_PORT)),
-        pytest.raises(
-            OutputError, match=rf"^127\.\d+\.\d+\.\d+:{OR_PORT}: the port is taken by another program"
-        ),
-    ):
-        run_loopback(folder, fake_tor(SLEEP))
-    assert not list((folder / "processes").iterdir())
-
-
-def test_a_full_disk_is_what_is_told_of(run_directory, fake_tor, monkeypatch):
+def test_a_full_disk_is_what_is_told_of(run_directory, fake_tools, monkeypatch):
     folder = run_directory()
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9, 1_000_000))
     with pytest.raises(OutputError, match=r"1 MB free; the processes may need 25 MB$"):
-        run_loopback(folder, fake_tor(SLEEP))
+        run_emulation(folder, fake_tools(SLEEP))
 
 
-def test_a_disk_that_fills_on_the_way_is_what_is_told_of(run_directory, fake_tor, monkeypatch):
+def test_a_disk_that_fills_on_the_way_is_what_is_told_of(run_directory, fake_tools, monkeypatch):
     folder = run_directory()
     usage = namedtuple("usage", "total used free")
     left = iter([10**9, 0, 0])
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 0, next(left)))
     with pytest.raises(OutputError, match=rf"^{re.escape(str(folder))}: the disk is full$"):
-        run_loopback(folder, fake_tor("raise SystemExit(1)"))
+        run_emulation(folder, fake_tools("raise SystemExit(1)"))
     assert_no_results(folder)
 
 
-def test_a_run_under_way_keeps_its_folder(run_directory, fake_tor):
+def test_a_run_under_way_keeps_its_folder(run_directory, fake_tools):
     folder = run_directory()
     with folder_claimed(folder, wait=False), pytest.raises(OutputError, match="another run is under way"):
-        run_loopback(folder, fake_tor(SLEEP))
+        run_emulation(folder, fake_tools(SLEEP))
 
 
-def test_old_results_are_gone_before_anything_can_fail(run_directory, fake_tor):
+def test_old_results_are_gone_before_anything_can_fail(run_directory, fake_tools):
     folder = run_directory()
     for name in ("streams.parquet", "provenance.json"):
         (folder / name).write_text("old")
     with pytest.raises(TorsweepError):
-        run_loopback(folder, fake_tor("raise SystemExit(1)"))
+        run_emulation(folder, fake_tools("raise SystemExit(1)"))
     assert_no_results(folder)
 
 
-def test_a_failed_run_gives_its_addresses_back(run_directory, fake_tor, monkeypatch):
-    block = claim_block()
-    monkeypatch.setattr(engine_module, "claim_block", lambda: block)
-    with pytest.raises(TorsweepError):
-        run_loopback(run_directory(), fake_tor("raise SystemExit(1)"))
-    assert block.claim.fileno() == -1
-
-
-def test_a_network_of_another_run_is_refused(run_directory, fake_tor):
+def test_a_network_of_another_run_is_refused(run_directory, fake_tools):
     folder = run_directory(network_sha256="1" * 64)
     with pytest.raises(InputError, match=r"is not the network that run\.json was prepared for"):
-        run_loopback(folder, fake_tor(SLEEP))
+        run_emulation(folder, fake_tools(SLEEP))
 
 
-def test_a_relay_too_slow_for_tor_is_refused_before_anything_is_started(run_directory, fake_tor):
+def test_a_relay_too_slow_for_tor_is_refused_before_anything_is_started(run_directory, fake_tools):
     folder = run_directory(relays={"rate_bytes_per_s": 20_480, "burst_bytes": 20_480})
     with pytest.raises(InputError, match="tor refuses a relay as slow as this"):
-        run_loopback(folder, fake_tor(SLEEP))
+        run_emulation(folder, fake_tools(SLEEP))
     assert not (folder / "processes").exists()
 
 
-def test_a_request_too_short_for_its_header_is_refused(run_directory, fake_tor):
+def test_a_request_too_short_for_its_header_is_refused(run_directory, fake_tools):
     folder = run_directory(traffic={"bulk": traffic(request_bytes=15)})
     with pytest.raises(InputError, match=r"traffic\.bulk\.request_bytes: too short .* got 15; accepted: 16"):
-        run_loopback(folder, fake_tor(SLEEP))
+        run_emulation(folder, fake_tools(SLEEP))
 
 
 def test_the_command_needs_a_build(run_directory, tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
-        main(["loopback", "run", str(run_directory()), "--tools", str(tmp_path / "tools")])
+        main(["emulation", "run", str(run_directory()), "--tools", str(tmp_path / "tools")])
     assert stop.value.code == 3
     assert "`torsweep tor build` builds it" in capsys.readouterr().err
 
 
-def test_files_of_an_abandoned_run_are_out_of_the_way(run_directory, fake_tor, monkeypatch):
+def test_files_of_an_abandoned_run_are_out_of_the_way(run_directory, fake_tools, monkeypatch):
     folder = run_directory()
     stale = folder / engine_module.PROCESS_FOLDER / "relay1" / "data"
     stale.mkdir(parents=True)
-    (stale / "keys").write_text("old")
+    (stale / "stale").write_text("old")
     with pytest.raises(ProcessEnded):
-        run_loopback(folder, fake_tor("raise SystemExit(1)"))
-    assert not (stale / "keys").exists()
+        run_emulation(folder, fake_tools("raise SystemExit(1)"))
+    assert not (stale / "stale").exists()
+
+
+@pytest.mark.parametrize(("code", "error"), [(1, TorsweepError), (2, InputError), (3, ToolMissing)])
+def test_what_the_link_emulator_cannot_do_is_told_in_its_words(run_directory, fake_tools, code, error):
+    said = "linkem: congestion control nonesuch: this kernel has not got it"
+    linkem = f"import sys; print({said!r}, file=sys.stderr); raise SystemExit({code})"
+    with pytest.raises(error, match=f"^{said}$") as raised:
+        run_emulation(run_directory(), fake_tools(SLEEP, linkem))
+    assert raised.value.exit_code == code
+
+
+def test_a_link_emulator_that_dies_on_the_way_is_named(run_directory, fake_tools):
+    dying = LINKEM.replace("time.sleep(60)", "time.sleep(0.5); raise SystemExit('linkem: no memory left')")
+    with pytest.raises(
+        ProcessEnded, match=r"^linkem ended with exit code 1; .*\n.*\n  linkem: no memory left$"
+    ):
+        run_emulation(run_directory(), fake_tools(SLEEP, dying))
+
+
+def test_a_second_run_on_the_machine_is_refused(run_directory, fake_tools, tmp_path):
+    folder = run_directory()
+    with (
+        machine_claimed(tmp_path / "machine.lock"),
+        pytest.raises(OutputError, match=r"^another emulation is under way on this machine; .*$"),
+    ):
+        run_emulation(folder, fake_tools(SLEEP))
+    assert not (folder / "processes").exists()
+
+
+def test_more_hosts_than_files_may_be_open_are_refused(run_directory, fake_tools, monkeypatch):
+    folder = run_directory()
+    monkeypatch.setattr(engine_module.resource, "getrlimit", lambda which: (20, 20))
+    with pytest.raises(
+        InputError, match=r"hosts: too many hosts .* got 6; accepted: at most 5, or a higher limit"
+    ):
+        run_emulation(folder, fake_tools(SLEEP))

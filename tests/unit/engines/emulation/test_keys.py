@@ -1,20 +1,16 @@
-"""The keys of authorities: made once a build, named to every process."""
+"""The keys of relays and authorities: made once a build, named to every process."""
 
 from __future__ import annotations
 
 import os
 import re
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from tests.unit.engines.loopback.conftest import network, run_spec
-from torsweep.engines.loopback.addresses import DIR_PORT, OR_PORT, claim_block
-from torsweep.engines.loopback.keys import KEPT_S, authority_lines
-from torsweep.engines.loopback.layout import Layout
+from torsweep.engines.emulation.directory.keys import KEPT_S, put_keys
+from torsweep.engines.emulation.directory.layout import Identities, Layout
 from torsweep.errors import OutputError, TorsweepError
 
 ONCE = """
@@ -23,19 +19,10 @@ marker.write_text((marker.read_text() if marker.exists() else "") + "x")
 """
 
 
-@pytest.fixture
-def layout(tmp_path: Path) -> Iterator[Layout]:
-    block = claim_block()
-    made = network("guard", "middle", "exit")
-    rtt_us = np.zeros((made.node_count, made.node_count), dtype=np.int32)
-    yield Layout(run_spec(), made, rtt_us, block, tmp_path / "processes", tmp_path / "sockets", "none")
-    block.close()
-
-
-def name_authorities(layout: Layout, tor) -> str:
-    for place in layout.authorities:
+def put(layout: Layout, tor) -> Identities:
+    for place in layout.places:
         place.data.mkdir(parents=True)
-    return authority_lines(layout, tor)
+    return put_keys(layout, tor, lambda line: None)
 
 
 def counting(tor):
@@ -44,24 +31,22 @@ def counting(tor):
     return tor
 
 
-def test_an_authority_is_named_by_its_address_and_both_its_keys(layout, fake_tor):
-    address = layout.authorities[0].address
-    assert name_authorities(layout, fake_tor("")) == (
-        f"DirAuthority authority1 orport={OR_PORT} v3ident={'A' * 40} {address}:{DIR_PORT} {'0123' * 10}"
-    )
+def test_relays_have_an_identity_and_authorities_two(layout, fake_tor):
+    found = put(layout, fake_tor(""))
+    assert found.relays == dict.fromkeys(["authority1", "relay1", "relay2", "relay3"], "0123" * 10)
+    assert found.votes == {"authority1": "A" * 40}
 
 
 def test_keys_are_made_once_and_anew_before_they_expire(layout, fake_tor, tmp_path):
     tor = counting(fake_tor(""))
-    first = name_authorities(layout, tor)
-    again = Layout(**{**vars(layout), "folder": tmp_path / "again"})
-    assert name_authorities(again, tor) == first
+    first = put(layout, tor)
+    again = replace(layout, folder=tmp_path / "again")
+    assert put(again, tor) == first
     assert (tor.folder / "bin" / "made").read_text() == "x"
     assert (again.authorities[0].data / "keys" / "authority_certificate").is_file()
     long_ago = time.time() - KEPT_S - 1
-    os.utime(tor.folder / "authority-keys" / "authority1", (long_ago, long_ago))
-    third = Layout(**{**vars(layout), "folder": tmp_path / "third"})
-    name_authorities(third, tor)
+    os.utime(tor.folder / "keys" / "authority1", (long_ago, long_ago))
+    put(replace(layout, folder=tmp_path / "third"), tor)
     assert (tor.folder / "bin" / "made").read_text() == "xx"
 
 
@@ -69,8 +54,8 @@ def test_a_gencert_that_leaves_nothing_readable_is_quoted_and_kept_nowhere(layou
     tor = fake_tor("")
     tor.gencert.write_text(tor.gencert.read_text().replace('"A" * 40', '"no"') + "print('odd')\n")
     with pytest.raises(TorsweepError, match=r"^authority1: tor-gencert left no certificate; it said: odd$"):
-        name_authorities(layout, tor)
-    assert not (tor.folder / "authority-keys" / "authority1").exists()
+        put(layout, tor)
+    assert not (tor.folder / "keys" / "authority1").exists()
 
 
 def test_a_full_disk_is_what_is_told_of(layout, fake_tor):
@@ -78,4 +63,4 @@ def test_a_full_disk_is_what_is_told_of(layout, fake_tor):
     tor.gencert.write_text(tor.gencert.read_text() + "raise SystemExit('write: No space left on device')\n")
     folder = re.escape(str(layout.authorities[0].folder))
     with pytest.raises(OutputError, match=f"^{folder}: cannot be written: no space left on device$"):
-        name_authorities(layout, tor)
+        put(layout, tor)

@@ -1,139 +1,117 @@
-"""Who has which address, what a torrc says of it, and which networks are refused."""
+"""Who is where, what a torrc says of it, what the links are told, and which networks are refused."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from tests.unit.engines.loopback.conftest import POSITIONS, network, run_spec, traffic
-from torsweep.engines.loopback.addresses import (
-    LINK_PORT,
-    SERVER_LISTEN_PORT,
-    SERVER_PORT,
-    AddressBlock,
-    claim_block,
-)
-from torsweep.engines.loopback.layout import UNLIMITED_BYTES_PER_S, Delay, Layout, check_size
+from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
+from torsweep.engines.addresses import address
+from torsweep.engines.emulation.directory.layout import Identities, Layout, Place, check_network
+from torsweep.engines.emulation.directory.links import AUTHORITY_LINK_BYTES_PER_S, links_document
+from torsweep.engines.emulation.tcp import TCP
 from torsweep.errors import InputError
 from torsweep.network.model import Network
 
 
-@pytest.fixture
-def block() -> Iterator[AddressBlock]:
-    claimed = claim_block()
-    yield claimed
-    claimed.close()
+def made(network_: Network | None = None, **run: object) -> Layout:
+    return Layout(run_spec(**run), network_ or network(*POSITIONS), Path("/runs"), Path("/s"))
 
 
-def layout(block: AddressBlock, made: Network | None = None, delay: Delay = "proxy", **run: object) -> Layout:
-    made = made or network(*POSITIONS)
-    rtt_us = np.arange(made.node_count**2, dtype=np.int32).reshape(made.node_count, -1) * 1_000
-    folder = Path("/nowhere")
-    return Layout(run_spec(**run), made, rtt_us, block, folder / "processes", folder / "sockets", delay)
+def identities(layout: Layout) -> Identities:
+    """A fingerprint for each relay and authority: its node in hexadecimal."""
+    places = [*layout.authorities, *layout.relays]
+    relays = {place.name: f"{place.node:040X}" for place in places}
+    return Identities(relays, {place.name: "F" * 40 for place in layout.authorities})
 
 
-def options(text: str) -> dict[str, str]:
+def options(layout: Layout, place: Place) -> dict[str, str]:
+    text = layout.torrc(place, identities(layout))
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     found = {name: value for name, _, value in (line.partition(" ") for line in lines)}
-    assert len(found) == len(lines), "an option stands twice"
+    twice = len(lines) - len(found)
+    # Only logs may stand twice: a relay writes its queues to a file of its own.
+    assert twice == (place.role == "relay"), text
     return found
 
 
-def test_no_two_processes_listen_at_the_same_place(block):
-    for delay in ("proxy", "none"):
-        endpoints = layout(block, delay=delay).endpoints()
-        assert len(endpoints) == len(set(endpoints))
-        assert all(address.startswith(f"{block.prefix}.") for address, _ in endpoints)
+def test_hosts_are_where_shadow_has_them_and_clients_listen_on_no_network():
+    layout = made()
+    relay, client = options(layout, layout.relays[1]), options(layout, layout.clients[0])
+    assert relay["ORPort"] == f"{address(1)}:9001"
+    assert client["SocksPort"] == "unix:/s/bulk1.s NoIsolateSOCKSAuth"
+    for place in layout.places:
+        assert options(layout, place)["ControlPort"] == f"unix:/s/{place.name}.c"
 
 
-def test_every_process_leaves_its_host_through_its_own_link(block):
-    made = layout(block)
-    for place in [*made.authorities, *made.relays, *made.clients]:
-        assert options(made.torrc(place, "DirAuthority x"))["HTTPSProxy"] == f"{place.address}:{LINK_PORT}"
-    direct = layout(block, delay="none")
-    assert "HTTPSProxy" not in direct.torrc(direct.relays[0], "DirAuthority x")
-    assert direct.server_listens_at == SERVER_PORT
+def test_every_tor_knows_the_authority_by_both_its_identities():
+    layout = made()
+    for place in layout.places:
+        line = f"authority1 orport=9001 v3ident={'F' * 40} {address(3)}:9030 {3:040X}"
+        assert options(layout, place)["DirAuthority"] == line
 
 
-def test_no_process_listens_outside_its_block(block):
-    made = layout(block)
-    for place in [*made.authorities, *made.relays, *made.clients]:
-        found = options(made.torrc(place, "DirAuthority x"))
-        for option in ("ORPort", "DirPort", "SocksPort"):
-            assert found.get(option, "0").startswith((place.address, "0"))
-        assert "SocksPort" in found
-        assert found["ControlPort"] == f"unix:{place.control}"
+def test_the_authority_knows_what_relays_are_for_and_what_they_weigh():
+    layout = made(network("guard", "guard_exit", "exit", "middle"))
+    found = options(layout, layout.authorities[0])
+    assert found["TestingDirAuthVoteGuard"] == f"{0:040X},{1:040X}"
+    assert found["TestingDirAuthVoteExit"] == f"{1:040X},{2:040X}"
+    assert found["V3BandwidthsFile"] == "/runs/bandwidths"
+    lines = layout.bandwidths(identities(layout), 1_700_000_000).splitlines()
+    assert lines[0] == "1700000000"
+    assert lines[2] == f"node_id=${1:040X} bw=101"
+    assert lines[-1] == f"node_id=${4:040X} bw=0"
 
 
-def test_the_authority_knows_what_relays_are_for_by_their_addresses(block):
-    made = layout(block, network("guard", "guard_exit", "exit", "middle"))
-    found = options(made.torrc(made.authorities[0], "DirAuthority x"))
-    addresses = [place.address for place in made.relays]
-    assert found["TestingDirAuthVoteGuard"] == ",".join(addresses[:2])
-    assert found["TestingDirAuthVoteExit"] == ",".join(addresses[1:3])
-
-
-def test_clients_with_paths_leave_their_streams_to_the_engine(block):
-    given = layout(block)
-    assert "__LeaveStreamsUnattached 1" in given.torrc(given.clients[0], "DirAuthority x")
-    free = layout(block, paths=None)
-    assert "__LeaveStreamsUnattached" not in free.torrc(free.clients[0], "DirAuthority x")
+def test_clients_with_paths_leave_their_streams_to_the_engine():
+    given, free = made(), made(paths=None)
+    assert "__LeaveStreamsUnattached" in options(given, given.clients[0])
+    assert "__LeaveStreamsUnattached" not in options(free, free.clients[0])
 
 
 @pytest.mark.parametrize("isolated", [False, True])
-def test_streams_are_isolated_where_they_are_to_be(block, isolated):
-    asked = {"bulk": traffic(streams_per_circuit_isolation=isolated)}
-    made = layout(block, paths=None, traffic=asked)
-    port = options(made.torrc(made.clients[0], "DirAuthority x"))["SocksPort"]
-    assert port.endswith("NoIsolateSOCKSAuth") != isolated
+def test_streams_are_isolated_where_they_are_to_be(isolated):
+    layout = made(paths=None, traffic={"bulk": traffic(streams_per_circuit_isolation=isolated)})
+    assert options(layout, layout.clients[0])["SocksPort"].endswith("NoIsolateSOCKSAuth") != isolated
 
 
-def test_extra_lines_come_last(block):
-    made = layout(block)
-    lined = Layout(**{**vars(made), "extra": ("StreamPackaging even",)})
-    assert lined.torrc(lined.relays[0], "x").rstrip().endswith("StreamPackaging even")
+def test_extra_lines_come_last():
+    layout = replace(made(), extra=("StreamPackaging even",))
+    text = layout.torrc(layout.relays[0], identities(layout))
+    assert text.rstrip().endswith("StreamPackaging even")
 
 
-def test_links_have_half_the_rtt_and_the_rates_of_both_ends(block):
-    made = layout(block)
-    document = made.links_document()
-    assert document["delays_us"][1][2] == int(made.rtt_us[1, 2]) // 2
-    client = made.network.clients[0]
-    assert document["hosts"][client.node] == {"up_bytes_per_s": 100_000, "down_bytes_per_s": 800_000}
-    doors = [door for door in document["endpoints"] if "to" not in door]
-    assert [(door["listen"], door["from"]) for door in doors] == [
-        ([place.address, LINK_PORT], place.node) for place in [*made.authorities, *made.relays, *made.clients]
-    ]
-
-
-def test_servers_are_as_far_as_from_the_only_exit(block):
-    made = layout(block)
-    document = made.links_document()
-    door = next(door for door in document["endpoints"] if "to" in door)
-    server = block.address(made.network.servers[0].node)
-    assert door == {"listen": [server, SERVER_PORT], "from": 2, "to": [server, SERVER_LISTEN_PORT]}
-
-
-def test_servers_are_as_far_as_from_all_exits_on_average(block):
-    made = layout(block, network("guard", "exit", "guard_exit"))
-    document = made.links_document()
-    door = next(door for door in document["endpoints"] if "to" in door)
-    server = made.network.servers[0].node
-    expected = (int(made.rtt_us[1, server]) // 2 + int(made.rtt_us[2, server]) // 2) / 2
-    assert document["delays_us"][door["from"]][server] == pytest.approx(expected, abs=1)
-    assert document["hosts"][door["from"]]["up_bytes_per_s"] == UNLIMITED_BYTES_PER_S
+def test_the_links_have_each_hosts_rates_and_the_eras_tcp():
+    made_network, tcp = network(*POSITIONS), TCP["2012"]
+    document = links_document(made_network, Path("/l.npy"), tcp, tcp.sysctls(), 7, Path("/links.parquet"))
+    assert json.loads(json.dumps(document)) == document
+    hosts = {host["name"]: host for host in document["hosts"]}
+    assert [host["node"] for host in document["hosts"]] == list(range(made_network.node_count))
+    assert hosts["relay2"] == {
+        "name": "relay2",
+        "address": address(1),
+        "node": 1,
+        "up_bytes_per_s": 1_000_001,
+        "down_bytes_per_s": 1_000_001,
+    }
+    assert (hosts["bulk1"]["up_bytes_per_s"], hosts["bulk1"]["down_bytes_per_s"]) == (100_000, 800_000)
+    assert hosts["authority1"]["up_bytes_per_s"] == AUTHORITY_LINK_BYTES_PER_S
+    assert document["congestion_control"] == "cubic"
+    assert document["sysctls"]["net.ipv4.tcp_recovery"] == "0"
 
 
 def test_a_relay_too_slow_for_tor_is_named():
     with pytest.raises(InputError, match=re.escape("relay1.rate_bytes_per_s: tor refuses")):
-        check_size(network(*POSITIONS, rate_bytes_per_s=76_799), Path("network.json"))
-    check_size(network(*POSITIONS, rate_bytes_per_s=76_800), Path("network.json"))
+        check_network(network(*POSITIONS, rate_bytes_per_s=76_799), Path("network.json"))
+    check_network(network(*POSITIONS, rate_bytes_per_s=76_800), Path("network.json"))
 
 
-def test_a_network_too_large_for_one_machine_is_refused():
-    with pytest.raises(InputError, match="too large to run in real time"):
-        check_size(network(*["middle"] * 59), Path("network.json"))
+def test_weights_take_three_authorities_where_there_is_a_choice():
+    with pytest.raises(
+        InputError, match=r"network\.json: authorities: too few .* got 1; accepted: at least 3"
+    ):
+        check_network(network(*POSITIONS, "middle"), Path("network.json"))

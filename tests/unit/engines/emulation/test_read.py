@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
-from tests.unit.engines.loopback.conftest import POSITIONS, network
-from torsweep.engines.loopback.read import SECOND_NS, progress_frame, relays_frame, streams_frame
-from torsweep.engines.loopback.traffic import Download
-from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, validate
+from tests.unit.engines.emulation.conftest import POSITIONS, network
+from torsweep.engines.emulation.read.links import read_links
+from torsweep.engines.emulation.read.tables import (
+    SECOND_NS,
+    circuits_frame,
+    progress_frame,
+    relays_frame,
+    streams_frame,
+)
+from torsweep.engines.emulation.run.desk import CircuitSeen
+from torsweep.engines.emulation.run.traffic import Download
+from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RELAYS, STREAMS, validate
 
 CLIENT = network(*POSITIONS).clients[0]
+SERVER = network(*POSITIONS).servers[0]
 ZERO = 5 * SECOND_NS
 
 
 def download(number: int, **changes: object) -> Download:
-    made = Download(CLIENT, number, "server1", 1_000, ZERO + 1_000_000, end_ns=ZERO + 9_000_000)
+    made = Download(CLIENT, number, SERVER, 1_000, ZERO + 1_000_000, end_ns=ZERO + 9_000_000)
     for key, value in changes.items():
         setattr(made, key, value)
     return made
@@ -60,7 +70,7 @@ def seconds(*ends_ms: int) -> list[tuple[int, int, int, int]]:
 
 
 def test_a_relays_second_is_booked_where_most_of_it_lies(tmp_path):
-    frame = relays_frame({"relay1": seconds(400, 1400, 2400)}, ZERO, ZERO + 2 * SECOND_NS)
+    frame = relays_frame({"relay1": seconds(400, 1400, 2400)}, {}, ZERO, ZERO + 2 * SECOND_NS)
     validate(frame, RELAYS, tmp_path)
     assert frame.select("second", "bytes_in", "bytes_out", "cpu_us").rows() == [
         (0, 2, 20, 2_000),
@@ -70,21 +80,58 @@ def test_a_relays_second_is_booked_where_most_of_it_lies(tmp_path):
 
 @pytest.mark.parametrize("ends", [(1510, 2490, 3510), (1490, 2510, 3490)])
 def test_events_a_little_early_or_late_leave_no_second_empty(ends):
-    frame = relays_frame({"relay1": seconds(*ends)}, ZERO, ZERO + 9 * SECOND_NS)
+    frame = relays_frame({"relay1": seconds(*ends)}, {}, ZERO, ZERO + 9 * SECOND_NS)
     booked = frame["second"].to_list()
     assert booked == list(range(booked[0], booked[0] + 3))
 
 
 def test_a_clock_that_stood_still_is_caught_up_with():
-    frame = relays_frame({"relay1": seconds(1000, 2000, 9000)}, ZERO, ZERO + 9 * SECOND_NS)
+    frame = relays_frame({"relay1": seconds(1000, 2000, 9000)}, {}, ZERO, ZERO + 9 * SECOND_NS)
     assert frame["second"].to_list() == [0, 1, 8]
 
 
 def test_a_second_that_the_run_ends_in_counts():
-    frame = relays_frame({"relay1": seconds(1000, 2000, 3000)}, ZERO, ZERO + SECOND_NS + 1)
+    frame = relays_frame({"relay1": seconds(1000, 2000, 3000)}, {}, ZERO, ZERO + SECOND_NS + 1)
     assert frame["second"].to_list() == [0, 1]
 
 
 def test_what_tor_does_not_tell_is_empty():
-    frame = relays_frame({"relay1": seconds(1000)}, ZERO, ZERO + SECOND_NS)
+    frame = relays_frame({"relay1": seconds(1000)}, {}, ZERO, ZERO + SECOND_NS)
     assert frame.select("queued_cells", "queued_cells_max", "outbuf_bytes").rows() == [(None, None, None)]
+
+
+def test_queues_are_those_at_the_end_of_the_second():
+    asked = [(ZERO + 980_000_000, 7), (ZERO + 2_010_000_000, 9)]
+    frame = relays_frame({"relay1": seconds(1000, 2000, 3000)}, {"relay1": asked}, ZERO, ZERO + 3 * SECOND_NS)
+    assert frame.select("second", "queued_cells").rows() == [(0, 7), (1, 9), (2, None)]
+
+
+def test_circuits_have_their_times_from_the_runs_start_and_their_streams(tmp_path):
+    seen = [
+        CircuitSeen(9, "GENERAL", "relay1,relay2,relay3", None, ZERO + 5_000, None, None),
+        CircuitSeen(4, "GENERAL", "relay1,relay2,relay3", ZERO - 2_000, None, ZERO - 1_000, "FINISHED"),
+        CircuitSeen(5, "GENERAL", None, ZERO - 2_000, None, ZERO + 1_000, "DESTROYED"),
+    ]
+    frame = circuits_frame({"bulk1": seen}, [download(1, circuit=9), download(2, circuit=9)], ZERO)
+    validate(frame, CIRCUITS, tmp_path)
+    assert frame.select("circuit", "built_us", "first_use_us", "closed_us", "streams").rows() == [
+        (5, -2, None, 1, 0),
+        (9, None, 5, None, 2),
+    ]
+
+
+def test_links_are_told_in_the_seconds_of_the_run(tmp_path):
+    table = tmp_path / "links.parquet"
+    pl.DataFrame(
+        {
+            "second": pl.Series([3, 4, 5, 6, 7], dtype=pl.Int32),
+            "host": ["relay1"] * 5,
+            "received_packets": [1_000, 100, 300, 600, 1_000],
+            "lateness_p99_ns": [9_000_000, 10, 2_000_000, 10, 9_000_000],
+        }
+    ).write_parquet(table)
+    # The link emulator began 4.2 seconds before the run.
+    table.with_suffix(".json").write_text(f'{{"started_monotonic_ns": {ZERO - 4_200_000_000}}}')
+    links = read_links(table, ZERO, ZERO + 3 * SECOND_NS)
+    assert links.frame.select("second", "received_packets").rows() == [(0, 100), (1, 300), (2, 600)]
+    assert links.late_share == 0.3

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import struct
 import time
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
-import pytest
-
-from tests.unit.engines.loopback.conftest import POSITIONS, network, run_spec, traffic
-from torsweep.engines.loopback import traffic as module
-from torsweep.engines.loopback.addresses import SOCKS_PORT, STREAM_PORTS, AddressBlock, claim_block
-from torsweep.engines.loopback.layout import Layout
-from torsweep.engines.loopback.traffic import PROGRESS_STEP_NS, Download, Generator, fetch
+from tests.small_network import small_network
+from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
+from torsweep.engines.draws import pause_ns, server_index
+from torsweep.engines.emulation.directory.layout import Layout
+from torsweep.engines.emulation.run.traffic import PROGRESS_STEP_NS, Download, Generator
 
 SECOND_NS = 10**9
 
@@ -26,18 +21,11 @@ SECOND_NS = 10**9
 class FakeDesk:
     """What tells of streams; here the proxy below does, in place of a tor."""
 
-    def __init__(self, first_port: int = 0) -> None:
-        self.first_port = first_port
+    def __init__(self) -> None:
         self.circuit_of: dict[int, int] = {}
         self.error_of: dict[int, str] = {}
         self.opened: list[int] = []
         self.on_new = lambda number: None
-        self.number_at: dict[int, int] = {}
-
-    def port_for(self, number: int) -> int:
-        port = STREAM_PORTS[self.first_port + len(self.number_at)]
-        self.number_at[port] = number
-        return port
 
 
 class FakeTor:
@@ -56,12 +44,11 @@ class FakeTor:
         assert 2 in await reader.readexactly(methods), "no login offered"
         writer.write(b"\x05\x02")
         _, length = await reader.readexactly(2)
-        await reader.readexactly(length)
+        number = int(await reader.readexactly(length))
         (length,) = await reader.readexactly(1)
         await reader.readexactly(length)
         writer.write(b"\x01\x00")
         await reader.readexactly(10)
-        number = self.desk.number_at[writer.get_extra_info("peername")[1]]
         if self.refusing:
             self.desk.error_of[number] = "stream failed: TIMEOUT"
             writer.write(b"\x05\x06\x00\x01" + bytes(6))
@@ -80,23 +67,16 @@ class FakeTor:
             await asyncio.sleep(60)
 
 
-@pytest.fixture
-def block() -> Iterator[AddressBlock]:
-    claimed = claim_block()
-    yield claimed
-    claimed.close()
-
-
-def play(block: AddressBlock, desk: FakeDesk, duration_ns: int = 20 * SECOND_NS, **kind: object):
+def play(
+    sockets: Path, desk: FakeDesk, duration_ns: int = 20 * SECOND_NS, *, deaf: bool = False, **kind: object
+):
     """Run a client against a fake tor; returns a function from the tor's behaviour to the downloads."""
 
     async def run(**behaviour: object) -> list[Download]:
-        made = network(*POSITIONS)
         asked = run_spec(duration_ns=duration_ns, traffic={"bulk": traffic(**kind)})
-        rtt_us = np.zeros((made.node_count, made.node_count), dtype=np.int32)
-        layout = Layout(asked, made, rtt_us, block, Path("/nowhere"), Path("/nowhere"), "none")
-        address = block.address(made.clients[0].node)
-        server = await asyncio.start_server(FakeTor(desk, **behaviour).serve, address, SOCKS_PORT)
+        layout = Layout(asked, network(*POSITIONS), Path("/nowhere"), sockets)
+        path = sockets / ("absent" if deaf else "bulk1.s")
+        server = await asyncio.start_unix_server(FakeTor(desk, **behaviour).serve, path)
         generator = Generator(layout, {"bulk1": desk}, time.monotonic_ns(), progress=True)
         await generator.run()
         server.close()
@@ -105,12 +85,12 @@ def play(block: AddressBlock, desk: FakeDesk, duration_ns: int = 20 * SECOND_NS,
     return lambda **behaviour: asyncio.run(run(**behaviour))
 
 
-def test_parallel_downloads_are_opened_in_order_and_the_run_ends_with_them(block):
+def test_parallel_downloads_are_opened_in_order_and_the_run_ends_with_them(tmp_path):
     desk = FakeDesk()
     started = time.monotonic()
     day_ns = 86_400 * SECOND_NS
     downloads = play(
-        block, desk, 60 * SECOND_NS, parallel_streams=9, think_min_ns=day_ns, think_max_ns=day_ns
+        tmp_path, desk, 60 * SECOND_NS, parallel_streams=9, think_min_ns=day_ns, think_max_ns=day_ns
     )()
     assert time.monotonic() - started < 50, "waited for pauses that end after the run"
     assert desk.opened == list(range(1, 10))
@@ -122,9 +102,9 @@ def test_parallel_downloads_are_opened_in_order_and_the_run_ends_with_them(block
         assert download.progress[-1] == (download.last_byte_ns, 50_000)
 
 
-def test_downloads_follow_each_other_until_the_end(block):
+def test_downloads_follow_each_other_until_the_end(tmp_path):
     desk = FakeDesk()
-    downloads = play(block, desk, SECOND_NS)()
+    downloads = play(tmp_path, desk, SECOND_NS)()
     complete = [download for download in downloads if download.outcome == "complete"]
     assert len(complete) > 3
     assert len(downloads) - len(complete) <= 1
@@ -132,47 +112,36 @@ def test_downloads_follow_each_other_until_the_end(block):
         assert after.start_ns >= before.last_byte_ns
 
 
-def test_what_the_end_cuts_off_is_unfinished(block):
-    (download,) = play(block, FakeDesk(), SECOND_NS)(answered=0)
+def test_what_the_end_cuts_off_is_unfinished(tmp_path):
+    (download,) = play(tmp_path, FakeDesk(), SECOND_NS)(answered=0)
     assert (download.outcome, download.error, download.got) == ("unfinished", None, 0)
     assert download.end_ns - download.start_ns <= SECOND_NS
 
 
-def test_a_port_that_is_still_taken_is_passed_over(block):
-    desk = FakeDesk(first_port=5_000)
+def test_a_client_that_nobody_serves_is_a_failure(tmp_path):
     pause = {"think_min_ns": 30 * SECOND_NS, "think_max_ns": 30 * SECOND_NS}
-    with socket.socket() as taken:
-        taken.bind((block.address(network(*POSITIONS).clients[0].node), STREAM_PORTS[5_000]))
-        (download,) = play(block, desk, **pause)()
-    assert download.outcome == "complete"
-    assert list(desk.number_at) == list(STREAM_PORTS[5_000:5_002])
-
-
-def test_a_client_that_nobody_serves_is_a_failure(block, monkeypatch):
-    monkeypatch.setattr(module, "SOCKS_PORT", 1)
-    pause = {"think_min_ns": 30 * SECOND_NS, "think_max_ns": 30 * SECOND_NS}
-    (download,) = play(block, FakeDesk(), **pause)()
+    (download,) = play(tmp_path, FakeDesk(), deaf=True, **pause)()
     assert download.outcome == "failed"
-    assert "Could not connect" in download.error
+    assert "No such file" in download.error
 
 
-def test_a_refusal_is_a_failure_with_tors_reason(block):
+def test_a_refusal_is_a_failure_with_tors_reason(tmp_path):
     pause = {"think_min_ns": 30 * SECOND_NS, "think_max_ns": 30 * SECOND_NS}
-    (download,) = play(block, FakeDesk(), **pause)(refusing=True)
+    (download,) = play(tmp_path, FakeDesk(), **pause)(refusing=True)
     assert (download.outcome, download.error) == ("failed", "stream failed: TIMEOUT")
     assert download.socks_reply_ns is None
 
 
-def test_a_stream_closed_too_soon_is_a_failure(block):
+def test_a_stream_closed_too_soon_is_a_failure(tmp_path):
     pause = {"think_min_ns": 30 * SECOND_NS, "think_max_ns": 30 * SECOND_NS}
-    (download,) = play(block, FakeDesk(), **pause)(answered=700)
+    (download,) = play(tmp_path, FakeDesk(), **pause)(answered=700)
     assert (download.outcome, download.got) == ("failed", 700)
     assert download.error == "the stream was closed before its end"
 
 
-def test_the_time_limit_of_the_traffic_is_an_outcome_of_its_own(block):
+def test_the_time_limit_of_the_traffic_is_an_outcome_of_its_own(tmp_path):
     pause = {"think_min_ns": 30 * SECOND_NS, "think_max_ns": 30 * SECOND_NS}
-    (download,) = play(block, FakeDesk(), timeout_ns=SECOND_NS // 4, **pause)(answered=0)
+    (download,) = play(tmp_path, FakeDesk(), timeout_ns=SECOND_NS // 4, **pause)(answered=0)
     assert (download.outcome, download.error) == ("timeout", "time limit")
 
 
@@ -180,7 +149,7 @@ def test_points_of_progress_keep_their_distance():
     made = network(*POSITIONS)
     generator = Generator.__new__(Generator)
     generator._progress = True
-    download = Download(made.clients[0], 1, "server1", 10_000, 0)
+    download = Download(made.clients[0], 1, made.servers[0], 10_000, 0)
     for step in range(100):
         generator._note(download, 100, step * PROGRESS_STEP_NS // 10)
     moments = [moment for moment, _ in download.progress]
@@ -190,18 +159,15 @@ def test_points_of_progress_keep_their_distance():
     assert all(later - sooner >= PROGRESS_STEP_NS for sooner, later in pairwise(moments[:-1]))
 
 
-def test_a_fetch_that_finds_nobody_is_no_error(block):
-    assert asyncio.run(fetch(block.address(3), (block.address(4), 80), 100, 2.0)) is False
-
-
-def test_the_same_seed_gives_the_same_pauses_and_servers():
-    made = network(*POSITIONS)
-    kind = {"bulk": traffic(think_min_ns=SECOND_NS, think_max_ns=30 * SECOND_NS, think_step_ns=SECOND_NS)}
-
-    def pauses(seed: int) -> list[int]:
-        layout = Layout(run_spec(seed=seed, traffic=kind), made, None, None, None, None, "none")
-        generator = Generator(layout, {}, 0, progress=False)
-        return [generator._pause_ns(generator._next_download(made.clients[0])) for _ in range(20)]
-
-    assert pauses(1) == pauses(1) != pauses(2)
-    assert {pause % SECOND_NS for pause in pauses(1)} == {0}
+def test_pauses_and_servers_are_drawn_as_in_the_other_engines():
+    made = small_network(POSITIONS, ["web1", "bulk1"], servers=7)
+    think = {"think_min_ns": SECOND_NS, "think_max_ns": 30 * SECOND_NS, "think_step_ns": SECOND_NS}
+    kinds = {"web": traffic(**think), "bulk": traffic(**think)}
+    layout = Layout(run_spec(seed=11, traffic=kinds), made, Path("/nowhere"), Path("/nowhere"))
+    generator = Generator(layout, {}, 0, progress=False)
+    for number in range(1, 20):
+        download = generator._next_download(1, made.clients[1])
+        assert download.number == number
+        assert download.server == made.servers[server_index(11, 1, number, 7)]
+        expected = pause_ns(11, 1, number, SECOND_NS, 30 * SECOND_NS, SECOND_NS)
+        assert generator._pause_ns(1, download) == expected

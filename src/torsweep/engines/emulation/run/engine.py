@@ -29,6 +29,7 @@ from torsweep.engines.emulation.directory.links import links_document
 from torsweep.engines.emulation.machine_lock import machine_claimed
 from torsweep.engines.emulation.read.links import Links, read_links
 from torsweep.engines.emulation.read.tables import circuits_frame, progress_frame, relays_frame, streams_frame
+from torsweep.engines.emulation.run.control import ControlClosed
 from torsweep.engines.emulation.run.measuring import Measured, measure
 from torsweep.engines.emulation.run.network import RunningNetwork, Say
 from torsweep.engines.emulation.run.pace import refuse_late
@@ -43,7 +44,7 @@ from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, read_network
 from torsweep.provenance import machine, sha256_of_file, versions
 from torsweep.storage import whole_file, write_text
-from torsweep.tables.schema import CIRCUITS, PROGRESS, RELAYS, STREAMS, TableSchema, validate
+from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RELAYS, STREAMS, TableSchema, validate
 
 PROCESS_FOLDER = "processes"
 LINKS_TABLE = "links.parquet"
@@ -138,10 +139,15 @@ def _run_whole(run_directory: Path, running: RunningNetwork) -> _Finished:
             ready_at = time.monotonic()
             measured = await measure(running)
             return _Finished(measured, ready_at, _peak_memory_bytes(running.processes))
+        except ControlClosed:
+            # Most likely the tor behind it has gone, and its exit code is there in a moment.
+            await asyncio.sleep(SETTLE_S)
+            running.processes.check()
+            raise
         finally:
             running.close()
 
-    with _blamed(run_directory, running.processes):
+    with _blamed(run_directory):
         try:
             return asyncio.run(live())
         finally:
@@ -198,8 +204,8 @@ def _speaker(progress: bool) -> Say:
 
 
 @contextlib.contextmanager
-def _blamed(run_directory: Path, processes: ProcessSet) -> Iterator[None]:
-    """What failed first is what is told of: a full disk, then a process, whatever it was that noticed."""
+def _blamed(run_directory: Path) -> Iterator[None]:
+    """A full disk is what is told of, whatever it was that noticed."""
     try:
         yield
     except (TorsweepError, OSError) as error:
@@ -224,9 +230,7 @@ def _counters(measured: Measured) -> dict[str, int]:
     return {outcome: outcomes.count(outcome) for outcome in ("complete", "failed", "timeout", "unfinished")}
 
 
-def _write_tables(
-    run_directory: Path, running: RunningNetwork, measured: Measured, links: Links
-) -> None:
+def _write_tables(run_directory: Path, running: RunningNetwork, measured: Measured, links: Links) -> None:
     zero_ns, end_ns = measured.zero_ns, measured.end_ns
     samples = {name: meter.samples for name, meter in running.meters.items()}
     queued = {name: meter.queued_cells() for name, meter in running.meters.items()}

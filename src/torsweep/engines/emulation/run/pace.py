@@ -99,7 +99,9 @@ def refuse_late(pace: Mapping[str, Mapping[str, float]], late_share: float) -> N
     which one of a hundred came more than a millisecond late.
     """
     name, waited = max(((name, seen["waited"]) for name, seen in pace.items()), key=lambda item: item[1])
-    advice = "the network is too large for these processors, or something else runs on them; no tables are left"
+    advice = (
+        "the network is too large for these processors, or something else runs on them; no tables are left"
+    )
     if waited > MOST_WAITED:
         raise TorsweepError(
             f"the run fell behind real time: {name} waited for a processor for {waited:.1%} of it (at most"

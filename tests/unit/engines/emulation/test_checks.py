@@ -1,0 +1,112 @@
+"""What the checks read out of the tables of their runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from torsweep.config.eras import tor_settings
+from torsweep.engines.emulation.checks import (
+    CHECKS,
+    Condition,
+    as_text,
+    circuits_row,
+    refill_conditions,
+    refill_row,
+    waking_row,
+)
+
+RATE = 200 * 1024
+
+
+def condition(**levels: str) -> Condition:
+    return Condition("test", levels, {}, {}, warm_up_s=2, measured_s=10)
+
+
+def write_progress(folder: Path, rows: list[tuple[str, int, int, int]]) -> None:
+    schema = {"client": pl.String, "stream": pl.Int64, "time_us": pl.Int64, "bytes_got": pl.Int64}
+    pl.DataFrame(rows, schema=schema, orient="row").write_parquet(folder / "progress.parquet")
+
+
+def write_streams(folder: Path, rows: list[tuple]) -> None:
+    columns = ["client", "kind", "stream", "circuit", "outcome", "start_us", "last_byte_us"]
+    pl.DataFrame(rows, schema=columns, orient="row").write_parquet(folder / "streams.parquet")
+
+
+@pytest.mark.parametrize(("step_us", "in_steps"), [(100_000, 1.0), (5_000, 0.2)])
+def test_refill_is_read_from_the_middles_seconds_after_the_warm_up(tmp_path, step_us, in_steps):
+    rows = [
+        (second, name, 9 * RATE if second < 2 else RATE // 2, RATE)
+        for second in range(12)
+        for name in ("relay1", "relay2")
+    ]
+    table = pl.DataFrame(rows, schema=["second", "relay", "bytes_in", "bytes_out"], orient="row")
+    table.write_parquet(tmp_path / "relays.parquet")
+    points = range(step_us, 12_000_000, step_us)
+    write_progress(
+        tmp_path, [("bulk1", 1, time_us, number * 498) for number, time_us in enumerate(points, 1)]
+    )
+    found = refill_row(condition(refill_interval="100ms"), tmp_path)
+    assert (found["seconds"], found["read_of_rate"], found["written_of_rate"]) == (9, 0.5, 1.0)
+    assert found["in_steps"] == pytest.approx(in_steps, abs=0.02)
+
+
+def test_shares_are_of_what_came_after_the_warm_up(tmp_path):
+    write_progress(
+        tmp_path,
+        [
+            ("bulk1", 1, 1_000_000, 5_000),
+            ("bulk1", 1, 9_000_000, 8_000),
+            ("bulk1", 2, 9_000_000, 1_000),
+            ("web1", 1, 9_000_000, 77),
+        ],
+    )
+    bulk = [("bulk1", "bulk", stream, stream, "unfinished", 0, None) for stream in (1, 2)]
+    quiet = [
+        ("web1", "web", number, 9, outcome, start, last)
+        for number, (outcome, start, last) in enumerate(
+            [("complete", 0, 9), ("complete", 3_000_000, 400_000), ("unfinished", 4_000_000, None)], 1
+        )
+    ]
+    write_streams(tmp_path, [*bulk, *quiet])
+    assert circuits_row(condition(), tmp_path) == {
+        "circuits": 2,
+        "least_share": 0.5,
+        "greatest_share": 1.5,
+        "quiet_downloads": 1,
+        "quiet_median_s": 0.4,
+    }
+
+
+def test_waking_is_told_by_when_a_stream_has_its_first_bytes(tmp_path):
+    write_progress(
+        tmp_path,
+        [
+            ("bulk1", 2, 8_000_000, 90_000),
+            ("bulk1", 2, 9_000_000, 100_001),
+            ("bulk1", 1, 1_500_000, 100_000),
+            ("bulk1", 1, 9_500_000, 900_000),
+            ("bulk1", 3, 9_600_000, 99_999),
+        ],
+    )
+    assert waking_row(condition(), tmp_path) == {"first_100_KB_s": "1: 1.5  2: 9.0"}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_every_condition_is_one_of_its_own_that_can_be_run(name):
+    conditions = CHECKS[name][0]()
+    assert len({one.label for one in conditions}) == len(conditions)
+    for one in conditions:
+        tor_settings("2012", one.levels)
+
+
+def test_refill_is_measured_in_both_modes_at_each_interval():
+    levels = [one.levels for one in refill_conditions()]
+    pairs = {(level["refill_mode"], level["refill_interval"]) for level in levels}
+    assert pairs == {(mode, length) for mode in ("burst", "lazy") for length in ("1000ms", "100ms", "10ms")}
+
+
+def test_rows_stand_in_columns():
+    assert as_text([{"a": 1, "long": "x"}, {"a": 100, "long": "y"}]) == "a    long\n1    x   \n100  y   "

@@ -1,0 +1,96 @@
+"""Who may make hosts, and how it is said who may not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from torsweep.engines.emulation import rights as module
+from torsweep.engines.emulation.machine_lock import machine_claimed
+from torsweep.engines.emulation.rights import Standing, become_able, standing
+from torsweep.errors import OutputError, ToolMissing
+
+
+@pytest.fixture
+def tun(tmp_path: Path) -> Path:
+    """A file that can be opened, as a device would be."""
+    file = tmp_path / "tun"
+    file.touch()
+    return file
+
+
+def test_a_machine_without_tun_is_told_what_to_load(tmp_path):
+    found = standing(tmp_path / "absent")
+    assert found.way == "neither"
+    assert "no such device: load the kernel's module tun" in found.problem
+
+
+def test_a_tun_that_is_not_open_is_told_who_opens_it(tun, monkeypatch):
+    def refuse(path, flags):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(module.os, "open", refuse)
+    assert f"{tun}: not open to this user: run as root, or `chmod 666 {tun}`" in standing(tun).problem
+
+
+@pytest.mark.parametrize(
+    ("user", "works", "way"),
+    [
+        (0, ["--net"], "root"),
+        (1000, ["--user"], "user namespaces"),
+        (0, [], "neither"),
+        (1000, ["--net"], "neither"),
+    ],
+)
+def test_root_and_user_namespaces_are_two_ways(tun, monkeypatch, user, works, way):
+    monkeypatch.setattr(module.os, "geteuid", lambda: user)
+    monkeypatch.setattr(module, "_works", lambda command: command[1] in works)
+    found = standing(tun)
+    assert found.way == way
+    assert bool(found.problem) == (way == "neither")
+
+
+def test_without_any_way_the_command_ends_with_the_reason(monkeypatch):
+    monkeypatch.delenv(module.INSIDE, raising=False)
+    monkeypatch.setattr(module, "standing", lambda: Standing("neither", "no TUN"))
+    with pytest.raises(ToolMissing, match="^emulation: no TUN$"):
+        become_able()
+
+
+def test_without_root_the_command_is_started_anew_in_a_user_namespace(monkeypatch):
+    started: list = []
+    monkeypatch.delenv(module.INSIDE, raising=False)
+    monkeypatch.setattr(module, "standing", lambda: Standing("user namespaces"))
+    monkeypatch.setattr(module.os, "execve", lambda *arguments: started.append(arguments))
+    monkeypatch.setattr(module.sys, "argv", ["torsweep", "emulation", "run", "DIR"])
+    become_able()
+    ((_, command, environment),) = started
+    assert command[: len(module.UNSHARE)] == list(module.UNSHARE)
+    assert command[-4:] == ["torsweep", "emulation", "run", "DIR"]
+    assert environment[module.INSIDE] == "1"
+    monkeypatch.setenv(module.INSIDE, "1")
+    become_able()
+    assert len(started) == 1
+
+
+def test_two_at_once_are_refused_and_the_lock_goes_with_its_holder(tmp_path):
+    lock = tmp_path / "lock"
+    with machine_claimed(lock):
+        with (
+            pytest.raises(OutputError, match="^another emulation is under way on this machine"),
+            machine_claimed(lock),
+        ):
+            pass
+        assert os.stat(lock).st_mode & 0o444 == 0o444
+    with machine_claimed(lock):
+        pass
+
+
+def test_a_lock_that_cannot_be_made_is_named(tmp_path):
+    with (
+        pytest.raises(OutputError, match=r"absent/lock: cannot be opened: No such file"),
+        machine_claimed(tmp_path / "absent" / "lock"),
+    ):
+        pass

@@ -1,0 +1,44 @@
+"""TCP's settings: both eras state all of them, and a kernel that lacks one is told of."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from torsweep.config.eras import ERAS
+from torsweep.engines.emulation.tcp import TCP, TcpEra, settable
+
+
+def test_every_era_states_every_setting():
+    assert TCP.keys() == ERAS.keys()
+    assert {len(era.sysctls()) for era in TCP.values()} == {len(TcpEra.model_fields) - 3}
+
+
+def test_2012_has_none_of_what_came_later():
+    sysctls = TCP["2012"].sysctls()
+    later = (
+        "tcp_recovery",
+        "tcp_early_retrans",
+        "tcp_comp_sack_nr",
+        "tcp_autocorking",
+        "tcp_syn_linear_timeouts",
+    )
+    assert {sysctls[f"net.ipv4.{name}"] for name in later} == {"0"}
+    assert sysctls["net.ipv4.tcp_sack"] == sysctls["net.ipv4.tcp_timestamps"] == "1"
+    assert sysctls["net.ipv4.tcp_rmem"] == "4096 87380 4194304"
+    today = TCP["today"].sysctls()
+    differing = {name.removeprefix("net.ipv4.") for name in sysctls if sysctls[name] != today[name]}
+    assert differing == set(TCP["2012"].since) | {"tcp_rmem", "tcp_max_reordering"}
+
+
+def test_what_a_kernel_has_not_is_named_and_not_set(tmp_path):
+    there = tmp_path / "net" / "ipv4"
+    there.mkdir(parents=True)
+    (there / "tcp_sack").write_text("1")
+    found, absent = settable({"net.ipv4.tcp_sack": "1", "net.ipv4.tcp_recovery": "0"}, tmp_path)
+    assert (found, absent) == ({"net.ipv4.tcp_sack": "1"}, ["net.ipv4.tcp_recovery"])
+
+
+def test_a_setting_that_is_none_is_refused():
+    with pytest.raises(ValidationError, match="tcp_sack"):
+        TcpEra.model_validate({**TCP["2012"].model_dump(), "tcp_sack": 2})
