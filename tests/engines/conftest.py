@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from torsweep.config.network import load_network_config
+from torsweep.engines.emulation.rights import standing
+from torsweep.engines.emulation.tools import find_linkem
 from torsweep.errors import TorsweepError
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
@@ -20,6 +22,16 @@ def built_tor() -> BuiltTor:
         return find_build()
     except TorsweepError as error:
         pytest.skip(f"needs the patched tor: {error}")
+
+
+@pytest.fixture(scope="session")
+def emulation(built_tor: BuiltTor) -> None:
+    """The rights and the program that emulated hosts need; a test is skipped by name where they are not."""
+    found = standing()
+    if found.way == "neither":
+        pytest.skip(f"needs hosts of its own: {found.problem}")
+    if find_linkem() is None:
+        pytest.skip("needs linkem: `make setup` builds it")
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ def _assert_refused(done: subprocess.CompletedProcess[str], said: str) -> None:
         ("replicates=0", "--config: replicates: is not accepted, got 0; accepted: 1 or more"),
         ("measured=30", "--config: measured: has no unit, got 30"),
         ("plan=phases", "plan: refill_sweep has no such plan (did you mean 'aligned_phases'?), got 'phases'"),
-        ("engine=emulation", "engine: no engine that can run this experiment, got 'emulation'"),
+        ("engine=loopback", "--config: engine: is not accepted, got 'loopback'"),
     ],
 )
 def test_a_bad_override(workspace, config, said):

@@ -25,7 +25,7 @@ PREFERENCE = ("shadow", "cellsim")
 """What ``auto`` takes, the first that can run: real tor where Shadow is installed, else the model of it."""
 
 ENGINES = (*PREFERENCE, "emulation")
-"""All engines. The last is never taken unasked: it runs in real time, and small networks only."""
+"""All engines. The last is never taken unasked: it needs the machine for itself, and rights."""
 
 TOOLS = {"shadow": ("shadow", "tgen", "oniontrace"), "emulation": (), "cellsim": ()}
 """The programs of others that each engine needs; the tor that two of them run, the pipeline builds."""

@@ -38,7 +38,7 @@ def test_settings_replace_keys_of_the_experiment(torsweep, network, tmp_path):
             "guards: a client keeps more guards than there are relays that can be one, got 9",
         ),
         (("--era", "1999"), "era: no such era, got '1999'; accepted: 2012, today"),
-        (("--engine", "emulation"), "engine: no engine that can run this experiment, got 'emulation'"),
+        (("--engine", "loopback"), "engine: no engine that can run this experiment, got 'loopback'"),
         (("--engine", "ns3"), "engine: no engine that can run this experiment, got 'ns3'"),
         (("--set", "warm_up"), "--set: is no setting, got 'warm_up'; accepted: KEY=VALUE"),
         (("--set", "warmup=3 s"), "warmup: unknown key (did you mean 'warm_up'?)"),

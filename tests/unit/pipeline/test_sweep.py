@@ -125,7 +125,10 @@ def test_published_are_the_experiments_that_have_the_plan(capsys):
 def test_a_plan_or_engine_that_is_not_there_is_refused(capsys):
     code, error = _refusal(capsys, Sweep({"plan": "phases"}).targets, "refill_sweep")
     assert (code, "refill_sweep has no such plan" in error) == (2, True)
-    code, error = _refusal(capsys, Sweep({"engine": "emulation"}).targets, "refill_sweep")
+    sweep = Sweep({"engine": "emulation"})
+    narrow = sweep.experiment("refill_sweep").model_copy(update={"engines": ("cellsim",)})
+    sweep._experiments["refill_sweep"] = narrow
+    code, error = _refusal(capsys, sweep.targets, "refill_sweep")
     assert (code, "no engine that can run this experiment" in error) == (2, True)
 
 

@@ -1,7 +1,9 @@
-"""The loopback engine: real tor processes on this machine's kernel, in real time, on 127.0.0.0/8.
+"""The emulation engine: real tor processes on this machine's kernel, in real time, over emulated links.
 
-In: a run directory with run.json. Out: the tables of the run and provenance.json, last. One module a part:
-:mod:`.addresses` claims a block of addresses, :mod:`.layout` says which process has which and what its torrc
-is, :mod:`.processes` starts and ends them, :mod:`.links` delays what they send each other, :mod:`.control`
-talks to tor, :mod:`.traffic` downloads, :mod:`.run` puts it together, and :mod:`.read` makes the tables.
+In: a run directory with run.json. Out: the tables of the run and provenance.json, last. Each host has a
+network namespace, between which the program linkem moves packets.
+:mod:`~torsweep.engines.emulation.directory` says what is where, :mod:`~torsweep.engines.emulation.run` is
+what lives while a run does, :mod:`~torsweep.engines.emulation.read` makes the tables,
+:mod:`~torsweep.engines.emulation.tcp` states how TCP behaves in each era,
+:mod:`~torsweep.engines.emulation.rights` what a user needs for it.
 """

@@ -1,8 +1,8 @@
 """One emulation at a time on a machine.
 
-In: nothing. Out: a lock on a file that every user of the machine can read, until a block or the process ends; the
-kernel lets go of it when the process is gone, however it went. Two runs side by side would each see the other's
-load as its own network's.
+In: nothing. Out: a lock on a file that every user of the machine can read, until a block or the process
+ends; the kernel lets go of it when the process is gone, however it went. Two runs side by side would each
+see the other's load as its own network's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pathlib import Path
 
 from torsweep.errors import OutputError
 
-LOCK = Path("/tmp/torsweep-emulation.lock")  # noqa: S108 - the one folder that is the same for all users
+LOCK = Path("/tmp") / "torsweep-emulation.lock"
+"""In the one folder that is the same for all users."""
 
 
 @contextlib.contextmanager
@@ -27,8 +28,8 @@ def machine_claimed(lock: Path = LOCK) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise OutputError(
-                "another emulation is under way on this machine; each needs the processors for itself: wait for"
-                " its end"
+                "another emulation is under way on this machine; each needs the processors for itself:"
+                " wait for its end"
             ) from None
         yield
     finally:

@@ -1,7 +1,8 @@
 """What a user needs so that hosts can be made: TUN devices and network namespaces.
 
-In: this process's rights, ``/dev/net/tun``. Out: :func:`standing`, which says how an emulation can run here, and
-:func:`become_able`, which starts the command anew as root of a user namespace where that is what it takes.
+In: this process's rights, ``/dev/net/tun``. Out: :func:`standing`, which says how an emulation can run
+here, and :func:`become_able`, which starts the command anew as root of a user namespace where that is what
+it takes.
 """
 
 from __future__ import annotations

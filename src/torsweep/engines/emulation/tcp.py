@@ -4,9 +4,9 @@ In: the name of an era. Out: :class:`TcpEra`, whose :meth:`~TcpEra.sysctls` the 
 host's network namespace, and which stands in provenance as it is. The names are those of Linux's
 Documentation/networking/ip-sysctl.rst.
 
-``2012`` is Linux 3.2 as far as a later kernel can be it. What cannot be switched off: TCP's limit on what it
-queues below itself (TSQ) besides its upper bound, automatic sizing of segments, the automatic ratio of a receive
-buffer to its window (3.2: three quarters; later: what the segments need).
+``2012`` is Linux 3.2 as far as a later kernel can be it. What cannot be switched off: TCP's limit on what
+it queues below itself (TSQ) besides its upper bound, automatic sizing of segments, the automatic ratio of a
+receive buffer to its window (3.2: three quarters; later: what the segments need).
 """
 
 from __future__ import annotations

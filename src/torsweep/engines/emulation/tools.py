@@ -1,6 +1,7 @@
 """The programs that an emulation runs: tor with the patch series, and the link emulator.
 
-In: the folder of tor's builds, PATH. Out: :class:`Tools`, or a ToolMissing that says how to get what is missing.
+In: the folder of tor's builds, PATH. Out: :class:`Tools`, or a ToolMissing that says how to get what is
+missing.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from torsweep.config.reading import validate_fields
+from torsweep.engines.addresses import address
 from torsweep.engines.shadow import round_trip_probe
-from torsweep.engines.shadow.addresses import address
 from torsweep.engines.shadow.process import run_simulation
 from torsweep.engines.shadow.settings import SECOND_NS
 from torsweep.engines.shadow.simulate import Host, Process, Simulation

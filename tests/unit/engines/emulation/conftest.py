@@ -110,7 +110,8 @@ def layout(tmp_path: Path) -> Layout:
 
 @pytest.fixture
 def fake_tools(tmp_path: Path, fake_tor: Callable[[str], BuiltTor]) -> Callable[..., Tools]:
-    """A tor that does what the given lines of Python say, and a link emulator whose hosts are this machine."""
+    """A tor that does what the given lines of Python say, and a link emulator whose hosts are this
+    machine."""
 
     def make(body: str, linkem: str = LINKEM) -> Tools:
         tor = fake_tor(body)

@@ -117,5 +117,5 @@ def test_a_wait_in_vain_ends_when_its_reason_does(tmp_path):
 
 
 def test_fields_are_read_with_and_without_quotes():
-    words = 'REASON=END SOCKS_USERNAME="17" SUMMARY="a b" EMPTY='.split(" ")
+    words = ["REASON=END", 'SOCKS_USERNAME="17"', 'SUMMARY="a', 'b"', "EMPTY="]
     assert fields(words) == {"REASON": "END", "SOCKS_USERNAME": "17", "SUMMARY": "a b", "EMPTY": ""}

@@ -51,7 +51,8 @@ SHUT_DOOR = OPEN_DOOR.replace('250 OK\\n"\n', '515 Authentication failed: no\\n"
 
 @pytest.fixture(autouse=True)
 def on_no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nobody waits long; hosts are this machine, which needs no rights; other runs of the machine do not matter."""
+    """Nobody waits long; hosts are this machine, which needs no rights; other runs of the machine do not
+    matter."""
     monkeypatch.setattr(network_module, "CONTROL_PATIENCE_S", 1.0)
     monkeypatch.setattr(processes_module, "enter", lambda namespace: None)
     monkeypatch.setattr(network_module.RunningNetwork, "_start_servers", _no_servers)

@@ -12,7 +12,8 @@ from torsweep.errors import TorsweepError
 
 
 def accounts(monkeypatch, looks: list[tuple[int, int]]) -> None:
-    """Have a process account for these nanoseconds run and waited, one look after the other, a second apart."""
+    """Have a process account for these nanoseconds run and waited, one look after the other, a second
+    apart."""
     told, clock = iter(looks), iter(range(10**9, 10**12, 10**9))
     monkeypatch.setattr(module, "_account", lambda pid: next(told))
     monkeypatch.setattr(module.time, "monotonic_ns", lambda: next(clock))

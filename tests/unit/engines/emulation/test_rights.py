@@ -55,7 +55,7 @@ def test_root_and_user_namespaces_are_two_ways(tun, monkeypatch, user, works, wa
 def test_without_any_way_the_command_ends_with_the_reason(monkeypatch):
     monkeypatch.delenv(module.INSIDE, raising=False)
     monkeypatch.setattr(module, "standing", lambda: Standing("neither", "no TUN"))
-    with pytest.raises(ToolMissing, match="^emulation: no TUN$"):
+    with pytest.raises(ToolMissing, match=r"^emulation: no TUN$"):
         become_able()
 
 
@@ -79,7 +79,7 @@ def test_two_at_once_are_refused_and_the_lock_goes_with_its_holder(tmp_path):
     lock = tmp_path / "lock"
     with machine_claimed(lock):
         with (
-            pytest.raises(OutputError, match="^another emulation is under way on this machine"),
+            pytest.raises(OutputError, match=r"^another emulation is under way on this machine"),
             machine_claimed(lock),
         ):
             pass

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from torsweep.engines.draws import client_start_ns
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.directory import Written, write_directory
-from torsweep.engines.draws import client_start_ns
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.layout import read_layout
 from torsweep.engines.shadow.settings import BOOTSTRAP_NS, ShadowSettings

@@ -28,7 +28,8 @@ KEPT_S = 300 * 86_400
 def put_keys(layout: Layout, tor: BuiltTor, say: Callable[[str], None]) -> Identities:
     """Put the keys of every relay and authority into its data directory.
 
-    Raises TorsweepError, with what the program said, when a key cannot be made, OutputError when the disk is full.
+    Raises TorsweepError, with what the program said, when a key cannot be made, OutputError when the disk
+    is full.
     """
     relays, votes = {}, {}
     with folder_claimed(tor.folder / "keys", wait=True):
@@ -55,8 +56,8 @@ def _kept(place: Place, tor: BuiltTor, say: Callable[[str], None]) -> Path:
             _certify(place, tor, folder / "keys")
         torrc = folder / "torrc"
         torrc.write_text(_key_torrc(place, folder), encoding="utf-8")
-        command = [tor.program, "-f", torrc, "--defaults-torrc", folder / "none", "--ignore-missing-torrc"]
-        said = _run([*command, "--list-fingerprint", "--hush"], place)
+        command: list[str | Path] = [tor.program, "-f", torrc, "--defaults-torrc", folder / "none"]
+        said = _run([*command, "--ignore-missing-torrc", "--list-fingerprint", "--hush"], place)
         if not (folder / "fingerprint").is_file():
             raise TorsweepError(f"{place.name}: tor left no fingerprint; it said: {said.strip()}")
     return kept

@@ -27,8 +27,8 @@ NO_VOTE_SOON_S = 1800
 """The first vote waits for all relays' descriptors; the engine then says that it is time."""
 
 VOTES_VALID = 720
-"""A consensus lives for so many intervals of five seconds: an hour, over which clients spread their asking for the
-next one."""
+"""A consensus lives for so many intervals of five seconds: an hour, over which clients spread their asking
+for the next one."""
 
 LEAST_AUTHORITIES = 3
 """Weights are medians of measurements, which a consensus takes from three authorities or more. Where there

@@ -53,8 +53,10 @@ def _hosts(network: Network) -> Iterable[dict[str, Any]]:
     for authority in network.authorities:
         rate = AUTHORITY_LINK_BYTES_PER_S
         yield _host(authority.name, authority.node, rate, rate)
-    for end in [*network.clients, *network.servers]:
-        yield _host(end.name, end.node, end.up_bytes_per_s, end.down_bytes_per_s)
+    for client in network.clients:
+        yield _host(client.name, client.node, client.up_bytes_per_s, client.down_bytes_per_s)
+    for server in network.servers:
+        yield _host(server.name, server.node, server.up_bytes_per_s, server.down_bytes_per_s)
 
 
 def _host(name: str, node: int, up: int, down: int) -> dict[str, Any]:

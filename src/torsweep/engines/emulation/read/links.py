@@ -1,7 +1,7 @@
 """What the links did, in the time of the run.
 
-In: the table that the link emulator left, whose seconds count from its own start, and its summary. Out: the table of
-links (docs/linkem.md has its columns), seconds of the run.
+In: the table that the link emulator left, whose seconds count from its own start, and its summary. Out: the
+table of links (docs/linkem.md has its columns), seconds of the run.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Links:
     @property
     def late_share(self) -> float:
         """The share of packets that went to a host in a second in which one of a hundred came late."""
-        packets = self.frame["received_packets"].sum()
-        late = self.frame.filter(pl.col("lateness_p99_ns") > LATE_NS)["received_packets"].sum()
+        packets = int(self.frame["received_packets"].sum())
+        late = int(self.frame.filter(pl.col("lateness_p99_ns") > LATE_NS)["received_packets"].sum())
         return late / packets if packets else 0.0
 
 

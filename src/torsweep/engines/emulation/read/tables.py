@@ -1,7 +1,8 @@
 """The tables of a run in real time.
 
-In: the downloads and circuits of the clients, what the relays' meters saw, the moment that counts as 0. Out: frames
-that fit :mod:`torsweep.engines.table_schema`. What tor tells nobody, the bytes in its output buffers, is null.
+In: the downloads and circuits of the clients, what the relays' meters saw, the moment that counts as 0.
+Out: frames that fit :mod:`torsweep.engines.table_schema`. What tor tells nobody, the bytes in its output
+buffers, is null.
 """
 
 from __future__ import annotations
@@ -113,9 +114,10 @@ def relays_frame(
 ) -> pl.DataFrame:
     """A row for each relay and whole second from ``zero_ns`` to ``end_ns``.
 
-    A relay's seconds are its own and lie across the table's; each is booked where most of it lies, one after
-    the other. A second that the relay told nothing of has no row. ``queued`` holds (monotonic time ns, cells)
-    for each time that a relay was asked; a second takes what was said nearest to its end, within half a second.
+    A relay's seconds are its own and lie across the table's; each is booked where most of it lies, one
+    after the other. A second that the relay told nothing of has no row. ``queued`` holds (monotonic time
+    ns, cells) for each time that a relay was asked; a second takes what was said nearest to its end, within
+    half a second.
     """
     rows: list[dict[str, Any]] = []
     for relay, told in samples.items():

@@ -1,7 +1,8 @@
 """The circuits and streams of one client: which went where, and onto which circuit each stream is put.
 
 In: the control port of a client's tor, the paths that it is to take, where the run gives them. Out:
-:class:`Desk`, which knows the circuit and the error of each download, and :class:`CircuitSeen` for each circuit.
+:class:`Desk`, which knows the circuit and the error of each download, and :class:`CircuitSeen` for each
+circuit.
 
 Streams are told apart by the name that they give to the SOCKS port: the number of the download.
 """
@@ -43,8 +44,9 @@ class CircuitSeen:
 class Desk:
     """Follows one client, and puts its streams onto given paths in order of opening.
 
-    With ``paths`` (fingerprints) each circuit takes the next of them, the last again and again; without, tor
-    chooses. ``isolated`` gives each stream a circuit of its own. ``names`` maps fingerprints to relays' names.
+    With ``paths`` (fingerprints) each circuit takes the next of them, the last again and again; without,
+    tor chooses. ``isolated`` gives each stream a circuit of its own. ``names`` maps fingerprints to relays'
+    names.
     """
 
     def __init__(

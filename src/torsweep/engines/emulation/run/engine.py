@@ -1,8 +1,8 @@
 """One run of the emulation engine.
 
 In: a run directory with run.json, a build of tor, the link emulator. Out: streams.parquet, relays.parquet,
-circuits.parquet, links.parquet and, when asked for, progress.parquet in it, and provenance.json, last. Whatever
-happens, no process and no network namespace is left.
+circuits.parquet, links.parquet and, when asked for, progress.parquet in it, and provenance.json, last.
+Whatever happens, no process and no network namespace is left.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from torsweep.engines.emulation.tcp import TCP, settable
 from torsweep.engines.emulation.tools import Tools
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import PROVENANCE_FILE, RUN_FILE, RunSpec, read_run
+from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RELAYS, STREAMS, TableSchema, validate
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, read_network
 from torsweep.provenance import machine, sha256_of_file, versions
 from torsweep.storage import whole_file, write_text
-from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RELAYS, STREAMS, TableSchema, validate
 
 PROCESS_FOLDER = "processes"
 LINKS_TABLE = "links.parquet"
@@ -69,9 +69,10 @@ def run_emulation(
 ) -> None:
     """Run what run.json in ``run_directory`` says, and leave its tables there.
 
-    ``progress`` tells on standard error how far it is; ``extra`` lines stand last in every torrc, and so win.
-    Raises InputError for a run that cannot be run here, OutputError when the directory or the machine is not to
-    be had, ToolMissing without the right to make hosts, TorsweepError when the network fails or falls behind.
+    ``progress`` tells on standard error how far it is; ``extra`` lines stand last in every torrc, and so
+    win. Raises InputError for a run that cannot be run here, OutputError when the directory or the machine
+    is not to be had, ToolMissing without the right to make hosts, TorsweepError when the network fails or
+    falls behind.
     """
     run = read_run(run_directory)
     network_directory = (run_directory / run.network).resolve()

@@ -1,10 +1,10 @@
 """What one relay moves, uses and holds, each second.
 
-In: its control port, its process, the file that it writes its queues to. Out: :class:`RelayMeter`, with what the
-relay counts of raw bytes, its CPU time, and the cells in its circuits' queues.
+In: its control port, its process, the file that it writes its queues to. Out: :class:`RelayMeter`, with
+what the relay counts of raw bytes, its CPU time, and the cells in its circuits' queues.
 
-tor tells of its queues only when asked to dump its statistics (SIGNAL DUMP), as a line of the log; other lines of
-the dump are of domains that are not logged.
+tor tells of its queues only when asked to dump its statistics (SIGNAL DUMP), as a line of the log; other
+lines of the dump are of domains that are not logged.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ _QUEUED = re.compile(r"(\d+) cells allocated on \d+ circuits")
 
 
 class RelayMeter:
-    """Of one relay. ``samples`` holds (monotonic time ns, bytes read, bytes written, CPU time so far ns) at the
-    end of each second of the relay's own clock; ``asked_ns`` the times at which it was asked for its queues."""
+    """Of one relay. ``samples`` holds (monotonic time ns, bytes read, bytes written, CPU time so far ns) at
+    the end of each second of the relay's own clock; ``asked_ns`` the times at which it was asked for its
+    queues."""
 
     def __init__(self, control: Control, pid: int, folder: Path) -> None:
         self.samples: list[tuple[int, int, int, int]] = []

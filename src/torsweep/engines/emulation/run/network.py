@@ -1,13 +1,14 @@
 """A private network of tor, from its first process to the moment it has come to rest.
 
-In: a layout, a build of tor, the link emulator. Out: :class:`RunningNetwork`, whose clients know the network and
-have circuits. Every wait has a limit, and ends at once when a process does.
+In: a layout, a build of tor, the link emulator. Out: :class:`RunningNetwork`, whose clients know the
+network and have circuits. Every wait has a limit, and ends at once when a process does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -44,6 +45,9 @@ REST_SECONDS = 3
 REST_BYTES_PER_S = 4_000
 REST_LIMIT_S = 15.0
 """A relay at rest has moved so little for so many seconds; after the limit it is taken as it is."""
+
+_READY = re.compile(r"^\{.*\}$", re.MULTILINE)
+"""The line of JSON in which the link emulator says that the hosts are there, and where."""
 
 Say = Callable[[str], None]
 
@@ -107,12 +111,11 @@ class RunningNetwork:
         log = self.layout.folder / "linkem.log"
         child = self.processes.start("linkem", [self.linkem, "run", file], log)
         self.children["linkem"] = child
-        while not (text := log.read_text(encoding="utf-8", errors="replace")).endswith("\n"):
+        while not (ready := _READY.search(log.read_text(encoding="utf-8", errors="replace"))):
             self._require_links(child)
             self._require_time("linkem is not ready")
             await asyncio.sleep(POLL_S)
-        self._require_links(child)
-        self.namespaces = json.loads(text.splitlines()[-1])["hosts"]
+        self.namespaces = json.loads(ready[0])["hosts"]
 
     def _require_links(self, child: Child) -> None:
         """Nothing, while the link emulator runs; what it said when it has ended, by its exit code."""
@@ -176,7 +179,8 @@ class RunningNetwork:
 
         async def described() -> bool:
             missing.clear()
-            missing.update(relays - set.intersection(*[await known_relays(one) for one in authorities]))
+            known = [await known_relays(one) for one in authorities]
+            missing.update(relays - known[0].intersection(*known[1:]))
             return not missing
 
         await self._until(described, lambda: f"no descriptor came from {', '.join(sorted(missing))}")
@@ -189,7 +193,8 @@ class RunningNetwork:
 
         async def agreed() -> bool:
             missing.clear()
-            missing.update(relays - set.intersection(*[await consensus_relays(one) for one in authorities]))
+            known = [await consensus_relays(one) for one in authorities]
+            missing.update(relays - known[0].intersection(*known[1:]))
             return not missing
 
         await self._until(agreed, lambda: f"no consensus has {', '.join(sorted(missing))}")

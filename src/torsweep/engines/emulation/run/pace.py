@@ -1,4 +1,5 @@
-"""Whether a run keeps up with real time: how long its processes wait for a processor, how late its packets are.
+"""Whether a run keeps up with real time: how long its processes wait for a processor, how late its packets
+are.
 
 In: the processes of a run while it measures; the link emulator's own account. Out: :class:`Pace`, whose
 :meth:`~Pace.verdict` refuses a run that fell behind. A run that is refused leaves no tables.
@@ -85,7 +86,8 @@ def _account(pid: int) -> tuple[int, int] | None:
 
 
 def pressure() -> Mapping[str, float] | None:
-    """Seconds in which some task of the machine waited for a processor, so far; None where it is not counted."""
+    """Seconds in which some task of the machine waited for a processor, so far; None where it is not
+    counted."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         line = (PROC / "pressure" / "cpu").read_text().splitlines()[0]
         return {"some_s": int(line.rsplit("total=", 1)[1]) / 1e6}
@@ -109,6 +111,6 @@ def refuse_late(pace: Mapping[str, Mapping[str, float]], late_share: float) -> N
         )
     if late_share > MOST_LATE:
         raise TorsweepError(
-            f"the run fell behind real time: {late_share:.1%} of packets went to hosts in seconds in which one of"
-            f" a hundred was late by more than 1 ms (at most {MOST_LATE:.0%}); {advice}"
+            f"the run fell behind real time: {late_share:.1%} of packets went to hosts in seconds in which"
+            f" one of a hundred was late by more than 1 ms (at most {MOST_LATE:.0%}); {advice}"
         )

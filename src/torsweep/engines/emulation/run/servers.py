@@ -2,9 +2,9 @@
 
     python -m torsweep.engines.emulation.run.servers PORT NAMESPACE=ADDRESS...
 
-In: the namespaces of the servers' hosts and their addresses; connections that begin with a request, whose first
-16 bytes say how long it is and how long the answer shall be. Out: answers of that length, and the line ``ready``
-once all listen.
+In: the namespaces of the servers' hosts and their addresses; connections that begin with a request, whose
+first 16 bytes say how long it is and how long the answer shall be. Out: answers of that length, and the
+line ``ready`` once all listen.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A connection through tor's SOCKS port, which is a unix socket here.
 
-In: the path of the socket, where to go, a user name. Out: a connected socket. SOCKS 5 with a name and a password
-(RFC 1928, 1929): the name tells tor's controller which stream is whose.
+In: the path of the socket, where to go, a user name. Out: a connected socket. SOCKS 5 with a name and a
+password (RFC 1928, 1929): the name tells tor's controller which stream is whose.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Clients that download, and what they saw.
 
-In: the layout, a :class:`~torsweep.engines.emulation.run.desk.Desk` for each client, the time that counts as 0.
-Out: :class:`Download` records with monotonic times in nanoseconds, and bytes against time where asked for.
+In: the layout, a :class:`~torsweep.engines.emulation.run.desk.Desk` for each client, the time that counts
+as 0. Out: :class:`Download` records with monotonic times in nanoseconds, and bytes against time where asked
+for.
 
-A client keeps ``parallel_streams`` downloads under way. It opens them one after the other: the next when tor
-has told of the last, so that streams stand on a circuit in the order of their numbers. Starts, servers and pauses
-are drawn as in the other engines (:mod:`torsweep.engines.draws`).
+A client keeps ``parallel_streams`` downloads under way. It opens them one after the other: the next when
+tor has told of the last, so that streams stand on a circuit in the order of their numbers. Starts, servers
+and pauses are drawn as in the other engines (:mod:`torsweep.engines.draws`).
 """
 
 from __future__ import annotations

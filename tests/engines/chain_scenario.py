@@ -1,0 +1,95 @@
+"""One scenario for every engine: a client downloads three times 200 cells at once over its only path.
+
+In: a folder, an engine, an era. Out: a run directory; and after the engine, the checks that hold whichever
+it was.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from torsweep.config.eras import tor_settings
+from torsweep.config.network import load_network_config
+from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic, read_json
+from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, validate
+from torsweep.network.chain import given_paths
+from torsweep.network.model import read_network, write_network
+from torsweep.network.sampling import sample_network
+from torsweep.provenance import sha256_of_file
+
+CELLS, STREAMS_ASKED, CELL_PAYLOAD_BYTES, CELL_BYTES = 200, 3, 498, 514
+DAY_NS = 86_400 * 10**9
+
+
+def prepare(folder: Path, engine: str, era: str = "2012") -> Path:
+    """The run directory: at most 60 s, over as soon as the three downloads are."""
+    sampled = sample_network(load_network_config("starvation"), seed=3)
+    write_network(sampled.network, sampled.latency.blocks(), folder / "network")
+    traffic = RunTraffic(
+        request_bytes=400,
+        response_bytes=CELLS * CELL_PAYLOAD_BYTES,
+        think_min_ns=DAY_NS,
+        think_max_ns=DAY_NS,
+        streams_per_circuit_isolation=False,
+        parallel_streams=STREAMS_ASKED,
+        timeout_ns=None,
+    )
+    run = RunSpec(
+        experiment="test",
+        engine=engine,
+        era=era,
+        variant={},
+        warm_up_ns=0,
+        duration_ns=60 * 10**9,
+        client_start_window_ns=0,
+        tor=tor_settings(era, {}),
+        traffic={"bulk": traffic},
+        paths=given_paths(sampled.network),
+        tables=RunTables(progress=True),
+        network="../network",
+        network_sha256=sha256_of_file(folder / "network" / "network.json"),
+        seed=3,
+    )
+    (folder / "run").mkdir()
+    run.write(folder / "run")
+    return folder / "run"
+
+
+def check(run_directory: Path) -> dict[str, Any]:
+    """Hold the tables against what the scenario must come to in any engine; return the provenance."""
+    tables = {
+        schema: validate(pl.read_parquet(file), schema, file)
+        for schema in (STREAMS, RELAYS, PROGRESS)
+        for file in [run_directory / f"{schema.name}.parquet"]
+    }
+    streams = tables[STREAMS].sort("stream")
+    assert streams["stream"].to_list() == [1, 2, 3]
+    assert set(streams["outcome"]) == {"complete"}
+    assert set(streams["bytes_got"]) == {CELLS * CELL_PAYLOAD_BYTES}
+    assert streams["circuit"].n_unique() == 1
+    assert streams["start_us"].is_sorted()
+    rtt_us = path_rtt_us(run_directory.parent / "network")
+    # A stream is open, and a first byte there, after round trips over the whole path.
+    assert streams["socks_reply_us"].min() >= rtt_us
+    assert (streams["first_byte_after_command_us"] >= rtt_us).all()
+    last = tables[PROGRESS].group_by("stream").agg(pl.col("bytes_got").max())
+    assert set(last["bytes_got"]) == {CELLS * CELL_PAYLOAD_BYTES}
+    carried = tables[RELAYS].group_by("relay").agg(pl.col("bytes_out").sum())
+    assert len(carried) == 3
+    # A real relay's seconds are its own: the first and the last of so short a run may be booked outside of
+    # it.
+    assert (carried["bytes_out"] > STREAMS_ASKED * CELLS * CELL_BYTES / 10).all()
+    provenance = read_json(run_directory / "provenance.json")
+    assert provenance["run_sha256"] == sha256_of_file(run_directory / "run.json")
+    return provenance
+
+
+def path_rtt_us(folder: Path) -> int:
+    """Of the client, the guard, the middle and the exit, one after the other."""
+    network, rtt_us = read_network(folder)
+    nodes = [network.clients[0].node, *(relay.node for relay in network.relays)]
+    return sum(int(rtt_us[here, there]) for here, there in pairwise(nodes))

@@ -1,0 +1,98 @@
+"""Real tor on this machine's kernel: a small network runs end to end, and nothing of it outlives the
+engine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.engines import chain_scenario
+from torsweep.engines.emulation.machine_lock import LOCK
+from torsweep.engines.emulation.tcp import TCP
+
+COMMAND = [sys.executable, "-m", "torsweep", "emulation", "run"]
+
+
+@pytest.fixture(autouse=True)
+def _needs_hosts(emulation: None) -> None:
+    """Skipped by name where none can be made."""
+
+
+def processes_of(folder: Path) -> list[int]:
+    """The processes that have ``folder`` on their command line."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if os.fsencode(folder) in command:
+                found.append(int(entry.name))
+    return found
+
+
+def test_a_run_states_its_tcp_its_kernel_and_its_links(tmp_path):
+    folder = chain_scenario.prepare(tmp_path, "emulation")
+    done = subprocess.run([*COMMAND, folder, "--progress"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "the authorities vote" in done.stderr
+    assert not processes_of(tmp_path)
+    provenance = chain_scenario.check(folder)
+    assert provenance["engine"] == "emulation"
+    assert provenance["machine"]["kernel"] == os.uname().release
+    stated = {**provenance["tcp"], "not_in_this_kernel": None}
+    assert stated == {**TCP["2012"].model_dump(mode="json"), "not_in_this_kernel": None}
+    circuits = pl.read_parquet(folder / "circuits.parquet").filter(pl.col("streams") > 0)
+    assert circuits["path"].to_list() == ["relay1,relay2,relay3"]
+    assert pl.read_parquet(folder / "relays.parquet")["queued_cells"].drop_nulls().len() > 0
+    links = pl.read_parquet(folder / "links.parquet")
+    # Cells came to the client, and nothing but acknowledgements and requests went back.
+    client = links.filter(pl.col("host") == "bulk1")
+    assert client["received_bytes"].sum() > 3 * 200 * 514 > client["sent_bytes"].sum()
+
+
+def test_a_process_that_dies_ends_the_run_in_its_name(tmp_path):
+    folder = chain_scenario.prepare(tmp_path, "emulation")
+    with subprocess.Popen([*COMMAND, folder, "--progress"], stderr=subprocess.PIPE, text=True) as engine:
+        assert engine.stderr is not None
+        for line in engine.stderr:
+            if "the authorities vote" in line:
+                break
+        (relay,) = [pid for pid in processes_of(folder / "processes" / "relay2") if pid != engine.pid]
+        os.kill(relay, signal.SIGKILL)
+        said = engine.stderr.read()
+    assert engine.returncode == 1
+    assert "torsweep: relay2 was ended by signal 9" in said
+    assert not processes_of(tmp_path)
+    assert not (folder / "provenance.json").exists()
+
+
+def test_nothing_outlives_an_engine_that_is_killed_and_the_next_one_starts_over(tmp_path):
+    folder = chain_scenario.prepare(tmp_path, "emulation")
+    with subprocess.Popen([*COMMAND, folder, "--progress"], stderr=subprocess.PIPE, text=True) as engine:
+        assert engine.stderr is not None
+        for line in engine.stderr:
+            if "the authorities vote" in line:
+                break
+        assert len(processes_of(tmp_path)) > 4
+        second = subprocess.run([*COMMAND, folder], capture_output=True, text=True, check=False)
+        engine.send_signal(signal.SIGKILL)
+    assert (second.returncode, second.stderr.count("\n")) == (2, 1)
+    assert "another emulation is under way on this machine" in second.stderr
+    deadline = time.monotonic() + 20
+    while left := processes_of(tmp_path):
+        assert time.monotonic() < deadline, f"left over: {left}"
+        time.sleep(0.1)
+    assert LOCK.exists()
+    assert not (folder / "provenance.json").exists()
+    done = subprocess.run([*COMMAND, folder], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    chain_scenario.check(folder)

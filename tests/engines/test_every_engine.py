@@ -1,0 +1,33 @@
+"""The same scenario in every engine: what must come out whichever it was."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.engines import chain_scenario
+from torsweep.engines.selection import COMMANDS, find_cellsim, lacking
+
+
+@pytest.mark.parametrize("era", ["2012", "today"])
+@pytest.mark.parametrize("engine", ["cellsim", pytest.param("shadow", marks=pytest.mark.shadow), "emulation"])
+def test_three_streams_on_one_circuit(
+    request: pytest.FixtureRequest, tmp_path: Path, engine: str, era: str
+) -> None:
+    if engine != "cellsim":
+        request.getfixturevalue("built_tor")
+    if engine == "emulation":
+        request.getfixturevalue("emulation")
+    elif lack := lacking(engine):
+        pytest.skip(f"needs {engine}: {lack}")
+    folder = chain_scenario.prepare(tmp_path, engine, era)
+    program, *rest = COMMANDS[engine].split()
+    command = [sys.executable, "-m", "torsweep", *rest] if program == "torsweep" else [str(find_cellsim())]
+    done = subprocess.run([*command, "run", str(folder)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    provenance = chain_scenario.check(folder)
+    # cellsim's provenance names no engine: run.json does.
+    assert provenance.get("engine", engine) == engine
