@@ -14,8 +14,9 @@ import polars as pl
 
 from torsweep.config.eras import tor_settings
 from torsweep.config.network import load_network_config
-from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic, read_json
+from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, validate
+from torsweep.formats.json_file import read_json
 from torsweep.network.chain import given_paths
 from torsweep.network.model import read_network, write_network
 from torsweep.network.sampling import sample_network

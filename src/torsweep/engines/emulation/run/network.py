@@ -126,7 +126,7 @@ class RunningNetwork:
         code = child.handle.poll()
         if code is None:
             return
-        said = child.last_lines(1).strip() or f"linkem: ended with exit code {code} and said nothing"
+        said = child.last_words(1) or f"linkem: ended with exit code {code} and said nothing"
         if code == InputError.exit_code:
             raise InputError(said)
         if code == ToolMissing.exit_code:
@@ -213,7 +213,7 @@ class RunningNetwork:
         await self._until(spread, lambda: f"the consensus has not come to {', '.join(sorted(missing))}")
 
     async def _start_clients(self, identities: Identities) -> None:
-        """Let clients into the network: one, and then the others with what it has learned, a few at a time."""
+        """Let clients into the network: one, and then the others with what it learned, a few at a time."""
         turn, ready = asyncio.Semaphore(CLIENTS_AT_ONCE), 0
         first, *others = self.layout.clients
 

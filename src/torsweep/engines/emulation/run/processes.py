@@ -22,7 +22,7 @@ from types import FrameType
 from torsweep.engines.emulation.run.namespaces import enter
 from torsweep.errors import TorsweepError
 
-LAST_LINES = 12
+LAST_LINES = 3
 GRACE_S = 5.0
 """What a process has between being asked to end and being made to."""
 
@@ -45,13 +45,13 @@ class Child:
     handle: subprocess.Popen[bytes]
     log: Path
 
-    def last_lines(self, count: int = LAST_LINES) -> str:
-        """The last lines that the process printed, indented, ready to stand below a message."""
+    def last_words(self, count: int = LAST_LINES) -> str:
+        """The last lines that the process printed, one after the other with bars between them."""
         try:
             lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
-            return ""
-        return "".join(f"\n  {line}" for line in lines[-count:])
+            lines = []
+        return " | ".join([line.strip() for line in lines if line.strip()][-count:])
 
 
 class ProcessSet:
@@ -99,7 +99,8 @@ class ProcessSet:
             code = child.handle.poll()
             if code is not None:
                 how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-                raise ProcessEnded(f"{child.name} {how}; the last lines of {child.log}:{child.last_lines()}")
+                said = child.last_words() or "nothing"
+                raise ProcessEnded(f"{child.name} {how}; it last said: {said} (all of it: {child.log})")
 
     def stop(self) -> None:
         """End every process: asked first, killed after :data:`GRACE_S`. None is left when this returns."""
