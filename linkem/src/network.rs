@@ -26,8 +26,10 @@ use crate::slab::{Slab, Slot};
 use crate::statistics::Statistics;
 use crate::trace::{Fate, Trace};
 
+/// A one-way delay is half of a round trip in whole microseconds.
+const HALF_MICROSECOND_NS: u64 = 500;
+
 struct Link {
-    node: usize,
     up: Pace,
     down: DownLink,
     loss: Stream,
@@ -37,8 +39,12 @@ struct Link {
 pub struct Network {
     links: Vec<Link>,
     addresses: HashMap<u32, HostIndex>,
-    latency: Latency,
+    /// One-way delays from each host to each, in halves of microseconds. A page of the file that has to be
+    /// read from a disk in the middle of a run would make packets late.
+    delays: Vec<u32>,
     loss: f64,
+    /// Packets that a queue has dropped at one time: kept to be used again.
+    dropped: Vec<Slot>,
     agenda: Agenda,
     /// The packets' bytes.
     pub slab: Slab,
@@ -50,10 +56,9 @@ pub struct Network {
 
 impl Network {
     /// Idle links as `config` has them; `latency` holds every host's node. Seconds count from `start_ns`.
-    pub fn new(config: &Config, latency: Latency, start_ns: u64) -> Self {
+    pub fn new(config: &Config, latency: &Latency, start_ns: u64) -> Self {
         let bound = bound(config);
         let links = config.hosts.iter().map(|host| Link {
-            node: host.node,
             up: Pace::new(host.up_bytes_per_s),
             down: DownLink::new(host.down_bytes_per_s, bound),
             loss: Stream::new(config.seed, &format!("loss to {}", host.name), 0, 0),
@@ -66,8 +71,9 @@ impl Network {
         Self {
             links: links.collect(),
             addresses: addresses.collect(),
-            latency,
+            delays: delays(config, latency),
             loss: config.loss,
+            dropped: Vec::new(),
             agenda: Agenda::default(),
             slab: Slab::new(config.mtu_bytes as usize),
             statistics: Statistics::new(config.hosts.len(), start_ns, config.statistics.is_some()),
@@ -97,8 +103,8 @@ impl Network {
             self.end(slot, through_ns, Fate::Lost);
             return;
         }
-        let delay_ns = self.latency.one_way_ns(self.links[from as usize].node, self.links[to as usize].node);
-        self.agenda.add(through_ns + delay_ns, Event::Arrive(to, slot));
+        let delay = self.delays[from as usize * self.links.len() + to as usize];
+        self.agenda.add(through_ns + u64::from(delay) * HALF_MICROSECOND_NS, Event::Arrive(to, slot));
     }
 
     /// When something is due next, ns.
@@ -139,12 +145,12 @@ impl Network {
     }
 
     fn serve_next(&mut self, now_ns: u64, to: HostIndex) {
-        let mut dropped = Vec::new();
-        let next = self.links[to as usize].down.next(now_ns, |slot, _| dropped.push(slot));
-        if let Some((slot, through_ns)) = next {
+        let dropped = &mut self.dropped;
+        if let Some((slot, through_ns)) = self.links[to as usize].down.next(now_ns, |slot| dropped.push(slot))
+        {
             self.agenda.add(through_ns, Event::Depart(to, slot));
         }
-        for slot in dropped {
+        while let Some(slot) = self.dropped.pop() {
             self.drop_packet(now_ns, to, slot);
         }
     }
@@ -163,6 +169,13 @@ impl Network {
         }
         self.slab.give_back(slot);
     }
+}
+
+/// A row for each sender, a column for each receiver.
+fn delays(config: &Config, latency: &Latency) -> Vec<u32> {
+    let pairs = config.hosts.iter().flat_map(|from| config.hosts.iter().map(move |to| (from.node, to.node)));
+    let halves = |(from, to)| latency.one_way_ns(from, to) / HALF_MICROSECOND_NS;
+    pairs.map(|pair| u32::try_from(halves(pair)).unwrap_or(u32::MAX)).collect()
 }
 
 fn bound(config: &Config) -> Bound {

@@ -85,7 +85,7 @@ impl DownLink {
 
     /// The packet in service was through at `now_ns`: the next one to serve, and when it will be through.
     /// What CoDel drops before it goes to `dropped`.
-    pub fn next(&mut self, now_ns: u64, mut dropped: impl FnMut(Slot, u64)) -> Option<(Slot, u64)> {
+    pub fn next(&mut self, now_ns: u64, mut dropped: impl FnMut(Slot)) -> Option<(Slot, u64)> {
         while let Some(packet) = self.waiting.pop_front() {
             self.waiting_bytes -= packet.bytes;
             let few_left = self.waiting_bytes <= self.bound.mtu_bytes;
@@ -95,7 +95,7 @@ impl DownLink {
             if verdict == Verdict::Send {
                 return Some((packet.slot, self.pace.send(now_ns, packet.bytes)));
             }
-            dropped(packet.slot, packet.bytes);
+            dropped(packet.slot);
         }
         if let Some(codel) = &mut self.codel {
             codel.empty();
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(link.arrive(0, 0, 1_000), Arrival::Served(MS));
         assert_eq!([1, 2, 3].map(|slot| link.arrive(0, slot, 1_000)), [Arrival::Queued; 3]);
         assert_eq!(link.arrive(0, 4, 1_000), Arrival::Dropped);
-        let none_dropped = |_, _| panic!("drop-tail drops arrivals only");
+        let none_dropped = |_| panic!("drop-tail drops arrivals only");
         assert_eq!(link.next(MS, none_dropped), Some((1, 2 * MS)));
         assert_eq!(link.arrive(MS, 5, 1_000), Arrival::Queued, "there is room again");
     }
@@ -136,7 +136,7 @@ mod tests {
         for slot in 0..40_000_u32 {
             let now = u64::from(slot) * 1_400_000;
             while link.serving && through_ns <= now {
-                match link.next(through_ns, |_, _| dropped += 1) {
+                match link.next(through_ns, |_| dropped += 1) {
                     Some((_, next)) => through_ns = next,
                     None => break,
                 }
@@ -166,7 +166,7 @@ mod tests {
                 now += gap;
                 while let Some((done, at)) = in_service.filter(|(_, at)| *at <= now) {
                     sent.push(done);
-                    in_service = link.next(at, |_, _| dropped += 1);
+                    in_service = link.next(at, |_| dropped += 1);
                 }
                 match link.arrive(now, slot as Slot, *length) {
                     Arrival::Served(at) => in_service = Some((slot as Slot, at)),
@@ -177,7 +177,7 @@ mod tests {
             }
             while let Some((done, at)) = in_service {
                 sent.push(done);
-                in_service = link.next(at, |_, _| dropped += 1);
+                in_service = link.next(at, |_| dropped += 1);
             }
             prop_assert!(sent.is_sorted());
             prop_assert_eq!(sent.len() + dropped, arrivals.len());

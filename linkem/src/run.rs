@@ -36,7 +36,7 @@ pub fn run(path: &Path) -> Result<(), Error> {
     let hosts = namespace::make_all(&config)?;
     let start_ns = now_ns();
     let scheduling = priority::raise();
-    let mut network = Network::new(&config, latency, start_ns);
+    let mut network = Network::new(&config, &latency, start_ns);
     let mut pump = Pump::new(&hosts, &mut network, &stop)?;
     report_ready(&config, &hosts, scheduling, (start_ns - making_ns) as f64 / 1e9, start_ns)?;
     let processor_s = processor_s();
