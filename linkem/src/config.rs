@@ -28,6 +28,9 @@ pub struct Config {
     /// Round trips between nodes: a square int32 array of microseconds (NumPy file). Relative paths are
     /// seen from the folder of the configuration.
     pub latency: PathBuf,
+    /// SHA-256 of that file, if it shall be checked.
+    #[serde(default)]
+    pub latency_sha256: Option<String>,
     /// Length of the longest IP packet.
     pub mtu_bytes: u32,
     /// The queue in each host's kernel before its up-link.

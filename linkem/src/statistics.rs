@@ -12,6 +12,8 @@ use crate::agenda::HostIndex;
 use crate::histogram::Histogram;
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// What is late.
+const LATE_NS: u64 = 1_000_000;
 
 /// What one link did in one second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -26,6 +28,8 @@ pub struct Counts {
     pub received_packets: u64,
     /// Their bytes.
     pub received_bytes: u64,
+    /// Of the packets handed over, those that were more than a millisecond late.
+    pub late_packets: u64,
     /// Packets to the host that were lost on the way, as the configuration asks for.
     pub lost_packets: u64,
     /// Packets that the queue before the down-link dropped.
@@ -99,6 +103,7 @@ impl Statistics {
         let counts = self.at(now_ns, host);
         counts.received_packets += 1;
         counts.received_bytes += bytes;
+        counts.late_packets += u64::from(lateness_ns > LATE_NS);
         self.open[host as usize].lateness.add(lateness_ns);
         self.lateness.add(lateness_ns);
     }
@@ -132,6 +137,7 @@ impl Counts {
         self.unroutable_packets += other.unroutable_packets;
         self.received_packets += other.received_packets;
         self.received_bytes += other.received_bytes;
+        self.late_packets += other.late_packets;
         self.lost_packets += other.lost_packets;
         self.dropped_packets += other.dropped_packets;
         self.dropped_bytes += other.dropped_bytes;

@@ -22,6 +22,7 @@ const LINKS: &str = "message links {
     required int64 unroutable_packets;
     required int64 received_packets;
     required int64 received_bytes;
+    required int64 late_packets;
     required int64 lost_packets;
     required int64 dropped_packets;
     required int64 dropped_bytes;
@@ -116,7 +117,7 @@ pub fn write_links(
 ) -> Result<(), Error> {
     let json = serde_json::to_string_pretty(summary).map_err(|error| Error::failed(error.to_string()))?;
     whole(path, |part| {
-        let columns = [vec![Column::I32(vec![]), Column::Text(vec![])], vec_of(12, || Column::I64(vec![]))];
+        let columns = [vec![Column::I32(vec![]), Column::Text(vec![])], vec_of(13, || Column::I64(vec![]))];
         let mut table = Table::create(part, LINKS, columns.into_iter().flatten().collect())?;
         for row in rows {
             let counts = &row.counts;
@@ -127,6 +128,7 @@ pub fn write_links(
                 counts.unroutable_packets,
                 counts.received_packets,
                 counts.received_bytes,
+                counts.late_packets,
                 counts.lost_packets,
                 counts.dropped_packets,
                 counts.dropped_bytes,
