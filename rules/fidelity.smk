@@ -55,6 +55,15 @@ use rule run_repeat as run_repeat_in_shadow with:
         runtime=24 * 60,
 
 
+use rule run_repeat as run_repeat_in_emulation with:
+    wildcard_constraints:
+        engine="emulation",
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=60,
+
+
 rule run_replay:
     """Let cellsim run on the circuits that tor chose in a run of the reference."""
     input:

@@ -57,7 +57,7 @@ use rule run as run_in_shadow with:
     input:
         network="results/networks/{network}/{seed}/network.json",
         latency="results/networks/{network}/{seed}/latency.npy",
-        tor=ancient("results/tools/tor/tor.json"),
+        tor=ancient(sweep.tor_marker),
     wildcard_constraints:
         experiment=sweep.experiments_pattern(progress=False),
         engine="shadow|shadow-no-rtt",
@@ -71,7 +71,7 @@ use rule run_with_progress as run_in_shadow_with_progress with:
     input:
         network="results/networks/{network}/{seed}/network.json",
         latency="results/networks/{network}/{seed}/latency.npy",
-        tor=ancient("results/tools/tor/tor.json"),
+        tor=ancient(sweep.tor_marker),
     wildcard_constraints:
         experiment=sweep.experiments_pattern(progress=True),
         engine="shadow|shadow-no-rtt",
@@ -86,7 +86,7 @@ use rule run as run_in_emulation with:
     input:
         network="results/networks/{network}/{seed}/network.json",
         latency="results/networks/{network}/{seed}/latency.npy",
-        tor=ancient("results/tools/tor/tor.json"),
+        tor=ancient(sweep.tor_marker),
     wildcard_constraints:
         experiment=sweep.experiments_pattern(progress=False),
         engine="emulation",
@@ -100,7 +100,7 @@ use rule run_with_progress as run_in_emulation_with_progress with:
     input:
         network="results/networks/{network}/{seed}/network.json",
         latency="results/networks/{network}/{seed}/latency.npy",
-        tor=ancient("results/tools/tor/tor.json"),
+        tor=ancient(sweep.tor_marker),
     wildcard_constraints:
         experiment=sweep.experiments_pattern(progress=True),
         engine="emulation",

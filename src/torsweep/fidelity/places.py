@@ -50,8 +50,9 @@ class Pair:
 
     @property
     def series(self) -> tuple[str, ...]:
-        """What there can be of the two; only cellsim can replay the circuits of another engine."""
-        return tuple(one for one in SERIES if one != REPLAY or self.model == MODELLING_ENGINE)
+        """What there can be of the two: cellsim can replay circuits, and Shadow leaves those that tor chose."""
+        replays = self.model == MODELLING_ENGINE and self.reference in SHADOW_ENGINES
+        return tuple(one for one in SERIES if one != REPLAY or replays)
 
     def engine(self, series: str) -> str:
         """The engine of a series."""

@@ -31,6 +31,7 @@ from torsweep.network.sampling import input_paths
 from torsweep.pipeline.results_tree import RESULTS, Place, network_directory, network_key, parse_network_key
 from torsweep.pipeline.watch import announce_runs
 from torsweep.provenance import sha256_of_file
+from torsweep.tor.series import SERIES as PATCHES
 
 FIGURE_SUFFIXES = ("pdf", "png", "csv")
 RUN_RULE_PREFIX = "run"
@@ -279,6 +280,14 @@ class Sweep:
                 why = f" ({choose_engine(AUTO, self.experiment(name).engines).reason})"
             print(f"torsweep: {name}: {count} runs in {engine}{why}, era {era}", file=sys.stderr, flush=True)
         announce_runs([Path(job.output.provenance) for job in planned])
+
+    @property
+    def tor_marker(self) -> str:
+        """The empty file that says that tor has been built with these patches from this source."""
+        files = [file for name in ("series", "*.patch") for file in sorted(PATCHES.glob(name))]
+        told = [f"{self.overrides.tor_source or ''}\n", *(f"{sha256_of_file(file)}\n" for file in files)]
+        name = hashlib.sha256("".join(told).encode()).hexdigest()[:12]
+        return str(RESULTS / "tools" / "tor" / f"built-{name}")
 
     def tor_source_arguments(self, wildcards: Any) -> str:
         """``--source PATH`` when the user has named a source of tor."""

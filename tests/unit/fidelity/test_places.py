@@ -78,6 +78,21 @@ def test_between_two_costly_engines_nothing_is_replayed(checkout):
     assert not any("replays" in tree for tree, *_ in found)
 
 
+def test_against_the_emulation_there_are_no_circuits_to_replay(checkout):
+    assert {(tree, engine) for tree, engine, _ in wanted("cellsim", "emulation")} == {
+        ("runs", "cellsim"),
+        ("runs", "emulation"),
+        ("repeats", "cellsim"),
+        ("repeats", "emulation"),
+    }
+    assert {(tree, engine) for tree, engine, _ in wanted("shadow", "emulation")} == {
+        ("runs", "shadow"),
+        ("runs", "emulation"),
+        ("repeats", "shadow"),
+        ("repeats", "emulation"),
+    }
+
+
 def test_only_cellsim_is_started_for_finished_runs(checkout):
     finish(checkout, "shadow", BASELINE, circuits=True)
     finish(checkout, "shadow", OTHER)
