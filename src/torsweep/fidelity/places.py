@@ -50,7 +50,7 @@ class Pair:
 
     @property
     def series(self) -> tuple[str, ...]:
-        """What there can be of the two: cellsim can replay circuits, and Shadow leaves those that tor chose."""
+        """What there can be of the two: cellsim can replay circuits, Shadow leaves those that tor chose."""
         replays = self.model == MODELLING_ENGINE and self.reference in SHADOW_ENGINES
         return tuple(one for one in SERIES if one != REPLAY or replays)
 
