@@ -9,14 +9,17 @@ Each stage is one file of rules/; what a plan consists of is worked out by torsw
 import sys
 from pathlib import Path
 
+import snakemake.jobs
 from snakemake.utils import min_version
 
-from torsweep.pipeline.failed_step import end_refused
-from torsweep.pipeline.sweep import Sweep
+from torsweep.pipeline.failed_step import end_done, end_refused
+from torsweep.pipeline.protected import take_over_check
+from torsweep.pipeline.sweep import Sweep, stop
 
 min_version("9.1")
 
 # A user's mistake ends the process here, with one line.
+take_over_check(snakemake.jobs, stop)
 sweep = Sweep(config)
 
 # torsweep, cellsim and python are those of the environment that Snakemake runs in.
@@ -55,6 +58,10 @@ localrules:
 
 onstart:
     sweep.begin(workflow)
+
+
+onsuccess:
+    end_done()
 
 
 onerror:

@@ -48,7 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--summaries", type=Path, required=True, help="folder that `results summarize` wrote")
     parser.add_argument("--out", type=Path, required=True, help="path of the files, without .pdf")
     options = parser.parse_args(arguments)
-    return exit_code_of(lambda: draw_figure(options.figure, options.tables, options.summaries, options.out))
+    return exit_code_of(
+        lambda: draw_figure(options.figure, options.tables, options.summaries, options.out), options.out
+    )
 
 
 if __name__ == "__main__":

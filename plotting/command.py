@@ -1,21 +1,27 @@
-"""How the command lines of figures end: done, or one line for an error that a user can mend.
+"""How the command lines of figures end: done, or one line for an error that a user can fix.
 
-In: what is to be drawn, as a function. Out: torsweep's exit codes (:mod:`torsweep.errors`).
+In: what is to be drawn, as a function, and the path of the figure. Out: torsweep's exit codes
+(:mod:`torsweep.errors`).
 """
 
 from __future__ import annotations
 
-import sys
+import os
 from collections.abc import Callable
+from pathlib import Path
 
-from torsweep.errors import TorsweepError
+from torsweep import ending
+from torsweep.storage.folders import COMPARISON, FIGURES, require_writable
+
+DEBUG = "TORSWEEP_DEBUG"
+"""Set in the environment, it has the traceback of a defect shown."""
 
 
-def exit_code_of(draw: Callable[[], None]) -> int:
-    """0 once ``draw`` is done; the code of its TorsweepError, whose line goes to standard error."""
-    try:
+def exit_code_of(draw: Callable[[], None], out: Path) -> int:
+    """How ``draw`` ended (:func:`torsweep.ending.exit_code_of`), if ``out`` may be written at all."""
+
+    def checked() -> None:
+        require_writable(out.parent, FIGURES, COMPARISON)
         draw()
-    except TorsweepError as error:
-        print(f"plotting: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+
+    return ending.exit_code_of(checked, "plotting", debug=DEBUG in os.environ)

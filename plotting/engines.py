@@ -98,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--middle", default="550KiBps", help="level of middle_bandwidth that is drawn")
     parser.add_argument("--out", type=Path, required=True, help="path of the figure, without .pdf")
     options = parser.parse_args(arguments)
-    return exit_code_of(lambda: draw_figure(options.summaries, options.middle, options.out))
+    return exit_code_of(lambda: draw_figure(options.summaries, options.middle, options.out), options.out)
 
 
 if __name__ == "__main__":

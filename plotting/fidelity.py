@@ -295,7 +295,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--variant", default="", help="for curves: knob=level,knob=level")
     parser.add_argument("--out", type=Path, required=True, help="path of the files, without .pdf")
     options = parser.parse_args(arguments)
-    return exit_code_of(lambda: draw_figure(options.figure, options.comparison, options.variant, options.out))
+    return exit_code_of(
+        lambda: draw_figure(options.figure, options.comparison, options.variant, options.out), options.out
+    )
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from torsweep.storage import whole_file
+from torsweep.storage.folders import COMPARISON, FIGURES, own_folder
 
 COLUMN_WIDTH_IN = 3.4
 TEXT_WIDTH_IN = 7.0
@@ -109,6 +110,7 @@ def save(figure: Figure, points: pl.DataFrame, caption: str, origin: str, out: P
     ``caption`` and ``origin``, the text of :meth:`plotting.source.Source.origin`, go into the metadata:
     in the PDF as Subject and Keywords, in the PNG as the text chunks Description and Provenance.
     """
+    own_folder(out.parent, FIGURES, COMPARISON)
     pdf = {
         "Title": out.name,
         "Subject": caption,

@@ -9,6 +9,7 @@ rule collect_tables:
     output:
         streams="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/streams.parquet",
         relays="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/relays.parquet",
+        provenance="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/provenance.json",
     log:
         "results/logs/tables/{experiment}/{engine}/{era}/{network}/{plan}.log",
     wildcard_constraints:
@@ -33,6 +34,7 @@ use rule collect_tables as collect_tables_with_progress with:
         streams="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/streams.parquet",
         relays="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/relays.parquet",
         progress="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/progress.parquet",
+        provenance="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/provenance.json",
     wildcard_constraints:
         experiment=sweep.experiments_pattern(progress=True),
 

@@ -24,7 +24,7 @@ from torsweep.config.variant import Variant
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import RELAYS, STREAMS
-from torsweep.provenance import sha256_of_file
+from torsweep.provenance import sha256_of_file, table_checksums
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 KNOBS = {"refill_interval": ["1000ms", "100ms", "10ms"], "circuit_policy": ["ewma", "round_robin"]}
@@ -84,6 +84,14 @@ def finish_run(directory: Path, **provenance: object) -> None:
     """Leave the provenance of an engine that has run what stands in ``directory``."""
     record = {"run_sha256": sha256_of_file(directory / "run.json"), **provenance}
     (directory / "provenance.json").write_text(json.dumps(record))
+    record_tables(directory)
+
+
+def record_tables(directory: Path) -> None:
+    """Put the checksums of the tables in ``directory`` into its provenance.json."""
+    file = directory / "provenance.json"
+    record = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps({**record, "tables": table_checksums(directory)}))
 
 
 @functools.cache

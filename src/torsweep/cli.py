@@ -14,10 +14,10 @@ import typer
 from torsweep import __version__
 from torsweep.config.cli import config_app
 from torsweep.doctor.cli import doctor_command
+from torsweep.ending import exit_code_of
 from torsweep.engines.cli import run_app
 from torsweep.engines.emulation.cli import emulation_app
 from torsweep.engines.shadow.cli import shadow_app
-from torsweep.errors import OutputError, TorsweepError
 from torsweep.fidelity.cli import fidelity_app
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
 from torsweep.pipeline.cli import publish_command
@@ -61,6 +61,9 @@ def _options(
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop."),
     ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of a defect of torsweep.")
+    ] = False,
 ) -> None:
     """Options that stand before a sub-command."""
 
@@ -68,21 +71,8 @@ def _options(
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line ``arguments`` (the process's own by default) and exit with its code.
 
-    Usage errors are typer's own: its message, exit code 2. An exception that nobody expected passes
-    through, so a traceback means a defect in torsweep.
+    Usage errors are typer's own: its message, exit code 2. Every other end is that of
+    :func:`torsweep.ending.exit_code_of`.
     """
-    try:
-        app(arguments, prog_name="torsweep")
-    except TorsweepError as error:
-        _stop(str(error), error.exit_code)
-    except OSError as error:
-        if error.strerror is None:
-            raise
-        where = f"{error.filename}: " if error.filename else ""
-        _stop(f"{where}{error.strerror}", OutputError.exit_code)
-    sys.exit(0)
-
-
-def _stop(message: str, exit_code: int) -> NoReturn:
-    print(f"torsweep: {message}", file=sys.stderr)
-    sys.exit(exit_code)
+    given = sys.argv[1:] if arguments is None else arguments
+    sys.exit(exit_code_of(lambda: app(arguments, prog_name="torsweep"), "torsweep", debug="--debug" in given))

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from torsweep.errors import OutputError
+from torsweep.storage.folders import Kind, own_folder
+from torsweep.storage.leftovers import sweep
 
 _held: list[int] = []
 """Descriptors of the locks that this process keeps until it ends."""
@@ -41,11 +43,13 @@ def hold_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def folder_claimed(folder: Path, *, wait: bool) -> Iterator[None]:
-    """Claim ``folder`` for the block; when another process has it, ``wait`` for it or refuse.
+def folder_claimed(folder: Path, kind: Kind, *, wait: bool) -> Iterator[None]:
+    """Claim ``folder``, of ``kind``, for the block; when another process has it, ``wait`` for it or refuse.
 
-    Raises OutputError when the folder cannot be written, or is in use and ``wait`` is false.
+    What killed processes left in it is removed. Raises OutputError when the folder may not or cannot be
+    written (:mod:`torsweep.storage.folders`), or is in use and ``wait`` is false.
     """
+    own_folder(folder, kind)
     descriptor = _open(folder)
     try:
         try:
@@ -57,6 +61,7 @@ def folder_claimed(folder: Path, *, wait: bool) -> Iterator[None]:
                 ) from None
             print(f"{folder}: waiting for the run that is under way", file=sys.stderr, flush=True)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
+        sweep(folder)
         yield
     finally:
         os.close(descriptor)

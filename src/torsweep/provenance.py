@@ -29,6 +29,27 @@ def sha256_of_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def table_checksums(directory: Path) -> dict[str, str]:
+    """The SHA-256 of each Parquet file in ``directory``, by its name."""
+    return {file.name: sha256_of_file(file) for file in sorted(directory.glob("*.parquet"))}
+
+
+def damaged_table(directory: Path, checksums: object) -> str:
+    """What is wrong with the tables in ``directory``, in a few words; empty when nothing is.
+
+    ``checksums`` is what provenance.json has under ``tables``; every table of it is read.
+    """
+    if not isinstance(checksums, Mapping) or not checksums:
+        return "provenance.json has no checksums of tables"
+    for name, sha256 in checksums.items():
+        file = directory / name
+        if not file.is_file():
+            return f"{name} is missing"
+        if sha256_of_file(file) != sha256:
+            return f"{name} is damaged: its checksum is not the one in provenance.json"
+    return ""
+
+
 @cache
 def versions() -> Mapping[str, str]:
     """The version of torsweep, of the engine on PATH if any, of Python and of :data:`LIBRARIES`."""

@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from torsweep import __version__, cli
+from torsweep.ending import exit_code_of
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 
 
@@ -62,10 +63,50 @@ def test_an_error_is_one_line_and_a_code(app_that_raises, capsys, error, exit_co
     assert captured.out == ""
 
 
-def test_a_defect_is_not_hidden(app_that_raises):
+def test_a_defect_is_one_line_that_names_the_file_with_the_details(
+    app_that_raises, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     app_that_raises(ZeroDivisionError())
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(SystemExit) as stopped:
         cli.main([])
+    assert stopped.value.code == 1
+    (details,) = tmp_path.iterdir()
+    assert "Traceback" in details.read_text()
+    said = capsys.readouterr().err
+    assert said == (
+        "torsweep: this is a defect of torsweep (ZeroDivisionError);"
+        f" the details are in {details}, please report them\n"
+    )
+
+
+class Panic(BaseException):
+    """What a library in Rust raises when it breaks: no Exception."""
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError(), Panic(), OSError("no number"), RecursionError()])
+def test_debug_shows_the_traceback_of_a_defect(capsys, error):
+    def work() -> None:
+        raise error
+
+    assert exit_code_of(work, "torsweep", debug=True) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_the_option_for_it_stands_before_the_command(monkeypatch, capsys):
+    monkeypatch.setattr("torsweep.config.schema.schema_text", lambda: 1 // 0)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["--debug", "config", "schema"])
+    assert stopped.value.code == 1
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_an_interrupt_is_one_line(capsys):
+    def work() -> None:
+        raise KeyboardInterrupt
+
+    assert exit_code_of(work, "plotting") == 130
+    assert capsys.readouterr().err == "plotting: interrupted\n"
 
 
 def test_a_long_value_is_cut_in_the_message():

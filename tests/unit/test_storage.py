@@ -9,6 +9,8 @@ import pytest
 
 from torsweep.errors import OutputError
 from torsweep.storage import whole_directory, whole_file, write_text
+from torsweep.storage.folders import MARKER, NETWORK
+from torsweep.storage.leftovers import sweep_tree
 
 
 def test_text_is_written_with_its_folders(tmp_path):
@@ -54,17 +56,119 @@ def test_a_missing_input_is_not_blamed_on_the_output(tmp_path):
 def test_a_directory_replaces_what_stood_there(tmp_path):
     network = tmp_path / "network"
     for content in ("first", "second"):
-        with whole_directory(network) as temporary:
+        with whole_directory(network, NETWORK) as temporary:
             (temporary / content).write_text(content)
-    assert [file.name for file in network.iterdir()] == ["second"]
+    assert {file.name for file in network.iterdir()} == {MARKER, "second"}
 
 
 def test_a_failure_keeps_the_old_directory(tmp_path):
     network = tmp_path / "network"
-    with whole_directory(network) as temporary:
+    with whole_directory(network, NETWORK) as temporary:
         (temporary / "network.json").write_text("{}")
-    with pytest.raises(RuntimeError), whole_directory(network) as temporary:
+    with pytest.raises(RuntimeError), whole_directory(network, NETWORK) as temporary:
         (temporary / "half.json").write_text("{")
         raise RuntimeError
-    assert [file.name for file in network.iterdir()] == ["network.json"]
+    assert {file.name for file in network.iterdir()} == {MARKER, "network.json"}
+    assert list(tmp_path.iterdir()) == [network]
+
+
+def test_a_folder_with_a_file_of_somebody_elses_is_not_replaced(tmp_path):
+    network = tmp_path / "network"
+    with whole_directory(network, NETWORK) as temporary:
+        (temporary / "network.json").write_text("{}")
+    (network / "notes.txt").write_text("years of work")
+    with pytest.raises(OutputError, match=r"holds notes\.txt"), whole_directory(network, NETWORK):
+        raise AssertionError("nothing is begun")
+    assert (network / "notes.txt").read_text() == "years of work"
+
+
+def test_a_file_that_appears_while_a_folder_is_written_is_kept(tmp_path):
+    network = tmp_path / "network"
+    with pytest.raises(OutputError, match=r"holds notes\.txt"), whole_directory(network, NETWORK):
+        network.mkdir()
+        (network / "notes.txt").write_text("years of work")
+    assert (network / "notes.txt").read_text() == "years of work"
+    assert list(tmp_path.iterdir()) == [network]
+
+
+def test_what_is_write_protected_stays_for_root_too(tmp_path):
+    write_text(tmp_path / "table.csv", "old")
+    (tmp_path / "table.csv").chmod(0o444)
+    with pytest.raises(OutputError, match=r"table\.csv: is write-protected"):
+        write_text(tmp_path / "table.csv", "new")
+    network = tmp_path / "network"
+    with whole_directory(network, NETWORK) as temporary:
+        (temporary / "network.json").write_text("{}")
+    (network / "network.json").chmod(0o444)
+    with (
+        pytest.raises(OutputError, match=r"network\.json: is write-protected"),
+        whole_directory(network, NETWORK),
+    ):
+        pass
+    assert (tmp_path / "table.csv").read_text() == "old"
+
+
+@pytest.mark.parametrize("files", [("network.json", "latency.npy"), ("network.json",)])
+def test_a_folder_of_a_version_without_markers_is_known_by_its_files(tmp_path, files):
+    network = tmp_path / "network"
+    network.mkdir()
+    for name in files:
+        (network / name).write_text('{"format": "torsweep-network"}')
+    with whole_directory(network, NETWORK) as temporary:
+        (temporary / "network.json").write_text("new")
+    assert (network / "network.json").read_text() == "new"
+
+
+def _old(path):
+    os.utime(path, (0, 0))
+
+
+def test_what_a_killed_process_left_goes_at_the_next_start(tmp_path):
+    left = tmp_path / ".torsweep-a1b2c3d4-ttfb_cdf.pdf"
+    left.write_text("half")
+    folder = tmp_path / ".torsweep-a1b2c3d4-network"
+    folder.mkdir()
+    for path in (left, folder):
+        _old(path)
+    write_text(tmp_path / "table.csv", "whole")
+    assert [file.name for file in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_a_temporary_at_work_and_other_hidden_files_stay(tmp_path):
+    (tmp_path / ".torsweep").write_text("a marker")
+    (tmp_path / ".ttfb_cdf.pdf.abcd.pdf").write_text("not ours")
+    with whole_file(tmp_path / "one.csv") as temporary:
+        _old(temporary)
+        sweep_tree(tmp_path)
+        assert temporary.exists()
+    assert {file.name for file in tmp_path.iterdir()} == {".torsweep", ".ttfb_cdf.pdf.abcd.pdf", "one.csv"}
+
+
+def test_a_folder_killed_between_two_names_is_put_back(tmp_path):
+    old = tmp_path / ".torsweep-a1b2c3d4-network.old"
+    old.mkdir()
+    (old / "network.json").write_text("whole")
+    sweep_tree(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["network"]
+    old.mkdir()
+    sweep_tree(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["network"]
+    assert (tmp_path / "network" / "network.json").read_text() == "whole"
+
+
+def test_a_folder_that_cannot_take_its_place_leaves_the_old_one(tmp_path, monkeypatch):
+    network = tmp_path / "network"
+    with whole_directory(network, NETWORK) as temporary:
+        (temporary / "network.json").write_text("old")
+    replace = type(network).replace
+
+    def refuse_the_second(path, target):
+        if path.name.endswith("-network") and not network.exists():
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+        return replace(path, target)
+
+    monkeypatch.setattr(type(network), "replace", refuse_the_second)
+    with pytest.raises(OutputError, match="network: cannot be written"), whole_directory(network, NETWORK):
+        pass
+    assert (network / "network.json").read_text() == "old"
     assert list(tmp_path.iterdir()) == [network]

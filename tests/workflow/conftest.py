@@ -94,7 +94,8 @@ class Workspace:
             process.wait()
 
 
-def _make(folder: Path) -> Workspace:
+def make_workspace(folder: Path) -> Workspace:
+    """A workspace in ``folder``, with nothing run in it."""
     for name in COPIED:
         source = REPOSITORY / name
         if source.is_dir():
@@ -109,7 +110,7 @@ def _make(folder: Path) -> Workspace:
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     """A workspace without results."""
-    made = _make(tmp_path)
+    made = make_workspace(tmp_path)
     yield made
     made.stop_all()
 
@@ -117,7 +118,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, str]:
     """A workspace in which a tiny refill_sweep has run, and what Snakemake said. Tests only read it."""
-    made = _make(tmp_path_factory.mktemp("finished"))
+    made = make_workspace(tmp_path_factory.mktemp("finished"))
     done = made.snakemake("refill_sweep")
     assert done.returncode == 0, done.stdout
     return made, done.stdout

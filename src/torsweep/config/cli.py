@@ -14,6 +14,8 @@ from typing import Annotated
 
 import typer
 
+from torsweep.output_options import OutputFile
+
 config_app = typer.Typer(help="Check configuration files and write their schema.", no_args_is_help=True)
 
 
@@ -41,7 +43,13 @@ def check_command(
 
 @config_app.command("schema")
 def schema_command(
-    out: Annotated[Path | None, typer.Option(help="File to write; standard output when left out.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            parser=OutputFile("torsweep configuration"),
+            help="File to write; standard output when left out.",
+        ),
+    ] = None,
 ) -> None:
     """Write the JSON schema of the configuration files."""
     from torsweep.config.schema import schema_text

@@ -14,6 +14,8 @@ from typing import Annotated
 import typer
 
 from torsweep.errors import InputError
+from torsweep.output_options import OutputFolder
+from torsweep.storage.folders import RUN
 
 run_app = typer.Typer(help="Prepare runs for an engine, and say how they stand.", no_args_is_help=True)
 
@@ -22,7 +24,9 @@ run_app = typer.Typer(help="Prepare runs for an engine, and say how they stand."
 def prepare_command(
     experiment: Annotated[str, typer.Argument(help="Name of an experiment, or path of its experiment.yaml.")],
     network: Annotated[Path, typer.Option(help="Network directory, as `torsweep network sample` leaves it.")],
-    out: Annotated[Path, typer.Option(help="Run directory; made where it is missing.")],
+    out: Annotated[
+        Path, typer.Option(parser=OutputFolder(RUN), help="Run directory; made where it is missing.")
+    ],
     variant: Annotated[
         str, typer.Option(help="knob=level,knob=level; knobs left out stand at the baseline.")
     ] = "",

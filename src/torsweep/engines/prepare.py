@@ -30,7 +30,8 @@ from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
 from torsweep.network.chain import given_paths
 from torsweep.network.model import NETWORK_FILE, read_network
-from torsweep.provenance import sha256_of_file
+from torsweep.provenance import damaged_table, sha256_of_file
+from torsweep.storage.folders import RUN
 
 RESULT_FILES = (
     PROVENANCE_FILE,
@@ -91,7 +92,7 @@ def build_run(settings: RunSettings, variant: Variant, network: Path, run_direct
     traffic.update((kind, RunTraffic.of(asked)) for kind, asked in PERF_TRAFFIC.items() if kind in kinds)
     return RunSpec(
         **{**dict(settings), "paths": paths, "traffic": traffic},
-        network=os.path.relpath(network, run_directory),
+        network=os.path.relpath(network.resolve(), run_directory.resolve()),
         network_sha256=sha256_of_file(file),
         seed=sampled.seed,
     )
@@ -127,7 +128,7 @@ def write_run(run: RunSpec, run_directory: Path, *, wait: bool = False) -> bool:
     Raises OutputError when the directory cannot be written, or an engine is at work in it and this
     function is not to ``wait`` for its end.
     """
-    with folder_claimed(run_directory, wait=wait):
+    with folder_claimed(run_directory, RUN, wait=wait):
         return _replace_run(run, run_directory)
 
 
@@ -161,5 +162,8 @@ def run_status(run_directory: Path) -> RunStatus:
     provenance = read_json(provenance_file)
     if provenance.get("run_sha256") != sha256_of_file(run_directory / RUN_FILE):
         return RunStatus(False, "run.json has changed since the engine ran")
+    damage = damaged_table(run_directory, provenance.get("tables"))
+    if damage:
+        return RunStatus(False, damage)
     engine = f"{provenance.get('engine')} {provenance.get('engine_version')}"
     return RunStatus(True, f"complete, by {engine} in {provenance.get('wall_s')} s")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -20,6 +20,7 @@ from torsweep.config.reading import Section, validate
 from torsweep.config.tor_settings import NonNegativeInt, PositiveInt, TorSettings
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
+from torsweep.provenance import table_checksums
 from torsweep.seeds import MOST_SEED
 from torsweep.storage import write_text
 
@@ -100,6 +101,15 @@ class RunSpec(RunSettings):
     def write(self, run_directory: Path) -> None:
         """Write run.json into ``run_directory``, as a whole."""
         write_text(run_directory / RUN_FILE, self.text())
+
+
+def write_provenance(run_directory: Path, document: Mapping[str, Any]) -> None:
+    """Write provenance.json: ``document`` and, under ``tables``, the checksum of each table of the run.
+
+    An engine calls this when its tables stand in ``run_directory``: from then on the run is whole.
+    """
+    whole = {**document, "tables": table_checksums(run_directory)}
+    write_text(run_directory / PROVENANCE_FILE, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_run(run_directory: Path) -> RunSpec:

@@ -17,11 +17,13 @@ from typing import Annotated
 import typer
 
 from torsweep.errors import InputError
+from torsweep.output_options import OutputFolder
+from torsweep.storage.folders import COMPARISON, RUN
 
 fidelity_app = typer.Typer(help="Compare two engines on the same networks.", no_args_is_help=True)
 
 Original = Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The run that it is made from.")]
-Out = Annotated[Path, typer.Option(help="Run directory; made where it is missing.")]
+Out = Annotated[Path, typer.Option(parser=OutputFolder(RUN), help="Run directory; made where it is missing.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for an engine at work in it instead of refusing.")]
 
 
@@ -47,7 +49,7 @@ def replay_command(original: Original, out: Out, wait: Wait = False) -> None:
 def compare_command(
     experiment: Annotated[str, typer.Argument(help="Name of an experiment, or its experiment.yaml.")],
     network: Annotated[str, typer.Option(help="Name of the network configuration.")],
-    out: Annotated[Path, typer.Option(help="Folder for the comparison.")],
+    out: Annotated[Path, typer.Option(parser=OutputFolder(COMPARISON), help="Folder for the comparison.")],
     era: Annotated[str | None, typer.Option(help="2012 or today; the experiment's when left out.")] = None,
     plan: Annotated[str, typer.Option(help="Part of the experiment: main or a sensitivity.")] = "main",
     model: Annotated[str, typer.Option(help="The engine that is judged.")] = "cellsim",

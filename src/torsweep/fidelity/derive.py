@@ -98,4 +98,4 @@ def derive(original: Path, out: Path, *, replay: bool, wait: bool = False) -> Ru
 
 def _from(out: Path, original: Path, network: str) -> str:
     """The network directory relative to ``out``, from what it is relative to ``original``."""
-    return os.path.relpath(original / network, out)
+    return os.path.relpath((original / network).resolve(), out.resolve())

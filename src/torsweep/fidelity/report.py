@@ -26,6 +26,7 @@ from torsweep.formats.json_file import read_json
 from torsweep.stats.report import SHOWN_METRICS, duration_text, markdown_table, networks_text
 from torsweep.stats.writing import write_csv
 from torsweep.storage import write_text
+from torsweep.storage.folders import COMPARISON, own_folder
 
 FORMAT = "torsweep-fidelity"
 FIDELITY_FILE = "fidelity.json"
@@ -100,6 +101,7 @@ def read_origin(folder: Path) -> dict[str, Any]:
 
 def write_comparison(comparison: Comparison, out: Path) -> None:
     """Write the files of the module's docstring into ``out``, each as a whole."""
+    own_folder(out, COMPARISON)
     for name in ("distances", "cells", "contrasts", "curves"):
         write_csv(getattr(comparison, name), out / f"{name}.csv")
     document: dict[str, Any] = {"format": FORMAT, "format_version": 1, **asdict(comparison.origin)}

@@ -27,8 +27,9 @@ from torsweep.formats.text import text_lines, whole_text
 from torsweep.network.bandwidth_fit import table_of_regions
 from torsweep.network.clients import BANDWIDTH_FILE, write_bandwidth
 from torsweep.network.derived import file_sha256
-from torsweep.network.destination import replaced_directory
 from torsweep.ranges import MOST_RATE_BYTES_PER_S
+from torsweep.storage import whole_directory
+from torsweep.storage.folders import BANDWIDTHS
 
 FORMATS = ("netindex", "speedtest", "ookla-open", "networkinfo")
 
@@ -85,7 +86,7 @@ def import_bandwidth(file: Path, file_format: str, out: Path, year: int | None =
         raise InputError("no such format", key="--format", value=file_format, accepted=", ".join(FORMATS))
     regions = _checked(readers[file_format](file), file)
     origin = {"file": file.name, "sha256": file_sha256(file), "format": file_format, "year": year}
-    with replaced_directory(out, BANDWIDTH_FILE) as temporary:
+    with whole_directory(out, BANDWIDTHS) as temporary:
         write_bandwidth(table_of_regions(*regions, origin), temporary / BANDWIDTH_FILE)
     return [
         f"regions: {len(regions.down)}",

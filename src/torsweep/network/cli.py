@@ -7,6 +7,7 @@ network does not wait for them.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +15,10 @@ from typing import Annotated
 
 import typer
 
-from torsweep.errors import InputError
+from torsweep.errors import InputError, OutputError
+from torsweep.output_options import OutputFolder
 from torsweep.seeds import MOST_SEED
+from torsweep.storage.folders import BANDWIDTHS, LATENCIES, NETWORK, RELAYS, Kind
 
 network_app = typer.Typer(help="Sample networks and describe them.", no_args_is_help=True)
 latency_app = typer.Typer(help="Import measured latencies.", no_args_is_help=True)
@@ -24,14 +27,18 @@ relays_app = typer.Typer(help="Import relay populations from a directory's docum
 
 _PROGRESS_BYTES = 2_000_000
 
-Out = Annotated[Path, typer.Option("--out", help="Folder to write; replaced when it exists.")]
+_OUT_HELP = "Folder to write; one that this command wrote before is replaced."
+
+
+def _out(kind: Kind) -> typer.models.OptionInfo:
+    return typer.Option("--out", parser=OutputFolder(kind), help=_OUT_HELP)
 
 
 @network_app.command()
 def sample(
     config: Annotated[str, typer.Argument(help="Name of a network, or path of its YAML file.")],
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Which network of this configuration.")],
-    out: Out,
+    out: Annotated[Path, _out(NETWORK)],
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of CONFIG.")
     ] = None,
@@ -91,7 +98,7 @@ def describe(
 @latency_app.command("import")
 def import_latency(
     file: Annotated[Path, typer.Argument(help="Measured latencies; gzip and xz are read as they are.")],
-    out: Out,
+    out: Annotated[Path, _out(LATENCIES)],
     file_format: Annotated[
         str, typer.Option("--format", help="king-matrix, king-measurements, p2psim or matrix.")
     ],
@@ -107,7 +114,7 @@ def import_latency(
 
 @latency_app.command("fetch-king")
 def fetch_king(
-    out: Out,
+    out: Annotated[Path, _out(LATENCIES)],
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="Where the data set is, when not at its home.")
     ] = None,
@@ -117,6 +124,10 @@ def fetch_king(
     from torsweep.network.latency_import import import_latency as run
 
     file = out.parent / f"{out.name}-{KING_FILE}"
+    if os.path.lexists(file):
+        raise OutputError(
+            f"{file}: is there already; accepted: a new file, or `torsweep latency import` of this one"
+        )
     home = base_url or KING_HOME
     checksum = download_king(home, file, _progress_on_stderr())
     print(f"sha256: {checksum}  {file}")
@@ -127,7 +138,7 @@ def fetch_king(
 @bandwidth_app.command("import")
 def import_bandwidth(
     file: Annotated[Path, typer.Argument(help="Measured client bandwidths.")],
-    out: Out,
+    out: Annotated[Path, _out(BANDWIDTHS)],
     file_format: Annotated[
         str, typer.Option("--format", help="netindex, speedtest, ookla-open or networkinfo.")
     ],
@@ -143,7 +154,7 @@ def import_bandwidth(
 @relays_app.command("import")
 def import_relays(
     file: Annotated[Path, typer.Argument(help="A consensus, or a relayinfo_staging file.")],
-    out: Out,
+    out: Annotated[Path, _out(RELAYS)],
     file_format: Annotated[str, typer.Option("--format", help="consensus or relayinfo.")],
     descriptors: Annotated[
         Path | None, typer.Option(help="Server descriptors, a file or a folder, for a consensus.")

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from torsweep.errors import InputError
 from torsweep.network.coordinates import MODEL_FILE, CoordinateModel, check_model, write_model
 from torsweep.network.derived import file_sha256
-from torsweep.network.destination import replaced_directory
 from torsweep.network.exact import Floats
 from torsweep.network.latency_fit import (
     Pairs,
@@ -28,6 +27,8 @@ from torsweep.network.latency_fit import (
 )
 from torsweep.network.latency_formats import read_latencies
 from torsweep.network.matrix_checks import MatrixSummary, check_matrix, symmetric
+from torsweep.storage import whole_directory
+from torsweep.storage.folders import LATENCIES
 
 IMPORT_FILE = "import.json"
 
@@ -63,7 +64,7 @@ def import_latency(
         "fit_relative_error_p90": round(worst, 4),
     }
     source = {"file": file.name, "sha256": file_sha256(file), "format": file_format, "unit": unit}
-    with replaced_directory(out, MODEL_FILE) as temporary:
+    with whole_directory(out, LATENCIES) as temporary:
         write_model(model, temporary / MODEL_FILE, measured_us=_complete(mean, model))
         document = {"source": source | {"one_way": one_way, "origin": origin}, "statistics": statistics}
         (temporary / IMPORT_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

@@ -21,9 +21,10 @@ from torsweep.config.reading import validate
 from torsweep.errors import InputError
 from torsweep.formats.arrays import map_array
 from torsweep.formats.json_file import read_json
-from torsweep.network.destination import replaced_directory
 from torsweep.provenance import sha256_of_file
 from torsweep.seeds import MOST_SEED
+from torsweep.storage import whole_directory
+from torsweep.storage.folders import NETWORK
 
 NETWORK_FILE = "network.json"
 LATENCY_FILE = "latency.npy"
@@ -139,7 +140,7 @@ def write_network(network: Network, latency_rows: Iterable[NDArray[np.int32]], d
     ``latency_rows`` yields blocks of rows of the RTT matrix, each (rows, nodes) int32 in
     microseconds, in order; a whole matrix in a list is one block.
     """
-    with replaced_directory(directory, NETWORK_FILE) as temporary:
+    with whole_directory(directory, NETWORK) as temporary:
         _write_matrix(temporary / LATENCY_FILE, latency_rows, network.node_count)
         latency_sha256 = sha256_of_file(temporary / LATENCY_FILE)
         document = network.model_dump(mode="json") | {"latency_sha256": latency_sha256}

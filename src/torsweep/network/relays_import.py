@@ -18,7 +18,6 @@ from torsweep.formats.directory import ConsensusRelay, read_consensus, read_rate
 from torsweep.formats.json_file import parse_json
 from torsweep.formats.text import whole_text
 from torsweep.network.derived import file_sha256
-from torsweep.network.destination import replaced_directory
 from torsweep.network.model import POSITIONS, Position
 from torsweep.network.population import (
     POPULATION_FILE,
@@ -28,6 +27,8 @@ from torsweep.network.population import (
     shares,
 )
 from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_RATE_BYTES_PER_S
+from torsweep.storage import whole_directory
+from torsweep.storage.folders import RELAYS
 
 FORMATS = ("consensus", "relayinfo")
 
@@ -72,7 +73,7 @@ def import_relays(file: Path, file_format: str, out: Path, descriptors: Path | N
     else:
         population, left_out = _consensus(file, descriptors)
     _check_usable(population, file)
-    with replaced_directory(out, POPULATION_FILE) as temporary:
+    with whole_directory(out, RELAYS) as temporary:
         (temporary / POPULATION_FILE).write_text(population_text(population), encoding="utf-8")
     return [
         f"relays: {len(population.relays)}; without a weight, a rate or a descriptor: {left_out}",

@@ -11,6 +11,8 @@ from typing import Annotated
 import typer
 
 from torsweep.errors import InputError
+from torsweep.output_options import OutputFolder
+from torsweep.storage.folders import PUBLISHED
 
 
 def publish_command(
@@ -18,7 +20,12 @@ def publish_command(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", help="The runs of the plan.")],
     figures: Annotated[Path, typer.Option(help="The plan's figures.")],
     experiment: Annotated[Path, typer.Option(help="Its experiment.yaml.")],
-    out: Annotated[Path, typer.Option(help="Folder to write; replaced when it exists.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            parser=OutputFolder(PUBLISHED), help="Folder to write; one published before is replaced."
+        ),
+    ],
 ) -> None:
     """Gather figures, summaries and provenance of a plan in one folder, with checksums."""
     from torsweep.pipeline.publish import publish

@@ -22,7 +22,11 @@ from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.pipeline.results_tree import Place
 from torsweep.provenance import machine, sha256_of_file, versions
 from torsweep.storage import whole_directory
+from torsweep.storage.folders import PUBLISHED
 from torsweep.units import NANOSECONDS_PER, format_quantity
+
+_HIDDEN = shutil.ignore_patterns(".*")
+"""Markers, and what a kill may have left beside figures and summaries."""
 
 
 def publish(
@@ -33,15 +37,15 @@ def publish(
     run_directories: Sequence[Path],
     out: Path,
 ) -> None:
-    """Write the folder ``out`` as a whole, replacing what stood there.
+    """Write the folder ``out`` as a whole, replacing what this function wrote there before.
 
     Raises InputError when a run is not complete, its tables belong to another run.json, or its network
     is no longer the one it ran on.
     """
     runs = [_complete_run(directory) for directory in run_directories]
-    with whole_directory(out) as folder:
-        shutil.copytree(figures, folder / "figures")
-        shutil.copytree(summaries, folder / "summaries")
+    with whole_directory(out, PUBLISHED) as folder:
+        for source, name in ((figures, "figures"), (summaries, "summaries")):
+            shutil.copytree(source, folder / name, ignore=_HIDDEN)
         shutil.copy(experiment_file, folder / "experiment.yaml")
         provenance = _provenance(place, runs, run_directories)
         _write_json(folder / "provenance.json", provenance)

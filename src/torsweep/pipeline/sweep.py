@@ -28,9 +28,12 @@ from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.folder_lock import hold_folder
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.network.sampling import input_paths
+from torsweep.pipeline.failed_step import watch_disk
+from torsweep.pipeline.protected import require_unprotected
 from torsweep.pipeline.results_tree import RESULTS, Place, network_directory, network_key, parse_network_key
 from torsweep.pipeline.watch import announce_runs
 from torsweep.provenance import sha256_of_file
+from torsweep.storage.leftovers import sweep_tree
 from torsweep.tor.series import SERIES as PATCHES
 
 FIGURE_SUFFIXES = ("pdf", "png", "csv")
@@ -39,6 +42,9 @@ RUN_RULE_PREFIX = "run"
 
 COMPARED_ENGINES = ("cellsim", "emulation")
 """The model and real tor, whose streams are compared side by side."""
+
+_INNER_FOLDERS = ("hosts", "data", "template", "processes", "downloads", "logs")
+"""Folders of other programs' files, thousands of them: no leftovers of torsweep's are there."""
 
 PACKAGE = Path(torsweep.__file__).parent
 
@@ -267,9 +273,13 @@ class Sweep:
     def begin(self, workflow: Any) -> None:
         """Claim the results folder, say what ``workflow``, Snakemake's, is about to run, and follow it.
 
-        A second pipeline in the folder, or a folder that cannot be written, ends the process here.
+        What killed pipelines left behind is removed. A second pipeline in the folder, or results that cannot
+        be written, end the process here.
         """
         hold_folder(RESULTS)
+        watch_disk(RESULTS)
+        sweep_tree(RESULTS, but=_INNER_FOLDERS)
+        require_unprotected(workflow.dag.needrun_jobs())
         planned = [job for job in workflow.dag.needrun_jobs() if job.rule.name.startswith(RUN_RULE_PREFIX)]
         kinds = Counter(
             (job.wildcards.experiment, job.wildcards.engine, job.wildcards.era) for job in planned

@@ -20,6 +20,9 @@ from typing import Annotated
 
 import typer
 
+from torsweep.output_options import OutputFolder
+from torsweep.storage.folders import SUMMARIES, TABLES
+
 results_app = typer.Typer(
     help="Gather runs into tables, summarise them and judge the claims.", no_args_is_help=True
 )
@@ -28,7 +31,10 @@ results_app = typer.Typer(
 @results_app.command("collect")
 def collect_command(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", help="Finished runs of one plan.")],
-    out: Annotated[Path, typer.Option(help="Folder for streams.parquet and relays.parquet.")],
+    out: Annotated[
+        Path,
+        typer.Option(parser=OutputFolder(TABLES), help="Folder for streams.parquet and relays.parquet."),
+    ],
     network: Annotated[str, typer.Option(help="Name of the network configuration.")],
     plan: Annotated[str, typer.Option(help="Part of the experiment: main or a sensitivity.")] = "main",
 ) -> None:
@@ -43,7 +49,7 @@ def collect_command(
 def summarize_command(
     experiment: Annotated[str, typer.Argument(help="Name of an experiment, or its experiment.yaml.")],
     tables: Annotated[Path, typer.Option(help="Folder that `results collect` wrote.")],
-    out: Annotated[Path, typer.Option(help="Folder for the summaries.")],
+    out: Annotated[Path, typer.Option(parser=OutputFolder(SUMMARIES), help="Folder for the summaries.")],
 ) -> None:
     """Write medians, curves, paired differences, verdicts and a readable summary."""
     from torsweep.config.experiment import load_experiment

@@ -19,6 +19,7 @@ from torsweep.stats.intervals import Interval, t_interval
 from torsweep.stats.report import markdown_table
 from torsweep.stats.writing import write_csv
 from torsweep.storage import write_text
+from torsweep.storage.folders import FIGURES, own_folder
 from torsweep.tables.reading import level_order
 
 CLIENT_NUMBERS = {
@@ -159,6 +160,7 @@ def _text(interval: Interval) -> str:
 
 def write_side_by_side(both: SideBySide, out: Path) -> None:
     """Write ``completion.csv``, ``clients.csv`` and ``side_by_side.md`` into ``out``, each as a whole."""
+    own_folder(out, FIGURES)
     write_csv(completion_times(both), out / "completion.csv")
     write_csv(both.clients, out / "clients.csv")
     write_text(out / "side_by_side.md", side_by_side_text(both))

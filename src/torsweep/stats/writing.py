@@ -23,6 +23,7 @@ from torsweep.stats.claims import Verdict
 from torsweep.stats.report import summary_text
 from torsweep.stats.summarize import Summary
 from torsweep.storage import whole_file, write_text
+from torsweep.storage.folders import SUMMARIES, own_folder
 
 TABLES = ("medians", "curves", "differences", "outcomes", "stationarity", "stairs")
 FAIRNESS_TABLES = ("shares", "clients")
@@ -30,6 +31,7 @@ FAIRNESS_TABLES = ("shares", "clients")
 
 def write_summary(summary: Summary, out: Path) -> None:
     """Write the files of the module's docstring into ``out``, each as a whole."""
+    own_folder(out, SUMMARIES)
     for name in TABLES:
         write_csv(getattr(summary, name), out / f"{name}.csv")
     if summary.fairness is not None:

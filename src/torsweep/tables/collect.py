@@ -2,7 +2,8 @@
 
 In: run directories (``run.json``, ``streams.parquet``, ``relays.parquet``, ``provenance.json``), each in a
 folder named by its variant. Out: ``streams.parquet`` and ``relays.parquet`` in one folder, and
-``progress.parquet`` where the runs were asked for one: every run's rows with a column ``seed`` and a text
+``progress.parquet`` where the runs were asked for one, with their
+checksums in ``provenance.json``: every run's rows with a column ``seed`` and a text
 column a knob in front. Rows of the warm-up are cut (downloads by their start, progress with its download);
 the provenance of every run stands in the files' key-value metadata.
 
@@ -13,6 +14,7 @@ The order of the run directories is the order of levels in tables and figures.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +29,9 @@ from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, TableSchema
 from torsweep.errors import InputError
 from torsweep.formats import parquet
 from torsweep.formats.json_file import read_json
-from torsweep.storage import whole_file
+from torsweep.provenance import table_checksums
+from torsweep.storage import whole_file, write_text
+from torsweep.storage.folders import TABLES, own_folder
 from torsweep.tables.reading import METADATA_KEY, Provenance
 
 
@@ -168,11 +172,15 @@ def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: s
     runs = [open_run(directory) for directory in run_directories]
     provenance = gather_provenance(runs, network, plan)
     with_progress = _agreed(runs, "tables.progress", lambda run: run.spec.tables.progress)
+    own_folder(out, TABLES)
+    (out / PROVENANCE_FILE).unlink(missing_ok=True)
     for schema in (STREAMS, RELAYS, PROGRESS):
         if schema is not PROGRESS or with_progress:
             _write(runs, schema, provenance, out)
         else:
             (out / f"{schema.name}.parquet").unlink(missing_ok=True)
+    document = {"format": "torsweep-tables", "format_version": 1, "tables": table_checksums(out)}
+    write_text(out / PROVENANCE_FILE, json.dumps(document, indent=1) + "\n")
     return provenance
 
 

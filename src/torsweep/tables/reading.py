@@ -17,9 +17,11 @@ import polars as pl
 
 from torsweep.config.clients import KINDS
 from torsweep.config.reading import validate_fields
+from torsweep.engines.run_spec import PROVENANCE_FILE
 from torsweep.errors import InputError
 from torsweep.formats import parquet
-from torsweep.formats.json_file import parse_json
+from torsweep.formats.json_file import parse_json, read_json
+from torsweep.provenance import damaged_table
 
 METADATA_KEY = "torsweep"
 """Key of the Parquet key-value metadata that holds the :class:`Provenance` as JSON."""
@@ -102,7 +104,11 @@ class PlanTables:
 
     @classmethod
     def open(cls, directory: Path) -> PlanTables:
-        """The tables in ``directory``; raises InputError when they are not there or not ours."""
+        """The tables in ``directory``, all of which are read once for their checksums.
+
+        Raises InputError when they are not there, not ours, or damaged.
+        """
+        _require_whole(directory)
         return cls(directory, read_provenance(directory / "streams.parquet"))
 
     @property
@@ -154,6 +160,17 @@ def _check_levels(frame: pl.DataFrame, knobs: Mapping[str, Sequence[str]], file:
             raise InputError(
                 "holds another level", file=file, key=knob, value=value, accepted=", ".join(levels)
             )
+
+
+def _require_whole(directory: Path) -> None:
+    file = directory / PROVENANCE_FILE
+    if not file.exists() and not (directory / "streams.parquet").exists():
+        raise InputError("no such table", file=directory / "streams.parquet")
+    damage = damaged_table(directory, read_json(file).get("tables"))
+    if damage:
+        raise InputError(
+            f"is not as it was collected: {damage}", file=directory, accepted="what `results collect` writes"
+        )
 
 
 def level_order(knobs: Mapping[str, Sequence[str]]) -> Sequence[pl.Expr]:

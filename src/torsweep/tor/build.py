@@ -23,6 +23,7 @@ from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import machine, sha256_of_file
 from torsweep.storage import whole_directory, write_text
+from torsweep.storage.folders import TOR_BUILD, TOR_TOOLS
 from torsweep.tor.apt import SERIES as RELEASE_SERIES
 from torsweep.tor.compile import compile_tor, configure
 from torsweep.tor.release import Release, find_release, unpack
@@ -69,7 +70,7 @@ def build_tor(
     apply, TorsweepError when configure or make fail, OutputError when ``out`` cannot take the build.
     """
     series = read_series()
-    with folder_claimed(out, wait=True):
+    with folder_claimed(out, TOR_TOOLS, wait=True):
         standing = current_build(out, series)
         if source is None and standing is not None:
             return standing
@@ -127,7 +128,7 @@ def read_build(folder: Path) -> BuiltTor | None:
 
 
 def _build_into(folder: Path, tree: Path, release: Release, series: Series, version: str, jobs: int) -> None:
-    with whole_directory(folder) as place:
+    with whole_directory(folder, TOR_BUILD) as place:
         build, log = place / "build", place / "build.log"
         try:
             flags = configure(tree, build, log, tests=False)
@@ -181,6 +182,6 @@ def _require_release_series(version: str, release: Release) -> None:
 
 def _clear_leftovers(out: Path) -> None:
     """Remove what a killed build left; the lock on ``out`` says that none is under way."""
-    for leftover in [out / ".source", *out.glob(f".{RELEASE_SERIES}.*"), *out.glob(".source.*")]:
+    for leftover in [out / ".source", *out.glob(".source.*")]:
         if leftover.is_dir():
             shutil.rmtree(leftover, ignore_errors=True)

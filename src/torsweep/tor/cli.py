@@ -14,6 +14,8 @@ from typing import Annotated
 
 import typer
 
+from torsweep.output_options import OutputFolder
+from torsweep.storage.folders import TOR_TOOLS
 from torsweep.tor.build import TOOLS
 
 tor_app = typer.Typer(help="Build tor from its release source with the patch series.", no_args_is_help=True)
@@ -23,7 +25,7 @@ Source = Annotated[
     typer.Option(help="Tarball, .dsc or folder of tor's source; Debian's source package when left out."),
 ]
 Sha256 = Annotated[str | None, typer.Option(help="The checksum that the tarball must have, in hexadecimal.")]
-Out = Annotated[Path, typer.Option(help="Folder that builds are kept in.")]
+Out = Annotated[Path, typer.Option(parser=OutputFolder(TOR_TOOLS), help="Folder that builds are kept in.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Compilations at a time.")]
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from torsweep.errors import TorsweepError
 from torsweep.folder_lock import folder_claimed
+from torsweep.storage.folders import TOR_TOOLS
 from torsweep.tor.compile import compile_tor, configure
 from torsweep.tor.release import find_release, unpack
 from torsweep.tor.requirements import check_requirements
@@ -47,7 +48,7 @@ def run_unit_tests(
     check_requirements()
     series = read_series()
     place = out / "unit-tests"
-    with folder_claimed(place, wait=True):
+    with folder_claimed(place, TOR_TOOLS, wait=True):
         release = find_release(source, out / "downloads", sha256)
         tree, build, log, stamp = (place / name for name in ("source", "build", "build.log", "configured"))
         made_of = f"{release.sha256} {series.sha256}\n"

@@ -8,16 +8,18 @@ import threading
 import pytest
 
 from tests.small_network import equal_rtts, small_network
+from tests.synthetic import finish_run
 from tests.unit.conftest import POSITIONS
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.variant import Variant
 from torsweep.engines.prepare import build_run, run_settings, run_status, write_run
+from torsweep.engines.run_spec import read_run
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
-from torsweep.provenance import sha256_of_file
+from torsweep.storage.folders import RUN
 
 
 def _run(network, directory, variant=""):
@@ -34,9 +36,7 @@ def _edit(network, **changes):
 def _finish(directory):
     """Leave what an engine leaves."""
     (directory / "streams.parquet").write_text("rows")
-    sha256 = sha256_of_file(directory / "run.json")
-    provenance = {"engine": "cellsim", "engine_version": "1", "run_sha256": sha256, "wall_s": 2.0}
-    (directory / "provenance.json").write_text(json.dumps(provenance))
+    finish_run(directory, engine="cellsim", engine_version="1", wall_s=2.0)
 
 
 def test_more_guards_than_relays_that_can_be_one_are_refused(network, tmp_path):
@@ -142,7 +142,7 @@ def test_a_directory_where_an_engine_works_is_refused_or_waited_for(network, tmp
     claimed, release = threading.Event(), threading.Event()
 
     def engine():
-        with folder_claimed(directory, wait=False):
+        with folder_claimed(directory, RUN, wait=False):
             claimed.set()
             release.wait(10)
 
@@ -159,9 +159,9 @@ def test_a_directory_where_an_engine_works_is_refused_or_waited_for(network, tmp
 
 def test_a_run_directory_that_cannot_be_made_is_said_so(network, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="results"):
+    with pytest.raises(OutputError, match="cannot be written"):
         write_run(_run(network, tmp_path / "file" / "run"), tmp_path / "file" / "run")
-    with pytest.raises(OutputError, match="is no folder"):
+    with pytest.raises(OutputError, match="is a file; accepted: a new or empty folder"):
         write_run(_run(network, tmp_path / "file"), tmp_path / "file")
 
 
@@ -176,6 +176,25 @@ def test_status_tells_prepared_complete_and_stale(network, tmp_path):
     assert run_status(directory).text == "complete, by cellsim 1 in 2.0 s"
     _run(network, directory, "refill_interval=10ms").write(directory)
     assert run_status(directory).text == "run.json has changed since the engine ran"
+
+
+def test_a_damaged_table_makes_a_run_incomplete(network, tmp_path):
+    directory = tmp_path / "run"
+    write_run(_run(network, directory), directory)
+    _finish(directory)
+    (directory / "streams.parquet").write_text("sows")
+    assert run_status(directory).text.startswith("streams.parquet is damaged")
+    (directory / "streams.parquet").unlink()
+    assert run_status(directory).text == "streams.parquet is missing"
+    assert not run_status(directory).complete
+
+
+def test_a_run_behind_a_symbolic_link_finds_its_network(network, tmp_path):
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    (tmp_path / "results").symlink_to(tmp_path / "far" / "away")
+    directory = tmp_path / "results" / "run"
+    write_run(_run(network, directory), directory)
+    assert (directory / read_run(directory).network / "network.json").is_file()
 
 
 def test_a_run_says_what_the_perf_clients_of_its_network_do(network, tmp_path):

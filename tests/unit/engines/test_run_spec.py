@@ -127,8 +127,8 @@ def test_a_broken_run_json_is_named(tmp_path, text, said):
 
 
 def test_a_seed_out_of_range_is_refused(network, tmp_path):
-    write_run(_run(network, tmp_path), tmp_path)
-    file = tmp_path / "run.json"
+    write_run(_run(network, tmp_path / "run"), tmp_path / "run")
+    file = tmp_path / "run" / "run.json"
     file.write_text(file.read_text().replace('"seed": 7', f'"seed": {2**31 + 1}'))
     with pytest.raises(InputError, match="seed: is not accepted, got 2147483649"):
-        read_run(tmp_path)
+        read_run(tmp_path / "run")

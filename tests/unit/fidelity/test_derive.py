@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.synthetic import record_tables
 from tests.unit.fidelity.conftest import VARIANTS, MakeRun
 from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.table_schema import CIRCUITS, STREAMS
@@ -75,6 +76,7 @@ def _leave(original: Path, *circuits: _Circuit) -> None:
         for number, circuit in enumerate(circuits, 1)
     ]
     pl.DataFrame(rows, schema=CIRCUITS.polars).write_parquet(original / "circuits.parquet")
+    record_tables(original)
 
 
 def test_a_repeat_differs_in_its_seed_alone(original: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from torsweep.config.network import NetworkConfig
-from torsweep.errors import InputError
+from torsweep.errors import InputError, OutputError
 from torsweep.network.cli import network_app
 from torsweep.network.describe import describe
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, RTT_MAX_US, read_network, write_network
@@ -193,7 +193,7 @@ def test_a_folder_of_something_else_is_not_replaced(tmp_path: Path, sampled: Sam
     write_network(sampled.network, sampled.latency.blocks(), work)
     write_network(sampled.network, sampled.latency.blocks(), work)
     (work / NETWORK_FILE).rename(work / "notes.txt")
-    with pytest.raises(InputError, match="holds other files and will not be replaced"):
+    with pytest.raises(OutputError, match=r"work: holds notes\.txt, which torsweep did not write"):
         write_network(sampled.network, sampled.latency.blocks(), work)
     assert (work / "notes.txt").exists()
 

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
+from tests.synthetic import finish_run
 from torsweep.config.experiment import load_experiment
 from torsweep.engines.prepare import build_run, run_settings, write_run
-from torsweep.provenance import sha256_of_file
 
 PLACE = "refill_sweep/cellsim/2012/ci/main"
 
@@ -32,9 +32,8 @@ def plan(network, tmp_path):
 
 
 def _finish(run_directory):
-    provenance = {"engine": "cellsim", "engine_version": "1", "wall_s": 1.0}
-    provenance["run_sha256"] = sha256_of_file(run_directory / "run.json")
-    (run_directory / "provenance.json").write_text(json.dumps(provenance))
+    (run_directory / "streams.parquet").write_text("rows")
+    finish_run(run_directory, engine="cellsim", engine_version="1", wall_s=1.0)
 
 
 def test_everything_is_there_with_its_checksum(torsweep, plan, tmp_path):
@@ -70,6 +69,36 @@ def test_a_network_that_is_not_that_of_the_runs_is_not_published(torsweep, plan,
     code, _, error = torsweep(*arguments)
     assert code == 2
     assert "has been sampled anew since its runs" in error
+
+
+def test_what_a_user_put_beside_a_published_result_is_kept(torsweep, plan, tmp_path):
+    arguments, run_directory = plan
+    _finish(run_directory)
+    assert torsweep(*arguments)[0] == 0
+    assert torsweep(*arguments)[0] == 0, "what torsweep published before is replaced"
+    notes = tmp_path / "publish" / "figures" / "notes.txt"
+    notes.write_text("to be asked")
+    code, _, error = torsweep(*arguments)
+    assert code == 2
+    assert "publish: holds figures/notes.txt, which torsweep did not write" in error
+    assert notes.read_text() == "to be asked"
+
+
+def test_leftovers_and_markers_are_not_published(torsweep, plan, tmp_path):
+    arguments, run_directory = plan
+    _finish(run_directory)
+    (tmp_path / "figures" / PLACE / ".torsweep-a1b2c3d4-ttfb_cdf.pdf").write_text("half")
+    assert torsweep(*arguments)[0] == 0
+    assert [file.name for file in (tmp_path / "publish" / "figures").iterdir()] == ["ttfb_cdf.pdf"]
+
+
+def test_a_damaged_run_is_not_published(torsweep, plan, tmp_path):
+    arguments, run_directory = plan
+    _finish(run_directory)
+    (run_directory / "streams.parquet").write_text("sows")
+    code, _, error = torsweep(*arguments)
+    assert code == 2
+    assert "cannot be published: streams.parquet is damaged" in error
 
 
 def test_summaries_must_say_whose_they_are(torsweep, plan, monkeypatch):

@@ -9,7 +9,7 @@ import polars as pl
 from plotting import queues
 from plotting.source import Source
 from plotting.style import style
-from tests.synthetic import Size, write_sweep
+from tests.synthetic import Size, record_tables, write_sweep
 from torsweep.config.experiment import load_experiment
 from torsweep.stats.summarize import summarize
 from torsweep.stats.writing import write_summary
@@ -27,6 +27,7 @@ def test_queues_that_no_engine_saw_are_said_to_be_missing(tmp_path: Path) -> Non
         file = run / "relays.parquet"
         unseen = [pl.lit(None, pl.Int64).alias(name) for name in ("queued_cells", "queued_cells_max")]
         pl.read_parquet(file).with_columns(unseen).write_parquet(file)
+        record_tables(run)
     collect(runs, tmp_path / "tables", network="ci", plan="main")
     tables = PlanTables.open(tmp_path / "tables")
     write_summary(summarize(tables, experiment), tmp_path / "summaries")

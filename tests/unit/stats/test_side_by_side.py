@@ -64,7 +64,7 @@ def test_files_and_figure_are_written(folders: list[Path], tmp_path: Path) -> No
     assert main([*map(str, folders), "--out", str(tmp_path / "stream_engines")]) == 0
     written = {file.name for file in tmp_path.iterdir()}
     figure = {f"stream_engines.{ending}" for ending in ("pdf", "png", "csv")}
-    assert written == figure | {"completion.csv", "clients.csv", "side_by_side.md"}
+    assert written == figure | {".torsweep", "completion.csv", "clients.csv", "side_by_side.md"}
 
 
 def test_what_cannot_stand_side_by_side_is_refused(

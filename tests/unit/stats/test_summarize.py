@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from tests.synthetic import Size, write_sweep
+from tests.synthetic import Size, record_tables, write_sweep
 from torsweep.config.experiment import Experiment
 from torsweep.errors import InputError
 from torsweep.stats.cli import results_app
@@ -49,7 +49,7 @@ def test_files_are_whole_and_the_same_each_time(summary: Summary, tmp_path: Path
         write_summary(summary, tmp_path / name)
     written = sorted(path.name for path in (tmp_path / "a").iterdir())
     assert written == sorted(
-        [*(f"{table}.csv" for table in TABLES), "claims.csv", "claims.json", "summary.md"]
+        [".torsweep", *(f"{table}.csv" for table in TABLES), "claims.csv", "claims.json", "summary.md"]
     )
     for name in written:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
@@ -75,6 +75,7 @@ def test_perf_clients_are_in_no_summary(
     for other in tables.directory.glob("*.parquet"):
         if other.name != file.name:
             (tmp_path / other.name).symlink_to(other)
+    record_tables(tmp_path)
     with_perf = summarize(PlanTables.open(tmp_path), experiment)
     write_summary(summary, tmp_path / "without")
     write_summary(with_perf, tmp_path / "with")
@@ -129,6 +130,7 @@ def test_runs_without_downloads_leave_claims_open(experiment: Experiment, tmp_pa
     for run in runs[:2]:
         file = run / "streams.parquet"
         pl.read_parquet(file).head(0).write_parquet(file)
+        record_tables(run)
     collect(runs, tmp_path / "tables", network="ci")
     summary = summarize(PlanTables.open(tmp_path / "tables"), experiment)
     write_summary(summary, tmp_path / "out")

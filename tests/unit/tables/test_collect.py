@@ -9,11 +9,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.synthetic import KNOBS, Size, finish_run, write_run, write_sweep
-from torsweep.engines.table_schema import PROGRESS
+from tests.synthetic import KNOBS, Size, finish_run, record_tables, write_run, write_sweep
+from torsweep.engines.table_schema import PROGRESS, STREAMS
 from torsweep.errors import InputError
 from torsweep.provenance import sha256_of_file
-from torsweep.tables.collect import collect
+from torsweep.tables.collect import collect, read_table
 from torsweep.tables.reading import PlanTables, read_provenance
 
 SMALL = Size(web_clients=4, bulk_clients=1, relays=2, warm_up_s=10, duration_s=40)
@@ -126,12 +126,43 @@ def test_a_folder_not_named_by_its_variant(runs: list[Path], tmp_path: Path) -> 
 @pytest.mark.parametrize("content", [b"", b"PAR1 and then nothing"])
 def test_a_truncated_table_is_refused(runs: list[Path], tmp_path: Path, content: bytes) -> None:
     (runs[0] / "streams.parquet").write_bytes(content)
-    assert "no whole Parquet file" in _refused(runs, tmp_path)
+    assert "streams.parquet is damaged" in _refused(runs, tmp_path)
+    with pytest.raises(InputError, match="no whole Parquet file"):
+        read_table(runs[0], STREAMS)
+
+
+def _flip_a_bit(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 4
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["streams.parquet", "relays.parquet"])
+def test_one_flipped_bit_in_a_table_of_a_run_is_seen(runs: list[Path], tmp_path: Path, name: str) -> None:
+    _flip_a_bit(runs[0] / name)
+    assert f"{name} is damaged: its checksum is not the one in provenance.json" in _refused(runs, tmp_path)
+
+
+def test_a_table_that_is_not_gathered_is_checked_too(runs: list[Path], tmp_path: Path) -> None:
+    (runs[0] / "circuits.parquet").write_bytes(b"as the engine left it")
+    record_tables(runs[0])
+    collect(runs, tmp_path / "whole", network="ci")
+    _flip_a_bit(runs[0] / "circuits.parquet")
+    assert "circuits.parquet is damaged" in _refused(runs, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["streams.parquet", "relays.parquet"])
+def test_one_flipped_bit_in_a_table_of_a_plan_is_seen(runs: list[Path], tmp_path: Path, name: str) -> None:
+    collect(runs, tmp_path / "tables", network="ci")
+    PlanTables.open(tmp_path / "tables")
+    _flip_a_bit(tmp_path / "tables" / name)
+    with pytest.raises(InputError, match=f"is not as it was collected: {name} is damaged"):
+        PlanTables.open(tmp_path / "tables")
 
 
 def test_a_missing_table_and_broken_json(runs: list[Path], tmp_path: Path) -> None:
     (runs[0] / "streams.parquet").unlink()
-    assert "no such table" in _refused(runs, tmp_path)
+    assert "streams.parquet is missing" in _refused(runs, tmp_path)
     (runs[0] / "run.json").write_text('{"format":')
     assert "no whole JSON" in _refused(runs, tmp_path)
 
@@ -148,6 +179,7 @@ def test_other_knobs_are_refused(runs: list[Path], tmp_path: Path) -> None:
 
 def test_tables_of_nobody(tmp_path: Path) -> None:
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "streams.parquet")
+    record_tables(tmp_path)
     with pytest.raises(InputError, match="not collected by this version"):
         PlanTables.open(tmp_path)
     shutil.rmtree(tmp_path)

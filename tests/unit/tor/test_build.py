@@ -45,6 +45,7 @@ def built(tmp_path: Path, series: Series) -> Path:
             }
         )
     )
+    (tmp_path / "tools" / ".lock").write_text("")
     (tmp_path / "tools" / "tor.json").write_text(json.dumps({"folder": folder.name}))
     return tmp_path / "tools"
 
@@ -86,7 +87,7 @@ def test_a_source_of_another_release_series_is_refused(tree, tmp_path, monkeypat
     (tree / "configure").write_text("PACKAGE_NAME='tor'\nPACKAGE_VERSION='0.4.8.16'\n")
     with pytest.raises(InputError, match=r"another release series of tor, got '0\.4\.8\.16'"):
         build_tor(tree, tmp_path / "tools")
-    assert sorted(path.name for path in (tmp_path / "tools").iterdir()) == [".lock"]
+    assert sorted(path.name for path in (tmp_path / "tools").iterdir()) == [".lock", ".torsweep"]
 
 
 def test_a_patch_that_does_not_apply_leaves_nothing_behind(tree, tmp_path, monkeypatch):
@@ -96,7 +97,7 @@ def test_a_patch_that_does_not_apply_leaves_nothing_behind(tree, tmp_path, monke
         pytest.skip("patch is not on PATH")
     with pytest.raises(InputError, match=r"\.patch: does not apply: .*: the source has no such file"):
         build_tor(tree, tmp_path / "tools")
-    assert sorted(path.name for path in (tmp_path / "tools").iterdir()) == [".lock"]
+    assert sorted(path.name for path in (tmp_path / "tools").iterdir()) == [".lock", ".torsweep"]
 
 
 def test_missing_libraries_are_named_together_with_their_packages(monkeypatch):

@@ -26,6 +26,7 @@ from torsweep.network.chain import given_paths
 from torsweep.network.model import NETWORK_FILE, write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import sha256_of_file
+from torsweep.storage.folders import KNOB_CHECKS, own_folder
 
 ENDLESS_BYTES = 10**9
 FIRST_BYTES = 100_000
@@ -195,6 +196,7 @@ def run_check(name: str, out: Path, tools: Tools, say: Callable[[str], None]) ->
 
     Raises the errors of :func:`torsweep.engines.emulation.run.engine.run_emulation`.
     """
+    own_folder(out, KNOB_CHECKS)
     conditions, row = CHECKS[name]
     rows = []
     for condition in conditions():

@@ -14,6 +14,9 @@ from typing import Annotated
 
 import typer
 
+from torsweep.output_options import OutputFolder
+from torsweep.storage.folders import KNOB_CHECKS, RUN
+
 emulation_app = typer.Typer(
     help="Run real tor in real time on this machine's kernel, over emulated links.", no_args_is_help=True
 )
@@ -31,7 +34,9 @@ class CheckName(StrEnum):
 
 @emulation_app.command("run")
 def run_command(
-    run_directory: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="A prepared run directory.")],
+    run_directory: Annotated[
+        Path, typer.Argument(metavar="RUN_DIR", parser=OutputFolder(RUN), help="A prepared run directory.")
+    ],
     progress: Annotated[
         bool, typer.Option("--progress", help="Say on standard error how far it is.")
     ] = False,
@@ -51,7 +56,13 @@ def run_command(
 @emulation_app.command("check")
 def check_command(
     name: Annotated[CheckName, typer.Argument(help="What to measure.")],
-    out: Annotated[Path, typer.Option(help="Folder for the runs; those that are whole are not made again.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            parser=OutputFolder(KNOB_CHECKS),
+            help="Folder for the runs; those that are whole are not made again.",
+        ),
+    ],
     tools: TorBuilds = Path("results/tools/tor"),
 ) -> None:
     """Measure what a knob does in real tor: a run of a minute or two a condition."""

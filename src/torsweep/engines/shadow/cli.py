@@ -16,9 +16,15 @@ from typing import Annotated
 
 import typer
 
+from torsweep.output_options import OutputFolder
+from torsweep.storage.folders import RUN, TORNETTOOLS
+
 shadow_app = typer.Typer(help="Run real tor and TGen under Shadow.", no_args_is_help=True)
 
-RunDirectory = Annotated[Path, typer.Argument(metavar="RUN_DIR", help="As `torsweep run prepare` leaves it.")]
+RunDirectory = Annotated[
+    Path,
+    typer.Argument(metavar="RUN_DIR", parser=OutputFolder(RUN), help="As `torsweep run prepare` leaves it."),
+]
 Threads = Annotated[int, typer.Option(min=0, help="Cores that the run may use; 0: all.")]
 Trace = Annotated[
     bool, typer.Option("--trace/--no-trace", help="Record the clients' circuits and streams with OnionTrace.")
@@ -94,7 +100,12 @@ def preflight_command() -> None:
 @shadow_app.command("for-tornettools")
 def for_tornettools_command(
     run_directory: RunDirectory,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="For tornettools to parse.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="DIR", parser=OutputFolder(TORNETTOOLS), help="For tornettools to parse."
+        ),
+    ],
 ) -> None:
     """Lay the logs of a run out as `tornettools parse` and `plot` want them."""
     from torsweep.engines.shadow.interop import lay_out_for_tornettools

@@ -33,6 +33,7 @@ from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.formats.text import text_lines
 from torsweep.storage import whole_directory
+from torsweep.storage.folders import TORNETTOOLS
 
 SHADOW_FOLDER = "shadow"
 
@@ -55,8 +56,6 @@ def lay_out_for_tornettools(run_directory: Path, out: Path) -> LaidOut:
     """
     run, folder = read_run(run_directory), run_directory / SHADOW_FOLDER
     layout = read_layout(folder)
-    if out.exists() and not (out / "hosts.json").is_file() and any(out.iterdir()):
-        raise InputError("holds something else already", file=out, accepted="a new or empty directory")
     kinds = layout.clients
     measuring = [client for client in kinds if kinds[client] in PERF_KINDS] or list(kinds)
     others = sorted(kinds.keys() - measuring)
@@ -68,7 +67,7 @@ def lay_out_for_tornettools(run_directory: Path, out: Path) -> LaidOut:
     if not tgen:
         raise InputError("no log of a TGen client", file=folder / HOSTS, accepted="the kept logs of a run")
     traces = find_logs(folder / HOSTS, "oniontrace", names)
-    with whole_directory(out) as place:
+    with whole_directory(out, TORNETTOOLS) as place:
         for log in tgen:
             _copy(log, names[log.host], "tgen", place, _renamed(log, names))
         for log in traces:

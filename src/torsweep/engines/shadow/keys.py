@@ -23,6 +23,7 @@ from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import Network
 from torsweep.storage import whole_directory, write_text
+from torsweep.storage.folders import KEY_FOLDERS
 
 KEYS = Path("results/tools/keys")
 
@@ -65,9 +66,9 @@ def network_keys(network: Network, network_sha256: str, tools: Tools, kept_in: P
     Raises TorsweepError when tor or tor-gencert cannot make them.
     """
     folder = kept_in / f"{network_sha256[:16]}-{tools.tor_version}"
-    with folder_claimed(kept_in, wait=True):
+    with folder_claimed(kept_in, KEY_FOLDERS, wait=True):
         if not (folder / _FINGERPRINTS).is_file():
-            with whole_directory(folder) as place:
+            with whole_directory(folder, KEY_FOLDERS) as place:
                 _make(network, tools, place)
     found = read_json(folder / _FINGERPRINTS)
     return Keys(folder, found["relays"], found["v3"])

@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.engines.prepare import RESULT_FILES
-from torsweep.engines.run_spec import PROVENANCE_FILE, RUN_FILE, RunSpec, read_run
+from torsweep.engines.run_spec import (
+    PROVENANCE_FILE,
+    RUN_FILE,
+    RunSpec,
+    read_run,
+    write_provenance,
+)
 from torsweep.engines.shadow.cores import claimed_cores
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import network_keys
@@ -35,6 +41,7 @@ from torsweep.network.chain import given_paths
 from torsweep.network.model import NETWORK_FILE, read_network
 from torsweep.provenance import machine, sha256_of_file
 from torsweep.storage import write_text
+from torsweep.storage.folders import RUN
 from torsweep.tor.torrc import consensus_parameters
 
 SHADOW_FOLDER = "shadow"
@@ -122,7 +129,7 @@ def write_alone(run_directory: Path, settings: ShadowSettings, tools: Tools, say
 
     Raises OutputError too: when a run is under way there, or has left logs that would be lost.
     """
-    with folder_claimed(run_directory, wait=False):
+    with folder_claimed(run_directory, RUN, wait=False):
         if (run_directory / SHADOW_FOLDER / RECORD_FILE).exists():
             raise OutputError(
                 f"{run_directory / SHADOW_FOLDER}: holds the logs of a run; remove it to write it anew"
@@ -142,7 +149,7 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
     run = _read_run(run_directory)
     tools = find_tools()
     _require_kind(run, run_directory / RUN_FILE, tools)
-    with folder_claimed(run_directory, wait=False):
+    with folder_claimed(run_directory, RUN, wait=False):
         record = _standing_record(run_directory, settings, tools)
         for name in RESULT_FILES:
             (run_directory / name).unlink(missing_ok=True)
@@ -157,7 +164,7 @@ def read_again(run_directory: Path) -> None:
     Raises InputError when there is none of this run, or its logs cannot be read.
     """
     file = run_directory / SHADOW_FOLDER / RECORD_FILE
-    with folder_claimed(run_directory, wait=False):
+    with folder_claimed(run_directory, RUN, wait=False):
         record = read_json(file)
         if record.get("run_sha256") != sha256_of_file(run_directory / RUN_FILE):
             raise InputError("is of another run than run.json", file=file)
@@ -200,7 +207,7 @@ def _finish(run_directory: Path, record: dict[str, Any], *, keep_logs: bool) -> 
     counters = write_tables(run_directory, folder)
     if not keep_logs:
         compress_logs(folder)
-    write_text(run_directory / PROVENANCE_FILE, _json({**record, "counters": counters}))
+    write_provenance(run_directory, {**record, "counters": counters})
 
 
 def _json(document: dict[str, Any]) -> str:

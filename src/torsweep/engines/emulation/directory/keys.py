@@ -19,6 +19,7 @@ from torsweep.engines.emulation.directory.layout import Identities, Layout, Plac
 from torsweep.errors import OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.storage import whole_directory
+from torsweep.storage.folders import KEY_FOLDERS
 from torsweep.tor.build import BuiltTor
 
 KEPT_S = 300 * 86_400
@@ -32,7 +33,7 @@ def put_keys(layout: Layout, tor: BuiltTor, say: Callable[[str], None]) -> Ident
     is full.
     """
     relays, votes = {}, {}
-    with folder_claimed(tor.folder / "keys", wait=True):
+    with folder_claimed(tor.folder / "keys", KEY_FOLDERS, wait=True):
         for place in [*layout.authorities, *layout.relays]:
             kept = _kept(place, tor, say)
             shutil.copytree(kept / "keys", place.data / "keys")
@@ -50,7 +51,7 @@ def _kept(place: Place, tor: BuiltTor, say: Callable[[str], None]) -> Path:
     if kept.is_dir() and time.time() - kept.stat().st_mtime < KEPT_S:
         return kept
     say(f"making the keys of {place.name}")
-    with whole_directory(kept) as folder:
+    with whole_directory(kept, KEY_FOLDERS) as folder:
         (folder / "keys").mkdir(mode=0o700)
         if place.role == "authority":
             _certify(place, tor, folder / "keys")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import re
 import resource
@@ -38,13 +37,14 @@ from torsweep.engines.emulation.run.servers import HEADER
 from torsweep.engines.emulation.tcp import TCP, settable
 from torsweep.engines.emulation.tools import Tools
 from torsweep.engines.prepare import RESULT_FILES
-from torsweep.engines.run_spec import PROVENANCE_FILE, RUN_FILE, RunSpec, read_run
+from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
 from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RELAYS, STREAMS, TableSchema, validate
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, read_network
 from torsweep.provenance import machine, sha256_of_file, versions
-from torsweep.storage import whole_file, write_text
+from torsweep.storage import whole_file
+from torsweep.storage.folders import RUN
 
 PROCESS_FOLDER = "processes"
 LINKS_TABLE = "links.parquet"
@@ -79,7 +79,7 @@ def run_emulation(
     network, _ = read_network(network_directory)
     _check_input(run, network, network_directory / NETWORK_FILE)
     say, started = _speaker(progress), time.monotonic()
-    with machine_claimed(), folder_claimed(run_directory, wait=False), orderly_end():
+    with machine_claimed(), folder_claimed(run_directory, RUN, wait=False), orderly_end():
         _clear(run_directory, network)
         sockets = Path(tempfile.mkdtemp(prefix="torsweep-"))
         folder = run_directory.resolve() / PROCESS_FOLDER
@@ -121,7 +121,7 @@ def run_emulation(
             "versions": dict(versions()),
             "machine": dict(machine()),
         }
-        write_text(run_directory / PROVENANCE_FILE, json.dumps(document, indent=1) + "\n")
+        write_provenance(run_directory, document)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import pytest
 from torsweep.cli import main
 from torsweep.engines.shadow.interop import lay_out_for_tornettools
 from torsweep.engines.shadow.read import write_tables
-from torsweep.errors import InputError
+from torsweep.errors import InputError, OutputError
 from torsweep.network.model import read_network
 
 SMALL_RUN = Path(__file__).parent / "small_run"
@@ -82,7 +82,7 @@ def test_a_run_without_logs_is_refused(run: Path, tmp_path: Path) -> None:
 def test_a_folder_with_something_else_in_it_is_left_alone(run: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/thesis.tex").write_text("years of work")
-    with pytest.raises(InputError, match="holds something else already"):
+    with pytest.raises(OutputError, match=r"holds thesis\.tex, which torsweep did not write"):
         lay_out_for_tornettools(run, tmp_path / "out")
     assert (tmp_path / "out/thesis.tex").read_text() == "years of work"
 

@@ -1,0 +1,70 @@
+"""How a command ends: its exit code, and at most one line on standard error.
+
+In: the command's work, as a function. Out: 0 done, 1 failed, 2 bad input or configuration, 3 a tool is
+missing (:mod:`torsweep.errors`). An exception that nobody foresaw is a defect of torsweep: its traceback goes
+to a file, and the line says where.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+
+from torsweep.errors import OutputError, TorsweepError
+
+INTERRUPTED = 130
+"""What a shell sees of a process that Ctrl-C ended."""
+
+_BROKEN_PIPE = 141
+
+
+def exit_code_of(work: Callable[[], object], program: str, *, debug: bool = False) -> int:
+    """Do ``work``; the exit code of how it ended, after a line that begins with ``program`` if it failed.
+
+    With ``debug`` the traceback of a defect is shown instead of being put into a file. SystemExit passes
+    through.
+    """
+    try:
+        work()
+    except TorsweepError as error:
+        return _said(program, str(error), error.exit_code)
+    except KeyboardInterrupt:
+        return _said(program, "interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of the output has gone: nothing is to be said, and the rest goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+    except OSError as error:
+        if error.strerror is None:
+            return _defect(program, error, debug)
+        where = f"{error.filename}: " if error.filename else ""
+        return _said(program, f"{where}{error.strerror}", OutputError.exit_code)
+    except (SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # a panic of a library in Rust is no Exception
+        return _defect(program, error, debug)
+    return 0
+
+
+def _defect(program: str, error: BaseException, debug: bool) -> int:
+    lines = traceback.format_exception(error)
+    if debug:
+        sys.stderr.write("".join(lines))
+        return TorsweepError.exit_code
+    try:
+        handle, name = tempfile.mkstemp(prefix="torsweep-defect-", suffix=".txt")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+            file.writelines([f"{' '.join(sys.argv)}\n", *lines])
+        where = f"the details are in {name}, please report them"
+    except OSError:
+        where = "--debug shows the details, please report them"
+    what = type(error).__name__
+    return _said(program, f"this is a defect of torsweep ({what}); {where}", TorsweepError.exit_code)
+
+
+def _said(program: str, line: str, code: int) -> int:
+    print(f"{program}: {' '.join(line.splitlines())}", file=sys.stderr, flush=True)
+    return code

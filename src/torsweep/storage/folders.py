@@ -1,0 +1,261 @@
+"""The one rule about what torsweep writes.
+
+In: a path and the kind of folder a command is to leave there. Out: that folder with torsweep's marker in
+it, or an OutputError with nothing touched. Written is only what does not exist, an empty folder, or a folder
+with the marker of the same kind: no file, no symbolic link, device, pipe or mount point, and nobody else's
+folder, whatever the rights of the user.
+
+The marker ``.torsweep`` names the kind and, in a folder that is replaced as a whole, every file that torsweep
+put there: one that holds anything else is not replaced. Folders of versions that left no marker are known by
+the names of their files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from torsweep.errors import OutputError
+from torsweep.storage.leftovers import is_temporary, temporary_file
+
+MARKER = ".torsweep"
+_FORMAT = "torsweep-folder"
+_MOST_MARKER_BYTES = 50_000_000
+_NOT_COUNTED = re.compile(r"\.snakemake_timestamp|\.nfs.*")
+_EVIDENCE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of folder: its name in the marker, what a message calls it, and names of its files.
+
+    ``names`` is a pattern of the paths, relative to the folder, of files that may be there beside those the
+    marker names: those of versions without a marker, and those that are added later.
+    """
+
+    name: str
+    what: str
+    names: str
+
+
+_FIGURES = r"[^/]+\.(pdf|png|csv)"
+_SUMMARIES = r"[a-z_]+\.(csv|json|md)"
+
+NETWORK = Kind("network", "a network", r"network\.json|latency\.npy")
+LATENCIES = Kind("latencies", "imported latencies", r"latency\.npz|import\.json")
+BANDWIDTHS = Kind("bandwidths", "imported bandwidths", r"clients?\.json|bandwidth\.json|import\.json")
+RELAYS = Kind("relays", "imported relays", r"relays\.json|import\.json")
+RUN = Kind(
+    "run",
+    "a run",
+    r"run\.json|\.lock|[a-z]+\.parquet|provenance\.json|paths\.json|(\.unfinished|shadow|processes)(/.*)?",
+)
+TABLES = Kind("tables", "tables", r"[a-z]+\.parquet|provenance\.json")
+SUMMARIES = Kind("summaries", "summaries", _SUMMARIES)
+FIGURES = Kind("figures", "figures", rf"{_FIGURES}|side_by_side\.md|curves/{_FIGURES}")
+COMPARISON = Kind("comparison", "a comparison of engines", rf"{_SUMMARIES}|{_FIGURES}|curves/{_FIGURES}")
+PUBLISHED = Kind(
+    "published",
+    "a published result",
+    rf"figures/{_FIGURES}|summaries/{_SUMMARIES}|experiment\.yaml|provenance\.json|README\.md|SHA256SUMS",
+)
+TORNETTOOLS = Kind(
+    "tornettools", "a run for tornettools", r"shadow\.data/.*|[a-z.]+\.log|hosts\.json|tornet.*"
+)
+TOR_TOOLS = Kind(
+    "tools",
+    "builds of tor",
+    r"\.lock|tor\.json|failed-build\.log|\.source.*|(downloads|unit-tests|\d+\.\d[^/]*)(/.*)?",
+)
+TOR_BUILD = Kind("tor build", "a build of tor", r"bin/tor(-gencert)?|build\.log|provenance\.json|keys/.*")
+KEY_FOLDERS = Kind(
+    "keys",
+    "keys",
+    r"(.*/)?(\.lock|authority_[a-z_]+|fingerprint[a-z0-9.-]*|torrc|lock|state|cached-[^/]+|keys/[^/]+)",
+)
+KNOB_CHECKS = Kind("checks", "what a knob was measured to do", r".*/(run|network)/.*|.*/links.*")
+
+
+def require_writable(path: Path, *kinds: Kind) -> None:
+    """Nothing, when a folder of ``kinds`` may be written to ``path``; OutputError, saying why, otherwise."""
+    state = _state(path)
+    if state is None:
+        return
+    if not stat.S_ISDIR(state.st_mode):
+        _refuse(path, f"is {_what(state.st_mode)}", kinds)
+    if os.path.ismount(path):
+        _refuse(path, "is a mount point", kinds)
+    try:
+        empty = next(_files(path), None) is None
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+    if empty:
+        return
+    marker = _read_marker(path)
+    if marker is None:
+        _require_earlier_version(path, kinds)
+    elif marker.kind not in {kind.name for kind in kinds}:
+        _refuse(path, f"holds something else of torsweep's ({marker.kind})", kinds)
+
+
+def require_replaceable(path: Path, kind: Kind) -> None:
+    """:func:`require_writable`, and all in ``path`` was written by torsweep and is not write-protected."""
+    require_writable(path, kind)
+    state = _state(path)
+    if state is None:
+        return
+    here = Path.cwd()
+    if here == path.resolve() or path.resolve() in here.parents:
+        _refuse(path, "is where this command runs", (kind,))
+    marker = _read_marker(path)
+    written = frozenset(marker.files) if marker is not None else frozenset()
+    for name in _files(path):
+        if not (name in written or re.fullmatch(kind.names, name)):
+            _refuse(path, f"holds {name}, which torsweep did not write", (kind,))
+        if not (path / name).lstat().st_mode & 0o222:
+            raise OutputError(f"{path / name}: is write-protected")
+
+
+def own_folder(path: Path, *kinds: Kind) -> None:
+    """Make ``path`` if need be, and mark it as torsweep's, of the first of ``kinds``.
+
+    Raises OutputError when the rule of this module forbids it, or the folder cannot be written.
+    """
+    require_writable(path, *kinds)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if _read_marker(path) is None:
+            write_marker(path, kinds[0])
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def write_marker(folder: Path, kind: Kind, files: tuple[str, ...] = ()) -> None:
+    """Mark ``folder`` as torsweep's; ``files`` are what it put there, where it is replaced as a whole."""
+    document = {"format": _FORMAT, "format_version": 1, "kind": kind.name, "files": files}
+    with temporary_file(folder / MARKER) as temporary:
+        temporary.write_text(json.dumps(document) + "\n", encoding="utf-8")
+        temporary.chmod(0o644)
+        temporary.replace(folder / MARKER)
+
+
+def files_of(folder: Path) -> tuple[str, ...]:
+    """Paths, relative to ``folder``, of all that it holds: files, and folders that are empty."""
+    return tuple(sorted(_files(folder)))
+
+
+def require_file(path: Path, signature: str) -> None:
+    """Nothing, when the file ``path`` does not exist or has ``signature`` in it; OutputError otherwise."""
+    require_plain(path)
+    state = _state(path)
+    if state is None:
+        return
+    with path.open("rb") as file:
+        if signature.encode() not in file.read(_MOST_MARKER_BYTES):
+            raise OutputError(f"{path}: is a file that torsweep did not write; accepted: a new file")
+
+
+def require_plain(path: Path) -> None:
+    """Nothing, when ``path`` does not exist or is a regular file that is not write-protected."""
+    state = _state(path)
+    if state is None:
+        return
+    if not stat.S_ISREG(state.st_mode):
+        raise OutputError(f"{path}: is {_what(state.st_mode)}; accepted: a new file")
+    if not state.st_mode & 0o222:
+        raise OutputError(f"{path}: is write-protected")
+
+
+def _refuse(path: Path, why: str, kinds: tuple[Kind, ...]) -> NoReturn:
+    accepted = f"a new or empty folder, or one in which torsweep has written {kinds[0].what}"
+    raise OutputError(f"{path}: {why}; accepted: {accepted}")
+
+
+def _state(path: Path) -> os.stat_result | None:
+    try:
+        return path.lstat()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise OutputError(f"{path}: cannot be written: {getattr(error, 'strerror', error)}") from None
+
+
+def _what(mode: int) -> str:
+    names = (
+        (stat.S_ISDIR, "a folder"),
+        (stat.S_ISREG, "a file"),
+        (stat.S_ISLNK, "a symbolic link"),
+        (stat.S_ISFIFO, "a pipe"),
+        (stat.S_ISSOCK, "a socket"),
+    )
+    return next((name for is_it, name in names if is_it(mode)), "a device")
+
+
+@dataclass(frozen=True)
+class _Marker:
+    kind: str
+    files: tuple[str, ...]
+
+
+def _read_marker(folder: Path) -> _Marker | None:
+    """What the marker says; None where there is none, or something else has its name."""
+    file = folder / MARKER
+    try:
+        state = file.lstat()
+        if not stat.S_ISREG(state.st_mode) or state.st_size > _MOST_MARKER_BYTES:
+            return None
+        document = json.loads(file.read_text(encoding="utf-8"))
+        if document["format"] != _FORMAT:
+            return None
+        return _Marker(str(document["kind"]), tuple(map(str, document["files"])))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """Relative paths of what is in ``folder`` but markers and temporaries: files, links, empty folders."""
+    for place, names, files in os.walk(folder, onerror=_raise):
+        names[:] = [name for name in names if not is_temporary(name)]
+        links = [name for name in names if os.path.islink(os.path.join(place, name))]
+        found = [
+            name for name in (*files, *links) if not (is_temporary(name) or _NOT_COUNTED.fullmatch(name))
+        ]
+        below = os.path.relpath(place, folder)
+        if below == ".":
+            found = [name for name in found if name != MARKER]
+        yield from (name if below == "." else os.path.join(below, name) for name in found)
+        if not names and not files and below != ".":
+            yield below
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _require_earlier_version(path: Path, kinds: tuple[Kind, ...]) -> None:
+    """Nothing, when all in ``path`` has the names of one of ``kinds`` and something in it tells of it."""
+    for kind in kinds:
+        foreign = next((name for name in _files(path) if not re.fullmatch(kind.names, name)), None)
+        if foreign is None and any(_tells(path / name) for name in _files(path)):
+            return
+    why = f"holds {foreign}" if foreign else "holds files"
+    _refuse(path, f"{why}, which torsweep did not write", kinds)
+
+
+def _tells(file: Path) -> bool:
+    if file.name == ".lock":
+        return True
+    if not stat.S_ISREG(file.lstat().st_mode):
+        return False
+    with file.open("rb") as opened:
+        if b"torsweep" in opened.read(_EVIDENCE_BYTES):
+            return True
+        # The metadata of a Parquet file stand at its end.
+        opened.seek(max(0, file.stat().st_size - _EVIDENCE_BYTES))
+        return b"torsweep" in opened.read()

@@ -1,0 +1,242 @@
+"""Whatever a command is told to write to, nothing of a user's is touched.
+
+The commands come from the command line's own tree: one that is new is covered when it is born, or fails
+:func:`test_every_command_says_what_it_writes`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import plotting
+from torsweep.cli import app, main
+from torsweep.output_options import OutputFile, OutputFolder
+from torsweep.storage.folders import FIGURES, KNOB_CHECKS, MARKER, own_folder
+
+WRITES_NOTHING = {
+    "network describe",
+    "config check",
+    "config knobs",
+    "run status",
+    "results claims",
+    "shadow preflight",
+    "doctor",
+}
+"""Commands that leave no file behind, but for what they keep below results/tools."""
+
+
+def _commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+COMMANDS = dict(_commands(typer.main.get_command(app)))
+
+
+def _outputs(command: Any) -> list[tuple[Any, OutputFolder | OutputFile]]:
+    """The parameters of ``command`` that say where it writes, and what they accept."""
+    parsers = ((parameter, getattr(parameter.type, "func", None)) for parameter in command.params)
+    return [(one, parser) for one, parser in parsers if isinstance(parser, OutputFolder | OutputFile)]
+
+
+WRITING = [(name, parameter, kind) for name in COMMANDS for parameter, kind in _outputs(COMMANDS[name])]
+
+
+def test_every_command_says_what_it_writes() -> None:
+    assert {name for name, _, _ in WRITING} == COMMANDS.keys() - WRITES_NOTHING
+    for name, command in COMMANDS.items():
+        declared = {parameter.name for parameter, _ in _outputs(command)}
+        assert declared or not any(parameter.name == "out" for parameter in command.params), name
+
+
+def _arguments(name: str, output: Any, target: Path) -> list[str]:
+    """A command line of ``name`` that writes to ``target``; everything else in it is there and no more."""
+    words = name.split()
+    for parameter in COMMANDS[name].params:
+        if parameter is output:
+            value = str(target)
+        elif not parameter.required:
+            continue
+        else:
+            choices = getattr(parameter.type, "choices", None)
+            value = str(next(iter(choices))) if choices else "1"
+            value = getattr(value, "value", value)
+        words += [value] if parameter.param_type_name == "argument" else [parameter.opts[0], value]
+    return words
+
+
+def _file(target: Path) -> None:
+    target.write_text("years of work")
+
+
+def _link_to_file(target: Path) -> None:
+    (target.parent / "thesis.tex").write_text("years of work")
+    target.symlink_to("thesis.tex")
+
+
+def _link_to_folder(target: Path) -> None:
+    (target.parent / "elsewhere").mkdir()
+    target.symlink_to("elsewhere")
+
+
+def _dangling_link(target: Path) -> None:
+    target.symlink_to("nowhere")
+
+
+def _pipe(target: Path) -> None:
+    os.mkfifo(target)
+
+
+def _device(target: Path) -> None:
+    try:
+        os.mknod(target, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("only root makes devices")
+
+
+def _foreign_folder(target: Path) -> None:
+    target.mkdir()
+    (target / "notes.txt").write_text("years of work")
+
+
+def _hidden_file_alone(target: Path) -> None:
+    target.mkdir()
+    (target / ".notes").write_text("years of work")
+
+
+def _names_of_results(target: Path) -> None:
+    target.mkdir()
+    for name in ("network.json", "latency.npy", "run.json", "streams.parquet", "SHA256SUMS", "ttfb_cdf.pdf"):
+        (target / name).write_text("a user's own")
+
+
+def _another_kind(target: Path) -> None:
+    # Of a kind that no command below is tried with but the one that writes it.
+    own_folder(target, KNOB_CHECKS)
+    (target / "table.txt").write_text("measured")
+
+
+HOSTILE = [
+    _file,
+    _link_to_file,
+    _link_to_folder,
+    _dangling_link,
+    _pipe,
+    _device,
+    _foreign_folder,
+    _hidden_file_alone,
+    _names_of_results,
+    _another_kind,
+]
+
+
+def _state(folder: Path) -> dict[str, tuple[object, ...]]:
+    """Everything about ``folder`` that could have been touched, by path."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in [folder, *folder.rglob("*")]:
+        state = path.lstat()
+        content = path.read_bytes() if stat.S_ISREG(state.st_mode) else b""
+        found[str(path)] = (state.st_ino, state.st_mode, state.st_mtime_ns, content)
+    return found
+
+
+def _refused(run: Callable[[], object], folder: Path, target: Path, capfd: Any) -> None:
+    before = _state(folder)
+    with pytest.raises(SystemExit) as stopped:
+        run()
+    said = capfd.readouterr().err
+    assert stopped.value.code == 2, said
+    assert said.count("\n") == 1, said
+    assert str(target) in said
+    assert "accepted: a new" in said
+    assert _state(folder) == before
+
+
+@pytest.mark.parametrize("make", HOSTILE)
+@pytest.mark.parametrize(("name", "output", "kind"), WRITING, ids=[name for name, _, _ in WRITING])
+def test_what_is_there_already_is_refused_and_untouched(
+    tmp_path: Path,
+    capfd: Any,
+    name: str,
+    output: Any,
+    kind: OutputFolder | OutputFile,
+    make: Callable[[Path], None],
+) -> None:
+    if make is _another_kind and isinstance(kind, OutputFolder) and KNOB_CHECKS in kind.kinds:
+        pytest.skip("its own kind")
+    target = tmp_path / "place" / "out"
+    target.parent.mkdir()
+    make(target)
+    _refused(lambda: main(_arguments(name, output, target)), tmp_path, target, capfd)
+
+
+FIGURE_PROGRAMS = sorted(
+    file.stem for file in Path(plotting.__file__).parent.glob("*.py") if "def main(" in file.read_text()
+)
+
+
+def test_the_programs_of_figures_are_known() -> None:
+    assert FIGURE_PROGRAMS == ["__main__", "engines", "fidelity"]
+
+
+@pytest.mark.parametrize("make", [make for make in HOSTILE if make is not _dangling_link])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("plotting.__main__", "ttfb_cdf", "--tables=1", "--summaries=1"),
+        ("plotting.engines", "1", "2"),
+        ("plotting.fidelity", "overview", "--comparison=1"),
+    ],
+)
+def test_figures_go_into_folders_of_figures_only(
+    tmp_path: Path, capfd: Any, arguments: tuple[str, ...], make: Callable[[Path], None]
+) -> None:
+    import importlib
+
+    target = tmp_path / "place" / "out"
+    target.parent.mkdir()
+    make(target)
+    program = importlib.import_module(arguments[0])
+
+    def draw() -> None:
+        sys.exit(program.main([*arguments[1:], f"--out={target / 'figure'}"]))
+
+    _refused(draw, tmp_path, target, capfd)
+
+
+def test_a_mount_point_is_refused(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    target.mkdir()
+    mount = f"mount -t tmpfs -o size=1m tmpfs {target}"
+    unshared = ["unshare", "--mount", "sh", "-c"]
+    if shutil.which("unshare") is None or subprocess.run([*unshared, mount], capture_output=True).returncode:
+        pytest.skip("no mounts of its own")
+    command = [sys.executable, "-m", "torsweep", "network", "sample", "ci", "--seed=1", "--out", str(target)]
+    done = subprocess.run(
+        [*unshared, f'{mount} && exec "$@"', "sh", *command], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"torsweep: {target}: is a mount point; accepted: a new or empty folder")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_marker_is_no_licence_for_links(tmp_path: Path, capfd: Any) -> None:
+    own_folder(tmp_path / "figures", FIGURES)
+    assert (tmp_path / "figures" / MARKER).is_file()
+    (tmp_path / "link").symlink_to("figures")
+    with pytest.raises(SystemExit):
+        main(["results", "collect", "--network=ci", "--out", str(tmp_path / "link"), "1"])
+    assert "is a symbolic link" in capfd.readouterr().err
