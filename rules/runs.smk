@@ -81,7 +81,7 @@ use rule run_with_progress as run_in_shadow_with_progress with:
         runtime=24 * 60,
 
 
-# Real time: a core a run, of which its processes leave most to the moments when they all want it.
+# Real time: a run has the machine for itself, whatever it leaves unused.
 use rule run as run_in_emulation with:
     input:
         network="results/networks/{network}/{seed}/network.json",
@@ -90,9 +90,9 @@ use rule run as run_in_emulation with:
     wildcard_constraints:
         experiment=sweep.experiments_pattern(progress=False),
         engine="emulation",
-    threads: 1
+    threads: workflow.cores
     resources:
-        mem_mb=2000,
+        mem_mb=sweep.emulation_memory_mb,
         runtime=60,
 
 
@@ -104,7 +104,7 @@ use rule run_with_progress as run_in_emulation_with_progress with:
     wildcard_constraints:
         experiment=sweep.experiments_pattern(progress=True),
         engine="emulation",
-    threads: 1
+    threads: workflow.cores
     resources:
-        mem_mb=2000,
+        mem_mb=sweep.emulation_memory_mb,
         runtime=60,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from torsweep.doctor.engines import REQUIRED, known_networks, outlook
 from torsweep.doctor.machine import read_machine
 from torsweep.doctor.report import Diagnosis, ToolState
+from torsweep.engines.emulation.rights import standing
 from torsweep.engines.selection import AUTO, PREFERENCE, choose_engine
 from torsweep.engines.shadow.round_trips import round_trips
 from torsweep.engines.tools import TOOL_KINDS, Tool, find_tool, tool_problem
@@ -27,6 +28,7 @@ def diagnose(engines: Sequence[str]) -> Diagnosis:
         machine,
         tuple(outlook(engine, machine, networks) for engine in engines),
         f"{choice.engine}: {choice.reason}",
+        standing().way,
     )
 
 

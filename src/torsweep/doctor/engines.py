@@ -58,7 +58,7 @@ def engine_problems(engine: str, machine: Machine | None = None) -> list[str]:
     builds it.
     """
     problems = [problem for name in REQUIRED[engine] if (problem := _problem(name))]
-    if engine == "cellsim" or (engine == "shadow" and not problems):
+    if engine in ("cellsim", "emulation") or (engine == "shadow" and not problems):
         problems += filter(None, [lacking(engine)])
     if engine == "shadow" and machine is not None:
         problems += _platform_problems(machine)

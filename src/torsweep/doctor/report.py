@@ -43,12 +43,14 @@ class ToolState:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All that the doctor found; ``auto`` is the engine that ``engine=auto`` takes, and why."""
+    """All that the doctor found; ``auto`` is the engine that ``engine=auto`` takes, and why; ``hosts_by`` who
+    makes the hosts of an emulation: root, user namespaces or neither."""
 
     tools: tuple[ToolState, ...]
     machine: Machine
     outlooks: tuple[Outlook, ...]
     auto: str
+    hosts_by: str
 
     def document(self) -> dict[str, object]:
         """The JSON object: sizes in bytes, null for what is not known or not limited."""
@@ -59,6 +61,7 @@ class Diagnosis:
             "machine": asdict(self.machine),
             "engines": [_engine_document(outlook) for outlook in self.outlooks],
             "auto": self.auto,
+            "emulation_hosts_by": self.hosts_by,
         }
 
     def show(self, console: Console) -> None:
@@ -67,7 +70,10 @@ class Diagnosis:
         for table in (*tables, _machine_table(self.machine), _engine_table(self.outlooks)):
             console.print(table, Text())
         if any(outlook.engine == "emulation" for outlook in self.outlooks):
-            console.print("emulation runs in real time: its cores have to keep up, whatever fits otherwise.")
+            console.print(
+                "emulation runs in real time, and needs the machine for itself; its hosts are made by"
+                f" {self.hosts_by}."
+            )
         for state in self.tools:
             if state.tool is not None and state.finding:
                 console.print(Text(f"{state.name} {state.tool.version}: {state.finding}"), soft_wrap=True)

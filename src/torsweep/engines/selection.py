@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from torsweep.engines.emulation.rights import standing
+from torsweep.engines.emulation.tools import require_linkem
 from torsweep.engines.shadow.round_trips import SHADOW_ENGINES, round_trips
 from torsweep.engines.tools import require_tool
 from torsweep.errors import InputError, ToolMissing, TorsweepError
@@ -123,6 +125,11 @@ def _require_tools(engine: str) -> None:
         raise ToolMissing(
             f"cellsim: not on PATH, nor beside {Path(sys.executable).name}; `make setup` builds it"
         )
+    if engine == "emulation":
+        require_linkem()
+        found = standing()
+        if found.way == "neither":
+            raise ToolMissing(f"emulation: {found.problem}")
 
 
 def shadow_here() -> str:
@@ -152,4 +159,6 @@ def version_of(engine: str) -> str:
         return (engine_version(program) if program else None) or ""
     require_engine(engine)
     told = [require_tool(tool).told for tool in TOOLS[program_of(engine)]]
+    if engine == "emulation":
+        told.append(f"linkem {engine_version(require_linkem())}")
     return "; ".join([*told, f"tor series {read_series().key}"])

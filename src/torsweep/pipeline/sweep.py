@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
 import shlex
 import sys
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
@@ -21,13 +21,14 @@ from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_e
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.overrides import EXPERIMENT_KEYS, Overrides
 from torsweep.config.variant import Variant
-from torsweep.doctor.demand import shadow_demand
+from torsweep.doctor.demand import emulation_demand, shadow_demand
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.selection import AUTO, COMMANDS, choose_engine, program_of, require_engine, version_of
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.folder_lock import hold_folder
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.network.sampling import input_paths
+from torsweep.pipeline.duration import run_seconds, runs_at_once
 from torsweep.pipeline.failed_step import watch_disk
 from torsweep.pipeline.protected import require_unprotected
 from torsweep.pipeline.results_tree import RESULTS, Place, network_directory, network_key, parse_network_key
@@ -35,6 +36,7 @@ from torsweep.pipeline.watch import announce_runs
 from torsweep.provenance import sha256_of_file
 from torsweep.storage.leftovers import sweep_tree
 from torsweep.tor.series import SERIES as PATCHES
+from torsweep.units import rounded_duration
 
 FIGURE_SUFFIXES = ("pdf", "png", "csv")
 RUN_RULE_PREFIX = "run"
@@ -247,6 +249,11 @@ class Sweep:
         return f"{command} --threads {threads}" if program == "shadow" else command
 
     @stopping_with_a_line
+    def emulation_memory_mb(self, wildcards: Any) -> int:
+        """What a run in emulation may take, in MB."""
+        return emulation_demand(self._network(wildcards.network)).memory_bytes // 1_000_000 + 1
+
+    @stopping_with_a_line
     def shadow_memory_mb(self, wildcards: Any) -> int:
         """What a run under Shadow may take, in MB: it has to fit beside the others."""
         return shadow_demand(self._network(wildcards.network)).memory_bytes // 1_000_000 + 1
@@ -281,15 +288,30 @@ class Sweep:
         sweep_tree(RESULTS, but=_INNER_FOLDERS)
         require_unprotected(workflow.dag.needrun_jobs())
         planned = [job for job in workflow.dag.needrun_jobs() if job.rule.name.startswith(RUN_RULE_PREFIX)]
-        kinds = Counter(
-            (job.wildcards.experiment, job.wildcards.engine, job.wildcards.era) for job in planned
-        )
-        for (name, engine, era), count in kinds.items():
-            why = ""
-            if self.overrides.engine == AUTO:
-                why = f" ({choose_engine(AUTO, self.experiment(name).engines).reason})"
-            print(f"torsweep: {name}: {count} runs in {engine}{why}, era {era}", file=sys.stderr, flush=True)
+        kinds: dict[tuple[str, str, str], list[str]] = {}
+        for job in planned:
+            kind = (job.wildcards.experiment, job.wildcards.engine, job.wildcards.era)
+            kinds.setdefault(kind, []).append(job.wildcards.network)
+        cores = getattr(workflow, "cores", None) or len(os.sched_getaffinity(0))
+        for kind, networks in kinds.items():
+            print(f"torsweep: {self._announcement(*kind, networks, cores)}", file=sys.stderr, flush=True)
         announce_runs([Path(job.output.provenance) for job in planned])
+
+    def _announcement(self, name: str, engine: str, era: str, networks: Sequence[str], cores: int) -> str:
+        """What is about to run on each of ``networks``, why there, and about how long it takes."""
+        experiment, asked = self.experiment(name), self.overrides.engine
+        why = f" ({choose_engine(AUTO, experiment.engines).reason})" if asked == AUTO else ""
+        run_s = (experiment.warm_up + experiment.measured) / 1e9
+
+        def lasting(which: str) -> str:
+            each = [run_seconds(which, self._network(network), run_s) for network in networks]
+            return rounded_duration(sum(each) / runs_at_once(which, min(cores, len(each))))
+
+        text = f"{name}: {len(networks)} runs in {engine}{why}, era {era}: about {lasting(engine)}"
+        text += f" on {cores} cores"
+        if asked == AUTO and engine != "cellsim" and "cellsim" in experiment.engines:
+            text += f"; engine=cellsim takes about {lasting('cellsim')}"
+        return text
 
     @property
     def tor_marker(self) -> str:

@@ -20,6 +20,9 @@ TUN = Path("/dev/net/tun")
 INSIDE = "TORSWEEP_USER_NAMESPACE"
 """Set in the environment of the command started anew, so that it does not try again."""
 
+_NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
+"""CLONE_NEWUSER and CLONE_NEWNET of unshare(2)."""
+
 UNSHARE = ("unshare", "--user", "--map-root-user", "--net", "--kill-child")
 
 
@@ -37,10 +40,10 @@ def standing(tun: Path = TUN) -> Standing:
     if problem:
         return Standing("neither", problem)
     if os.geteuid() == 0:
-        if _works(["unshare", "--net", "true"]):
+        if _may_unshare(_NEW_NETWORK):
             return Standing("root")
         return Standing("neither", "network namespaces are refused, to root too: a container may forbid them")
-    if _works([*UNSHARE, "true"]):
+    if _may_unshare(_NEW_NETWORK | _NEW_USER):
         return Standing("user namespaces")
     return Standing(
         "neither",
@@ -79,8 +82,7 @@ def _tun_problem(tun: Path) -> str:
     return ""
 
 
-def _works(command: list[str]) -> bool:
-    try:
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
+def _may_unshare(flags: int) -> bool:
+    """Whether a process of this user may leave its namespaces; another tries, since there is no way back."""
+    trial = f"import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare({flags}) != 0)"
+    return subprocess.run([sys.executable, "-c", trial], capture_output=True, check=False).returncode == 0

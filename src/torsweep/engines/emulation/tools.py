@@ -25,12 +25,17 @@ class Tools:
 
 def find_tools(builds: Path) -> Tools:
     """Both programs; ToolMissing for the first that is not there."""
-    tor, linkem = find_build(builds), find_linkem()
+    return Tools(find_build(builds), require_linkem())
+
+
+def require_linkem() -> Path:
+    """The program linkem; ToolMissing when it is not there."""
+    linkem = find_linkem()
     if linkem is None:
         raise ToolMissing(
             f"linkem: not on PATH, nor beside {Path(sys.executable).name}; `make setup` builds it"
         )
-    return Tools(tor, linkem)
+    return linkem
 
 
 def find_linkem() -> Path | None:

@@ -96,6 +96,7 @@ def run_emulation(
         finally:
             shutil.rmtree(sockets, ignore_errors=True)
         pace = finished.measured.pace.document()
+        write_text(folder / "pace.json", json.dumps(pace, indent=1) + "\n")
         links_seen = read_links(folder / LINKS_TABLE, finished.measured.zero_ns, finished.measured.end_ns)
         refuse_late(pace, links_seen.late_share)
         _write_tables(run_directory, running, finished.measured, links_seen)

@@ -97,8 +97,8 @@ def pressure() -> Mapping[str, float] | None:
 def refuse_late(pace: Mapping[str, Mapping[str, float]], late_share: float) -> None:
     """Nothing, when the run kept up with real time; TorsweepError, naming what did not, when it fell behind.
 
-    ``pace`` is :meth:`Pace.document`; ``late_share`` the share of packets that went to a host in a second in
-    which one of a hundred came more than a millisecond late.
+    ``pace`` is :meth:`Pace.document`; ``late_share`` the share of packets that were handed over more than a
+    millisecond after their time.
     """
     name, waited = max(((name, seen["waited"]) for name, seen in pace.items()), key=lambda item: item[1])
     advice = (
@@ -111,6 +111,6 @@ def refuse_late(pace: Mapping[str, Mapping[str, float]], late_share: float) -> N
         )
     if late_share > MOST_LATE:
         raise TorsweepError(
-            f"the run fell behind real time: {late_share:.1%} of packets went to hosts in seconds in which"
-            f" one of a hundred was late by more than 1 ms (at most {MOST_LATE:.0%}); {advice}"
+            f"the run fell behind real time: {late_share:.1%} of packets were more than 1 ms late (at most"
+            f" {MOST_LATE:.0%}); {advice}"
         )
