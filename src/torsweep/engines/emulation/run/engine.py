@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import resource
@@ -43,7 +44,7 @@ from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, read_network
 from torsweep.provenance import machine, sha256_of_file, versions
-from torsweep.storage import whole_file
+from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import RUN
 
 PROCESS_FOLDER = "processes"
