@@ -76,6 +76,8 @@ def _until_s(ninth_deciles_s: np.ndarray, interval_s: float | None) -> float:
 def _curves(axis: Axes, level: str, grid: np.ndarray, shares: np.ndarray, keys: pl.DataFrame) -> pl.DataFrame:
     """Draw one level's curves; their points as a long table, ``seed`` null for the mean."""
     drawn = look(level)
+    if keys.is_empty():
+        return keys.with_columns(time_s=pl.lit(None, pl.Float64), share=pl.lit(None, pl.Float64))
     if len(shares) > 1:
         axis.plot(grid, shares.T, color=drawn.colour, linewidth=0.3, alpha=0.45)
     axis.plot(grid, shares.mean(axis=0), color=drawn.colour, linestyle=drawn.dashes)

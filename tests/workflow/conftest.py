@@ -96,6 +96,7 @@ class Workspace:
 
 def make_workspace(folder: Path) -> Workspace:
     """A workspace in ``folder``, with nothing run in it."""
+    folder.mkdir(parents=True, exist_ok=True)
     for name in COPIED:
         source = REPOSITORY / name
         if source.is_dir():

@@ -25,7 +25,7 @@ import polars as pl
 
 from tests.workflow.conftest import Workspace, make_workspace
 
-SMALL = ("network=ci", "replicates=2", "warm_up=2 s", "measured=4 s")
+SMALL = ("network=ci", "replicates=2", "warm_up=10 s", "measured=20 s")
 SAME_BYTES = ("runs/**/*.parquet", "networks/**/*.*", "summaries/**/*.*", "figures/**/*.*")
 SAME_ROWS = "tables/**/*.parquet"
 
@@ -80,9 +80,8 @@ def kill_until_done(workspace: Workspace, draw: random.Random, within_s: float, 
 def finish_undisturbed(workspace: Workspace) -> float:
     """Run the pipeline to its end; how long it took, in seconds."""
     started = time.monotonic()
-    done = workspace.snakemake("refill_sweep", config=SMALL)
-    if done.returncode:
-        raise SystemExit(done.stdout)
+    if workspace.start("refill_sweep", config=SMALL).wait():
+        raise SystemExit("an undisturbed pipeline failed")
     return time.monotonic() - started
 
 
@@ -99,8 +98,7 @@ def run(folder: Path, kills: int, seed: int, say: Callable[[str], None]) -> bool
         had = kill_until_done(workspace, draw, within_s, kills - done)
         done += had
         # Steps of the last killed pipeline may have left a temporary after the next one had begun.
-        if workspace.snakemake("refill_sweep", config=SMALL).returncode:
-            raise SystemExit("the pipeline did not find everything done")
+        finish_undisturbed(workspace)
         wrong = [*leftovers(workspace, reference), *differences(workspace, reference)]
         sound = sound and not wrong
         say(f"pipeline {number}: {had} kills; {'the same' if not wrong else ', '.join(wrong)}")
