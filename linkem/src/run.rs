@@ -42,8 +42,10 @@ pub fn run(path: &Path) -> Result<(), Error> {
     let processor_s = processor_s();
     pump.run()?;
     let refused_packets = pump.refused_packets;
+    drop(pump);
     let moved =
         Moved { start_ns, scheduling, processor_s: self::processor_s() - processor_s, refused_packets };
+    namespace::close_all(hosts);
     write(&config, network, &moved)
 }
 
