@@ -8,11 +8,8 @@ from __future__ import annotations
 MOST_RATE_BYTES_PER_S = 12_500_000_000
 """100 Gbit/s: faster than the link of any relay or household; a rate above it is in another unit."""
 
-LEAST_LINK_BYTES_PER_S = 8_000
-"""64 kbit/s, an ISDN channel: the slowest link that anybody sold."""
-
-MOST_CONFIGURED_BYTES = 2**40
-"""Of a relay's own rate or burst, where operators write large numbers for "unlimited"."""
+MOST_CONFIGURED_BYTES = 2**37
+"""Of a relay's own rate or burst: tor states at most 2³¹ − 1 (``ROUTER_MAX_DECLARED_BANDWIDTH``)."""
 
 MOST_CONSENSUS_WEIGHT = 2**32 - 1
 """Weights of a consensus are whole numbers of 32 bits (dir-spec, "w" line)."""
@@ -22,3 +19,10 @@ MOST_RTT_US = 60_000_000
 
 MOST_NODES = 30_000
 """The latency matrix takes four bytes for each pair of hosts: 3.6 GB at this size."""
+
+LEAST_BUCKET_BYTES_PER_S = 20 * 1024
+"""``ROUTER_REQUIRED_MIN_BANDWIDTH`` of tor 0.2.1; tor 0.4.9 asks for 75 KiB/s."""
+
+HOUR_NS = 3_600 * 10**9
+DAY_NS = 24 * HOUR_NS
+WEEK_NS = 7 * DAY_NS

@@ -7,13 +7,23 @@ bytes, bytes per second. A bare number is refused, because its unit would be in 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import (
+    BeforeValidator,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    WithJsonSchema,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import no_info_after_validator_function
 
-_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ/]+)\s*\Z")
+_QUANTITY = re.compile(r"\s*([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([A-Za-zµ/]+)\s*\Z")
 
 NANOSECONDS_PER = {
     "ns": 1,
@@ -68,6 +78,40 @@ def rounded_duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+@dataclass(frozen=True)
+class Between:
+    """The range of a quantity, both ends accepted, in the words of the file: ``Between("1 s", "24 h")``.
+
+    Stands after the type in an annotation; the JSON schema states the range as ``x-least`` and ``x-most``.
+    """
+
+    least: str
+    most: str
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Both ends in base units."""
+        return parse_quantity(self.least, _ALL, self.least), parse_quantity(self.most, _ALL, self.most)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return no_info_after_validator_function(self._check, handler(source))
+
+    def _check(self, amount: int) -> int:
+        least, most = self.bounds
+        if not least <= amount <= most:
+            raise ValueError(f"is out of range; expected {self.least} to {self.most}")
+        return amount
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {**handler(core_schema), "x-least": self.least, "x-most": self.most}
+
+
+_ALL = {**NANOSECONDS_PER, **BYTES_PER, **BYTES_PER_SECOND_PER}
+"""No unit stands for two quantities."""
 
 
 def _quantity_type(unit_factors: dict, example: str) -> tuple:

@@ -21,14 +21,14 @@ Metric = Literal["ttfb", "ttlb"]
 def level_text(value: object) -> object:
     """A level as text without spaces: ``10 ms`` is ``10ms``, the number 0.5 is ``0.5``."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return format(value, "g")
+        return str(int(value)) if value == int(value) else str(value)
     return value.replace(" ", "") if isinstance(value, str) else value
 
 
 NO_DIFFERENCE_BELOW = 0.05
 """A difference of less than this part of the median is none, where nothing else is said."""
 
-Margin = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+Margin = Annotated[float, Field(strict=True, ge=0.001, le=0.5, allow_inf_nan=False)]
 """A part of the median (of a depth: a depth), from which on a difference counts as one."""
 
 Level = Annotated[str, BeforeValidator(level_text)]
@@ -67,8 +67,8 @@ Within = Annotated[Any, BeforeValidator(_within), WithJsonSchema(_WITHIN_SCHEMA)
 class _Claim(Section):
     """What every claim has: a name, the sentence it stands for, the knob and the clients it is about."""
 
-    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
-    text: Annotated[str, Field(min_length=1)]
+    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
+    text: Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S")]
     knob: str
     kind: ClientKind
     within: Within = None

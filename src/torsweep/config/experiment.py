@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, StrictBool, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -33,11 +33,10 @@ from torsweep.config.variant import Variant
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.seeds import MOST_SEED
-from torsweep.units import DurationNs, SizeBytes
+from torsweep.units import Between, DurationNs, SizeBytes
 
 EXPERIMENTS_DIRECTORY = Path("experiments")
 MAIN_PLAN = "main"
-DAY_NS = 86_400_000_000_000
 
 EngineName = Literal["cellsim", "shadow", "emulation"]
 RunEngineName = Literal[EngineName, "shadow-no-rtt"]
@@ -53,33 +52,30 @@ FigureName = Literal[
 ]
 
 
-def _between(least: int, most: int, accepted: str) -> AfterValidator:
-    """Bounds in base units, refused in the words of the file."""
-
-    def check(amount: int) -> int:
-        if not least <= amount <= most:
-            raise ValueError(f"is out of range; expected {accepted}")
-        return amount
-
-    return AfterValidator(check)
-
-
-PositiveDuration = Annotated[DurationNs, _between(1, DAY_NS, "a duration above 0 s, at most 24 h")]
-Duration = Annotated[DurationNs, _between(0, DAY_NS, "a duration from 0 s to 24 h")]
+Measured = Annotated[DurationNs, Between("1 s", "24 h")]
+Timeout = Annotated[DurationNs, Between("100 ms", "24 h")]
+Duration = Annotated[DurationNs, Between("0 s", "24 h")]
 Replicates = Annotated[int, Field(strict=True, ge=1, le=200)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
 Era = Annotated[EraName, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
 """An era; YAML reads an unquoted ``2012`` as a number."""
 
-PlanName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
-Grid = Mapping[str, Annotated[tuple[Level, ...], Field(min_length=1)]]
+PlanName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
+MOST_LEVELS = 50
+MOST_VARIANTS = 2_000
+"""Of one plan: each takes minutes for every network."""
+
+Grid = Mapping[str, Annotated[tuple[Level, ...], Field(min_length=1, max_length=MOST_LEVELS)]]
+
+
+Sentence = Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S")]
 
 
 class Report(Section):
     """The report that the experiment repeats or answers."""
 
-    title: str
-    source: str
+    title: Sentence
+    source: Sentence
 
 
 class Think(Section):
@@ -103,11 +99,11 @@ class ClientTraffic(Section):
     for each download; ``parallel`` is how many downloads a client has under way at once.
     """
 
-    request: Annotated[SizeBytes, _between(1, 2**20, "a size from 1 B to 1 MiB")] = default_text("400 B")
-    response: Annotated[SizeBytes, _between(1, 2**33, "a size from 1 B to 8 GiB")]
+    request: Annotated[SizeBytes, Between("1 B", "1 MiB")] = default_text("400 B")
+    response: Annotated[SizeBytes, Between("1 B", "8 GiB")]
     think: Think
-    timeout: PositiveDuration | None = None
-    isolate_streams: bool = False
+    timeout: Timeout | None = None
+    isolate_streams: StrictBool = False
     parallel: Annotated[int, Field(strict=True, ge=1, le=100)] = 1
 
 
@@ -167,7 +163,7 @@ class Experiment(Section):
     """
 
     name: Annotated[str, Field(exclude=True)]
-    question: str
+    question: Sentence
     report: Report
     engines: Annotated[tuple[EngineName, ...], Field(min_length=1)]
     era: Era
@@ -175,9 +171,9 @@ class Experiment(Section):
     replicates: Replicates
     first_seed: Seed = 1
     warm_up: Duration
-    measured: PositiveDuration
+    measured: Measured
     client_start_window: Duration
-    progress: bool = False
+    progress: StrictBool = False
     knobs: Annotated[Grid, Field(min_length=1)]
     baseline: Mapping[str, Level]
     sensitivities: Mapping[PlanName, Grid] = Field(default_factory=dict)

@@ -15,6 +15,7 @@ from typing import Literal
 from torsweep.config.reading import suggestion
 from torsweep.config.tor_settings import MILLISECOND_NS
 from torsweep.errors import InputError
+from torsweep.ranges import LEAST_BUCKET_BYTES_PER_S, MOST_RATE_BYTES_PER_S
 from torsweep.units import BYTES_PER_SECOND_PER, NANOSECONDS_PER, format_quantity, parse_quantity
 
 Settings = Mapping[str, object]
@@ -119,6 +120,8 @@ def _middle_bandwidth(level: str) -> Settings:
         raise ValueError
     unit = amount[2].replace("ps", "/s")
     rate = parse_quantity(f"{amount[1]} {unit}", BYTES_PER_SECOND_PER, "550 KiB/s")
+    if not LEAST_BUCKET_BYTES_PER_S <= rate <= MOST_RATE_BYTES_PER_S:
+        raise ValueError
     return {"chain.middle": format_quantity(rate, BYTES_PER_SECOND_PER)}
 
 
@@ -177,8 +180,8 @@ _TABLE = (
     Knob(
         "ewma_half_life",
         "The half-life of EWMA's cell counts; refused under round-robin.",
-        "a duration from 1ms to 1h, such as 30s",
-        lambda level: {"circuit_policy.half_life_ns": _duration_ns(level, 1, 3_600_000)},
+        "a duration from 10ms to 1h, such as 30s",
+        lambda level: {"circuit_policy.half_life_ns": _duration_ns(level, 10, 3_600_000)},
     ),
     Knob(
         "scheduler",
@@ -243,7 +246,7 @@ _TABLE = (
     Knob(
         "middle_bandwidth",
         "The rate of the middle relay's token bucket, in a network that is a chain.",
-        "a number and KBps, KiBps, MBps or MiBps, such as 550KiBps",
+        "a number and KBps, KiBps, MBps or MiBps, from 20KiBps to 12500MBps",
         _middle_bandwidth,
         target="network",
     ),

@@ -26,21 +26,16 @@ from torsweep.config.reading import (
 )
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
-from torsweep.units import BYTES_PER_SECOND_PER, DurationNs, RateBytesPerSecond, format_quantity
+from torsweep.ranges import LEAST_BUCKET_BYTES_PER_S, MOST_NODES
+from torsweep.units import BYTES_PER_SECOND_PER, Between, DurationNs, RateBytesPerSecond, format_quantity
 
 NETWORKS_DIRECTORY = Path("configs/networks")
 
 CHAIN_POSITIONS = ("guard", "middle", "exit")
 """The relays of a path, in order."""
 
-LEAST_CHAIN_BYTES_PER_S = 20 * 1024
-"""``ROUTER_REQUIRED_MIN_BANDWIDTH`` of tor 0.2.1; tor 0.4.9 asks for 75 KiB/s."""
-
 LEAST_GUARDS = 2
 """A client whose only guard is also the exit of its circuit would have no way in."""
-
-MOST_HOSTS = 30_000
-"""The latency matrix takes four bytes for each pair of hosts: 3.6 GB at this size."""
 
 
 def _text_of_number(value: object) -> object:
@@ -48,12 +43,21 @@ def _text_of_number(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-TableName = Annotated[str, BeforeValidator(_text_of_number), Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+TableName = Annotated[
+    str, BeforeValidator(_text_of_number), Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)
+]
 """The name of a derived table or model under ``topologies/``; the sampler knows which there are."""
 
 
-NetworkName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")]
+NetworkName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$", max_length=64)]
 """The name of a file in :data:`NETWORKS_DIRECTORY`, without its suffix; it is part of paths."""
+
+
+LinkRate = Annotated[RateBytesPerSecond, Between("64 kbit/s", "100 Gbit/s")]
+"""From an ISDN channel to more than the link of any relay or household."""
+
+BucketRate = Annotated[RateBytesPerSecond, Between("20 KiB/s", "100 Gbit/s")]
+"""From what tor asked of a relay in 2010."""
 
 
 def _count(least: int, most: int) -> Any:
@@ -114,7 +118,7 @@ class ClientBandwidthSource(Source):
     ``rate`` is bytes per second of the access link, both ways.
     """
 
-    rate: RateBytesPerSecond | None = _left_out()
+    rate: LinkRate | None = _left_out()
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -130,16 +134,16 @@ class Chain(Section):
     gives in a second; every relay's ``link`` carries so many bytes per second each way.
     """
 
-    guard: RateBytesPerSecond
-    middle: RateBytesPerSecond
-    exit: RateBytesPerSecond
-    link: RateBytesPerSecond = default_text("100 Mbit/s")
+    guard: BucketRate
+    middle: BucketRate
+    exit: BucketRate
+    link: BucketRate = default_text("100 Mbit/s")
 
     @model_validator(mode="after")
     def _buckets_bind(self) -> Self:
         for position in CHAIN_POSITIONS:
             rate = getattr(self, position)
-            if not LEAST_CHAIN_BYTES_PER_S <= rate <= self.link:
+            if not LEAST_BUCKET_BYTES_PER_S <= rate <= self.link:
                 accepted = "20 KiB/s, what tor asked of a relay in 2010, to the rate of the link"
                 value = format_quantity(rate, BYTES_PER_SECOND_PER)
                 raise RefusedValue("is out of range", key=position, value=value, accepted=accepted)
@@ -153,9 +157,9 @@ class AccessDelay(Section):
     ``maximum`` in nanoseconds cuts the tail.
     """
 
-    median: DurationNs = default_text("10 ms")
-    sigma: Annotated[float, Field(ge=0, le=3, allow_inf_nan=False)] = 0.5
-    maximum: DurationNs = default_text("200 ms")
+    median: Annotated[DurationNs, Between("0 s", "1 s")] = default_text("10 ms")
+    sigma: Annotated[float, Field(strict=True, ge=0, le=3, allow_inf_nan=False)] = 0.5
+    maximum: Annotated[DurationNs, Between("0 s", "5 s")] = default_text("200 ms")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -191,12 +195,12 @@ class NetworkConfig(Section):
     servers: Annotated[int, _count(1, 10_000)]
     perf_clients: Annotated[int, _count(0, 1_000)] = _left_out(0)
     authorities: Annotated[int, _count(1, 20)] = 3
-    load: Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)] = 1
+    load: Annotated[float, Field(strict=True, ge=0.0001, le=20, allow_inf_nan=False)] = 1
     relay_population: Source = Source(name="2012")
     positions: Positions | None = None
     chain: Chain | None = _left_out()
     client_bandwidth: ClientBandwidthSource = ClientBandwidthSource(name="netindex-2012")
-    server_bandwidth: RateBytesPerSecond = default_text("100 Mbit/s")
+    server_bandwidth: LinkRate = default_text("100 Mbit/s")
     latency: LatencySource = LatencySource(name="planetlab")
     access_delay: AccessDelay = AccessDelay()
 
@@ -261,12 +265,12 @@ class NetworkConfig(Section):
     def _size_is_sane(self) -> Self:
         if self.web_client_count + self.bulk_client_count == 0:
             raise RefusedValue("a network needs a client", key="web_clients", value=self.web_clients)
-        if self.host_count > MOST_HOSTS:
+        if self.host_count > MOST_NODES:
             raise RefusedValue(
                 "too many hosts: their latency matrix would not fit into memory",
                 key="load" if self.load > 1 else "web_clients",
                 value=self.host_count,
-                accepted=f"at most {MOST_HOSTS} hosts in all",
+                accepted=f"at most {MOST_NODES} hosts in all",
             )
         return self
 

@@ -12,8 +12,8 @@ from torsweep.config.experiment import (
     MAIN_PLAN,
     Duration,
     Era,
+    Measured,
     PlanName,
-    PositiveDuration,
     Replicates,
     RunEngineName,
     Seed,
@@ -32,7 +32,7 @@ class Overrides(Section):
     era: Era | None = None
     plan: PlanName = MAIN_PLAN
     warm_up: Duration | None = None
-    measured: PositiveDuration | None = None
+    measured: Measured | None = None
     tor_source: str | None = None
     """Where tor is built from: a tarball, a .dsc or a folder; Debian's source package when None."""
     experiment: str = "refill_sweep"

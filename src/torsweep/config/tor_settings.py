@@ -6,16 +6,23 @@ to the default of an engine. Times are integer nanoseconds, windows and queues a
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, StrictBool, model_validator
 
-from torsweep.config.reading import Section
+from torsweep.config.reading import RefusedValue, Section
+from torsweep.ranges import HOUR_NS, WEEK_NS
 
+MICROSECOND_NS = 1_000
 MILLISECOND_NS = 1_000_000
 
-PositiveInt = Annotated[int, Field(strict=True, ge=1)]
-NonNegativeInt = Annotated[int, Field(strict=True, ge=0)]
+
+def whole(least: int, most: int) -> Any:
+    """The range of a whole number, both ends accepted; cellsim's is the same or wider."""
+    return Field(strict=True, ge=least, le=most)
+
+
+Window = Annotated[int, whole(1, 100_000)]
 
 
 class RefillSettings(Section):
@@ -28,7 +35,7 @@ class RefillSettings(Section):
     """
 
     mode: Literal["burst", "lazy"]
-    interval_ns: PositiveInt
+    interval_ns: Annotated[int, whole(MICROSECOND_NS, HOUR_NS)]
     phase: Literal["per_relay", "aligned"]
     burst: Literal["descriptor", "rate"]
 
@@ -37,21 +44,21 @@ class Ewma(Section):
     """The circuit with the least recent traffic first: exponentially weighted, of this half-life."""
 
     kind: Literal["ewma"]
-    half_life_ns: PositiveInt
+    half_life_ns: Annotated[int, whole(10 * MILLISECOND_NS, WEEK_NS)]
 
 
 class RoundRobin(Section):
     """Circuits in turn, each draining up to ``quantum_cells`` when picked."""
 
     kind: Literal["round_robin"]
-    quantum_cells: PositiveInt
+    quantum_cells: Annotated[int, whole(1, 2**20)]
 
 
 class ChannelScheduler(Section):
     """Which channels write when; ``interval_ns`` is the run interval of KIST and KISTLite."""
 
     kind: Literal["kist", "kist_lite", "vanilla"]
-    interval_ns: PositiveInt
+    interval_ns: Annotated[int, whole(10 * MICROSECOND_NS, HOUR_NS)]
 
 
 class EdgeSettings(Section):
@@ -65,10 +72,20 @@ class FixedWindows(Section):
     """Tor's windows of constant size; each increment is what one SENDME gives back."""
 
     kind: Literal["fixed"]
-    circuit_window_cells: PositiveInt = 1000
-    circuit_increment_cells: PositiveInt = 100
-    stream_window_cells: PositiveInt = 500
-    stream_increment_cells: PositiveInt = 50
+    circuit_window_cells: Window = 1000
+    circuit_increment_cells: Window = 100
+    stream_window_cells: Window = 500
+    stream_increment_cells: Window = 50
+
+    @model_validator(mode="after")
+    def _increments_fit(self) -> Self:
+        for name in ("circuit", "stream"):
+            window = getattr(self, f"{name}_window_cells")
+            increment = getattr(self, f"{name}_increment_cells")
+            if increment > window:
+                key, accepted = f"{name}_increment_cells", f"at most the window, {window}"
+                raise RefusedValue("is more than the window", key=key, value=increment, accepted=accepted)
+        return self
 
 
 class Vegas(Section):
@@ -85,9 +102,19 @@ class TorSettings(Section):
     channel_scheduler: ChannelScheduler
     edge: EdgeSettings
     congestion: Annotated[FixedWindows | Vegas, Field(discriminator="kind")]
-    cell_queue_high_cells: PositiveInt
-    cell_queue_low_cells: NonNegativeInt
-    guards: PositiveInt
-    circuit_lifetime_ns: PositiveInt
-    conflux: bool
-    clock_quantum_ns: NonNegativeInt
+    cell_queue_high_cells: Annotated[int, whole(1, 1_000_000)]
+    cell_queue_low_cells: Annotated[int, whole(0, 1_000_000)]
+    guards: Annotated[int, whole(1, 100)]
+    circuit_lifetime_ns: Annotated[int, whole(MILLISECOND_NS, WEEK_NS)]
+    conflux: StrictBool
+    clock_quantum_ns: Annotated[int, whole(0, HOUR_NS)]
+
+    @model_validator(mode="after")
+    def _queue_empties(self) -> Self:
+        if self.cell_queue_low_cells >= self.cell_queue_high_cells:
+            accepted = f"less than cell_queue_high_cells, {self.cell_queue_high_cells}"
+            value = self.cell_queue_low_cells
+            raise RefusedValue(
+                "is not below the other", key="cell_queue_low_cells", value=value, accepted=accepted
+            )
+        return self

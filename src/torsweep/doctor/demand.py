@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from torsweep.config.network import MOST_HOSTS, NetworkConfig
+from torsweep.config.network import NetworkConfig
 from torsweep.doctor.machine import Machine
 from torsweep.engines.shadow.memory import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
+from torsweep.ranges import MOST_NODES
 
 SHADOW_FILES = 12
 FILES = {"tor": 6, "tgen": 5, "oniontrace": 5}
@@ -123,8 +124,8 @@ def _lacking(engine: str, network: NetworkConfig, hundredths: int, machine: Mach
     counts = ("relays", "web_clients", "bulk_clients", "perf_clients", "servers", "authorities")
     sizes = {name: round(getattr(network, name) * hundredths / 100) for name in counts}
     grown = network.model_copy(update=sizes)
-    if grown.host_count > MOST_HOSTS:
-        return f"{MOST_HOSTS:,} hosts are the most"
+    if grown.host_count > MOST_NODES:
+        return f"{MOST_NODES:,} hosts are the most"
     return next((short.name for short in shortfalls(DEMANDS[engine](grown), machine)), "")
 
 

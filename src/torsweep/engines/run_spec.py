@@ -9,18 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, StrictBool, model_validator
 
 from torsweep.config.clients import AnyKind
 from torsweep.config.eras import EraName
 from torsweep.config.experiment import ClientTraffic, RunEngineName
-from torsweep.config.reading import Section, validate
-from torsweep.config.tor_settings import NonNegativeInt, PositiveInt, TorSettings
+from torsweep.config.reading import RefusedValue, Section, validate
+from torsweep.config.tor_settings import TorSettings, whole
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import table_checksums
+from torsweep.ranges import WEEK_NS
 from torsweep.seeds import MOST_SEED
 from torsweep.storage import write_text
 
@@ -31,17 +32,28 @@ PROVENANCE_FILE = "provenance.json"
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
+Pause = Annotated[int, whole(0, WEEK_NS)]
+
+
 class RunTraffic(Section):
     """What a client of one kind does: ask, download, pause between two bounds; give up, or never."""
 
-    request_bytes: PositiveInt
-    response_bytes: PositiveInt
-    think_min_ns: NonNegativeInt
-    think_max_ns: NonNegativeInt
-    think_step_ns: PositiveInt = 1
-    streams_per_circuit_isolation: bool
-    parallel_streams: PositiveInt
-    timeout_ns: PositiveInt | None
+    request_bytes: Annotated[int, whole(0, 2**24)]
+    response_bytes: Annotated[int, whole(1, 2**40)]
+    think_min_ns: Pause
+    think_max_ns: Pause
+    think_step_ns: Annotated[int, whole(1, WEEK_NS)] = 1
+    streams_per_circuit_isolation: StrictBool
+    parallel_streams: Annotated[int, whole(1, 10_000)]
+    timeout_ns: Annotated[int, whole(1, WEEK_NS)] | None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.think_min_ns > self.think_max_ns:
+            accepted = f"at most think_max_ns, {self.think_max_ns}"
+            problem = "the shortest pause is longer than the longest"
+            raise RefusedValue(problem, key="think_min_ns", value=self.think_min_ns, accepted=accepted)
+        return self
 
     @classmethod
     def of(cls, traffic: ClientTraffic) -> RunTraffic:
@@ -60,7 +72,7 @@ class RunTraffic(Section):
 class RunTables(Section):
     """Which tables are wanted beside streams and relays."""
 
-    progress: bool
+    progress: StrictBool
 
 
 class RunSettings(Section):
@@ -75,14 +87,23 @@ class RunSettings(Section):
     engine: RunEngineName
     era: EraName
     variant: Mapping[str, str]
-    warm_up_ns: NonNegativeInt
-    duration_ns: PositiveInt
-    client_start_window_ns: NonNegativeInt
+    warm_up_ns: Pause
+    duration_ns: Annotated[int, whole(1, WEEK_NS)]
+    client_start_window_ns: Pause
     tor: TorSettings
     traffic: Mapping[AnyKind, RunTraffic]
     paths: Mapping[str, tuple[tuple[str, str, str], ...]] | None = None
     tables: RunTables
     tracing: None = None
+
+    @model_validator(mode="after")
+    def _warm_up_fits(self) -> Self:
+        if self.warm_up_ns > self.duration_ns:
+            accepted = f"at most duration_ns, {self.duration_ns}"
+            raise RefusedValue(
+                "is longer than the run", key="warm_up_ns", value=self.warm_up_ns, accepted=accepted
+            )
+        return self
 
 
 class RunSpec(RunSettings):

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from torsweep.errors import InputError
 from torsweep.network.derived import read_document
 from torsweep.network.exact import Floats, conditional_quantile, lognormal_table, quantile, whole
+from torsweep.ranges import MOST_RATE_BYTES_PER_S
 from torsweep.seeds import stream
 from torsweep.storage import write_text
 
@@ -33,6 +34,7 @@ BANDWIDTH_FORMAT = "torsweep-client-bandwidth"
 LEAST_CLIENT_BYTES_PER_S = 8_000
 """64 kbit/s, an ISDN channel: below it the log-normal spread would invent links nobody sold."""
 
+_MOST_POINTS = 100_000
 _DEFAULT_SIGMA = 0.6
 _DEFAULT_CORRELATION = 0.8
 
@@ -103,19 +105,25 @@ def read_bandwidth(path: Path) -> ClientBandwidth:
     sigma = document.get("spread_sigma", _DEFAULT_SIGMA)
     correlation = document.get("spread_correlation", _DEFAULT_CORRELATION)
     for key, value, most in (("spread_sigma", sigma, 3), ("spread_correlation", correlation, 1)):
-        if not isinstance(value, int | float) or not 0 <= value <= most:
+        if type(value) not in (int, float) or not 0 <= value <= most:
             raise InputError("out of range", file=path, key=key, value=value, accepted=f"0 to {most}")
     return ClientBandwidth(down, up, document.get("origin", {}), sigma, correlation)
 
 
 def _rates(document: dict[str, Any], key: str, dimensions: int, path: Path) -> Floats:
-    accepted = "ascending rates above 0, at least two"
+    accepted = f"ascending rates from 1 to {MOST_RATE_BYTES_PER_S} bytes/s, at least two"
     try:
         rates = np.array(document[key], dtype=np.float64)
-    except (KeyError, ValueError, TypeError):
+    except (KeyError, ValueError, TypeError, OverflowError):
         raise InputError("missing or not numbers", file=path, key=key, accepted=accepted) from None
-    if rates.ndim != dimensions or rates.shape[-1] < 2 or not np.isfinite(rates).all():
+    if (
+        rates.ndim != dimensions
+        or not rates.size
+        or rates.size > _MOST_POINTS
+        or rates.shape[-1] < 2
+        or not np.isfinite(rates).all()
+    ):
         raise InputError("not a table of numbers", file=path, key=key, accepted=accepted)
-    if (rates <= 0).any() or (np.diff(rates, axis=-1) < 0).any():
+    if (rates < 1).any() or (rates > MOST_RATE_BYTES_PER_S).any() or (np.diff(rates, axis=-1) < 0).any():
         raise InputError("not quantiles of a rate", file=path, key=key, accepted=accepted)
     return rates

@@ -28,7 +28,8 @@ from torsweep.network.exact import (
     quantile,
     whole,
 )
-from torsweep.network.model import LATENCY_FLOOR_US, RTT_MAX_US
+from torsweep.network.model import LATENCY_FLOOR_US
+from torsweep.ranges import MOST_RTT_US
 from torsweep.seeds import stream
 
 _BLOCK_CELLS = 2_000_000
@@ -73,7 +74,7 @@ class LatencyField:
         rtt_us += self.access_us[None, :]
         np.maximum(rtt_us, LATENCY_FLOOR_US, out=rtt_us)
         rtt_us[np.arange(last - first), np.arange(first, last)] = LATENCY_FLOOR_US
-        return np.minimum(rtt_us, RTT_MAX_US).astype(np.int32)
+        return np.minimum(rtt_us, MOST_RTT_US).astype(np.int32)
 
 
 def access_round_trips(counts: Mapping[str, int], delay: AccessDelay, seed: int) -> NDArray[np.int64]:

@@ -10,18 +10,19 @@ import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from torsweep.config.clients import AnyKind
-from torsweep.config.reading import validate
+from torsweep.config.reading import RefusedValue, validate
 from torsweep.errors import InputError
 from torsweep.formats.arrays import map_array
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import sha256_of_file
+from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_CONSENSUS_WEIGHT, MOST_NODES, MOST_RTT_US
 from torsweep.seeds import MOST_SEED
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import NETWORK
@@ -33,14 +34,14 @@ LATENCY_FLOOR_US = 2_000
 """No RTT is below this. Shadow advances hosts in steps of the smallest latency of the graph, so a
 single pair of hosts in one room would slow the whole simulation down."""
 
-RTT_MAX_US = 60_000_000
-"""No RTT is above this, a minute; cellsim refuses what is beyond, too."""
 
 Position = Literal["guard", "exit", "guard_exit", "middle"]
 POSITIONS: tuple[Position, ...] = ("guard_exit", "exit", "guard", "middle")
 
-Count = Annotated[int, Field(ge=0, strict=True)]
-Rate = Annotated[int, Field(gt=0, strict=True)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$", max_length=64)]
+Node = Annotated[int, Field(strict=True, ge=0, lt=MOST_NODES)]
+Rate = Annotated[int, Field(strict=True, ge=1, le=MOST_CONFIGURED_BYTES)]
+Weight = Annotated[int, Field(strict=True, ge=1, le=MOST_CONSENSUS_WEIGHT)]
 
 
 class _Part(BaseModel):
@@ -52,15 +53,15 @@ class Relay(_Part):
     ``capacity_bytes_per_s`` each way. ``refill_phase`` is when its refills happen, in fractions of
     the refill interval."""
 
-    name: str
-    node: Count
+    name: Name
+    node: Node
     position: Position
     rate_bytes_per_s: Rate
     burst_bytes: Rate
     capacity_bytes_per_s: Rate
-    consensus_weight: Rate
-    refill_phase: Annotated[float, Field(ge=0, lt=1)]
-    rate_floored: bool
+    consensus_weight: Weight
+    refill_phase: Annotated[float, Field(strict=True, ge=0, lt=1)]
+    rate_floored: StrictBool
 
     @property
     def bucket_binds(self) -> bool:
@@ -76,15 +77,15 @@ class Relay(_Part):
 class Authority(_Part):
     """A directory authority."""
 
-    name: str
-    node: Count
+    name: Name
+    node: Node
 
 
 class Client(_Part):
     """A client and the rates of its access link."""
 
-    name: str
-    node: Count
+    name: Name
+    node: Node
     kind: AnyKind
     down_bytes_per_s: Rate
     up_bytes_per_s: Rate
@@ -93,8 +94,8 @@ class Client(_Part):
 class Server(_Part):
     """A server outside the Tor network and the rates of its link."""
 
-    name: str
-    node: Count
+    name: Name
+    node: Node
     down_bytes_per_s: Rate
     up_bytes_per_s: Rate
 
@@ -110,13 +111,32 @@ class Network(_Part):
     config_sha256: str
     inputs_sha256: dict[str, str]
     seed: Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
-    bandwidth_weights: dict[str, Annotated[int, Field(ge=0, le=10_000)]]
-    latency_floor_us: Count
+    bandwidth_weights: dict[str, Annotated[int, Field(strict=True, ge=0, le=10_000)]]
+    latency_floor_us: Annotated[int, Field(strict=True, ge=1, le=MOST_RTT_US)]
     latency_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = ""
     relays: tuple[Relay, ...]
     authorities: tuple[Authority, ...]
     clients: tuple[Client, ...]
     servers: tuple[Server, ...]
+
+    @model_validator(mode="after")
+    def _hosts_are_told_apart(self) -> Self:
+        """Each host has the node of its place and a name of its own."""
+        hosts: list[Relay | Authority | Client | Server] = [
+            *self.relays,
+            *self.authorities,
+            *self.clients,
+            *self.servers,
+        ]
+        for place, host in enumerate(hosts):
+            if host.node != place:
+                problem = f"the node of {host.name} is not that of its place"
+                raise RefusedValue(problem, key="node", value=host.node, accepted=str(place))
+        names = [host.name for host in hosts]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise RefusedValue("a name stands twice", key="name", value=twice)
+        return self
 
     @property
     def node_count(self) -> int:
@@ -208,7 +228,7 @@ def _check_content(path: Path, matrix: NDArray[np.int32], sha256: str) -> None:
         accepted = f"SHA-256 {sha256[:16]}…, as network.json says"
         raise InputError("is damaged", file=path, value=found[:16], accepted=accepted)
     for rtt_us in (int(matrix.min()), int(matrix.max())):
-        if not 1 <= rtt_us <= RTT_MAX_US:
+        if not 1 <= rtt_us <= MOST_RTT_US:
             raise InputError(
-                "holds an RTT out of range", file=path, value=rtt_us, accepted=f"1 to {RTT_MAX_US} µs"
+                "holds an RTT out of range", file=path, value=rtt_us, accepted=f"1 to {MOST_RTT_US} µs"
             )

@@ -16,11 +16,15 @@ from typing import Any, NamedTuple
 from torsweep.errors import InputError
 from torsweep.network.derived import read_document
 from torsweep.network.model import POSITIONS, Position
+from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_CONSENSUS_WEIGHT, MOST_RATE_BYTES_PER_S
 from torsweep.storage import write_text
 
 POPULATION_FILE = "relays.json"
+_MOST_RELAYS = 100_000
 POPULATION_FORMAT = "torsweep-relay-population"
 
+_MOST = (MOST_CONSENSUS_WEIGHT, MOST_RATE_BYTES_PER_S, MOST_CONFIGURED_BYTES, MOST_CONFIGURED_BYTES)
+"""Of the four numbers of a row, in their order."""
 _COLUMNS = ["position", "consensus_weight", "capacity_bytes_per_s", "rate_bytes_per_s", "burst_bytes"]
 
 
@@ -83,15 +87,21 @@ def read_population(path: Path) -> Population:
     if document.get("columns") != _COLUMNS:
         raise InputError("other columns", file=path, key="columns", accepted=", ".join(_COLUMNS))
     relays = []
-    for number, row in enumerate(document.get("relays", [])):
+    rows = document.get("relays")
+    if not isinstance(rows, list) or not 0 < len(rows) <= _MOST_RELAYS:
+        raise InputError("no list of relays", file=path, key="relays", accepted=f"1 to {_MOST_RELAYS} rows")
+    for number, row in enumerate(rows):
         sound = (
             isinstance(row, list)
             and len(row) == len(_COLUMNS)
+            and isinstance(row[0], str)
             and row[0] in POSITIONS
-            and all(isinstance(value, int) and value > 0 for value in row[1:])
+            and all(
+                type(value) is int and 1 <= value <= most for value, most in zip(row[1:], _MOST, strict=True)
+            )
         )
         if not sound:
-            accepted = "a position and four whole numbers above 0"
+            accepted = f"a position and four whole numbers above 0, at most {', '.join(map(str, _MOST))}"
             raise InputError("bad row", file=path, key=f"relays[{number}]", value=row, accepted=accepted)
         relays.append(PopulationRelay(*row))
     if not any(relay.position in ("guard", "guard_exit") for relay in relays):
@@ -106,8 +116,9 @@ def read_population(path: Path) -> Population:
 
 def _shares(document: dict[str, Any], key: str, path: Path) -> dict[str, float]:
     found: Any = document.get(key)
-    sound = isinstance(found, dict) and set(found) == set(POSITIONS)
-    if not sound or abs(sum(found.values()) - 1) > 1e-3 or min(found.values()) < 0:
+    numbers = list(found.values()) if isinstance(found, dict) and set(found) == set(POSITIONS) else []
+    sound = len(numbers) == len(POSITIONS) and all(type(number) in (int, float) for number in numbers)
+    if not sound or abs(sum(numbers) - 1) > 1e-3 or min(numbers) < 0:
         accepted = f"a share for each of {', '.join(POSITIONS)}, adding up to 1"
         raise InputError("bad shares", file=path, key=key, value=found, accepted=accepted)
     return dict(found)
