@@ -1,16 +1,19 @@
 """Parquet files.
 
-In: a path. Out: a frame, a schema, or the key-value metadata. polars takes what a damaged file says about
-itself at its word: it panics, or asks for more memory than there is, which ends the process. A file that
-nothing vouches for is therefore read once in a process of its own (``python -m torsweep.formats.parquet``),
-which may end as it likes, and only then here; one whose checksum fits is read at once.
+In: a path. Out: a frame, or the key-value metadata. polars takes what a damaged file says about itself at
+its word: it panics, or asks for more memory than there is, which ends the process. A file that nothing
+vouches for is therefore read once in a process of its own (``python -m torsweep.formats.parquet``), which may
+end as it likes, and only then here; one whose checksum fits is read at once.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
 import os
 import resource
+import selectors
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -23,6 +26,7 @@ from torsweep.formats.files import require_regular
 from torsweep.formats.limits import GIB, MOST_PARQUET_BYTES
 
 _MAGIC = b"PAR1"
+_WHOLE, _DAMAGED = b"whole\n", b"damaged\n"
 _TRIAL_MEMORY_BYTES = 8 * GIB
 """Address space of the trial, most of which polars only reserves."""
 _TRIAL_BYTES_PER_FILE_BYTE = 50
@@ -62,36 +66,89 @@ def _require_whole(file: Path, trusted: bool) -> None:
         raise InputError("is no whole Parquet file", file=file)
     if not trusted:
         found = file.stat()
-        _tried(file, found.st_size, found.st_mtime_ns, found.st_ino)
+        _tried(file.absolute(), found.st_size, found.st_mtime_ns, found.st_ino)
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=4096)
 def _tried(file: Path, size: int, changed_ns: int, inode: int) -> None:
-    """Nothing, when a process of its own could read ``file``; remembered until the file changes."""
-    command = [sys.executable, "-m", __name__, str(file)]
-    environment = {**os.environ, "RUST_BACKTRACE": "0", "POLARS_MAX_THREADS": "1"}
-    try:
-        answer = subprocess.run(
-            command,
-            capture_output=True,
-            check=False,
-            env=environment,
-            timeout=_TRIAL_S + size / _TRIAL_BYTES_PER_S,
-        )
-    except subprocess.TimeoutExpired:
-        raise InputError("is damaged: reading it does not end", file=file) from None
-    if answer.returncode:
+    """Nothing, when another process could read ``file``; remembered until the file changes."""
+    if "\n" in str(file):
+        raise InputError("its path holds a line end", file=file)
+    seconds = _TRIAL_S + size / _TRIAL_BYTES_PER_S
+    if not _trial().reads(file, seconds):
         raise InputError("is no whole Parquet file", file=file)
 
 
-def _try(file: Path) -> None:
-    """Read all of ``file``, in bounded memory; whatever is wrong with it ends the process."""
-    most = _TRIAL_MEMORY_BYTES + _TRIAL_BYTES_PER_FILE_BYTE * file.stat().st_size
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+class _Trial:
+    """A process that reads the files it is told of; a new one when the last has come to its end."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def reads(self, file: Path, seconds: float) -> bool:
+        """Whether the process could read ``file`` within ``seconds``."""
+        if self._process is None or self._process.poll() is not None:
+            self._process = self._start()
+        process = self._process
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.write(os.fsencode(file) + b"\n")
+            process.stdin.flush()
+        except BrokenPipeError:
+            return False
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            answer = process.stdout.readline() if selector.select(seconds) else b""
+        if answer not in (_WHOLE, _DAMAGED):
+            self.end()
+        return answer == _WHOLE
+
+    def end(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    @staticmethod
+    def _start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", __name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "RUST_BACKTRACE": "0", "POLARS_MAX_THREADS": "1"},
+        )
+
+
+@functools.cache
+def _trial() -> _Trial:
+    trial = _Trial()
+    atexit.register(trial.end)
+    return trial
+
+
+def _try_files() -> None:
+    """Read the files whose paths come on standard input, in bounded memory; say of each if it is whole."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    pl.read_parquet_metadata(file)
-    pl.read_parquet(file)
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    for line in sys.stdin.buffer:
+        file = Path(os.fsdecode(line.rstrip(b"\n")))
+        most = _TRIAL_MEMORY_BYTES + _TRIAL_BYTES_PER_FILE_BYTE * file.stat().st_size
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+        sys.stdout.buffer.write(_WHOLE if _is_whole(file) else _DAMAGED)
+        sys.stdout.buffer.flush()
+
+
+def _is_whole(file: Path) -> bool:
+    try:
+        pl.read_parquet_metadata(file)
+        pl.read_parquet(file)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, OSError, MemoryError):
+        return False
+    return True
 
 
 if __name__ == "__main__":
-    _try(Path(sys.argv[1]))
+    _try_files()

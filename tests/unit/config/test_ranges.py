@@ -1,7 +1,7 @@
 """Every number that a file can hold has a range: both ends are accepted, what is beyond is refused.
 
 The keys are taken from the models themselves, so that a new one is tested when it is born; one without a
-range fails. Numbers that are read without a model (rows of tables, latencies) are tested beside their readers.
+range fails. Numbers read without a model (rows of tables, latencies) are tested beside their readers.
 """
 
 from __future__ import annotations

@@ -15,8 +15,9 @@ from torsweep.config.network import NetworkConfig
 from torsweep.errors import InputError, OutputError
 from torsweep.network.cli import network_app
 from torsweep.network.describe import describe
-from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, RTT_MAX_US, read_network, write_network
+from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, read_network, write_network
 from torsweep.network.sampling import SampledNetwork, sample_network
+from torsweep.ranges import MOST_RTT_US
 
 CONFIG = """\
 relays: 10
@@ -67,7 +68,7 @@ def test_one_flipped_bit_in_the_latencies_is_seen(directory: Path) -> None:
 
 @pytest.mark.parametrize(
     ("rtt_us", "whole"),
-    [(-1, False), (0, False), (1, True), (RTT_MAX_US, True), (RTT_MAX_US + 1, False)],
+    [(-1, False), (0, False), (1, True), (MOST_RTT_US, True), (MOST_RTT_US + 1, False)],
 )
 def test_rtts_out_of_range_are_refused(
     tmp_path: Path, sampled: SampledNetwork, rtt_us: int, whole: bool

@@ -1,0 +1,455 @@
+"""Valid documents of every format that a command reads, made by the program, and the command that reads each.
+
+In: a folder. Out: :data:`TARGETS`' files in it. A target's command reads its file from ``in/`` and writes, if
+at all, to ``out/out``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from tests.fuzz.mutations import BYTE_KINDS, DOCUMENT_KINDS, LINE_KINDS
+from tests.small_network import equal_rtts, small_network
+from tests.synthetic import Size, write_sweep
+from torsweep.config.experiment import load_experiment
+from torsweep.formats.yaml_file import read_yaml
+from torsweep.network.clients import BANDWIDTH_FILE
+from torsweep.network.coordinates import MODEL_FILE
+from torsweep.network.latency_import import import_latency
+from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, write_network
+from torsweep.network.population import POPULATION_FILE
+from torsweep.network.relays_import import import_relays
+from torsweep.provenance import sha256_of_file
+from torsweep.stats.summarize import summarize
+from torsweep.stats.writing import write_summary
+from torsweep.tables.collect import collect
+from torsweep.tables.reading import PlanTables
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+HOSTS = 12
+SWEEP_KNOBS = {"refill_interval": ["100ms", "10ms"], "circuit_policy": ["ewma"]}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A file that a command reads: ``make`` writes the folder ``in``, ``file`` is what is damaged.
+
+    ``arguments`` are torsweep's, with ``{in}`` and ``{out}`` for the folders; ``marker`` is the file of an
+    output that is whole. ``mend`` is called with the folder after the damage, where a checksum would hide
+    what lies behind it.
+    """
+
+    name: str
+    file: str
+    kinds: tuple[str, ...]
+    arguments: tuple[str, ...]
+    make: Callable[[Path], None]
+    marker: str | None = None
+    mend: Callable[[Path], None] | None = None
+
+
+def _network_yaml(folder: Path) -> None:
+    document = {
+        "relays": 5,
+        "web_clients": 3,
+        "bulk_clients": 1,
+        "servers": 2,
+        "authorities": 1,
+        "load": 1,
+        "relay_population": "2012",
+        "client_bandwidth": {"rate": "10 Mbit/s"},
+        "latency": "planetlab",
+        "server_bandwidth": "100 Mbit/s",
+        "access_delay": {"median": "1 ms", "sigma": 0.5, "maximum": "20 ms"},
+        "positions": {"guard": 2, "exit": 1, "guard_exit": 1, "middle": 1},
+    }
+    (folder / "net.yaml").write_text(json.dumps(document))
+
+
+def _experiment_yaml(name: str) -> Callable[[Path], None]:
+    def make(folder: Path) -> None:
+        document = read_yaml(EXPERIMENTS / name / "experiment.yaml")
+        (folder / "experiment.yaml").write_text(json.dumps(document))
+
+    return make
+
+
+def _plain_yaml(folder: Path) -> None:
+    source = EXPERIMENTS / "starvation" / "experiment.yaml"
+    (folder / "experiment.yaml").write_bytes(source.read_bytes())
+
+
+def _network(folder: Path) -> None:
+    made = small_network(
+        ("guard_exit", "exit", "guard", "guard", "middle"), ["web1", "bulk1"], config={"load": 1.0}
+    )
+    made = made.model_copy(update={"bandwidth_weights": dict.fromkeys(_WEIGHTS, 5000)})
+    write_network(made, [equal_rtts(made)], folder / "network")
+
+
+_WEIGHTS = ("Wgg", "Wgd", "Wmg", "Wme", "Wmd", "Wmm", "Wee", "Wed", "Weg", "Wgm", "Wem", "Wge")
+
+
+def _mend_network(folder: Path) -> None:
+    """network.json with the checksum of the damaged latencies."""
+    file = folder / "network" / NETWORK_FILE
+    document = json.loads(file.read_text())
+    document["latency_sha256"] = sha256_of_file(folder / "network" / LATENCY_FILE)
+    file.write_text(json.dumps(document))
+
+
+def _sampled_from(key: str, table: str) -> Callable[[Path], None]:
+    """A network's configuration that names the imported table ``table`` under ``key``."""
+
+    def make(folder: Path) -> None:
+        _network_yaml(folder)
+        document = json.loads((folder / "net.yaml").read_text())
+        document.pop("positions")
+        document[key] = {"file": str(folder / "table" / table)}
+        (folder / "net.yaml").write_text(json.dumps(document))
+        _MAKERS[key](folder)
+
+    return make
+
+
+def _latency_table(folder: Path) -> None:
+    _matrix(folder)
+    import_latency(folder / "matrix.txt", "matrix", "ms", folder / "table")
+
+
+def _bandwidth_table(folder: Path) -> None:
+    source = Path(__file__).parents[2] / "topologies/bandwidth/netindex-2012.json"
+    document = json.loads(source.read_text())
+    document["down_bytes_per_s"] = document["down_bytes_per_s"][::20]
+    (folder / "table").mkdir()
+    (folder / "table" / BANDWIDTH_FILE).write_text(json.dumps(document))
+
+
+def _relay_table(folder: Path) -> None:
+    _relayinfo(folder)
+    import_relays(folder / "relayinfo.json", "relayinfo", folder / "table")
+
+
+_MAKERS = {
+    "latency": _latency_table,
+    "client_bandwidth": _bandwidth_table,
+    "relay_population": _relay_table,
+}
+
+
+def _matrix(folder: Path) -> None:
+    place = np.random.default_rng(1).uniform(5, 100, (HOSTS, 2))
+    apart = np.sqrt(((place[:, None] - place[None]) ** 2).sum(axis=2)) + 5
+    np.fill_diagonal(apart, 0)
+    text = "\n".join(" ".join(f"{cell:.1f}" for cell in row) for row in apart)
+    (folder / "matrix.txt").write_text(text + "\n")
+    pairs = [f"{i + 1},{j + 1} {apart[i, j]:.1f}" for i in range(HOSTS) for j in range(i)]
+    (folder / "p2psim.txt").write_text(f"topology E2EGraph {HOSTS}\n" + "\n".join(pairs) + "\n")
+    probes = [
+        f"10.0.0.{i} --> 10.0.0.{j} 1 {int(apart[i, j] * 1000) + 500} 500"
+        for i in range(HOSTS)
+        for j in range(i)
+    ]
+    (folder / "king.txt").write_text("\n".join(probes) + "\n")
+    (folder / "matrix.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def _relayinfo(folder: Path) -> None:
+    rng = np.random.default_rng(2)
+    relays = {
+        f"R{number}": {
+            "bandwidth_capacity": int(rng.integers(10**5, 10**7)),
+            "bandwidth_rate": 1_000_000,
+            "bandwidth_burst": 2_000_000,
+            "weight": 0.05,
+            "running_frequency": 1.0,
+            "guard_frequency": float(number % 2),
+            "exit_frequency": float(number % 3 == 0),
+        }
+        for number in range(12)
+    }
+    (folder / "relayinfo.json").write_text(json.dumps({"relays": relays}))
+
+
+def _rates(folder: Path) -> None:
+    days = [
+        f'"C{n}","C{n}","2012-01-0{d}",{1000 * n + d},{500 * n},{10 + n},100'
+        for n in range(1, 6)
+        for d in (1, 2)
+    ]
+    head = "country,country_code,date,download_kbps,upload_kbps,total_tests,distance_miles"
+    (folder / "netindex.csv").write_text("\n".join([head, *days]) + "\n")
+    tiles = pl.DataFrame(
+        {"avg_d_kbps": [1000, 50_000, 90_000], "avg_u_kbps": [500, 9000, 40_000], "tests": [1, 9, 2]}
+    )
+    tiles.write_csv(folder / "tiles.csv")
+    tiles.write_parquet(folder / "tiles.parquet")
+    countries = {code: {"down_mbits": 10.5 * n, "up_mbits": 2.0 * n} for n, code in enumerate("ABC", 1)}
+    (folder / "speedtest.json").write_text(json.dumps({"countries": countries, "cities": {}}))
+    vertex = ' node [\n id {0}\n bandwidth_down "{1} Kibit"\n bandwidth_up "{2} Kibit"\n ]\n'
+    graph = "".join(vertex.format(n, 1000 * n, 500 * n) for n in range(1, 4))
+    (folder / "networkinfo.gml").write_text(f"graph [\n{graph}]\n")
+
+
+def _directory(folder: Path) -> None:
+    (folder / "consensus").write_text(consensus_text(4))
+    (folder / "descriptors").write_text("".join(descriptor_text(number) for number in range(4)))
+
+
+def consensus_text(relays: int) -> str:
+    """A consensus of so many relays, whose identities :func:`descriptor_text` gives."""
+    flags = ("Fast Guard Running Valid", "Exit Fast Running Valid", "Exit Fast Guard Running Valid")
+    entries = "".join(
+        f"r relay{n} {'A' * 25}{chr(ord('A') + n)}A {'B' * 27} 2012-04-04 09:00:00 10.0.0.{n + 1} 9001 0\n"
+        f"s {flags[n % 3]}\nw Bandwidth={100 + n}\np reject 1-65535\n"
+        for n in range(relays)
+    )
+    return (
+        "network-status-version 3\nvote-status consensus\nconsensus-method 28\n"
+        "valid-after 2012-04-04 10:00:00\nfresh-until 2012-04-04 11:00:00\nvalid-until 2012-04-04 13:00:00\n"
+        "voting-delay 300 300\nknown-flags BadExit Exit Fast Guard Running Stable Valid\n"
+        f"{entries}directory-footer\nbandwidth-weights Wbd=0 Wbe=0\n"
+        f"directory-signature {'A' * 40} {'A' * 40}\n"
+        "-----BEGIN SIGNATURE-----\nAAAA\n-----END SIGNATURE-----\n"
+    )
+
+
+def descriptor_text(number: int) -> str:
+    """The server descriptor of relay ``number``."""
+    fingerprint = f"{16 * number:040X}"
+    spaced = " ".join(fingerprint[at : at + 4] for at in range(0, 40, 4))
+    return (
+        f"@type server-descriptor 1.0\nrouter relay{number} 10.0.0.{number + 1} 9001 0 0\n"
+        f"platform Tor 0.2.2 on Linux\npublished 2012-04-04 09:00:00\nfingerprint {spaced}\nuptime 100\n"
+        "bandwidth 20000 40000 50000\nreject *:*\nrouter-signature\n"
+        "-----BEGIN SIGNATURE-----\nAAAA\n-----END SIGNATURE-----\n"
+    )
+
+
+def _run(folder: Path) -> None:
+    size = Size(web_clients=3, bulk_clients=2, relays=2, warm_up_s=5, duration_s=20)
+    run, *_ = write_sweep(folder, SWEEP_KNOBS, (1,), size)
+    run.rename(folder / run.name)
+    (folder / "1").rename(folder / "others")
+
+
+RUN_NAME = "refill_interval=100ms,circuit_policy=ewma"
+
+
+def _plan(folder: Path) -> None:
+    size = Size(web_clients=4, bulk_clients=2, relays=2, warm_up_s=5, duration_s=20)
+    work = folder.parent / "work"
+    runs = write_sweep(work, SWEEP_KNOBS, (1, 2), size)
+    collect(runs, folder / "tables", network="tiny")
+    write_summary(
+        summarize(PlanTables.open(folder / "tables"), load_experiment("refill_sweep", directory=EXPERIMENTS)),
+        folder / "summaries",
+    )
+
+
+def _tarball(folder: Path) -> None:
+    with tarfile.open(folder / "tor.tar.gz", "w:gz") as archive:
+        for name in ("configure", "src/app/main.c"):
+            content = b"PACKAGE_NAME='tor'\nPACKAGE_VERSION='0.4.9.1'\n" * 20
+            entry = tarfile.TarInfo(f"tor-0.4.9.1/{name}")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+
+
+def _importing(kind: str, file: str, file_format: str, *more: str) -> tuple[str, ...]:
+    return (kind, "import", f"{{in}}/{file}", "--format", file_format, "--out", "{out}", *more)
+
+
+_SAMPLE = ("network", "sample", "{in}/net.yaml", "--seed", "1", "--out", "{out}")
+_DESCRIBE = ("network", "describe", "{in}/network", "--json")
+_COLLECT = ("results", "collect", f"{{in}}/{RUN_NAME}", "--network", "tiny", "--out", "{out}")
+_SUMMARIZE = (
+    "results",
+    "summarize",
+    str(EXPERIMENTS / "refill_sweep/experiment.yaml"),
+    "--tables",
+    "{in}/tables",
+    "--out",
+    "{out}",
+)
+_DESCRIPTORS = ("--descriptors", "{in}/descriptors")
+_MS = ("--unit", "ms")
+
+TARGETS: dict[str, tuple[Target, ...]] = {
+    "YAML": (
+        Target("network", "net.yaml", DOCUMENT_KINDS, _SAMPLE, _network_yaml, NETWORK_FILE),
+        *(
+            Target(
+                name,
+                "experiment.yaml",
+                DOCUMENT_KINDS,
+                ("config", "check", "{in}/experiment.yaml"),
+                _experiment_yaml(name),
+            )
+            for name in ("refill_sweep", "starvation")
+        ),
+        Target(
+            "lines", "experiment.yaml", LINE_KINDS, ("config", "check", "{in}/experiment.yaml"), _plain_yaml
+        ),
+    ),
+    "JSON": (
+        Target("network.json", "network/network.json", DOCUMENT_KINDS, _DESCRIBE, _network),
+        Target("run.json", f"{RUN_NAME}/run.json", DOCUMENT_KINDS, _COLLECT, _run),
+        Target("provenance.json", f"{RUN_NAME}/provenance.json", DOCUMENT_KINDS, _COLLECT, _run),
+        Target(
+            "claims.json",
+            "summaries/claims.json",
+            DOCUMENT_KINDS,
+            ("results", "claims", "{in}/summaries"),
+            _plan,
+        ),
+        Target(
+            "relayinfo",
+            "relayinfo.json",
+            DOCUMENT_KINDS,
+            _importing("relays", "relayinfo.json", "relayinfo"),
+            _relayinfo,
+            POPULATION_FILE,
+        ),
+        Target(
+            "speedtest",
+            "speedtest.json",
+            DOCUMENT_KINDS,
+            _importing("bandwidth", "speedtest.json", "speedtest"),
+            _rates,
+            BANDWIDTH_FILE,
+        ),
+        Target(
+            "relays.json",
+            f"table/{POPULATION_FILE}",
+            DOCUMENT_KINDS,
+            _SAMPLE,
+            _sampled_from("relay_population", POPULATION_FILE),
+            NETWORK_FILE,
+        ),
+        Target(
+            "bandwidth.json",
+            f"table/{BANDWIDTH_FILE}",
+            DOCUMENT_KINDS,
+            _SAMPLE,
+            _sampled_from("client_bandwidth", BANDWIDTH_FILE),
+            NETWORK_FILE,
+        ),
+    ),
+    "NumPy": (
+        Target(
+            "latency.npy", f"network/{LATENCY_FILE}", BYTE_KINDS, _DESCRIBE, _network, None, _mend_network
+        ),
+        Target(
+            "latency.npz",
+            f"table/{MODEL_FILE}",
+            BYTE_KINDS,
+            _SAMPLE,
+            _sampled_from("latency", MODEL_FILE),
+            NETWORK_FILE,
+        ),
+    ),
+    "Parquet": (
+        Target(
+            "tiles",
+            "tiles.parquet",
+            BYTE_KINDS,
+            _importing("bandwidth", "tiles.parquet", "ookla-open"),
+            _rates,
+            BANDWIDTH_FILE,
+        ),
+        Target("streams of a run", f"{RUN_NAME}/streams.parquet", BYTE_KINDS, _COLLECT, _run),
+        Target("tables of a plan", "tables/streams.parquet", BYTE_KINDS, _SUMMARIZE, _plan),
+    ),
+    "CSV": (
+        Target(
+            "netindex",
+            "netindex.csv",
+            LINE_KINDS,
+            _importing("bandwidth", "netindex.csv", "netindex"),
+            _rates,
+            BANDWIDTH_FILE,
+        ),
+        Target(
+            "tiles",
+            "tiles.csv",
+            LINE_KINDS,
+            _importing("bandwidth", "tiles.csv", "ookla-open"),
+            _rates,
+            BANDWIDTH_FILE,
+        ),
+    ),
+    "text": (
+        Target(
+            "matrix",
+            "matrix.txt",
+            LINE_KINDS,
+            _importing("latency", "matrix.txt", "matrix", *_MS),
+            _matrix,
+            MODEL_FILE,
+        ),
+        Target(
+            "matrix.gz",
+            "matrix.gz",
+            BYTE_KINDS,
+            _importing("latency", "matrix.gz", "matrix", *_MS),
+            _matrix,
+            MODEL_FILE,
+        ),
+        Target(
+            "p2psim",
+            "p2psim.txt",
+            LINE_KINDS,
+            _importing("latency", "p2psim.txt", "p2psim", *_MS),
+            _matrix,
+            MODEL_FILE,
+        ),
+        Target(
+            "king",
+            "king.txt",
+            LINE_KINDS,
+            _importing("latency", "king.txt", "king-measurements", "--unit", "us"),
+            _matrix,
+            MODEL_FILE,
+        ),
+        Target(
+            "networkinfo",
+            "networkinfo.gml",
+            LINE_KINDS,
+            _importing("bandwidth", "networkinfo.gml", "networkinfo"),
+            _rates,
+            BANDWIDTH_FILE,
+        ),
+    ),
+    "consensus": (
+        Target(
+            "consensus",
+            "consensus",
+            LINE_KINDS,
+            _importing("relays", "consensus", "consensus", *_DESCRIPTORS),
+            _directory,
+            POPULATION_FILE,
+        ),
+        Target(
+            "descriptors",
+            "descriptors",
+            LINE_KINDS,
+            _importing("relays", "consensus", "consensus", *_DESCRIPTORS),
+            _directory,
+            POPULATION_FILE,
+        ),
+    ),
+}
+"""By format; each command reads the file whose damage it has to survive."""
+
+TARBALL = Target("tarball", "tor.tar.gz", BYTE_KINDS, (), _tarball)
+"""Read by a function: the command that reads it would build tor."""
