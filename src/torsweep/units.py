@@ -60,6 +60,15 @@ def parse_quantity(value: object, unit_factors: dict, example: str) -> int:
     return int(amount)
 
 
+def is_duration(text: str) -> bool:
+    """Whether ``text`` is a time span, such as ``100ms``."""
+    try:
+        parse_quantity(text, NANOSECONDS_PER, "100 ms")
+    except ValueError:
+        return False
+    return True
+
+
 def format_quantity(amount: int, unit_factors: dict) -> str:
     """The shortest text that :func:`parse_quantity` reads back as ``amount``."""
     texts = []

@@ -33,7 +33,7 @@ from torsweep.config.variant import Variant
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.seeds import MOST_SEED
-from torsweep.units import Between, DurationNs, SizeBytes
+from torsweep.units import Between, DurationNs, SizeBytes, is_duration
 
 EXPERIMENTS_DIRECTORY = Path("experiments")
 MAIN_PLAN = "main"
@@ -61,6 +61,7 @@ Era = Annotated[EraName, BeforeValidator(lambda value: str(value) if isinstance(
 """An era; YAML reads an unquoted ``2012`` as a number."""
 
 PlanName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
+PROGRESS_FIGURES = ("stream_progress", "stream_fairness")
 MOST_LEVELS = 50
 MOST_VARIANTS = 2_000
 """Of one plan: each takes minutes for every network."""
@@ -276,6 +277,27 @@ class Experiment(Section):
         return self
 
     @model_validator(mode="after")
+    def _figures_have_their_tables(self) -> Self:
+        for position, figure in enumerate(self.figures):
+            if figure in PROGRESS_FIGURES and not self.progress:
+                key, accepted = f"figures[{position}]", "progress: true"
+                raise RefusedValue("rests on the table of progress", key=key, value=figure, accepted=accepted)
+        return self
+
+    @model_validator(mode="after")
+    def _stairs_have_a_width(self) -> Self:
+        for position, claim in enumerate(self.claims):
+            for level in self.knobs.get(claim.knob, ()) if claim.test == "stair_step" else ():
+                if not is_duration(level):
+                    raise RefusedValue(
+                        "a stair is as wide as the level of its knob, which is no duration",
+                        key=f"claims[{position}].knob",
+                        value=f"{claim.knob}={level}",
+                        accepted="a knob whose levels are durations, such as refill_interval",
+                    )
+        return self
+
+    @model_validator(mode="after")
     def _claims_are_about_the_grid(self) -> Self:
         seen = set()
         for position, claim in enumerate(self.claims):
@@ -287,6 +309,14 @@ class Experiment(Section):
             if claim.id in seen:
                 raise RefusedValue("this id stands twice", key=f"{key}.id", value=claim.id)
             seen.add(claim.id)
+            if claim.kind not in self.traffic.kinds:
+                accepted = ", ".join(self.traffic.kinds)
+                raise RefusedValue(
+                    "the experiment has no such clients",
+                    key=f"{key}.kind",
+                    value=claim.kind,
+                    accepted=accepted,
+                )
             for knob in claim.knobs_named():
                 if knob not in self.knobs:
                     known = ", ".join(self.knobs)

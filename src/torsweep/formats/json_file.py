@@ -41,7 +41,7 @@ def parse_json(content: bytes | str, file: Path) -> dict[str, Any]:
         raise _too_deep(file) from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise InputError(f"is no whole JSON file: {error.msg}", file=file, key=where) from None
+        raise InputError(f"is no whole JSON file: {error.msg}, {where}", file=file) from None
     except ValueError as error:
         raise InputError(str(error), file=file) from None
     if _depth(text) > MOST_JSON_DEPTH:

@@ -51,7 +51,8 @@ class Regime:
     ``third_of_capacity``: usable capacity over three hops. ``demand_ceiling``: web clients × 300 KiB /
     15.5 s, as if downloads took no time. ``demand_unloaded``: the same with the download time of an
     empty network. ``crowded_download_s``: the mean download time at which web clients alone fill the
-    network (clients × bytes / third − pause), at least the unloaded one. ``bucket_bound_share``: of
+    network (clients × bytes / third − pause); None where they do not, because they ask for less than that
+    even when downloads take no longer than on an empty network. ``bucket_bound_share``: of
     usable capacity, where the bucket rather than the link binds. ``first_saturation``: traffic at
     which, sent by consensus weight, the first relay is full.
     """
@@ -61,7 +62,7 @@ class Regime:
     demand_unloaded_bytes_per_s: int
     demand_ceiling_over_third: float
     unloaded_download_s: float
-    crowded_download_s: float
+    crowded_download_s: float | None
     bucket_bound_share: float
     first_saturation_bytes_per_s: int
     relays_floored: int
@@ -146,13 +147,14 @@ def _regime(network: Network, rtt_ms: dict[str, NDArray[np.float64]]) -> Regime:
     asked = len(network.clients_of("web")) * WEB_RESPONSE_BYTES
     unloaded_s = _unloaded_download_s(network, rtt_ms)
     ceiling = asked / WEB_THINK_MEAN_S
+    crowded_s = asked / third - WEB_THINK_MEAN_S
     return Regime(
         third_of_capacity_bytes_per_s=third,
         demand_ceiling_bytes_per_s=round(ceiling),
         demand_unloaded_bytes_per_s=round(asked / (WEB_THINK_MEAN_S + unloaded_s)),
         demand_ceiling_over_third=round(ceiling / third, 3),
         unloaded_download_s=round(unloaded_s, 2),
-        crowded_download_s=round(max(unloaded_s, asked / third - WEB_THINK_MEAN_S), 2),
+        crowded_download_s=round(crowded_s, 2) if crowded_s >= unloaded_s else None,
         bucket_bound_share=round(bound / usable, 4),
         first_saturation_bytes_per_s=_first_saturation(network),
         relays_floored=sum(relay.rate_floored for relay in network.relays),

@@ -56,6 +56,16 @@ def _quantile_table(description: Description) -> Table:
     return table
 
 
+def _filling(regime: Regime) -> str:
+    if regime.crowded_download_s is None:
+        share = regime.demand_unloaded_bytes_per_s / regime.third_of_capacity_bytes_per_s
+        return f"web clients alone do not fill the network: they ask for at most {share:.2f} of its capacity"
+    return (
+        "web clients alone fill the network until their downloads take "
+        f"{regime.crowded_download_s:.1f} s on average"
+    )
+
+
 def _regime_lines(regime: Regime) -> list[str]:
     third, ceiling, unloaded, full = (
         f"{rate / _MIB:.2f} MiB/s"
@@ -70,8 +80,7 @@ def _regime_lines(regime: Regime) -> list[str]:
         f"capacity over 3 hops: {third}; web clients ask for at most {ceiling} "
         f"({regime.demand_ceiling_over_third:.2f} of it), {unloaded} when downloads take "
         f"{regime.unloaded_download_s:.1f} s as on an empty network",
-        "web clients alone fill the network when their downloads take "
-        f"{regime.crowded_download_s:.1f} s on average",
+        _filling(regime),
         f"the bucket binds for {100 * regime.bucket_bound_share:.0f} % of the capacity, the link for "
         f"the rest; {regime.relays_floored} relays were raised to 75 KiB/s",
         f"by consensus weight the first relay is full at {full}",

@@ -18,6 +18,7 @@ from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 import torsweep
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
+from torsweep.config.fitting import require_fitting_networks
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.overrides import EXPERIMENT_KEYS, Overrides
 from torsweep.config.variant import Variant
@@ -106,8 +107,8 @@ class Sweep:
         experiment = self.experiment(experiment_name)
         choice = choose_engine(self.overrides.engine, experiment.engines)
         require_engine(choice.engine)
-        network_path(experiment.network)
         plan = experiment.plan(self.overrides.plan)
+        require_fitting_networks(experiment, plan.name)
         place = Place(experiment.name, choice.engine, experiment.era, experiment.network, plan.name)
         wanted = {
             "summaries": [str(place.stage("summaries") / "summary.md")],
@@ -128,10 +129,20 @@ class Sweep:
 
     @stopping_with_a_line
     def published(self, *experiment_names: str) -> list[str]:
-        """What is to be published: of each experiment that has the plan; when none has, it is refused."""
-        plan = self.overrides.plan
-        having = [name for name in experiment_names if plan in self.experiment(name).plan_names]
+        """What is to be published: of each experiment that has the plan and can run on the network.
+
+        When there is none, what speaks against the first is said.
+        """
+        having = [name for name in experiment_names if self._can_run(name)]
         return [file for name in having or experiment_names for file in self.targets(name, "publish")]
+
+    def _can_run(self, experiment_name: str) -> bool:
+        experiment = self.experiment(experiment_name)
+        try:
+            require_fitting_networks(experiment, self.overrides.plan)
+        except InputError:
+            return False
+        return True
 
     @stopping_with_a_line
     def figures(self, wildcards: Any) -> list[str]:

@@ -63,7 +63,7 @@ def test_a_claim_says_within_which_levels_it_holds(within, knobs):
         ([{key: BEST[key] for key in BEST if key != "test"}], "claims[0]: missing key 'test'"),
         ([{key: BEST[key] for key in BEST if key != "level"}], "claims[0].level: missing key"),
         ([{**BEST, "count": 3}], "claims[0].count: unknown key; accepted: id, text, knob"),
-        ([{**BEST, "margin": 0}], "claims[0].margin: is not accepted, got 0; accepted: more than 0"),
+        ([{**BEST, "margin": 0}], "claims[0].margin: is not accepted, got 0; accepted: 0.001 or more"),
         (
             [{**BEST, "level": "11ms"}],
             "claims[0]: names no level of refill_interval, got '11ms'; accepted: 1000ms",
@@ -84,7 +84,7 @@ def test_a_claim_says_within_which_levels_it_holds(within, knobs):
         ([{**BEST, "within": 3}], "claims[0].within: is not accepted, got 3; accepted: the name of a knob"),
         (
             [BEST, {**EQUIVALENCE, "margin": 5}],
-            "claims[1].margin: is not accepted, got 5; accepted: less than 1",
+            "claims[1].margin: is not accepted, got 5; accepted: 0.5 or less",
         ),
         ([{**EQUIVALENCE, "margn": 0.1}], "claims[0].margn: unknown key (did you mean 'margin'?)"),
         ([BEST, BEST], "claims[1].id: this id stands twice, got 'best'"),

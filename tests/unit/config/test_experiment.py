@@ -118,7 +118,7 @@ def test_levels_lose_their_spaces_and_numbers_become_texts():
         ),
         (
             {"measured": "0 s"},
-            "measured: is out of range, got '0 s'; accepted: a duration above 0 s, at most 24 h",
+            "measured: is out of range, got '0 s'; accepted: 1 s to 24 h",
         ),
         ({"measured": "900 h"}, "measured: is out of range, got '900 h'"),
         ({"replicates": 0}, "replicates: is not accepted, got 0; accepted: 1 or more"),
@@ -155,7 +155,7 @@ def test_levels_lose_their_spaces_and_numbers_become_texts():
         ),
         (
             {"traffic.web.response": "0 B"},
-            "traffic.web.response: is out of range, got '0 B'; accepted: a size from",
+            "traffic.web.response: is out of range, got '0 B'; accepted: 1 B to 8 GiB",
         ),
         (
             {"traffic.web.response": "5 ms"},

@@ -68,7 +68,7 @@ def test_a_level_sets_its_setting_and_nothing_else(knob, level, path, value):
         ("cells", "10000", {"response_bytes": 4_980_000}),
         ("middle_bandwidth", "550KiBps", {"chain.middle": "550 KiB/s"}),
         ("middle_bandwidth", "1024KiBps", {"chain.middle": "1 MiB/s"}),
-        ("middle_bandwidth", "20KBps", {"chain.middle": "20 KB/s"}),
+        ("middle_bandwidth", "21KBps", {"chain.middle": "21 KB/s"}),
     ],
 )
 def test_a_level_of_traffic_or_network_sets_its_key(knob, level, settings):

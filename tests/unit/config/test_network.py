@@ -71,7 +71,7 @@ def test_a_tenfold_paper_network_is_allowed():
         ({"web_clients": 10**9}, "web_clients: is not accepted, got 1000000000; accepted: 25000 or less"),
         ({"web_clients": 25000, "load": 2}, "load: too many hosts"),
         ({"web_clients": 0, "bulk_clients": 0}, "web_clients: a network needs a client"),
-        ({"load": 0}, "load: is not accepted, got 0; accepted: more than 0"),
+        ({"load": 0}, "load: is not accepted, got 0; accepted: 0.0001 or more"),
         ({"load": float("nan")}, "load: is not accepted, got nan; accepted: a finite number"),
         ({"load": "heavy"}, "load: is not accepted, got 'heavy'; accepted: a number"),
         ({"server_bandwidth": "10 Mb"}, "server_bandwidth: is not accepted, got '10 Mb'; accepted: a number"),
