@@ -5,8 +5,10 @@ In: a seed, and how many examples or how long. Out: outcomes by format, and what
 
 from __future__ import annotations
 
+import atexit
 import collections
 import concurrent.futures
+import functools
 import multiprocessing
 import tempfile
 import time
@@ -31,6 +33,14 @@ def drawn(name: str, random: Random) -> Example:
     return target, changes
 
 
+@functools.cache
+def _folder() -> Path:
+    """The documents of this process; they go when it ends."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
 def fuzz(seed: int, examples: int, seconds: float | None) -> tuple[dict[str, Counts], list[str]]:
     """Outcomes by format and exit code, and what fell through."""
     random = Random(seed)
@@ -38,17 +48,16 @@ def fuzz(seed: int, examples: int, seconds: float | None) -> tuple[dict[str, Cou
     fallen = []
     end = None if seconds is None else time.monotonic() + seconds
     number = 0
-    with tempfile.TemporaryDirectory() as folder:
-        while time.monotonic() < end if end is not None else number < examples:
-            name = FORMATS[number % len(FORMATS)]
-            example = drawn(name, random)
-            try:
-                counts[name][check(Path(folder), name, example).code] += 1
-            except AssertionError as found:
-                counts[name][FELL_THROUGH] += 1
-                fallen.append(f"{name}, {described(example)}\n    {str(found)[:1500]}")
-                print(fallen[-1], flush=True)
-            number += 1
+    while time.monotonic() < end if end is not None else number < examples:
+        name = FORMATS[number % len(FORMATS)]
+        example = drawn(name, random)
+        try:
+            counts[name][check(_folder(), name, example).code] += 1
+        except AssertionError as found:
+            counts[name][FELL_THROUGH] += 1
+            fallen.append(f"{name}, {described(example)}\n    {str(found)[:1500]}")
+            print(fallen[-1], flush=True)
+        number += 1
     return counts, fallen
 
 

@@ -21,7 +21,8 @@ from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.shadow.read.tables import used_paths
 from torsweep.engines.table_schema import CIRCUITS, STREAMS
 from torsweep.errors import InputError
-from torsweep.network.model import read_network
+from torsweep.formats.json_file import read_json
+from torsweep.network.model import NETWORK_FILE
 from torsweep.seeds import MOST_SEED
 from torsweep.tables.collect import read_table
 
@@ -56,8 +57,7 @@ def replayed(original: Path, out: Path) -> RunSpec:
     run, status = read_run(original), run_status(original)
     if not status.complete:
         raise InputError(f"has no circuits to replay: {status.text}", file=original)
-    network, _ = read_network(original / run.network, latency=False)
-    relays = {relay.name for relay in network.relays}
+    relays = _relay_names(original / run.network / NETWORK_FILE)
     circuits, streams = read_table(original, CIRCUITS), read_table(original, STREAMS)
     measured = measured_circuits(circuits, streams, run.warm_up_ns // 1000)
     paths = _over(relays, used_paths(circuits)) | _over(relays, used_paths(measured))
@@ -68,6 +68,15 @@ def replayed(original: Path, out: Path) -> RunSpec:
         )
     settings = {**run.model_dump(), "engine": REPLAYING_ENGINE, "paths": paths}
     return RunSpec.model_validate({**settings, "network": _from(out, original, run.network)})
+
+
+def _relay_names(file: Path) -> set[str]:
+    relays = read_json(file).get("relays")
+    if not isinstance(relays, list) or not all(
+        isinstance(relay, dict) and "name" in relay for relay in relays
+    ):
+        raise InputError("is no network", file=file, key="relays")
+    return {str(relay["name"]) for relay in relays}
 
 
 def measured_circuits(circuits: pl.DataFrame, streams: pl.DataFrame, warm_up_us: int) -> pl.DataFrame:
