@@ -19,33 +19,6 @@ from torsweep.output_options import OutputFile
 config_app = typer.Typer(help="Check configuration files and write their schema.", no_args_is_help=True)
 
 
-@config_app.command("check")
-def check_command(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Networks or experiments, in YAML.")],
-) -> None:
-    """Say what each file configures, or stop at the first thing wrong."""
-    from torsweep.config.experiment import load_experiment
-    from torsweep.config.fitting import require_fitting_networks
-    from torsweep.config.network import load_network_config
-    from torsweep.formats.yaml_file import read_yaml
-    from torsweep.network.sampling import input_paths
-
-    for file in files:
-        # Only experiments ask a question; a file that is neither is told what a network lacks.
-        if file.name == "experiment.yaml" or "question" in read_yaml(file):
-            experiment = load_experiment(file)
-            for name in experiment.plan_names:
-                for config in require_fitting_networks(experiment, name):
-                    input_paths(config)
-            plans = (f"{name} ({len(experiment.plan(name).variants)})" for name in experiment.plan_names)
-            typer.echo(f"{file}: an experiment of {experiment.replicates} replicates")
-            typer.echo(f"  plans (variants): {', '.join(plans)}")
-        else:
-            network = load_network_config(file)
-            input_paths(network)
-            typer.echo(f"{file}: a network of {network.host_count} hosts, {network.relays} of them relays")
-
-
 @config_app.command("schema")
 def schema_command(
     out: Annotated[

@@ -1,6 +1,6 @@
-"""``torsweep run publish``: gather what goes out of a plan in one folder.
+"""``torsweep run publish``, which gathers what goes out of a plan, and ``torsweep config check``.
 
-In: the command line. Out: the folder.
+In: the command line. Out: the folder; or a line on standard output about each configuration file.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from torsweep.config.cli import config_app
 from torsweep.errors import InputError
 from torsweep.output_options import OutputFolder
 from torsweep.storage.folders import PUBLISHED
@@ -39,3 +40,30 @@ def publish_command(
             accepted="a folder such as summaries/EXPERIMENT/ENGINE/ERA/NETWORK/PLAN",
         )
     publish(Place(*names), experiment, summaries, figures, runs, out)
+
+
+@config_app.command("check")
+def check_command(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Networks or experiments, in YAML.")],
+) -> None:
+    """Say what each file configures, or stop at the first thing wrong."""
+    from torsweep.config.experiment import load_experiment
+    from torsweep.config.fitting import require_fitting_networks
+    from torsweep.config.network import load_network_config
+    from torsweep.formats.yaml_file import read_yaml
+    from torsweep.network.sampling import input_paths
+
+    for file in files:
+        # Only experiments ask a question; a file that is neither is told what a network lacks.
+        if file.name == "experiment.yaml" or "question" in read_yaml(file):
+            experiment = load_experiment(file)
+            for name in experiment.plan_names:
+                for config in require_fitting_networks(experiment, name):
+                    input_paths(config)
+            plans = (f"{name} ({len(experiment.plan(name).variants)})" for name in experiment.plan_names)
+            typer.echo(f"{file}: an experiment of {experiment.replicates} replicates")
+            typer.echo(f"  plans (variants): {', '.join(plans)}")
+        else:
+            network = load_network_config(file)
+            input_paths(network)
+            typer.echo(f"{file}: a network of {network.host_count} hosts, {network.relays} of them relays")
