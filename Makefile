@@ -16,7 +16,7 @@ TOR_SOURCE ?=
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup programs refill_sweep scheduler_choice starvation test test_programs test_python test-tor kills lint format bench lock clean
+.PHONY: help setup programs refill_sweep scheduler_choice starvation test test_programs test_python test-tor kills fuzz lint format bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +63,12 @@ test-tor: setup ## tor's own tests of what the patch series touches (minutes; bu
 
 kills: setup ## fifty kills at random moments of a small pipeline, into FOLDER (half an hour)
 	$(ACTIVATED) python -m tests.workflow.kills $(or $(FOLDER),$(shell mktemp -d)) --kills $(or $(KILLS),50)
+
+# How long, or how many: FUZZ='--minutes 30' or FUZZ='--examples 20000 --record docs/robustness.md'.
+FUZZ ?= --minutes 10
+
+fuzz: setup ## damage documents of every format and see that no command breaks
+	$(ACTIVATED) python -m tests.fuzz $(FUZZ)
 
 lint: setup ## format, lint and types of Python, Snakemake and Rust files
 	@$(ACTIVATED) setup/lint.sh
