@@ -11,7 +11,7 @@ from torsweep.engines.emulation.run.pace import Pace, refuse_late
 from torsweep.errors import TorsweepError
 
 
-def accounts(monkeypatch, looks: list[tuple[int, int]]) -> None:
+def accounts(monkeypatch, looks: list[tuple[int, int, int]]) -> None:
     """Have a process account for these nanoseconds run and waited, one look after the other, a second
     apart."""
     told, clock = iter(looks), iter(range(10**9, 10**12, 10**9))
@@ -20,17 +20,21 @@ def accounts(monkeypatch, looks: list[tuple[int, int]]) -> None:
 
 
 def test_time_counts_from_the_first_look(monkeypatch):
-    accounts(monkeypatch, [(500, 10**9), (500 + 10**8, 10**9 + 10**7), (500 + 2 * 10**8, 10**9 + 5 * 10**8)])
+    looks = [(500, 10**9, 7), (500 + 10**8, 10**9 + 10**7, 9), (500 + 2 * 10**8, 10**9 + 5 * 10**8, 107)]
+    accounts(monkeypatch, looks)
     pace = Pace({"relay1": 1})
-    for _ in range(3):
+    for _ in looks:
         pace.look()
-    assert pace.document() == {"relay1": {"ran": 0.1, "waited": 0.25, "waited_in_worst_second": 0.49}}
+    assert pace.document() == {
+        "relay1": {"ran": 0.1, "waited": 0.25, "waited_in_worst_second": 0.49, "delay_ms": 5.0}
+    }
 
 
 def test_the_kernels_account_of_a_process_is_read():
-    ran, waited = module._account(os.getpid())
+    ran, waited, turns = module._account(os.getpid())
     assert ran > 0
     assert waited >= 0
+    assert turns > 0
     assert module._account(2**22 + 1) is None
 
 

@@ -4,8 +4,8 @@ are.
 In: the processes of a run while it measures; the link emulator's own account. Out: :class:`Pace`, whose
 :meth:`~Pace.verdict` refuses a run that fell behind. A run that is refused leaves no tables.
 
-The kernel counts for each thread the time that it could have run and did not (``/proc/PID/schedstat``, second
-number, ns). docs/emulation.md says how the limits were found.
+The kernel counts for each thread the time that it ran, the time that it could have run and did not, and how
+often it began to run (``/proc/PID/schedstat``, ns). docs/emulation.md says how the limits were found.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ MOST_LATE = 0.05
 
 @dataclass
 class Waiting:
-    """Of one process: nanoseconds run and waited since the first look, and the worst second."""
+    """Of one process: nanoseconds run and waited, and turns, at the first look and the last; the worst
+    second."""
 
-    first: tuple[int, int]
-    last: tuple[int, int]
+    first: tuple[int, int, int]
+    last: tuple[int, int, int]
     worst_share: float = 0.0
 
 
@@ -62,35 +63,30 @@ class Pace:
         self.looked_ns = now_ns
 
     def document(self) -> dict[str, dict[str, float]]:
-        """For each process the shares of the time since the first look that it ran and that it waited."""
+        """For each process the shares of the time since the first look that it ran and that it waited, and
+        how long it waited before each turn, in ms."""
         span_ns = max(1, self.looked_ns - self.began_ns)
         return {
             name: {
                 "ran": round((seen.last[0] - seen.first[0]) / span_ns, 5),
                 "waited": round((seen.last[1] - seen.first[1]) / span_ns, 5),
                 "waited_in_worst_second": round(seen.worst_share, 5),
+                "delay_ms": round(
+                    (seen.last[1] - seen.first[1]) / max(1, seen.last[2] - seen.first[2]) / 1e6, 5
+                ),
             }
             for name, seen in self.waiting.items()
         }
 
 
-def _account(pid: int) -> tuple[int, int] | None:
-    """Nanoseconds that all threads of ``pid`` ran and waited; None when it is gone."""
-    ran = waited = 0
+def _account(pid: int) -> tuple[int, int, int] | None:
+    """Nanoseconds that all threads of ``pid`` ran and waited, and their turns; None when it is gone."""
+    ran = waited = turns = 0
     with contextlib.suppress(OSError):
         for thread in (PROC / str(pid) / "task").iterdir():
             one = (thread / "schedstat").read_text().split()
-            ran, waited = ran + int(one[0]), waited + int(one[1])
-        return ran, waited
-    return None
-
-
-def pressure() -> Mapping[str, float] | None:
-    """Seconds in which some task of the machine waited for a processor, so far; None where it is not
-    counted."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        line = (PROC / "pressure" / "cpu").read_text().splitlines()[0]
-        return {"some_s": int(line.rsplit("total=", 1)[1]) / 1e6}
+            ran, waited, turns = ran + int(one[0]), waited + int(one[1]), turns + int(one[2])
+        return ran, waited, turns
     return None
 
 
