@@ -38,20 +38,23 @@ def test_the_kernels_account_of_a_process_is_read():
     assert module._account(2**22 + 1) is None
 
 
-def pace_of(waited: float) -> dict[str, dict[str, float]]:
-    calm = {"ran": 0.1, "waited": 0.0, "waited_in_worst_second": 0.0}
-    return {"linkem": calm, "relay2": {**calm, "waited": waited}}
+def pace_of(delay_ms: float, ran: float = 0.1) -> dict[str, dict[str, float]]:
+    calm = {"ran": 0.1, "waited": 0.0, "waited_in_worst_second": 0.0, "delay_ms": 0.0}
+    return {"linkem": calm, "relay2": {**calm, "delay_ms": delay_ms, "ran": ran}}
 
 
 def test_a_run_on_time_is_none_to_refuse():
-    refuse_late(pace_of(module.MOST_WAITED), module.MOST_LATE)
+    refuse_late(pace_of(module.MOST_DELAY_MS), module.MOST_LATE)
 
 
 def test_a_process_that_waited_too_long_is_named():
-    with pytest.raises(
-        TorsweepError, match=r"^the run fell behind real time: relay2 waited .* no tables are left$"
-    ):
-        refuse_late(pace_of(module.MOST_WAITED + 0.01), 0.0)
+    said = r"^the run fell behind real time: relay2 waited 1\.3 ms .* no tables are left$"
+    with pytest.raises(TorsweepError, match=said):
+        refuse_late(pace_of(1.3), 0.0)
+
+
+def test_a_process_that_hardly_runs_is_not_judged():
+    refuse_late(pace_of(9.0, ran=module.LEAST_RAN / 2), 0.0)
 
 
 def test_packets_that_came_late_are_counted():

@@ -20,10 +20,13 @@ from torsweep.errors import TorsweepError
 
 PROC = Path("/proc")
 
-MOST_WAITED = 0.10
-"""Of the time of a run, for any of its processes."""
+MOST_DELAY_MS = 1.0
+"""Before each turn of a process, on average: a tenth of the shortest refill interval of a sweep."""
 
-MOST_LATE = 0.05
+LEAST_RAN = 0.002
+"""Of the time: a process that runs less has too few turns to judge it by."""
+
+MOST_LATE = 0.01
 """Of the packets of a run."""
 
 
@@ -96,14 +99,13 @@ def refuse_late(pace: Mapping[str, Mapping[str, float]], late_share: float) -> N
     ``pace`` is :meth:`Pace.document`; ``late_share`` the share of packets that were handed over more than a
     millisecond after their time.
     """
-    name, waited = max(((name, seen["waited"]) for name, seen in pace.items()), key=lambda item: item[1])
-    advice = (
-        "the network is too large for these processors, or something else runs on them; no tables are left"
-    )
-    if waited > MOST_WAITED:
+    delays = [(seen["delay_ms"], name) for name, seen in pace.items() if seen["ran"] >= LEAST_RAN]
+    delay_ms, name = max(delays, default=(0.0, ""))
+    advice = "the network is too large for this machine, or something else runs on it; no tables are left"
+    if delay_ms > MOST_DELAY_MS:
         raise TorsweepError(
-            f"the run fell behind real time: {name} waited for a processor for {waited:.1%} of it (at most"
-            f" {MOST_WAITED:.0%}); {advice}"
+            f"the run fell behind real time: {name} waited {delay_ms:.1f} ms for a processor before each of"
+            f" its turns (at most {MOST_DELAY_MS:g} ms); {advice}"
         )
     if late_share > MOST_LATE:
         raise TorsweepError(
