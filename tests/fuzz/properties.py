@@ -58,7 +58,11 @@ def require_whole_or_nothing(folder: Path, marker: str | None) -> None:
     assert held in ([], ["out"]), f"left beside the output: {held}"
     if held and marker:
         assert (folder / "out" / marker).is_file(), "an output without its main file"
-        hidden = [name for name in os.listdir(folder / "out") if name.startswith(".") and name not in (".lock", ".torsweep")]
+        hidden = [
+            name
+            for name in os.listdir(folder / "out")
+            if name.startswith(".") and name not in (".lock", ".torsweep")
+        ]
         assert not hidden, f"left in the output: {hidden}"
 
 
