@@ -78,7 +78,7 @@ def refill_conditions() -> list[Condition]:
                 levels = {"refill_mode": mode, "refill_interval": interval, "clock": clock}
                 label = ",".join(f"{knob}={level}" for knob, level in levels.items())
                 network = _chain("4 MiB/s", "200 KiB/s", "4 MiB/s")
-                found.append(Condition(label, levels, network, {"bulk": _downloads()}, 10, 40))
+                found.append(Condition(label, levels, network, {"bulk": _downloads()}, 10, 20))
     return found
 
 

@@ -39,7 +39,7 @@ CONTROL_PATIENCE_S = 60.0
 VOTING_INTERVAL_S = 5
 """Of the one vote that makes the network: the least that tor takes."""
 
-CLIENTS_AT_ONCE = 16
+CLIENTS_AT_ONCE = 32
 """Clients that are on their way into the network at a time: more would only wait for the processors."""
 
 DIRECTORY_CACHES = ("cached-certs", "cached-microdesc-consensus", "cached-microdescs.new")
