@@ -6,15 +6,18 @@
 Each stage is one file of rules/; what a plan consists of is worked out by torsweep.pipeline.sweep.
 """
 
+import shlex
 import sys
 from pathlib import Path
 
 import snakemake.jobs
 from snakemake.utils import min_version
 
-from torsweep.pipeline.failed_step import end_done, end_refused
+from torsweep.pipeline.failed_step import end_done, end_failed
 from torsweep.pipeline.protected import take_over_check
-from torsweep.pipeline.sweep import Sweep, stop
+from torsweep.pipeline.results_tree import PAIR_LEVELS, PLAN_LEVELS, RUN_FILES, RUN_LEVELS, TABLE_FILES
+from torsweep.pipeline.sweep import COMPARED_ENGINES, Sweep, stop
+from torsweep.stats.files import SIDE_BY_SIDE_FILES, SUMMARY_FILES
 
 min_version("9.1")
 
@@ -22,8 +25,26 @@ min_version("9.1")
 take_over_check(snakemake.jobs, stop)
 sweep = Sweep(config)
 
-# torsweep, cellsim and python are those of the environment that Snakemake runs in.
-shell.prefix(f"export PATH={Path(sys.executable).parent}:$PATH; ")
+# torsweep, cellsim and python are those of the environment that Snakemake runs in. Braces of the shell stand
+# twice, since Snakemake takes single ones for names.
+BIN = shlex.quote(str(Path(sys.executable).parent)).replace("{", "{{").replace("}", "}}")
+STEP = shlex.quote(str(Path(workflow.basedir) / "rules/step.sh")).replace("{", "{{").replace("}", "}}")
+shell.executable("bash")
+shell.prefix(f"export PATH={BIN}:$PATH; source {STEP}; ")
+
+# Where each stage's files stand.
+NETWORK = "results/networks/{network}/{seed}"
+RUN = f"results/runs/{RUN_LEVELS}"
+TABLES = f"results/tables/{PLAN_LEVELS}"
+SUMMARIES = f"results/summaries/{PLAN_LEVELS}"
+FIGURES = f"results/figures/{PLAN_LEVELS}"
+SIDE_BY_SIDE = f"results/side_by_side/{PAIR_LEVELS}"
+PUBLISHED = f"results/publish/{PLAN_LEVELS}"
+MODEL, REAL = COMPARED_ENGINES
+STYLE = sorted(map(str, Path("plotting").glob("*.py")))
+
+
+report: "rules/captions/workflow.rst"
 
 
 wildcard_constraints:
@@ -65,7 +86,7 @@ onsuccess:
 
 
 onerror:
-    end_refused([log] if isinstance(log, str) else log)
+    end_failed([log] if isinstance(log, str) else log)
 
 
 rule refill_sweep:

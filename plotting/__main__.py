@@ -1,6 +1,6 @@
-"""``python -m plotting FIGURE --tables DIR --summaries DIR --out DIR/NAME``: draw one figure.
+"""``python -m plotting FIGURE --summaries DIR --out DIR/NAME``: draw one figure.
 
-In: the folders of a plan's tables and summaries. Out: NAME.pdf, NAME.png, NAME.csv. Errors that
+In: the folder of a plan's summaries. Out: NAME.pdf, NAME.png, NAME.csv. Errors that
 a user can mend are one line on standard error, with torsweep's exit codes.
 """
 
@@ -18,7 +18,6 @@ from plotting import cdf, closeup, differences, fairness, progress, queues
 from plotting.command import exit_code_of
 from plotting.source import Source
 from plotting.style import save, style
-from torsweep.tables.reading import PlanTables
 
 FIGURES: dict[str, Callable[[Source], tuple[Figure, pl.DataFrame, str]]] = {
     "ttfb_cdf": lambda source: cdf.draw(source, "ttfb"),
@@ -32,9 +31,9 @@ FIGURES: dict[str, Callable[[Source], tuple[Figure, pl.DataFrame, str]]] = {
 """What an experiment.yaml may list under ``figures``."""
 
 
-def draw_figure(name: str, tables: Path, summaries: Path, out: Path) -> None:
+def draw_figure(name: str, summaries: Path, out: Path) -> None:
     """Draw the figure ``name`` into ``out``.pdf, .png and .csv."""
-    source = Source(PlanTables.open(tables), summaries)
+    source = Source(summaries)
     with style():
         figure, points, caption = FIGURES[name](source)
         save(figure, points, caption, source.origin(), out)
@@ -44,13 +43,10 @@ def main(arguments: list[str] | None = None) -> int:
     """The exit code of the command line ``arguments``."""
     parser = argparse.ArgumentParser(prog="python -m plotting", description="Draw one figure of a plan.")
     parser.add_argument("figure", choices=FIGURES, metavar="FIGURE", help=", ".join(FIGURES))
-    parser.add_argument("--tables", type=Path, required=True, help="folder that `results collect` wrote")
     parser.add_argument("--summaries", type=Path, required=True, help="folder that `results summarize` wrote")
     parser.add_argument("--out", type=Path, required=True, help="path of the files, without .pdf")
     options = parser.parse_args(arguments)
-    return exit_code_of(
-        lambda: draw_figure(options.figure, options.tables, options.summaries, options.out), options.out
-    )
+    return exit_code_of(lambda: draw_figure(options.figure, options.summaries, options.out), options.out)
 
 
 if __name__ == "__main__":

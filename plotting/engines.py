@@ -1,10 +1,10 @@
 """When each stream was complete, in two engines side by side.
 
-    python -m plotting.engines SUMMARIES SUMMARIES --out FOLDER/stream_engines
+    python -m plotting.engines COMPARISON --out FOLDER/stream_engines
 
-In: the folders of two summaries of one plan. Out: a panel an activation order, rows for what else varies (the
-middle's bandwidth at the baseline's); the completion of each stream against its place in the order of
-opening, a mark an engine, thin marks for single networks.
+In: the folder that `torsweep results side-by-side` wrote. Out: a panel an activation order, rows for what
+else varies (the middle's bandwidth at the baseline's); the completion of each stream against its place in the
+order of opening, a mark an engine, thin marks for single networks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -27,14 +26,16 @@ from plotting.palette import BLUE, VERMILION, level_name
 from plotting.parallel import at
 from plotting.style import TEXT_WIDTH_IN, canvas, save, style
 from torsweep.stats.report import networks_text
-from torsweep.stats.side_by_side import SideBySide, completion_times, side_by_side, write_side_by_side
+from torsweep.stats.side_by_side import SideBySide, read_side_by_side
 
 _MARKS = ((BLUE, "o"), (VERMILION, "s"))
 
 
-def draw(both: SideBySide, middle: str) -> tuple[Figure, pl.DataFrame, str]:
-    """The figure, the points in it and its caption; ``middle`` is the level of the middle shown."""
-    means = completion_times(both)
+def draw(both: SideBySide, means: pl.DataFrame, middle: str) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption.
+
+    ``means`` are the completion times over networks; ``middle`` is the level of the middle shown.
+    """
     levels = {
         knob: means[knob].unique(maintain_order=True).to_list()
         for knob in both.knobs
@@ -76,15 +77,14 @@ def _panel(axis: Axes, both: SideBySide, shares: pl.DataFrame, means: pl.DataFra
     axis.xaxis.set_major_locator(MaxNLocator(5, integer=True))
 
 
-def draw_figure(summaries: Sequence[Path], middle: str, out: Path) -> None:
-    """Draw one plan's ``summaries`` in two engines into ``out``.pdf, .png and .csv, its tables beside them.
+def draw_figure(comparison: Path, middle: str, out: Path) -> None:
+    """Draw the plan that stands in the folder ``comparison`` in two engines, into ``out``.pdf, .png, .csv.
 
-    Raises InputError when the two folders are not to be compared.
+    Raises InputError when the folder is no comparison.
     """
-    both = side_by_side(summaries)
-    write_side_by_side(both, out.parent)
+    both, means = read_side_by_side(comparison)
     with style():
-        figure, points, caption = draw(both, middle)
+        figure, points, caption = draw(both, means, middle)
         origin = json.dumps({**both.where, "engines": both.engines, "seeds": both.seeds})
         save(figure, points, caption, origin, out)
 
@@ -94,11 +94,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m plotting.engines", description="Two engines side by side."
     )
-    parser.add_argument("summaries", type=Path, nargs=2, help="folders that `results summarize` wrote")
+    parser.add_argument("comparison", type=Path, help="folder that `results side-by-side` wrote")
     parser.add_argument("--middle", default="550KiBps", help="level of middle_bandwidth that is drawn")
     parser.add_argument("--out", type=Path, required=True, help="path of the figure, without .pdf")
     options = parser.parse_args(arguments)
-    return exit_code_of(lambda: draw_figure(options.summaries, options.middle, options.out), options.out)
+    return exit_code_of(lambda: draw_figure(options.comparison, options.middle, options.out), options.out)
 
 
 if __name__ == "__main__":

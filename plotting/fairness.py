@@ -1,6 +1,6 @@
 """How evenly streams on one circuit were served, against the middle's bandwidth or the number of streams.
 
-In: clients.csv. Out: two rows of panels, Jain's index and the number of starved streams; a curve a level of
+In: fairness.csv. Out: two rows of panels, Jain's index and the number of starved streams; a curve a level of
 the first other knob that varies, columns for the rest; means over networks, with bands.
 """
 
@@ -19,7 +19,6 @@ from plotting.palette import look
 from plotting.parallel import notes, require_progress
 from plotting.source import Source
 from plotting.style import canvas
-from torsweep.stats.intervals import bands
 
 _ALONG = {"middle_bandwidth": "Middle (KiB/s)", "streams": "Streams on the circuit"}
 _ROWS = {"jain": "Jain's index", "starved": "Starved streams"}
@@ -31,8 +30,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     varying = [knob for knob in _ALONG if len(source.knobs.get(knob, [])) > 1]
     along = varying[0] if varying else next(iter(_ALONG))
     facets = Facets.of({knob: levels for knob, levels in source.knobs.items() if knob != along})
-    clients = source.summary("clients")
-    points = _points(clients, list(source.knobs))
+    points = source.summary("fairness")
     caption = source.caption(*notes(source), source.band_note())
     figure = canvas(facets.width_in, 0.7 + 1.3 * len(_ROWS) * len(facets.rows), caption)
     panels = facets.panels(figure, list(_ROWS), sharex=True, sharey="row")
@@ -53,19 +51,6 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
 
 def _most(points: pl.DataFrame) -> float:
     return float(points["opened"].max())  # type: ignore[arg-type]
-
-
-def _points(clients: pl.DataFrame, knobs: list[str]) -> pl.DataFrame:
-    """Mean and band over networks of each number, a row a variant."""
-    rows = []
-    for key, section in clients.group_by(knobs, maintain_order=True):
-        values = section.group_by("seed").agg(pl.col("opened", *_ROWS).cast(pl.Float64).mean()).sort("seed")
-        row = dict(zip(knobs, key, strict=True)) | {"opened": values["opened"].mean()}
-        for name in _ROWS:
-            mean, low, high = bands(values[name].fill_null(np.nan).to_numpy()[:, np.newaxis])
-            row |= {name: mean[0], f"{name}_low": low[0], f"{name}_high": high[0]}
-        rows.append(row)
-    return pl.DataFrame(rows).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
 def _curve(axis: Axes, rows: pl.DataFrame, along: str, name: str, level: str) -> None:

@@ -11,25 +11,27 @@ import polars as pl
 from plotting.palette import level_name
 from plotting.source import Source
 from torsweep.errors import InputError
+from torsweep.stats.parallel import held_level
 
-CELL_BYTES = 498
 REPORT_CELLS = 10_000
 """Cells of a stream in the report; a plan with fewer says so."""
 
-_DELAYS = {
-    "proxy": "those of the network, by a proxy in user space",
-    "none": "this machine's own, next to nothing",
+_ROUND_TRIPS = {
+    "cellsim": "modelled",
+    "emulation": "by an emulator of links",
+    "shadow": "simulated",
+    "shadow-no-rtt": "simulated",
 }
-"""In words, what engines of real time call the mechanism that delays their bytes."""
+"""How each engine makes the round trips of the network."""
 
 _STARVED = "Starved: less than a quarter of its cells when the first stream is complete."
 
 
 def require_progress(source: Source) -> None:
     """Raise InputError for a plan whose runs have no table of progress."""
-    if not source.tables.has_progress:
+    if not source.provenance.progress:
         raise InputError(
-            "has no progress.parquet", file=source.tables.directory, accepted="a plan with progress: true"
+            "is of runs without progress", file=source.summaries, accepted="a plan with progress: true"
         )
 
 
@@ -43,21 +45,15 @@ def notes(source: Source) -> list[str]:
 
 
 def delay_note(source: Source) -> str:
-    """Which mechanism made the round trips; engines other than the model state theirs."""
-    if source.provenance.engine == "cellsim":
-        return "Round trips: those of the network, modelled."
-    delays = {str(run.get("delay", "not stated")) for run in source.provenance.runs}
-    stated = {_DELAYS.get(delay, delay) for delay in delays}
-    return f"Round trips: {', '.join(sorted(stated))}."
+    """What made the round trips."""
+    return f"Round trips: those of the network, {_ROUND_TRIPS[source.provenance.engine]}."
 
 
-def held(source: Source, knob: str) -> tuple[dict[str, str], str]:
-    """The one level that ``knob`` is held at, the baseline's, and a note where others are left out."""
-    levels = source.knobs.get(knob, [])
-    if len(levels) < 2:
-        return {}, ""
-    level = source.baseline()[knob]
-    return {knob: level}, f"{knob.replace('_', ' ').capitalize()}: {level_name(level)}."
+def held(source: Source) -> tuple[dict[str, str], str]:
+    """The one level at which lines are kept, and a note where others are left out."""
+    levels = held_level(source.knobs, source.baseline())
+    named = [f"{knob.replace('_', ' ').capitalize()}: {level_name(level)}." for knob, level in levels.items()]
+    return levels, "".join(named)
 
 
 def at(frame: pl.DataFrame, levels: dict[str, str]) -> pl.DataFrame:

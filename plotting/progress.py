@@ -1,6 +1,6 @@
 """Cells received against time, a line a stream.
 
-In: the progress of a plan whose clients download in parallel, and shares.csv. Out: a panel a level of the
+In: progress.csv and shares.csv of a plan whose clients download in parallel. Out: a panel a level of the
 first knob that varies, rows for the others; a line a stream of the first network, its colour by the order of
 opening. A dotted line stands where the first stream is complete: there it is counted who has starved.
 """
@@ -10,20 +10,15 @@ from __future__ import annotations
 from typing import Any
 
 import matplotlib
-import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from plotting.facets import Facets, levels_text
-from plotting.parallel import CELL_BYTES, at, held, notes, require_progress
+from plotting.parallel import at, held, notes, require_progress
 from plotting.source import Source
 from plotting.style import GREY, TEXT_WIDTH_IN, canvas
-from torsweep.stats.starvation import PROGRESS_COLUMNS
-
-_POINTS = 400
-"""Points of a line."""
 
 _DARKEST, _LIGHTEST = 0.0, 0.88
 """The part of viridis that stays apart from white."""
@@ -32,21 +27,21 @@ _DARKEST, _LIGHTEST = 0.0, 0.88
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
     require_progress(source)
-    fixed, at_note = held(source, "middle_bandwidth")
+    fixed, at_note = held(source)
     knobs = {knob: levels for knob, levels in source.knobs.items() if knob not in fixed}
     panels_of, rows_of = _grid(knobs)
     seed = source.provenance.seeds[0]
     shares = at(source.summary("shares").filter(pl.col("seed") == seed), fixed)
-    progress = at(source.tables.progress(PROGRESS_COLUMNS).filter(pl.col("seed") == seed), fixed)
+    points = source.summary("progress")
     which = [f"Shown: the network of seed {seed}."] if len(source.provenance.seeds) > 1 else []
     caption = source.caption(at_note, *which, *notes(source))
     figure = canvas(TEXT_WIDTH_IN, 0.75 + 1.6 * len(rows_of), caption)
     axes = figure.subplots(len(rows_of), len(panels_of), sharex="row", sharey="row", squeeze=False)
-    points, most = [], int(shares["opened"].max())  # type: ignore[arg-type]
+    most = int(shares["opened"].max())  # type: ignore[arg-type]
     for row, line in zip(rows_of, axes, strict=True):
         for column, axis in zip(panels_of, line, strict=True):
             levels = {**row, **column}
-            points.append(_panel(axis, at(progress, levels), at(shares, levels), most))
+            _panel(axis, at(points, levels), most)
             axis.set_title("\n".join(filter(None, (levels_text(column), _starved(at(shares, levels))))))
         line[0].set_ylabel("\n".join(filter(None, ("Thousand cells", levels_text(row)))))
     for axis in axes.ravel():
@@ -55,7 +50,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     for axis in axes[-1]:
         axis.set_xlabel("Time (s)")
     _legend(figure, most)
-    return figure, pl.concat(points), caption
+    return figure, points, caption
 
 
 def _grid(knobs: dict[str, list[str]]) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
@@ -65,28 +60,15 @@ def _grid(knobs: dict[str, list[str]]) -> tuple[list[dict[str, str]], list[dict[
     return columns, [{**row, **column} for row in facets.rows for column in facets.columns]
 
 
-def _panel(axis: Axes, progress: pl.DataFrame, shares: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Draw one variant's lines, in the colours of ``most`` streams; their points."""
-    end_us = progress["time_us"].max() or 1
-    grid_us = np.linspace(0, float(end_us), _POINTS + 1)  # type: ignore[arg-type]
-    frames = []
-    for row in shares.sort("opened").iter_rows(named=True):
-        own = progress.filter(pl.col("client") == row["client"], pl.col("stream") == row["stream"])
-        times = own["time_us"].to_numpy()
-        cells = np.concatenate([[0.0], own["bytes_got"].to_numpy() / CELL_BYTES])
-        received = cells[np.searchsorted(times, grid_us, side="right")]
-        axis.plot(grid_us / 1e6, received / 1e3, color=colour(row["opened"], most), linewidth=0.9)
-        keys = {name: row[name] for name in row if name not in ("share", "starved", "completed")}
-        frame = pl.DataFrame({"time_s": grid_us / 1e6, "cells_received": received})
-        frames.append(
-            frame.select(
-                *(pl.lit(value, shares.schema[name]).alias(name) for name, value in keys.items()), pl.all()
-            )
+def _panel(axis: Axes, lines: pl.DataFrame, most: int) -> None:
+    """Draw one variant's lines, in the colours of ``most`` streams."""
+    for (opened,), line in lines.group_by(["opened"], maintain_order=True):
+        axis.plot(
+            line["time_s"], line["cells_received"] / 1e3, color=colour(int(opened), most), linewidth=0.9
         )
-    first_s = shares["completed_s"].min()
+    first_s = lines["completed_s"].cast(pl.Float64).min()
     if first_s is not None:
         axis.axvline(float(first_s), color=GREY, linewidth=0.6, linestyle=":")  # type: ignore[arg-type]
-    return pl.concat(frames)
 
 
 def _starved(shares: pl.DataFrame) -> str:

@@ -1,14 +1,16 @@
 """What every figure is drawn from.
 
-In: the folder of a plan's tables and that of its summaries. Out: :class:`Source`: its summaries as
-frames, its tables, and the caption that says where the numbers come from.
+In: the folder of a plan's summaries. Out: :class:`Source`: the summaries as frames, and the caption that says
+where the numbers come from.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -16,23 +18,28 @@ from plotting.palette import knob_name, level_name
 from torsweep.config.clients import KINDS
 from torsweep.errors import InputError
 from torsweep.formats.csv_file import read_frame
-from torsweep.provenance import versions
-from torsweep.stats.claims_file import NO_SUMMARIES, read_claims
+from torsweep.formats.json_file import read_json
+from torsweep.stats.claims_file import NO_SUMMARIES
+from torsweep.stats.files import PLAN_FILE
 from torsweep.stats.report import duration_text, engine_text, networks_text
-from torsweep.tables.reading import PlanTables, Provenance
+from torsweep.tables.reading import Provenance, parse_provenance
 
 
 @dataclass(frozen=True)
 class Source:
-    """Tables and summaries of one plan."""
+    """The summaries of one plan, in the folder ``summaries``."""
 
-    tables: PlanTables
     summaries: Path
 
-    @property
+    @cached_property
+    def _plan(self) -> dict[str, Any]:
+        return read_json(self.summaries / PLAN_FILE, NO_SUMMARIES)
+
+    @cached_property
     def provenance(self) -> Provenance:
-        """Where the tables come from."""
-        return self.tables.provenance
+        """Where the numbers come from; InputError when the summaries are missing or of another version."""
+        document = {key: value for key, value in self._plan.items() if key != "baseline"}
+        return parse_provenance(document, self.summaries / PLAN_FILE)
 
     @property
     def knobs(self) -> dict[str, list[str]]:
@@ -40,14 +47,13 @@ class Source:
         return self.provenance.knobs
 
     def origin(self) -> str:
-        """What made the numbers, as JSON: versions, plan, seeds, hashes of runs and networks.
+        """What made the numbers, as JSON: engine, plan, seeds, hashes of runs and networks.
 
-        The hashes are those that the tables carry, in the order of their runs. No time of day is in it,
-        so that the same input gives the same text.
+        The hashes are those that the tables carry, in the order of their runs. No time of day and no version
+        of a library is in it, so that the same input gives the same text; ``publish`` states the versions.
         """
         provenance = self.provenance
         document = {
-            "versions": {name: version for name, version in versions().items() if name != "cellsim"},
             "engine": provenance.engine,
             "engine_version": provenance.engine_version,
             "experiment": provenance.experiment,
@@ -74,8 +80,13 @@ class Source:
         return frame
 
     def baseline(self) -> dict[str, str]:
-        """The plan's baseline, as the summaries have it; InputError when they are missing."""
-        return read_claims(self.summaries).baseline
+        """The plan's baseline; InputError when the summaries do not say it."""
+        if "baseline" not in self._plan:
+            raise InputError(
+                "is not of this version: run `torsweep results summarize` again",
+                file=self.summaries / PLAN_FILE,
+            )
+        return dict(self._plan["baseline"])
 
     def kinds(self) -> list[str]:
         """The kinds of client that downloaded anything, in the order of figures."""

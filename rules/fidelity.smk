@@ -1,7 +1,12 @@
 # Fidelity: an engine against another, by default cellsim against Shadow. A repeat is a run again with another
 # seed; a replay is cellsim on the circuits that tor chose in a run of the reference, below whose name it
 # stands. With `compare=finished` the runs that there are in other engines than cellsim will do.
-from torsweep.fidelity.places import FidelityPlan
+from torsweep.fidelity.places import COMPARISON_FILES, FidelityPlan
+
+REPEAT = f"results/repeats/{RUN_LEVELS}"
+REPLAY = f"results/replays/{{reference}}/{RUN_LEVELS}"
+COMPARISON_LEVELS = "{experiment}/{model}_against_{reference}/{era}/{network}/{plan}"
+COMPARISON = f"results/fidelity/{COMPARISON_LEVELS}"
 
 fidelity_plan = FidelityPlan(sweep)
 
@@ -19,18 +24,19 @@ rule fidelity:
 rule run_repeat:
     """Run once more what has been run, with another seed: what lies between the two is chance."""
     input:
-        original="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/provenance.json",
+        original=multiext(f"{RUN}/", *RUN_FILES),
     output:
-        run="results/repeats/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/run.json",
-        streams="results/repeats/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/streams.parquet",
-        relays="results/repeats/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/relays.parquet",
-        provenance="results/repeats/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/provenance.json",
+        run=f"{REPEAT}/run.json",
+        streams=f"{REPEAT}/streams.parquet",
+        relays=f"{REPEAT}/relays.parquet",
+        progress=f"{REPEAT}/progress.parquet",
+        provenance=f"{REPEAT}/provenance.json",
     log:
-        "results/logs/repeats/{experiment}/{engine}/{era}/{network}/{seed}/{variant}.log",
+        f"results/logs/repeats/{RUN_LEVELS}.log",
+    benchmark:
+        f"results/benchmarks/repeats/{RUN_LEVELS}.tsv"
     wildcard_constraints:
         engine="cellsim",
-    conda:
-        "../environment.yml"
     threads: 1
     resources:
         mem_mb=500,
@@ -38,10 +44,10 @@ rule run_repeat:
     params:
         engine_version=sweep.engine_version,
         engine_run=sweep.engine_run,
-        original=subpath(input.original, parent=True),
+        original=lambda wildcards, input: Path(input.original[0]).parent,
         out=subpath(output.run, parent=True),
     shell:
-        "exec > {log:q} 2>&1"
+        "step {log:q}"
         " && torsweep fidelity repeat {params.original:q} --out {params.out:q} --wait"
         " && {params.engine_run} {params.out:q} --progress"
 
@@ -69,16 +75,17 @@ rule run_replay:
     input:
         fidelity_plan.replayed_run,
     output:
-        run="results/replays/{reference}/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/run.json",
-        streams="results/replays/{reference}/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/streams.parquet",
-        relays="results/replays/{reference}/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/relays.parquet",
-        provenance="results/replays/{reference}/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/provenance.json",
+        run=f"{REPLAY}/run.json",
+        streams=f"{REPLAY}/streams.parquet",
+        relays=f"{REPLAY}/relays.parquet",
+        progress=f"{REPLAY}/progress.parquet",
+        provenance=f"{REPLAY}/provenance.json",
     log:
-        "results/logs/replays/{reference}/{experiment}/{engine}/{era}/{network}/{seed}/{variant}.log",
+        f"results/logs/replays/{{reference}}/{RUN_LEVELS}.log",
+    benchmark:
+        f"results/benchmarks/replays/{{reference}}/{RUN_LEVELS}.tsv"
     wildcard_constraints:
         engine="cellsim",
-    conda:
-        "../environment.yml"
     threads: 1
     resources:
         mem_mb=500,
@@ -87,9 +94,10 @@ rule run_replay:
         engine_version=sweep.engine_version,
         engine_run=sweep.engine_run,
         original=fidelity_plan.replayed_directory,
+        record=fidelity_plan.replayed_record,
         out=subpath(output.run, parent=True),
     shell:
-        "exec > {log:q} 2>&1"
+        "step {log:q}"
         " && torsweep fidelity replay {params.original:q} --out {params.out:q} --wait"
         " && {params.engine_run} {params.out:q} --progress"
 
@@ -99,85 +107,78 @@ rule compare_engines:
     input:
         fidelity_plan.runs,
     output:
-        multiext(
-            "results/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}/",
-            "distances.csv",
-            "cells.csv",
-            "contrasts.csv",
-            "curves.csv",
-            "fidelity.json",
+        multiext(f"{COMPARISON}/", *(name for name in COMPARISON_FILES if name != "fidelity.md")),
+        text=report(
+            f"{COMPARISON}/fidelity.md",
+            caption="captions/fidelity.rst",
+            category="{experiment}",
+            subcategory="{plan}",
+            labels={"engine": "two", "era": "{era}", "network": "{network}", "what": "fidelity"},
         ),
-        text="results/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}/fidelity.md",
     log:
-        "results/logs/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}.log",
-    conda:
-        "../environment.yml"
+        f"results/logs/fidelity/{COMPARISON_LEVELS}.log",
     threads: 1
     resources:
         mem_mb=2000,
         runtime=10,
     params:
-        source=sweep.source_sha256("tables", "stats", "fidelity"),
-        seeds=fidelity_plan.seeds,
+        source=sweep.source_sha256("tables", "stats", "fidelity", "engines/table_schema.py"),
+        given=fidelity_plan.given,
+        runs=fidelity_plan.directories,
         out=subpath(output.text, parent=True),
     shell:
-        "torsweep fidelity compare {wildcards.experiment} --era {wildcards.era}"
-        " --network {wildcards.network:q} --plan {wildcards.plan} --seeds {params.seeds}"
-        " --model {wildcards.model} --reference {wildcards.reference}"
-        " --out {params.out:q} > {log:q} 2>&1"
+        "step {log:q}"
+        " && torsweep fidelity compare {wildcards.experiment} --era {wildcards.era}"
+        " --network {wildcards.network:q} --plan {wildcards.plan}"
+        " --model {wildcards.model} --reference {wildcards.reference} --out {params.out:q} {params.runs}"
 
 
 rule draw_fidelity:
     """Draw every gap beside its floor, and every contrast against the reference's."""
     input:
-        style=sorted(map(str, Path("plotting").glob("*.*"))),
-        text="results/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}/fidelity.md",
+        style=STYLE,
+        comparison=multiext(f"{COMPARISON}/", *COMPARISON_FILES),
     output:
-        multiext(
-            "results/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}/overview",
-            ".pdf",
-            ".png",
-            ".csv",
+        pdf=f"{COMPARISON}/overview.pdf",
+        png=report(
+            f"{COMPARISON}/overview.png",
+            caption="captions/fidelity.rst",
+            category="{experiment}",
+            subcategory="{plan}",
+            labels={"engine": "two", "era": "{era}", "network": "{network}", "what": "fidelity overview"},
         ),
+        csv=f"{COMPARISON}/overview.csv",
     log:
-        "results/logs/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}/overview.log",
-    conda:
-        "../environment.yml"
+        f"results/logs/fidelity/{COMPARISON_LEVELS}/overview.log",
     threads: 1
     resources:
         mem_mb=1000,
         runtime=5,
     params:
-        comparison=subpath(input.text, parent=True),
-        stem=lambda wildcards, output: Path(output[0]).with_suffix(""),
+        comparison=lambda wildcards, input: Path(input.comparison[0]).parent,
+        stem=lambda wildcards, output: Path(output.pdf).with_suffix(""),
     shell:
-        "python -m plotting.fidelity overview --comparison {params.comparison:q}"
-        " --out {params.stem:q} > {log:q} 2>&1"
+        "step {log:q}"
+        " && python -m plotting.fidelity overview --comparison {params.comparison:q} --out {params.stem:q}"
 
 
 rule draw_fidelity_curves:
     """Draw the curves of one variant in both engines, with the floor as a band."""
     input:
-        style=sorted(map(str, Path("plotting").glob("*.*"))),
-        text="results/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}/fidelity.md",
+        style=STYLE,
+        comparison=multiext(f"{COMPARISON}/", *COMPARISON_FILES),
     output:
-        multiext(
-            "results/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}/curves/{variant}",
-            ".pdf",
-            ".png",
-            ".csv",
-        ),
+        multiext(f"{COMPARISON}/curves/{{variant}}", ".pdf", ".png", ".csv"),
     log:
-        "results/logs/fidelity/{experiment}/{model}_against_{reference}/{era}/{network}/{plan}/curves/{variant}.log",
-    conda:
-        "../environment.yml"
+        f"results/logs/fidelity/{COMPARISON_LEVELS}/curves/{{variant}}.log",
     threads: 1
     resources:
         mem_mb=1000,
         runtime=5,
     params:
-        comparison=subpath(input.text, parent=True),
+        comparison=lambda wildcards, input: Path(input.comparison[0]).parent,
         stem=lambda wildcards, output: str(output[0]).removesuffix(".pdf"),
     shell:
-        "python -m plotting.fidelity curves --comparison {params.comparison:q}"
-        " --variant {wildcards.variant:q} --out {params.stem:q} > {log:q} 2>&1"
+        "step {log:q}"
+        " && python -m plotting.fidelity curves --comparison {params.comparison:q}"
+        " --variant {wildcards.variant:q} --out {params.stem:q}"

@@ -7,12 +7,10 @@ rule sample_network:
         config=ancient(sweep.network_file),
         topologies=ancient(sweep.topologies),
     output:
-        network="results/networks/{network}/{seed}/network.json",
-        latency="results/networks/{network}/{seed}/latency.npy",
+        network=f"{NETWORK}/network.json",
+        latency=f"{NETWORK}/latency.npy",
     log:
         "results/logs/networks/{network}/{seed}.log",
-    conda:
-        "../environment.yml"
     threads: 1
     resources:
         mem_mb=1000,
@@ -22,5 +20,5 @@ rule sample_network:
         overrides=sweep.network_arguments,
         out=subpath(output.network, parent=True),
     shell:
-        "torsweep network sample {input.config} --seed {wildcards.seed}"
-        " {params.overrides} --out {params.out:q} > {log:q} 2>&1"
+        "step {log:q} && torsweep network sample {input.config} --seed {wildcards.seed}"
+        " {params.overrides} --out {params.out:q}"

@@ -1,26 +1,28 @@
 # Runs: one variant on one network in one engine. An engine is a program that takes a run directory
 # and leaves tables in it; its provenance comes last and says that the run is whole. --wait is for the
-# engine that a killed pipeline left at work in the folder. Experiments that say `progress: true` leave one
-# more table. Each engine has a rule of its own, because each needs other things of the machine.
+# engine that a killed pipeline left at work in the folder. The table of progress has rows only where the
+# experiment says `progress: true`. Each engine has a rule of its own, because each needs other things of the
+# machine; what a run measured of its machine stands in its provenance and its benchmark file.
 
 
 rule run:
     """Prepare one run and let cellsim run it; killed half-way, it starts over."""
     input:
-        network="results/networks/{network}/{seed}/network.json",
-        latency="results/networks/{network}/{seed}/latency.npy",
+        experiment=ancient(sweep.experiment_file),
+        network=f"{NETWORK}/network.json",
+        latency=f"{NETWORK}/latency.npy",
     output:
-        run="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/run.json",
-        streams="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/streams.parquet",
-        relays="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/relays.parquet",
-        provenance="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/provenance.json",
+        run=f"{RUN}/run.json",
+        streams=f"{RUN}/streams.parquet",
+        relays=f"{RUN}/relays.parquet",
+        progress=f"{RUN}/progress.parquet",
+        provenance=f"{RUN}/provenance.json",
     log:
-        "results/logs/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}.log",
+        f"results/logs/runs/{RUN_LEVELS}.log",
+    benchmark:
+        f"results/benchmarks/runs/{RUN_LEVELS}.tsv"
     wildcard_constraints:
-        experiment=sweep.experiments_pattern(progress=False),
         engine="cellsim",
-    conda:
-        "../environment.yml"
     threads: 1
     resources:
         mem_mb=500,
@@ -33,47 +35,30 @@ rule run:
         network=subpath(input.network, parent=True),
         out=subpath(output.run, parent=True),
     shell:
-        "exec > {log:q} 2>&1"
+        "step {log:q}"
         " && torsweep run prepare {wildcards.experiment} --network {params.network:q}"
         " --engine {wildcards.engine} --era {wildcards.era} --variant {wildcards.variant:q}"
         " {params.overrides} --out {params.out:q} --wait"
         " && {params.engine_run} {params.out:q} --progress"
 
 
-use rule run as run_with_progress with:
-    output:
-        run="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/run.json",
-        streams="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/streams.parquet",
-        relays="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/relays.parquet",
-        progress="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/progress.parquet",
-        provenance="results/runs/{experiment}/{engine}/{era}/{network}/{seed}/{variant}/provenance.json",
-    wildcard_constraints:
-        experiment=sweep.experiments_pattern(progress=True),
-        engine="cellsim",
-
-
-# Two runs on a core each come further than one on two; `--set-threads run_in_shadow=4` is for the hasty.
+# Two runs on a core each come further than one on two; `--set-threads run_in_shadow=4` makes a single run
+# end sooner.
 use rule run as run_in_shadow with:
     input:
-        network="results/networks/{network}/{seed}/network.json",
-        latency="results/networks/{network}/{seed}/latency.npy",
+        experiment=ancient(sweep.experiment_file),
+        network=f"{NETWORK}/network.json",
+        latency=f"{NETWORK}/latency.npy",
         tor=ancient(sweep.tor_marker),
+    output:
+        run=f"{RUN}/run.json",
+        streams=f"{RUN}/streams.parquet",
+        relays=f"{RUN}/relays.parquet",
+        progress=f"{RUN}/progress.parquet",
+        circuits=f"{RUN}/circuits.parquet",
+        paths=f"{RUN}/paths.json",
+        provenance=f"{RUN}/provenance.json",
     wildcard_constraints:
-        experiment=sweep.experiments_pattern(progress=False),
-        engine="shadow|shadow-no-rtt",
-    threads: 1
-    resources:
-        mem_mb=sweep.shadow_memory_mb,
-        runtime=24 * 60,
-
-
-use rule run_with_progress as run_in_shadow_with_progress with:
-    input:
-        network="results/networks/{network}/{seed}/network.json",
-        latency="results/networks/{network}/{seed}/latency.npy",
-        tor=ancient(sweep.tor_marker),
-    wildcard_constraints:
-        experiment=sweep.experiments_pattern(progress=True),
         engine="shadow|shadow-no-rtt",
     threads: 1
     resources:
@@ -84,25 +69,19 @@ use rule run_with_progress as run_in_shadow_with_progress with:
 # Real time: a run has the machine for itself, whatever it leaves unused.
 use rule run as run_in_emulation with:
     input:
-        network="results/networks/{network}/{seed}/network.json",
-        latency="results/networks/{network}/{seed}/latency.npy",
+        experiment=ancient(sweep.experiment_file),
+        network=f"{NETWORK}/network.json",
+        latency=f"{NETWORK}/latency.npy",
         tor=ancient(sweep.tor_marker),
+    output:
+        run=f"{RUN}/run.json",
+        streams=f"{RUN}/streams.parquet",
+        relays=f"{RUN}/relays.parquet",
+        progress=f"{RUN}/progress.parquet",
+        circuits=f"{RUN}/circuits.parquet",
+        links=f"{RUN}/links.parquet",
+        provenance=f"{RUN}/provenance.json",
     wildcard_constraints:
-        experiment=sweep.experiments_pattern(progress=False),
-        engine="emulation",
-    threads: workflow.cores
-    resources:
-        mem_mb=sweep.emulation_memory_mb,
-        runtime=60,
-
-
-use rule run_with_progress as run_in_emulation_with_progress with:
-    input:
-        network="results/networks/{network}/{seed}/network.json",
-        latency="results/networks/{network}/{seed}/latency.npy",
-        tor=ancient(sweep.tor_marker),
-    wildcard_constraints:
-        experiment=sweep.experiments_pattern(progress=True),
         engine="emulation",
     threads: workflow.cores
     resources:

@@ -7,96 +7,94 @@ rule collect_tables:
     input:
         sweep.runs,
     output:
-        streams="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/streams.parquet",
-        relays="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/relays.parquet",
-        provenance="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/provenance.json",
+        streams=f"{TABLES}/streams.parquet",
+        relays=f"{TABLES}/relays.parquet",
+        progress=f"{TABLES}/progress.parquet",
+        provenance=f"{TABLES}/provenance.json",
     log:
-        "results/logs/tables/{experiment}/{engine}/{era}/{network}/{plan}.log",
-    wildcard_constraints:
-        experiment=sweep.experiments_pattern(progress=False),
-    conda:
-        "../environment.yml"
+        f"results/logs/tables/{PLAN_LEVELS}.log",
     threads: 1
     resources:
         mem_mb=2000,
         runtime=10,
     params:
-        source=sweep.source_sha256("tables"),
+        source=sweep.source_sha256("tables", "engines/table_schema.py"),
         runs=sweep.run_directories,
         out=subpath(output.streams, parent=True),
     shell:
-        "torsweep results collect --network {wildcards.network:q} --plan {wildcards.plan}"
-        " --out {params.out:q} {params.runs} > {log:q} 2>&1"
-
-
-use rule collect_tables as collect_tables_with_progress with:
-    output:
-        streams="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/streams.parquet",
-        relays="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/relays.parquet",
-        progress="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/progress.parquet",
-        provenance="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/provenance.json",
-    wildcard_constraints:
-        experiment=sweep.experiments_pattern(progress=True),
+        "step {log:q}"
+        " && torsweep results collect --network {wildcards.network:q} --plan {wildcards.plan}"
+        " --out {params.out:q} {params.runs}"
 
 
 rule summarize:
     """Compute medians, paired differences and curves over networks, and judge the claims."""
     input:
         experiment=sweep.experiment_file,
-        streams="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/streams.parquet",
-        relays="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/relays.parquet",
+        streams=f"{TABLES}/streams.parquet",
+        relays=f"{TABLES}/relays.parquet",
+        progress=f"{TABLES}/progress.parquet",
+        provenance=f"{TABLES}/provenance.json",
     output:
-        multiext(
-            "results/summaries/{experiment}/{engine}/{era}/{network}/{plan}/",
-            "medians.csv",
-            "differences.csv",
-            "claims.csv",
-            "claims.json",
-            "curves.csv",
-            "outcomes.csv",
-            "stairs.csv",
-            "stationarity.csv",
+        multiext(f"{SUMMARIES}/", *(name for name in SUMMARY_FILES if name != "summary.md")),
+        summary=report(
+            f"{SUMMARIES}/summary.md",
+            caption="captions/summary.rst",
+            category="{experiment}",
+            subcategory="{plan}",
+            labels={"engine": "{engine}", "era": "{era}", "network": "{network}", "what": "summary"},
         ),
-        summary="results/summaries/{experiment}/{engine}/{era}/{network}/{plan}/summary.md",
     log:
-        "results/logs/summaries/{experiment}/{engine}/{era}/{network}/{plan}.log",
-    wildcard_constraints:
-        experiment=sweep.experiments_pattern(progress=False),
-    conda:
-        "../environment.yml"
+        f"results/logs/summaries/{PLAN_LEVELS}.log",
     threads: 1
     resources:
         mem_mb=2000,
         runtime=10,
     params:
-        source=sweep.source_sha256("tables", "stats"),
+        source=sweep.source_sha256("tables", "stats", "engines/table_schema.py"),
         tables=subpath(input.streams, parent=True),
         out=subpath(output.summary, parent=True),
     shell:
-        "torsweep results summarize {wildcards.experiment} --tables {params.tables:q}"
-        " --out {params.out:q} > {log:q} 2>&1"
+        "step {log:q}"
+        " && torsweep results summarize {wildcards.experiment} --tables {params.tables:q}"
+        " --out {params.out:q}"
 
 
-use rule summarize as summarize_with_progress with:
+rule compare_streams:
+    """When each stream of a circuit was complete in the model and in real tor, on the same networks."""
     input:
-        experiment=sweep.experiment_file,
-        streams="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/streams.parquet",
-        relays="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/relays.parquet",
-        progress="results/tables/{experiment}/{engine}/{era}/{network}/{plan}/progress.parquet",
-    output:
-        multiext(
-            "results/summaries/{experiment}/{engine}/{era}/{network}/{plan}/",
-            "medians.csv",
-            "differences.csv",
-            "claims.csv",
+        model=multiext(
+            f"results/summaries/{PLAN_LEVELS}/".replace("{engine}", MODEL),
             "claims.json",
-            "curves.csv",
-            "outcomes.csv",
-            "stairs.csv",
-            "stationarity.csv",
             "shares.csv",
             "clients.csv",
         ),
-        summary="results/summaries/{experiment}/{engine}/{era}/{network}/{plan}/summary.md",
-    wildcard_constraints:
-        experiment=sweep.experiments_pattern(progress=True),
+        real=multiext(
+            f"results/summaries/{PLAN_LEVELS}/".replace("{engine}", REAL),
+            "claims.json",
+            "shares.csv",
+            "clients.csv",
+        ),
+    output:
+        multiext(f"{SIDE_BY_SIDE}/", *(name for name in SIDE_BY_SIDE_FILES if name != "side_by_side.md")),
+        text=report(
+            f"{SIDE_BY_SIDE}/side_by_side.md",
+            caption="captions/side_by_side.rst",
+            category="{experiment}",
+            subcategory="{plan}",
+            labels={"engine": "two", "era": "{era}", "network": "{network}", "what": "side by side"},
+        ),
+    log:
+        f"results/logs/side_by_side/{PAIR_LEVELS}.log",
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=5,
+    params:
+        source=sweep.source_sha256("stats"),
+        model=lambda wildcards, input: Path(input.model[0]).parent,
+        real=lambda wildcards, input: Path(input.real[0]).parent,
+        out=subpath(output.text, parent=True),
+    shell:
+        "step {log:q}"
+        " && torsweep results side-by-side {params.model:q} {params.real:q} --out {params.out:q}"

@@ -12,8 +12,6 @@ rule build_tor:
         touch(sweep.tor_marker),
     log:
         "results/logs/tools/tor.log",
-    conda:
-        "../environment.yml"
     threads: 4
     resources:
         mem_mb=2000,
@@ -22,5 +20,4 @@ rule build_tor:
         source=sweep.tor_source_arguments,
         out=subpath(output[0], parent=True),
     shell:
-        "set -o pipefail;"
-        " torsweep tor build {params.source} --out {params.out:q} --jobs {threads} 2>&1 | tee {log:q}"
+        "step {log:q} && torsweep tor build {params.source} --out {params.out:q} --jobs {threads}"

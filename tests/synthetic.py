@@ -23,7 +23,7 @@ from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.variant import Variant
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.run_spec import RunSpec
-from torsweep.engines.table_schema import RELAYS, STREAMS
+from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
 from torsweep.provenance import sha256_of_file, table_checksums
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
@@ -75,6 +75,7 @@ def write_run(
     run.write(directory)
     streams(variant, seed, size).write_parquet(directory / "streams.parquet")
     relays(variant, seed, size).write_parquet(directory / "relays.parquet")
+    pl.DataFrame(schema=PROGRESS.polars).write_parquet(directory / "progress.parquet")
     provenance = {"engine": "cellsim", "engine_version": "0.1.0", "simulated_s": size.duration_s}
     finish_run(directory, **provenance)
     return directory

@@ -33,7 +33,7 @@ pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
         fs::remove_dir_all(&scratch).map_err(|error| failed(&scratch, error))?;
     }
     fs::create_dir(&scratch).map_err(|error| failed(&scratch, error))?;
-    let recorder = Recorder::create(&scratch, spec.tables.progress)?;
+    let recorder = Recorder::create(&scratch)?;
     let duration = spec.duration_ns;
     let started = Instant::now();
     let mut world = World::new(spec, network, latency, recorder)?;
@@ -56,11 +56,7 @@ pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
     remove(&whole)?;
     for name in TABLES {
         let (from, to) = (scratch.join(name), directory.join(name));
-        if from.exists() {
-            fs::rename(&from, &to).map_err(|error| failed(&to, error))?;
-        } else {
-            remove(&to)?;
-        }
+        fs::rename(&from, &to).map_err(|error| failed(&to, error))?;
     }
     let unfinished = scratch.join("provenance.json");
     let mut file = File::create(&unfinished).map_err(|error| failed(&unfinished, error))?;

@@ -1,5 +1,5 @@
 //! What a run leaves behind: one row a download, one row a relay and second, and on request the
-//! progress of each download. `torsweep.tables.schema` documents the columns.
+//! progress of each download. `torsweep.engines.table_schema` documents the columns.
 
 use std::path::Path;
 
@@ -79,8 +79,9 @@ fn microseconds(span: Time) -> i64 {
 }
 
 impl Recorder {
-    /// Write to `streams.parquet`, `relays.parquet` and, when asked for, `progress.parquet` in `folder`.
-    pub fn create(folder: &Path, with_progress: bool) -> Result<Self, Error> {
+    /// Write to `streams.parquet`, `relays.parquet` and `progress.parquet` in `folder`; the last stays without
+    /// rows unless the run asks for progress.
+    pub fn create(folder: &Path) -> Result<Self, Error> {
         use Column::{I32, I64, OptionalI64, OptionalText, Text};
         let text = || Text(Vec::new());
         let number = || I64(Vec::new());
@@ -107,12 +108,10 @@ impl Recorder {
         ];
         let relays = vec![I32(Vec::new()), text(), number(), number(), number(), number(), number(), maybe()];
         let progress = vec![text(), number(), number(), number()];
-        let progress =
-            with_progress.then(|| Table::create(&folder.join("progress.parquet"), PROGRESS, progress));
         Ok(Self {
             streams: Some(Table::create(&folder.join("streams.parquet"), STREAMS, streams)?),
             relays: Some(Table::create(&folder.join("relays.parquet"), RELAYS, relays)?),
-            progress: progress.transpose()?,
+            progress: Some(Table::create(&folder.join("progress.parquet"), PROGRESS, progress)?),
         })
     }
 

@@ -35,8 +35,10 @@ def test_tables_hold_every_run_of_the_plan_after_the_warm_up(finished):
 
 def test_every_claim_gets_a_verdict(finished):
     workspace, _ = finished
-    claims = json.loads((workspace.folder / "results" / "summaries" / PLACE / "claims.json").read_text())
-    assert claims
+    experiment = yaml.safe_load((workspace.folder / "experiments/refill_sweep/experiment.yaml").read_text())
+    judged = json.loads((workspace.folder / "results" / "summaries" / PLACE / "claims.json").read_text())
+    assert [claim["claim"] for claim in judged["claims"]] == [claim["id"] for claim in experiment["claims"]]
+    assert all(claim["verdict"] and claim["reason"] for claim in judged["claims"])
 
 
 def test_variants_share_their_networks(finished):
@@ -60,6 +62,7 @@ def test_nothing_half_written_stays(finished):
         "run.json",
         "streams.parquet",
         "relays.parquet",
+        "progress.parquet",
         "provenance.json",
     }
 
@@ -106,7 +109,8 @@ def test_edits_make_anew_what_depends_on_them_and_no_more(finished, tmp_path):
     experiment.write_text(experiment.read_text().replace("response: 300 KiB", "response: 200 KiB"))
     assert workspace.planned_jobs()["run"] == 12
     network.write_text(network.read_text().replace("servers: 20", "servers: 21"))
-    assert workspace.planned_jobs()["sample_network"] == 2
+    planned = workspace.planned_jobs()
+    assert (planned["sample_network"], planned["run"]) == (2, 12)
 
 
 def test_publish_gathers_a_plan_with_checksums(finished):
@@ -129,8 +133,7 @@ def test_an_experiment_may_ask_for_progress(workspace):
     file.write_text(f"progress: true\n{file.read_text()}")
     table = "results/tables/refill_sweep/cellsim/2012/ci/main/progress.parquet"
     planned = workspace.planned_jobs(table)
-    assert planned["run_with_progress"] == 12
-    assert planned["collect_tables_with_progress"] == 1
+    assert planned == {"sample_network": 2, "run": 12, "collect_tables": 1}
 
 
 def test_scheduler_choice_runs_by_the_same_rules(finished):

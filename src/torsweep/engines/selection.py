@@ -36,6 +36,11 @@ COMMANDS = {"shadow": "torsweep shadow", "emulation": "torsweep emulation", "cel
 """What takes ``run RUN_DIR --progress``."""
 
 
+def runs_tor(engine: str) -> bool:
+    """Whether the engine runs real tor, which the pipeline builds."""
+    return engine != "cellsim"
+
+
 def program_of(engine: str) -> str:
     """The engine under whose name there are tools and a command: one for both kinds of Shadow."""
     return "shadow" if engine in SHADOW_ENGINES else engine

@@ -2,9 +2,10 @@
 
     torsweep fidelity repeat RUN_DIR --out REPEAT_DIR
     torsweep fidelity replay RUN_DIR --out REPLAY_DIR
-    torsweep fidelity compare EXPERIMENT --network NAME [--seeds 1-8] [--reference shadow-no-rtt] --out DIR
+    torsweep fidelity compare EXPERIMENT --network NAME [--reference shadow-no-rtt] --out DIR [RUN_DIR...]
 
-In: run directories, which ``compare`` looks for in the tree of results (:mod:`torsweep.fidelity.places`).
+In: run directories; without any, ``compare`` takes all that are finished in the tree of results
+(:mod:`torsweep.fidelity.places`).
 Out: run.json for an engine to run; or the tables and the text of a comparison.
 """
 
@@ -55,6 +56,9 @@ def compare_command(
     model: Annotated[str, typer.Option(help="The engine that is judged.")] = "cellsim",
     reference: Annotated[str, typer.Option(help="The engine that it is judged by.")] = "shadow",
     seeds: Annotated[str, typer.Option(help="Networks to compare on, FIRST-LAST.")] = "1-200",
+    runs: Annotated[
+        list[Path] | None, typer.Argument(metavar="[RUN_DIR]...", help="Runs to compare; else all finished.")
+    ] = None,
 ) -> None:
     """Measure how far an engine is from another in the finished runs below results/, beside chance."""
     from torsweep.config.experiment import load_experiment
@@ -67,7 +71,8 @@ def compare_command(
     pair = Pair(model, reference)
     pair.check()
     place = Place(loaded.name, pair.folder, era or loaded.era, network, plan)
-    found = finished_runs(pair, place, loaded.plan(plan).variants, _range(seeds))
+    finished = finished_runs(pair, place, loaded.plan(plan).variants, _range(seeds))
+    found = {one: [run for run in own if not runs or run in runs] for one, own in finished.items()}
     comparison = compare(match_runs(found), network)
     write_comparison(comparison, out)
     verdicts = comparison.cells["verdict"].value_counts(sort=True)

@@ -8,9 +8,10 @@ the same levels below, so that no table of an experiment ever takes them for its
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from torsweep.config.experiment import Experiment
@@ -20,8 +21,9 @@ from torsweep.engines.selection import choose_engine, program_of, require_engine
 from torsweep.engines.shadow.round_trips import SHADOW_ENGINES
 from torsweep.errors import InputError
 from torsweep.fidelity.matches import MODEL, MODEL_REPEAT, REFERENCE, REFERENCE_REPEAT, REPLAY, SERIES
-from torsweep.pipeline.results_tree import RESULTS, Place
+from torsweep.pipeline.results_tree import RESULTS, RUN_FILES, Place
 from torsweep.pipeline.sweep import FIGURE_SUFFIXES, Sweep, stopping_with_a_line
+from torsweep.provenance import sha256_of_file
 
 MODELLING_ENGINE = "cellsim"
 """Runs of this engine take minutes: a comparison makes them even where it starts none in others."""
@@ -34,6 +36,17 @@ TREES = {
     MODEL_REPEAT: "repeats",
 }
 """The tree of each series below the results."""
+
+
+COMPARISON_FILES = (
+    "distances.csv",
+    "cells.csv",
+    "contrasts.csv",
+    "curves.csv",
+    "fidelity.json",
+    "fidelity.md",
+)
+"""What stands in the folder of a comparison, beside its figures."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +113,7 @@ class FidelityPlan:
 
     @stopping_with_a_line
     def targets(self) -> list[str]:
-        """The text of the comparison and its figures."""
+        """Every file of the comparison: the runs that it makes, its tables, its text and its figures."""
         experiment = self.sweep.experiment(self.sweep.overrides.experiment)
         pair = self._pair(experiment)
         plan = experiment.plan(self.sweep.overrides.plan)
@@ -115,8 +128,10 @@ class FidelityPlan:
                 raise InputError(f"no run in {engine} is finished", file=runs)
         folder = place.stage("fidelity")
         figures = ["overview", *(f"curves/{variant.key}" for variant in variants)]
+        names = SimpleNamespace(**asdict(place), **asdict(pair))
         return [
-            str(folder / "fidelity.md"),
+            *_files(self._wanted(names)),
+            *(str(folder / name) for name in COMPARISON_FILES),
             *(f"{folder}/{name}.{suffix}" for name in figures for suffix in FIGURE_SUFFIXES),
         ]
 
@@ -156,10 +171,43 @@ class FidelityPlan:
 
     @stopping_with_a_line
     def runs(self, wildcards: Any) -> list[str]:
-        """The provenance of every run that the comparison waits for."""
-        experiment = self.sweep.experiment(wildcards.experiment)
-        pair = Pair(wildcards.model, wildcards.reference)
-        place = Place(experiment.name, pair.folder, wildcards.era, wildcards.network, wildcards.plan)
+        """Every file of every run that the comparison makes where it is missing."""
+        return _files(self._wanted(wildcards))
+
+    @stopping_with_a_line
+    def given(self, wildcards: Any) -> dict[str, str]:
+        """The checksum of each record of a run that is compared as it stands, by its folder.
+
+        No rule makes these runs, so that they are no input of the comparison; this parameter tells when
+        one of them changes.
+        """
+        return {
+            str(folder): sha256_of_file(folder / PROVENANCE_FILE)
+            for folder in self._compared(wildcards)
+            if folder not in self._wanted(wildcards)
+        }
+
+    @stopping_with_a_line
+    def directories(self, wildcards: Any) -> str:
+        """The folders of all runs that are compared, as arguments of a command: bash expands their braces."""
+        seeds: dict[tuple[Path, str], list[str]] = {}
+        for folder in self._compared(wildcards):
+            seeds.setdefault((folder.parents[1], folder.name), []).append(folder.parent.name)
+        return " ".join(
+            f"{above}/{own[0] if len(own) == 1 else '{' + ','.join(own) + '}'}/{name}"
+            for (above, name), own in seeds.items()
+        )
+
+    def _compared(self, wildcards: Any) -> list[Path]:
+        experiment, pair, place = self._names(wildcards)
+        variants = experiment.plan(wildcards.plan).variants
+        standing = finished_runs(pair, place, variants, experiment.seeds)
+        folders = [*self._wanted(wildcards), *(folder for found in standing.values() for folder in found)]
+        return list(dict.fromkeys(folders))
+
+    def _wanted(self, wildcards: Any) -> list[Path]:
+        """The folders of the runs that the comparison makes where they are missing."""
+        experiment, pair, place = self._names(wildcards)
         plan = experiment.plan(wildcards.plan)
         there = self._finished(pair, place, plan.variants, experiment.seeds)
         wanted = []
@@ -169,7 +217,16 @@ class FidelityPlan:
             circuits = run_directory(REFERENCE, pair, place, variant, seed) / "circuits.parquet"
             made = self._made(pair, baseline=variant == plan.baseline, circuits=circuits.is_file())
             wanted += [run_directory(one, pair, place, variant, seed) for one in made]
-        return [str(directory / PROVENANCE_FILE) for directory in wanted]
+        return wanted
+
+    def _names(self, wildcards: Any) -> tuple[Experiment, Pair, Place]:
+        experiment = self.sweep.experiment(wildcards.experiment)
+        pair = Pair(wildcards.model, wildcards.reference)
+        return (
+            experiment,
+            pair,
+            Place(experiment.name, pair.folder, wildcards.era, wildcards.network, wildcards.plan),
+        )
 
     def _made(self, pair: Pair, *, baseline: bool, circuits: bool) -> list[str]:
         """The series whose runs are made where they are missing, of a variant on a network."""
@@ -181,16 +238,22 @@ class FidelityPlan:
         return [one for one in pair.series if one in modelled or one not in repeats]
 
     def replayed_run(self, wildcards: Any) -> list[str]:
-        """The run whose circuits are replayed; one that only has to be there is not waited for."""
-        return [] if self.only_finished else [f"{self.replayed_directory(wildcards)}/{PROVENANCE_FILE}"]
+        """The files of the run whose circuits are replayed, unless it only has to be there."""
+        if self.only_finished:
+            return []
+        folder = self.replayed_directory(wildcards)
+        return [*_files([Path(folder)]), f"{folder}/circuits.parquet"]
+
+    def replayed_record(self, wildcards: Any) -> str:
+        """The checksum of the record of that run where it stands, for :meth:`replayed_run` does not tell."""
+        file = Path(self.replayed_directory(wildcards)) / PROVENANCE_FILE
+        return sha256_of_file(file) if self.only_finished and file.is_file() else ""
 
     def replayed_directory(self, wildcards: Any) -> str:
         """Its folder."""
         levels = (wildcards.reference, wildcards.era, wildcards.network, wildcards.seed, wildcards.variant)
         return str(RESULTS.joinpath("runs", wildcards.experiment, *levels))
 
-    @stopping_with_a_line
-    def seeds(self, wildcards: Any) -> str:
-        """The seeds of the networks, ``1-8``."""
-        seeds = self.sweep.experiment(wildcards.experiment).seeds
-        return f"{seeds[0]}-{seeds[-1]}"
+
+def _files(folders: Iterable[Path]) -> list[str]:
+    return [f"{folder}/{name}" for folder in folders for name in RUN_FILES]

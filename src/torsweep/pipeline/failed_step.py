@@ -1,38 +1,72 @@
-"""How a pipeline ends one of whose steps was refused.
+"""How a pipeline ends one of whose steps failed.
 
-In: Snakemake's logs. Out: the refusal once more, below all of Snakemake's own words about it, and exit
-code 2, as from every other command; Snakemake alone would end with 1. Where the disk is full there may be no
-room for a log, nor for Snakemake's own files: then the disk itself is asked.
+In: ``results/logs/failed_step``, in which a step that fails leaves its exit code and the name of its log
+(rules/step.sh). Out: what the step said last, below all else, and its exit code: a refusal ends with 2 and
+a missing tool with 3, as from every other command; Snakemake alone would end with 1. Where the disk
+is full there may be no room for a log, nor for Snakemake's own files: then the disk itself is asked.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
-import re
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.errors import InputError, OutputError
+from torsweep.errors import InputError, OutputError, ToolMissing
+from torsweep.pipeline.results_tree import RESULTS
 
-_REFUSED = f"returned non-zero exit status {InputError.exit_code}."
-_WORDS = re.compile(r"^(?:torsweep|cellsim|linkem|plotting): .+$", re.MULTILINE)
-_LOGS = re.compile(r"^Logfile (?P<file>.+):\n=+\n(?P<text>(?:.*\n)*?)=+$", re.MULTILINE)
-
+FAILED_STEP = RESULTS / "logs" / "failed_step"
 
 _FULL_BYTES = 1 << 16
 """With less room than this, a step cannot even leave its log."""
 
+_ROOM_BYTES = 4096
+"""A path is at most this long; a step writes in place, which a full disk allows."""
 
-def refusal(log: str) -> str | None:
-    """The last words of the first step that failed, if it was refused (exit code 2), and its log."""
-    shown = _LOGS.search(log)
-    if shown is None or _REFUSED not in log[: shown.start()]:
+_TOLD = ("torsweep: ", "cellsim: ", "linkem: ", "plotting: ")
+"""How the one line begins in which a program says what a user can mend."""
+
+_LAST_LINES = 12
+"""Of a log without such a line: a traceback, or the words of a program of others."""
+
+
+@dataclass(frozen=True)
+class FailedStep:
+    """The exit code of a step and its log."""
+
+    exit_code: int
+    log: Path
+
+    def words(self) -> str:
+        """What the step said last, with the name of its log."""
+        try:
+            lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+            told = [line for line in lines if line.startswith(_TOLD)]
+            if told:
+                return f"{told[-1]} ({self.log})"
+            last = _end_of(self.log)
+        except OSError:
+            last = ""
+        return f"{last}torsweep: a step failed with exit code {self.exit_code} ({self.log})"
+
+
+def forget_failed_step(file: Path = FAILED_STEP) -> None:
+    """Make room for what a step of this pipeline may leave. Raises OSError where that cannot be."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(" " * _ROOM_BYTES, encoding="utf-8")
+
+
+def read_failed_step(file: Path = FAILED_STEP) -> FailedStep | None:
+    """What a step left in ``file``; None when none did, as when it was killed."""
+    try:
+        code, _, log = file.read_text(encoding="utf-8", errors="replace").partition("\n")[0].partition(" ")
+    except OSError:
         return None
-    words = _WORDS.findall(shown["text"])
-    return f"{words[-1]} ({shown['file']})" if words else None
+    return FailedStep(int(code), Path(log.strip())) if code.isdigit() else None
 
 
 def watch_disk(results: Path) -> None:
@@ -57,11 +91,23 @@ def _end_full(results: Path) -> None:
         os._exit(OutputError.exit_code)
 
 
-def end_refused(log_files: Sequence[str]) -> None:
-    """End the process with what :func:`refusal` finds in ``log_files``; return when that is nothing."""
-    for file in log_files:
-        said = refusal(Path(file).read_text(encoding="utf-8", errors="replace"))
-        if said is not None:
-            end_done()
-            print(said, file=sys.stderr, flush=True)
-            sys.exit(InputError.exit_code)
+def end_failed(snakemake_logs: Sequence[str], file: Path = FAILED_STEP) -> None:
+    """Say what the failed step said; end the process if it was refused or lacked a tool, else return.
+
+    Where no step left anything, what Snakemake itself said last is shown from its logs.
+    """
+    failed = read_failed_step(file)
+    if failed is None:
+        for log in snakemake_logs:
+            print(_end_of(Path(log)), end="", file=sys.stderr, flush=True)
+        return
+    print(failed.words(), file=sys.stderr, flush=True)
+    if failed.exit_code in (InputError.exit_code, ToolMissing.exit_code):
+        end_done()
+        sys.exit(failed.exit_code)
+
+
+def _end_of(log: Path) -> str:
+    """The last lines of ``log``, indented; OSError passes through."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return "".join(f"    {line}\n" for line in lines[-_LAST_LINES:])

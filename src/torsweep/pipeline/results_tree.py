@@ -16,6 +16,17 @@ from torsweep.errors import InputError
 
 RESULTS = Path("results")
 
+RUN_LEVELS = "{experiment}/{engine}/{era}/{network}/{seed}/{variant}"
+PLAN_LEVELS = "{experiment}/{engine}/{era}/{network}/{plan}"
+PAIR_LEVELS = "{experiment}/{era}/{network}/{plan}"
+"""Levels of the tree, as wildcards of the pipeline's rules: a run's, a plan's, and those of a comparison of
+engines, which belongs to none of them."""
+
+NETWORK_FILES = ("network.json", "latency.npy")
+RUN_FILES = ("run.json", "streams.parquet", "relays.parquet", "progress.parquet", "provenance.json")
+TABLE_FILES = ("streams.parquet", "relays.parquet", "progress.parquet", "provenance.json")
+"""What stands in the folder of a network, of a run and of a plan's tables."""
+
 
 def network_key(name: str, variant: Variant) -> str:
     """The network of ``variant``: ``paper``, or ``paper,load=0.5`` where a knob changes the network."""

@@ -24,17 +24,36 @@ from torsweep.config.overrides import EXPERIMENT_KEYS, Overrides
 from torsweep.config.variant import Variant
 from torsweep.doctor.demand import emulation_demand, shadow_demand
 from torsweep.engines.prepare import run_settings
-from torsweep.engines.selection import AUTO, COMMANDS, choose_engine, program_of, require_engine, version_of
+from torsweep.engines.selection import (
+    AUTO,
+    COMMANDS,
+    choose_engine,
+    program_of,
+    require_engine,
+    runs_tor,
+    version_of,
+)
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.folder_lock import hold_folder
-from torsweep.formats.yaml_file import read_yaml
+from torsweep.network.model import Network
 from torsweep.network.sampling import input_paths
 from torsweep.pipeline.duration import run_seconds, runs_at_once
-from torsweep.pipeline.failed_step import watch_disk
+from torsweep.pipeline.failed_step import forget_failed_step, watch_disk
 from torsweep.pipeline.protected import require_unprotected
-from torsweep.pipeline.results_tree import RESULTS, Place, network_directory, network_key, parse_network_key
+from torsweep.pipeline.results_tree import (
+    NETWORK_FILES,
+    RESULTS,
+    RUN_FILES,
+    TABLE_FILES,
+    Place,
+    network_directory,
+    network_key,
+    parse_network_key,
+)
+from torsweep.pipeline.telling import hush
 from torsweep.pipeline.watch import announce_runs
 from torsweep.provenance import sha256_of_file
+from torsweep.stats.files import SIDE_BY_SIDE_FILES, SUMMARY_FILES
 from torsweep.storage.leftovers import sweep_tree
 from torsweep.tor.series import SERIES as PATCHES
 from torsweep.units import rounded_duration
@@ -42,6 +61,9 @@ from torsweep.units import rounded_duration
 FIGURE_SUFFIXES = ("pdf", "png", "csv")
 RUN_RULE_PREFIX = "run"
 """The rules of rules/runs.smk, and no others, have names that begin so."""
+
+PUBLISHED_FILES = ("experiment.yaml", "provenance.json", "README.md", "SHA256SUMS")
+"""What the pipeline knows of a published folder, beside its copies of figures and summaries."""
 
 COMPARED_ENGINES = ("cellsim", "emulation")
 """The model and real tor, whose streams are compared side by side."""
@@ -102,30 +124,46 @@ class Sweep:
         return self._experiments[name]
 
     @stopping_with_a_line
-    def targets(self, experiment_name: str, *stages: str) -> list[str]:
-        """The files that a user asks for with the name of an experiment: summaries and figures."""
+    def targets(self, experiment_name: str) -> list[str]:
+        """Every file of a plan, from its networks to its figures, as a user asks for it by the name of its
+        experiment: so whichever of them is missing is made again."""
+        experiment, place = self._asked(experiment_name)
+        return self._plan_files(experiment, place)
+
+    def _asked(self, experiment_name: str) -> tuple[Experiment, Place]:
         experiment = self.experiment(experiment_name)
         choice = choose_engine(self.overrides.engine, experiment.engines)
         require_engine(choice.engine)
         plan = experiment.plan(self.overrides.plan)
         require_fitting_networks(experiment, plan.name)
-        place = Place(experiment.name, choice.engine, experiment.era, experiment.network, plan.name)
-        wanted = {
-            "summaries": [str(place.stage("summaries") / "summary.md")],
-            "figures": self._figures(experiment, place),
-            "publish": [str(place.stage("publish") / "SHA256SUMS")],
-        }
-        return [file for stage in stages or ("summaries", "figures") for file in wanted[stage]]
+        return experiment, Place(
+            experiment.name, choice.engine, experiment.era, experiment.network, plan.name
+        )
+
+    def _plan_files(self, experiment: Experiment, place: Place) -> list[str]:
+        return [
+            *([self.tor_marker] if runs_tor(place.engine) else []),
+            *self._networks_of(experiment, place),
+            *self._runs_of(experiment, place, RUN_FILES),
+            *(str(place.stage("tables") / name) for name in TABLE_FILES),
+            *(str(place.stage("summaries") / name) for name in SUMMARY_FILES),
+            *self._figures(experiment, place),
+        ]
 
     @stopping_with_a_line
-    def side_by_side(self, experiment_name: str) -> str:
-        """The comparison of a plan in the model and in real tor, both of which it makes."""
+    def side_by_side(self, experiment_name: str) -> list[str]:
+        """The comparison of a plan in the model and in real tor, and every file of both."""
         experiment = self.experiment(experiment_name)
         for engine in COMPARED_ENGINES:
             require_engine(engine)
         plan = experiment.plan(self.overrides.plan)
-        place = Place(experiment.name, "side_by_side", experiment.era, experiment.network, plan.name)
-        return str(place.stage("figures") / "side_by_side.md")
+        levels = (experiment.era, experiment.network, plan.name)
+        files = []
+        for engine in COMPARED_ENGINES:
+            files += self._plan_files(experiment, Place(experiment.name, engine, *levels))
+        folder = RESULTS.joinpath("side_by_side", experiment.name, *levels)
+        figure = [f"stream_engines.{suffix}" for suffix in FIGURE_SUFFIXES]
+        return [*files, *(str(folder / name) for name in (*SIDE_BY_SIDE_FILES, *figure))]
 
     @stopping_with_a_line
     def published(self, *experiment_names: str) -> list[str]:
@@ -134,7 +172,12 @@ class Sweep:
         When there is none, what speaks against the first is said.
         """
         having = [name for name in experiment_names if self._can_run(name)]
-        return [file for name in having or experiment_names for file in self.targets(name, "publish")]
+        files = []
+        for name in having or experiment_names:
+            experiment, place = self._asked(name)
+            files += self._plan_files(experiment, place)
+            files += [str(place.stage("publish") / name) for name in PUBLISHED_FILES]
+        return files
 
     def _can_run(self, experiment_name: str) -> bool:
         experiment = self.experiment(experiment_name)
@@ -156,13 +199,22 @@ class Sweep:
 
     @stopping_with_a_line
     def runs(self, wildcards: Any) -> list[str]:
-        """The provenance file of every run of a plan: variants in order, the seeds of each together."""
+        """Every file of every run of a plan: variants in order, the seeds of each together."""
         place = _place(wildcards)
-        experiment = self.experiment(place.experiment)
+        return self._runs_of(self.experiment(place.experiment), place, RUN_FILES)
+
+    @stopping_with_a_line
+    def run_records(self, wildcards: Any) -> list[str]:
+        """What the runs of a plan say about themselves, in the same order."""
+        place = _place(wildcards)
+        return self._runs_of(self.experiment(place.experiment), place, ("run.json", "provenance.json"))
+
+    def _runs_of(self, experiment: Experiment, place: Place, names: Sequence[str]) -> list[str]:
         return [
-            str(place.run_directory(variant, seed) / "provenance.json")
+            f"{place.run_directory(variant, seed)}/{name}"
             for variant in experiment.plan(place.plan).variants
             for seed in experiment.seeds
+            for name in names
         ]
 
     @stopping_with_a_line
@@ -182,14 +234,18 @@ class Sweep:
 
     @stopping_with_a_line
     def networks(self, wildcards: Any) -> list[str]:
-        """The network.json of every network of a plan."""
+        """Every file of every network of a plan."""
         place = _place(wildcards)
-        experiment = self.experiment(place.experiment)
-        keys = dict.fromkeys(
-            network_key(place.network, variant) for variant in experiment.plan(place.plan).variants
-        )
+        return self._networks_of(self.experiment(place.experiment), place)
+
+    def _networks_of(self, experiment: Experiment, place: Place) -> list[str]:
+        variants = experiment.plan(place.plan).variants
+        keys = dict.fromkeys(network_key(place.network, variant) for variant in variants)
         return [
-            str(network_directory(key, seed) / "network.json") for key in keys for seed in experiment.seeds
+            f"{network_directory(key, seed)}/{name}"
+            for key in keys
+            for seed in experiment.seeds
+            for name in NETWORK_FILES
         ]
 
     @stopping_with_a_line
@@ -206,18 +262,12 @@ class Sweep:
         """The derived or imported tables that the network is sampled from."""
         return [str(table) for table in input_paths(self._network(wildcards.network)).values()]
 
-    def experiments_pattern(self, *, progress: bool) -> str:
-        """The names of the experiments that ask for the table of progress, or do not, as a pattern."""
-        names = [
-            file.parent.name
-            for file in sorted(EXPERIMENTS_DIRECTORY.glob("*/experiment.yaml"))
-            if _asks_for_progress(file) == progress
+    def source_sha256(self, *names: str) -> str:
+        """The hash of the Python files of packages and modules of torsweep."""
+        paths = [PACKAGE / name for name in names]
+        files = [
+            file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*.py")))
         ]
-        return "|".join(names) or "(?!)"
-
-    def source_sha256(self, *packages: str) -> str:
-        """The hash of the Python files of subpackages of torsweep."""
-        files = [file for name in packages for file in sorted((PACKAGE / name).rglob("*.py"))]
         hashes = [f"{file.relative_to(PACKAGE)} {sha256_of_file(file)}\n" for file in files]
         return hashlib.sha256("".join(hashes).encode()).hexdigest()
 
@@ -228,7 +278,9 @@ class Sweep:
         The contents of files count, not their dates, so that a new comment costs no runs.
         """
         tables = {path: sha256_of_file(Path(path)) for path in self.topologies(wildcards)}
-        return json.dumps({"config": self._network(wildcards.network).model_dump(mode="json"), **tables})
+        version = Network.model_fields["format_version"].default
+        config = self._network(wildcards.network).model_dump(mode="json")
+        return json.dumps({"format_version": version, "config": config, **tables})
 
     def _network(self, key: str) -> NetworkConfig:
         if key not in self._networks:
@@ -298,6 +350,8 @@ class Sweep:
         watch_disk(RESULTS)
         sweep_tree(RESULTS, but=_INNER_FOLDERS)
         require_unprotected(workflow.dag.needrun_jobs())
+        forget_failed_step()
+        hush(workflow.logger_manager.logger)
         planned = [job for job in workflow.dag.needrun_jobs() if job.rule.name.startswith(RUN_RULE_PREFIX)]
         kinds: dict[tuple[str, str, str], list[str]] = {}
         for job in planned:
@@ -341,14 +395,6 @@ class Sweep:
         """``--set key=value`` for each override that run.json depends on."""
         durations = {key: self._experiment_overrides.get(key) for key in ("warm_up", "measured")}
         return _set_arguments({key: value for key, value in durations.items() if value is not None})
-
-
-def _asks_for_progress(file: Path) -> bool:
-    try:
-        return read_yaml(file).get("progress") is True
-    except TorsweepError:
-        # It is told about when the experiment is asked for.
-        return False
 
 
 def _set_arguments(values: Mapping[str, object]) -> str:

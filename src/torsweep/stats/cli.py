@@ -3,11 +3,11 @@
     torsweep results collect --network NAME [--plan main] --out TABLES_DIR RUN_DIR...
     torsweep results summarize EXPERIMENT --tables TABLES_DIR --out SUMMARIES_DIR
     torsweep results claims SUMMARIES_DIR
+    torsweep results side-by-side MODEL_SUMMARIES REAL_SUMMARIES --out DIR
 
-``summarize`` writes, into SUMMARIES_DIR: medians.csv, differences.csv, claims.csv, claims.json, curves.csv,
-outcomes.csv, stationarity.csv and summary.md. Figures are drawn from both folders by
+:mod:`torsweep.stats.writing` says which files a summary has. Figures are drawn from it by
 
-    python -m plotting FIGURE --tables TABLES_DIR --summaries SUMMARIES_DIR --out FIGURES_DIR/FIGURE
+    python -m plotting FIGURE --summaries SUMMARIES_DIR --out FIGURES_DIR/FIGURE
 
 with FIGURE one of ttfb_cdf, ttlb_cdf, ttfb_closeup, relay_queues, differences, stream_progress,
 stream_fairness; it leaves .pdf, .png, .csv.
@@ -33,12 +33,12 @@ def collect_command(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", help="Finished runs of one plan.")],
     out: Annotated[
         Path,
-        typer.Option(parser=OutputFolder(TABLES), help="Folder for streams.parquet and relays.parquet."),
+        typer.Option(parser=OutputFolder(TABLES), help="Folder for the tables."),
     ],
     network: Annotated[str, typer.Option(help="Name of the network configuration.")],
     plan: Annotated[str, typer.Option(help="Part of the experiment: main or a sensitivity.")] = "main",
 ) -> None:
-    """Gather finished runs into one streams and one relays table."""
+    """Gather finished runs into one table each of streams, relays and progress."""
     from torsweep.tables.collect import collect
 
     provenance = collect(runs, out, network=network, plan=plan)
@@ -72,3 +72,15 @@ def claims_command(
     from torsweep.stats.verdicts import print_verdicts
 
     print_verdicts(summaries)
+
+
+@results_app.command("side-by-side")
+def side_by_side_command(
+    model: Annotated[Path, typer.Argument(help="Summaries of a plan in one engine.")],
+    real: Annotated[Path, typer.Argument(help="Summaries of the same plan in another.")],
+    out: Annotated[Path, typer.Option(help="Folder for the comparison.")],
+) -> None:
+    """Compare when each stream of a circuit was complete, on the networks that both engines ran."""
+    from torsweep.stats.side_by_side import side_by_side, write_side_by_side
+
+    write_side_by_side(side_by_side([model, real]), out)

@@ -96,7 +96,7 @@ def _claims(summary: Summary) -> str:
 
 
 def _fairness(summary: Summary) -> str:
-    if summary.fairness is None:
+    if summary.clients.is_empty():
         return ""
     columns = {
         "opened": "streams",
@@ -107,7 +107,7 @@ def _fairness(summary: Summary) -> str:
     }
     rows = []
     for variant in summary.provenance.variants():
-        own = summary.fairness.clients.filter(
+        own = summary.clients.filter(
             *(pl.col(knob).cast(pl.String) == level for knob, level in variant.items())
         )
         by_network = own.group_by("seed").agg(pl.col(*columns).cast(pl.Float64).mean()).sort("seed")

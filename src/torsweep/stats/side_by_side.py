@@ -6,6 +6,7 @@ networks that both engines ran, and the files of :func:`write_side_by_side`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import polars as pl
 
 from torsweep.errors import InputError
 from torsweep.formats.csv_file import read_frame
+from torsweep.formats.json_file import read_json
 from torsweep.stats.claims_file import read_claims
 from torsweep.stats.intervals import Interval, t_interval
 from torsweep.stats.report import markdown_table
@@ -85,7 +87,27 @@ def _frame(folder: Path, name: str, knobs: list[str], seeds: Sequence[int]) -> p
     lacking = [column for column in (*knobs, "seed", *_COLUMNS[name]) if column not in frame.columns]
     if lacking:
         raise InputError("is not of this version", file=folder / f"{name}.csv", key=lacking[0])
+    if frame.is_empty():
+        raise InputError("holds no stream: only plans with `progress: true` do", file=folder / f"{name}.csv")
     return frame.filter(pl.col("seed").is_in(list(seeds)))
+
+
+def read_side_by_side(folder: Path) -> tuple[SideBySide, pl.DataFrame]:
+    """What :func:`write_side_by_side` wrote into ``folder``, and the mean completion times.
+
+    Raises InputError when a file is missing or of another version.
+    """
+    file = folder / "side_by_side.json"
+    what = read_json(file)
+    missing = [key for key in ("where", "engines", "knobs", "seeds") if key not in what]
+    if missing:
+        raise InputError("is not of this version", file=file, key=missing[0])
+    knobs, seeds = list(what["knobs"]), list(what["seeds"])
+    shares, clients = (_frame(folder, name, knobs, seeds) for name in ("shares", "clients"))
+    means = read_frame(folder / "completion.csv", (*knobs, "engine"), ("completed_s",))
+    first, second = what["engines"]
+    both = SideBySide(what["where"], (first, second), tuple(knobs), tuple(seeds), shares, clients)
+    return both, means
 
 
 def completion_times(both: SideBySide) -> pl.DataFrame:
@@ -159,8 +181,11 @@ def _text(interval: Interval) -> str:
 
 
 def write_side_by_side(both: SideBySide, out: Path) -> None:
-    """Write ``completion.csv``, ``clients.csv`` and ``side_by_side.md`` into ``out``, each as a whole."""
+    """Write :data:`~torsweep.stats.files.SIDE_BY_SIDE_FILES` into ``out``, each as a whole."""
     own_folder(out, FIGURES)
     write_csv(completion_times(both), out / "completion.csv")
+    write_csv(both.shares, out / "shares.csv")
     write_csv(both.clients, out / "clients.csv")
+    what = {"where": both.where, "engines": both.engines, "knobs": both.knobs, "seeds": both.seeds}
+    write_text(out / "side_by_side.json", json.dumps(what, indent=1, ensure_ascii=False) + "\n")
     write_text(out / "side_by_side.md", side_by_side_text(both))

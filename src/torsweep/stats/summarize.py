@@ -16,10 +16,14 @@ from torsweep.config.experiment import Experiment
 from torsweep.errors import InputError
 from torsweep.stats import starvation
 from torsweep.stats.claims import Evidence, Levels, Verdict, judge
+from torsweep.stats.closeup import closeup
 from torsweep.stats.depths import StairTable
 from torsweep.stats.differences import differences
 from torsweep.stats.medians import curves, outcome_counts, run_quantiles
 from torsweep.stats.metrics import STREAM_COLUMNS
+from torsweep.stats.parallel import fairness_over_networks, held_level, progress_lines
+from torsweep.stats.queues import COLUMNS as RELAY_COLUMNS
+from torsweep.stats.queues import queues
 from torsweep.stats.starvation import Fairness, fairness
 from torsweep.stats.stationarity import stationarity
 from torsweep.tables.reading import PlanTables, Provenance
@@ -29,7 +33,8 @@ from torsweep.tables.reading import PlanTables, Provenance
 class Summary:
     """Everything the summaries of a plan say, before it is written.
 
-    ``fairness`` is None where the runs have no table of progress.
+    The frames are named as their files; ``shares``, ``clients``, ``fairness`` and ``progress`` have no rows
+    where the runs were not asked for progress.
     """
 
     provenance: Provenance
@@ -40,8 +45,13 @@ class Summary:
     outcomes: pl.DataFrame
     stationarity: pl.DataFrame
     stairs: pl.DataFrame
+    closeup: pl.DataFrame
+    queues: pl.DataFrame
+    shares: pl.DataFrame
+    clients: pl.DataFrame
+    fairness: pl.DataFrame
+    progress: pl.DataFrame
     verdicts: tuple[Verdict, ...]
-    fairness: Fairness | None = None
 
 
 def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
@@ -56,33 +66,37 @@ def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
         raise InputError("holds no download that started after the warm-up", file=tables.directory)
     medians = run_quantiles(streams, knobs)
     steps = StairTable(streams)
-    shared = _fairness(tables)
-    evidence = Evidence(medians, provenance.knobs, baseline, steps.depths, shared)
+    progress = tables.progress(starvation.PROGRESS_COLUMNS)
+    shared = _fairness(tables, progress)
+    asked = shared if provenance.progress else None
+    evidence = Evidence(medians, provenance.knobs, baseline, steps.depths, asked)
     verdicts = tuple(
         judge(claim, evidence, setting)
         for claim in experiment.claims
         for setting in _settings(provenance.knobs, experiment.knobs)
     )
     return Summary(
-        provenance,
-        baseline,
-        medians,
-        curves(streams, knobs),
-        differences(medians, list(provenance.variants()), baseline),
-        outcome_counts(streams, knobs),
-        stationarity(streams, provenance, knobs),
-        steps.frame(),
-        verdicts,
-        shared,
+        provenance=provenance,
+        baseline=baseline,
+        medians=medians,
+        curves=curves(streams, knobs),
+        differences=differences(medians, list(provenance.variants()), baseline),
+        outcomes=outcome_counts(streams, knobs),
+        stationarity=stationarity(streams, provenance, knobs),
+        stairs=steps.frame(),
+        closeup=closeup(streams, provenance.knobs),
+        queues=queues(tables.relays(RELAY_COLUMNS), knobs),
+        shares=shared.shares,
+        clients=shared.clients,
+        fairness=fairness_over_networks(shared.clients, knobs),
+        progress=progress_lines(shared.shares, progress, knobs, held_level(provenance.knobs, baseline)),
+        verdicts=verdicts,
     )
 
 
-def _fairness(tables: PlanTables) -> Fairness | None:
-    if not tables.has_progress:
-        return None
-    return fairness(
-        tables.streams(starvation.STREAM_COLUMNS), tables.progress(starvation.PROGRESS_COLUMNS), tables.knobs
-    )
+def _fairness(tables: PlanTables, progress: pl.DataFrame) -> Fairness:
+    streams = tables.streams(starvation.STREAM_COLUMNS)
+    return fairness(streams if tables.provenance.progress else streams.head(0), progress, tables.knobs)
 
 
 def _plan_baseline(tables: PlanTables, experiment: Experiment) -> dict[str, str]:

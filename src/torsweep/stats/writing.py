@@ -6,8 +6,10 @@ In: a :class:`~torsweep.stats.summarize.Summary`. Out, in one folder:
 - ``differences.csv``: every variant against the baseline, paired by network
 - ``claims.csv`` (a row a comparison) and ``claims.json`` (a verdict a claim); ``stairs.csv``
 - ``outcomes.csv``: downloads by outcome; ``stationarity.csv``: drift after the warm-up
-- ``summary.md``: all of it to read
-- ``shares.csv`` and ``clients.csv``, where there is a table of progress: who starved
+- ``closeup.csv``: the first seconds of the web clients; ``queues.csv``: queues in relays over time
+- ``shares.csv``, ``clients.csv``, ``fairness.csv`` and ``progress.csv``: who starved; without rows where the
+  runs were not asked for progress
+- ``plan.json``: what the tables were collected from, and the baseline; ``summary.md``: all of it to read
 """
 
 from __future__ import annotations
@@ -20,13 +22,26 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.stats.claims import Verdict
+from torsweep.stats.files import PLAN_FILE
 from torsweep.stats.report import summary_text
 from torsweep.stats.summarize import Summary
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import SUMMARIES, own_folder
 
-TABLES = ("medians", "curves", "differences", "outcomes", "stationarity", "stairs")
-FAIRNESS_TABLES = ("shares", "clients")
+TABLES = (
+    "medians",
+    "curves",
+    "differences",
+    "outcomes",
+    "stationarity",
+    "stairs",
+    "closeup",
+    "queues",
+    "shares",
+    "clients",
+    "fairness",
+    "progress",
+)
 
 
 def write_summary(summary: Summary, out: Path) -> None:
@@ -34,11 +49,10 @@ def write_summary(summary: Summary, out: Path) -> None:
     own_folder(out, SUMMARIES)
     for name in TABLES:
         write_csv(getattr(summary, name), out / f"{name}.csv")
-    if summary.fairness is not None:
-        for name in FAIRNESS_TABLES:
-            write_csv(getattr(summary.fairness, name), out / f"{name}.csv")
     write_csv(claims_frame(summary.verdicts), out / "claims.csv")
     write_text(out / "claims.json", json.dumps(_claims_json(summary), indent=1, ensure_ascii=False) + "\n")
+    plan = {**json.loads(summary.provenance.to_json()), "baseline": dict(summary.baseline)}
+    write_text(out / PLAN_FILE, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
     write_text(out / "summary.md", summary_text(summary))
 
 

@@ -1,11 +1,10 @@
 """Gather the runs of one plan into tables.
 
-In: run directories (``run.json``, ``streams.parquet``, ``relays.parquet``, ``provenance.json``), each in a
-folder named by its variant. Out: ``streams.parquet`` and ``relays.parquet`` in one folder, and
-``progress.parquet`` where the runs were asked for one, with their
-checksums in ``provenance.json``: every run's rows with a column ``seed`` and a text
-column a knob in front. Rows of the warm-up are cut (downloads by their start, progress with its download);
-the provenance of every run stands in the files' key-value metadata.
+In: run directories (``run.json``, ``provenance.json`` and three tables), each in a folder named by its
+variant. Out: ``streams.parquet``, ``relays.parquet`` and ``progress.parquet`` in one folder, with their
+checksums in ``provenance.json``: every run's rows with a column ``seed`` and a text column a knob in front.
+Rows of the warm-up are cut (downloads by their start, progress with its download); what the runs were stands
+in the files' key-value metadata.
 
     torsweep results collect --network NAME [--plan main] --out TABLES_DIR RUN_DIR...
 
@@ -106,12 +105,13 @@ def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenanc
         plan=plan,
         knobs=knobs,
         seeds=seeds,
+        progress=_agreed(runs, "tables.progress", lambda run: run.spec.tables.progress),
         runs=[
             {
                 "variant": run.variant,
                 "seed": run.spec.seed,
                 "network_sha256": run.spec.network_sha256,
-                **run.provenance,
+                "run_sha256": run.provenance["run_sha256"],
             }
             for run in runs
         ],
@@ -171,14 +171,10 @@ def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: s
     """
     runs = [open_run(directory) for directory in run_directories]
     provenance = gather_provenance(runs, network, plan)
-    with_progress = _agreed(runs, "tables.progress", lambda run: run.spec.tables.progress)
     own_folder(out, TABLES)
     (out / PROVENANCE_FILE).unlink(missing_ok=True)
     for schema in (STREAMS, RELAYS, PROGRESS):
-        if schema is not PROGRESS or with_progress:
-            _write(runs, schema, provenance, out)
-        else:
-            (out / f"{schema.name}.parquet").unlink(missing_ok=True)
+        _write(runs, schema, provenance, out)
     document = {"format": "torsweep-tables", "format_version": 1, "tables": table_checksums(out)}
     write_text(out / PROVENANCE_FILE, json.dumps(document, indent=1) + "\n")
     return provenance

@@ -26,15 +26,17 @@ from torsweep.provenance import damaged_table
 METADATA_KEY = "torsweep"
 """Key of the Parquet key-value metadata that holds the :class:`Provenance` as JSON."""
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)
 class Provenance:
     """Where the tables of a plan come from.
 
-    ``knobs`` maps each knob to its levels, both in the order of the experiment. ``runs`` holds, for each
-    run, its variant, its seed, the hash of its network and the engine's own provenance.
+    ``knobs`` maps each knob to its levels, both in the order of the experiment. ``progress`` says whether
+    the runs were asked how far each download was at what time. ``runs`` holds, for each run, its variant,
+    its seed, and the hashes of its network and of its run.json. What a run measured of its machine is not
+    here, so that the same runs made elsewhere give the same bytes: it stands in their provenance.json.
     """
 
     experiment: str
@@ -47,6 +49,7 @@ class Provenance:
     seeds: list[int]
     warm_up_ns: int
     duration_ns: int
+    progress: bool
     runs: list[dict[str, Any]]
 
     def to_json(self) -> str:
@@ -70,7 +73,13 @@ def read_provenance(file: Path) -> Provenance:
 
     Raises InputError when the file is missing, is no Parquet, or comes from another version.
     """
-    fields = parse_json(parquet.read_metadata(file).get(METADATA_KEY, "{}"), file)
+    text = parquet.read_metadata(file).get(METADATA_KEY, "{}")
+    return parse_provenance(parse_json(text, file), file)
+
+
+def parse_provenance(document: Mapping[str, Any], file: Path) -> Provenance:
+    """The provenance in ``document``, which ``file`` holds; InputError when it is of another version."""
+    fields = dict(document)
     found = fields.pop("format", None), fields.pop("format_version", None)
     if found != ("torsweep-tables", FORMAT_VERSION):
         raise InputError(
@@ -128,13 +137,11 @@ class PlanTables:
         """Seed, knobs and ``columns`` of every relay and second after the warm-up."""
         return self._read("relays.parquet", columns)
 
-    @property
-    def has_progress(self) -> bool:
-        """Whether the runs were asked for a table of progress."""
-        return (self.directory / "progress.parquet").is_file()
-
     def progress(self, columns: Iterable[str]) -> pl.DataFrame:
-        """Seed, knobs and ``columns`` of the progress of every download that started after the warm-up."""
+        """Seed, knobs and ``columns`` of the progress of every download that started after the warm-up.
+
+        Without rows where the runs were not asked for it.
+        """
         return self._read("progress.parquet", columns)
 
     def _read(self, name: str, columns: Iterable[str]) -> pl.DataFrame:

@@ -32,7 +32,7 @@ def test_queues_that_no_engine_saw_are_said_to_be_missing(tmp_path: Path) -> Non
     tables = PlanTables.open(tmp_path / "tables")
     write_summary(summarize(tables, experiment), tmp_path / "summaries")
     with style():
-        figure, points, caption = queues.draw(Source(tables, tmp_path / "summaries"))
+        figure, points, caption = queues.draw(Source(tmp_path / "summaries"))
     assert "not observed" in figure.texts[-1].get_text() + figure.texts[0].get_text()
     assert "not observed" in caption
     assert points.is_empty()

@@ -40,7 +40,7 @@ def plan_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Source]:
         collect(runs, folder / "tables", network="starvation", plan=plan)
         tables = PlanTables.open(folder / "tables")
         write_summary(summarize(tables, experiment), folder / "summaries")
-        return Source(tables, folder / "summaries")
+        return Source(folder / "summaries")
 
     return make
 
@@ -49,7 +49,7 @@ def plan_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Source]:
 def test_three_files_the_same_each_time(plan_of: Callable[..., Source], tmp_path: Path, name: str) -> None:
     source = plan_of()
     for folder in ("a", "b"):
-        draw_figure(name, source.tables.directory, source.summaries, tmp_path / folder / name)
+        draw_figure(name, source.summaries, tmp_path / folder / name)
     for ending in ("pdf", "png", "csv"):
         first = (tmp_path / f"a/{name}.{ending}").read_bytes()
         assert first == (tmp_path / f"b/{name}.{ending}").read_bytes()
@@ -97,11 +97,12 @@ def test_streams_that_never_complete_are_drawn_beside_those_that_do(
     source = plan_of()
     for file in source.summaries.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    shares = pl.read_csv(tmp_path / "shares.csv")
-    completed = pl.when(pl.col("opened") > 1).then(pl.col("completed_s"))
-    shares.with_columns(completed.alias("completed_s")).write_csv(tmp_path / "shares.csv")
+    for name in ("shares.csv", "progress.csv"):
+        frame = pl.read_csv(tmp_path / name)
+        completed = pl.when(pl.col("opened") > 1).then(pl.col("completed_s"))
+        frame.with_columns(completed.alias("completed_s")).write_csv(tmp_path / name)
     with style():
-        _, points, _ = progress.draw(Source(source.tables, tmp_path))
+        _, points, _ = progress.draw(Source(tmp_path))
     of_one = (
         points.filter(pl.col("activation_order") == "list")
         .group_by("opened")
@@ -129,25 +130,27 @@ def test_one_network_has_no_bands_and_says_so(plan_of: Callable[..., Source]) ->
     assert "One network: no intervals" in caption
 
 
-def test_engines_of_real_tor_say_what_made_the_round_trips(plan_of: Callable[..., Source]) -> None:
-    source = plan_of("packaging", 1)
-    runs = [{**run, "delay": "proxy"} for run in source.provenance.runs]
-    source.provenance.runs[:] = runs
-    object.__setattr__(source.provenance, "engine", "emulation")
+def test_engines_of_real_tor_say_what_made_the_round_trips(
+    plan_of: Callable[..., Source], tmp_path: Path
+) -> None:
+    for file in plan_of("packaging", 1).summaries.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    (tmp_path / "plan.json").write_text(json.dumps({**plan, "engine": "emulation"}))
     with style():
-        _, _, caption = fairness.draw(source)
-    assert "Round trips: those of the network, by a proxy in user space" in caption
+        _, _, caption = fairness.draw(Source(tmp_path))
+    assert "Round trips: those of the network, by an emulator of links" in caption
 
 
 def test_a_summary_without_a_baseline_is_refused(plan_of: Callable[..., Source], tmp_path: Path) -> None:
     source = plan_of()
     for file in source.summaries.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    content = json.loads((tmp_path / "claims.json").read_text())
+    content = json.loads((tmp_path / "plan.json").read_text())
     del content["baseline"]
-    (tmp_path / "claims.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match=r"claims\.json: is not of this version"):
-        progress.draw(Source(source.tables, tmp_path))
+    (tmp_path / "plan.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"plan\.json: is not of this version"):
+        progress.draw(Source(tmp_path))
 
 
 def test_amounts_are_in_kib_per_second() -> None:

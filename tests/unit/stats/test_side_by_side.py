@@ -12,7 +12,14 @@ from plotting.engines import main
 from tests.synthetic_streams import write_runs
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError
-from torsweep.stats.side_by_side import completion_times, side_by_side, side_by_side_text
+from torsweep.stats.files import SIDE_BY_SIDE_FILES
+from torsweep.stats.side_by_side import (
+    completion_times,
+    read_side_by_side,
+    side_by_side,
+    side_by_side_text,
+    write_side_by_side,
+)
 from torsweep.stats.summarize import summarize
 from torsweep.stats.writing import write_summary
 from torsweep.tables.collect import collect
@@ -61,10 +68,15 @@ def test_the_text_has_both_engines_in_each_cell(folders: list[Path]) -> None:
 
 
 def test_files_and_figure_are_written(folders: list[Path], tmp_path: Path) -> None:
-    assert main([*map(str, folders), "--out", str(tmp_path / "stream_engines")]) == 0
-    written = {file.name for file in tmp_path.iterdir()}
-    figure = {f"stream_engines.{ending}" for ending in ("pdf", "png", "csv")}
-    assert written == figure | {".torsweep", "completion.csv", "clients.csv", "side_by_side.md"}
+    both = side_by_side(folders)
+    write_side_by_side(both, tmp_path / "comparison")
+    assert {file.name for file in (tmp_path / "comparison").iterdir()} == {".torsweep", *SIDE_BY_SIDE_FILES}
+    read, means = read_side_by_side(tmp_path / "comparison")
+    assert (read.where, read.engines, read.seeds) == (both.where, both.engines, both.seeds)
+    assert means.height == completion_times(both).height
+    assert main([str(tmp_path / "comparison"), "--out", str(tmp_path / "figure/stream_engines")]) == 0
+    written = {file.name for file in (tmp_path / "figure").iterdir()}
+    assert written == {".torsweep"} | {f"stream_engines.{ending}" for ending in ("pdf", "png", "csv")}
 
 
 def test_what_cannot_stand_side_by_side_is_refused(
@@ -83,5 +95,5 @@ def test_what_cannot_stand_side_by_side_is_refused(
         _edit(other / "claims.json", **changes)
         with pytest.raises(InputError, match=said):
             side_by_side([folders[0], other])
-    assert main([str(folders[0]), str(tmp_path), "--out", str(tmp_path / "x")]) == 2
+    assert main([str(folders[0]), "--out", str(tmp_path / "x")]) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -39,14 +39,14 @@ def test_every_row_after_the_warm_up_is_there_once(runs: list[Path], tmp_path: P
 
 def test_the_tables_know_where_they_come_from(runs: list[Path], tmp_path: Path) -> None:
     collect(runs, tmp_path / "tables", network="ci", plan="main")
-    for name in ("streams", "relays"):
+    for name in ("streams", "relays", "progress"):
         provenance = read_provenance(tmp_path / f"tables/{name}.parquet")
         assert provenance.knobs == KNOBS
         assert provenance.seeds == [1, 2]
         assert (provenance.network, provenance.plan, provenance.era) == ("ci", "main", "2012")
         assert provenance.engine_version == "0.1.0"
         assert len(provenance.runs) == 12
-        assert {"variant", "seed", "network_sha256", "simulated_s"} <= set(provenance.runs[0])
+        assert set(provenance.runs[0]) == {"variant", "seed", "network_sha256", "run_sha256"}
     assert len(list(provenance.variants())) == 6
 
 
@@ -57,10 +57,12 @@ def test_levels_sort_as_in_the_experiment(runs: list[Path], tmp_path: Path) -> N
     assert streams["kind"].unique().sort().to_list() == ["web", "bulk"]
 
 
-def test_the_same_runs_give_the_same_bytes(runs: list[Path], tmp_path: Path) -> None:
+def test_the_same_runs_give_the_same_bytes_on_every_machine(runs: list[Path], tmp_path: Path) -> None:
     collect(runs, tmp_path / "a", network="ci")
+    for number, run in enumerate(runs):
+        _edit(run / "provenance.json", wall_s=number, peak_memory_bytes=number, machine={"cpu": "another"})
     collect(runs, tmp_path / "b", network="ci")
-    for name in ("streams.parquet", "relays.parquet"):
+    for name in ("streams.parquet", "relays.parquet", "progress.parquet"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
@@ -194,8 +196,8 @@ def _ask_for_progress(run: Path) -> None:
 
 
 def test_progress_is_gathered_where_it_was_asked_for(runs: list[Path], tmp_path: Path) -> None:
-    collect(runs, tmp_path / "tables", network="ci")
-    assert not (tmp_path / "tables/progress.parquet").exists()
+    assert not collect(runs, tmp_path / "tables", network="ci").progress
+    assert pl.read_parquet(tmp_path / "tables/progress.parquet").is_empty()
     _ask_for_progress(runs[0])
     with pytest.raises(InputError, match=r"tables\.progress: cannot stand in one table"):
         collect(runs, tmp_path / "tables", network="ci")

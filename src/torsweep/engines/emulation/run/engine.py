@@ -1,7 +1,8 @@
 """One run of the emulation engine.
 
 In: a run directory with run.json, a build of tor, the link emulator. Out: streams.parquet, relays.parquet,
-circuits.parquet, links.parquet and, when asked for, progress.parquet in it, and provenance.json, last.
+circuits.parquet, links.parquet and progress.parquet in it (without rows unless asked for), and
+provenance.json, last.
 Whatever happens, no process and no network namespace is left.
 """
 
@@ -241,8 +242,7 @@ def _write_tables(run_directory: Path, running: RunningNetwork, measured: Measur
     _write(run_directory, STREAMS, streams_frame(measured.downloads, zero_ns))
     _write(run_directory, RELAYS, relays_frame(samples, queued, zero_ns, end_ns))
     _write(run_directory, CIRCUITS, circuits_frame(circuits, measured.downloads, zero_ns))
-    if running.layout.run.tables.progress:
-        _write(run_directory, PROGRESS, progress_frame(measured.downloads, zero_ns))
+    _write(run_directory, PROGRESS, progress_frame(measured.downloads, zero_ns))
     _write_frame(run_directory / LINKS_TABLE, links.frame)
 
 

@@ -1,8 +1,9 @@
 """The tables of a Shadow run, from the logs of its hosts.
 
 In: a run directory and the folder of Shadow's files with layout.json. Out: ``streams.parquet``,
-``relays.parquet``, ``circuits.parquet``, ``paths.json``, ``progress.parquet`` where run.json asks for it, and
-counters for the run's provenance. Times count from the opening of the clients' window, as in every engine.
+``relays.parquet``, ``progress.parquet`` (without rows where run.json asks for none), ``circuits.parquet``,
+``paths.json``, and counters for the run's provenance. Times count from the opening of the clients' window, as
+in every engine.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from torsweep.storage import whole_file, write_text
 GRAPH_FILE = "tgen.graphml"
 """A client's action graph, in its host's folder."""
 
+_NO_PROGRESS = pl.DataFrame(schema=PROGRESS.polars)
+
 PATHS_FILE = "paths.json"
 """Relays of each circuit that a client used, in order of first use: what run.json takes as ``paths``."""
 
@@ -59,8 +62,8 @@ def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
     circuits = _circuits(circuit_rows(events, asked, _names(layout)), clients, clock)
     relay_logs = find_logs(hosts, "oniontrace", layout.relays)
     relay_events = read_oniontrace(relay_logs)
-    if run.tables.progress:
-        _write(run_directory, PROGRESS, progress_rows(streams, tgen, events, clock, hosts))
+    progress = progress_rows(streams, tgen, events, clock, hosts) if run.tables.progress else _NO_PROGRESS
+    _write(run_directory, PROGRESS, progress)
     streams = streams.select(list(STREAMS.polars))
     _write(run_directory, STREAMS, streams)
     _write(run_directory, RELAYS, relay_rows(relay_events, relay_logs, clock))

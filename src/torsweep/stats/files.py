@@ -1,0 +1,29 @@
+"""The files of a plan's summary, by name.
+
+Here and not with what writes them, so that the pipeline can name them without loading the statistics.
+"""
+
+PLAN_FILE = "plan.json"
+"""What the tables were collected from, and the baseline."""
+
+SUMMARY_FILES = (
+    "claims.csv",
+    "claims.json",
+    "clients.csv",
+    "closeup.csv",
+    "curves.csv",
+    "differences.csv",
+    "fairness.csv",
+    "medians.csv",
+    "outcomes.csv",
+    PLAN_FILE,
+    "progress.csv",
+    "queues.csv",
+    "shares.csv",
+    "stairs.csv",
+    "stationarity.csv",
+    "summary.md",
+)
+
+SIDE_BY_SIDE_FILES = ("clients.csv", "completion.csv", "shares.csv", "side_by_side.json", "side_by_side.md")
+"""Of the same plan in two engines."""

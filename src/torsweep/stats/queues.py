@@ -1,0 +1,65 @@
+"""Queues in relays over time.
+
+In: the relays of a plan. Out: a frame for queues.csv: the longest circuit queues of each second at the median
+relay and at the relay of the ninth decile, mean over networks with band.
+
+The maximum within a second is taken, not the value at its end: a relay that refills once a second is always
+seen at the same phase there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from torsweep.stats.intervals import bands
+
+COLUMNS = ("second", "queued_cells_max")
+"""What is read of a ``relays`` table."""
+
+QUANTILES = {"ninth_decile": 0.9, "median": 0.5}
+"""Over the relays of a network."""
+
+MEAN_OVER_S = 5
+
+
+def queues(relays: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
+    """The knobs, ``second``, and each of :data:`QUANTILES`: mean over networks, ``_low`` and ``_high``.
+
+    Bands are pointwise 95 % t-intervals, not below 0; null with one network. Where the engine cannot look
+    into the queues there is no row.
+    """
+    by = [*knobs, "seed", "second"]
+    of_runs = (
+        relays.drop_nulls("queued_cells_max")
+        .group_by(by)
+        .agg(pl.col("queued_cells_max").quantile(q, "linear").alias(name) for name, q in QUANTILES.items())
+        .with_columns((pl.col("second") // MEAN_OVER_S * MEAN_OVER_S).alias("second"))
+        .group_by(by)
+        .agg(pl.col(*QUANTILES).mean())
+        .sort(by)
+    )
+    frames = [
+        _over_networks(rows, list(knobs)) for _, rows in of_runs.group_by(list(knobs), maintain_order=True)
+    ]
+    if not frames:
+        columns = [name + part for name in QUANTILES for part in ("", "_low", "_high")]
+        return of_runs.select(*knobs, "second", *(pl.lit(None, pl.Float64).alias(name) for name in columns))
+    return pl.concat(frames).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _over_networks(rows: pl.DataFrame, knobs: list[str]) -> pl.DataFrame:
+    seconds = rows.select(*knobs, "second").unique(maintain_order=True).sort("second")
+    columns = []
+    for name in QUANTILES:
+        wide = rows.pivot("second", index="seed", values=name, sort_columns=False).sort("seed")
+        values = wide.select(map(str, seconds["second"])).to_numpy().astype(float)
+        mean, low, high = bands(values)
+        columns += [
+            pl.Series(name, mean),
+            pl.Series(f"{name}_low", np.maximum(low, 0.0)),
+            pl.Series(f"{name}_high", high),
+        ]
+    return seconds.with_columns(columns)

@@ -1,0 +1,99 @@
+"""Whichever file under results/ is deleted, the next run makes it again, and nothing that need not be."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.conftest import TINY, Workspace
+
+LEVELS = "refill_sweep/cellsim/2012/ci/main"
+NETWORK = "results/networks/ci/1"
+RUN = "results/runs/refill_sweep/cellsim/2012/ci/1/refill_interval=10ms,circuit_policy=ewma"
+TABLES, SUMMARIES, FIGURES = (f"results/{stage}/{LEVELS}" for stage in ("tables", "summaries", "figures"))
+PUBLISHED = f"results/publish/{LEVELS}"
+
+AFTER_TABLES = {"summarize": 1, "draw_figure": 5}
+AFTER_RUN = {"collect_tables": 1, **AFTER_TABLES}
+KINDS = {
+    # Snakemake cannot know that a network that is sampled again is the same one: its runs are made again.
+    **{
+        f"{NETWORK}/{name}": {"sample_network": 1, "run": 6, **AFTER_RUN}
+        for name in ("network.json", "latency.npy")
+    },
+    **{
+        f"{RUN}/{name}": {"run": 1, **AFTER_RUN}
+        for name in ("run.json", "provenance.json", "streams.parquet", "relays.parquet", "progress.parquet")
+    },
+    **{
+        f"{TABLES}/{name}": AFTER_RUN
+        for name in ("streams.parquet", "relays.parquet", "progress.parquet", "provenance.json")
+    },
+    **{
+        f"{SUMMARIES}/{name}": AFTER_TABLES
+        for name in ("summary.md", "plan.json", "claims.json", "medians.csv", "curves.csv", "progress.csv")
+    },
+    **{f"{FIGURES}/ttfb_cdf.{ending}": {"draw_figure": 1} for ending in ("pdf", "png", "csv")},
+    **{f"{PUBLISHED}/{name}": {"publish_plan": 1} for name in ("README.md", "provenance.json", "SHA256SUMS")},
+}
+"""A file of each kind, and the jobs that its deletion brings."""
+
+PUBLISHING = [name for name in KINDS if name.startswith(PUBLISHED)]
+
+
+@pytest.fixture(scope="module")
+def published(
+    finished: tuple[Workspace, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Workspace]:
+    """A finished workspace of this module's own, published too."""
+    folder = tmp_path_factory.mktemp("published") / "copy"
+    shutil.copytree(finished[0].folder, folder, symlinks=True)
+    made = Workspace(folder)
+    done = made.snakemake(*PUBLISHING)
+    assert done.returncode == 0, done.stdout
+    yield made
+    made.stop_all()
+
+
+def _planned(workspace: Workspace) -> dict[str, int]:
+    return workspace.planned_jobs("refill_sweep", config=TINY, more=PUBLISHING)
+
+
+def test_there_are_twenty_kinds_and_nothing_to_do(published: Workspace) -> None:
+    assert len(KINDS) >= 20
+    assert _planned(published) == {}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_deletion_brings_the_jobs_that_it_needs(published: Workspace, name: str, tmp_path: Path) -> None:
+    file = published.folder / name
+    file.rename(tmp_path / "kept")
+    try:
+        planned = _planned(published)
+    finally:
+        (tmp_path / "kept").rename(file)
+    # What is published holds everything, and is made again with whatever it holds.
+    assert planned == {"publish_plan": 1, **KINDS[name]}
+
+
+def test_all_of_them_come_back_with_the_same_bytes(published: Workspace) -> None:
+    before = {name: (published.folder / name).read_bytes() for name in KINDS}
+    of_the_other_network = {
+        file: file.stat().st_mtime_ns for file in published.provenance_files() if "/ci/2/" in str(file)
+    }
+    for name in KINDS:
+        (published.folder / name).unlink()
+    done = published.snakemake("refill_sweep", *PUBLISHING)
+    assert done.returncode == 0, done.stdout
+    tells_of_the_machine = {
+        f"{RUN}/provenance.json",
+        *(f"{PUBLISHED}/{name}" for name in ("provenance.json", "SHA256SUMS")),
+    }
+    changed = {name for name in KINDS if (published.folder / name).read_bytes() != before[name]}
+    assert changed <= tells_of_the_machine
+    assert len(of_the_other_network) == 6
+    assert {file: file.stat().st_mtime_ns for file in of_the_other_network} == of_the_other_network
+    assert _planned(published) == {}
