@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import math
 import tokenize
+import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -106,7 +107,10 @@ def _header(
         version = np.lib.format.read_magic(opened)
         if version not in _HEADER_READERS:
             raise ValueError(f"version {version[0]}.{version[1]} of the format is not accepted")
-        shape, fortran, dtype = _HEADER_READERS[version](opened)
+        with warnings.catch_warnings():
+            # A header that only Python 2's rules would read is damaged here.
+            warnings.simplefilter("error")
+            shape, fortran, dtype = _HEADER_READERS[version](opened)
     except (
         ValueError,
         TypeError,
@@ -116,6 +120,7 @@ def _header(
         MemoryError,
         RecursionError,
         tokenize.TokenError,
+        Warning,
     ) as error:
         raise InputError(f"is no whole NumPy array: {reason(error)}", file=file, key=key) from None
     if dtype.kind not in _PLAIN_NUMBERS or dtype.hasobject or dtype.subdtype is not None:
