@@ -53,7 +53,7 @@ def fuzz(seed: int, examples: int, seconds: float | None) -> tuple[dict[str, Cou
         example = drawn(name, random)
         try:
             counts[name][check(_folder(), name, example).code] += 1
-        except AssertionError as found:
+        except Exception as found:
             counts[name][FELL_THROUGH] += 1
             fallen.append(f"{name}, {described(example)}\n    {str(found)[:1500]}")
             print(fallen[-1], flush=True)

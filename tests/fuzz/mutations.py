@@ -188,6 +188,8 @@ def _damaged_tree(content: bytes, changes: list[Damage]) -> bytes:
     tree = _pairs(json.loads(content))
     for change in changes:
         places = list(_places(tree))
+        if not places:
+            break
         holder, index = places[int(change.where * len(places))]
         _change_at(holder, index, change)
     return _text(tree).encode("utf-8", "surrogatepass")
