@@ -43,6 +43,8 @@ FAST_BYTES_PER_S = 125_000_000
 CLONE_NEWNET = 0x40000000
 UDP_SEGMENT, SO_TIMESTAMPNS, SO_RCVBUFFORCE = 103, 35, 33
 RATES_BYTES_PER_S = (100_000, 1_000_000, 12_500_000)
+CATCH_UP_S = 0.05
+"""A sender that waited for a processor for longer leaves packets out instead of sending them at once."""
 MANY_HOSTS = 1_253
 """As many as the full-size network has."""
 
@@ -160,7 +162,7 @@ def _send(senders: list[socket.socket], rate_per_s: float, at_once: int, seconds
     started = due = time.perf_counter()
     while (now := time.perf_counter()) - started < seconds:
         if now >= due:
-            due = due + period_s if now - due < 1e-3 else now
+            due = due + period_s if now - due < CATCH_UP_S else now
             senders[sent // at_once % len(senders)].send(struct.pack("q", time.time_ns()) + rest)
             sent += at_once
     return sent, now - started
@@ -221,7 +223,7 @@ def _read_all(listener: socket.socket) -> None:
 
 def many_hosts() -> dict[str, float]:
     """Set up and take away the hosts of a full network."""
-    before = _namespaces()
+    before = _settled()
     with running(MANY_HOSTS, 125_000, 250_000) as hosts:
         there = _namespaces()
         ended_s = hosts.stop()["ended_s"]
@@ -229,20 +231,21 @@ def many_hosts() -> dict[str, float]:
         return {"set_up_s": hosts.set_up_s, "ended_s": ended_s, "gone_s": gone_s}
 
 
-def killed(hosts_number: int) -> dict[str, float]:
-    """Kill linkem; how long until its hosts are gone, s."""
-    before = _namespaces()
-    with running(hosts_number, 125_000, 250_000) as hosts:
-        there = _namespaces()
-        hosts.process.kill()
-        hosts.process.wait()
-        return {"hosts": float(hosts_number), "gone_s": _until_gone(before, there)}
-
-
 def _namespaces() -> int:
     """Network namespaces of this kernel, with those of its cache that are kept for reuse."""
     lines = Path("/proc/slabinfo").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("net_namespace "))
+
+
+def _settled() -> int:
+    """How many there are when those of earlier runs are gone: no fewer for two seconds."""
+    before = _namespaces()
+    while True:
+        time.sleep(2)
+        now = _namespaces()
+        if now >= before:
+            return now
+        before = now
 
 
 def _until_gone(before: int, there: int) -> float:
@@ -258,15 +261,14 @@ def _until_gone(before: int, there: int) -> float:
 def measure() -> dict[str, dict[str, float]]:
     """All measurements, one after another."""
     results = {
-        "10,000 packets a second": packets(10_000, 1, 5),
-        "100,000 packets a second": packets(100_000, 16, 3),
-        "150,000 packets a second": packets(150_000, 32, 3),
+        "10,000 packets a second asked for": packets(10_000, 1, 5),
+        "100,000 packets a second asked for": packets(100_000, 16, 3),
+        "150,000 packets a second asked for": packets(150_000, 32, 3),
     }
     for bytes_per_s in RATES_BYTES_PER_S:
         results[f"up-link of {bytes_per_s:,} bytes/s"] = rate(bytes_per_s, 4 * bytes_per_s, 10)
         results[f"down-link of {bytes_per_s:,} bytes/s"] = rate(4 * bytes_per_s, bytes_per_s, 10)
     results[f"{MANY_HOSTS:,} hosts"] = many_hosts()
-    results["100 hosts, killed"] = killed(100)
     return results
 
 
