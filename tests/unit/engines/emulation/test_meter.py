@@ -1,0 +1,71 @@
+"""What a relay tells of itself: bytes by its events, queues by the lines of its dumps."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from torsweep.engines.emulation.directory.layout import QUEUES_FILE
+from torsweep.engines.emulation.run.meter import RelayMeter
+
+DUMPS = """Nov 22 02:36:00.000 [notice] Tor 0.4.9.11 opening new log file.
+Nov 22 02:36:40.000 [info] 8 cells allocated on 9 circuits. 0 cells leaked.
+Nov 22 02:36:40.000 [info] Our DNS cache has 0 entries.
+Nov 22 02:36:41.000 [info] 310 cells allocated on 9 circuits. 1 cells leaked.
+"""
+
+
+class FakeControl:
+    """Tells of a second's bytes when it is asked for the event."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def listen(self, handlers) -> None:
+        for moment_ns, words in enumerate((["2000", "3000"], ["10", "20"], ["10", "20"]), 1):
+            handlers["BW"](words, moment_ns)
+
+    async def ask(self, command: str) -> list[str]:
+        self.asked.append(command)
+        return ["OK"]
+
+
+def meter(folder: Path, pid: int, asked: int = 0) -> RelayMeter:
+    async def make() -> RelayMeter:
+        made = await RelayMeter.on(FakeControl(), pid, folder)
+        for _ in range(asked):
+            await made.ask_for_queues()
+        return made
+
+    return asyncio.run(make())
+
+
+def test_bytes_are_those_of_tors_events_and_time_that_of_its_process(tmp_path):
+    samples = meter(tmp_path, os.getpid()).samples
+    assert [sample[:3] for sample in samples] == [(1, 2000, 3000), (2, 10, 20), (3, 10, 20)]
+    assert all(sample[3] > 0 for sample in samples)
+
+
+def test_a_relay_is_quiet_when_its_last_seconds_were(tmp_path):
+    made = meter(tmp_path, os.getpid())
+    assert made.quiet(2, 20)
+    assert not made.quiet(2, 19)
+    assert not made.quiet(3, 20)
+    assert not made.quiet(4, 5000)
+
+
+def test_a_process_that_is_gone_has_no_more_seconds(tmp_path):
+    assert meter(tmp_path, 2**22 + 1).samples == []
+
+
+def test_each_dump_answers_one_question(tmp_path):
+    (tmp_path / QUEUES_FILE).write_text(DUMPS)
+    made = meter(tmp_path, os.getpid(), asked=3)
+    assert made._control.asked == ["SIGNAL DUMP"] * 3
+    # The last one has not been answered yet.
+    assert made.queued_cells() == list(zip(made.asked_ns, [8, 310], strict=False))
+
+
+def test_a_relay_that_told_nothing_has_no_queues(tmp_path):
+    assert meter(tmp_path, os.getpid(), asked=1).queued_cells() == []
