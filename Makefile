@@ -79,9 +79,10 @@ format: setup ## rewrite Python, Snakemake and Rust files in the house's format
 	$(BIN)/snakefmt Snakefile rules
 	cargo fmt --all
 
-bench: setup ## speed and memory of engine, sampler and reading of logs, into bench/results/
+bench: setup ## speed and memory of engine, sampler and reading of logs, cover of intervals, into bench/results/
 	$(ACTIVATED) python -m bench
 	$(ACTIVATED) python -m bench.reading
+	$(ACTIVATED) python -m bench.intervals
 
 lock: ## choose the versions in requirements.lock anew (needs uv)
 	setup/lock.sh

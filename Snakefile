@@ -63,6 +63,7 @@ wildcard_constraints:
 include: "rules/tools.smk"
 include: "rules/networks.smk"
 include: "rules/runs.smk"
+include: "rules/looks.smk"
 include: "rules/tables.smk"
 include: "rules/figures.smk"
 include: "rules/publish.smk"

@@ -52,12 +52,13 @@ rule summarize:
         runtime=10,
     params:
         source=sweep.source_sha256("tables", "stats", "engines/table_schema.py"),
+        overrides=looks.arguments,
         tables=subpath(input.streams, parent=True),
         out=subpath(output.summary, parent=True),
     shell:
         "step {log:q}"
         " && torsweep results summarize {wildcards.experiment} --tables {params.tables:q}"
-        " --out {params.out:q}"
+        " --out {params.out:q} {params.overrides}"
 
 
 rule compare_streams:

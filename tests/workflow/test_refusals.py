@@ -23,7 +23,10 @@ def _assert_refused(done: subprocess.CompletedProcess[str], said: str) -> None:
     [
         ("networks=ci", "--config: networks: unknown key (did you mean 'network'?)"),
         ("network=tiny", "network: no such network, got 'tiny'; accepted: ci, laptop, paper, quarter"),
-        ("replicates=0", "--config: replicates: is not accepted, got 0; accepted: 1 or more"),
+        (
+            "replicates=0",
+            "--config: replicates: is not accepted, got 0; accepted: a whole number",
+        ),
         ("measured=30", "--config: measured: has no unit, got 30"),
         ("plan=phases", "plan: refill_sweep has no such plan (did you mean 'aligned_phases'?), got 'phases'"),
         ("engine=loopback", "--config: engine: is not accepted, got 'loopback'"),

@@ -21,6 +21,7 @@ from torsweep.config.clients import ClientKind, PerfKind
 from torsweep.config.eras import ERAS, EraName, tor_settings
 from torsweep.config.knobs import KNOBS, USUAL_OUTSIDE_ERAS, find_knob
 from torsweep.config.network import NetworkName
+from torsweep.config.precision import AUTO, Precision, Replicates
 from torsweep.config.reading import (
     RefusedValue,
     Section,
@@ -55,7 +56,6 @@ FigureName = Literal[
 Measured = Annotated[DurationNs, Between("1 s", "24 h")]
 Timeout = Annotated[DurationNs, Between("100 ms", "24 h")]
 Duration = Annotated[DurationNs, Between("0 s", "24 h")]
-Replicates = Annotated[int, Field(strict=True, ge=1, le=200)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
 Era = Annotated[EraName, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
 """An era; YAML reads an unquoted ``2012`` as a number."""
@@ -170,6 +170,7 @@ class Experiment(Section):
     era: Era
     network: NetworkName
     replicates: Replicates
+    precision: Precision = Precision()
     first_seed: Seed = 1
     warm_up: Duration
     measured: Measured
@@ -184,8 +185,27 @@ class Experiment(Section):
 
     @property
     def seeds(self) -> range:
-        """The seeds of the replicates' networks."""
-        return range(self.first_seed, self.first_seed + self.replicates)
+        """The seeds of the replicates' networks.
+
+        Raises InputError where their number is left to the claims.
+        """
+        if self.replicates == AUTO:
+            raise InputError(
+                "leaves the number of networks to the claims",
+                key="replicates",
+                value=AUTO,
+                accepted="a number of networks here",
+            )
+        return self.seeds_of(self.replicates)
+
+    def seeds_of(self, networks: int) -> range:
+        """The seeds of the first ``networks`` networks."""
+        return range(self.first_seed, self.first_seed + networks)
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """The numbers of networks at which the claims are looked at; none where the number is fixed."""
+        return self.precision.looks if self.replicates == AUTO else ()
 
     @property
     def plan_names(self) -> tuple[str, ...]:
@@ -231,8 +251,9 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _seeds_are_seeds(self) -> Self:
-        if self.seeds[-1] > MOST_SEED:
-            accepted = f"at most {MOST_SEED - self.replicates + 1} for {self.replicates} replicates"
+        most = self.precision.networks if self.replicates == AUTO else self.replicates
+        if self.seeds_of(most)[-1] > MOST_SEED:
+            accepted = f"at most {MOST_SEED - most + 1} for {most} replicates"
             problem = "the seeds of the replicates go too far"
             raise RefusedValue(problem, key="first_seed", value=self.first_seed, accepted=accepted)
         return self

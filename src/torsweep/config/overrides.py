@@ -6,7 +6,9 @@ In: Snakemake's configuration mapping. Out: :class:`Overrides`, or an InputError
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
 
 from torsweep.config.experiment import (
     MAIN_PLAN,
@@ -14,12 +16,19 @@ from torsweep.config.experiment import (
     Era,
     Measured,
     PlanName,
-    Replicates,
     RunEngineName,
     Seed,
 )
 from torsweep.config.network import NetworkName, network_path
-from torsweep.config.reading import Section, validate
+from torsweep.config.precision import Precision, Replicates
+from torsweep.config.reading import Section, parse_scalar, validate
+
+
+def _read_scalars(value: object) -> object:
+    """Snakemake hands the values inside ``precision={batch: 4}`` over as texts."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: parse_scalar(text) if isinstance(text, str) else text for key, text in value.items()}
 
 
 class Overrides(Section):
@@ -27,6 +36,7 @@ class Overrides(Section):
 
     network: NetworkName | None = None
     replicates: Replicates | None = None
+    precision: Annotated[Precision | None, BeforeValidator(_read_scalars)] = None
     first_seed: Seed | None = None
     engine: Literal["auto", RunEngineName] = "auto"
     era: Era | None = None
@@ -53,5 +63,12 @@ class Overrides(Section):
         return overrides
 
 
-EXPERIMENT_KEYS = ("network", "replicates", "first_seed", "era", "warm_up", "measured")
+EXPERIMENT_KEYS = ("network", "replicates", "precision", "first_seed", "era", "warm_up", "measured")
 """The overrides that are keys of experiment.yaml too."""
+
+
+def experiment_overrides(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The overrides in ``config`` that are of experiment.yaml, by key (``precision.batch``)."""
+    chosen = {key: config[key] for key in EXPERIMENT_KEYS if key in config}
+    precision = chosen.pop("precision", {})
+    return {**chosen, **{f"precision.{key}": value for key, value in precision.items()}}

@@ -69,6 +69,17 @@ AnyModel = TypeVar("AnyModel", bound=BaseModel)
 Fields = TypeVar("Fields")
 
 
+def parse_settings(settings: Sequence[str] | None) -> dict[str, object]:
+    """``key=value`` texts of ``--set`` as a mapping; InputError when one has no equals sign."""
+    parsed: dict[str, object] = {}
+    for setting in settings or ():
+        key, equals, value = setting.partition("=")
+        if not equals or not key:
+            raise InputError("is no setting", key="--set", value=setting, accepted="KEY=VALUE")
+        parsed[key] = value
+    return parsed
+
+
 def apply_overrides(document: Mapping[str, Any], overrides: Mapping[str, object]) -> dict[str, Any]:
     """A copy of ``document`` with each ``a.b.c`` of ``overrides`` set; texts are read as YAML scalars.
 

@@ -13,7 +13,6 @@ from typing import Annotated
 
 import typer
 
-from torsweep.errors import InputError
 from torsweep.output_options import OutputFolder
 from torsweep.storage.folders import RUN
 
@@ -44,10 +43,11 @@ def prepare_command(
 ) -> None:
     """Write run.json, which says everything an engine needs, into a run directory."""
     from torsweep.config.experiment import load_experiment
+    from torsweep.config.reading import parse_settings
     from torsweep.engines.prepare import build_run, run_settings, write_run
     from torsweep.engines.selection import AUTO, choose_engine
 
-    loaded = load_experiment(experiment, parse_settings(settings or []))
+    loaded = load_experiment(experiment, parse_settings(settings))
     choice = choose_engine(engine, loaded.engines)
     asked = loaded.variant(variant)
     run = build_run(run_settings(loaded, choice.engine, era or loaded.era, asked), asked, network, out)
@@ -55,17 +55,6 @@ def prepare_command(
     why = f" ({choice.reason})" if engine == AUTO else ""
     state = "prepared" if new else "stood there already"
     typer.echo(f"{out}: {state}: {asked.key}; era {run.era}; engine {run.engine}{why}")
-
-
-def parse_settings(settings: list[str]) -> dict[str, object]:
-    """``key=value`` texts of ``--set`` as a mapping; InputError when one has no equals sign."""
-    parsed: dict[str, object] = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals or not key:
-            raise InputError("is no setting", key="--set", value=setting, accepted="KEY=VALUE")
-        parsed[key] = value
-    return parsed
 
 
 @run_app.command("status")

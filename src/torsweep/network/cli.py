@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.errors import InputError, OutputError
+from torsweep.errors import OutputError
 from torsweep.output_options import OutputFolder
 from torsweep.seeds import MOST_SEED
 from torsweep.storage.folders import BANDWIDTHS, LATENCIES, NETWORK, RELAYS, Kind
@@ -45,10 +45,11 @@ def sample(
 ) -> None:
     """Sample a network: the same bytes for the same configuration and seed."""
     from torsweep.config.network import load_network_config
+    from torsweep.config.reading import parse_settings
     from torsweep.network.model import write_network
     from torsweep.network.sampling import sample_network
 
-    sampled = sample_network(load_network_config(config, _overrides(overrides or [])), seed)
+    sampled = sample_network(load_network_config(config, parse_settings(overrides)), seed)
     write_network(sampled.network, sampled.latency.blocks(), out)
 
 
@@ -62,17 +63,6 @@ def _progress_on_stderr() -> Callable[[int], None]:
             print(f"downloaded {had / 1e6:.0f} MB", file=sys.stderr)
 
     return show
-
-
-def _overrides(settings: list[str]) -> dict[str, object]:
-    """``KEY=VALUE`` settings as a mapping. Raises InputError for anything else."""
-    pairs = [setting.partition("=") for setting in settings]
-    for key, equals, value in pairs:
-        if not (key and equals and value):
-            raise InputError(
-                "not a setting", key="--set", value=f"{key}{equals}{value}", accepted="KEY=VALUE"
-            )
-    return {key: value for key, _, value in pairs}
 
 
 @network_app.command()

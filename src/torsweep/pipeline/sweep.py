@@ -20,7 +20,7 @@ import torsweep
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
 from torsweep.config.fitting import require_fitting_networks
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
-from torsweep.config.overrides import EXPERIMENT_KEYS, Overrides
+from torsweep.config.overrides import Overrides, experiment_overrides
 from torsweep.config.variant import Variant
 from torsweep.doctor.demand import emulation_demand, shadow_demand
 from torsweep.engines.prepare import run_settings
@@ -113,7 +113,8 @@ class Sweep:
         if RESULTS.exists() and not RESULTS.is_dir():
             raise OutputError(f"{RESULTS}: is no folder; results go there")
         self.overrides = Overrides.read(config)
-        self._experiment_overrides = {key: config[key] for key in EXPERIMENT_KEYS if key in config}
+        self._experiment_overrides = experiment_overrides(config)
+        self.networks_enough: Callable[[Place, tuple[int, ...]], int] = lambda place, looks: looks[-1]
         self._experiments: dict[str, Experiment] = {}
         self._networks: dict[str, NetworkConfig] = {}
 
@@ -143,8 +144,8 @@ class Sweep:
     def _plan_files(self, experiment: Experiment, place: Place) -> list[str]:
         return [
             *([self.tor_marker] if runs_tor(place.engine) else []),
-            *self._networks_of(experiment, place),
-            *self._runs_of(experiment, place, RUN_FILES),
+            *self._networks_of(place),
+            *self.runs_on(place, self._seeds(place), RUN_FILES),
             *(str(place.stage("tables") / name) for name in TABLE_FILES),
             *(str(place.stage("summaries") / name) for name in SUMMARY_FILES),
             *self._figures(experiment, place),
@@ -190,7 +191,7 @@ class Sweep:
     @stopping_with_a_line
     def figures(self, wildcards: Any) -> list[str]:
         """Every figure of a plan, in each of its formats."""
-        place = _place(wildcards)
+        place = place_of(wildcards)
         return self._figures(self.experiment(place.experiment), place)
 
     def _figures(self, experiment: Experiment, place: Place) -> list[str]:
@@ -200,53 +201,69 @@ class Sweep:
     @stopping_with_a_line
     def runs(self, wildcards: Any) -> list[str]:
         """Every file of every run of a plan: variants in order, the seeds of each together."""
-        place = _place(wildcards)
-        return self._runs_of(self.experiment(place.experiment), place, RUN_FILES)
+        place = place_of(wildcards)
+        return self.runs_on(place, self._seeds(place), RUN_FILES)
 
     @stopping_with_a_line
     def run_records(self, wildcards: Any) -> list[str]:
         """What the runs of a plan say about themselves, in the same order."""
-        place = _place(wildcards)
-        return self._runs_of(self.experiment(place.experiment), place, ("run.json", "provenance.json"))
+        place = place_of(wildcards)
+        return self.runs_on(place, self._seeds(place), ("run.json", "provenance.json"))
 
-    def _runs_of(self, experiment: Experiment, place: Place, names: Sequence[str]) -> list[str]:
+    def runs_on(self, place: Place, seeds: range, names: Sequence[str]) -> list[str]:
+        """The files ``names`` of the runs of a plan on the networks of ``seeds``."""
         return [
             f"{place.run_directory(variant, seed)}/{name}"
-            for variant in experiment.plan(place.plan).variants
-            for seed in experiment.seeds
+            for variant in self.experiment(place.experiment).plan(place.plan).variants
+            for seed in seeds
             for name in names
         ]
 
     @stopping_with_a_line
     def run_directories(self, wildcards: Any) -> str:
-        """The directories of those runs, in the same order, as arguments of a command.
+        """The directories of those runs, in the same order, as arguments of a command."""
+        place = place_of(wildcards)
+        return self.run_directories_on(place, self._seeds(place))
+
+    def run_directories_on(self, place: Place, seeds: range) -> str:
+        """The same of the networks of ``seeds``.
 
         Bash expands the seeds: hundreds of paths would not fit into the one argument that Snakemake
         hands a whole command over in.
         """
-        place = _place(wildcards)
-        experiment = self.experiment(place.experiment)
-        first, last = experiment.seeds[0], experiment.seeds[-1]
-        return " ".join(
-            str(place.run_directory(variant, f"{{{first}..{last}}}"))
-            for variant in experiment.plan(place.plan).variants
-        )
+        variants = self.experiment(place.experiment).plan(place.plan).variants
+        braces = f"{{{seeds[0]}..{seeds[-1]}}}"
+        return " ".join(str(place.run_directory(variant, braces)) for variant in variants)
 
     @stopping_with_a_line
     def networks(self, wildcards: Any) -> list[str]:
         """Every file of every network of a plan."""
-        place = _place(wildcards)
-        return self._networks_of(self.experiment(place.experiment), place)
+        return self._networks_of(place_of(wildcards))
 
-    def _networks_of(self, experiment: Experiment, place: Place) -> list[str]:
-        variants = experiment.plan(place.plan).variants
+    def _networks_of(self, place: Place) -> list[str]:
+        variants = self.experiment(place.experiment).plan(place.plan).variants
         keys = dict.fromkeys(network_key(place.network, variant) for variant in variants)
         return [
             f"{network_directory(key, seed)}/{name}"
             for key in keys
-            for seed in experiment.seeds
+            for seed in self._seeds(place)
             for name in NETWORK_FILES
         ]
+
+    def _seeds(self, place: Place) -> range:
+        """The seeds of a plan's networks, as many as its claims take where their number is left to them."""
+        experiment = self.experiment(place.experiment)
+        if not experiment.looks:
+            return experiment.seeds
+        return experiment.seeds_of(self.networks_enough(place, experiment.looks))
+
+    def number_settings(self) -> dict[str, object]:
+        """The overrides that say how many networks there are."""
+        return {
+            key: value
+            for key, value in self._experiment_overrides.items()
+            if key == "replicates" or key.startswith("precision.")
+        }
 
     @stopping_with_a_line
     def network_file(self, wildcards: Any) -> str:
@@ -290,7 +307,7 @@ class Sweep:
     @stopping_with_a_line
     def network_arguments(self, wildcards: Any) -> str:
         """``--set key=value`` for each knob in the network's name."""
-        return _set_arguments(parse_network_key(wildcards.network)[1])
+        return set_arguments(parse_network_key(wildcards.network)[1])
 
     @stopping_with_a_line
     def run_settings(self, wildcards: Any) -> str:
@@ -394,12 +411,14 @@ class Sweep:
     def run_arguments(self, wildcards: Any) -> str:
         """``--set key=value`` for each override that run.json depends on."""
         durations = {key: self._experiment_overrides.get(key) for key in ("warm_up", "measured")}
-        return _set_arguments({key: value for key, value in durations.items() if value is not None})
+        return set_arguments({key: value for key, value in durations.items() if value is not None})
 
 
-def _set_arguments(values: Mapping[str, object]) -> str:
+def set_arguments(values: Mapping[str, object]) -> str:
+    """``--set key=value`` for each of ``values``, quoted for a shell."""
     return " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in values.items())
 
 
-def _place(wildcards: Any) -> Place:
+def place_of(wildcards: Any) -> Place:
+    """The plan that the wildcards of a rule name."""
     return Place(wildcards.experiment, wildcards.engine, wildcards.era, wildcards.network, wildcards.plan)

@@ -78,6 +78,12 @@ class Verdict:
     reason: str
     comparisons: tuple[Comparison, ...] = ()
 
+    @property
+    def open(self) -> bool:
+        """Whether more networks could decide it: it is inconclusive, and not for a number that is missing."""
+        unclear = [c for c in self.comparisons if c.shows == UNCLEAR]
+        return self.verdict == INCONCLUSIVE and not all(np.isnan(c.interval.mean) for c in unclear)
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -102,7 +108,8 @@ class Evidence:
             (metric, kind),
             self.runs.filter(pl.col("metric") == metric, pl.col("kind").cast(pl.String) == kind),
         )
-        return paired(chosen, "median_s", reference, variant).log_ratio
+        networks = self.runs["seed"].unique().sort()
+        return paired(chosen, "median_s", reference, variant, networks).log_ratio
 
 
 def judge(claim: Claim, evidence: Evidence, setting: Levels, design: Design = FIXED) -> Verdict:
@@ -315,7 +322,7 @@ def _sum_up(comparisons: Sequence[Comparison]) -> tuple[str, str]:
         return INCONCLUSIVE, "a network never reached the quantile, or had too few downloads"
     if all(not c.interval.known for c in unclear):
         fewest = fewest_for_median(unclear[0].interval.confidence)
-        return INCONCLUSIVE, f"an exact interval of a count takes {fewest} networks or more"
+        return INCONCLUSIVE, f"an interval of values that are all alike takes {fewest} networks or more"
     more = _networks_needed(comparisons)
     return INCONCLUSIVE, f"{len(unclear)} of {len(comparisons)} comparisons are unclear" + more
 

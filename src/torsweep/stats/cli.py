@@ -1,7 +1,8 @@
 """``torsweep results``: gather runs, summarise them, judge the claims.
 
     torsweep results collect --network NAME [--plan main] --out TABLES_DIR RUN_DIR...
-    torsweep results summarize EXPERIMENT --tables TABLES_DIR --out SUMMARIES_DIR
+    torsweep results look EXPERIMENT --network NAME [--plan main] [--previous LOOK] --out LOOK RUN_DIR...
+    torsweep results summarize EXPERIMENT --tables TABLES_DIR --out SUMMARIES_DIR [--set replicates=auto]
     torsweep results claims SUMMARIES_DIR
     torsweep results side-by-side MODEL_SUMMARIES REAL_SUMMARIES --out DIR
 
@@ -20,7 +21,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.output_options import OutputFolder
+from torsweep.output_options import OutputFile, OutputFolder
 from torsweep.storage.folders import SUMMARIES, TABLES
 
 results_app = typer.Typer(
@@ -45,19 +46,58 @@ def collect_command(
     typer.echo(f"{out}: {len(provenance.runs)} runs, {len(provenance.seeds)} networks")
 
 
+ExperimentName = Annotated[str, typer.Argument(help="Name of an experiment, or its experiment.yaml.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", help="key=value of experiment.yaml to replace; repeatable.")
+]
+
+
+@results_app.command("look")
+def look_command(
+    experiment: ExperimentName,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", help="The runs of the newest batch.")],
+    out: Annotated[
+        Path,
+        typer.Option(parser=OutputFile("torsweep-look"), help="File to write: what the networks come to."),
+    ],
+    network: Annotated[str, typer.Option(help="Name of the network configuration.")],
+    plan: Annotated[str, typer.Option(help="Part of the experiment: main or a sensitivity.")] = "main",
+    previous: Annotated[Path | None, typer.Option(help="The look before; none: this is the first.")] = None,
+    settings: Settings = None,
+) -> None:
+    """Say whether the networks so far decide the claims, or another batch is to follow."""
+    from tempfile import TemporaryDirectory
+
+    from torsweep.config.experiment import load_experiment
+    from torsweep.config.reading import parse_settings
+    from torsweep.stats.look import look
+    from torsweep.tables.collect import collect
+    from torsweep.tables.reading import PlanTables
+
+    asked = load_experiment(experiment, parse_settings(settings))
+    with TemporaryDirectory() as scratch:
+        tables = Path(scratch, "tables")
+        collect(runs, tables, network=network, plan=plan)
+        found = look(PlanTables.open(tables), asked, previous)
+    found.write(out)
+    typer.echo(f"torsweep: {asked.name}, {found.line()}")
+
+
 @results_app.command("summarize")
 def summarize_command(
-    experiment: Annotated[str, typer.Argument(help="Name of an experiment, or its experiment.yaml.")],
+    experiment: ExperimentName,
     tables: Annotated[Path, typer.Option(help="Folder that `results collect` wrote.")],
     out: Annotated[Path, typer.Option(parser=OutputFolder(SUMMARIES), help="Folder for the summaries.")],
+    settings: Settings = None,
 ) -> None:
     """Write medians, curves, paired differences, verdicts and a readable summary."""
     from torsweep.config.experiment import load_experiment
+    from torsweep.config.reading import parse_settings
     from torsweep.stats.summarize import summarize
     from torsweep.stats.writing import write_summary
     from torsweep.tables.reading import PlanTables
 
-    summary = summarize(PlanTables.open(tables), load_experiment(experiment))
+    summary = summarize(PlanTables.open(tables), load_experiment(experiment, parse_settings(settings)))
     write_summary(summary, out)
     for verdict in summary.verdicts:
         where = f" ({verdict.setting})" if verdict.setting else ""

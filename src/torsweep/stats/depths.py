@@ -22,9 +22,13 @@ from torsweep.units import NANOSECONDS_PER, parse_quantity
 
 @dataclass
 class StairTable:
-    """Stair-steps measured so far: (kind, metric, variant, period, seed) → :class:`Stairs`."""
+    """Stair-steps measured so far: (kind, metric, variant, period, seed) → :class:`Stairs`.
+
+    ``resamples`` is the size of the smooth null, 0 where the depth alone will do.
+    """
 
     streams: pl.DataFrame
+    resamples: int = 99
     measured: dict[tuple[str, str, tuple[tuple[str, str], ...], str, int], Stairs] = field(
         default_factory=dict
     )
@@ -51,7 +55,7 @@ class StairTable:
             if key not in self.measured:
                 times_s = chosen.filter(pl.col("seed") == seed)[METRICS[metric].column].to_numpy() / 1e6
                 generator = seeds.stream(seed, "stairs", *map(str, key))
-                self.measured[key] = stairs(times_s, _seconds(period), generator)
+                self.measured[key] = stairs(times_s, _seconds(period), generator, self.resamples)
             found.append(self.measured[key].depth)
         return np.array(found)
 

@@ -7,7 +7,8 @@ data say so.
 At each look of a sequential sweep there is an interval, and all of them together cover with the confidence
 asked for (:mod:`torsweep.stats.sequential`). What they have in common is therefore an interval of that
 confidence too, and it only ever shrinks: what one look has decided, no later one takes back. Where they have
-nothing in common, at least one of them has missed; the last stands then.
+nothing in common, at least one of them has missed; the last stands then. A look at values that were all alike
+says nothing of the spread and is passed over, unless it is the last.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Design:
             # A network without a value leaves no interval, at earlier looks neither.
             return Interval(whole.mean, np.nan, np.nan, whole.networks, confidence)
         levels = zip(self.looks, _levels(self.looks, confidence), strict=True)
-        looks = [of(values[:count], level) for count, level in levels if count <= len(values)]
+        seen = [(values[:count], level) for count, level in levels if count <= len(values)]
+        looks = [of(some, level) for some, level in seen if np.ptp(some) > 0]
         low = max((look.low for look in looks if look.known), default=whole.low)
         high = min((look.high for look in looks if look.known), default=whole.high)
         if low > high:

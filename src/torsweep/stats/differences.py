@@ -61,12 +61,16 @@ class Paired:
 
 
 def paired(
-    runs: pl.DataFrame, estimand: str, reference: Mapping[str, str], variant: Mapping[str, str]
+    runs: pl.DataFrame,
+    estimand: str,
+    reference: Mapping[str, str],
+    variant: Mapping[str, str],
+    networks: pl.Series | None = None,
 ) -> Paired:
     """``estimand`` of ``reference`` and ``variant`` by network.
 
     ``runs`` holds the quantiles of one kind and metric. NaN: that network never reached the quantile.
-    Networks that only one of the two ran on are left out.
+    ``networks`` are the seeds to give an entry each, whatever ran on them; without, those that both ran on.
     """
     sides = [
         runs.filter(*(pl.col(knob).cast(pl.String) == level for knob, level in chosen.items())).select(
@@ -75,6 +79,8 @@ def paired(
         for chosen in (reference, variant)
     ]
     both = sides[0].join(sides[1], on="seed", suffix="_variant").sort("seed")
+    if networks is not None:
+        both = networks.alias("seed").to_frame().join(both, on="seed", how="left", maintain_order="left")
     return Paired(
         both[estimand].cast(pl.Float64).fill_null(np.nan).to_numpy(),
         both[f"{estimand}_variant"].cast(pl.Float64).fill_null(np.nan).to_numpy(),

@@ -37,11 +37,14 @@ def t_interval(values: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interva
     """Mean of ``values`` (one a network) ± t · s / √k.
 
     One network has a mean and no interval. A NaN (a median that a network never reached) leaves neither:
-    averaging the networks that reached it would flatter the variant.
+    averaging the networks that reached it would flatter the variant. Values that are all the same have no
+    spread to go by: theirs is the exact interval of :func:`median_interval`, or none.
     """
     array = np.asarray(values, dtype=float)
     if len(array) == 0:
         return Interval(np.nan, np.nan, np.nan, 0, confidence)
+    if len(array) > 1 and np.ptp(array) == 0:
+        return median_interval(array, confidence)
     mean, low, high = bands(array[:, np.newaxis], confidence)
     return Interval(float(mean[0]), float(low[0]), float(high[0]), len(array), confidence)
 
@@ -82,9 +85,10 @@ def fewest_for_median(confidence: float) -> int:
 def bands(values: npt.NDArray[np.float64], confidence: float = CONFIDENCE) -> tuple[npt.NDArray, ...]:
     """Mean, lower and upper bound of each column of ``values``, shape (networks, points).
 
-    The bounds are pointwise. tornettools draws the same interval over runs at each of 1,000 quantiles and
-    widens it by the resolution of its binned data; these times are exact to a microsecond, so that term
-    is left out. With one network the bounds are NaN.
+    The bounds are pointwise. tornettools draws the same interval over runs at each of 1,000 quantiles: on
+    the same values of 2, 3, 8 and 30 runs the two agree to 1e-15. It widens it by the resolution of binned
+    data; these times are exact to a microsecond, so that term is left out. Its quantile of a run is the
+    same download as here or the one before. With one network the bounds are NaN.
     """
     networks = len(values)
     mean = values.mean(axis=0)

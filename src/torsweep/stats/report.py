@@ -69,7 +69,21 @@ def _heading(summary: Summary) -> str:
         lines += ["", "One network: there are no intervals, and no claim can be decided."]
     else:
         lines += ["", f"Intervals are 95 % t-intervals over {len(provenance.seeds)} networks."]
+    if summary.design.looks:
+        lines[-1] += f" {_growth(summary)}"
     return "\n".join(lines)
+
+
+def _growth(summary: Summary) -> str:
+    looks, networks = summary.design.looks, len(summary.provenance.seeds)
+    taken = ", ".join(str(look) for look in looks if look <= networks)
+    open_claims = any(verdict.open for verdict in summary.verdicts)
+    why = "the budget was spent" if open_claims else "no claim was open"
+    return (
+        f"Networks were added in batches until {why}, with looks at {taken} of at most {looks[-1]}: the "
+        "intervals of the claims are paid for all looks, so that they cover as often as they say although "
+        "the data decided how many networks there are; all others are as if that number had been fixed."
+    )
 
 
 def _claims(summary: Summary) -> str:

@@ -8,11 +8,11 @@ The t-intervals at all looks cover the mean *together* with the shared confidenc
 intervals: Jennison and Turnbull, Journal of the Royal Statistical Society B 51, 1989, 305–361), so that a
 sweep may end at any look, for whatever reason, and what one look decided stays decided. The error is spent
 by a function of the share of networks that there are (Lan and DeMets, Biometrika 70, 1983, 659–663), here
-its square (Kim and DeMets, Biometrika 74, 1987, 149–154): the last intervals stay nearly as narrow as
-that of a sweep of a fixed size, and a large effect can still be decided early. The bounds follow from the
-recursive integration of Armitage, McPherson and Rowe (Journal of the Royal Statistical Society A 132, 1969,
-235–244) for known variance; a bound's p-value is then taken to the t-distribution of the look (the
-significance level approach of Pocock, Biometrika 64, 1977, 191–199).
+the one that they take after O'Brien and Fleming: hardly anything at the first looks, where few networks
+with a skewed value cover least, and the last intervals are nearly as narrow as that of a sweep of a fixed
+size. The bounds follow from the recursive integration of Armitage, McPherson and Rowe (Journal of the Royal
+Statistical Society A 132, 1969, 235–244) for known variance; a bound's p-value is then taken to the
+t-distribution of the look (the significance level approach of Pocock, Biometrika 64, 1977, 191–199).
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ Spending = Callable[[float, float], float]
 """(share of the networks from 0 to 1, error of all looks) → error spent by then."""
 
 
-def square_spending(share: float, error: float) -> float:
-    """``error`` · ``share``²."""
-    return error * share**2
+def obrien_fleming_spending(share: float, error: float) -> float:
+    """Twice what each of two one-sided tests of half the error spends: 4 (1 − Φ(z(1 − error/4) / √share))."""
+    return float(4 * stats.norm.sf(stats.norm.isf(error / 4) / np.sqrt(share)))
 
 
 def look_confidences(
-    networks: Sequence[int], confidence: float, spending: Spending = square_spending
+    networks: Sequence[int], confidence: float, spending: Spending = obrien_fleming_spending
 ) -> npt.NDArray[np.float64]:
     """Two-sided confidence of the t-interval at each look, for looks at ``networks``, which rise.
 

@@ -15,9 +15,10 @@ import polars as pl
 from torsweep.config.experiment import Experiment
 from torsweep.errors import InputError
 from torsweep.stats import starvation
-from torsweep.stats.claims import Evidence, Levels, Verdict, judge
+from torsweep.stats.claims import Evidence, Inquiry, Levels, Verdict, ask
 from torsweep.stats.closeup import closeup
 from torsweep.stats.depths import StairTable
+from torsweep.stats.design import FIXED, Design
 from torsweep.stats.differences import differences
 from torsweep.stats.medians import curves, outcome_counts, run_quantiles
 from torsweep.stats.metrics import STREAM_COLUMNS
@@ -52,35 +53,31 @@ class Summary:
     fairness: pl.DataFrame
     progress: pl.DataFrame
     verdicts: tuple[Verdict, ...]
+    design: Design = FIXED
 
 
 def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
     """The summary of ``tables``, a plan of ``experiment``.
 
-    Raises InputError when the tables are of another experiment, or of other knobs than their plan has.
+    Raises InputError when the tables are of another experiment, of other knobs than their plan has, or
+    of a number of networks at which ``replicates: auto`` does not look.
     """
-    baseline = _plan_baseline(tables, experiment)
-    provenance, knobs = tables.provenance, tables.knobs
+    design = Design(experiment.looks)
+    design.check(len(tables.provenance.seeds))
     streams = tables.streams(STREAM_COLUMNS)
-    if streams.is_empty():
-        raise InputError("holds no download that started after the warm-up", file=tables.directory)
-    medians = run_quantiles(streams, knobs)
     steps = StairTable(streams)
     progress = tables.progress(starvation.PROGRESS_COLUMNS)
     shared = _fairness(tables, progress)
-    asked = shared if provenance.progress else None
-    evidence = Evidence(medians, provenance.knobs, baseline, steps.depths, asked)
-    verdicts = tuple(
-        judge(claim, evidence, setting)
-        for claim in experiment.claims
-        for setting in _settings(provenance.knobs, experiment.knobs)
-    )
+    evidence = gather(tables, experiment, steps, shared)
+    provenance, knobs, baseline = tables.provenance, tables.knobs, dict(evidence.baseline)
+    # The claims decide which steps are measured: they come before the table of them.
+    verdicts = tuple(inquiry.verdict(design) for inquiry in inquiries(evidence, experiment))
     return Summary(
         provenance=provenance,
         baseline=baseline,
-        medians=medians,
+        medians=evidence.runs,
         curves=curves(streams, knobs),
-        differences=differences(medians, list(provenance.variants()), baseline),
+        differences=differences(evidence.runs, list(provenance.variants()), baseline),
         outcomes=outcome_counts(streams, knobs),
         stationarity=stationarity(streams, provenance, knobs),
         stairs=steps.frame(),
@@ -91,7 +88,36 @@ def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
         fairness=fairness_over_networks(shared.clients, knobs),
         progress=progress_lines(shared.shares, progress, knobs, held_level(provenance.knobs, baseline)),
         verdicts=verdicts,
+        design=design,
     )
+
+
+def gather(
+    tables: PlanTables, experiment: Experiment, steps: StairTable, shared: Fairness | None = None
+) -> Evidence:
+    """What the claims of ``experiment`` are judged by, from ``tables`` and the ``steps`` of their streams.
+
+    ``shared`` is the fairness of the tables, where it has been worked out.
+    """
+    baseline = _plan_baseline(tables, experiment)
+    if steps.streams.is_empty():
+        raise InputError("holds no download that started after the warm-up", file=tables.directory)
+    if shared is None and tables.provenance.progress:
+        shared = _fairness(tables, tables.progress(starvation.PROGRESS_COLUMNS))
+    return Evidence(
+        run_quantiles(steps.streams, tables.knobs),
+        tables.provenance.knobs,
+        baseline,
+        steps.depths,
+        shared if tables.provenance.progress else None,
+        experiment.precision.margin,
+    )
+
+
+def inquiries(evidence: Evidence, experiment: Experiment) -> list[Inquiry]:
+    """What each claim comes to, in each setting of the knobs that the plan adds."""
+    settings = _settings(evidence.knobs, experiment.knobs)
+    return [ask(claim, evidence, setting) for claim in experiment.claims for setting in settings]
 
 
 def _fairness(tables: PlanTables, progress: pl.DataFrame) -> Fairness:

@@ -109,6 +109,7 @@ def _claims_json(summary: Summary) -> dict[str, object]:
         for key in ("experiment", "engine", "engine_version", "era", "network", "plan", "seeds")
     }
     where["baseline"] = dict(summary.baseline)
+    where["looks"] = [look for look in summary.design.looks if look <= len(summary.provenance.seeds)]
     return {**where, "claims": [_without_nan(asdict(verdict)) for verdict in summary.verdicts]}
 
 

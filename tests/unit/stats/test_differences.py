@@ -89,3 +89,10 @@ def test_pairs_follow_the_seed_not_the_order() -> None:
     shuffled = runs.sample(fraction=1, shuffle=True, seed=1)
     pair = paired(shuffled, "median_s", BASELINE, {"refill_interval": "10ms"})
     np.testing.assert_allclose(np.expm1(pair.log_ratio), -0.1)
+
+
+def test_a_network_without_downloads_has_an_entry_without_a_number() -> None:
+    runs = _runs(networks=4).filter((pl.col("seed") != 2) | (pl.col("refill_interval") != "10ms"))
+    pair = paired(runs, "median_s", BASELINE, {"refill_interval": "10ms"}, runs["seed"].unique().sort())
+    assert np.isnan(pair.log_ratio).tolist() == [False, False, True, False]
+    assert len(paired(runs, "median_s", BASELINE, {"refill_interval": "10ms"}).log_ratio) == 3

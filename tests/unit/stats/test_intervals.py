@@ -25,6 +25,17 @@ def test_the_interval_covers_as_often_as_it_says() -> None:
     assert ((low < 1) & (high > 1)).mean() == pytest.approx(0.95, abs=0.012)
 
 
+def test_the_band_is_that_of_tornettools() -> None:
+    """What tornettools' own code (plot_common.py at 18486911) says of these five runs at six quantiles."""
+    run, point = np.indices((5, 6))
+    mean, low, high = bands(1 + 0.25 * run + 0.5 * point + 0.125 * ((3 * run + 2 * point) % 5))
+    np.testing.assert_allclose(mean, [1.75, 2.25, 2.75, 3.25, 3.75, 4.25], rtol=1e-14)
+    theirs = [1.1007183539477703, 1.6007183539477703, 2.32494538708859, 2.701256854321823]
+    np.testing.assert_allclose(low[:4], theirs, rtol=1e-14)
+    theirs = [2.3992816460522297, 2.8992816460522297, 3.17505461291141, 3.798743145678177]
+    np.testing.assert_allclose(high[:4], theirs, rtol=1e-14)
+
+
 def test_scipy_agrees() -> None:
     values = np.random.default_rng(4).normal(0.3, 1, 8)
     expected = stats.ttest_1samp(values, 0)
@@ -49,6 +60,9 @@ def test_a_network_without_a_value_leaves_nothing() -> None:
 
 
 def test_no_spread_at_all() -> None:
+    assert not t_interval([0.0] * 5).known
+    assert (t_interval([0.0] * 6).low, t_interval([0.0] * 6).high) == (0, 0)
+    assert not t_interval([0.0] * 6, 0.99).known
     assert t_p_value([0.0, 0.0]) == 1
     assert t_p_value([1.0, 1.0]) == 0
 

@@ -11,7 +11,7 @@ from scipy import stats
 from torsweep.errors import InputError
 from torsweep.stats.design import FIXED, Design
 from torsweep.stats.intervals import median_interval, t_interval
-from torsweep.stats.sequential import look_confidences, normal_bounds
+from torsweep.stats.sequential import look_confidences, normal_bounds, obrien_fleming_spending
 
 FIFTHS = np.arange(1, 6) / 5
 LOOKS = tuple(range(8, 65, 8))
@@ -28,8 +28,10 @@ def test_the_bounds_are_those_in_print() -> None:
     """
     pocock = 0.05 * np.log(1 + (np.e - 1) * FIFTHS)
     np.testing.assert_allclose(_published(pocock), [2.438, 2.427, 2.410, 2.397, 2.386], atol=6e-4)
-    obrien_fleming = 4 * stats.norm.sf(stats.norm.isf(0.0125) / np.sqrt(FIFTHS))
-    np.testing.assert_allclose(_published(obrien_fleming), [4.877, 3.357, 2.680, 2.290, 2.031], atol=6e-4)
+    obrien_fleming = [obrien_fleming_spending(share, 0.05) for share in FIFTHS]
+    np.testing.assert_allclose(
+        _published(np.array(obrien_fleming)), [4.877, 3.357, 2.680, 2.290, 2.031], atol=6e-4
+    )
 
 
 def test_a_single_look_is_an_ordinary_interval() -> None:

@@ -113,7 +113,7 @@ def test_a_few_networks_that_agree_decide_nothing_about_counts() -> None:
     """Three networks with six starved streams each do not rule out one in three that has none."""
     verdict = _starvation((1, 2, 3), level="list", served="last", count=SERVED)
     assert verdict.verdict == INCONCLUSIVE
-    assert verdict.reason == "an exact interval of a count takes 6 networks or more"
+    assert verdict.reason == "an interval of values that are all alike takes 6 networks or more"
 
 
 def test_a_threshold_is_judged_on_both_sides() -> None:

@@ -1,0 +1,94 @@
+"""Looks at a sweep that grows: what they find is what a summary of all networks finds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.synthetic import Size, write_sweep
+from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.errors import InputError
+from torsweep.stats.look import Look, look
+from torsweep.stats.summarize import summarize
+from torsweep.tables.collect import collect
+from torsweep.tables.reading import PlanTables
+
+EXPERIMENT = Path(__file__).parents[3] / "experiments/refill_sweep/experiment.yaml"
+SMALL = Size(web_clients=20, bulk_clients=4, relays=2)
+BATCHES = (range(1, 5), range(5, 9), range(9, 13))
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> dict[Sequence[int], PlanTables]:
+    """Tables of each batch, and of all networks together."""
+    folder = tmp_path_factory.mktemp("growing")
+    runs = {seeds: write_sweep(folder / "runs", run_seeds=seeds, size=SMALL) for seeds in BATCHES}
+    runs[range(1, 13)] = [run for batch in BATCHES for run in runs[batch]]
+    tables = {}
+    for number, (seeds, chosen) in enumerate(runs.items()):
+        collect(chosen, folder / str(number), network="ci")
+        tables[seeds] = PlanTables.open(folder / str(number))
+    return tables
+
+
+def _experiment(**precision: object) -> Experiment:
+    changes = {"networks": 12, "batch": 4, **precision}
+    return load_experiment(
+        EXPERIMENT, {"replicates": "auto", **{f"precision.{key}": value for key, value in changes.items()}}
+    )
+
+
+def _grow(sweep: dict[Sequence[int], PlanTables], folder: Path, experiment: Experiment) -> list[Look]:
+    found, previous = [], None
+    for number, seeds in enumerate(BATCHES):
+        found.append(look(sweep[seeds], experiment, previous))
+        previous = folder / f"{number}.json"
+        found[-1].write(previous)
+    return found
+
+
+def test_the_last_look_finds_what_the_summary_of_all_networks_finds(sweep, tmp_path: Path) -> None:
+    experiment = _experiment()
+    last = _grow(sweep, tmp_path, experiment)[-1]
+    assert last.seeds == tuple(range(1, 13))
+    summary = summarize(sweep[range(1, 13)], experiment)
+    # As text, in which a number that is not there equals another.
+    assert repr(last.verdicts) == repr(summary.verdicts)
+    assert {verdict.verdict for verdict in last.verdicts} > {"holds"}
+    assert last.enough
+
+
+def test_looks_end_when_no_claim_is_open_or_the_budget_is_spent(sweep, tmp_path: Path) -> None:
+    looks = _grow(sweep, tmp_path, _experiment())
+    assert [bool(found.enough) for found in looks] == [
+        not any(verdict.open for verdict in found.verdicts) or number == 2
+        for number, found in enumerate(looks)
+    ]
+    assert looks[0].enough == ""
+    assert looks[0].line().endswith("; more networks follow")
+    # The synthetic runs say nothing of their cost, so that only a budget of nothing is spent.
+    spent = look(sweep[BATCHES[0]], _experiment(core_time="0 s"), None)
+    assert spent.enough == "the runs have taken 0 s of a core, as much as precision allows"
+
+
+def test_a_look_goes_on_from_one_at_the_same_comparisons_only(sweep, tmp_path: Path) -> None:
+    _grow(sweep, tmp_path, _experiment())
+    document = json.loads((tmp_path / "0.json").read_text())
+    document["values"]["web_best_at_10ms"] = {}
+    (tmp_path / "other.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match="is a look at other comparisons"):
+        look(sweep[BATCHES[1]], _experiment(), tmp_path / "other.json")
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(InputError, match="is no look of this version"):
+        look(sweep[BATCHES[1]], _experiment(), tmp_path / "other.json")
+    (tmp_path / "other.json").write_text('{"format": ')
+    with pytest.raises(InputError, match="is no whole JSON file"):
+        look(sweep[BATCHES[1]], _experiment(), tmp_path / "other.json")
+
+
+def test_a_number_of_networks_between_two_looks_is_refused(sweep) -> None:
+    with pytest.raises(InputError, match="is no number of networks to look at, got 12; accepted: 5, 10, 15"):
+        summarize(sweep[range(1, 13)], _experiment(networks=15, batch=5))
