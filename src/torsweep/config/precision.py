@@ -26,7 +26,7 @@ def _number_or_auto(value: object) -> object:
 
 
 Replicates = Annotated[
-    int | Literal["auto"],
+    Annotated[int, Field(strict=True, ge=1, le=MOST_REPLICATES)] | Literal["auto"],
     BeforeValidator(_number_or_auto),
     WithJsonSchema(
         {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_REPLICATES}, {"const": AUTO}]}
