@@ -59,6 +59,7 @@ def test_nothing_half_written_stays(finished):
     assert not list(runs.rglob(".unfinished"))
     assert {file.name for file in runs.rglob("*") if file.is_file()} == {
         ".lock",
+        ".torsweep",
         "run.json",
         "streams.parquet",
         "relays.parquet",

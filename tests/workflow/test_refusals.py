@@ -115,3 +115,48 @@ def test_a_network_that_is_damaged_between_two_pipelines(workspace):
     network.write_text(network.read_text()[:1000])
     done = workspace.snakemake("refill_sweep")
     assert _said_last(done).startswith("torsweep: results/networks/ci/1/network.json: ")
+
+
+FIGURE = "results/figures/refill_sweep/cellsim/2012/ci/main/ttfb_cdf.pdf"
+
+
+def _copy_of(finished, folder):
+    """A workspace of one's own with everything done in it."""
+    original, _ = finished
+    shutil.copytree(original.folder, folder, symlinks=True)
+    return type(original)(folder)
+
+
+def test_a_figure_that_is_write_protected(finished, tmp_path):
+    workspace = _copy_of(finished, tmp_path / "copy")
+    (workspace.folder / FIGURE).chmod(0o444)
+    before = (workspace.folder / FIGURE).read_bytes()
+    done = workspace.snakemake("refill_sweep", "--forcerun", "draw_figure")
+    _assert_refused(done, f"torsweep: {FIGURE}: is write-protected")
+    assert (workspace.folder / FIGURE).read_bytes() == before
+
+
+def test_a_disk_that_is_full_when_figures_are_drawn(finished, tmp_path):
+    workspace = _copy_of(finished, tmp_path / "copy")
+    results = workspace.folder / "results"
+    (workspace.folder / FIGURE).unlink()
+    results.rename(tmp_path / "whole")
+    results.mkdir()
+    fill = f"cp -a {tmp_path / 'whole'}/. {results} && ! dd if=/dev/zero of={results}/fill bs=1k 2>/dev/null"
+    mount = f"mount -t tmpfs -o size=100m tmpfs {results} && {fill}"
+    done = _with_mount(workspace, mount, *workspace.command("refill_sweep"))
+    assert done.returncode == 2, done.stdout
+    assert "Traceback" not in done.stdout
+    assert "No space left on device" in done.stdout.splitlines()[-1]
+
+
+def test_what_a_kill_left_goes_when_the_next_pipeline_starts(finished, tmp_path):
+    workspace = _copy_of(finished, tmp_path / "copy")
+    left = (workspace.folder / FIGURE).with_name(".torsweep-a1b2c3d4-ttlb_cdf.pdf")
+    left.write_text("half")
+    os.utime(left, (0, 0))
+    (workspace.folder / FIGURE).unlink()
+    done = workspace.snakemake("refill_sweep")
+    assert done.returncode == 0, done.stdout
+    assert not left.exists()
+    assert (workspace.folder / FIGURE).is_file()
