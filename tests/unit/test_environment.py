@@ -1,4 +1,4 @@
-"""The lock, environment.yml and pyproject.toml name the same packages at the same versions."""
+"""The lock, environment.yml and pyproject.toml name the same packages, at versions that fit each other."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
 # conda's name of a package where it differs from the Python package index's.
@@ -35,28 +37,33 @@ def project() -> dict:
     return tomllib.loads(read("pyproject.toml"))
 
 
+NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
 @pytest.fixture(scope="module")
-def conda_pins() -> dict[str, str]:
-    dependencies = yaml.safe_load(read("environment.yml"))["dependencies"]
-    pins = {}
-    for dependency in dependencies:
-        name, _, version = dependency.partition("=")
-        if re.split(r"[<>]", name)[0] not in NOT_FROM_THE_LOCK:
-            pins[PYPI_NAME.get(name, name)] = version
-    return pins
+def conda_ranges() -> dict[str, str]:
+    """What environment.yml accepts of each Python package, by its name in the Python package index."""
+    ranges = {}
+    for dependency in yaml.safe_load(read("environment.yml"))["dependencies"]:
+        name = NAME.match(dependency)[0]
+        if name not in NOT_FROM_THE_LOCK:
+            ranges[PYPI_NAME.get(name, name)] = dependency.removeprefix(name)
+    return ranges
 
 
-def direct_dependencies(project: dict) -> set[str]:
+def direct_dependencies(project: dict) -> dict[str, str]:
+    """What pyproject.toml accepts of each package that it names."""
     requirements = project["project"]["dependencies"] + project["project"]["optional-dependencies"]["dev"]
-    return {re.match(r"[A-Za-z0-9._-]+", requirement)[0] for requirement in requirements}
+    return {NAME.match(one)[0]: one.removeprefix(NAME.match(one)[0]) for one in requirements}
 
 
-def test_every_pin_of_the_conda_environment_is_the_locks(conda_pins, locked):
-    assert conda_pins == {name: locked.get(name) for name in conda_pins}
+def test_the_conda_environment_accepts_what_the_project_does(conda_ranges, project):
+    assert conda_ranges == direct_dependencies(project)
 
 
-def test_the_conda_environment_has_every_direct_dependency(conda_pins, project):
-    assert set(conda_pins) == direct_dependencies(project)
+def test_the_lock_is_within_the_ranges(project, locked):
+    for name, accepted in direct_dependencies(project).items():
+        assert Version(locked[name]) in SpecifierSet(accepted), name
 
 
 def test_each_package_is_locked_at_one_version(lock_text, locked):

@@ -231,7 +231,7 @@ _TABLE = (
     ),
     Knob(
         "cells",
-        "How long a download is, in relay cells of 498 bytes of payload.",
+        f"How long a download is, in relay cells of {CELL_PAYLOAD_BYTES} bytes of payload.",
         "a whole number from 1 to 9999999",
         _cells,
         target="traffic",

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsweep.config.clients import KINDS, PERF_KINDS
+from torsweep.config.knobs import CELL_PAYLOAD_BYTES
 from torsweep.network.model import POSITIONS, Network, Relay
 
 WEB_RESPONSE_BYTES = 300 * 1024
@@ -21,7 +22,6 @@ WEB_THINK_MEAN_S = 15.5
 """The ticket's web client: 300 KiB, then a pause of 1 to 30 s, uniform."""
 
 HOPS = 3
-_CELL_PAYLOAD_BYTES = 498
 _STREAM_WINDOW_CELLS = 500
 _ROUND_TRIPS_BEFORE_DATA = 2
 """Opening the stream, then the request."""
@@ -168,7 +168,7 @@ def _unloaded_download_s(network: Network, rtt_ms: dict[str, NDArray[np.float64]
     medians = {name: float(np.median(values)) / 1000 for name, values in rtt_ms.items() if len(values)}
     links = (HOPS - 1) * medians.get("relay to relay", 0.0)
     round_trip_s = medians["client to relay"] + links + medians["relay to server"]
-    window = _STREAM_WINDOW_CELLS * _CELL_PAYLOAD_BYTES / round_trip_s
+    window = _STREAM_WINDOW_CELLS * CELL_PAYLOAD_BYTES / round_trip_s
     clients = (client for kind in KINDS for client in network.clients_of(kind))
     down = float(np.median([client.down_bytes_per_s for client in clients]))
     return _ROUND_TRIPS_BEFORE_DATA * round_trip_s + WEB_RESPONSE_BYTES / min(window, down)

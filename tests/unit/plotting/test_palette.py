@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from matplotlib.figure import Figure
 from plotting.facets import Facets
 from plotting.palette import knob_name, level_name, look
 from plotting.ticks import plain_log_ticks, signed_percent
+from torsweep.config.experiment import load_experiment
 
 EXPERIMENTS = [
     ["1000ms", "100ms", "10ms"],
@@ -76,3 +79,18 @@ def test_ticks_are_few_and_in_view(low: float, ratio: float) -> None:
 
 def test_percentages_have_signs() -> None:
     assert [signed_percent(share) for share in (0, 0.025, -0.1)] == ["0", "+2.5", "−10"]
+
+
+@pytest.mark.parametrize(
+    "file",
+    sorted((Path(__file__).parents[3] / "experiments").glob("*/experiment.yaml")),
+    ids=lambda file: file.parent.name,
+)
+def test_no_two_levels_of_a_plan_look_alike(file: Path) -> None:
+    experiment = load_experiment(file)
+    for name in experiment.plan_names:
+        knobs = experiment.plan(name).knobs
+        for levels in knobs.values():
+            assert len({look(level) for level in levels}) == len(levels), (name, levels)
+        coloured = Facets.of(dict(knobs)).levels
+        assert len({look(level).colour for level in coloured}) == len(coloured), (name, coloured)
