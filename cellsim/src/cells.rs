@@ -4,6 +4,7 @@
 //! costs one operation where nothing comes between the cells.
 
 use crate::fifo::Fifo;
+use crate::ids::{CircuitId, EdgeId};
 
 /// Bytes of a cell on a channel with wide circuit ids.
 pub const CELL_BYTES: u64 = 514;
@@ -52,7 +53,7 @@ impl CellKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Run {
     /// Index of the circuit.
-    pub circuit: u32,
+    pub circuit: CircuitId,
     /// Index of the stream (data, begin, connected, end, stream sendme) or a position (build, built).
     pub stream: u32,
     /// Payload in the run, bytes; all cells but the last are full.
@@ -73,6 +74,12 @@ impl Run {
         self.cells -= cells;
         self.bytes -= bytes;
         Run { cells, bytes, ..*self }
+    }
+
+    /// The edge that [`Run::names_edge`] says it names.
+    #[inline]
+    pub fn edge(&self) -> EdgeId {
+        EdgeId(self.stream)
     }
 
     /// Whether `stream` is the index of an edge.
@@ -154,7 +161,7 @@ mod tests {
 
     fn data(circuit: u32, stream: u32, bytes: u32) -> Run {
         let cells = bytes.div_ceil(PAYLOAD_BYTES as u32) as u16;
-        Run { circuit, stream, bytes, cells, kind: CellKind::DataDown, position: 2 }
+        Run { circuit: CircuitId(circuit), stream, bytes, cells, kind: CellKind::DataDown, position: 2 }
     }
 
     #[test]
@@ -178,7 +185,7 @@ mod tests {
             let mut queue = CellQueue::default();
             let per_cell = |run: &Run| -> Vec<(u32, u32, u32)> {
                 (0..u32::from(run.cells))
-                    .map(|cell| (run.circuit, run.stream, (run.bytes - cell * 498).min(498)))
+                    .map(|cell| (run.circuit.0, run.stream, (run.bytes - cell * 498).min(498)))
                     .collect()
             };
             let mut expected = Vec::new();

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::input::{CircuitPolicySpec, CongestionSpec, NetworkSpec, RunSpec, Traffic};
+use crate::spec::{CircuitPolicySpec, CongestionSpec, NetworkSpec, RunSpec, Traffic};
 
 const MICROSECOND_NS: u64 = 1_000;
 const MILLISECOND_NS: u64 = 1_000 * MICROSECOND_NS;

@@ -38,17 +38,9 @@ pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
     let started = Instant::now();
     let mut world = World::new(spec, network, latency, recorder)?;
     advance(&mut world, duration, progress, started)?;
-    world.record_unfinished();
-    if world.unaccounted_cells() != 0 {
-        return Err(Error::failed(format!(
-            "defect: {} cells are not accounted for",
-            world.unaccounted_cells()
-        )));
-    }
     let wall_s = started.elapsed().as_secs_f64();
     let simulated_s = duration as f64 / SECOND as f64;
-    let totals = world.totals.clone();
-    world.recorder.close()?;
+    let totals = world.finish()?;
     let tables = checksums(&scratch)?;
     let (run_sha256, network_sha256) = (sha256_hex(&run_bytes), sha256_hex(&network_bytes));
     let record = provenance(&run_sha256, &network_sha256, &tables, simulated_s, wall_s, &totals);
@@ -81,18 +73,18 @@ fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, Error> {
 
 fn advance(world: &mut World, duration: Time, progress: bool, started: Instant) -> Result<(), Error> {
     let mut reported = Instant::now();
-    while world.now < duration {
-        world.run_until((world.now + SECOND).min(duration))?;
+    while world.now() < duration {
+        world.run_until((world.now() + SECOND).min(duration))?;
         if progress && reported.elapsed().as_secs() >= 5 {
             reported = Instant::now();
-            let done = world.now as f64 / duration as f64;
+            let done = world.now() as f64 / duration as f64;
             let left = started.elapsed().as_secs_f64() * (1.0 - done) / done;
             // Progress that nobody can read is no reason to stop.
             let _ = writeln!(
                 io::stderr(),
                 "cellsim: {:3.0} % — {} of {} simulated s, about {left:.0} s left",
                 100.0 * done,
-                world.now / SECOND,
+                world.now() / SECOND,
                 duration / SECOND
             );
         }

@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use crate::events::Time;
+use crate::ids::QueueId;
 
 /// The rule by which circuits take turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,7 +72,7 @@ pub fn cells_until(count: f64, rival: f64, weight: f64) -> u32 {
 struct Active {
     count: f64,
     since: u64,
-    queue: u32,
+    queue: QueueId,
 }
 
 impl Active {
@@ -107,12 +108,12 @@ impl Mux {
     }
 
     /// The circuit queue that sends next, if any does.
-    pub fn first(&self) -> u32 {
+    pub fn first(&self) -> QueueId {
         self.head.queue
     }
 
     /// The circuit queue `queue`, which was empty, has a cell; `count` is its decayed count of cells.
-    pub fn activate(&mut self, policy: Policy, queue: u32, count: f64) {
+    pub fn activate(&mut self, policy: Policy, queue: QueueId, count: f64) {
         self.activations += 1;
         let active = Active { count, since: self.activations, queue };
         self.active += 1;
@@ -131,7 +132,7 @@ impl Mux {
     }
 
     /// The queue that sends next and how many cells it may send before another comes first.
-    pub fn pick(&self, policy: Policy, weight: f64) -> Option<(u32, u32)> {
+    pub fn pick(&self, policy: Policy, weight: f64) -> Option<(QueueId, u32)> {
         if self.active == 0 {
             return None;
         }
@@ -188,7 +189,7 @@ impl Mux {
     }
 
     /// The circuit queue `queue` is emptied from outside.
-    pub fn deactivate(&mut self, policy: Policy, queue: u32) {
+    pub fn deactivate(&mut self, policy: Policy, queue: QueueId) {
         if self.active == 0 {
             return;
         }
@@ -283,7 +284,7 @@ mod tests {
                 break;
             };
             let cells = cells.min(left).min(50);
-            served[queue as usize] += cells;
+            served[usize::from(queue)] += cells;
             left -= cells;
             mux.sent(policy, 1.0, cells, false, 0);
         }
@@ -294,7 +295,7 @@ mod tests {
     fn equals_share_equally() {
         for policy in [EWMA, Policy::RoundRobin { quantum: 32 }, Policy::RoundRobin { quantum: 1 }] {
             let mut mux = Mux::default();
-            (0..5).for_each(|queue| mux.activate(policy, queue, 0.0));
+            (0..5).for_each(|queue| mux.activate(policy, QueueId(queue), 0.0));
             assert_eq!(serve(&mut mux, policy, 3200, 5), vec![640; 5], "{policy:?}");
         }
     }
@@ -302,9 +303,9 @@ mod tests {
     #[test]
     fn ewma_lets_a_quiet_circuit_catch_up() {
         let mut mux = Mux::default();
-        mux.activate(EWMA, 0, 500.0);
-        mux.activate(EWMA, 1, 0.0);
-        assert_eq!(mux.pick(EWMA, 1.0), Some((1, 501)));
+        mux.activate(EWMA, QueueId(0), 500.0);
+        mux.activate(EWMA, QueueId(1), 0.0);
+        assert_eq!(mux.pick(EWMA, 1.0), Some((QueueId(1), 501)));
         assert_eq!(serve(&mut mux, EWMA, 520, 2), vec![10, 510]);
     }
 
@@ -312,15 +313,15 @@ mod tests {
     fn a_round_robin_turn_is_a_quantum() {
         let policy = Policy::RoundRobin { quantum: 3 };
         let mut mux = Mux::default();
-        mux.activate(policy, 7, 0.0);
-        mux.activate(policy, 8, 0.0);
-        assert_eq!(mux.pick(policy, 1.0), Some((7, 3)));
+        mux.activate(policy, QueueId(7), 0.0);
+        mux.activate(policy, QueueId(8), 0.0);
+        assert_eq!(mux.pick(policy, 1.0), Some((QueueId(7), 3)));
         mux.sent(policy, 1.0, 2, false, 1);
-        assert_eq!(mux.pick(policy, 1.0), Some((7, 1)));
+        assert_eq!(mux.pick(policy, 1.0), Some((QueueId(7), 1)));
         mux.sent(policy, 1.0, 1, false, 2);
-        assert_eq!(mux.pick(policy, 1.0), Some((8, 3)));
+        assert_eq!(mux.pick(policy, 1.0), Some((QueueId(8), 3)));
         mux.sent(policy, 1.0, 1, true, 3);
-        assert_eq!(mux.pick(policy, 1.0), Some((7, 3)));
+        assert_eq!(mux.pick(policy, 1.0), Some((QueueId(7), 3)));
     }
 
     #[test]

@@ -9,8 +9,9 @@
 use std::collections::BTreeMap;
 
 use crate::error::Error;
-use crate::input::{NetworkSpec, Position};
+use crate::ids::{ClientId, HostId};
 use crate::random::Stream;
+use crate::spec::{NetworkSpec, Position};
 
 /// Draws that may hit taken relays before the taken ones are left out of the draw. A relay with nine tenths of
 /// all weight passes this once in 10^45 draws.
@@ -24,7 +25,7 @@ pub struct PathChooser {
     middle: Weighted,
     exit: Weighted,
     /// Circuits that were given, by client: used in turn.
-    given: Vec<Vec<[u32; 3]>>,
+    given: Vec<Vec<[HostId; 3]>>,
 }
 
 /// Relays with cumulative weights.
@@ -53,11 +54,11 @@ impl Weighted {
     ///
     /// Draws again while a taken relay comes up. Where the taken ones have nearly all the weight that could go
     /// on without end, so from [`REJECTIONS`] on the draw is among the others alone, with the same chances.
-    fn draw(&self, draws: &mut Stream, taken: &[u32]) -> u32 {
+    fn draw(&self, draws: &mut Stream, taken: &[HostId]) -> HostId {
         let total = self.cumulative.last().copied().unwrap_or(0.0);
         for _ in 0..REJECTIONS {
             let aim = draws.unit() * total;
-            let relay = self.cumulative.partition_point(|&sum| sum <= aim) as u32;
+            let relay = HostId::from(self.cumulative.partition_point(|&sum| sum <= aim));
             if !taken.contains(&relay) {
                 return relay;
             }
@@ -65,17 +66,17 @@ impl Weighted {
         self.draw_among_others(draws, taken)
     }
 
-    fn draw_among_others(&self, draws: &mut Stream, taken: &[u32]) -> u32 {
+    fn draw_among_others(&self, draws: &mut Stream, taken: &[HostId]) -> HostId {
         let weight = |relay: usize| {
             let before = if relay == 0 { 0.0 } else { self.cumulative[relay - 1] };
             self.cumulative[relay] - before
         };
-        let others = (0..self.cumulative.len()).filter(|&relay| !taken.contains(&(relay as u32)));
+        let others = (0..self.cumulative.len()).filter(|&relay| !taken.contains(&HostId::from(relay)));
         let total: f64 = others.clone().map(weight).sum();
         let mut left = draws.unit() * total;
-        let mut last = 0;
+        let mut last = HostId::NONE;
         for relay in others.filter(|&relay| weight(relay) > 0.0) {
-            last = relay as u32;
+            last = HostId::from(relay);
             left -= weight(relay);
             if left < 0.0 {
                 break;
@@ -127,8 +128,8 @@ impl PathChooser {
     }
 
     /// The guards of client number `client`.
-    pub fn guards(&self, client: usize) -> Vec<u32> {
-        let mut draws = Stream::new(self.seed, "guards", client as u64, 0);
+    pub fn guards(&self, client: ClientId) -> Vec<HostId> {
+        let mut draws = Stream::new(self.seed, "guards", client.into(), 0);
         let mut guards = Vec::with_capacity(self.guards_per_client);
         while guards.len() < self.guards_per_client {
             guards.push(self.guard.draw(&mut draws, &guards));
@@ -137,16 +138,16 @@ impl PathChooser {
     }
 
     /// Guard, middle and exit of the client's circuit number `number` (from 1).
-    pub fn path(&self, client: usize, number: u64, guards: &[u32]) -> [u32; 3] {
-        if let Some(paths) = self.given.get(client).filter(|paths| !paths.is_empty()) {
-            return paths[(number as usize - 1) % paths.len()];
+    pub fn path(&self, client: ClientId, number: u64, guards: &[HostId]) -> [HostId; 3] {
+        if let Some(paths) = self.given.get(usize::from(client)).filter(|paths| !paths.is_empty()) {
+            return paths[usize::try_from((number - 1) % paths.len() as u64).expect("less than a length")];
         }
-        let mut draws = Stream::new(self.seed, "path", client as u64, number);
+        let mut draws = Stream::new(self.seed, "path", client.into(), number);
         let exit = self.exit.draw(&mut draws, &[]);
-        let free: Vec<u32> = guards.iter().copied().filter(|&guard| guard != exit).collect();
+        let free: Vec<HostId> = guards.iter().copied().filter(|&guard| guard != exit).collect();
         let guard = match free.len() {
             0 => self.guard.draw(&mut draws, &[exit]),
-            count => free[draws.below(count as u64) as usize],
+            count => free[draws.index(count)],
         };
         let middle = self.middle.draw(&mut draws, &[exit, guard]);
         [guard, middle, exit]
@@ -156,12 +157,16 @@ impl PathChooser {
 fn given_paths(
     network: &NetworkSpec,
     given: Option<&BTreeMap<String, Vec<[String; 3]>>>,
-) -> Result<Vec<Vec<[u32; 3]>>, Error> {
+) -> Result<Vec<Vec<[HostId; 3]>>, Error> {
     let Some(given) = given else {
         return Ok(Vec::new());
     };
-    let relays: BTreeMap<&str, u32> =
-        network.relays.iter().enumerate().map(|(index, relay)| (relay.name.as_str(), index as u32)).collect();
+    let relays: BTreeMap<&str, HostId> = network
+        .relays
+        .iter()
+        .enumerate()
+        .map(|(index, relay)| (relay.name.as_str(), HostId::from(index)))
+        .collect();
     let relay = |client: &str, name: &str| {
         let known = relays.get(name).copied();
         known.ok_or_else(|| {
@@ -197,11 +202,11 @@ mod tests {
         let mut draws = Stream::new(1, "test", 0, 0);
         let mut drawn = [0_u32; 6];
         for _ in 0..2_000 {
-            drawn[weighted.draw(&mut draws, &[1]) as usize] += 1;
+            drawn[usize::from(weighted.draw(&mut draws, &[HostId(1)]))] += 1;
         }
         assert_eq!(drawn[2] + drawn[4], 2_000);
         assert!((400..600).contains(&drawn[2]), "{drawn:?}");
-        assert_eq!(weighted.draw(&mut draws, &[1, 4]), 2);
-        assert_eq!(weighted.draw(&mut draws, &[2, 1]), 4);
+        assert_eq!(weighted.draw(&mut draws, &[HostId(1), HostId(4)]), HostId(2));
+        assert_eq!(weighted.draw(&mut draws, &[HostId(2), HostId(1)]), HostId(4));
     }
 }

@@ -36,6 +36,11 @@ impl Stream {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
+    /// Uniform among the indices of something of `length` elements; 0 when it is empty.
+    pub fn index(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(length as u64)).expect("less than a length")
+    }
+
     /// Uniform in `low..=high`; `low` when the range is empty.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         if high <= low { low } else { low + self.below(high - low + 1) }

@@ -5,65 +5,89 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::events::Time;
-use crate::input::NetworkSpec;
-use crate::state::{Download, Relay};
-use crate::tables::{Column, Table, Value};
-use crate::world::Totals;
+use crate::tables::{Field, Kind, Table, Value};
+use crate::totals::Outcome;
 
-const STREAMS: &str = "message streams {
-    required binary client (UTF8); required binary kind (UTF8);
-    optional int64 circuit; required int64 stream; optional binary server (UTF8);
-    required int64 start_us;
-    optional int64 socks_reply_us; optional int64 command_us;
-    optional int64 first_byte_us; optional int64 last_byte_us;
-    optional int64 first_byte_after_command_us; optional int64 last_byte_after_command_us;
-    required int64 observed_us; required int64 bytes_wanted; required int64 bytes_got;
-    required binary outcome (UTF8); optional binary error (UTF8);
-}";
-const RELAYS: &str = "message relays {
-    required int32 second; required binary relay (UTF8);
-    required int64 bytes_in; required int64 bytes_out;
-    required int64 queued_cells; required int64 queued_cells_max; required int64 outbuf_bytes;
-    optional int64 cpu_us;
-}";
-const PROGRESS: &str = "message progress {
-    required binary client (UTF8); required int64 stream; required int64 time_us; required int64 bytes_got;
-}";
+const STREAMS: [Field; 17] = [
+    Field::required("client", Kind::Text),
+    Field::required("kind", Kind::Text),
+    Field::optional("circuit", Kind::I64),
+    Field::required("stream", Kind::I64),
+    Field::optional("server", Kind::Text),
+    Field::required("start_us", Kind::I64),
+    Field::optional("socks_reply_us", Kind::I64),
+    Field::optional("command_us", Kind::I64),
+    Field::optional("first_byte_us", Kind::I64),
+    Field::optional("last_byte_us", Kind::I64),
+    Field::optional("first_byte_after_command_us", Kind::I64),
+    Field::optional("last_byte_after_command_us", Kind::I64),
+    Field::required("observed_us", Kind::I64),
+    Field::required("bytes_wanted", Kind::I64),
+    Field::required("bytes_got", Kind::I64),
+    Field::required("outcome", Kind::Text),
+    Field::optional("error", Kind::Text),
+];
+const RELAYS: [Field; 8] = [
+    Field::required("second", Kind::I32),
+    Field::required("relay", Kind::Text),
+    Field::required("bytes_in", Kind::I64),
+    Field::required("bytes_out", Kind::I64),
+    Field::required("queued_cells", Kind::I64),
+    Field::required("queued_cells_max", Kind::I64),
+    Field::required("outbuf_bytes", Kind::I64),
+    Field::optional("cpu_us", Kind::I64),
+];
+const PROGRESS: [Field; 4] = [
+    Field::required("client", Kind::Text),
+    Field::required("stream", Kind::I64),
+    Field::required("time_us", Kind::I64),
+    Field::required("bytes_got", Kind::I64),
+];
 
-/// How a download ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// All bytes came.
-    Complete,
-    /// Tor gave up.
-    Failed,
-    /// The time limit of the traffic passed.
-    Timeout,
-    /// The run ended first.
-    Unfinished,
+/// A download that has ended, or that the end of the run cuts off.
+pub struct StreamRow<'a> {
+    /// The client's name.
+    pub client: &'a str,
+    /// The client's kind of traffic.
+    pub kind: &'a str,
+    /// The server's name.
+    pub server: &'a str,
+    /// Number of the circuit it was last on, if it was on any.
+    pub circuit: Option<u64>,
+    /// Its number among the client's downloads, from 1.
+    pub stream: u64,
+    /// When its SOCKS connection opened.
+    pub start: Time,
+    /// When CONNECTED had come.
+    pub connected: Option<Time>,
+    /// When its first byte came.
+    pub first_byte: Option<Time>,
+    /// When it ended.
+    pub end: Time,
+    /// Bytes asked for.
+    pub wanted: u64,
+    /// Bytes that came.
+    pub got: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why it failed.
+    pub error: Option<&'static str>,
 }
 
-impl Outcome {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Failed => "failed",
-            Self::Timeout => "timeout",
-            Self::Unfinished => "unfinished",
-        }
-    }
-}
-
-impl Totals {
-    /// Count a download that ended as `outcome`.
-    pub fn count(&mut self, outcome: Outcome) {
-        *match outcome {
-            Outcome::Complete => &mut self.complete,
-            Outcome::Failed => &mut self.failed,
-            Outcome::Timeout => &mut self.timeout,
-            Outcome::Unfinished => &mut self.unfinished,
-        } += 1;
-    }
+/// What a relay did in a second, and what it held at its end.
+pub struct RelayRow<'a> {
+    /// Its name.
+    pub relay: &'a str,
+    /// Bytes read, as its bucket counts them.
+    pub bytes_in: u64,
+    /// Bytes written, as its bucket counts them.
+    pub bytes_out: u64,
+    /// Cells in circuit queues.
+    pub queued_cells: u64,
+    /// The most of them during the second.
+    pub queued_cells_max: u64,
+    /// Bytes in the output buffers of its channels.
+    pub outbuf_bytes: u64,
 }
 
 /// The tables of a run; without files it keeps nothing.
@@ -74,124 +98,87 @@ pub struct Recorder {
     progress: Option<Table>,
 }
 
-fn microseconds(span: Time) -> i64 {
-    (span / 1_000) as i64
+fn microseconds(span: Time) -> Value<'static> {
+    count(span / 1_000)
+}
+
+/// Counts and times of a run stay below 2^63: the longest run has 2^50 ns.
+fn count(number: u64) -> Value<'static> {
+    Value::I64(i64::try_from(number).expect("a count below 2^63"))
 }
 
 impl Recorder {
     /// Write to `streams.parquet`, `relays.parquet` and `progress.parquet` in `folder`; the last stays without
     /// rows unless the run asks for progress.
     pub fn create(folder: &Path) -> Result<Self, Error> {
-        use Column::{I32, I64, OptionalI64, OptionalText, Text};
-        let text = || Text(Vec::new());
-        let number = || I64(Vec::new());
-        let maybe = || OptionalI64(Vec::new());
-        let maybe_text = || OptionalText(Vec::new());
-        let streams = vec![
-            text(),
-            text(),
-            maybe(),
-            number(),
-            maybe_text(),
-            number(),
-            maybe(),
-            maybe(),
-            maybe(),
-            maybe(),
-            maybe(),
-            maybe(),
-            number(),
-            number(),
-            number(),
-            text(),
-            maybe_text(),
-        ];
-        let relays = vec![I32(Vec::new()), text(), number(), number(), number(), number(), number(), maybe()];
-        let progress = vec![text(), number(), number(), number()];
+        let table = |name: &str, fields| Table::create(&folder.join(format!("{name}.parquet")), name, fields);
         Ok(Self {
-            streams: Some(Table::create(&folder.join("streams.parquet"), STREAMS, streams)?),
-            relays: Some(Table::create(&folder.join("relays.parquet"), RELAYS, relays)?),
-            progress: Some(Table::create(&folder.join("progress.parquet"), PROGRESS, progress)?),
+            streams: Some(table("streams", &STREAMS)?),
+            relays: Some(table("relays", &RELAYS)?),
+            progress: Some(table("progress", &PROGRESS)?),
         })
     }
 
-    /// `download` ended as `outcome` at `now`.
-    pub fn stream(
-        &mut self,
-        now: Time,
-        network: &NetworkSpec,
-        download: &Download,
-        outcome: Outcome,
-        error: Option<&str>,
-    ) {
+    /// A download has ended.
+    pub fn stream(&mut self, row: &StreamRow<'_>) {
         let Some(table) = &mut self.streams else {
             return;
         };
-        let client = &network.clients[download.client as usize];
-        let since_start = |time: Time| microseconds(time - download.start);
-        let connected = download.connected.map(since_start);
-        let first = download.first_byte.map(since_start);
-        let last = (outcome == Outcome::Complete).then(|| since_start(now));
-        let after_command = |time: Option<i64>| time.zip(connected).map(|(time, command)| time - command);
-        table.push([
-            Value::Text(&client.name),
-            Value::Text(&client.kind),
-            Value::OptionalI64(download.circuit_number.map(|number| number as i64)),
-            Value::I64(download.number as i64),
-            Value::OptionalText(Some(&network.servers[download.server as usize].name)),
-            Value::I64(microseconds(download.start)),
-            Value::OptionalI64(connected),
-            // The client sends its command as soon as the SOCKS reply is there.
-            Value::OptionalI64(connected),
-            Value::OptionalI64(first),
-            Value::OptionalI64(last),
-            Value::OptionalI64(after_command(first)),
-            Value::OptionalI64(after_command(last)),
-            Value::I64(since_start(now)),
-            Value::I64(download.wanted as i64),
-            Value::I64(download.got as i64),
-            Value::Text(outcome.name()),
-            Value::OptionalText(error),
-        ]);
-    }
-
-    /// `download` has got bytes at `now`.
-    pub fn progress(&mut self, now: Time, network: &NetworkSpec, download: &Download) {
-        let Some(table) = &mut self.progress else {
-            return;
+        let since_start = |time: Time| microseconds(time - row.start);
+        let maybe = |time: Option<Time>| time.map_or(Value::None, since_start);
+        let last = (row.outcome == Outcome::Complete).then_some(row.end);
+        // Differences of whole microseconds, as a reader of the other columns gets them.
+        let after_command = |time: Option<Time>| match (time, row.connected) {
+            (Some(time), Some(command)) => count((time - row.start) / 1_000 - (command - row.start) / 1_000),
+            _ => Value::None,
         };
         table.push([
-            Value::Text(&network.clients[download.client as usize].name),
-            Value::I64(download.number as i64),
-            Value::I64(microseconds(now)),
-            Value::I64(download.got as i64),
+            Value::Text(row.client),
+            Value::Text(row.kind),
+            row.circuit.map_or(Value::None, count),
+            count(row.stream),
+            Value::Text(row.server),
+            microseconds(row.start),
+            maybe(row.connected),
+            // The client sends its command as soon as the SOCKS reply is there.
+            maybe(row.connected),
+            maybe(row.first_byte),
+            maybe(last),
+            after_command(row.first_byte),
+            after_command(last),
+            since_start(row.end),
+            count(row.wanted),
+            count(row.got),
+            Value::Text(row.outcome.name()),
+            row.error.map_or(Value::None, Value::Text),
         ]);
     }
 
-    /// A second is over: what each relay did in it. Resets the relays' counters.
-    pub fn relays(&mut self, now: Time, network: &NetworkSpec, relays: &mut [Relay]) -> Result<(), Error> {
+    /// Download number `stream` of `client` has `got` so many bytes at `now`.
+    pub fn progress(&mut self, now: Time, client: &str, stream: u64, got: u64) {
+        if let Some(table) = &mut self.progress {
+            table.push([Value::Text(client), count(stream), microseconds(now), count(got)]);
+        }
+    }
+
+    /// Second number `second` is over, from 0: what each relay did in it.
+    pub fn relays<'a>(&mut self, second: i32, rows: impl Iterator<Item = RelayRow<'a>>) -> Result<(), Error> {
         if let Some(table) = &mut self.relays {
-            let second = (now / 1_000_000_000) as i32 - 1;
-            for (relay, state) in network.relays.iter().zip(relays.iter()) {
+            for row in rows {
                 table.push([
                     Value::I32(second),
-                    Value::Text(&relay.name),
-                    Value::I64(state.bytes_in as i64),
-                    Value::I64(state.bytes_out as i64),
-                    Value::I64(state.queued_cells as i64),
-                    Value::I64(state.queued_cells_max as i64),
-                    Value::I64(state.outbuf_bytes as i64),
-                    Value::OptionalI64(None),
+                    Value::Text(row.relay),
+                    count(row.bytes_in),
+                    count(row.bytes_out),
+                    count(row.queued_cells),
+                    count(row.queued_cells_max),
+                    count(row.outbuf_bytes),
+                    // No CPU is modelled.
+                    Value::None,
                 ]);
             }
-            table.flush_if_full()?;
         }
-        for state in relays.iter_mut() {
-            state.bytes_in = 0;
-            state.bytes_out = 0;
-            state.queued_cells_max = state.queued_cells;
-        }
-        for table in [&mut self.streams, &mut self.progress].into_iter().flatten() {
+        for table in [&mut self.streams, &mut self.relays, &mut self.progress].into_iter().flatten() {
             table.flush_if_full()?;
         }
         Ok(())

@@ -9,48 +9,122 @@ use std::sync::Arc;
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 
 use crate::error::Error;
 
 const ROWS_PER_GROUP: usize = 65_536;
 
-/// The values of one column that are not written yet.
-pub enum Column {
-    /// Always there.
+/// What the values of a column are.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A whole number of 32 bits.
+    I32,
+    /// A whole number of 64 bits.
+    I64,
+    /// UTF-8.
+    Text,
+}
+
+/// A column of a table's schema.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    name: &'static str,
+    kind: Kind,
+    optional: bool,
+}
+
+impl Field {
+    /// A column with a value in each row.
+    pub const fn required(name: &'static str, kind: Kind) -> Self {
+        Self { name, kind, optional: false }
+    }
+
+    /// A column whose values may be missing.
+    pub const fn optional(name: &'static str, kind: Kind) -> Self {
+        Self { name, kind, optional: true }
+    }
+
+    /// Its line in a schema, in the language of Parquet's messages.
+    fn line(&self) -> String {
+        let repetition = if self.optional { "optional" } else { "required" };
+        match self.kind {
+            Kind::I32 => format!("{repetition} int32 {};", self.name),
+            Kind::I64 => format!("{repetition} int64 {};", self.name),
+            Kind::Text => format!("{repetition} binary {} (UTF8);", self.name),
+        }
+    }
+}
+
+/// The values of one column that are not written yet: those that are there and, where some may be missing, for
+/// each row whether it is (Parquet's definition level).
+struct Column {
+    values: Values,
+    levels: Option<Vec<i16>>,
+}
+
+enum Values {
     I32(Vec<i32>),
-    /// Always there.
     I64(Vec<i64>),
-    /// May be missing.
-    OptionalI64(Vec<Option<i64>>),
-    /// Always there.
     Text(Vec<ByteArray>),
-    /// May be missing.
-    OptionalText(Vec<Option<ByteArray>>),
 }
 
 /// One value of a row.
+#[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
+    /// Of a column of 32-bit numbers.
     I32(i32),
+    /// Of a column of 64-bit numbers.
     I64(i64),
-    OptionalI64(Option<i64>),
+    /// Of a column of texts.
     Text(&'a str),
-    OptionalText(Option<&'a str>),
+    /// Missing.
+    None,
 }
 
 impl Column {
+    fn new(field: &Field) -> Self {
+        let values = match field.kind {
+            Kind::I32 => Values::I32(Vec::new()),
+            Kind::I64 => Values::I64(Vec::new()),
+            Kind::Text => Values::Text(Vec::new()),
+        };
+        Self { values, levels: field.optional.then(Vec::new) }
+    }
+
     fn push(&mut self, value: Value<'_>) {
-        match (self, value) {
-            (Column::I32(column), Value::I32(value)) => column.push(value),
-            (Column::I64(column), Value::I64(value)) => column.push(value),
-            (Column::OptionalI64(column), Value::OptionalI64(value)) => column.push(value),
-            (Column::Text(column), Value::Text(value)) => column.push(ByteArray::from(value)),
-            (Column::OptionalText(column), Value::OptionalText(value)) => {
-                column.push(value.map(ByteArray::from))
-            }
+        match (&mut self.values, value) {
+            (Values::I32(column), Value::I32(value)) => column.push(value),
+            (Values::I64(column), Value::I64(value)) => column.push(value),
+            (Values::Text(column), Value::Text(value)) => column.push(ByteArray::from(value)),
+            (_, Value::None) if self.levels.is_some() => {}
             _ => unreachable!("a row has the types of its table's columns"),
         }
+        if let Some(levels) = &mut self.levels {
+            levels.push(i16::from(!matches!(value, Value::None)));
+        }
+    }
+
+    /// Write all values, and forget them.
+    fn write(&mut self, writer: &mut SerializedColumnWriter<'_>) -> parquet::errors::Result<()> {
+        let levels = self.levels.as_deref();
+        match &mut self.values {
+            Values::I32(values) => {
+                writer.typed::<Int32Type>().write_batch(values, levels, None)?;
+                values.clear();
+            }
+            Values::I64(values) => {
+                writer.typed::<Int64Type>().write_batch(values, levels, None)?;
+                values.clear();
+            }
+            Values::Text(values) => {
+                writer.typed::<ByteArrayType>().write_batch(values, levels, None)?;
+                values.clear();
+            }
+        }
+        self.levels.iter_mut().for_each(Vec::clear);
+        Ok(())
     }
 }
 
@@ -63,11 +137,14 @@ pub struct Table {
 }
 
 impl Table {
-    /// A new file at `path` with the columns of a Parquet `schema` message, empty of type by type.
-    pub fn create(path: &Path, schema: &str, columns: Vec<Column>) -> Result<Self, Error> {
+    /// A new file at `path` for the table `title` of `fields`.
+    pub fn create(path: &Path, title: &str, fields: &[Field]) -> Result<Self, Error> {
         let name = path.display().to_string();
         let failed = |error: &dyn std::fmt::Display| Error::output(&name, error);
-        let schema = parse_message_type(schema).map_err(|error| failed(&error))?;
+        let lines: Vec<String> = fields.iter().map(Field::line).collect();
+        let schema = parse_message_type(&format!("message {title} {{ {} }}", lines.join(" ")));
+        let schema = schema.map_err(|error| failed(&error))?;
+        let columns = fields.iter().map(Column::new).collect();
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_created_by(concat!("cellsim ", env!("CARGO_PKG_VERSION")).to_string())
@@ -104,30 +181,9 @@ impl Table {
         let mut group = self.writer.next_row_group()?;
         for column in &mut self.columns {
             let Some(mut writer) = group.next_column()? else {
-                break;
+                unreachable!("a file has the columns of its table");
             };
-            match column {
-                Column::I32(values) => {
-                    writer.typed::<Int32Type>().write_batch(values, None, None)?;
-                    values.clear();
-                }
-                Column::I64(values) => {
-                    writer.typed::<Int64Type>().write_batch(values, None, None)?;
-                    values.clear();
-                }
-                Column::OptionalI64(values) => {
-                    let (levels, there) = present(values);
-                    writer.typed::<Int64Type>().write_batch(&there, Some(&levels), None)?;
-                }
-                Column::Text(values) => {
-                    writer.typed::<ByteArrayType>().write_batch(values, None, None)?;
-                    values.clear();
-                }
-                Column::OptionalText(values) => {
-                    let (levels, there) = present(values);
-                    writer.typed::<ByteArrayType>().write_batch(&there, Some(&levels), None)?;
-                }
-            }
+            column.write(&mut writer)?;
             writer.close()?;
         }
         group.close()?;
@@ -144,10 +200,4 @@ impl Table {
         let file = self.writer.into_inner().map_err(|error| failed(&error))?;
         file.sync_all().map_err(|error| failed(&error))
     }
-}
-
-/// Definition levels and the values that are there; empties the column.
-fn present<T>(values: &mut Vec<Option<T>>) -> (Vec<i16>, Vec<T>) {
-    let levels = values.iter().map(|value| i16::from(value.is_some())).collect();
-    (levels, values.drain(..).flatten().collect())
 }

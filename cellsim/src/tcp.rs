@@ -2,7 +2,7 @@
 //!
 //! The stream is a handful of byte counters that never fall: written ≥ sent ≥ arrived ≥ delivered ≥
 //! read. All of it is Shadow's TCP: the window grows with every acknowledgement, whether it limited the
-//! sender or not (slow start, congestion avoidance); losses are [`crate::recovery`]'s; a send buffer
+//! sender or not (slow start, congestion avoidance); losses are `recovery`'s; a send buffer
 //! follows the window up and never shrinks; a receive buffer grows to twice all that was ever read,
 //! because Shadow never measures the round trip in which it would count; acknowledgements wait for 1 ms
 //! at first and for 5 ms later. What KIST reads from the kernel (window, unacknowledged, unsent) is there
@@ -14,9 +14,12 @@
 //! Left out: single packets (bytes move in chunks, and all packets of a pipe are alike), slow start after
 //! idle (Shadow has none either). A study of loss recovery would notice.
 
+mod recovery;
+
 use crate::events::Time;
 use crate::fifo::Fifo;
-use crate::recovery::{NO_HOLE, Recovery};
+pub(crate) use recovery::Timer;
+use recovery::{NO_HOLE, Recovery};
 
 /// Payload of a full segment, bytes.
 pub const SEGMENT_BYTES: u64 = 1460;

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cellsim::tables::{Column, Table, Value};
+use cellsim::tables::{Field, Kind, Table, Value};
 use serde::Serialize;
 
 use crate::config::Config;
@@ -14,37 +14,37 @@ use crate::histogram::Histogram;
 use crate::statistics::{self, Counts};
 use crate::trace::{self, Fate};
 
-const LINKS: &str = "message links {
-    required int32 second;
-    required binary host (UTF8);
-    required int64 sent_packets;
-    required int64 sent_bytes;
-    required int64 unroutable_packets;
-    required int64 received_packets;
-    required int64 received_bytes;
-    required int64 late_packets;
-    required int64 lost_packets;
-    required int64 dropped_packets;
-    required int64 dropped_bytes;
-    required int64 queue_bytes;
-    required int64 lateness_p50_ns;
-    required int64 lateness_p99_ns;
-    required int64 lateness_max_ns;
-}";
+const LINKS: [Field; 15] = [
+    Field::required("second", Kind::I32),
+    Field::required("host", Kind::Text),
+    Field::required("sent_packets", Kind::I64),
+    Field::required("sent_bytes", Kind::I64),
+    Field::required("unroutable_packets", Kind::I64),
+    Field::required("received_packets", Kind::I64),
+    Field::required("received_bytes", Kind::I64),
+    Field::required("late_packets", Kind::I64),
+    Field::required("lost_packets", Kind::I64),
+    Field::required("dropped_packets", Kind::I64),
+    Field::required("dropped_bytes", Kind::I64),
+    Field::required("queue_bytes", Kind::I64),
+    Field::required("lateness_p50_ns", Kind::I64),
+    Field::required("lateness_p99_ns", Kind::I64),
+    Field::required("lateness_max_ns", Kind::I64),
+];
 
-const PACKETS: &str = "message packets {
-    required binary from_host (UTF8);
-    required binary to_host (UTF8);
-    required int32 from_port;
-    required int32 to_port;
-    required int64 sent_ns;
-    required int64 done_ns;
-    required binary fate (UTF8);
-    required int64 offset;
-    optional int64 acknowledged;
-    required int32 payload_bytes;
-    required int32 flags;
-}";
+const PACKETS: [Field; 11] = [
+    Field::required("from_host", Kind::Text),
+    Field::required("to_host", Kind::Text),
+    Field::required("from_port", Kind::I32),
+    Field::required("to_port", Kind::I32),
+    Field::required("sent_ns", Kind::I64),
+    Field::required("done_ns", Kind::I64),
+    Field::required("fate", Kind::Text),
+    Field::required("offset", Kind::I64),
+    Field::optional("acknowledged", Kind::I64),
+    Field::required("payload_bytes", Kind::I32),
+    Field::required("flags", Kind::I32),
+];
 
 /// Quantiles of a duration.
 #[derive(Debug, Serialize)]
@@ -117,8 +117,7 @@ pub fn write_links(
 ) -> Result<(), Error> {
     let json = serde_json::to_string_pretty(summary).map_err(|error| Error::failed(error.to_string()))?;
     whole(path, |part| {
-        let columns = [vec![Column::I32(vec![]), Column::Text(vec![])], vec_of(13, || Column::I64(vec![]))];
-        let mut table = Table::create(part, LINKS, columns.into_iter().flatten().collect())?;
+        let mut table = Table::create(part, "links", &LINKS)?;
         for row in rows {
             let counts = &row.counts;
             let name = config.hosts[row.host as usize].name.as_str();
@@ -149,12 +148,7 @@ pub fn write_links(
 /// Write the table of packets; times count from `start_ns`.
 pub fn write_packets(path: &Path, config: &Config, start_ns: u64, rows: &[trace::Row]) -> Result<(), Error> {
     whole(path, |part| {
-        let mut columns = vec_of(2, || Column::Text(vec![]));
-        columns.extend(vec_of(2, || Column::I32(vec![])));
-        columns.extend(vec_of(2, || Column::I64(vec![])));
-        columns.extend([Column::Text(vec![]), Column::I64(vec![]), Column::OptionalI64(vec![])]);
-        columns.extend(vec_of(2, || Column::I32(vec![])));
-        let mut table = Table::create(part, PACKETS, columns)?;
+        let mut table = Table::create(part, "packets", &PACKETS)?;
         for row in rows {
             table.push([
                 Value::Text(&config.hosts[row.hosts[0] as usize].name),
@@ -165,7 +159,7 @@ pub fn write_packets(path: &Path, config: &Config, start_ns: u64, rows: &[trace:
                 Value::I64(row.done_ns as i64 - start_ns as i64),
                 Value::Text(fate(row.fate)),
                 Value::I64(row.offset),
-                Value::OptionalI64(row.acknowledged),
+                row.acknowledged.map_or(Value::None, Value::I64),
                 Value::I32(row.payload_bytes as i32),
                 Value::I32(row.flags.into()),
             ]);
@@ -182,10 +176,6 @@ fn fate(fate: Fate) -> &'static str {
         Fate::Lost => "lost",
         Fate::Dropped => "dropped",
     }
-}
-
-fn vec_of<T>(number: usize, make: impl FnMut() -> T) -> Vec<T> {
-    std::iter::repeat_with(make).take(number).collect()
 }
 
 /// Let `write` fill a file beside `path`, and give it that name when it is whole.

@@ -1,8 +1,8 @@
 //! Which streams of a circuit go first, and who starves.
 
-use cellsim::input::{NetworkSpec, RunSpec};
 use cellsim::latency::Latency;
 use cellsim::recorder::Recorder;
+use cellsim::spec::{NetworkSpec, RunSpec};
 use cellsim::world::World;
 
 use crate::networks::{network, run, world};
@@ -20,13 +20,12 @@ fn shares(order: &str, packaging: &str) -> Vec<u64> {
     spec["tor"]["edge"] = json!({"activation_order": order, "packaging": packaging});
     let mut world = world(&net, &spec, 60_000);
     let mut tenths = 0;
-    while world.totals.complete == 0 {
+    while world.totals().complete == 0 {
         tenths += 1;
         world.run_until(tenths * 100_000_000).expect("a run");
         assert!(tenths < 3_000, "no stream completes");
     }
-    let mut got: Vec<(u64, u64)> =
-        world.downloads.iter().map(|download| (download.number, download.got)).collect();
+    let mut got = world.bytes_got();
     got.sort_unstable();
     assert_eq!(got.len(), 9);
     got.into_iter().map(|(_, got)| got).collect()
@@ -63,7 +62,7 @@ fn three_relays_are_enough_for_clients_whose_paths_are_given() {
     let spec = run("bulk", 1, 498_000, 60_000_000_000, 30);
     let mut given = world(&net, &spec, 60_000);
     given.run_until(20_000_000_000).expect("a run");
-    assert_eq!(given.totals.complete, 1);
+    assert_eq!(given.totals().complete, 1);
 
     let drawn = |paths| {
         let spec: RunSpec = serde_json::from_value({

@@ -37,7 +37,7 @@ fn a_fixed_window_gives_a_window_each_round_trip() {
 }
 
 /// Bytes per second through a middle relay whose bucket is the bottleneck.
-fn bucket_rate(mode: &str, interval_ms: u64, clients: usize) -> (f64, Vec<i64>) {
+fn bucket_rate(mode: &str, interval_ms: u64, clients: usize) -> (f64, Vec<u64>) {
     let rate = 400_000;
     let mut net = network("bulk", clients);
     net["relays"][2]["rate_bytes_per_s"] = json!(rate);
@@ -47,11 +47,10 @@ fn bucket_rate(mode: &str, interval_ms: u64, clients: usize) -> (f64, Vec<i64>) 
                                    "phase": "per_relay", "burst": "rate"});
     let mut world = crate::networks::world(&net, &spec, 40_000);
     world.run_until(50_000_000_000).expect("a run");
-    let before = world.totals.clone();
+    let before = world.totals().clone();
     world.run_until(200_000_000_000).expect("a run");
-    let done = world.totals.complete - before.complete;
-    let per_client =
-        (0..clients as u32).map(|client| world.clients[client as usize].downloads_made as i64).collect();
+    let done = world.totals().complete - before.complete;
+    let per_client = world.downloads_begun();
     (done as f64 * 1_000_000.0 / 150.0 / rate as f64, per_client)
 }
 
@@ -80,7 +79,7 @@ fn equal_clients_share_a_bottleneck_equally() {
         spec["tor"]["circuit_policy"] = policy.clone();
         let mut world = crate::networks::world(&net, &spec, 40_000);
         world.run_until(300_000_000_000).expect("a run");
-        let made: Vec<u64> = world.clients.iter().map(|client| client.downloads_made).collect();
+        let made: Vec<u64> = world.downloads_begun();
         let (least, most) =
             (made.iter().min().copied().unwrap_or(0), made.iter().max().copied().unwrap_or(0));
         assert!(least > 40 && most <= least + least / 10 + 1, "{policy}: {made:?}");
@@ -100,7 +99,7 @@ fn a_slow_client_gets_the_rate_of_its_link() {
         }
         let mut world = crate::networks::world(&net, &spec, 40_000);
         world.run_until(400_000_000_000).expect("a run");
-        rates.push(world.totals.complete as f64 * 1_000_000.0 / 400.0);
+        rates.push(world.totals().complete as f64 * 1_000_000.0 / 400.0);
     }
     // Payload, segment headers and a round trip between downloads.
     for rate in &rates {

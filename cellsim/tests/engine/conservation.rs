@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use cellsim::state::Role;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -98,22 +97,14 @@ proptest! {
         for second in [1, 5, 20] {
             world.run_until(second * 1_000_000_000).expect("a run");
             prop_assert_eq!(world.unaccounted_cells(), 0);
-            let mut held = vec![(0, 0); world.relays.len()];
-            for queue in &world.queues {
-                let relay = world.pipes[queue.pipe as usize].from as usize;
-                held[relay].0 += u64::from(queue.cells.len());
+            for [counted, found] in world.relay_accounts() {
+                prop_assert_eq!(counted, found);
             }
-            for pipe in world.pipes.iter().filter(|pipe| pipe.role == Role::Channel) {
-                if let Some(relay) = held.get_mut(pipe.from as usize) {
-                    relay.1 += pipe.outbuf;
-                }
-            }
-            let counted = world.relays.iter().map(|relay| (relay.queued_cells, relay.outbuf_bytes));
-            prop_assert_eq!(counted.collect::<Vec<_>>(), held);
         }
-        prop_assert!(world.totals.cells > 0);
-        let counted: Vec<u32> = world.pipes.iter().map(|pipe| pipe.events).collect();
-        prop_assert_eq!(counted, crate::networks::under_way(&mut world));
+        prop_assert!(world.totals().cells > 0);
+        for [counted, found] in world.event_accounts() {
+            prop_assert_eq!(counted, found);
+        }
     }
 }
 

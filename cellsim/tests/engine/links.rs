@@ -1,9 +1,8 @@
 //! How much of a link the model's connections use, beside what Shadow's used.
 
-use cellsim::state::Role;
 use serde_json::json;
 
-use crate::networks::{network, run, under_way, world};
+use crate::networks::{network, run, world};
 
 const ROUND_TRIP_US: u64 = 150_000;
 const NODE_OF_SERVERS: usize = 4;
@@ -28,13 +27,10 @@ fn used(rate: u64, connections: usize) -> f64 {
     spec["tor"]["congestion"]["circuit_window_cells"] = json!(20_000);
     spec["tor"]["congestion"]["stream_window_cells"] = json!(10_000);
     let mut world = world(&net, &spec, ROUND_TRIP_US);
-    let read = |world: &cellsim::world::World| -> u64 {
-        world.pipes.iter().filter(|pipe| pipe.role == Role::Response).map(|pipe| pipe.tcp.read).sum()
-    };
     world.run_until(30_000_000_000).expect("a run");
-    let before = read(&world);
+    let before = world.bytes_from_servers();
     world.run_until(150_000_000_000).expect("a run");
-    (read(&world) - before) as f64 / 120.0 / rate as f64
+    (world.bytes_from_servers() - before) as f64 / 120.0 / rate as f64
 }
 
 #[test]
@@ -68,6 +64,5 @@ fn what_is_sent_again_twice_leaves_nothing_behind() {
     spec["traffic"]["bulk"]["timeout_ns"] = json!(20_000_000_000_u64);
     let mut world = world(&net, &spec, ROUND_TRIP_US);
     world.run_until(300_000_000_000).expect("a run");
-    let counted: Vec<u32> = world.pipes.iter().map(|pipe| pipe.events).collect();
-    assert_eq!(counted, under_way(&mut world));
+    assert!(world.event_accounts().iter().all(|[counted, found]| counted == found));
 }

@@ -2,10 +2,9 @@
 
 use std::fs;
 
-use cellsim::events::{Kind, NEVER};
-use cellsim::input::{NetworkSpec, RunSpec};
 use cellsim::latency::Latency;
 use cellsim::recorder::Recorder;
+use cellsim::spec::{NetworkSpec, RunSpec};
 use cellsim::world::World;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
@@ -18,21 +17,6 @@ pub fn world(network: &Value, run: &Value, rtt_us: u64) -> World {
     let network: NetworkSpec = serde_json::from_value(network.clone()).expect("a network");
     let run: RunSpec = serde_json::from_value(run.clone()).expect("a run");
     World::new(run, network, Latency::constant(10_000, rtt_us), Recorder::default()).expect("a world")
-}
-
-/// By pipe: events to come that name it, and its chunks in the queues of down-links.
-pub fn under_way(world: &mut World) -> Vec<u32> {
-    let mut found = vec![0; world.pipes.len()];
-    for waiting in world.hosts.iter().flat_map(|host| &host.queue) {
-        found[waiting.chunk.pipe as usize] += 1;
-    }
-    while let Some(event) = world.events.pop_until(NEVER) {
-        use Kind::{Acknowledged, Arrive, ArriveAgain, Deliver, HoleFilled, RetransmissionTimer};
-        if let Arrive | ArriveAgain | Deliver | HoleFilled | RetransmissionTimer | Acknowledged = event.kind {
-            found[event.a as usize] += 1;
-        }
-    }
-    found
 }
 
 /// A row of `streams`: client, stream, time to first byte, time to last byte (us), outcome.

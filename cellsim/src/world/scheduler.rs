@@ -8,13 +8,15 @@
 
 use std::cmp::Ordering;
 
+use super::World;
+use super::state::{Action, CircuitState, Contender, Turn};
 use crate::cells::CELL_BYTES;
+use crate::counts::narrow;
 use crate::events::Kind;
-use crate::input::SchedulerKind;
+use crate::ids::{CircuitId, HostId, PipeId};
 use crate::mux::{Policy, cells_until};
-use crate::state::{Action, CircuitState, EXIT_QUEUE, QUEUES, Turn};
+use crate::spec::SchedulerKind;
 use crate::tcp::SEGMENT_BYTES;
-use crate::world::World;
 
 /// Output buffer above which Vanilla gives a channel no more (`OR_CONN_HIGHWATER`), bytes.
 const OUTBUF_HIGH_BYTES: u64 = 32 * 1024;
@@ -25,14 +27,6 @@ const PENDING_AHEAD: usize = 6;
 /// What KIST counts for a cell on the wire (`TLS_PER_CELL_OVERHEAD` is 29).
 const KIST_CELL_BYTES: i64 = CELL_BYTES as i64 + 29;
 
-/// A channel in one run of KIST.
-pub struct Contender {
-    urgency: f64,
-    pipe: u32,
-    /// What it may still get, bytes.
-    limit: i64,
-}
-
 impl Contender {
     /// By urgency and then by pipe, the most urgent last.
     fn order(&self, other: &Self) -> Ordering {
@@ -42,27 +36,27 @@ impl Contender {
 
 impl World {
     /// `pipe` has cells: let the scheduler of `relay` know.
-    pub fn make_pending(&mut self, relay: u32, pipe: u32) {
-        let state = &mut self.pipes[pipe as usize];
+    pub(super) fn make_pending(&mut self, relay: HostId, pipe: PipeId) {
+        let state = &mut self.network.pipes[pipe];
         if !state.open || state.turn != Turn::Idle {
             return;
         }
         state.turn = Turn::Pending;
-        self.relays[relay as usize].pending.push(pipe);
+        self.tor.relays[relay].pending.push(pipe);
         self.request_schedule(relay);
     }
 
-    fn request_schedule(&mut self, relay: u32) {
+    fn request_schedule(&mut self, relay: HostId) {
         let interval = self.params.run.tor.channel_scheduler.interval_ns;
         let at_once = self.params.run.tor.channel_scheduler.kind == SchedulerKind::Vanilla;
-        let state = &mut self.relays[relay as usize];
+        let state = &mut self.tor.relays[relay];
         if state.schedule_queued || state.scheduler_timer {
             return;
         }
         match state.last_schedule.map(|last| last + interval).filter(|&next| !at_once && next > self.now) {
             Some(next) => {
                 state.scheduler_timer = true;
-                self.events.push(next, Kind::Scheduler, relay, 0);
+                self.events.push(next, Kind::Scheduler, relay.0, 0);
             }
             None => {
                 state.schedule_queued = true;
@@ -72,49 +66,49 @@ impl World {
     }
 
     /// The interval of KIST or KISTLite is over.
-    pub fn scheduler_timer(&mut self, relay: u32) {
-        self.relays[relay as usize].scheduler_timer = false;
+    pub(super) fn scheduler_timer(&mut self, relay: HostId) {
+        self.tor.relays[relay].scheduler_timer = false;
         self.schedule(relay);
         self.run_relay(relay);
     }
 
     /// Run the channel scheduler of `relay`.
-    pub fn schedule(&mut self, relay: u32) {
-        let state = &mut self.relays[relay as usize];
+    pub(super) fn schedule(&mut self, relay: HostId) {
+        let state = &mut self.tor.relays[relay];
         state.schedule_queued = false;
         state.last_schedule = Some(self.now);
         let mut pending = std::mem::take(&mut state.pending);
         // Tor reads the coarse clock here.
-        let weight = self.decay.weight(self.coarse_now());
+        let weight = self.tor.decay.weight(self.coarse_now());
         if self.params.run.tor.channel_scheduler.kind == SchedulerKind::Vanilla {
             self.schedule_vanilla(relay, &mut pending, weight);
         } else {
             self.schedule_kist(relay, &mut pending, weight);
         }
         // Nothing becomes pending while the scheduler runs, but by what it unblocks.
-        pending.append(&mut self.relays[relay as usize].pending);
-        self.relays[relay as usize].pending = pending;
-        if !self.relays[relay as usize].pending.is_empty() {
+        pending.append(&mut self.tor.relays[relay].pending);
+        self.tor.relays[relay].pending = pending;
+        if !self.tor.relays[relay].pending.is_empty() {
             self.request_schedule(relay);
         }
     }
 
     /// The place of the most urgent channel in `pending`.
-    fn most_urgent_of(&self, pending: &[u32]) -> Option<usize> {
+    fn most_urgent_of(&self, pending: &[PipeId]) -> Option<usize> {
         let policy = self.params.policy;
-        let urgency = |pipe: u32| (self.pipes[pipe as usize].mux.urgency(policy), pipe);
+        let urgency = |pipe: PipeId| (self.network.pipes[pipe].mux.urgency(policy), pipe);
         let places = 0..pending.len();
         places
             .reduce(|best, place| if urgency(pending[place]) < urgency(pending[best]) { place } else { best })
     }
 
-    fn schedule_vanilla(&mut self, relay: u32, pending: &mut Vec<u32>, weight: f64) {
+    fn schedule_vanilla(&mut self, relay: HostId, pending: &mut Vec<PipeId>, weight: f64) {
         while let Some(place) = self.most_urgent_of(pending) {
             let pipe = pending.swap_remove(place);
-            let room = OUTBUF_HIGH_BYTES.saturating_sub(self.pipes[pipe as usize].outbuf).div_ceil(CELL_BYTES)
-                as u32;
+            let room = OUTBUF_HIGH_BYTES.saturating_sub(self.network.pipes[pipe].outbuf);
+            let room = narrow(room.div_ceil(CELL_BYTES));
             let flushed = self.flush(relay, pipe, room, weight);
-            let state = &mut self.pipes[pipe as usize];
+            let state = &mut self.network.pipes[pipe];
             state.turn = if flushed == room { Turn::WaitingToWrite } else { Turn::Idle };
             if state.outbuf > 0 {
                 self.queue_write(relay, pipe);
@@ -122,22 +116,22 @@ impl World {
         }
     }
 
-    fn schedule_kist(&mut self, relay: u32, pending: &mut Vec<u32>, weight: f64) {
+    fn schedule_kist(&mut self, relay: HostId, pending: &mut Vec<PipeId>, weight: f64) {
         let policy = self.params.policy;
-        let mut channels = std::mem::take(&mut self.channels);
-        let mut contenders = std::mem::take(&mut self.contenders);
+        let mut channels = std::mem::take(&mut self.scratch.channels);
+        let mut contenders = std::mem::take(&mut self.scratch.contenders);
         std::mem::swap(&mut channels, pending);
         channels.sort_unstable();
         for (place, &pipe) in channels.iter().enumerate() {
             self.prefetch_pending(channels.get(place + PENDING_AHEAD));
-            let urgency = self.pipes[pipe as usize].mux.urgency(policy);
+            let urgency = self.network.pipes[pipe].mux.urgency(policy);
             contenders.push(Contender { urgency, pipe, limit: self.kist_limit(pipe) });
         }
         contenders.sort_unstable_by(Contender::order);
         let mut previous = None;
         while let Some(Contender { urgency, pipe, limit }) = contenders.pop() {
             if let Some(other) = previous.filter(|&other| other != pipe) {
-                if self.pipes[other as usize].outbuf > KIST_WRITE_CELLS * CELL_BYTES {
+                if self.network.pipes[other].outbuf > KIST_WRITE_CELLS * CELL_BYTES {
                     self.write(relay, other);
                 }
             }
@@ -152,13 +146,13 @@ impl World {
                     Policy::RoundRobin { .. } if rival == f64::INFINITY => u32::MAX,
                     Policy::RoundRobin { .. } => 1,
                 };
-                let within_limit = (left / KIST_CELL_BYTES).min(1 << 30) as u32;
+                let within_limit = u32::try_from(left / KIST_CELL_BYTES).unwrap_or(u32::MAX);
                 let flushed = self.flush(relay, pipe, turn.min(within_limit), weight);
                 left -= i64::from(flushed) * KIST_CELL_BYTES;
             }
-            let mux = &self.pipes[pipe as usize].mux;
+            let mux = &self.network.pipes[pipe].mux;
             if mux.is_idle() {
-                self.pipes[pipe as usize].turn = Turn::Idle;
+                self.network.pipes[pipe].turn = Turn::Idle;
             } else if left < KIST_CELL_BYTES {
                 pending.push(pipe);
             } else {
@@ -169,21 +163,21 @@ impl World {
         }
         for &pipe in &channels {
             self.write(relay, pipe);
-            if self.pipes[pipe as usize].outbuf > 0 {
+            if self.network.pipes[pipe].outbuf > 0 {
                 self.queue_write(relay, pipe);
             }
         }
         channels.clear();
-        self.channels = channels;
-        self.contenders = contenders;
+        self.scratch.channels = channels;
+        self.scratch.contenders = contenders;
     }
 
     /// How many bytes KIST lets a channel have now (`update_socket_info_impl`).
-    fn kist_limit(&mut self, pipe: u32) -> i64 {
+    fn kist_limit(&mut self, pipe: PipeId) -> i64 {
         if self.params.run.tor.channel_scheduler.kind == SchedulerKind::KistLite {
             return i64::MAX / 2;
         }
-        let state = &mut self.pipes[pipe as usize];
+        let state = &mut self.network.pipes[pipe];
         state.tcp.apply_acks(self.now);
         let window = (state.tcp.congestion_window() * SEGMENT_BYTES) as i64;
         let unacknowledged = state.tcp.unacknowledged() * SEGMENT_BYTES;
@@ -193,31 +187,31 @@ impl World {
     }
 
     /// Move up to `limit` cells from the circuits of `pipe` to its output buffer; how many were moved.
-    fn flush(&mut self, relay: u32, pipe: u32, limit: u32, weight: f64) -> u32 {
+    fn flush(&mut self, relay: HostId, pipe: PipeId, limit: u32, weight: f64) -> u32 {
         let policy = self.params.policy;
         let mut flushed = 0;
         while flushed < limit {
-            let Some((index, turn)) = self.pipes[pipe as usize].mux.pick(policy, weight) else {
+            let Some((index, turn)) = self.network.pipes[pipe].mux.pick(policy, weight) else {
                 break;
             };
-            let queue = &mut self.queues[index as usize];
+            let queue = &mut self.tor.queues[index];
             let Some(run) = queue.cells.pop(turn.min(limit - flushed)) else {
                 break;
             };
             let cells = u32::from(run.cells);
             let empty = queue.cells.is_empty();
             let length = queue.cells.len();
-            let state = &mut self.relays[relay as usize];
+            let state = &mut self.tor.relays[relay];
             state.services += 1;
             state.queued_cells -= u64::from(cells);
-            let channel = &mut self.pipes[pipe as usize];
+            let channel = &mut self.network.pipes[pipe];
             queue.count = channel.mux.sent(policy, weight, cells, empty, state.services);
             channel.cells.push(run);
             channel.outbuf += u64::from(cells) * CELL_BYTES;
             state.outbuf_bytes += u64::from(cells) * CELL_BYTES;
             flushed += cells;
-            if index % QUEUES == EXIT_QUEUE && length <= self.params.run.tor.cell_queue_low_cells {
-                self.unblock_circuit(relay, index / QUEUES);
+            if index.is_exit_queue() && length <= self.params.run.tor.cell_queue_low_cells {
+                self.unblock_circuit(relay, index.circuit());
             }
         }
         self.totals.cell_hops += u64::from(flushed);
@@ -225,8 +219,8 @@ impl World {
     }
 
     /// The exit's queue of a circuit is low enough for its streams to go on.
-    fn unblock_circuit(&mut self, relay: u32, circuit: u32) {
-        let state = &mut self.circuits[circuit as usize];
+    fn unblock_circuit(&mut self, relay: HostId, circuit: CircuitId) {
+        let state = &mut self.tor.circuits[circuit];
         if state.blocked && state.state != CircuitState::Free {
             state.blocked = false;
             self.resume_edges(relay, circuit);

@@ -13,8 +13,8 @@
 
 use std::collections::VecDeque;
 
+use super::{Ack, PACKET, Tcp};
 use crate::events::Time;
-use crate::tcp::{Ack, PACKET, Tcp};
 
 const DUPLICATES: u32 = 3;
 const TIMEOUT: Time = 1_000_000_000;

@@ -8,24 +8,21 @@ use std::collections::VecDeque;
 use crate::bucket::Buckets;
 use crate::cells::{CELL_BYTES, CellQueue, Run};
 use crate::events::Time;
+use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, HostId, PipeId, QueueId, ServerId};
 use crate::link::{CODEL_TARGET, CoDel, Link};
 use crate::mux::Mux;
 use crate::tcp::{SEGMENT_BYTES, Tcp};
 use crate::vegas::Vegas;
 
-/// An index that points nowhere.
-pub const NONE: u32 = u32::MAX;
-/// Circuit queues of one circuit: towards the client at guard, middle and exit; towards the exit at
-/// guard and middle.
-pub const QUEUES: u32 = 5;
-/// Which of them holds cells towards the client at the exit.
-pub const EXIT_QUEUE: u32 = 2;
+/// [`CELL_BYTES`], as [`Pipe::unparsed`] counts.
+const WHOLE_CELL: u32 = 514;
+const _: () = assert!(WHOLE_CELL as u64 == CELL_BYTES);
 
 /// A machine on the network: two lines of cache.
 #[repr(align(64))]
 pub struct Host {
     /// Its place in the latency matrix.
-    pub node: u32,
+    pub node: usize,
     /// Towards the network.
     pub up: Link,
     /// From the network.
@@ -56,7 +53,7 @@ impl Host {
 /// to 32 bits).
 #[derive(Clone, Copy, Debug)]
 pub struct Chunk {
-    pub pipe: u32,
+    pub pipe: PipeId,
     pub bytes: u32,
     pub again: Option<u32>,
 }
@@ -99,8 +96,8 @@ pub struct Pipe {
     pub outbuf: u64,
     /// Bytes read that no cell has been made of yet: less than a cell between two events.
     pub unparsed: u32,
-    /// The edge it belongs to, or [`NONE`] for a channel.
-    pub edge: u32,
+    /// The edge it belongs to; none for a channel.
+    pub edge: EdgeId,
     /// Events under way that name this pipe.
     pub events: u32,
     pub role: Role,
@@ -115,8 +112,10 @@ pub struct Pipe {
     pub write_blocked: bool,
     /// The program waits for space in the kernel's send buffer.
     pub write_waiting: bool,
-    pub from: u32,
-    pub to: u32,
+    /// Who sends.
+    pub from: HostId,
+    /// Who receives.
+    pub to: HostId,
     pub tcp: Tcp,
     /// Rate of the receiver's down-link, bytes per second: its sender asks at each chunk.
     pub down_rate: u64,
@@ -132,8 +131,8 @@ impl Pipe {
 
     /// The next cells that have been read as a whole.
     pub fn next_cells(&mut self) -> Option<Run> {
-        let run = self.cells.pop(self.unparsed / CELL_BYTES as u32)?;
-        self.unparsed -= u32::from(run.cells) * CELL_BYTES as u32;
+        let run = self.cells.pop(self.unparsed / WHOLE_CELL)?;
+        self.unparsed -= u32::from(run.cells) * WHOLE_CELL;
         Some(run)
     }
 }
@@ -141,18 +140,26 @@ impl Pipe {
 /// Something a relay's event loop has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    Read(u32),
-    Write(u32),
+    Read(PipeId),
+    Write(PipeId),
     Schedule,
 }
 
 /// A connection that an empty bucket keeps from reading or writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Blocked {
-    pub pipe: u32,
+    pub pipe: PipeId,
     pub reading: bool,
     /// It has something to move and may, whatever else happens, unless [`Relay::blocked_changed`].
     pub steady: bool,
+}
+
+/// A channel in one run of KIST.
+pub struct Contender {
+    pub urgency: f64,
+    pub pipe: PipeId,
+    /// What it may still get, bytes.
+    pub limit: i64,
 }
 
 /// A relay's process.
@@ -166,7 +173,7 @@ pub struct Relay {
     /// Of those, one has closed, or KIST has written what one had.
     pub blocked_changed: bool,
     /// Pipes that wait for the channel scheduler.
-    pub pending: Vec<u32>,
+    pub pending: Vec<PipeId>,
     pub schedule_queued: bool,
     pub scheduler_timer: bool,
     pub last_schedule: Option<Time>,
@@ -198,10 +205,11 @@ pub struct Circuit {
     pub blocked: bool,
     /// No new streams, because one of them timed out.
     pub unusable: bool,
-    pub client: u32,
-    pub relays: [u32; 3],
+    pub client: ClientId,
+    /// Guard, middle, exit.
+    pub relays: [HostId; 3],
     /// The pipe from position `i` to position `i + 1`.
-    pub pipes: [u32; 3],
+    pub pipes: [PipeId; 3],
     /// Cells that may still be packaged (fixed windows).
     pub window: u32,
     /// Data cells the client has got since its last circuit SENDME.
@@ -211,7 +219,7 @@ pub struct Circuit {
     pub services: u64,
     pub vegas: Option<Box<Vegas>>,
     /// Edges at the exit, oldest first.
-    pub edges: Vec<u32>,
+    pub edges: Vec<EdgeId>,
     /// Number unique in the run.
     pub number: u64,
     pub first_used: Option<Time>,
@@ -226,28 +234,28 @@ pub struct CircuitQueue {
     pub cells: CellQueue,
     /// Decayed count of cells sent (EWMA).
     pub count: f64,
-    pub pipe: u32,
+    pub pipe: PipeId,
     /// The relay has forgotten the circuit.
     pub closed: bool,
 }
 
 /// The circuit queue that `run` goes to when a relay has read it; at the exit the one that answers go to.
-pub fn queue_of(run: &Run) -> u32 {
+pub fn queue_of(run: &Run) -> QueueId {
     let place = match run.position {
         position @ 1..=2 if run.kind.is_up() => position + 2,
         position => position.saturating_sub(1),
     };
-    run.circuit * QUEUES + u32::from(place)
+    QueueId::of(run.circuit, u32::from(place))
 }
 
 /// A stream on a circuit, as the exit sees it. What each of its cells touches comes first.
 #[repr(C, align(64))]
 pub struct Edge {
-    pub circuit: u32,
-    /// The download it serves, or [`NONE`] once the client has given it up.
-    pub download: u32,
-    /// The pipe to the server, or [`NONE`].
-    pub request_pipe: u32,
+    pub circuit: CircuitId,
+    /// The download it serves; none once the client has given it up.
+    pub download: DownloadId,
+    /// The pipe to the server; none before it is connected.
+    pub request_pipe: PipeId,
     pub window: u32,
     /// Data cells the client has got since its last stream SENDME.
     pub unacknowledged: u32,
@@ -260,7 +268,7 @@ pub struct Edge {
     pub response_left: u64,
     pub last_served: u64,
     pub in_system: u64,
-    pub server: u32,
+    pub server: ServerId,
     pub request_bytes: u64,
     pub request_got: u64,
     pub response_bytes: u64,
@@ -272,9 +280,9 @@ pub struct Download {
     pub wanted: u64,
     pub got: u64,
     pub first_byte: Option<Time>,
-    pub client: u32,
-    pub edge: u32,
-    pub server: u32,
+    pub client: ClientId,
+    pub edge: EdgeId,
+    pub server: ServerId,
     pub tries: u32,
     pub generation: u32,
     pub active: bool,
@@ -293,12 +301,14 @@ impl Download {
 
 /// A client: its own tor and one program that downloads.
 pub struct Client {
+    /// Index into the kinds of traffic.
     pub kind: usize,
-    pub guards: Vec<u32>,
-    pub channels: Vec<(u32, u32)>,
-    pub circuits: Vec<u32>,
+    pub guards: Vec<HostId>,
+    /// Its guards' channels: the guard and the pipe towards it.
+    pub channels: Vec<(HostId, PipeId)>,
+    pub circuits: Vec<CircuitId>,
     pub circuits_made: u64,
     pub downloads_made: u64,
     /// Downloads without a circuit.
-    pub waiting: Vec<u32>,
+    pub waiting: Vec<DownloadId>,
 }

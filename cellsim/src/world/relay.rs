@@ -9,11 +9,13 @@
 //! Left out: the CPU (a relay's work takes no time), directory traffic, and padding. A study of
 //! saturated CPUs would notice.
 
+use super::World;
+use super::state::{Action, Blocked, Relay, Role, Turn, queue_of};
 use crate::bucket::share;
 use crate::cells::{CELL_BYTES, CellKind, PAYLOAD_BYTES, Run};
+use crate::counts::narrow;
 use crate::events::Kind;
-use crate::state::{Action, Blocked, QUEUES, Relay, Role, Turn, queue_of};
-use crate::world::World;
+use crate::ids::{HostId, PipeId, QueueId};
 
 /// Output buffer below which a channel asks the scheduler for more (`OR_CONN_LOWWATER`), bytes.
 const OUTBUF_LOW_BYTES: u64 = 16 * 1024;
@@ -35,13 +37,13 @@ fn share_base(role: Role) -> u64 {
 
 impl World {
     /// Do what relay `relay` has to do, until nothing is left.
-    pub fn run_relay(&mut self, relay: u32) {
-        while let Some(action) = self.relays[relay as usize].actions.pop_front() {
+    pub(super) fn run_relay(&mut self, relay: HostId) {
+        while let Some(action) = self.tor.relays[relay].actions.pop_front() {
             self.prefetch_actions(relay);
             match action {
                 Action::Read(pipe) => self.read(relay, pipe),
                 Action::Write(pipe) => {
-                    self.pipes[pipe as usize].write_queued = false;
+                    self.network.pipes[pipe].write_queued = false;
                     self.write(relay, pipe);
                     self.free_pipes_if_done(pipe);
                 }
@@ -51,25 +53,25 @@ impl World {
     }
 
     /// `pipe` has something to read for `relay`.
-    pub fn queue_read(&mut self, relay: u32, pipe: u32) {
-        let state = &mut self.pipes[pipe as usize];
+    pub(super) fn queue_read(&mut self, relay: HostId, pipe: PipeId) {
+        let state = &mut self.network.pipes[pipe];
         if !state.read_queued && !state.read_blocked {
             state.read_queued = true;
-            self.relays[relay as usize].actions.push_back(Action::Read(pipe));
+            self.tor.relays[relay].actions.push_back(Action::Read(pipe));
         }
     }
 
     /// `pipe` has something to write for `relay`.
-    pub fn queue_write(&mut self, relay: u32, pipe: u32) {
-        let state = &mut self.pipes[pipe as usize];
+    pub(super) fn queue_write(&mut self, relay: HostId, pipe: PipeId) {
+        let state = &mut self.network.pipes[pipe];
         if !state.write_queued && !state.write_blocked && !state.write_waiting {
             state.write_queued = true;
-            self.relays[relay as usize].actions.push_back(Action::Write(pipe));
+            self.tor.relays[relay].actions.push_back(Action::Write(pipe));
         }
     }
 
-    fn read(&mut self, relay: u32, pipe: u32) {
-        let state = &mut self.pipes[pipe as usize];
+    fn read(&mut self, relay: HostId, pipe: PipeId) {
+        let state = &mut self.network.pipes[pipe];
         state.read_queued = false;
         let (readable, role, edge) = (state.tcp.readable(), state.role, state.edge);
         if state.closed {
@@ -79,7 +81,7 @@ impl World {
         if readable == 0 || (role == Role::Response && !self.edge_reads(edge)) {
             return;
         }
-        let buckets = &mut self.relays[relay as usize].buckets;
+        let buckets = &mut self.tor.relays[relay].buckets;
         buckets.refill(self.now);
         let bytes = share(share_base(role), buckets.read).min(readable);
         if bytes == 0 {
@@ -89,7 +91,7 @@ impl World {
         let charge = charged(role, bytes);
         buckets.read -= charge as i64;
         let exhausted = buckets.read <= 0;
-        self.relays[relay as usize].bytes_in += charge;
+        self.tor.relays[relay].bytes_in += charge;
         self.take(pipe, bytes);
         if role == Role::Response {
             self.edge_read(edge, bytes);
@@ -103,16 +105,16 @@ impl World {
         }
     }
 
-    fn read_cells(&mut self, relay: u32, pipe: u32, bytes: u64) {
-        self.pipes[pipe as usize].unparsed += bytes as u32;
-        while let Some(run) = self.pipes[pipe as usize].next_cells() {
+    fn read_cells(&mut self, relay: HostId, pipe: PipeId, bytes: u64) {
+        self.network.pipes[pipe].unparsed += narrow(bytes);
+        while let Some(run) = self.network.pipes[pipe].next_cells() {
             self.relay_cells(relay, run);
         }
     }
 
-    fn relay_cells(&mut self, relay: u32, run: Run) {
+    fn relay_cells(&mut self, relay: HostId, run: Run) {
         let position = run.position;
-        if self.queues[queue_of(&run) as usize].closed {
+        if self.tor.queues[queue_of(&run)].closed {
             self.note_consumed(&run);
         } else if run.kind == CellKind::DestroyUp {
             self.destroy(relay, run);
@@ -132,30 +134,30 @@ impl World {
 
     /// A relay forgets a circuit: what waits is dropped, and the next relay is told. DESTROY cells have a
     /// queue of their own that the mux serves first.
-    fn destroy(&mut self, relay: u32, run: Run) {
+    fn destroy(&mut self, relay: HostId, run: Run) {
         let position = u32::from(run.position);
-        self.drop_queue(relay, run.circuit * QUEUES + position - 1);
+        self.drop_queue(relay, QueueId::of(run.circuit, position - 1));
         if position == 3 {
-            for edge in std::mem::take(&mut self.circuits[run.circuit as usize].edges) {
+            for edge in std::mem::take(&mut self.tor.circuits[run.circuit].edges) {
                 self.close_edge(edge);
                 self.free_edge_if_done(edge);
             }
             self.note_consumed(&run);
             return;
         }
-        self.drop_queue(relay, run.circuit * QUEUES + position + 2);
-        let pipe = self.circuits[run.circuit as usize].pipes[position as usize];
-        let state = &mut self.pipes[pipe as usize];
+        self.drop_queue(relay, QueueId::of(run.circuit, position + 2));
+        let pipe = self.tor.circuits[run.circuit].pipes[usize::from(run.position)];
+        let state = &mut self.network.pipes[pipe];
         state.cells.push(Run { position: run.position + 1, ..run });
         state.outbuf += CELL_BYTES;
-        self.relays[relay as usize].outbuf_bytes += CELL_BYTES;
+        self.tor.relays[relay].outbuf_bytes += CELL_BYTES;
         self.queue_write(relay, pipe);
     }
 
-    fn drop_queue(&mut self, relay: u32, index: u32) {
-        let queue = &mut self.queues[index as usize];
-        self.relays[relay as usize].queued_cells -= u64::from(queue.cells.len());
-        self.pipes[queue.pipe as usize].mux.deactivate(self.params.policy, index);
+    fn drop_queue(&mut self, relay: HostId, index: QueueId) {
+        let queue = &mut self.tor.queues[index];
+        self.tor.relays[relay].queued_cells -= u64::from(queue.cells.len());
+        self.network.pipes[queue.pipe].mux.deactivate(self.params.policy, index);
         queue.closed = true;
         let mut cells = std::mem::take(&mut queue.cells);
         while let Some(run) = cells.pop(u32::MAX) {
@@ -164,28 +166,28 @@ impl World {
     }
 
     /// Put `run` into the circuit's queue number `place`, to be read next at `position`.
-    pub fn enqueue(&mut self, relay: u32, run: Run, place: u32, position: u8) {
-        let index = run.circuit * QUEUES + place;
-        let queue = &mut self.queues[index as usize];
+    pub(super) fn enqueue(&mut self, relay: HostId, run: Run, place: u32, position: u8) {
+        let index = QueueId::of(run.circuit, place);
+        let queue = &mut self.tor.queues[index];
         let was_empty = queue.cells.is_empty();
         queue.cells.push(Run { position, ..run });
         let (pipe, count) = (queue.pipe, queue.count);
-        let state = &mut self.relays[relay as usize];
+        let state = &mut self.tor.relays[relay];
         state.queued_cells += u64::from(run.cells);
         state.queued_cells_max = state.queued_cells_max.max(state.queued_cells);
         if was_empty {
-            self.pipes[pipe as usize].mux.activate(self.params.policy, index, count);
+            self.network.pipes[pipe].mux.activate(self.params.policy, index, count);
         }
         self.make_pending(relay, pipe);
     }
 
     /// Move a share of the output buffer to the kernel.
-    pub fn write(&mut self, relay: u32, pipe: u32) {
-        let state = &mut self.pipes[pipe as usize];
+    pub(super) fn write(&mut self, relay: HostId, pipe: PipeId) {
+        let state = &mut self.network.pipes[pipe];
         if state.closed || state.outbuf == 0 || !state.open {
             return;
         }
-        let totals = &mut self.relays[relay as usize];
+        let totals = &mut self.tor.relays[relay];
         totals.buckets.refill(self.now);
         let allowed = share(share_base(state.role), totals.buckets.write);
         if allowed == 0 {
@@ -210,11 +212,11 @@ impl World {
         totals.bytes_out += charge;
         totals.outbuf_bytes -= if is_channel { bytes } else { 0 };
         self.pump(pipe);
-        let state = &self.pipes[pipe as usize];
+        let state = &self.network.pipes[pipe];
         let left = state.outbuf;
         if left < OUTBUF_LOW_BYTES && state.turn == Turn::WaitingToWrite {
-            self.pipes[pipe as usize].turn = Turn::Idle;
-            if !self.pipes[pipe as usize].mux.is_idle() {
+            self.network.pipes[pipe].turn = Turn::Idle;
+            if !self.network.pipes[pipe].mux.is_idle() {
                 self.make_pending(relay, pipe);
             }
         }
@@ -228,8 +230,8 @@ impl World {
     }
 
     /// The bucket is empty: `pipe` waits for the next wake-up. `more` says whether it has something to move.
-    fn block(&mut self, relay: u32, pipe: u32, reading: bool, more: bool) {
-        let state = &mut self.pipes[pipe as usize];
+    fn block(&mut self, relay: HostId, pipe: PipeId, reading: bool, more: bool) {
+        let state = &mut self.network.pipes[pipe];
         if !std::mem::replace(state.blocked(reading), true) {
             // Whether a server is read from depends on windows, and KIST writes to what waits for the kernel.
             let steady = more && state.role != Role::Response && (reading || !state.write_waiting);
@@ -237,20 +239,20 @@ impl World {
         }
     }
 
-    fn await_tokens(&mut self, relay: u32, blocked: Blocked) {
-        let state = &mut self.relays[relay as usize];
+    fn await_tokens(&mut self, relay: HostId, blocked: Blocked) {
+        let state = &mut self.tor.relays[relay];
         state.blocked.push(blocked);
         if !std::mem::replace(&mut state.wake_scheduled, true) {
             let time = state.buckets.wake_time(self.now);
-            self.events.push(time, Kind::BucketWake, relay, 0);
+            self.events.push(time, Kind::BucketWake, relay.0, 0);
         }
     }
 
     /// The wake-up of blocked connections (`reenable_blocked_connections_cb`). Of those that find the bucket
     /// empty again, most are not looked at.
-    pub fn wake(&mut self, relay: u32) {
-        let mut woken = std::mem::take(&mut self.woken);
-        let state = &mut self.relays[relay as usize];
+    pub(super) fn wake(&mut self, relay: HostId) {
+        let mut woken = std::mem::take(&mut self.scratch.woken);
+        let state = &mut self.tor.relays[relay];
         std::mem::swap(&mut woken, &mut state.blocked);
         state.wake_scheduled = false;
         let changed = std::mem::take(&mut state.blocked_changed);
@@ -261,7 +263,7 @@ impl World {
         woken.sort_unstable();
         woken.retain(|blocked| steady(blocked) || !self.forget_closed(blocked));
         for blocked in &woken {
-            let Relay { buckets, blocked_changed, .. } = &self.relays[relay as usize];
+            let Relay { buckets, blocked_changed, .. } = &self.tor.relays[relay];
             let left = if blocked.reading { buckets.read } else { buckets.write };
             if steady(blocked) && !blocked_changed && left <= 0 {
                 self.await_tokens(relay, *blocked);
@@ -270,13 +272,13 @@ impl World {
             }
         }
         woken.clear();
-        self.woken = woken;
+        self.scratch.woken = woken;
         self.run_relay(relay);
     }
 
     /// Whether a blocked connection is closed; then its slot may be used again.
     fn forget_closed(&mut self, blocked: &Blocked) -> bool {
-        let state = &mut self.pipes[blocked.pipe as usize];
+        let state = &mut self.network.pipes[blocked.pipe];
         let closed = state.closed;
         if closed {
             *state.blocked(blocked.reading) = false;
@@ -286,8 +288,8 @@ impl World {
     }
 
     /// A blocked connection tries again.
-    fn revive(&mut self, relay: u32, blocked: &Blocked) {
-        let state = &mut self.pipes[blocked.pipe as usize];
+    fn revive(&mut self, relay: HostId, blocked: &Blocked) {
+        let state = &mut self.network.pipes[blocked.pipe];
         *state.blocked(blocked.reading) = false;
         if blocked.reading {
             self.read(relay, blocked.pipe);

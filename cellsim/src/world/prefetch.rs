@@ -8,9 +8,10 @@
 
 use std::mem::offset_of;
 
+use super::World;
+use super::state::{Action, Pipe, Relay, Role, queue_of};
 use crate::events::Kind;
-use crate::state::{Action, Pipe, Relay, Role, queue_of};
-use crate::world::World;
+use crate::ids::{HostId, PipeId, Table};
 
 /// Events ahead at which the pipes that they name are asked for.
 const PIPES_AHEAD: usize = 10;
@@ -49,52 +50,54 @@ fn prefetch<T>(place: &T) {
 
 /// Ask for element `index` of `elements`, if it exists.
 #[inline]
-fn prefetch_one<T>(elements: &[T], index: u32) {
-    elements.get(index as usize).into_iter().for_each(prefetch);
+fn prefetch_one<I: Into<usize>, T>(elements: &Table<I, T>, index: I) {
+    elements.get(index.into()).into_iter().for_each(prefetch);
 }
 
 impl World {
     /// Ask for what the next events will touch.
     #[inline]
-    pub fn prefetch_ahead(&self) {
+    pub(super) fn prefetch_ahead(&self) {
         match self.events.ahead(PIPES_AHEAD) {
             Some((Kind::Arrive | Kind::Deliver, pipe)) => {
-                prefetch_start(&self.pipes[pipe as usize], RECEIVER_BYTES);
+                prefetch_start(&self.network.pipes[PipeId(pipe)], RECEIVER_BYTES);
             }
-            Some((Kind::Acknowledged, pipe)) => prefetch(&self.pipes[pipe as usize]),
+            Some((Kind::Acknowledged, pipe)) => prefetch(&self.network.pipes[PipeId(pipe)]),
             _ => {}
         }
         match self.events.ahead(CELLS_AHEAD) {
-            Some((Kind::Arrive | Kind::Deliver, pipe)) => self.prefetch_cells(&self.pipes[pipe as usize]),
-            Some((Kind::Acknowledged, pipe)) => self.prefetch_tcp(&self.pipes[pipe as usize]),
-            Some((Kind::Scheduler, relay)) => self.prefetch_schedule(relay),
+            Some((Kind::Arrive | Kind::Deliver, pipe)) => {
+                self.prefetch_cells(&self.network.pipes[PipeId(pipe)])
+            }
+            Some((Kind::Acknowledged, pipe)) => self.prefetch_tcp(&self.network.pipes[PipeId(pipe)]),
+            Some((Kind::Scheduler, relay)) => self.prefetch_schedule(HostId(relay)),
             _ => {}
         }
     }
 
     /// Ask for a pipe that waits for its relay's scheduler.
     #[inline]
-    pub fn prefetch_pending(&self, pipe: Option<&u32>) {
+    pub(super) fn prefetch_pending(&self, pipe: Option<&PipeId>) {
         if let Some(&pipe) = pipe {
-            prefetch(&self.pipes[pipe as usize]);
+            prefetch(&self.network.pipes[pipe]);
         }
     }
 
     /// Ask for what the relay's next actions will touch, unless its buckets are too empty for them.
     #[inline]
-    pub fn prefetch_actions(&self, relay: u32) {
-        let Relay { actions, buckets, .. } = &self.relays[relay as usize];
+    pub(super) fn prefetch_actions(&self, relay: HostId) {
+        let Relay { actions, buckets, .. } = &self.tor.relays[relay];
         match actions.get(ACTIONS_AHEAD) {
-            Some(&Action::Read(pipe)) if buckets.read > 0 => self.prefetch_cells(&self.pipes[pipe as usize]),
-            Some(&Action::Write(pipe)) if buckets.write > 0 => prefetch(&self.pipes[pipe as usize]),
+            Some(&Action::Read(pipe)) if buckets.read > 0 => self.prefetch_cells(&self.network.pipes[pipe]),
+            Some(&Action::Write(pipe)) if buckets.write > 0 => prefetch(&self.network.pipes[pipe]),
             _ => {}
         }
     }
 
     /// Ask for the first channels that the scheduler of `relay` will look at.
-    fn prefetch_schedule(&self, relay: u32) {
-        let pending = self.relays[relay as usize].pending.iter().take(PENDING);
-        pending.for_each(|&pipe| prefetch(&self.pipes[pipe as usize]));
+    fn prefetch_schedule(&self, relay: HostId) {
+        let pending = self.tor.relays[relay].pending.iter().take(PENDING);
+        pending.for_each(|&pipe| prefetch(&self.network.pipes[pipe]));
     }
 
     fn prefetch_tcp(&self, pipe: &Pipe) {
@@ -106,16 +109,16 @@ impl World {
     /// Of a pipe from which will be read, ask for its cells and what they belong to.
     fn prefetch_cells(&self, pipe: &Pipe) {
         if pipe.role != Role::Channel {
-            prefetch_one(&self.edges, pipe.edge);
+            prefetch_one(&self.tor.edges, pipe.edge);
             return;
         }
         pipe.cells.second().into_iter().for_each(prefetch);
         if let Some(run) = pipe.cells.first() {
             if self.is_relay(pipe.to) {
-                prefetch_one(&self.queues, queue_of(run));
+                prefetch_one(&self.tor.queues, queue_of(run));
             } else {
-                prefetch_one(&self.circuits, run.circuit);
-                prefetch_one(&self.edges, run.stream);
+                prefetch_one(&self.tor.circuits, run.circuit);
+                prefetch_one(&self.tor.edges, run.edge());
             }
         }
     }

@@ -1,0 +1,57 @@
+//! What a run did, in all, and how its downloads ended.
+
+/// How a download ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All bytes came.
+    Complete,
+    /// Tor gave up.
+    Failed,
+    /// The time limit of the traffic passed.
+    Timeout,
+    /// The run ended first.
+    Unfinished,
+}
+
+impl Outcome {
+    /// Its name in the table of streams.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Failed => "failed",
+            Self::Timeout => "timeout",
+            Self::Unfinished => "unfinished",
+        }
+    }
+}
+
+/// Counts over a whole run.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// Cells that came into being.
+    pub cells: u64,
+    /// Cells times the channels that each went over.
+    pub cell_hops: u64,
+    /// Events of the queue.
+    pub events: u64,
+    /// Downloads that ended so.
+    pub complete: u64,
+    /// Downloads that ended so.
+    pub failed: u64,
+    /// Downloads that ended so.
+    pub timeout: u64,
+    /// Downloads that the end of the run cut off.
+    pub unfinished: u64,
+}
+
+impl Totals {
+    /// Count a download that ended as `outcome`.
+    pub fn count(&mut self, outcome: Outcome) {
+        *match outcome {
+            Outcome::Complete => &mut self.complete,
+            Outcome::Failed => &mut self.failed,
+            Outcome::Timeout => &mut self.timeout,
+            Outcome::Unfinished => &mut self.unfinished,
+        } += 1;
+    }
+}

@@ -1,0 +1,165 @@
+//! A world at time 0, out of its documents.
+
+use std::collections::VecDeque;
+
+use super::state::{Client, Host, Relay};
+use super::{Network, Params, SECOND, Scratch, Tor, World};
+use crate::bucket::{Buckets, Refill};
+use crate::error::Error;
+use crate::events::{EventQueue, Kind, Time};
+use crate::ids::{ClientId, HostId, PipeId, Table};
+use crate::latency::Latency;
+use crate::link::{CoDel, Link};
+use crate::mux::{Decay, Policy};
+use crate::path::PathChooser;
+use crate::recorder::Recorder;
+use crate::spec::{
+    BurstSize, CircuitPolicySpec, ClientSpec, NetworkSpec, RefillMode, RefillPhase, RelaySpec, RunSpec,
+    Traffic,
+};
+use crate::totals::Totals;
+
+impl World {
+    /// A network at time 0, with nothing under way but each client's start.
+    ///
+    /// # Errors
+    /// Too few relays for some position of a path, paths that name no relay or client of the network, and clients
+    /// of a kind without traffic. What [`crate::checks`] refuses is not looked for again.
+    pub fn new(
+        run: RunSpec,
+        network: NetworkSpec,
+        latency: Latency,
+        recorder: Recorder,
+    ) -> Result<Self, Error> {
+        let chooser = PathChooser::new(&network, run.seed, run.tor.guards, run.paths.as_ref())?;
+        let relays: Table<HostId, Relay> =
+            network.relays.iter().map(|relay| new_relay(&run, relay)).collect();
+        let policy = match run.tor.circuit_policy {
+            CircuitPolicySpec::Ewma { half_life_ns } => Policy::Ewma { half_life: half_life_ns },
+            CircuitPolicySpec::RoundRobin { quantum_cells } => Policy::RoundRobin { quantum: quantum_cells },
+        };
+        let decay = match policy {
+            Policy::Ewma { half_life } => Decay::new(half_life),
+            Policy::RoundRobin { .. } => Decay::new(Time::MAX / 2),
+        };
+        let kinds: Vec<(String, Traffic)> =
+            run.traffic.iter().map(|(name, traffic)| (name.clone(), traffic.clone())).collect();
+        let clients = new_clients(&network, &kinds, &chooser)?;
+        let mut world = Self {
+            now: 0,
+            events: EventQueue::default(),
+            params: Params { policy, kinds, run },
+            tor: Tor {
+                chooser,
+                decay,
+                relays,
+                clients,
+                circuits: Table::default(),
+                free_circuits: Vec::new(),
+                circuits_made: 0,
+                queues: Table::default(),
+                edges: Table::default(),
+                free_edges: Vec::new(),
+                downloads: Table::default(),
+                free_downloads: Vec::new(),
+                activations: 0,
+            },
+            network: Network {
+                hosts: hosts_of(&network),
+                latency,
+                pipes: Table::default(),
+                free_pipes: Vec::new(),
+                relay_channels: vec![PipeId::NONE; network.relays.len().pow(2)],
+                spec: network,
+            },
+            totals: Totals::default(),
+            recorder,
+            scratch: Scratch::default(),
+        };
+        world.events.push(SECOND, Kind::Second, 0, 0);
+        world.schedule_client_starts();
+        Ok(world)
+    }
+}
+
+fn new_clients(
+    network: &NetworkSpec,
+    kinds: &[(String, Traffic)],
+    chooser: &PathChooser,
+) -> Result<Table<ClientId, Client>, Error> {
+    let client = |(index, client): (usize, &ClientSpec)| {
+        let kind = kinds.iter().position(|(name, _)| *name == client.kind).ok_or_else(|| {
+            Error::input(format!("{}: is of kind '{}', which has no traffic", client.name, client.kind))
+        })?;
+        Ok(Client {
+            kind,
+            guards: chooser.guards(ClientId::from(index)),
+            channels: Vec::new(),
+            circuits: Vec::new(),
+            circuits_made: 0,
+            downloads_made: 0,
+            waiting: Vec::new(),
+        })
+    };
+    network.clients.iter().enumerate().map(client).collect()
+}
+
+fn new_relay(run: &RunSpec, relay: &RelaySpec) -> Relay {
+    let interval = run.tor.refill.interval_ns;
+    let refill = match run.tor.refill.mode {
+        RefillMode::Lazy => Refill::Lazy { interval },
+        RefillMode::Burst => {
+            let phase = match run.tor.refill.phase {
+                RefillPhase::PerRelay => (relay.refill_phase * interval as f64) as Time % interval,
+                RefillPhase::Aligned => 0,
+            };
+            Refill::Burst { interval, phase }
+        }
+    };
+    let burst = match run.tor.refill.burst {
+        BurstSize::Descriptor => relay.burst_bytes,
+        BurstSize::Rate => relay.rate_bytes_per_s,
+    };
+    Relay {
+        buckets: Buckets::new(refill, relay.rate_bytes_per_s, burst, run.tor.clock_quantum_ns),
+        actions: VecDeque::new(),
+        blocked: Vec::new(),
+        wake_scheduled: false,
+        blocked_changed: false,
+        pending: Vec::new(),
+        schedule_queued: false,
+        scheduler_timer: false,
+        last_schedule: None,
+        services: 0,
+        queued_cells: 0,
+        queued_cells_max: 0,
+        outbuf_bytes: 0,
+        bytes_in: 0,
+        bytes_out: 0,
+    }
+}
+
+fn hosts_of(network: &NetworkSpec) -> Table<HostId, Host> {
+    let host = |node: usize, up, down| Host {
+        node,
+        up: Link::new(up),
+        down: Link::new(down),
+        down_busy: false,
+        queue: VecDeque::new(),
+        queued_bytes: 0,
+        codel: CoDel::default(),
+    };
+    let relays = network
+        .relays
+        .iter()
+        .map(|relay| host(relay.node, relay.capacity_bytes_per_s, relay.capacity_bytes_per_s));
+    let clients = network
+        .clients
+        .iter()
+        .map(|client| host(client.node, client.up_bytes_per_s, client.down_bytes_per_s));
+    let servers = network
+        .servers
+        .iter()
+        .map(|server| host(server.node, server.up_bytes_per_s, server.down_bytes_per_s));
+    relays.chain(clients).chain(servers).collect()
+}

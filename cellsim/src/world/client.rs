@@ -1,0 +1,302 @@
+//! Clients: downloads one after the other, each a stream on one of the client's circuits.
+//!
+//! A stream that waits 10 s (then 15 s) for its CONNECTED is moved to another circuit, as
+//! `connection_ap_expire_beginning` does, and the circuit takes no more streams; after 120 s without
+//! success the SOCKS request fails (`SocksTimeout`).
+//!
+//! Left out: directory fetches, and the client's own scheduler and buckets (it sends next to nothing).
+//! A study of start-up would notice.
+
+use super::World;
+use super::state::{CircuitState, Download};
+use crate::cells::{CELL_BYTES, CellKind, PAYLOAD_BYTES, Run};
+use crate::counts::{narrow, run_length};
+use crate::events::{Kind, Time};
+use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, PipeId, ServerId};
+use crate::random::Stream;
+use crate::recorder::StreamRow;
+use crate::spec::{CongestionSpec, Traffic};
+use crate::totals::Outcome;
+use crate::vegas::SENDME_CELLS;
+
+/// How long a SOCKS request may wait for its stream (`SocksTimeout`), ns.
+const SOCKS_TIMEOUT: Time = 120_000_000_000;
+
+impl World {
+    /// Put each client's start into the queue of events.
+    pub(super) fn schedule_client_starts(&mut self) {
+        let window = self.params.run.client_start_window_ns;
+        for client in (0..self.tor.clients.len()).map(ClientId::from) {
+            let start =
+                Stream::new(self.params.run.seed, "client start", u64::from(client), 0).below(window.max(1));
+            self.events.push(start, Kind::ClientStart, client.0, 0);
+        }
+    }
+
+    /// What the programs of `client` do.
+    pub(super) fn traffic(&self, client: ClientId) -> &Traffic {
+        &self.params.kinds[self.tor.clients[client].kind].1
+    }
+
+    /// A client starts: it builds circuits and wants its first downloads.
+    pub(super) fn client_start(&mut self, client: ClientId) {
+        self.keep_circuits_ahead(client);
+        for _ in 0..self.traffic(client).parallel_streams {
+            self.open_download(client);
+        }
+    }
+
+    /// A client opens its next download.
+    pub(super) fn open_download(&mut self, client: ClientId) {
+        self.tor.clients[client].downloads_made += 1;
+        let number = self.tor.clients[client].downloads_made;
+        let mut draws = Stream::new(self.params.run.seed, "server", u64::from(client), number);
+        let server = ServerId::from(draws.index(self.network.spec.servers.len()));
+        let traffic = self.traffic(client);
+        let download = Download {
+            client,
+            number,
+            server,
+            edge: EdgeId::NONE,
+            circuit_number: None,
+            start: self.now,
+            connected: None,
+            first_byte: None,
+            wanted: traffic.response_bytes,
+            got: 0,
+            tries: 0,
+            generation: 0,
+            active: true,
+        };
+        let limit = traffic.timeout_ns;
+        let slot = self.place_download(download);
+        let generation = self.tor.downloads[slot].generation;
+        self.events.push(self.now + SOCKS_TIMEOUT, Kind::StreamTimeout, slot.0, generation);
+        if let Some(limit) = limit {
+            self.events.push(self.now + limit, Kind::StreamTimeout, slot.0, generation);
+        }
+        self.attach(slot);
+    }
+
+    fn place_download(&mut self, download: Download) -> DownloadId {
+        let free = self.tor.free_downloads.pop();
+        let generation = free.map_or(0, |slot| self.tor.downloads[slot].generation + 1);
+        self.tor.downloads.place(free, Download { generation, ..download })
+    }
+
+    /// Open a stream for `download` on a circuit of its client, or let it wait for one that is built.
+    pub(super) fn attach(&mut self, download: DownloadId) {
+        let client = self.tor.downloads[download].client;
+        self.close_old_circuits(client);
+        let Some(circuit) = self.best_circuit(client) else {
+            self.tor.clients[client].waiting.push(download);
+            self.keep_circuits_ahead(client);
+            return;
+        };
+        let edge = self.new_edge(circuit, download);
+        let state = &mut self.tor.circuits[circuit];
+        state.first_used.get_or_insert(self.now);
+        state.open_edges += 1;
+        let number = state.number;
+        let wanted = &mut self.tor.downloads[download];
+        wanted.edge = edge;
+        wanted.circuit_number = Some(number);
+        let (tries, attempt) = (wanted.tries, wanted.attempt());
+        self.send_up(circuit, CellKind::BeginUp, edge.0, 1, 0);
+        self.events.push(self.now + connect_timeout(tries), Kind::ConnectTimeout, download.0, attempt);
+        self.keep_circuits_ahead(client);
+    }
+
+    /// A client sends `cells` cells with `bytes` of payload up its circuit; `stream` as in [`Run`].
+    pub(super) fn send_up(
+        &mut self,
+        circuit: CircuitId,
+        kind: CellKind,
+        stream: u32,
+        cells: u16,
+        bytes: u32,
+    ) {
+        let run = Run { circuit, stream, bytes, cells, kind, position: 1 };
+        self.note_created(&run);
+        let pipe = self.tor.circuits[circuit].pipes[0];
+        let state = &mut self.network.pipes[pipe];
+        state.cells.push(run);
+        state.tcp.write(u64::from(cells) * CELL_BYTES, true);
+        self.totals.cell_hops += u64::from(cells);
+        self.pump(pipe);
+    }
+
+    /// Cells have come to a client.
+    pub(super) fn client_read(&mut self, pipe: PipeId) {
+        let bytes = self.network.pipes[pipe].tcp.readable();
+        self.take(pipe, bytes);
+        self.network.pipes[pipe].unparsed += narrow(bytes);
+        while let Some(run) = self.network.pipes[pipe].next_cells() {
+            let closed = self.tor.circuits[run.circuit].state == CircuitState::Closed;
+            match run.kind {
+                _ if closed => {}
+                CellKind::BuiltDown => self.extended(run.circuit, run.stream),
+                CellKind::ConnectedDown => self.connected(run.edge()),
+                CellKind::DataDown => self.data(&run),
+                // Nothing that goes up comes down.
+                _ => {}
+            }
+            self.note_consumed(&run);
+        }
+    }
+
+    fn connected(&mut self, edge: EdgeId) {
+        let state = &self.tor.edges[edge];
+        if state.download == DownloadId::NONE {
+            return;
+        }
+        let (circuit, bytes) = (state.circuit, state.request_bytes);
+        self.tor.downloads[state.download].connected = Some(self.now);
+        self.send_up(
+            circuit,
+            CellKind::DataUp,
+            edge.0,
+            run_length(narrow(bytes.div_ceil(PAYLOAD_BYTES))),
+            narrow(bytes),
+        );
+    }
+
+    fn data(&mut self, run: &Run) {
+        let (circuit_increment, stream_increment) = match self.params.run.tor.congestion {
+            CongestionSpec::Fixed { circuit_increment_cells, stream_increment_cells, .. } => {
+                (circuit_increment_cells, stream_increment_cells)
+            }
+            CongestionSpec::Vegas => (narrow(SENDME_CELLS), u32::MAX),
+        };
+        let cells = u32::from(run.cells);
+        let circuit = &mut self.tor.circuits[run.circuit];
+        circuit.unacknowledged += cells;
+        let sendmes = circuit.unacknowledged / circuit_increment;
+        circuit.unacknowledged %= circuit_increment;
+        let edge = &mut self.tor.edges[run.edge()];
+        let download = edge.download;
+        let mut stream_sendmes = 0;
+        if download != DownloadId::NONE {
+            edge.unacknowledged += cells;
+            stream_sendmes = edge.unacknowledged / stream_increment;
+            edge.unacknowledged %= stream_increment;
+        }
+        if sendmes > 0 {
+            self.send_up(run.circuit, CellKind::CircuitSendmeUp, 0, run_length(sendmes), 0);
+        }
+        if stream_sendmes > 0 {
+            self.send_up(run.circuit, CellKind::StreamSendmeUp, run.stream, run_length(stream_sendmes), 0);
+        }
+        if download == DownloadId::NONE {
+            return;
+        }
+        let wanted = &mut self.tor.downloads[download];
+        wanted.first_byte.get_or_insert(self.now);
+        wanted.got += u64::from(run.bytes);
+        if self.params.run.tables.progress {
+            let client = &self.network.spec.clients[usize::from(wanted.client)].name;
+            self.recorder.progress(self.now, client, wanted.number, wanted.got);
+        }
+        if wanted.got >= wanted.wanted {
+            self.end_download(download, Outcome::Complete, None);
+        }
+    }
+
+    /// Time for CONNECTED is over: try another circuit.
+    pub(super) fn connect_timeout(&mut self, download: DownloadId, attempt: u32) {
+        let wanted = &mut self.tor.downloads[download];
+        if !wanted.active
+            || wanted.attempt() != attempt
+            || wanted.connected.is_some()
+            || wanted.edge == EdgeId::NONE
+        {
+            return;
+        }
+        wanted.tries += 1;
+        self.detach(download, true);
+        self.attach(download);
+    }
+
+    /// All the time of a download is over.
+    pub(super) fn download_timeout(&mut self, download: DownloadId, generation: u32) {
+        let wanted = &self.tor.downloads[download];
+        if !wanted.active || wanted.generation != generation {
+            return;
+        }
+        let limit = self.traffic(wanted.client).timeout_ns;
+        if limit.is_some_and(|limit| self.now >= wanted.start + limit) {
+            self.end_download(download, Outcome::Timeout, Some("time limit"));
+        } else if wanted.connected.is_none() {
+            self.end_download(download, Outcome::Failed, Some("SOCKS request timed out"));
+        }
+    }
+
+    /// Close the stream of `download`; `unusable` says that its circuit takes no more streams.
+    fn detach(&mut self, download: DownloadId, unusable: bool) {
+        let edge = std::mem::replace(&mut self.tor.downloads[download].edge, EdgeId::NONE);
+        if edge == EdgeId::NONE {
+            return;
+        }
+        let circuit = self.tor.edges[edge].circuit;
+        self.tor.circuits[circuit].open_edges -= 1;
+        self.tor.circuits[circuit].unusable |= unusable;
+        self.send_up(circuit, CellKind::EndUp, edge.0, 1, 0);
+        self.tor.edges[edge].download = DownloadId::NONE;
+    }
+
+    fn end_download(&mut self, download: DownloadId, outcome: Outcome, error: Option<&'static str>) {
+        self.detach(download, outcome == Outcome::Failed);
+        let wanted = &mut self.tor.downloads[download];
+        wanted.active = false;
+        let (client, number) = (wanted.client, wanted.number);
+        self.record(download, outcome, error);
+        self.tor.clients[client].waiting.retain(|&other| other != download);
+        self.tor.free_downloads.push(download);
+        self.close_old_circuits(client);
+        let traffic = self.traffic(client);
+        let mut draws = Stream::new(self.params.run.seed, "think", u64::from(client), number);
+        let steps = (traffic.think_max_ns - traffic.think_min_ns) / traffic.think_step_ns;
+        let think = traffic.think_min_ns + traffic.think_step_ns * draws.between(0, steps);
+        self.events.push(self.now + think, Kind::StreamStart, client.0, 0);
+    }
+
+    /// Record the downloads that the end of the run cuts off.
+    pub(super) fn record_unfinished(&mut self) {
+        let all = (0..self.tor.downloads.len()).map(DownloadId::from);
+        let mut left: Vec<DownloadId> = all.filter(|&download| self.tor.downloads[download].active).collect();
+        left.sort_by_key(|&download| {
+            let download = &self.tor.downloads[download];
+            (download.client, download.number)
+        });
+        for download in left {
+            self.record(download, Outcome::Unfinished, None);
+        }
+    }
+
+    fn record(&mut self, download: DownloadId, outcome: Outcome, error: Option<&'static str>) {
+        let ended = &self.tor.downloads[download];
+        let client = &self.network.spec.clients[usize::from(ended.client)];
+        self.recorder.stream(&StreamRow {
+            client: &client.name,
+            kind: &client.kind,
+            server: &self.network.spec.servers[usize::from(ended.server)].name,
+            circuit: ended.circuit_number,
+            stream: ended.number,
+            start: ended.start,
+            connected: ended.connected,
+            first_byte: ended.first_byte,
+            end: self.now,
+            wanted: ended.wanted,
+            got: ended.got,
+            outcome,
+            error,
+        });
+        self.totals.count(outcome);
+    }
+}
+
+/// Largest time a stream waits for its CONNECTED, by how often it was tried before, ns
+/// (`compute_retry_timeout`, src/core/or/circuituse.c and connection_edge.c: 10 s twice, then 15 s).
+fn connect_timeout(tries: u32) -> Time {
+    if tries < 2 { 10_000_000_000 } else { 15_000_000_000 }
+}

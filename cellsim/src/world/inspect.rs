@@ -1,0 +1,68 @@
+//! What may be seen of a world from outside: for tests, which compare it with what must hold.
+
+use super::World;
+use super::state::Role;
+use crate::events::{Kind, NEVER};
+use crate::ids::PipeId;
+
+impl World {
+    /// By client: how many downloads it has begun.
+    pub fn downloads_begun(&self) -> Vec<u64> {
+        self.tor.clients.iter().map(|client| client.downloads_made).collect()
+    }
+
+    /// Of each slot of a download that is or was in use: its number among its client's and the bytes it has got.
+    pub fn bytes_got(&self) -> Vec<(u64, u64)> {
+        self.tor.downloads.iter().map(|download| (download.number, download.got)).collect()
+    }
+
+    /// Bytes that exits have read from servers whose connections are still known.
+    pub fn bytes_from_servers(&self) -> u64 {
+        let responses = self.network.pipes.iter().filter(|pipe| pipe.role == Role::Response);
+        responses.map(|pipe| pipe.tcp.read).sum()
+    }
+
+    /// Every cell that was created is consumed, queued or in a pipe: the difference, which must be 0.
+    pub fn unaccounted_cells(&self) -> i64 {
+        let expected: u64 = self.tor.circuits.iter().map(|circuit| circuit.in_system).sum();
+        let queued: u64 = self.tor.queues.iter().map(|queue| u64::from(queue.cells.len())).sum();
+        let piped: u64 = self.network.pipes.iter().map(|pipe| u64::from(pipe.cells.len())).sum();
+        i64::try_from(i128::from(expected) - i128::from(queued + piped)).expect("fewer than 2^63 cells")
+    }
+
+    /// By relay: the cells in its circuit queues and the bytes in its output buffers, as it counts them and as they
+    /// are, which must be the same.
+    pub fn relay_accounts(&self) -> Vec<[(u64, u64); 2]> {
+        let relays = self.tor.relays.iter();
+        let mut accounts: Vec<_> =
+            relays.map(|relay| [(relay.queued_cells, relay.outbuf_bytes), (0, 0)]).collect();
+        for queue in self.tor.queues.iter() {
+            let relay = usize::from(self.network.pipes[queue.pipe].from);
+            accounts[relay][1].0 += u64::from(queue.cells.len());
+        }
+        for pipe in self.network.pipes.iter().filter(|pipe| pipe.role == Role::Channel) {
+            if let Some(account) = accounts.get_mut(usize::from(pipe.from)) {
+                account[1].1 += pipe.outbuf;
+            }
+        }
+        accounts
+    }
+
+    /// By pipe: events to come and chunks in queues of down-links that name it, as it counts them and as they are,
+    /// which must be the same. Takes the events out, so that nothing happens any more.
+    pub fn event_accounts(mut self) -> Vec<[u32; 2]> {
+        use Kind::{Acknowledged, Arrive, ArriveAgain, Deliver, HoleFilled, RetransmissionTimer};
+        let mut accounts: Vec<_> = self.network.pipes.iter().map(|pipe| [pipe.events, 0]).collect();
+        for waiting in self.network.hosts.iter().flat_map(|host| &host.queue) {
+            accounts[usize::from(waiting.chunk.pipe)][1] += 1;
+        }
+        while let Some(event) = self.events.pop_until(NEVER) {
+            if let Arrive | ArriveAgain | Deliver | HoleFilled | RetransmissionTimer | Acknowledged =
+                event.kind
+            {
+                accounts[usize::from(PipeId(event.a))][1] += 1;
+            }
+        }
+        accounts
+    }
+}
