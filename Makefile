@@ -58,7 +58,9 @@ test_programs: setup
 test_python: setup
 	$(ACTIVATED) python -m pytest
 
-test-tor: setup ## tor's own tests of what the patch series touches (minutes; builds tor's test program)
+test-tor: setup ## tor's own tests of what the patches touch, and cellsim's rules beside tor's (minutes; builds tor's tests)
+	$(ACTIVATED) torsweep tor oracle results/tools/tor/answers.txt $(if $(TOR_SOURCE),--source $(TOR_SOURCE))
+	TOR_ORACLE_VECTORS=$(CURDIR)/results/tools/tor/answers.txt cargo test --quiet --release --locked --package cellsim --test oracle
 	$(ACTIVATED) torsweep tor test --jobs $(CORES) $(if $(TOR_SOURCE),--source $(TOR_SOURCE))
 
 kills: setup ## fifty kills at random moments of a small pipeline, into FOLDER (half an hour)

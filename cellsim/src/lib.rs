@@ -13,6 +13,7 @@
 //! Time is in integer nanoseconds. No wall clock, no address and no hash decides anything: the same
 //! `run.json` gives the same bytes.
 
+pub mod activation;
 pub mod bucket;
 pub mod cells;
 mod checks;

@@ -10,12 +10,13 @@
 
 use super::World;
 use super::state::{Edge, Role};
+use crate::activation::activate;
 use crate::cells::{CellKind, PAYLOAD_BYTES, Run};
 use crate::counts::{narrow, run_length};
 use crate::events::Kind;
 use crate::ids::{CircuitId, DownloadId, EXIT_QUEUE, EdgeId, HostId, PipeId, QueueId};
 use crate::random::Stream;
-use crate::spec::{ActivationOrder, CongestionSpec, Packaging};
+use crate::spec::{CongestionSpec, Packaging};
 
 impl World {
     /// Cells of a circuit's client have come to its exit.
@@ -267,24 +268,20 @@ impl World {
 
     fn activation_order(&mut self, circuit: CircuitId, order: &mut Vec<EdgeId>) {
         order.clear();
-        let edges = &self.tor.circuits[circuit].edges;
         // Tor's list has the newest stream first.
-        order.extend(edges.iter().rev());
-        if order.len() < 2 {
-            return;
-        }
-        match self.params.run.tor.edge.activation_order {
-            ActivationOrder::List => {}
-            ActivationOrder::Reversed => order.reverse(),
-            ActivationOrder::Random => {
-                self.tor.activations += 1;
-                let mut draws = Stream::new(self.params.run.seed, "activation", self.tor.activations, 0);
-                order.rotate_left(draws.index(edges.len()));
-            }
-            ActivationOrder::LeastRecentlyServed => {
-                order.sort_by_key(|&edge| self.tor.edges[edge].last_served);
-            }
-        }
+        order.extend(self.tor.circuits[circuit].edges.iter().rev());
+        let activations = &mut self.tor.activations;
+        let edges = &self.tor.edges;
+        let seed = self.params.run.seed;
+        activate(
+            self.params.run.tor.edge.activation_order,
+            order,
+            |edge| edges[edge].last_served,
+            |count| {
+                *activations += 1;
+                Stream::new(seed, "activation", *activations, 0).index(count)
+            },
+        );
     }
 
     /// A new edge for `download` on `circuit`.

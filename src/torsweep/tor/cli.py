@@ -69,3 +69,24 @@ def test_command(
 
     summary = run_unit_tests(groups or list(TOUCHED_GROUPS), source, out, jobs, sha256)
     typer.echo(summary)
+
+
+@tor_app.command("oracle")
+def oracle_command(
+    answers: Annotated[Path, typer.Argument(metavar="FILE", help="Where tor's answers go.")],
+    cases: Annotated[
+        int, typer.Option(min=0, help="Cases of each kind; 0: those that are committed.")
+    ] = 2_000,
+    seed: Annotated[int, typer.Option(min=0, help="What the cases are drawn from.")] = 1,
+    source: Source = None,
+    out: Out = TOOLS,
+    sha256: Sha256 = None,
+) -> None:
+    """Ask patched tor's functions for answers to random cases, to compare cellsim's with."""
+    from torsweep.tor.oracle import COMMITTED, build_oracle, write_answers
+    from torsweep.tor.unit_tests import test_tree
+
+    with test_tree(source, out, sha256) as (tree, build, _):
+        program = build_oracle(tree, build, out / "oracle")
+    write_answers(program, answers, seed, dict.fromkeys(COMMITTED, cases) if cases else COMMITTED)
+    typer.echo(f"{answers}: tor's answers")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from torsweep.errors import TorsweepError
@@ -45,6 +46,28 @@ def run_unit_tests(
     The build tree is kept, so that a second run compiles nothing, until the source or the series change.
     Raises the errors of :func:`torsweep.tor.build.build_tor`, and TorsweepError when a test fails.
     """
+    with test_tree(source, out, sha256) as (_, build, log):
+        # tor's Makefile knows that tor needs this file, but not that its tests do.
+        compile_tor(build, log, ["micro-revision.i"], 1)
+        compile_tor(build, log, [PROGRAM], jobs)
+        answer = subprocess.run(
+            [build.resolve() / PROGRAM, *(f"{group}/.." for group in groups)],
+            cwd=build,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    return judge(answer.stdout + answer.stderr, answer.returncode)
+
+
+@contextmanager
+def test_tree(source: Path | None, out: Path, sha256: str | None = None) -> Iterator[tuple[Path, Path, Path]]:
+    """The patched source, the folder it is configured in for tests, and the log, while nobody else uses them.
+
+    They lie below ``out/unit-tests`` and are made anew when the release or the series change. Raises the
+    errors of :func:`torsweep.tor.build.build_tor`.
+    """
     check_requirements()
     series = read_series()
     place = out / "unit-tests"
@@ -61,18 +84,7 @@ def run_unit_tests(
             apply_series(series, tree)
             configure(tree, build, log, tests=True)
             stamp.write_text(made_of)
-        # tor's Makefile knows that tor needs this file, but not that its tests do.
-        compile_tor(build, log, ["micro-revision.i"], 1)
-        compile_tor(build, log, [PROGRAM], jobs)
-        answer = subprocess.run(
-            [build.resolve() / PROGRAM, *(f"{group}/.." for group in groups)],
-            cwd=build,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-    return judge(answer.stdout + answer.stderr, answer.returncode)
+        yield tree, build, log
 
 
 def judge(report: str, code: int) -> str:
