@@ -169,7 +169,7 @@ fn provenance_has_the_checksum_of_each_table() {
     let text = fs::read(folder.path().join("provenance.json")).expect("a file");
     let provenance: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
     let tables = provenance["tables"].as_object().expect("an object");
-    assert_eq!(tables.keys().collect::<Vec<_>>(), ["relays.parquet", "streams.parquet"]);
+    assert_eq!(tables.keys().collect::<Vec<_>>(), ["progress.parquet", "relays.parquet", "streams.parquet"]);
     for (name, sum) in tables {
         let bytes = fs::read(folder.path().join(name)).expect("a table");
         assert_eq!(*sum, json!(cellsim::provenance::sha256_hex(&bytes)));
