@@ -23,7 +23,7 @@ class Column:
     """One column: its polars type, whether it may be null, and its meaning with the unit."""
 
     name: str
-    dtype: type[pl.DataType]
+    dtype: type[pl.DataType] | pl.DataType
     meaning: str
     nullable: bool = False
 
@@ -36,7 +36,7 @@ class TableSchema:
     columns: tuple[Column, ...]
 
     @property
-    def polars(self) -> dict[str, type[pl.DataType]]:
+    def polars(self) -> dict[str, type[pl.DataType] | pl.DataType]:
         """Column name to polars type, in order."""
         return {column.name: column.dtype for column in self.columns}
 
@@ -138,6 +138,52 @@ CIRCUITS = TableSchema(
 """Only engines that run tor write this one."""
 
 
+CELLS = TableSchema(
+    "cells",
+    (
+        Column("host", pl.Categorical, "name of the relay or client in network.json"),
+        Column("time_ns", pl.Int64, "CLOCK_MONOTONIC of the host, ns"),
+        Column("cell", pl.Int64, "number of the cell on this host, from 1; the same at all of its points"),
+        Column(
+            "point",
+            pl.Enum(("inbuf", "recognized", "queue", "outbuf", "flush")),
+            "where it was seen: taken from the input buffer, recognized, queued on a circuit, moved to the"
+            " output buffer, given to the kernel",
+        ),
+        Column("outward", pl.Boolean, "away from the client; null at inbuf", True),
+        Column("channel", pl.Int64, "channel it came by (inbuf, recognized) or leaves by, on this host"),
+        Column("circuit", pl.Int64, "ID of the circuit on that channel"),
+        Column("command", pl.Int64, "command of the cell; 3 is RELAY, 9 RELAY_EARLY"),
+        Column(
+            "relay_command", pl.Int64, "relay command where the cell begins or ends here; else null", True
+        ),
+        Column(
+            "stream", pl.Int64, "stream of the circuit where the cell begins or ends here; else null", True
+        ),
+        Column(
+            "queue_cells",
+            pl.Int64,
+            "cells before it in the circuit's queue (queue) or left behind it (outbuf); else null",
+            True,
+        ),
+        Column("write_ns", pl.Int64, "how long the write took that ended at time_ns, ns; flush only", True),
+        Column(
+            "tls_offset",
+            pl.Int64,
+            "bytes on the connection up to the cell's end, before encryption; null at recognized and queue",
+            True,
+        ),
+        Column(
+            "tcp_offset",
+            pl.Int64,
+            "bytes of the TCP stream that TLS had read (inbuf) or written (flush) by then; else null",
+            True,
+        ),
+    ),
+)
+"""Only a tor that was told to trace cells leaves one."""
+
+
 def validate(frame: pl.DataFrame, schema: TableSchema, file: Path) -> pl.DataFrame:
     """``frame``, read from ``file``, when it fits ``schema``.
 
@@ -160,7 +206,7 @@ def validate(frame: pl.DataFrame, schema: TableSchema, file: Path) -> pl.DataFra
                 file=file,
                 key=column.name,
                 value=str(frame.schema[column.name]),
-                accepted=str(column.dtype()),
+                accepted=str(column.dtype),
             )
         if not column.nullable and frame[column.name].null_count():
             raise InputError("holds empty cells", file=file, key=column.name, accepted="a value in every row")

@@ -24,6 +24,7 @@ from torsweep.tor.series import apply_series, read_series
 PROGRAM = "src/test/test"
 TOUCHED_GROUPS = (
     "bwmgt",
+    "cellqueue",
     "channel",
     "channeltls",
     "circuitmux",

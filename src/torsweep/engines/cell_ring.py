@@ -1,0 +1,235 @@
+"""The ring file in which a patched tor records when cells pass its stages.
+
+In: a file that ``CellTraceFile`` names, of a tor that has ended or is still running. Out: :class:`CellRing`,
+with the records in the order in which they were written, the channels that cells passed, and how many
+records are missing, and why. The layout is that of ``cell_trace.h`` in ``patches/tor/cell-tracing.patch``;
+the integers have the machine's order.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from torsweep.engines.table_schema import CELLS
+from torsweep.errors import InputError
+
+MAGIC = b"TORCELLS"
+VERSION = 1
+
+HEADER = np.dtype(
+    [
+        ("magic", "S8"),
+        ("version", "u4"),
+        ("header_bytes", "u4"),
+        ("channel_bytes", "u4"),
+        ("record_bytes", "u4"),
+        ("most_channels", "u8"),
+        ("most_records", "u8"),
+        ("channels", "u8"),
+        ("records", "u8"),
+        ("points", "u4"),
+        ("sample", "u4"),
+        ("cells", "u8"),
+        ("pid", "u8"),
+    ]
+)
+CHANNEL = np.dtype(
+    [
+        ("channel", "u8"),
+        ("seen_ns", "u8"),
+        ("local_ipv4", "u4"),
+        ("remote_ipv4", "u4"),
+        ("local_port", "u2"),
+        ("remote_port", "u2"),
+        ("is_outgoing", "u4"),
+        ("remote_identity", "V32"),
+    ]
+)
+RECORD = np.dtype(
+    [
+        ("time_ns", "u8"),
+        ("cell", "u8"),
+        ("tls_offset", "u8"),
+        ("tcp_offset", "u8"),
+        ("channel", "u4"),
+        ("circuit", "u4"),
+        ("detail", "u4"),
+        ("value", "u4"),
+        ("sequence", "u4"),
+        ("reserved", "u2"),
+        ("command", "u1"),
+        ("place", "u1"),
+    ]
+)
+
+POINTS = ("inbuf", "recognized", "queue", "outbuf", "flush")
+"""The places of a relay, by their number in a record."""
+
+OUTWARD = 0x80
+"""Set in a record's place when the cell goes away from the client."""
+
+LARGEST_BYTES = 1 << 37
+"""128 GiB: more than two thousand million records."""
+
+
+@dataclass(frozen=True)
+class CellRing:
+    """What a ring holds.
+
+    ``records`` has the fields of :data:`RECORD`, oldest first. ``written`` counts all records that tor wrote:
+    those in ``records``, those ``overwritten`` by newer ones, and those that are ``torn``, which were being
+    overwritten while the file was read, or do not carry the number that their place in the ring asks for.
+    ``cells`` counts the cells that tor saw, of which one in ``sample`` is recorded.
+    """
+
+    file: Path
+    records: NDArray[np.void]
+    channels: NDArray[np.void]
+    written: int
+    overwritten: int
+    torn: int
+    unlisted_channels: int
+    cells: int
+    sample: int
+    points: tuple[str, ...]
+
+
+def read_ring(file: Path) -> CellRing:
+    """The ring in ``file``; tor may be writing to it.
+
+    Raises InputError when the file cannot be read, is no such ring or one of another version, or is shorter
+    than its header says.
+    """
+    try:
+        size = file.stat().st_size
+        content = np.memmap(file, dtype=np.uint8, mode="r") if size else np.zeros(0, np.uint8)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=file) from None
+    before = read_header(content, file)
+    first_record = int(before["header_bytes"]) + int(before["channel_bytes"]) * int(before["most_channels"])
+    listed = min(int(before["channels"]), int(before["most_channels"]))
+    channels = np.frombuffer(content, CHANNEL, listed, int(before["header_bytes"])).copy()
+    written, capacity = int(before["records"]), int(before["most_records"])
+    held = min(written, capacity)
+    ring = np.frombuffer(content, RECORD, held, first_record)
+    oldest = written - held
+    turn = oldest % capacity
+    records = np.concatenate([ring[turn:], ring[:turn]])
+    # What tor has written since, and the record that it may be at, has taken the place of the oldest.
+    after = int(read_header(content, file)["records"])
+    replaced = max(0, min(held, after + 1 - capacity - oldest)) if after > written else 0
+    expected = (oldest + 1 + np.arange(held, dtype=np.uint64)).astype(np.uint32)
+    whole = (records["sequence"] == expected) & ((records["place"] & ~np.uint8(OUTWARD)) < len(POINTS))
+    whole[:replaced] = False
+    return CellRing(
+        file=file,
+        records=records[whole],
+        channels=channels,
+        written=written,
+        overwritten=oldest,
+        torn=int(held - whole.sum()),
+        unlisted_channels=int(before["channels"]) - listed,
+        cells=int(before["cells"]),
+        sample=int(before["sample"]),
+        points=tuple(name for bit, name in enumerate(POINTS) if int(before["points"]) >> bit & 1),
+    )
+
+
+def read_header(content: NDArray[np.uint8], file: Path) -> np.void:
+    """The header of the file, as it is now; InputError when it is none or promises more than there is."""
+    if content.size < HEADER.itemsize or bytes(content[: len(MAGIC)]) != MAGIC:
+        raise InputError("is no cell trace of tor", file=file, accepted="a file that CellTraceFile named")
+    header = np.frombuffer(content, HEADER, 1)[0].copy()
+    if header["version"] != VERSION:
+        raise InputError(
+            "is a cell trace of another version",
+            file=file,
+            value=int(header["version"]),
+            accepted=f"version {VERSION}, as the tor of this patch series writes it",
+        )
+    widths = (int(header["channel_bytes"]), int(header["record_bytes"]))
+    need = (
+        int(header["header_bytes"])
+        + widths[0] * int(header["most_channels"])
+        + widths[1] * int(header["most_records"])
+    )
+    sane = widths == (CHANNEL.itemsize, RECORD.itemsize) and int(header["header_bytes"]) >= HEADER.itemsize
+    if not sane or not header["most_records"] or not header["sample"] or need > LARGEST_BYTES:
+        raise InputError("has a damaged header", file=file, accepted="a file that CellTraceFile named")
+    if content.size < need:
+        raise InputError(
+            "is cut short",
+            file=file,
+            value=f"{content.size} bytes",
+            accepted=f"{need} bytes, as its header says",
+        )
+    return header
+
+
+def cells_frame(ring: CellRing, host: str) -> pl.DataFrame:
+    """The records of ``ring`` as a ``cells`` table of ``host``."""
+    records = ring.records
+    place = records["place"] & ~np.uint8(OUTWARD)
+    at = {name: place == number for number, name in enumerate(POINTS)}
+    in_queue, ends_bytes = at["queue"] | at["outbuf"], at["inbuf"] | at["outbuf"] | at["flush"]
+    told = records["detail"] > 0
+
+    def where(chosen: NDArray[np.bool_], values: NDArray[np.unsignedinteger]) -> pl.Series:
+        return pl.select(
+            pl.when(pl.Series(chosen)).then(pl.Series(values.astype(np.int64))).otherwise(None)
+        ).to_series()
+
+    # At the input buffer nobody knows yet which way the circuit has the cell go.
+    outward = pl.Series((records["place"] & OUTWARD) > 0)
+    return pl.DataFrame(
+        {
+            "host": pl.repeat(host, len(records), eager=True, dtype=pl.String).cast(pl.Categorical),
+            "time_ns": pl.Series(records["time_ns"].astype(np.int64)),
+            "cell": pl.Series(records["cell"].astype(np.int64)),
+            "point": pl.Series(place).replace_strict(
+                range(len(POINTS)), POINTS, return_dtype=pl.Enum(POINTS)
+            ),
+            "outward": pl.select(pl.when(pl.Series(~at["inbuf"])).then(outward).otherwise(None)).to_series(),
+            "channel": pl.Series(records["channel"].astype(np.int64)),
+            "circuit": pl.Series(records["circuit"].astype(np.int64)),
+            "command": pl.Series(records["command"].astype(np.int64)),
+            "relay_command": where(told, records["detail"] >> np.uint32(16)),
+            "stream": where(told, records["detail"] & np.uint32(0xFFFF)),
+            "queue_cells": where(in_queue, records["value"]),
+            "write_ns": where(at["flush"], records["value"]),
+            "tls_offset": where(ends_bytes, records["tls_offset"]),
+            "tcp_offset": where(at["inbuf"] | at["flush"], records["tcp_offset"]),
+        },
+        schema=CELLS.polars,
+    )
+
+
+def channels_frame(ring: CellRing, host: str) -> pl.DataFrame:
+    """The channels of ``ring``: host, channel, when first seen, addresses and ports of both ends.
+
+    An address that is not IPv4 is null.
+    """
+    channels = ring.channels
+
+    def addresses(values: NDArray[np.uint32]) -> list[str | None]:
+        return [str(ipaddress.IPv4Address(int(value))) if value else None for value in values]
+
+    return pl.DataFrame(
+        {
+            "host": [host] * len(channels),
+            "channel": channels["channel"].astype(np.int64),
+            "seen_ns": channels["seen_ns"].astype(np.int64),
+            "local_address": addresses(channels["local_ipv4"]),
+            "local_port": channels["local_port"].astype(np.int64),
+            "remote_address": addresses(channels["remote_ipv4"]),
+            "remote_port": channels["remote_port"].astype(np.int64),
+            "is_outgoing": channels["is_outgoing"] > 0,
+        },
+        schema_overrides={"host": pl.String, "local_address": pl.String, "remote_address": pl.String},
+    )
