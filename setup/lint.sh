@@ -26,7 +26,7 @@ check ruff check .
 check ruff format --check .
 check mypy
 check snakefmt --check Snakefile rules
-check snakemake --lint
+check python setup/lint_workflow.py
 check_if_installed rustfmt rustfmt cargo fmt --all --check
 check_if_installed clippy-driver rust-clippy \
     cargo clippy --quiet --release --locked --workspace --all-targets -- --deny warnings
