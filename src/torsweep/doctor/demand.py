@@ -10,6 +10,7 @@ measured: files, threads and shared memory on 20 and 120 TGen processes and on 2
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -30,6 +31,15 @@ SHARED_BYTES_PER_PROCESS = 12_300
 
 CELLSIM_BYTES, CELLSIM_BYTES_PER_HOST, LATENCY_BYTES_PER_PAIR = 7_000_000, 13_000, 4
 
+EMULATION_CORES_PER_HOST = 0.0027
+"""docs/emulation.md: 0.8 of a core for 316 hosts, all of whose relays are busy."""
+
+BUSY_SHARE_OF_CORES = 0.7
+"""Of the cores' time; nearer to the whole, processes wait for each other."""
+
+EMULATION_FILES_PER_HOST = 4
+"""Of the engine and of the link emulator."""
+
 SYSTEM_CONFIGURATION = "https://shadow.github.io/docs/guide/system_configuration.html"
 
 
@@ -41,6 +51,7 @@ class Demand:
     shared_memory_bytes: int = 0
     threads: int = 1
     open_files: int = 0
+    cores: int = 1
 
 
 @dataclass(frozen=True)
@@ -70,9 +81,15 @@ def shadow_demand(network: NetworkConfig) -> Demand:
 
 
 def emulation_demand(network: NetworkConfig) -> Demand:
-    """Real tor for relays, authorities and clients, on this kernel."""
+    """Real tor for relays, authorities and clients, on this kernel and in real time."""
     counts = {"tor": network.host_count - network.servers}
-    return Demand(memory_bytes=_sum(counts, PROGRAM_BYTES), threads=_sum(counts, THREADS))
+    busy = EMULATION_CORES_PER_HOST * network.host_count
+    return Demand(
+        memory_bytes=_sum(counts, PROGRAM_BYTES),
+        threads=_sum(counts, THREADS),
+        open_files=EMULATION_FILES_PER_HOST * network.host_count,
+        cores=math.ceil(busy / BUSY_SHARE_OF_CORES),
+    )
 
 
 def cellsim_demand(network: NetworkConfig) -> Demand:
@@ -97,6 +114,7 @@ def shortfalls(demand: Demand, machine: Machine) -> list[Shortfall]:
         ),
         ("threads", machine.thread_limit, demand.threads, f"raise the limit: {SYSTEM_CONFIGURATION}"),
         ("open files", machine.open_files, demand.open_files, f"raise the limit: {SYSTEM_CONFIGURATION}"),
+        ("cores", machine.cores, demand.cores, "real time waits for none: a smaller network, or cellsim"),
     )
     return [
         Shortfall(name, has, needs, remedy)
