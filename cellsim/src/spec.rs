@@ -12,22 +12,39 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSpec {
+    /// Which kind of document it is.
     pub format: String,
+    /// Which version of the format.
     pub format_version: u32,
+    /// Name of the experiment.
     pub experiment: String,
+    /// The engine it was prepared for: `cellsim`.
     pub engine: String,
+    /// The world around the knobs: `2012` or `today`.
     pub era: String,
+    /// A level for each knob, by their names.
     pub variant: BTreeMap<String, String>,
+    /// Folder of the network, relative to that of the run.
     pub network: PathBuf,
+    /// SHA-256 of `network.json`, in hexadecimal.
     pub network_sha256: String,
+    /// What all random streams start from.
     pub seed: u64,
+    /// Time that statistics leave out, ns.
     pub warm_up_ns: u64,
+    /// How long the run is, ns.
     pub duration_ns: u64,
+    /// Clients start within this time, ns.
     pub client_start_window_ns: u64,
+    /// The knobs.
     pub tor: TorSpec,
+    /// What clients do, by their kind.
     pub traffic: TrafficSpec,
+    /// Circuits that are given, by client: guard, middle and exit, used in turn.
     pub paths: Option<BTreeMap<String, Vec<[String; 3]>>>,
+    /// Which tables have rows.
     pub tables: TablesSpec,
+    /// Tracing of cells, which this engine does not have.
     pub tracing: Option<serde_json::Value>,
 }
 
@@ -35,137 +52,214 @@ pub struct RunSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TorSpec {
+    /// How tokens get into relays' buckets.
     pub refill: RefillSpec,
+    /// How circuits of a channel take turns.
     pub circuit_policy: CircuitPolicySpec,
+    /// How channels of a relay take turns.
     pub channel_scheduler: ChannelSchedulerSpec,
+    /// How streams of a circuit take turns.
     pub edge: EdgeSpec,
+    /// How many cells of a circuit may be under way.
     pub congestion: CongestionSpec,
+    /// Cells in a circuit queue above which its streams are not read.
     pub cell_queue_high_cells: u32,
+    /// Cells in a circuit queue at which its streams are read again.
     pub cell_queue_low_cells: u32,
+    /// Guards of a client.
     pub guards: usize,
+    /// How long a circuit takes new streams after its first, ns.
     pub circuit_lifetime_ns: u64,
+    /// Whether streams use two circuits, which this engine does not have.
     pub conflux: bool,
+    /// Step of relays' coarse clock, ns; 0 is a precise clock.
     pub clock_quantum_ns: u64,
 }
 
+/// How tokens come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefillMode {
+    /// Tokens are added when the bucket is looked at.
     Lazy,
+    /// All tokens of an interval come at once.
     Burst,
 }
 
+/// When bursts of tokens come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefillPhase {
+    /// Each at its own, the network's `refill_phase`.
     PerRelay,
+    /// All at the same time.
     Aligned,
 }
 
+/// What a bucket holds at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BurstSize {
+    /// The relay's burst.
     Descriptor,
+    /// What the rate gives in a second.
     Rate,
 }
 
+/// How tokens get into buckets.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RefillSpec {
+    /// Lazily or in bursts.
     pub mode: RefillMode,
+    /// Its period, ns.
     pub interval_ns: u64,
+    /// Where in an interval a relay refills.
     pub phase: RefillPhase,
+    /// How much a bucket holds.
     pub burst: BurstSize,
 }
 
+/// How circuits of a channel take turns.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum CircuitPolicySpec {
-    Ewma { half_life_ns: u64 },
-    RoundRobin { quantum_cells: u32 },
+    /// The circuit that sent least lately goes first.
+    Ewma {
+        /// Time after which a cell counts half, ns.
+        half_life_ns: u64,
+    },
+    /// Circuits go in turn.
+    RoundRobin {
+        /// Cells a circuit sends in its turn.
+        quantum_cells: u32,
+    },
 }
 
+/// Which channel scheduler runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SchedulerKind {
+    /// As much as the kernel can soon send.
     Kist,
+    /// As KIST, without asking the kernel.
     KistLite,
+    /// At once, up to a mark of the output buffer.
     Vanilla,
 }
 
+/// How channels take turns; `interval_ns` is the run interval of KIST and KISTLite.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelSchedulerSpec {
+    /// Which one.
     pub kind: SchedulerKind,
+    /// Its period, ns.
     pub interval_ns: u64,
 }
 
+/// Which stream of a circuit goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivationOrder {
+    /// The stream opened last.
     List,
+    /// The stream opened first.
     Reversed,
+    /// Any, and the others after it.
     Random,
+    /// The stream served longest ago.
     LeastRecentlyServed,
 }
 
+/// How streams share what may be packaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Packaging {
+    /// The same number each.
     Even,
+    /// As many as it can.
     Greedy,
 }
 
+/// How streams of a circuit take turns.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EdgeSpec {
+    /// Which stream goes first.
     pub activation_order: ActivationOrder,
+    /// How many cells each stream packages.
     pub packaging: Packaging,
 }
 
+/// How many cells may be under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum CongestionSpec {
+    /// Windows of constant size.
     Fixed {
+        /// Cells of a circuit without acknowledgement.
         circuit_window_cells: u32,
+        /// Cells that a SENDME of a circuit acknowledges.
         circuit_increment_cells: u32,
+        /// Cells of a stream without acknowledgement.
         stream_window_cells: u32,
+        /// Cells that a SENDME of a stream acknowledges.
         stream_increment_cells: u32,
     },
+    /// Tor's delay-based control (proposal 324).
     Vegas,
 }
 
 /// Traffic by client kind (`web`, `bulk`).
 pub type TrafficSpec = BTreeMap<String, Traffic>;
 
+/// What the clients of one kind do.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Traffic {
+    /// Bytes that a client sends.
     pub request_bytes: u64,
+    /// Bytes that a server answers with.
     pub response_bytes: u64,
+    /// Shortest pause between downloads, ns.
     pub think_min_ns: u64,
+    /// Longest pause between downloads, ns.
     pub think_max_ns: u64,
+    /// Pauses are multiples of this above the shortest, ns.
     pub think_step_ns: u64,
+    /// Whether each stream takes a circuit of its own.
     pub streams_per_circuit_isolation: bool,
+    /// Downloads of a client at a time.
     pub parallel_streams: u32,
+    /// Time after which a download is given up, ns.
     pub timeout_ns: Option<u64>,
 }
 
+/// Which tables have rows.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TablesSpec {
+    /// Whether the table of progress has rows.
     pub progress: bool,
 }
 
 /// The part of `network.json` that the engine reads.
 #[derive(Clone, Debug, Deserialize)]
 pub struct NetworkSpec {
+    /// Which kind of document it is.
     pub format: String,
+    /// Which version of the format.
     pub format_version: u32,
+    /// SHA-256 of `latency.npy`, in hexadecimal.
     pub latency_sha256: String,
+    /// The consensus' bandwidth-weights, in 10,000ths (dir-spec 3.8.3).
     pub bandwidth_weights: BTreeMap<String, u64>,
+    /// Relays, which are the first hosts.
     pub relays: Vec<RelaySpec>,
+    /// Clients, the hosts after the relays.
     pub clients: Vec<ClientSpec>,
+    /// Servers, the last hosts.
     pub servers: Vec<ServerSpec>,
 }
 
@@ -178,40 +272,65 @@ impl NetworkSpec {
     }
 }
 
+/// Where in a circuit a relay may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Position {
+    /// First.
     Guard,
+    /// Last.
     Exit,
+    /// First or last.
     GuardExit,
+    /// In the middle only.
     Middle,
 }
 
+/// A relay.
 #[derive(Clone, Debug, Deserialize)]
 pub struct RelaySpec {
+    /// Its name, which no other host has.
     pub name: String,
+    /// Where in a circuit it may stand.
     pub position: Position,
+    /// Rate of its token buckets, bytes per second.
     pub rate_bytes_per_s: u64,
+    /// Burst of its descriptor, bytes.
     pub burst_bytes: u64,
+    /// Rate of its link in each direction, bytes per second.
     pub capacity_bytes_per_s: u64,
+    /// Weight in the choice of paths.
     pub consensus_weight: u64,
+    /// Where its refills lie, as a share of the interval.
     pub refill_phase: f64,
+    /// Its row in the latency matrix.
     pub node: usize,
 }
 
+/// A client.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ClientSpec {
+    /// Its name, which no other host has.
     pub name: String,
+    /// Which one.
     pub kind: String,
+    /// Rate towards the network, bytes per second.
     pub up_bytes_per_s: u64,
+    /// Rate from the network, bytes per second.
     pub down_bytes_per_s: u64,
+    /// Its row in the latency matrix.
     pub node: usize,
 }
 
+/// A server.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ServerSpec {
+    /// Its name, which no other host has.
     pub name: String,
+    /// Rate towards the network, bytes per second.
     pub up_bytes_per_s: u64,
+    /// Rate from the network, bytes per second.
     pub down_bytes_per_s: u64,
+    /// Its row in the latency matrix.
     pub node: usize,
 }
