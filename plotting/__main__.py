@@ -1,7 +1,7 @@
 """``python -m plotting FIGURE --summaries DIR --out DIR/NAME``: draw one figure.
 
 In: the folder of a plan's summaries. Out: NAME.pdf, NAME.png, NAME.csv. Errors that
-a user can mend are one line on standard error, with torsweep's exit codes.
+a user can put right are one line on standard error, with torsweep's exit codes.
 """
 
 from __future__ import annotations

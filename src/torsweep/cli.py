@@ -1,7 +1,7 @@
 """The ``torsweep`` command: the sub-commands of every stage, and what their errors look like.
 
 In: the command line. Out: the exit code of :func:`main` (0 done, 1 failed, 2 bad input or
-configuration, 3 a tool is missing) and, for an error a user can mend, one line on standard error.
+configuration, 3 a tool is missing) and, for an error a user can put right, one line on standard error.
 """
 
 from __future__ import annotations

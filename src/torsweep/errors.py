@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 class TorsweepError(Exception):
-    """Something a user can understand and mend; exit code 1 (the work failed)."""
+    """Something a user can understand and put right; exit code 1 (the work failed)."""
 
     exit_code = 1
 
@@ -49,7 +49,7 @@ class InputError(TorsweepError):
 class OutputError(TorsweepError):
     """The place for results cannot take them: full, read-only, or in use by another run; exit code 2.
 
-    Counted with bad input, because what mends it is in the user's hands and nothing has been lost.
+    Counted with bad input, because what puts it right is in the user's hands and nothing has been lost.
     """
 
     exit_code = 2

@@ -177,7 +177,7 @@ def _cells(comparison: Comparison) -> str:
     header = ["time", "variant", "networks", "KS", "floor", "KS, replay", "model's own floor", "verdict"]
     note = (
         "\n\nFloor: the reference against itself with another seed, on the same network. The model's own "
-        "floor is the model against itself likewise."
+        "floor is the model against itself, too."
     )
     if any(row[4].endswith("*") for row in rows):
         note += " \\*: of the variants that were repeated."

@@ -28,7 +28,7 @@ _ROOM_BYTES = 4096
 """A path is at most this long; a step writes in place, which a full disk allows."""
 
 _TOLD = ("torsweep: ", "cellsim: ", "linkem: ", "plotting: ")
-"""How the one line begins in which a program says what a user can mend."""
+"""How the one line begins in which a program says what a user can put right."""
 
 _LAST_LINES = 12
 """Of a log without such a line: a traceback, or the words of a program of others."""
