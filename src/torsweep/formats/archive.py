@@ -17,6 +17,7 @@ from torsweep.errors import InputError
 from torsweep.formats.files import reason, require_regular, size
 from torsweep.formats.limits import MOST_SOURCE_BYTES, MOST_SOURCE_FILES
 
+_DAMAGE = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, ValueError, KeyError)
 _ACCEPTED = "a tarball, plain or packed with gzip, bzip2 or xz"
 
 
@@ -31,7 +32,10 @@ def unpack_tarball(tarball: Path, folder: Path) -> None:
             archive.extraction_filter = tarfile.data_filter
             members = list(_bounded(archive, tarball))
             archive.extractall(folder, members=members)
-    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, ValueError, KeyError) as error:
+    except (*_DAMAGE, OSError) as error:
+        # gzip and bzip2 tell of damaged content with an OSError that has no number of the system's.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         shutil.rmtree(folder, ignore_errors=True)
         raise InputError(f"cannot be unpacked: {reason(error)}", file=tarball, accepted=_ACCEPTED) from error
     except InputError:
