@@ -196,8 +196,8 @@ def test_the_programs_of_figures_are_known() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("plotting.__main__", "ttfb_cdf", "--tables=1", "--summaries=1"),
-        ("plotting.engines", "1", "2"),
+        ("plotting.__main__", "ttfb_cdf", "--summaries=1"),
+        ("plotting.engines", "1"),
         ("plotting.fidelity", "overview", "--comparison=1"),
     ],
 )

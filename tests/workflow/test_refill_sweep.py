@@ -122,7 +122,7 @@ def test_publish_gathers_a_plan_with_checksums(finished):
     folder = workspace.folder / target
     listed = {line.split("  ")[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
     there = {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}
-    assert listed == there - {"SHA256SUMS"}
+    assert listed == there - {"SHA256SUMS", ".torsweep"}
     assert {"README.md", "experiment.yaml", "figures/ttfb_cdf.pdf", "summaries/summary.md"} <= listed
     provenance = json.loads((folder / "provenance.json").read_text())
     assert len(provenance["runs"]) == 12

@@ -22,7 +22,7 @@ from typing import Annotated
 import typer
 
 from torsweep.output_options import OutputFile, OutputFolder
-from torsweep.storage.folders import SUMMARIES, TABLES
+from torsweep.storage.folders import COMPARISON, SUMMARIES, TABLES
 
 results_app = typer.Typer(
     help="Gather runs into tables, summarise them and judge the claims.", no_args_is_help=True
@@ -118,7 +118,7 @@ def claims_command(
 def side_by_side_command(
     model: Annotated[Path, typer.Argument(help="Summaries of a plan in one engine.")],
     real: Annotated[Path, typer.Argument(help="Summaries of the same plan in another.")],
-    out: Annotated[Path, typer.Option(help="Folder for the comparison.")],
+    out: Annotated[Path, typer.Option(parser=OutputFolder(COMPARISON), help="Folder for the comparison.")],
 ) -> None:
     """Compare when each stream of a circuit was complete, on the networks that both engines ran."""
     from torsweep.stats.side_by_side import side_by_side, write_side_by_side

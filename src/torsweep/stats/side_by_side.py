@@ -21,7 +21,7 @@ from torsweep.stats.intervals import Interval, t_interval
 from torsweep.stats.report import markdown_table
 from torsweep.stats.writing import write_csv
 from torsweep.storage import write_text
-from torsweep.storage.folders import FIGURES, own_folder
+from torsweep.storage.folders import COMPARISON, own_folder
 from torsweep.tables.reading import level_order
 
 CLIENT_NUMBERS = {
@@ -130,7 +130,7 @@ def side_by_side_text(both: SideBySide) -> str:
         f"# {title}: {both.engines[0]} beside {both.engines[1]}",
         "",
         f"The same networks (seeds {seeds}); means over them, with 95 % t-intervals where there are two or "
-        "more. In each cell the first engine, then the second.",
+        "more that differ. In each cell the first engine, then the second.",
         "",
         markdown_table("Who starved", ["variant", *CLIENT_NUMBERS.values()], _client_rows(both)),
         "",
@@ -182,7 +182,7 @@ def _text(interval: Interval) -> str:
 
 def write_side_by_side(both: SideBySide, out: Path) -> None:
     """Write :data:`~torsweep.stats.files.SIDE_BY_SIDE_FILES` into ``out``, each as a whole."""
-    own_folder(out, FIGURES)
+    own_folder(out, COMPARISON)
     write_csv(completion_times(both), out / "completion.csv")
     write_csv(both.shares, out / "shares.csv")
     write_csv(both.clients, out / "clients.csv")

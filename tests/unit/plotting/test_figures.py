@@ -234,5 +234,5 @@ def test_a_plan_of_one_variant_has_nothing_to_compare(tmp_path: Path) -> None:
     tables = PlanTables.open(tmp_path / "tables")
     write_summary(summarize(tables, experiment), tmp_path / "summaries")
     for name in OF_ANY_PLAN:
-        _draw(Source(tmp_path / "summaries"), name, tmp_path / name)
-    assert pl.read_csv(tmp_path / "differences.csv").is_empty()
+        _draw(Source(tmp_path / "summaries"), name, tmp_path / "figures" / name)
+    assert pl.read_csv(tmp_path / "figures/differences.csv").is_empty()
