@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.model import Authority, Client, Network, Position, Relay, Server
 
 CLIENT_RATES = {"down_bytes_per_s": 800_000, "up_bytes_per_s": 100_000}
@@ -52,7 +53,7 @@ def small_network(
         config_sha256="0" * 64,
         inputs_sha256={},
         seed=7,
-        bandwidth_weights={},
+        bandwidth_weights=dict.fromkeys(WEIGHTS_OF_HOPS, 10_000),
         latency_floor_us=2_000,
         relays=tuple(small_relay(number, position, **changes) for number, position in enumerate(positions)),
         authorities=tuple(

@@ -20,6 +20,9 @@ INTERRUPTED = 130
 
 _BROKEN_PIPE = 141
 
+_LONGEST_LINE = 1500
+"""Characters of a message that are shown."""
+
 
 def exit_code_of(work: Callable[[], object], program: str, *, debug: bool = False) -> int:
     """Do ``work``; the exit code of how it ended, after a line that begins with ``program`` if it failed.
@@ -66,5 +69,10 @@ def _defect(program: str, error: BaseException, debug: bool) -> int:
 
 
 def _said(program: str, line: str, code: int) -> int:
-    print(f"{program}: {' '.join(line.splitlines())}", file=sys.stderr, flush=True)
+    shown = " ".join(line.splitlines())
+    if len(shown) > _LONGEST_LINE:
+        # A key or a name of a damaged file can be of any length.
+        half = _LONGEST_LINE // 2
+        shown = f"{shown[:half]} … {shown[-half:]}"
+    print(f"{program}: {shown}", file=sys.stderr, flush=True)
     return code

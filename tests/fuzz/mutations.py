@@ -176,6 +176,9 @@ _CHANGES: dict[str, Callable[[bytes, Damage], bytes]] = {
 
 BYTE_KINDS = ("flip", "cut", "end", "double", "insert", "overwrite")
 LINE_KINDS = (*BYTE_KINDS, "word", "word", "drop_line", "double_line")
+MOST_REPEATED_BYTES = 4_000_000
+"""Of the copies of one value: a document of gigabytes would test this program, not torsweep."""
+
 TREE_KINDS = ("drop_key", "double_key", "rename_key", "extreme", "retype", "empty", "repeat")
 DOCUMENT_KINDS = (*BYTE_KINDS, *TREE_KINDS, "extreme", "extreme", "extreme", "drop_key")
 
@@ -223,7 +226,11 @@ def _change_at(holder: list, index: int, change: Damage) -> None:
         case "rename_key" if keyed:
             holder[index][0] = ("", "x", "name", "é", "a\nb", "1", "x" * 3000)[change.choice % 7]
         case "repeat":
-            holder[index + 1 :] = holder[index : index + 1] * (change.choice * 30) + holder[index + 1 :]
+            copies = min(
+                change.choice * 30,
+                MOST_REPEATED_BYTES // len(_text(holder[index][1] if keyed else holder[index])),
+            )
+            holder[index + 1 :] = holder[index : index + 1] * copies + holder[index + 1 :]
         case "empty":
             _set(holder, index, _Raw(("[]", "{}", '""', "null")[change.choice % 4]))
         case _:

@@ -113,6 +113,16 @@ def test_a_long_value_is_cut_in_the_message():
     assert len(str(InputError("is no level", value="x" * 1000))) < 120
 
 
+def test_a_long_message_shows_its_beginning_and_its_end(capsys):
+    def work() -> None:
+        raise InputError("is no table", key="k" * 5000, accepted="streams")
+
+    assert exit_code_of(work, "torsweep") == 2
+    said = capsys.readouterr().err
+    assert len(said) < 1600
+    assert said.startswith("torsweep: kkk") and said.endswith("accepted: streams\n")
+
+
 def test_version():
     result = run_torsweep("--version")
     assert (result.returncode, result.stdout) == (0, f"torsweep {__version__}\n")

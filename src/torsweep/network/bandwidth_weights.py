@@ -12,6 +12,9 @@ from typing import NamedTuple
 WEIGHT_SCALE = 10_000
 """The directory's default ``bwweightscale``."""
 
+WEIGHTS_OF_HOPS = ("Wgg", "Wgd", "Wmg", "Wme", "Wmd", "Wmm", "Wee", "Wed")
+"""Those that the choice of a path asks for; the others are for directory and bridge connections."""
+
 
 class PositionTotals(NamedTuple):
     """Consensus weight that is guard only, neither, exit only, and both, in any common unit."""

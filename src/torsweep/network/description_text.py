@@ -9,10 +9,10 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
+from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.describe import LEVELS, Description, Regime
 
 _MIB = 2**20
-_QUOTED_WEIGHTS = ("Wgg", "Wgd", "Wmg", "Wme", "Wmd", "Wmm", "Wee", "Wed")
 
 
 def print_description(description: Description, console: Console | None = None) -> None:
@@ -20,7 +20,7 @@ def print_description(description: Description, console: Console | None = None) 
     console = console or Console(highlight=False)
     console.print(", ".join(f"{count} {kind}" for kind, count in description.hosts.items()))
     console.print(_capacity_table(description))
-    weights = "  ".join(f"{name} {description.bandwidth_weights[name]}" for name in _QUOTED_WEIGHTS)
+    weights = "  ".join(f"{name} {description.bandwidth_weights[name]}" for name in WEIGHTS_OF_HOPS)
     console.print(f"bandwidth-weights (of 10000): {weights}", soft_wrap=True)
     console.print(_quantile_table(description))
     for line in _regime_lines(description.regime):

@@ -21,6 +21,7 @@ from torsweep.config.reading import RefusedValue, validate
 from torsweep.errors import InputError
 from torsweep.formats.arrays import map_array
 from torsweep.formats.json_file import read_json
+from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.provenance import sha256_of_file
 from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_CONSENSUS_WEIGHT, MOST_NODES, MOST_RTT_US
 from torsweep.seeds import MOST_SEED
@@ -118,6 +119,14 @@ class Network(_Part):
     authorities: tuple[Authority, ...]
     clients: tuple[Client, ...]
     servers: tuple[Server, ...]
+
+    @model_validator(mode="after")
+    def _weights_are_there(self) -> Self:
+        """Each bandwidth-weight that the choice of a path asks for is told."""
+        for name in WEIGHTS_OF_HOPS:
+            if name not in self.bandwidth_weights:
+                raise RefusedValue("is missing", key=f"bandwidth_weights.{name}", accepted="0 to 10000")
+        return self
 
     @model_validator(mode="after")
     def _hosts_are_told_apart(self) -> Self:

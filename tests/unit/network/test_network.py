@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from torsweep.config.network import NetworkConfig
 from torsweep.errors import InputError, OutputError
+from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.cli import network_app
 from torsweep.network.describe import describe
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, read_network, write_network
@@ -220,3 +221,13 @@ def test_perf_clients_come_beside_what_is_there_without_them(
     assert {client.down_bytes_per_s for client in own} == {without.servers[0].down_bytes_per_s}
     assert sampled.latency.access_us[own[0].node] == 0
     assert describe(network, np.concatenate(list(sampled.latency.blocks()))).hosts["perf clients"] == len(own)
+
+
+@pytest.mark.parametrize("name", WEIGHTS_OF_HOPS)
+def test_a_network_without_a_weight_that_paths_need_is_refused(directory: Path, name: str) -> None:
+    file = directory / NETWORK_FILE
+    document = json.loads(file.read_text())
+    del document["bandwidth_weights"][name]
+    file.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=f"bandwidth_weights.{name}: is missing"):
+        read_network(directory)
