@@ -87,8 +87,12 @@ def damages(kinds: tuple[str, ...]) -> st.SearchStrategy[list[Damage]]:
 
 
 def damaged(content: bytes, changes: list[Damage]) -> bytes:
-    """``content`` after ``changes``; those of trees come first, because they need a whole document."""
-    trees = [change for change in changes if change.kind in TREE_KINDS]
+    """``content`` after ``changes``; those of trees come first, because they need a whole document.
+
+    One repetition, the last of them: a repetition inside another multiplies into gigabytes.
+    """
+    trees = [change for change in changes if change.kind in TREE_KINDS and change.kind != "repeat"]
+    trees += [change for change in changes if change.kind == "repeat"][:1]
     if trees:
         content = _damaged_tree(content, trees)
     for change in changes:
