@@ -83,6 +83,7 @@ format: setup ## rewrite Python, Snakemake and Rust files in the house's format
 
 bench: setup ## speed and memory of engine, sampler and reading of logs, cover of intervals, into bench/results/
 	$(ACTIVATED) python -m bench
+	$(ACTIVATED) python -m bench.prefetch
 	$(ACTIVATED) python -m bench.reading
 	$(ACTIVATED) python -m bench.intervals
 

@@ -7,9 +7,11 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::Instant;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::error::Error;
 use crate::events::Time;
@@ -95,15 +97,12 @@ fn advance(world: &mut World, duration: Time, progress: bool, started: Instant) 
 fn lock(directory: &Path) -> Result<File, Error> {
     let path = directory.join(".lock");
     let file = File::create(&path).map_err(|error| Error::output(path.display(), error))?;
-    // SAFETY: the descriptor is open for as long as `file` lives, and flock touches no memory.
-    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
-        return Ok(file);
-    }
-    match io::Error::last_os_error() {
-        error if error.kind() == io::ErrorKind::WouldBlock => {
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(Errno::WOULDBLOCK) => {
             Err(Error::input(format!("{}: another run is under way in this folder", directory.display())))
         }
-        error => Err(Error::output(path.display(), error)),
+        Err(error) => Err(Error::output(path.display(), error)),
     }
 }
 

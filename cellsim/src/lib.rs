@@ -24,7 +24,6 @@ pub mod events;
 pub mod fifo;
 pub mod ids;
 pub mod input;
-pub mod large_pages;
 pub mod latency;
 pub mod link;
 pub mod mux;
@@ -41,6 +40,3 @@ pub mod world;
 
 /// The package's version and a hash of the sources and of the libraries they are built with (`build.rs`).
 pub const VERSION: &str = env!("CELLSIM_VERSION");
-
-#[global_allocator]
-static ALLOCATOR: large_pages::LargePages = large_pages::LargePages;

@@ -28,7 +28,6 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    cellsim::large_pages::advise_heap();
     panic::set_hook(Box::new(report_defect));
     let Command::Run { run_dir, progress } = Arguments::parse().command;
     // A defect ends like work that failed; the hook has said what it was.

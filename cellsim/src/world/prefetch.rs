@@ -13,6 +13,9 @@ use super::state::{Action, Pipe, Relay, Role, queue_of};
 use crate::events::Kind;
 use crate::ids::{HostId, PipeId, Table};
 
+/// Whether memory is asked for at all.
+const ON: bool = cfg!(all(feature = "prefetch", target_arch = "x86_64"));
+
 /// Events ahead at which the pipes that they name are asked for.
 const PIPES_AHEAD: usize = 10;
 /// Events ahead at which what those pipes lead to is asked for.
@@ -29,7 +32,7 @@ const _: () = assert!(offset_of!(Pipe, tcp.written) == RECEIVER_BYTES);
 /// Ask for the first `bytes` of what lies at `place`.
 #[inline]
 fn prefetch_start<T>(place: &T, bytes: usize) {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(feature = "prefetch", target_arch = "x86_64"))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let start = std::ptr::from_ref(place).cast::<i8>();
@@ -38,7 +41,7 @@ fn prefetch_start<T>(place: &T, bytes: usize) {
             unsafe { _mm_prefetch(start.add(offset), _MM_HINT_T0) };
         }
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(all(feature = "prefetch", target_arch = "x86_64")))]
     let _ = (place, bytes);
 }
 
@@ -58,6 +61,9 @@ impl World {
     /// Ask for what the next events will touch.
     #[inline]
     pub(super) fn prefetch_ahead(&self) {
+        if !ON {
+            return;
+        }
         match self.events.ahead(PIPES_AHEAD) {
             Some((Kind::Arrive | Kind::Deliver, pipe)) => {
                 prefetch_start(&self.network.pipes[PipeId(pipe)], RECEIVER_BYTES);
@@ -78,7 +84,7 @@ impl World {
     /// Ask for a pipe that waits for its relay's scheduler.
     #[inline]
     pub(super) fn prefetch_pending(&self, pipe: Option<&PipeId>) {
-        if let Some(&pipe) = pipe {
+        if let Some(&pipe) = pipe.filter(|_| ON) {
             prefetch(&self.network.pipes[pipe]);
         }
     }
@@ -86,6 +92,9 @@ impl World {
     /// Ask for what the relay's next actions will touch, unless its buckets are too empty for them.
     #[inline]
     pub(super) fn prefetch_actions(&self, relay: HostId) {
+        if !ON {
+            return;
+        }
         let Relay { actions, buckets, .. } = &self.tor.relays[relay];
         match actions.get(ACTIONS_AHEAD) {
             Some(&Action::Read(pipe)) if buckets.read > 0 => self.prefetch_cells(&self.network.pipes[pipe]),
