@@ -1,13 +1,14 @@
-"""What cellsim gains by asking for memory before it needs it: builds with and without its feature ``prefetch``.
+"""What cellsim gains by asking for memory ahead: builds with and without its feature ``prefetch``.
 
     python -m bench.prefetch [--out bench/results/prefetch.json] [--rounds 3]
 
-In: the networks and variants of ``python -m bench``, at full and at tenfold size, one minute of warm-up and one
-measured. Out: one JSON file with the machine, and the same as a table in Markdown beside it.
+In: the networks and variants of ``python -m bench``, at full and at tenfold size, one minute of warm-up and
+one measured. Out: one JSON file with the machine, and the same as a table in Markdown beside it.
 
-Both builds run at the same time, each bound to a processor, and then once more with the processors exchanged: what
-else the machine does meets both. A round's ratio is the geometric mean of these two, of processor time with the
-feature over processor time without. The tables of both have to be the same, byte for byte.
+Both builds run at the same time, each bound to a processor, and then once more with the processors
+exchanged: what else the machine does meets both. A round's ratio is the geometric mean of these two, of
+processor time with the feature over processor time without. The tables of both have to be the same, byte
+for byte.
 """
 
 from __future__ import annotations
@@ -29,13 +30,16 @@ from bench.__main__ import DURATIONS, ROOT, SIZES, VARIANTS, prepared, sample
 from torsweep.provenance import machine, versions
 from torsweep.storage import write_text
 
-BUILDS = {"with": [], "without": ["--no-default-features"]}
+BUILDS: dict[str, list[str]] = {"with": [], "without": ["--no-default-features"]}
 SIMULATED = "1 + 1 min"
 TABLES = ("streams.parquet", "relays.parquet", "progress.parquet")
 
 
 def build(target: Path) -> dict[str, Path]:
-    """Compile cellsim with and without the feature; the program of each. Compiled libraries stay in ``target``."""
+    """Compile cellsim with and without the feature; the program of each.
+
+    Compiled libraries stay in ``target``.
+    """
     programs = {}
     for name, flags in BUILDS.items():
         command = [
@@ -109,8 +113,9 @@ def table(results: dict[str, dict[str, list[float]]], rounds: int) -> str:
         "# Asking for memory ahead",
         "",
         f"{here['cpu']}, {here['cores']} cores; {here['os']}; cellsim {versions().get('cellsim')}.",
-        f"Processor time of a build with the feature `prefetch` over that of one without, {SIMULATED} of simulated",
-        f"time, both at once on two processors and in both arrangements; {rounds} rounds, by `python -m bench.prefetch`.",
+        f"Processor time of a build with the feature `prefetch` over that of one without, {SIMULATED} of",
+        "simulated time, both at once on two processors and in both arrangements;",
+        f"{rounds} rounds, by `python -m bench.prefetch`.",
         "",
         "| size | what | median ratio | least to most |",
         "|---|---|---|---|",
