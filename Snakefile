@@ -13,10 +13,12 @@ from pathlib import Path
 import snakemake.jobs
 from snakemake.utils import min_version
 
+from torsweep.config.engine_names import MODEL_ENGINE, REAL_TIME_ENGINE, RUN_ENGINES, SHADOW_ENGINES
+from torsweep.config.eras import ERAS
 from torsweep.pipeline.failed_step import end_done, end_failed
 from torsweep.pipeline.protected import take_over_check
 from torsweep.pipeline.results_tree import PAIR_LEVELS, PLAN_LEVELS, RUN_FILES, RUN_LEVELS, TABLE_FILES
-from torsweep.pipeline.sweep import COMPARED_ENGINES, Sweep, stop
+from torsweep.pipeline.sweep import Sweep, stop
 from torsweep.stats.files import SIDE_BY_SIDE_FILES, SUMMARY_FILES
 
 min_version("9.1")
@@ -40,7 +42,6 @@ SUMMARIES = f"results/summaries/{PLAN_LEVELS}"
 FIGURES = f"results/figures/{PLAN_LEVELS}"
 SIDE_BY_SIDE = f"results/side_by_side/{PAIR_LEVELS}"
 PUBLISHED = f"results/publish/{PLAN_LEVELS}"
-MODEL, REAL = COMPARED_ENGINES
 STYLE = sorted(map(str, Path("plotting").glob("*.py")))
 
 
@@ -49,10 +50,10 @@ report: "rules/captions/workflow.rst"
 
 wildcard_constraints:
     experiment="[a-z0-9_]+",
-    engine="cellsim|shadow|shadow-no-rtt|emulation",
+    engine="|".join(RUN_ENGINES),
     model="[a-z-]+",
     reference="[a-z-]+",
-    era="2012|today",
+    era="|".join(ERAS),
     network=r"[A-Za-z0-9_.-]+(,[a-z_]+=[A-Za-z0-9_.]+)*",
     seed="[0-9]+",
     variant="[a-z_]+=[^/]+",

@@ -36,10 +36,10 @@ rule run_repeat:
     benchmark:
         f"results/benchmarks/repeats/{RUN_LEVELS}.tsv"
     wildcard_constraints:
-        engine="cellsim",
+        engine=MODEL_ENGINE,
     threads: 1
     resources:
-        mem_mb=500,
+        mem_mb=sweep.memory_mb,
         runtime=30,
     params:
         engine_version=sweep.engine_version,
@@ -54,19 +54,19 @@ rule run_repeat:
 
 use rule run_repeat as run_repeat_in_shadow with:
     wildcard_constraints:
-        engine="shadow|shadow-no-rtt",
+        engine="|".join(SHADOW_ENGINES),
     threads: 1
     resources:
-        mem_mb=sweep.shadow_memory_mb,
+        mem_mb=sweep.memory_mb,
         runtime=24 * 60,
 
 
 use rule run_repeat as run_repeat_in_emulation with:
     wildcard_constraints:
-        engine="emulation",
+        engine=REAL_TIME_ENGINE,
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=sweep.memory_mb,
         runtime=60,
 
 
@@ -85,10 +85,10 @@ rule run_replay:
     benchmark:
         f"results/benchmarks/replays/{{reference}}/{RUN_LEVELS}.tsv"
     wildcard_constraints:
-        engine="cellsim",
+        engine=MODEL_ENGINE,
     threads: 1
     resources:
-        mem_mb=500,
+        mem_mb=sweep.memory_mb,
         runtime=30,
     params:
         engine_version=sweep.engine_version,

@@ -22,10 +22,10 @@ rule run:
     benchmark:
         f"results/benchmarks/runs/{RUN_LEVELS}.tsv"
     wildcard_constraints:
-        engine="cellsim",
+        engine=MODEL_ENGINE,
     threads: 1
     resources:
-        mem_mb=500,
+        mem_mb=sweep.memory_mb,
         runtime=30,
     params:
         settings=sweep.run_settings,
@@ -59,10 +59,10 @@ use rule run as run_in_shadow with:
         paths=f"{RUN}/paths.json",
         provenance=f"{RUN}/provenance.json",
     wildcard_constraints:
-        engine="shadow|shadow-no-rtt",
+        engine="|".join(SHADOW_ENGINES),
     threads: 1
     resources:
-        mem_mb=sweep.shadow_memory_mb,
+        mem_mb=sweep.memory_mb,
         runtime=24 * 60,
 
 
@@ -82,8 +82,8 @@ use rule run as run_in_emulation with:
         links=f"{RUN}/links.parquet",
         provenance=f"{RUN}/provenance.json",
     wildcard_constraints:
-        engine="emulation",
+        engine=REAL_TIME_ENGINE,
     threads: workflow.cores
     resources:
-        mem_mb=sweep.emulation_memory_mb,
+        mem_mb=sweep.memory_mb,
         runtime=60,

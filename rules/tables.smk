@@ -65,13 +65,13 @@ rule compare_streams:
     """When each stream of a circuit was complete in the model and in real tor, on the same networks."""
     input:
         model=multiext(
-            f"results/summaries/{PLAN_LEVELS}/".replace("{engine}", MODEL),
+            f"results/summaries/{PLAN_LEVELS}/".replace("{engine}", MODEL_ENGINE),
             "claims.json",
             "shares.csv",
             "clients.csv",
         ),
         real=multiext(
-            f"results/summaries/{PLAN_LEVELS}/".replace("{engine}", REAL),
+            f"results/summaries/{PLAN_LEVELS}/".replace("{engine}", REAL_TIME_ENGINE),
             "claims.json",
             "shares.csv",
             "clients.csv",

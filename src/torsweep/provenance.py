@@ -54,7 +54,7 @@ def damaged_table(directory: Path, checksums: object) -> str:
 def versions() -> Mapping[str, str]:
     """The version of torsweep, of the engine on PATH if any, of Python and of :data:`LIBRARIES`."""
     found = {"torsweep": __version__, "python": platform.python_version()}
-    engine = engine_version()
+    engine = program_version("cellsim")
     if engine is not None:
         found["cellsim"] = engine
     for library in LIBRARIES:
@@ -65,7 +65,7 @@ def versions() -> Mapping[str, str]:
     return found
 
 
-def engine_version(program: str | Path = "cellsim") -> str | None:
+def program_version(program: str | Path) -> str | None:
     """The last word of what ``program --version`` prints; None when it is not on PATH or fails.
 
     ``program`` is a name to look up on PATH, or a path.

@@ -9,11 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.engines import chain_scenario
-from torsweep.engines.selection import COMMANDS, find_cellsim, lacking
+from torsweep.config.engine_names import ENGINES
+from torsweep.engines.cellsim.tools import find_cellsim
+from torsweep.engines.selection import find_engine, lacking
 
 
 @pytest.mark.parametrize("era", ["2012", "today"])
-@pytest.mark.parametrize("engine", ["cellsim", pytest.param("shadow", marks=pytest.mark.shadow), "emulation"])
+@pytest.mark.parametrize(
+    "engine",
+    [pytest.param(name, marks=pytest.mark.shadow) if name == "shadow" else name for name in ENGINES],
+)
 def test_three_streams_on_one_circuit(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str, era: str
 ) -> None:
@@ -24,7 +29,7 @@ def test_three_streams_on_one_circuit(
     elif lack := lacking(engine):
         pytest.skip(f"needs {engine}: {lack}")
     folder = chain_scenario.prepare(tmp_path, engine, era)
-    program, *rest = COMMANDS[engine].split()
+    program, *rest = find_engine(engine).command.split()
     command = [sys.executable, "-m", "torsweep", *rest] if program == "torsweep" else [str(find_cellsim())]
     done = subprocess.run([*command, "run", str(folder)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

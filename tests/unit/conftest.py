@@ -11,7 +11,8 @@ import pytest
 
 from tests.small_network import equal_rtts, small_network
 from torsweep.cli import main
-from torsweep.engines import selection, tools
+from torsweep.engines import tools
+from torsweep.engines.emulation import entry
 from torsweep.engines.emulation.rights import Standing
 from torsweep.engines.shadow.round_trips import round_trips
 from torsweep.engines.tools import TOOL_KINDS
@@ -57,8 +58,8 @@ def no_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(tools, "find_build", nothing_built)
     # Hosts can be made, and the program that links them is there: not every machine of a test can say so.
-    monkeypatch.setattr(selection, "standing", lambda: Standing("root"))
-    monkeypatch.setattr(selection, "require_linkem", lambda: tmp_path / "linkem")
+    monkeypatch.setattr(entry, "standing", lambda: Standing("root"))
+    monkeypatch.setattr(entry, "require_linkem", lambda: tmp_path / "linkem")
     tools._answer.cache_clear()
     round_trips.cache_clear()
 

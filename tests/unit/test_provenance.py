@@ -10,7 +10,7 @@ import socket
 import pytest
 
 from torsweep import __version__
-from torsweep.provenance import engine_version, machine, sha256_of_file, versions
+from torsweep.provenance import machine, program_version, sha256_of_file, versions
 
 
 def test_a_files_hash_is_that_of_its_bytes(tmp_path):
@@ -42,8 +42,8 @@ def test_an_engines_version_is_the_last_word_it_prints(tmp_path, monkeypatch, sc
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert engine_version("someengine") == version
+    assert program_version("someengine") == version
 
 
 def test_a_missing_engine_has_no_version():
-    assert engine_version("no-such-engine") is None
+    assert program_version("no-such-engine") is None

@@ -18,6 +18,7 @@ from pydantic_core import CoreSchema
 
 from torsweep.config.claims import PROGRESS_TESTS, Claim, Level
 from torsweep.config.clients import ClientKind, PerfKind
+from torsweep.config.engine_names import EngineName
 from torsweep.config.eras import ERAS, EraName, tor_settings
 from torsweep.config.knobs import KNOBS, USUAL_OUTSIDE_ERAS, find_knob
 from torsweep.config.network import NetworkName
@@ -39,9 +40,6 @@ from torsweep.units import Between, DurationNs, SizeBytes, is_duration
 EXPERIMENTS_DIRECTORY = Path("experiments")
 MAIN_PLAN = "main"
 
-EngineName = Literal["cellsim", "shadow", "emulation"]
-RunEngineName = Literal[EngineName, "shadow-no-rtt"]
-"""An engine as a run names it: experiments list Shadow, and a run is by one of its two kinds."""
 FigureName = Literal[
     "ttfb_cdf",
     "ttlb_cdf",

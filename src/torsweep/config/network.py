@@ -217,8 +217,12 @@ class NetworkConfig(Section):
     @property
     def host_count(self) -> int:
         """All hosts: relays, authorities, clients after scaling, servers."""
-        clients = self.web_client_count + self.bulk_client_count + self.perf_clients
-        return self.relays + self.authorities + clients + self.servers
+        return self.relays + self.authorities + self.client_count + self.servers
+
+    @property
+    def client_count(self) -> int:
+        """All clients, web and bulk ones after scaling."""
+        return self.web_client_count + self.bulk_client_count + self.perf_clients
 
     @model_validator(mode="after")
     def _chain_is_all_there_is(self) -> Self:

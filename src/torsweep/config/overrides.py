@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
+from torsweep.config.engine_names import MODEL_ENGINE, RunEngineName
 from torsweep.config.experiment import (
     MAIN_PLAN,
     Duration,
     Era,
     Measured,
     PlanName,
-    RunEngineName,
     Seed,
 )
 from torsweep.config.network import NetworkName, network_path
@@ -47,7 +47,7 @@ class Overrides(Section):
     """Where tor is built from: a tarball, a .dsc or a folder; Debian's source package when None."""
     experiment: str = "refill_sweep"
     """The experiment that `snakemake fidelity` compares engines in."""
-    model: RunEngineName = "cellsim"
+    model: RunEngineName = MODEL_ENGINE
     """The engine that `snakemake fidelity` judges."""
     reference: RunEngineName = "shadow"
     """The engine that it is judged by."""

@@ -16,12 +16,13 @@ from typing import Annotated
 
 import typer
 
+from torsweep.config.engine_names import ENGINES
 from torsweep.errors import InputError
 
 
 def doctor_command(
     engine: Annotated[
-        str | None, typer.Option(help="Look at this engine alone: shadow, emulation or cellsim.")
+        str | None, typer.Option(help=f"Look at this engine alone: {', '.join(ENGINES)}.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
 ) -> None:

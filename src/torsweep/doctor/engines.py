@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_network_config
-from torsweep.doctor.demand import DEMANDS, largest_scale, shortfalls
+from torsweep.doctor.demand import largest_scale, shortfalls
 from torsweep.doctor.machine import Machine
-from torsweep.engines.selection import TOOLS, lacking
+from torsweep.engines.selection import ENGINES, find_engine, lacking
 from torsweep.engines.tools import TOOL_KINDS, find_tool, tool_problem
 from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.tor.requirements import check_requirements
 
 REQUIRED = {
-    engine: (*names, *(() if engine == "cellsim" else ("tor", "tor-gencert")))
-    for engine, names in TOOLS.items()
+    name: (*engine.tools, *(("tor", "tor-gencert") if engine.runs_tor else ()))
+    for name, engine in ENGINES.items()
 }
 """The tools without which an engine cannot run."""
 
@@ -58,8 +58,9 @@ def engine_problems(engine: str, machine: Machine | None = None) -> list[str]:
     builds it.
     """
     problems = [problem for name in REQUIRED[engine] if (problem := _problem(name))]
-    if engine in ("cellsim", "emulation") or (engine == "shadow" and not problems):
-        problems += filter(None, [lacking(engine)])
+    lack = lacking(engine)
+    if lack and lack not in problems:
+        problems.append(lack)
     if engine == "shadow" and machine is not None:
         problems += _platform_problems(machine)
     return problems
@@ -69,7 +70,7 @@ def outlook(engine: str, machine: Machine, networks: Mapping[str, NetworkConfig]
     """What ``engine`` could run on ``machine``, of ``networks`` and beyond."""
     standing = {}
     for name, network in networks.items():
-        lacking = shortfalls(DEMANDS[engine](network), machine)
+        lacking = shortfalls(find_engine(engine).demand(network), machine)
         standing[name] = "; ".join(
             f"{short.needs:,} {short.name} needed, {short.has:,} here; {short.remedy}" for short in lacking
         )

@@ -1,5 +1,6 @@
 """The engines, and what each of them keeps to: a program that takes a run directory and leaves tables in it.
 
 :mod:`run_spec` is the file an engine reads, :mod:`prepare` writes it, :mod:`selection` says which engines
-there are. ``shadow/`` and ``emulation/`` run real tor; cellsim is the program of the folder ``cellsim/``.
+there are. Each engine is a package here, and :mod:`contract` says what its ``entry.py`` states: ``cellsim/``
+has the model, ``shadow/`` and ``emulation/`` run real tor.
 """

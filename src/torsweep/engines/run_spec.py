@@ -14,8 +14,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StrictBool, model_validator
 
 from torsweep.config.clients import AnyKind
+from torsweep.config.engine_names import RunEngineName
 from torsweep.config.eras import EraName
-from torsweep.config.experiment import ClientTraffic, RunEngineName
+from torsweep.config.experiment import ClientTraffic
 from torsweep.config.reading import RefusedValue, Section, validate
 from torsweep.config.tor_settings import TorSettings, whole
 from torsweep.errors import InputError

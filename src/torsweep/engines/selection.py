@@ -1,49 +1,40 @@
-"""Which engine runs an experiment, and the command that is it.
+"""Which engine runs an experiment, and which engines there are.
 
-In: ``auto`` or the name of an engine. Out: the name of an engine with one sentence on why, its command,
-and its version.
+In: ``auto`` or the name of an engine. Out: the name of an engine with one sentence on why, its
+:class:`~torsweep.engines.contract.Engine`, and its version.
 """
 
 from __future__ import annotations
 
 import functools
-import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from torsweep.engines.emulation.rights import standing
-from torsweep.engines.emulation.tools import require_linkem
-from torsweep.engines.shadow.round_trips import SHADOW_ENGINES, round_trips
+from torsweep.config.engine_names import MODEL_ENGINE
+from torsweep.engines.cellsim.entry import ENGINE as CELLSIM
+from torsweep.engines.contract import Engine
+from torsweep.engines.emulation.entry import ENGINE as EMULATION
+from torsweep.engines.shadow.entry import ENGINE as SHADOW
 from torsweep.engines.tools import require_tool
 from torsweep.errors import InputError, ToolMissing, TorsweepError
-from torsweep.provenance import engine_version
 from torsweep.tor.series import read_series
 
 AUTO = "auto"
 
-PREFERENCE = ("shadow", "cellsim")
-"""What ``auto`` takes, the first that can run: real tor where Shadow is installed, else the model of it."""
+ENGINES: dict[str, Engine] = {engine.name: engine for engine in (SHADOW, CELLSIM, EMULATION)}
 
-ENGINES = (*PREFERENCE, "emulation")
-"""All engines. The last is never taken unasked: it needs the machine for itself, and rights."""
+PREFERENCE = (SHADOW.name, MODEL_ENGINE)
+"""What ``auto`` takes, the first that can run: real tor where Shadow is installed, else the model of it.
 
-TOOLS = {"shadow": ("shadow", "tgen", "oniontrace"), "emulation": (), "cellsim": ()}
-"""The programs of others that each engine needs; the tor that two of them run, the pipeline builds."""
+The emulation is never taken unasked: it needs the machine for itself, and rights.
+"""
 
-COMMANDS = {"shadow": "torsweep shadow", "emulation": "torsweep emulation", "cellsim": "cellsim"}
-"""What takes ``run RUN_DIR --progress``."""
+_BY_KIND = {kind: engine for engine in ENGINES.values() for kind in engine.kinds}
 
 
-def runs_tor(engine: str) -> bool:
-    """Whether the engine runs real tor, which the pipeline builds."""
-    return engine != "cellsim"
-
-
-def program_of(engine: str) -> str:
-    """The engine under whose name there are tools and a command: one for both kinds of Shadow."""
-    return "shadow" if engine in SHADOW_ENGINES else engine
+def find_engine(kind: str) -> Engine:
+    """The engine whose runs have the name ``kind``: one for both kinds of Shadow."""
+    return _BY_KIND[kind]
 
 
 @dataclass(frozen=True)
@@ -57,15 +48,16 @@ class Choice:
 def choose_engine(wanted: str, experiment_engines: Sequence[str]) -> Choice:
     """The engine ``wanted``, or for ``auto`` the preferred one that can run the experiment.
 
-    Where that is Shadow, it has the name of the kind that is here (:data:`SHADOW_ENGINES`): an experiment
-    lists Shadow, and either will do. Raises InputError when there is no such engine or the experiment does
-    not list it; TorsweepError when it cannot be told which kind is here.
+    Where an engine has several kinds, the name is that of the kind that is here: an experiment lists Shadow,
+    and either kind will do. Raises InputError when there is no such engine or the experiment does not list
+    it; TorsweepError when it cannot be told which kind is here.
     """
     choice = _chosen(wanted, experiment_engines)
-    if choice.engine != "shadow" or _lacking_tools("shadow"):
+    engine = find_engine(choice.engine)
+    if choice.engine != engine.name or len(engine.kinds) == 1 or _lacking_tools(engine):
         return choice
-    here = shadow_here()
-    return choice if here == "shadow" else Choice(here, f"{choice.reason}; it measures no round trips")
+    here = engine.here()
+    return choice if here == choice.engine else Choice(here, f"{choice.reason}; it {engine.kinds[here]}")
 
 
 def _chosen(wanted: str, experiment_engines: Sequence[str]) -> Choice:
@@ -79,7 +71,7 @@ def _chosen(wanted: str, experiment_engines: Sequence[str]) -> Choice:
                 return Choice(name, "preferred, and installed")
             passed_over.append(lack)
         return Choice(preferred[-1], "; ".join(passed_over) or "the one there is for it")
-    if program_of(wanted) not in usable:
+    if wanted not in _BY_KIND or find_engine(wanted).name not in usable:
         raise InputError(
             "no engine that can run this experiment",
             key="engine",
@@ -89,18 +81,18 @@ def _chosen(wanted: str, experiment_engines: Sequence[str]) -> Choice:
     return Choice(wanted, "asked for")
 
 
-def lacking(engine: str) -> str:
-    """Why ``engine`` cannot run here, in one line; empty when it can. Either kind of Shadow is Shadow."""
+def lacking(name: str) -> str:
+    """Why the engine ``name`` cannot run here, of whichever kind, in one line; empty when it can."""
+    engine = find_engine(name)
     try:
         _require_tools(engine)
-        if engine == "shadow":
-            shadow_here()
+        engine.here()
     except TorsweepError as error:
         return str(error)
     return ""
 
 
-def _lacking_tools(engine: str) -> bool:
+def _lacking_tools(engine: Engine) -> bool:
     try:
         _require_tools(engine)
     except ToolMissing:
@@ -108,62 +100,37 @@ def _lacking_tools(engine: str) -> bool:
     return False
 
 
-def require_engine(engine: str) -> None:
-    """Nothing, when ``engine`` can run here; ToolMissing, saying how to get it, when a tool is missing.
+def require_engine(kind: str) -> None:
+    """Nothing, when the engine ``kind`` can run here; ToolMissing, saying how to get it, when not.
 
     A Shadow of the other kind than asked for is as good as none. Raises TorsweepError when it cannot be told
     which kind is here.
     """
+    engine = find_engine(kind)
     _require_tools(engine)
-    if engine in SHADOW_ENGINES and shadow_here() != engine:
-        measures = "measures no" if engine == "shadow" else "measures"
+    here = engine.here()
+    if here != kind:
         raise ToolMissing(
-            f"{engine}: the Shadow that is here {measures} round trips and is the engine {shadow_here()};"
-            " TORSWEEP_SHADOW can name another; see patches/shadow/README.md"
+            f"{kind}: the {engine.name.capitalize()} that is here {engine.kinds[here]}"
+            f" and is the engine {here}; {engine.other_kind}"
         )
 
 
-def _require_tools(engine: str) -> None:
-    for tool in TOOLS[program_of(engine)]:
+def _require_tools(engine: Engine) -> None:
+    for tool in engine.tools:
         require_tool(tool)
-    if engine == "cellsim" and find_cellsim() is None:
-        raise ToolMissing(
-            f"cellsim: not on PATH, nor beside {Path(sys.executable).name}; `make setup` builds it"
-        )
-    if engine == "emulation":
-        require_linkem()
-        found = standing()
-        if found.way == "neither":
-            raise ToolMissing(f"emulation: {found.problem}")
-
-
-def shadow_here() -> str:
-    """Which of :data:`SHADOW_ENGINES` the Shadow of this machine is.
-
-    Raises ToolMissing where there is none; TorsweepError when it cannot be told.
-    """
-    return round_trips(require_tool("shadow").path).engine
-
-
-def find_cellsim() -> Path | None:
-    """The program cellsim: on PATH, or beside the Python that is running; None when in neither."""
-    beside = str(Path(sys.executable).parent)
-    found = shutil.which("cellsim") or shutil.which("cellsim", path=beside)
-    return Path(found) if found else None
 
 
 @functools.cache
-def version_of(engine: str) -> str:
+def version_of(kind: str) -> str:
     """What has to be the same for a run not to be made anew: the versions of all that runs in it.
 
     The patch series stands for the tor that is built from it. For one kind of Shadow where the other is
     here, ToolMissing: runs of the two must not mix.
     """
-    if engine == "cellsim":
-        program = find_cellsim()
-        return (engine_version(program) if program else None) or ""
-    require_engine(engine)
-    told = [require_tool(tool).told for tool in TOOLS[program_of(engine)]]
-    if engine == "emulation":
-        told.append(f"linkem {engine_version(require_linkem())}")
-    return "; ".join([*told, f"tor series {read_series().key}"])
+    engine = find_engine(kind)
+    if not engine.runs_tor:
+        return "; ".join(engine.versions())
+    require_engine(kind)
+    told = [require_tool(tool).told for tool in engine.tools]
+    return "; ".join([*told, *engine.versions(), f"tor series {read_series().key}"])

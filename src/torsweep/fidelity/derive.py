@@ -16,6 +16,7 @@ from pathlib import Path
 
 import polars as pl
 
+from torsweep.config.engine_names import MODEL_ENGINE
 from torsweep.engines.prepare import run_status, write_run
 from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.shadow.read.tables import used_paths
@@ -28,8 +29,6 @@ from torsweep.tables.collect import read_table
 
 REPEAT_SEED_STEP = 1_000_000
 """Far from any seed of a network, so that no repeat shares its draws with another replicate."""
-
-REPLAYING_ENGINE = "cellsim"
 
 
 def repeat_seed(seed: int) -> int:
@@ -66,7 +65,7 @@ def replayed(original: Path, out: Path) -> RunSpec:
             "names no circuit of any client; the run has to be one in which clients were traced",
             file=original / f"{CIRCUITS.name}.parquet",
         )
-    settings = {**run.model_dump(), "engine": REPLAYING_ENGINE, "paths": paths}
+    settings = {**run.model_dump(), "engine": MODEL_ENGINE, "paths": paths}
     return RunSpec.model_validate({**settings, "network": _from(out, original, run.network)})
 
 

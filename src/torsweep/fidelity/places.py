@@ -14,18 +14,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from torsweep.config.engine_names import MODEL_ENGINE, SHADOW_ENGINES
 from torsweep.config.experiment import Experiment
 from torsweep.config.variant import Variant
 from torsweep.engines.run_spec import PROVENANCE_FILE
-from torsweep.engines.selection import choose_engine, program_of, require_engine
-from torsweep.engines.shadow.round_trips import SHADOW_ENGINES
+from torsweep.engines.selection import choose_engine, find_engine, require_engine
 from torsweep.errors import InputError
 from torsweep.fidelity.matches import MODEL, MODEL_REPEAT, REFERENCE, REFERENCE_REPEAT, REPLAY, SERIES
 from torsweep.pipeline.results_tree import RESULTS, RUN_FILES, Place
 from torsweep.pipeline.sweep import FIGURE_SUFFIXES, Sweep, stopping_with_a_line
 from torsweep.provenance import sha256_of_file
 
-MODELLING_ENGINE = "cellsim"
 """Runs of this engine take minutes: a comparison makes them even where it starts none in others."""
 
 TREES = {
@@ -64,7 +63,7 @@ class Pair:
     @property
     def series(self) -> tuple[str, ...]:
         """What there can be of the two: cellsim can replay circuits, Shadow leaves those that tor chose."""
-        replays = self.model == MODELLING_ENGINE and self.reference in SHADOW_ENGINES
+        replays = self.model == MODEL_ENGINE and self.reference in SHADOW_ENGINES
         return tuple(one for one in SERIES if one != REPLAY or replays)
 
     def engine(self, series: str) -> str:
@@ -123,7 +122,7 @@ class FidelityPlan:
             there = self._finished(pair, place, variants, experiment.seeds)
             variants = tuple(variant for variant in variants if variant.key in {name for name, _ in there})
             if not variants:
-                engine = next(one for one in (pair.reference, pair.model) if one != MODELLING_ENGINE)
+                engine = next(one for one in (pair.reference, pair.model) if one != MODEL_ENGINE)
                 runs = replace(place, engine=engine).run_directory(plan.baseline, "*").parents[1]
                 raise InputError(f"no run in {engine} is finished", file=runs)
         folder = place.stage("fidelity")
@@ -139,7 +138,7 @@ class FidelityPlan:
         """The engines asked for; ``shadow`` beside another engine is the kind that is here, to be run."""
         asked: list[str] = [self.sweep.overrides.model, self.sweep.overrides.reference]
         for engine in asked:
-            if program_of(engine) not in experiment.engines:
+            if find_engine(engine).name not in experiment.engines:
                 raise InputError(
                     f"does not list the engine {engine}",
                     file=experiment.name,
@@ -150,7 +149,7 @@ class FidelityPlan:
         pair = Pair(*asked)
         pair.check()
         for engine in asked:
-            if engine == MODELLING_ENGINE or not self.only_finished:
+            if engine == MODEL_ENGINE or not self.only_finished:
                 require_engine(engine)
         return pair
 
@@ -158,7 +157,7 @@ class FidelityPlan:
         self, pair: Pair, place: Place, variants: Sequence[Variant], seeds: Iterable[int]
     ) -> set[tuple[str, int]]:
         """Keys of variants and seeds of which every run that has to be there is."""
-        waiting = [one for one in (REFERENCE, MODEL) if pair.engine(one) != MODELLING_ENGINE]
+        waiting = [one for one in (REFERENCE, MODEL) if pair.engine(one) != MODEL_ENGINE]
 
         def is_there(series: str, variant: Variant, seed: int) -> bool:
             return (run_directory(series, pair, place, variant, seed) / PROVENANCE_FILE).is_file()
@@ -230,7 +229,7 @@ class FidelityPlan:
 
     def _made(self, pair: Pair, *, baseline: bool, circuits: bool) -> list[str]:
         """The series whose runs are made where they are missing, of a variant on a network."""
-        modelled = [one for one in pair.series if pair.engine(one) == MODELLING_ENGINE]
+        modelled = [one for one in pair.series if pair.engine(one) == MODEL_ENGINE]
         if self.only_finished:
             return [one for one in modelled if one != REPLAY or circuits]
         # A repeat of each variant in a costly engine would double what a comparison costs.

@@ -17,22 +17,14 @@ from pathlib import Path
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 import torsweep
+from torsweep.config.engine_names import MODEL_ENGINE, REAL_TIME_ENGINE
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
 from torsweep.config.fitting import require_fitting_networks
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.overrides import Overrides, experiment_overrides
 from torsweep.config.variant import Variant
-from torsweep.doctor.demand import emulation_demand, shadow_demand
 from torsweep.engines.prepare import run_settings
-from torsweep.engines.selection import (
-    AUTO,
-    COMMANDS,
-    choose_engine,
-    program_of,
-    require_engine,
-    runs_tor,
-    version_of,
-)
+from torsweep.engines.selection import AUTO, choose_engine, find_engine, require_engine, version_of
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.folder_lock import hold_folder
 from torsweep.network.model import Network
@@ -65,8 +57,11 @@ RUN_RULE_PREFIX = "run"
 PUBLISHED_FILES = ("experiment.yaml", "provenance.json", "README.md", "SHA256SUMS")
 """What the pipeline knows of a published folder, beside its copies of figures and summaries."""
 
-COMPARED_ENGINES = ("cellsim", "emulation")
+COMPARED_ENGINES = (MODEL_ENGINE, REAL_TIME_ENGINE)
 """The model and real tor, whose streams are compared side by side."""
+
+PREPARING_MB = 500
+"""Memory for the Python process that prepares a run, whatever the engine takes after it."""
 
 _INNER_FOLDERS = ("hosts", "data", "template", "processes", "downloads", "logs")
 """Folders of other programs' files, thousands of them: no leftovers of torsweep's are there."""
@@ -143,7 +138,7 @@ class Sweep:
 
     def _plan_files(self, experiment: Experiment, place: Place) -> list[str]:
         return [
-            *([self.tor_marker] if runs_tor(place.engine) else []),
+            *([self.tor_marker] if find_engine(place.engine).runs_tor else []),
             *self._networks_of(place),
             *self.runs_on(place, self._seeds(place), RUN_FILES),
             *(str(place.stage("tables") / name) for name in TABLE_FILES),
@@ -324,19 +319,15 @@ class Sweep:
 
     def engine_run(self, wildcards: Any, threads: int) -> str:
         """The command that runs a run directory; Shadow is told how many threads it may have."""
-        program = program_of(wildcards.engine)
-        command = f"{COMMANDS[program]} run"
-        return f"{command} --threads {threads}" if program == "shadow" else command
+        engine = find_engine(wildcards.engine)
+        command = f"{engine.command} run"
+        return f"{command} --threads {threads}" if engine.takes_threads else command
 
     @stopping_with_a_line
-    def emulation_memory_mb(self, wildcards: Any) -> int:
-        """What a run in emulation may take, in MB."""
-        return emulation_demand(self._network(wildcards.network)).memory_bytes // 1_000_000 + 1
-
-    @stopping_with_a_line
-    def shadow_memory_mb(self, wildcards: Any) -> int:
-        """What a run under Shadow may take, in MB: it has to fit beside the others."""
-        return shadow_demand(self._network(wildcards.network)).memory_bytes // 1_000_000 + 1
+    def memory_mb(self, wildcards: Any) -> int:
+        """What a run may take in its engine, in MB: it has to fit beside the others."""
+        demand = find_engine(wildcards.engine).demand(self._network(wildcards.network))
+        return max(PREPARING_MB, demand.memory_bytes // 1_000_000 + 1)
 
     def _variant(self, experiment: Experiment, wildcards: Any) -> Variant:
         variant = experiment.variant(wildcards.variant)
@@ -391,8 +382,8 @@ class Sweep:
 
         text = f"{name}: {len(networks)} runs in {engine}{why}, era {era}: about {lasting(engine)}"
         text += f" on {cores} cores"
-        if asked == AUTO and engine != "cellsim" and "cellsim" in experiment.engines:
-            text += f"; engine=cellsim takes about {lasting('cellsim')}"
+        if asked == AUTO and engine != MODEL_ENGINE and MODEL_ENGINE in experiment.engines:
+            text += f"; engine={MODEL_ENGINE} takes about {lasting(MODEL_ENGINE)}"
         return text
 
     @property

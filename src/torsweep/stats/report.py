@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import polars as pl
 
 from torsweep.config.clients import KINDS
+from torsweep.config.engine_names import MODEL_ENGINE
 from torsweep.stats.intervals import Interval, median_interval, t_interval
 from torsweep.stats.summarize import Summary
 from torsweep.tables.reading import Provenance
@@ -19,7 +20,7 @@ SHOWN_METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
 
 def engine_text(provenance: Provenance) -> str:
     """Engine and version; a model is called one, so that nobody takes its numbers for tor's."""
-    kind = " (a model of tor)" if provenance.engine == "cellsim" else ""
+    kind = " (a model of tor)" if provenance.engine == MODEL_ENGINE else ""
     return f"{provenance.engine} {provenance.engine_version}{kind}"
 
 

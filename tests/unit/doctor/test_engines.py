@@ -11,9 +11,11 @@ import pytest
 from tests.stand_ins import tells_round_trip
 from torsweep.config.network import NetworkConfig, load_network_config
 from torsweep.doctor import engines
-from torsweep.doctor.demand import cellsim_demand, largest_scale, shadow_demand, shortfalls
+from torsweep.doctor.demand import largest_scale, shortfalls
 from torsweep.doctor.engines import engine_problems, known_networks, outlook
 from torsweep.doctor.machine import Machine
+from torsweep.engines.cellsim import cost as cellsim
+from torsweep.engines.shadow import cost as shadow
 from torsweep.engines.shadow.memory import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
 from torsweep.errors import ToolMissing
 
@@ -43,11 +45,11 @@ def paper() -> NetworkConfig:
 
 
 def test_the_full_network_takes_what_is_projected_before_a_run(paper: NetworkConfig) -> None:
-    demand = shadow_demand(paper)
+    demand = shadow.demand(paper)
     programs = 1053 * PROGRAM_BYTES["tor"] + 1200 * PROGRAM_BYTES["tgen"] + 1050 * PROGRAM_BYTES["oniontrace"]
     assert demand.memory_bytes == SHADOW_BYTES + 1253 * HOST_BYTES + programs
     assert demand.threads == 3 * 1053 + 1200 + 1050
-    assert cellsim_demand(paper).memory_bytes == pytest.approx(28e6, rel=0.1)
+    assert cellsim.demand(paper).memory_bytes == pytest.approx(28e6, rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -62,20 +64,20 @@ def test_the_full_network_takes_what_is_projected_before_a_run(paper: NetworkCon
     ],
 )
 def test_whatever_is_too_small_is_named(paper: NetworkConfig, limit: dict[str, int], name: str) -> None:
-    assert shortfalls(shadow_demand(paper), ROOMY) == []
-    found = shortfalls(shadow_demand(paper), replace(ROOMY, **limit))
+    assert shortfalls(shadow.demand(paper), ROOMY) == []
+    found = shortfalls(shadow.demand(paper), replace(ROOMY, **limit))
     assert [short.name for short in found] == [name]
     assert found[0].has == next(iter(limit.values())) < found[0].needs
 
 
 def test_a_limit_that_is_not_known_binds_nothing(paper: NetworkConfig) -> None:
     unknown = replace(ROOMY, processes=None, pid_max=None, threads_max=None, open_files=None)
-    assert shortfalls(shadow_demand(paper), unknown) == []
+    assert shortfalls(shadow.demand(paper), unknown) == []
 
 
 def test_the_largest_network_just_fits(paper: NetworkConfig) -> None:
     scale, bound = largest_scale("shadow", paper, ROOMY)
-    per_network = shadow_demand(paper).memory_bytes
+    per_network = shadow.demand(paper).memory_bytes
     assert scale == pytest.approx(ROOMY.available_bytes / per_network, rel=0.02)
     assert bound == "bytes of memory"
     assert largest_scale("shadow", paper, replace(ROOMY, open_files=200))[1] == "open files"
@@ -96,7 +98,7 @@ def test_configurations_come_by_size() -> None:
 def test_an_outlook_says_which_configurations_do_not_fit(paper: NetworkConfig) -> None:
     found = outlook("shadow", replace(ROOMY, available_bytes=2 * 10**9), known_networks(NETWORKS))
     assert found.networks["ci"] == ""
-    needed = shadow_demand(paper).memory_bytes
+    needed = shadow.demand(paper).memory_bytes
     assert f"{needed:,} bytes of memory needed, 2,000,000,000 here" in found.networks["paper"]
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.stand_ins import tells_round_trip
-from torsweep.engines import selection, tools
+from torsweep.config.engine_names import ENGINES, RUN_ENGINES
+from torsweep.engines import own_programs, selection, tools
+from torsweep.engines.cellsim.tools import find_cellsim
 from torsweep.engines.selection import choose_engine, require_engine, version_of
 from torsweep.engines.shadow.round_trips import round_trips
 from torsweep.errors import InputError, ToolMissing, TorsweepError
@@ -18,7 +20,7 @@ ANSWERS = {"shadow": "Shadow 3.3.0", "tgen": "TGen v1.1.2", "oniontrace": "Onion
 def programs(tmp_path, monkeypatch):
     """Nothing is installed but what the test puts on PATH."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(selection.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(own_programs.sys, "executable", str(tmp_path / "python"))
     for name in ANSWERS:
         monkeypatch.delenv(tools.TOOL_KINDS[name].variable, raising=False)
 
@@ -34,6 +36,13 @@ def programs(tmp_path, monkeypatch):
             program.chmod(0o755)
 
     return install
+
+
+def test_every_engine_that_has_a_name_has_a_package_and_the_other_way_round():
+    assert sorted(selection.ENGINES) == sorted(ENGINES)
+    assert sorted(kind for engine in selection.ENGINES.values() for kind in engine.kinds) == sorted(
+        RUN_ENGINES
+    )
 
 
 def test_auto_takes_cellsim_and_says_why(programs):
@@ -83,7 +92,7 @@ def test_a_missing_cellsim_says_how_to_get_it(programs):
         require_engine("cellsim")
     programs("cellsim")
     require_engine("cellsim")
-    assert selection.find_cellsim().name == "cellsim"
+    assert find_cellsim().name == "cellsim"
 
 
 def test_a_new_version_of_any_part_is_a_new_version_of_the_engine(programs):

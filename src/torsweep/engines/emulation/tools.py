@@ -6,12 +6,10 @@ missing.
 
 from __future__ import annotations
 
-import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.errors import ToolMissing
+from torsweep.engines.own_programs import find_own_program, require_own_program
 from torsweep.tor.build import BuiltTor, find_build
 
 
@@ -30,16 +28,9 @@ def find_tools(builds: Path) -> Tools:
 
 def require_linkem() -> Path:
     """The program linkem; ToolMissing when it is not there."""
-    linkem = find_linkem()
-    if linkem is None:
-        raise ToolMissing(
-            f"linkem: not on PATH, nor beside {Path(sys.executable).name}; `make setup` builds it"
-        )
-    return linkem
+    return require_own_program("linkem")
 
 
 def find_linkem() -> Path | None:
-    """The program linkem: on PATH, or beside the Python that is running; None when in neither."""
-    beside = str(Path(sys.executable).parent)
-    found = shutil.which("linkem") or shutil.which("linkem", path=beside)
-    return Path(found) if found else None
+    """The program linkem; None when it is not there."""
+    return find_own_program("linkem")

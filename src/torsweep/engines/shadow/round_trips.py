@@ -14,6 +14,7 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from torsweep.config.engine_names import SHADOW_ENGINES
 from torsweep.config.reading import validate_fields
 from torsweep.engines.addresses import address
 from torsweep.engines.shadow import round_trip_probe
@@ -24,12 +25,6 @@ from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import sha256_of_file
 from torsweep.storage import write_text
-
-SHADOW_ENGINES = ("shadow", "shadow-no-rtt")
-"""Shadow whose TCP measures round trips, and Shadow whose TCP does not (``patches/shadow``).
-
-They give other results, so they have other names in run.json and in the results' paths.
-"""
 
 RESULTS = Path("results")
 KEPT = Path("tools/preflight")

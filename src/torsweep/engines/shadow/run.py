@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from torsweep.config.engine_names import SHADOW_ENGINES
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import (
     PROVENANCE_FILE,
@@ -30,7 +31,6 @@ from torsweep.engines.shadow.memory import require_memory
 from torsweep.engines.shadow.preflight import require_preflight
 from torsweep.engines.shadow.process import shadow_process
 from torsweep.engines.shadow.read import write_tables
-from torsweep.engines.shadow.round_trips import SHADOW_ENGINES
 from torsweep.engines.shadow.settings import BOOTSTRAP_NS, SECOND_NS, ShadowSettings
 from torsweep.engines.shadow.tools import Tools, find_tools
 from torsweep.engines.shadow.watch import Watch

@@ -1,0 +1,43 @@
+"""What a network takes in emulation, of time, memory and cores.
+
+In: a network's configuration. Out: seconds, and a :class:`~torsweep.engines.contract.Demand`, as measured
+(docs/emulation.md).
+"""
+
+from __future__ import annotations
+
+import math
+
+from torsweep.config.network import NetworkConfig
+from torsweep.engines.contract import Demand
+
+START_S, START_S_PER_CLIENT = 45, 0.25
+"""docs/emulation.md: from the first process to the first download."""
+
+TOR_BYTES, TOR_THREADS = 3_000_000, 3
+"""Of one process of tor under load, half as much again as was measured under Shadow."""
+
+CORES_PER_HOST = 0.0027
+"""docs/emulation.md: 0.8 of a core for 316 hosts, all of whose relays are busy."""
+
+BUSY_SHARE_OF_CORES = 0.7
+"""Of the cores' time; nearer to the whole, processes wait for each other."""
+
+FILES_PER_HOST = 4
+"""Of the engine and of the link emulator."""
+
+
+def run_seconds(network: NetworkConfig, run_s: float) -> float:
+    """Seconds of the whole machine that a run of ``run_s`` takes, its start included."""
+    return START_S + START_S_PER_CLIENT * network.client_count + run_s
+
+
+def demand(network: NetworkConfig) -> Demand:
+    """Real tor for relays, authorities and clients, on this kernel and in real time."""
+    tors = network.host_count - network.servers
+    return Demand(
+        memory_bytes=tors * TOR_BYTES,
+        threads=tors * TOR_THREADS,
+        open_files=FILES_PER_HOST * network.host_count,
+        cores=math.ceil(CORES_PER_HOST * network.host_count / BUSY_SHARE_OF_CORES),
+    )
