@@ -6,8 +6,9 @@ configuration, 3 a tool is missing) and, for an error a user can put right, one 
 
 from __future__ import annotations
 
+import functools
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -68,6 +69,12 @@ def _options(
     """Options that stand before a sub-command."""
 
 
+@functools.cache
+def _command_of(tree: typer.Typer) -> Any:
+    """The commands of ``tree``, which take longer to build than most of them to run."""
+    return typer.main.get_command(tree)
+
+
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line ``arguments`` (the process's own by default) and exit with its code.
 
@@ -75,4 +82,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     :func:`torsweep.ending.exit_code_of`.
     """
     given = sys.argv[1:] if arguments is None else arguments
-    sys.exit(exit_code_of(lambda: app(arguments, prog_name="torsweep"), "torsweep", debug="--debug" in given))
+
+    def work() -> None:
+        _command_of(app)(arguments, prog_name="torsweep")
+
+    sys.exit(exit_code_of(work, "torsweep", debug="--debug" in given))

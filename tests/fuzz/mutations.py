@@ -87,9 +87,10 @@ def damages(kinds: tuple[str, ...]) -> st.SearchStrategy[list[Damage]]:
 
 
 def damaged(content: bytes, changes: list[Damage]) -> bytes:
-    """``content`` after ``changes``; those of trees come first, because they need a whole document.
+    """``content`` after ``changes``, of at most :data:`MOST_DOCUMENT_BYTES`.
 
-    One repetition, the last of them: a repetition inside another multiplies into gigabytes.
+    Those of trees come first, because they need a whole document. One repetition, the last of them: a
+    repetition inside another multiplies.
     """
     trees = [change for change in changes if change.kind in TREE_KINDS and change.kind != "repeat"]
     trees += [change for change in changes if change.kind == "repeat"][:1]
@@ -98,7 +99,7 @@ def damaged(content: bytes, changes: list[Damage]) -> bytes:
     for change in changes:
         if change.kind not in TREE_KINDS:
             content = _CHANGES[change.kind](content, change)
-    return content
+    return content[:MOST_DOCUMENT_BYTES]
 
 
 def _place(content: bytes, change: Damage) -> int:
@@ -180,8 +181,11 @@ _CHANGES: dict[str, Callable[[bytes, Damage], bytes]] = {
 
 BYTE_KINDS = ("flip", "cut", "end", "double", "insert", "overwrite")
 LINE_KINDS = (*BYTE_KINDS, "word", "word", "drop_line", "double_line")
-MOST_REPEATED_BYTES = 4_000_000
-"""Of the copies of one value: a document of gigabytes would test this program, not torsweep."""
+MOST_REPEATED_BYTES = 500_000
+"""Of the copies of one value, as many as :mod:`torsweep.formats.limits` accepts of YAML twice over."""
+
+MOST_DOCUMENT_BYTES = 2_000_000
+"""A document of gigabytes would test this program, not torsweep."""
 
 TREE_KINDS = ("drop_key", "double_key", "rename_key", "extreme", "retype", "empty", "repeat")
 DOCUMENT_KINDS = (*BYTE_KINDS, *TREE_KINDS, "extreme", "extreme", "extreme", "drop_key")

@@ -26,6 +26,8 @@ from torsweep.cli import main
 
 MOST_CPU_S = 10
 MOST_BYTES = 10**9
+_RESERVED_BYTES = 5 * 10**8
+"""Writable memory that libraries map and do not use: stacks and arenas of their threads."""
 
 
 class Outcome(NamedTuple):
@@ -77,7 +79,7 @@ def run_inside(arguments: Sequence[str]) -> Outcome:
     # 5 sets the peak to what is held now (proc(5)): what earlier commands took is not this one's.
     Path("/proc/self/clear_refs").write_text("5")
     held = _memory_bytes("VmRSS")
-    with _standard_error() as said, contextlib.redirect_stdout(io.StringIO()), _limited():
+    with _standard_error() as said, contextlib.redirect_stdout(io.StringIO()), _limited(), _bounded():
         try:
             main(list(arguments))
         except SystemExit as stop:
@@ -126,6 +128,18 @@ def _limited() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+
+
+@contextlib.contextmanager
+def _bounded() -> Iterator[None]:
+    """No more memory than a command may take, so that a defect ends a test and not the machine."""
+    before, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = _memory_bytes("VmData") + MOST_BYTES + _RESERVED_BYTES
+    resource.setrlimit(resource.RLIMIT_DATA, (most if hard < 0 else min(most, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (before, hard))
 
 
 def run_program(command: Sequence[str]) -> Outcome:

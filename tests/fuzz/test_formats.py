@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import resource
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
+from tests.fuzz import properties
 from tests.fuzz.cases import FORMATS, check, examples, targets_of
-from tests.fuzz.properties import Outcome, require_sound
+from tests.fuzz.mutations import BYTE_KINDS, DOCUMENT_KINDS, MOST_DOCUMENT_BYTES, Damage, damaged, damages
+from tests.fuzz.properties import MOST_BYTES, Outcome, require_sound, run_inside
 
 EXAMPLES = 300
 
@@ -40,6 +46,29 @@ def test_no_damage_breaks_a_command(folder: Path, name: str) -> None:
         check(folder, name, example)
 
     damage()
+
+
+@given(content=st.binary(max_size=5000), changes=damages(BYTE_KINDS))
+def test_no_damage_makes_a_document_of_gigabytes(content: bytes, changes: list[Damage]) -> None:
+    assert len(damaged(content, changes)) <= 2**4 * (len(content) + 20_000)
+
+
+@given(changes=damages(DOCUMENT_KINDS))
+def test_no_damage_of_a_tree_makes_a_document_of_gigabytes(changes: list[Damage]) -> None:
+    document = {"hosts": [{"name": f"relay{number}"} for number in range(50)]}
+    assert len(damaged(json.dumps(document).encode(), changes)) <= MOST_DOCUMENT_BYTES
+
+
+def test_a_command_that_takes_too_much_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+
+    def take(_arguments: list[str]) -> None:
+        sys.exit(0 if bytearray(3 * MOST_BYTES) else 1)
+
+    monkeypatch.setattr(properties, "main", take)
+    with pytest.raises(MemoryError):
+        run_inside([])
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
 @pytest.mark.parametrize(

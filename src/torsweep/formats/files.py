@@ -37,11 +37,11 @@ def require_regular(file: Path, most_bytes: int, missing: str = "no such file") 
 
 def read_bytes(file: Path, most_bytes: int, missing: str = "no such file") -> bytes:
     """All of ``file``; raises InputError as :func:`require_regular` does, or when it cannot be read."""
-    require_regular(file, most_bytes, missing)
+    found = require_regular(file, most_bytes, missing)
     try:
         with file.open("rb") as opened:
-            # A file can grow after it was looked at.
-            return opened.read(most_bytes)
+            # A file can grow after it was looked at, and read() maps as much as it is told to.
+            return opened.read(found)
     except OSError as error:
         raise InputError(f"cannot be read: {reason(error)}", file=file) from None
 

@@ -29,6 +29,8 @@ _MAGIC = b"PAR1"
 _WHOLE, _DAMAGED = b"whole\n", b"damaged\n"
 _TRIAL_MEMORY_BYTES = 8 * GIB
 """Address space of the trial, most of which polars only reserves."""
+_TRIAL_DATA_BYTES = GIB
+"""Writable memory of the trial, which starts with 90 MB of it."""
 _TRIAL_BYTES_PER_FILE_BYTE = 50
 _TRIAL_S = 60
 _TRIAL_BYTES_PER_S = 20_000_000
@@ -131,14 +133,20 @@ def _trial() -> _Trial:
 def _try_files() -> None:
     """Read the files whose paths come on standard input, in bounded memory; say of each if it is whole."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
     for line in sys.stdin.buffer:
         file = Path(os.fsdecode(line.rstrip(b"\n")))
-        most = _TRIAL_MEMORY_BYTES + _TRIAL_BYTES_PER_FILE_BYTE * file.stat().st_size
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+        more = _TRIAL_BYTES_PER_FILE_BYTE * file.stat().st_size
+        _limit(resource.RLIMIT_AS, _TRIAL_MEMORY_BYTES + more)
+        _limit(resource.RLIMIT_DATA, _TRIAL_DATA_BYTES + more)
         sys.stdout.buffer.write(_WHOLE if _is_whole(file) else _DAMAGED)
         sys.stdout.buffer.flush()
+
+
+def _limit(kind: int, most: int) -> None:
+    """Lower the soft limit of this process, or raise it as far as may be."""
+    _, hard = resource.getrlimit(kind)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def _is_whole(file: Path) -> bool:

@@ -6,11 +6,14 @@ In: a square matrix of RTTs in microseconds, NaN where nothing was measured. Out
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torsweep.errors import InputError
 from torsweep.network.exact import Floats
@@ -51,17 +54,23 @@ class MatrixSummary:
 
 
 def triangle_violations(rtt_us: Floats) -> Violations:
-    """Violations among 400,000 random triangles all of whose sides are known (all, when so few)."""
-    hosts = len(rtt_us)
-    random = np.random.default_rng(0)
-    corners = random.integers(0, hosts, (_TRIANGLES, 3))
-    first, second, third = corners[[len(set(row)) == 3 for row in corners.tolist()]].T
+    """Violations among the triangles all of whose sides are known: 400,000 random ones, or all if fewer."""
+    first, second, third = _corners(len(rtt_us))
     sides = np.stack([rtt_us[first, second], rtt_us[second, third], rtt_us[first, third]])
     sides = sides[:, np.isfinite(sides).all(axis=0)]
     if not sides.shape[1]:
         return Violations(0.0, 0.0)
     share = float((2 * sides.max(axis=0) > sides.sum(axis=0)).mean())
     return Violations(share / 3, share)
+
+
+def _corners(hosts: int) -> NDArray[np.integer]:
+    """Indices of three different hosts a column, (3, triangles)."""
+    if math.comb(hosts, 3) <= _TRIANGLES:
+        return np.array(list(itertools.combinations(range(hosts), 3)), dtype=np.intp).reshape(-1, 3).T
+    corners = np.random.default_rng(0).integers(0, hosts, (_TRIANGLES, 3)).T
+    first, second, third = corners
+    return corners[:, (first != second) & (second != third) & (first != third)]
 
 
 def summarise(rtt_us: Floats) -> MatrixSummary:
