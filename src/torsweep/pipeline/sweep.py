@@ -361,30 +361,41 @@ class Sweep:
         forget_failed_step()
         hush(workflow.logger_manager.logger)
         planned = [job for job in workflow.dag.needrun_jobs() if job.rule.name.startswith(RUN_RULE_PREFIX)]
-        kinds: dict[tuple[str, str, str], list[str]] = {}
+        cores = getattr(workflow, "cores", None) or len(os.sched_getaffinity(0))
+        kinds: dict[tuple[str, str, str], list[Any]] = {}
         for job in planned:
             kind = (job.wildcards.experiment, job.wildcards.engine, job.wildcards.era)
-            kinds.setdefault(kind, []).append(job.wildcards.network)
-        cores = getattr(workflow, "cores", None) or len(os.sched_getaffinity(0))
-        for kind, networks in kinds.items():
-            print(f"torsweep: {self._announcement(*kind, networks, cores)}", file=sys.stderr, flush=True)
-        announce_runs([Path(job.output.provenance) for job in planned])
+            kinds.setdefault(kind, []).append(job)
+        expected_s: dict[Path, float] = {}
+        for (name, engine, era), jobs in kinds.items():
+            networks = [job.wildcards.network for job in jobs]
+            line = self._announcement(name, engine, era, networks, cores)
+            print(f"torsweep: {line}", file=sys.stderr, flush=True)
+            files = (Path(job.output.provenance) for job in jobs)
+            expected_s |= dict(zip(files, self._expected_s(name, engine, networks, cores), strict=True))
+        announce_runs(expected_s)
 
     def _announcement(self, name: str, engine: str, era: str, networks: Sequence[str], cores: int) -> str:
         """What is about to run on each of ``networks``, why there, and about how long it takes."""
-        experiment, asked = self.experiment(name), self.overrides.engine
-        why = f" ({choose_engine(AUTO, experiment.engines).reason})" if asked == AUTO else ""
-        run_s = (experiment.warm_up + experiment.measured) / 1e9
+        experiment, why, instead = self.experiment(name), "", ""
+        chosen = choose_engine(AUTO, experiment.engines) if self.overrides.engine == AUTO else None
 
         def lasting(which: str) -> str:
-            each = [run_seconds(which, self._network(network), run_s) for network in networks]
-            return rounded_duration(sum(each) / runs_at_once(which, min(cores, len(each))))
+            return rounded_duration(sum(self._expected_s(name, which, networks, cores)))
 
-        text = f"{name}: {len(networks)} runs in {engine}{why}, era {era}: about {lasting(engine)}"
-        text += f" on {cores} cores"
-        if asked == AUTO and engine != MODEL_ENGINE and MODEL_ENGINE in experiment.engines:
-            text += f"; engine={MODEL_ENGINE} takes about {lasting(MODEL_ENGINE)}"
-        return text
+        if chosen is not None and chosen.engine == engine:
+            why = f" ({chosen.reason})"
+            if engine != MODEL_ENGINE and MODEL_ENGINE in experiment.engines:
+                instead = f"; engine={MODEL_ENGINE} takes about {lasting(MODEL_ENGINE)}"
+        runs = f"{name}: {len(networks)} runs in {engine}{why}, era {era}"
+        return f"{runs}: about {lasting(engine)} on {cores} cores{instead}"
+
+    def _expected_s(self, name: str, engine: str, networks: Sequence[str], cores: int) -> list[float]:
+        """What a run on each of ``networks`` adds to the time that all of them take, in seconds."""
+        experiment = self.experiment(name)
+        run_s = (experiment.warm_up + experiment.measured) / 1e9
+        at_once = runs_at_once(engine, min(cores, len(networks)))
+        return [run_seconds(engine, self._network(network), run_s) / at_once for network in networks]
 
     @property
     def tor_marker(self) -> str:

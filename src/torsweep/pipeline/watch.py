@@ -9,39 +9,49 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from torsweep.units import rounded_duration
 
 POLL_SECONDS = 2.0
 
+TRUST = 0.05
+"""How much the estimate made before the start counts: as much as this part of all runs, done in that time."""
 
-def progress_line(finished: int, total: int, elapsed_s: float) -> str:
-    """``7 of 48 runs, about 3 min left``, at the pace of the runs finished in ``elapsed_s``."""
+
+def progress_line(finished: int, total: int, elapsed_s: float, done_s: float, all_s: float) -> str:
+    """``7 of 48 runs, about 3 min left``, of runs that were thought to take ``all_s`` seconds together.
+
+    Finished runs, thought to take ``done_s``, took ``elapsed_s``: the others take as much longer or shorter
+    than was thought.
+    """
     if finished == total:
         return f"{total} of {total} runs, in {rounded_duration(elapsed_s)}"
-    left_s = elapsed_s / finished * (total - finished)
+    trust_s = TRUST * all_s
+    left_s = (all_s - done_s) * (elapsed_s + trust_s) / (done_s + trust_s)
     return f"{finished} of {total} runs, about {rounded_duration(left_s)} left"
 
 
 def follow_runs(
-    provenance_files: Sequence[Path], say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    expected_s: Mapping[Path, float], say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
 ) -> Callable[[], None]:
     """A function that, each time it is called, says how far the runs are, if that has changed.
 
-    A provenance file counts when it is younger than this call: what is to be run again has one already.
+    ``expected_s`` are the runs' provenance files, with the seconds that each is thought to take. A file
+    counts when it is younger than this call: what is to be run again has one already.
     """
     started = clock()
-    before = {file: _stamp(file) for file in provenance_files}
+    before = {file: _stamp(file) for file in expected_s}
     said = 0
 
     def look() -> None:
         nonlocal said
-        finished = sum(_stamp(file) not in (None, stamp) for file, stamp in before.items())
-        if finished > said:
-            said = finished
-            say(progress_line(finished, len(before), clock() - started))
+        finished = [file for file, stamp in before.items() if _stamp(file) not in (None, stamp)]
+        if len(finished) > said:
+            said = len(finished)
+            done_s = sum(expected_s[file] for file in finished)
+            say(progress_line(said, len(before), clock() - started, done_s, sum(expected_s.values())))
 
     return look
 
@@ -53,15 +63,15 @@ def _stamp(file: Path) -> int | None:
         return None
 
 
-def announce_runs(provenance_files: Sequence[Path]) -> None:
-    """Say on standard error how far the runs are, from now until the process ends."""
-    if not provenance_files:
+def announce_runs(expected_s: Mapping[Path, float]) -> None:
+    """Say on standard error how far the runs are, from now until the process ends: :func:`follow_runs`."""
+    if not expected_s:
         return
 
     def say(line: str) -> None:
         print(f"torsweep: {line}", file=sys.stderr, flush=True)
 
-    look = follow_runs(provenance_files, say)
+    look = follow_runs(expected_s, say)
 
     def watch() -> None:
         while True:
