@@ -112,7 +112,7 @@ def run_emulation(
             "simulated_s": round((finished.measured.end_ns - finished.measured.zero_ns) / 1e9, 3),
             "wall_s": round(time.monotonic() - started, 3),
             "ready_s": round(finished.ready_at - started, 3),
-            "peak_memory_bytes": finished.peak_memory_bytes,
+            "memory_at_end_bytes": finished.memory_at_end_bytes,
             "tcp": {**tcp.model_dump(mode="json"), "not_in_this_kernel": absent},
             "links": {key: links[key] for key in ("mtu_bytes", "up_queue", "down_queue", "loss")},
             "pace": pace,
@@ -131,7 +131,7 @@ def run_emulation(
 class _Finished:
     measured: Measured
     ready_at: float
-    peak_memory_bytes: int
+    memory_at_end_bytes: int
 
 
 def _run_whole(run_directory: Path, running: RunningNetwork) -> _Finished:
@@ -142,7 +142,7 @@ def _run_whole(run_directory: Path, running: RunningNetwork) -> _Finished:
             await running.bring_up()
             ready_at = time.monotonic()
             measured = await measure(running)
-            return _Finished(measured, ready_at, _peak_memory_bytes(running.processes))
+            return _Finished(measured, ready_at, _memory_bytes(running.processes))
         except ControlClosed:
             # Most likely the tor behind it has gone, and its exit code is there in a moment.
             await asyncio.sleep(SETTLE_S)
@@ -219,13 +219,14 @@ def _blamed(run_directory: Path) -> Iterator[None]:
         raise
 
 
-def _peak_memory_bytes(processes: ProcessSet) -> int:
-    """The sum of the peaks of resident memory of all processes, this one's included."""
+def _memory_bytes(processes: ProcessSet) -> int:
+    """What all processes hold now, this one included; pages that they share count once (Pss, proc(5))."""
     total = 0
     for pid in ["self", *(str(child.handle.pid) for child in processes.children)]:
         with contextlib.suppress(OSError):
-            peak = re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-            total += int(peak[1]) * 1024 if peak else 0
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            held = re.search(r"^Pss:\s+(\d+) kB", rollup, re.MULTILINE)
+            total += int(held[1]) * 1024 if held else 0
     return total
 
 
