@@ -12,7 +12,7 @@
 //! and the directory traffic that shares the buckets. A reader interested in per-connection limits
 //! would notice.
 
-use crate::events::Time;
+use crate::time::{Span, Time};
 
 /// log2 of the nanoseconds in a coarse tick (`monotime_coarse_get_stamp` shifts by 20).
 const TICK_SHIFT: u32 = 20;
@@ -22,17 +22,17 @@ const TICKS_PER_STEP: u64 = 16;
 /// How tokens come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refill {
-    /// In steps, when looked at; blocked connections wake `interval` ns after the first was blocked.
+    /// In steps, when looked at; blocked connections wake `interval` after the first was blocked.
     Lazy {
-        /// Delay of the wake-up, ns.
-        interval: Time,
+        /// Delay of the wake-up.
+        interval: Span,
     },
-    /// All tokens of an interval at its boundary, at `phase` ns past the multiples of `interval`.
+    /// All tokens of an interval at its boundary, at `phase` past the multiples of `interval`.
     Burst {
-        /// Length of an interval, ns.
-        interval: Time,
-        /// Where in the interval the boundary lies, ns; less than `interval`.
-        phase: Time,
+        /// Length of an interval.
+        interval: Span,
+        /// Where in the interval the boundary lies; less than `interval`.
+        phase: Span,
     },
 }
 
@@ -48,16 +48,16 @@ pub struct Buckets {
     per_step: i64,
     burst: i64,
     last_stamp: u64,
-    clock_quantum: Time,
+    clock_quantum: Span,
 }
 
 impl Buckets {
     /// Full buckets at time 0 with `rate` bytes per second and `burst` bytes, read with a clock that
-    /// ticks every `clock_quantum` ns (0: a precise clock).
-    pub fn new(refill: Refill, rate: u64, burst: u64, clock_quantum: Time) -> Self {
+    /// ticks every `clock_quantum` (none: a precise clock).
+    pub fn new(refill: Refill, rate: u64, burst: u64, clock_quantum: Span) -> Self {
         let step_ns = match refill {
             Refill::Lazy { .. } => TICKS_PER_STEP << TICK_SHIFT,
-            Refill::Burst { interval, .. } => interval,
+            Refill::Burst { interval, .. } => interval.ns(),
         };
         let per_step = (u128::from(rate) * u128::from(step_ns) / 1_000_000_000) as i64;
         let mut buckets = Self {
@@ -69,16 +69,16 @@ impl Buckets {
             last_stamp: 0,
             clock_quantum,
         };
-        buckets.last_stamp = buckets.stamp(0);
+        buckets.last_stamp = buckets.stamp(Time::START);
         buckets
     }
 
     fn stamp(&self, now: Time) -> u64 {
-        let read = if self.clock_quantum > 1 { now - now % self.clock_quantum } else { now };
+        let read = now.floor(self.clock_quantum);
         match self.refill {
-            Refill::Lazy { .. } => read >> TICK_SHIFT,
+            Refill::Lazy { .. } => read.ns() >> TICK_SHIFT,
             // One more interval, so that a time before the first boundary is stamp 0.
-            Refill::Burst { interval, phase } => (read + interval - phase) / interval,
+            Refill::Burst { interval, phase } => (read + (interval - phase)).since_start() / interval,
         }
     }
 
@@ -104,10 +104,10 @@ impl Buckets {
         match self.refill {
             Refill::Lazy { interval } => now + interval,
             Refill::Burst { interval, phase } => {
-                let boundary = ((now + interval - phase) / interval) * interval + phase;
+                let passed = (now + (interval - phase)).since_start() / interval;
+                let boundary = Time::START + passed * interval + phase;
                 // A coarse clock shows the boundary only at its next tick.
-                let quantum = self.clock_quantum.max(1);
-                boundary.div_ceil(quantum) * quantum
+                boundary.ceil(self.clock_quantum)
             }
         }
     }
@@ -130,14 +130,14 @@ pub fn share(base: u64, available: i64) -> u64 {
 mod tests {
     use super::*;
 
-    const MS: Time = 1_000_000;
+    const MS: Span = Span::from_ms(1);
 
     /// Bytes that a reader gets in `seconds` who takes all there is every `poll` ns.
-    fn polled(refill: Refill, rate: u64, poll: Time, seconds: u64) -> u64 {
-        let mut buckets = Buckets::new(refill, rate, rate, 0);
+    fn polled(refill: Refill, rate: u64, poll: Span, seconds: u64) -> u64 {
+        let mut buckets = Buckets::new(refill, rate, rate, Span::ZERO);
         buckets.read = 0;
-        let (mut now, mut total) = (0, 0);
-        while now < seconds * 1000 * MS {
+        let (mut now, mut total) = (Time::START, 0);
+        while now < Time::START + Span::from_secs(seconds) {
             now += poll;
             buckets.refill(now);
             total += buckets.read.max(0) as u64;
@@ -159,7 +159,8 @@ mod tests {
     #[test]
     fn burst_refill_delivers_its_rate() {
         for interval_ms in [1, 10, 100, 1000] {
-            let refill = Refill::Burst { interval: interval_ms * MS, phase: interval_ms * MS / 3 };
+            let refill =
+                Refill::Burst { interval: interval_ms * MS, phase: Span::from_us(interval_ms * 1_000 / 3) };
             let ratio = polled(refill, 1_000_000, 10 * MS, 100) as f64 / 100e6;
             assert!((ratio - 1.0).abs() < 0.011, "{interval_ms} ms: {ratio}");
         }
@@ -168,14 +169,14 @@ mod tests {
     #[test]
     fn tokens_of_an_interval_arrive_at_its_boundary() {
         let mut buckets =
-            Buckets::new(Refill::Burst { interval: 100 * MS, phase: 30 * MS }, 50_000, 50_000, 0);
+            Buckets::new(Refill::Burst { interval: 100 * MS, phase: 30 * MS }, 50_000, 50_000, Span::ZERO);
         buckets.read = 0;
-        buckets.refill(29 * MS);
+        buckets.refill(Time::START + 29 * MS);
         assert_eq!(buckets.read, 0);
-        assert_eq!(buckets.wake_time(29 * MS), 30 * MS);
-        buckets.refill(30 * MS);
+        assert_eq!(buckets.wake_time(Time::START + 29 * MS), Time::START + 30 * MS);
+        buckets.refill(Time::START + 30 * MS);
         assert_eq!(buckets.read, 5_000);
-        assert_eq!(buckets.wake_time(30 * MS), 130 * MS);
+        assert_eq!(buckets.wake_time(Time::START + 30 * MS), Time::START + 130 * MS);
     }
 
     #[test]
@@ -183,10 +184,10 @@ mod tests {
         let mut buckets =
             Buckets::new(Refill::Burst { interval: 100 * MS, phase: 31 * MS }, 50_000, 50_000, 4 * MS);
         buckets.read = 0;
-        assert_eq!(buckets.wake_time(30 * MS), 32 * MS);
-        buckets.refill(31 * MS);
+        assert_eq!(buckets.wake_time(Time::START + 30 * MS), Time::START + 32 * MS);
+        buckets.refill(Time::START + 31 * MS);
         assert_eq!(buckets.read, 0);
-        buckets.refill(32 * MS);
+        buckets.refill(Time::START + 32 * MS);
         assert_eq!(buckets.read, 5_000);
     }
 

@@ -5,11 +5,10 @@
 use std::collections::BTreeSet;
 
 use crate::spec::{CircuitPolicySpec, CongestionSpec, NetworkSpec, RunSpec, Traffic};
+use crate::time::Span;
 
-const MICROSECOND_NS: u64 = 1_000;
-const MILLISECOND_NS: u64 = 1_000 * MICROSECOND_NS;
-const HOUR_NS: u64 = 3_600_000 * MILLISECOND_NS;
-const WEEK_NS: u64 = 7 * 24 * HOUR_NS;
+const HOUR: Span = Span::from_secs(3_600);
+const WEEK: Span = Span::from_secs(7 * 24 * 3_600);
 /// Bytes per second, and bytes of a bucket: about 1.1 Tbit/s.
 const RATE_MAX: u64 = 1 << 37;
 /// A channel for each pair of relays is looked up in a table of four bytes a pair.
@@ -21,6 +20,11 @@ const STREAMS_MAX: u64 = 1 << 20;
 const WEIGHT_MAX: u64 = u32::MAX as u64;
 /// What paths are chosen with; a consensus has others, for positions that no circuit here has.
 const WEIGHTS_USED: [&str; 8] = ["Wgg", "Wgd", "Wmg", "Wme", "Wmd", "Wmm", "Wee", "Wed"];
+
+/// A span of time that a document states in nanoseconds.
+fn lasts(key: &str, span: Span, least: Span, most: Span) -> Result<(), String> {
+    within(key, span.ns(), least.ns(), most.ns())
+}
 
 fn within(key: &str, value: u64, least: u64, most: u64) -> Result<(), String> {
     if (least..=most).contains(&value) {
@@ -40,22 +44,17 @@ pub fn check_run(run: &RunSpec) -> Result<(), String> {
         format!("format: is {} {}, accepted: torsweep-run 1", run.format, run.format_version)
     })?;
     ensure(run.engine == "cellsim", || format!("engine: is '{}', accepted: cellsim", run.engine))?;
-    within("duration_ns", run.duration_ns, 1, WEEK_NS)?;
-    within("warm_up_ns", run.warm_up_ns, 0, run.duration_ns)?;
-    within("client_start_window_ns", run.client_start_window_ns, 0, WEEK_NS)?;
+    lasts("duration_ns", run.duration_ns, Span::from_ns(1), WEEK)?;
+    lasts("warm_up_ns", run.warm_up_ns, Span::ZERO, run.duration_ns)?;
+    lasts("client_start_window_ns", run.client_start_window_ns, Span::ZERO, WEEK)?;
     let tor = &run.tor;
-    within("tor.refill.interval_ns", tor.refill.interval_ns, MICROSECOND_NS, HOUR_NS)?;
+    lasts("tor.refill.interval_ns", tor.refill.interval_ns, Span::from_us(1), HOUR)?;
     // A scheduler that finds no room in the kernel comes back after this: a short one makes events without end.
-    within(
-        "tor.channel_scheduler.interval_ns",
-        tor.channel_scheduler.interval_ns,
-        10 * MICROSECOND_NS,
-        HOUR_NS,
-    )?;
+    lasts("tor.channel_scheduler.interval_ns", tor.channel_scheduler.interval_ns, Span::from_us(10), HOUR)?;
     match tor.circuit_policy {
         CircuitPolicySpec::Ewma { half_life_ns } => {
             // Weights double each half-life and are scaled back once a second: a double holds 1,023 doublings.
-            within("tor.circuit_policy.half_life_ns", half_life_ns, 10 * MILLISECOND_NS, WEEK_NS)?;
+            lasts("tor.circuit_policy.half_life_ns", half_life_ns, Span::from_ms(10), WEEK)?;
         }
         CircuitPolicySpec::RoundRobin { quantum_cells } => {
             within("tor.circuit_policy.quantum_cells", u64::from(quantum_cells), 1, 1 << 20)?;
@@ -66,8 +65,8 @@ pub fn check_run(run: &RunSpec) -> Result<(), String> {
         "tor.cell_queue_low_cells: accepted: less than cell_queue_high_cells".into()
     })?;
     within("tor.guards", tor.guards as u64, 1, 100)?;
-    within("tor.circuit_lifetime_ns", tor.circuit_lifetime_ns, MILLISECOND_NS, WEEK_NS)?;
-    within("tor.clock_quantum_ns", tor.clock_quantum_ns, 0, HOUR_NS)?;
+    lasts("tor.circuit_lifetime_ns", tor.circuit_lifetime_ns, Span::from_ms(1), WEEK)?;
+    lasts("tor.clock_quantum_ns", tor.clock_quantum_ns, Span::ZERO, HOUR)?;
     ensure(!tor.conflux, || "tor.conflux: this engine has no conflux, accepted: false".into())?;
     ensure(run.tracing.is_none(), || "tracing: this engine does not trace cells, accepted: null".into())?;
     run.traffic.iter().try_for_each(|(kind, traffic)| check_traffic(kind, traffic))
@@ -98,11 +97,14 @@ fn check_traffic(kind: &str, traffic: &Traffic) -> Result<(), String> {
     let key = |name: &str| format!("traffic.{kind}.{name}");
     within(&key("request_bytes"), traffic.request_bytes, 0, 1 << 24)?;
     within(&key("response_bytes"), traffic.response_bytes, 1, 1 << 40)?;
-    within(&key("think_max_ns"), traffic.think_max_ns, 0, WEEK_NS)?;
-    within(&key("think_min_ns"), traffic.think_min_ns, 0, traffic.think_max_ns)?;
-    within(&key("think_step_ns"), traffic.think_step_ns, 1, WEEK_NS)?;
+    lasts(&key("think_max_ns"), traffic.think_max_ns, Span::ZERO, WEEK)?;
+    lasts(&key("think_min_ns"), traffic.think_min_ns, Span::ZERO, traffic.think_max_ns)?;
+    lasts(&key("think_step_ns"), traffic.think_step_ns, Span::from_ns(1), WEEK)?;
     within(&key("parallel_streams"), traffic.parallel_streams.into(), 1, 10_000)?;
-    within(&key("timeout_ns"), traffic.timeout_ns.unwrap_or(1), 1, WEEK_NS)
+    match traffic.timeout_ns {
+        Some(limit) => lasts(&key("timeout_ns"), limit, Span::from_ns(1), WEEK),
+        None => Ok(()),
+    }
 }
 
 /// Check `network.json` against `run`.

@@ -14,13 +14,13 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::events::Time;
 use crate::input::{read_network, read_run};
 use crate::provenance::{provenance, sha256_hex, sha256_of_file};
 use crate::recorder::Recorder;
+use crate::time::{Span, Time};
 use crate::world::World;
 
-const SECOND: Time = 1_000_000_000;
+const SECOND: Span = Span::from_secs(1);
 const TABLES: [&str; 3] = ["streams.parquet", "relays.parquet", "progress.parquet"];
 
 /// Run what `directory` describes. With `progress`, a line on standard error every few seconds.
@@ -41,7 +41,7 @@ pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
     let mut world = World::new(spec, network, latency, recorder)?;
     advance(&mut world, duration, progress, started)?;
     let wall_s = started.elapsed().as_secs_f64();
-    let simulated_s = duration as f64 / SECOND as f64;
+    let simulated_s = duration.as_secs_f64();
     let totals = world.finish()?;
     let tables = checksums(&scratch)?;
     let (run_sha256, network_sha256) = (sha256_hex(&run_bytes), sha256_hex(&network_bytes));
@@ -73,20 +73,21 @@ fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, Error> {
     Ok(found)
 }
 
-fn advance(world: &mut World, duration: Time, progress: bool, started: Instant) -> Result<(), Error> {
+fn advance(world: &mut World, duration: Span, progress: bool, started: Instant) -> Result<(), Error> {
     let mut reported = Instant::now();
-    while world.now() < duration {
-        world.run_until((world.now() + SECOND).min(duration))?;
+    let end = Time::START + duration;
+    while world.now() < end {
+        world.run_until((world.now() + SECOND).min(end))?;
         if progress && reported.elapsed().as_secs() >= 5 {
             reported = Instant::now();
-            let done = world.now() as f64 / duration as f64;
+            let done = world.now().since_start().as_secs_f64() / duration.as_secs_f64();
             let left = started.elapsed().as_secs_f64() * (1.0 - done) / done;
             // Progress that nobody can read is no reason to stop.
             let _ = writeln!(
                 io::stderr(),
                 "cellsim: {:3.0} % — {} of {} simulated s, about {left:.0} s left",
                 100.0 * done,
-                world.now() / SECOND,
+                world.now().since_start() / SECOND,
                 duration / SECOND
             );
         }

@@ -6,11 +6,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// Simulated time in nanoseconds since the start of the run.
-pub type Time = u64;
-
-/// A time that never comes.
-pub const NEVER: Time = u64::MAX;
+use crate::time::Time;
 
 /// What happens, with the index of what it happens to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +85,12 @@ const SLOT_SHIFT: u32 = 20;
 /// Slots of the wheel: about a second.
 const SLOTS: u64 = 1024;
 
+/// The number of the slot that `time` lies in.
+#[inline]
+fn slot_of(time: Time) -> u64 {
+    time.ns() >> SLOT_SHIFT
+}
+
 /// An event of a known slot in 16 bytes, which sort in the order of events: from the highest bits down,
 /// the time within the slot, the order of scheduling within the slot, `b` with the kind, and `a`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,7 +104,7 @@ const ORDER_PLACE: u32 = A_BITS + B_BITS + KIND_BITS;
 
 impl Packed {
     fn new(event: Event, order: u64) -> Self {
-        let offset = event.time & ((1 << SLOT_SHIFT) - 1);
+        let offset = event.time.ns() & ((1 << SLOT_SHIFT) - 1);
         Self(
             u128::from(offset) << OFFSET_PLACE
                 | u128::from(order) << ORDER_PLACE
@@ -114,7 +116,7 @@ impl Packed {
 
     fn unpack(self, slot: u64) -> Event {
         Event {
-            time: slot << SLOT_SHIFT | (self.0 >> OFFSET_PLACE) as u64,
+            time: Time::from_ns(slot << SLOT_SHIFT | (self.0 >> OFFSET_PLACE) as u64),
             kind: Kind::ALL[(self.0 >> (A_BITS + B_BITS)) as usize & ((1 << KIND_BITS) - 1)],
             a: self.0 as u32,
             b: (self.0 >> A_BITS) as u32,
@@ -198,7 +200,7 @@ impl EventQueue {
     /// Put an event in; it comes out after all events of the same time that were put in before it.
     pub fn push(&mut self, time: Time, kind: Kind, a: u32, b: u32) {
         let event = Event { time, kind, a, b };
-        let slot = time >> SLOT_SHIFT;
+        let slot = slot_of(time);
         debug_assert!(slot >= self.slot, "an event of the past");
         if slot >= self.slot + SLOTS {
             self.far.push(Reverse(Far { order: self.far_scheduled, event }));
@@ -230,7 +232,7 @@ impl EventQueue {
                 (Some(due), _) => (due, false),
                 (None, Some(late)) => (late, true),
                 (None, None) => {
-                    if self.slot >= end >> SLOT_SHIFT || !self.advance(end >> SLOT_SHIFT) {
+                    if self.slot >= slot_of(end) || !self.advance(slot_of(end)) {
                         return None;
                     }
                     continue;
@@ -259,11 +261,11 @@ impl EventQueue {
     fn advance(&mut self, last: u64) -> bool {
         self.slot = match self.far.peek() {
             _ if self.in_wheel > 0 => self.slot + 1,
-            Some(next) => (next.0.event.time >> SLOT_SHIFT).min(last),
+            Some(next) => slot_of(next.0.event.time).min(last),
             None => return false,
         };
         while let Some(next) = self.far.peek().map(|first| first.0.event) {
-            let slot = next.time >> SLOT_SHIFT;
+            let slot = slot_of(next.time);
             if slot >= self.slot + SLOTS {
                 break;
             }
@@ -295,22 +297,22 @@ mod tests {
             prop_oneof![0_u64..20, 0_u64..5_000_000, 0_u64..5_000_000_000], 0..300)) {
             let mut queue = EventQueue::default();
             for (index, &time) in times.iter().enumerate() {
-                queue.push(time, Kind::Arrive, index as u32, 0);
+                queue.push(Time::from_ns(time), Kind::Arrive, index as u32, 0);
             }
             let mut expected: Vec<(u64, u32)> =
                 times.iter().enumerate().map(|(index, &time)| (time, index as u32)).collect();
             expected.sort_unstable();
             let mut found = Vec::new();
-            while let Some(event) = queue.pop_until(4_000_000) {
-                found.push((event.time, event.a));
+            while let Some(event) = queue.pop_until(Time::from_ns(4_000_000)) {
+                found.push((event.time.ns(), event.a));
             }
             prop_assert!(found.iter().all(|&(time, _)| time <= 4_000_000));
             let late = found.len();
-            queue.push(4_000_001, Kind::Arrive, times.len() as u32, 0);
+            queue.push(Time::from_ns(4_000_001), Kind::Arrive, times.len() as u32, 0);
             expected.push((4_000_001, times.len() as u32));
             expected.sort_unstable();
-            while let Some(event) = queue.pop_until(NEVER) {
-                found.push((event.time, event.a));
+            while let Some(event) = queue.pop_until(Time::NEVER) {
+                found.push((event.time.ns(), event.a));
             }
             prop_assert!(found.len() == expected.len() && late <= found.len());
             prop_assert_eq!(found, expected);

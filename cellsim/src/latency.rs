@@ -9,9 +9,12 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Error;
 use crate::provenance::hexadecimal;
+use crate::time::Span;
 
 /// The longest round trip between two nodes, us; `torsweep.network.model` has the same range.
 const RTT_MAX_US: i32 = 60_000_000;
+
+const HALF_MICROSECOND: Span = Span::from_ns(500);
 
 /// Round-trip times between all nodes, read from the file as they are asked for.
 pub struct Latency {
@@ -66,8 +69,8 @@ impl Latency {
         self.nodes
     }
 
-    /// One-way latency between two nodes, ns: half the round trip.
-    pub fn one_way_ns(&self, from: usize, to: usize) -> u64 {
+    /// One-way latency between two nodes: half the round trip.
+    pub fn one_way(&self, from: usize, to: usize) -> Span {
         let rtt_us = match &self.source {
             Source::Constant(rtt_us) => *rtt_us,
             Source::File { map, data } => {
@@ -76,7 +79,7 @@ impl Latency {
                 i32::from_le_bytes(cell).max(1) as u64
             }
         };
-        rtt_us * 500
+        rtt_us * HALF_MICROSECOND
     }
 }
 

@@ -10,7 +10,7 @@
 //! and `circuits` and `client` (downloads). Each module's header says what it leaves out and who could
 //! notice.
 //!
-//! Time is in integer nanoseconds. No wall clock, no address and no hash decides anything: the same
+//! Time is in integer nanoseconds ([`time`]). No wall clock, no address and no hash decides anything: the same
 //! `run.json` gives the same bytes.
 
 pub mod activation;
@@ -34,6 +34,7 @@ pub mod recorder;
 pub mod spec;
 pub mod tables;
 pub mod tcp;
+pub mod time;
 pub mod totals;
 pub mod vegas;
 pub mod world;

@@ -10,11 +10,11 @@
 //! share a link in the order of arrival, not packet by packet. A study of asymmetric links with busy
 //! up-links would notice.
 
-use crate::events::{NEVER, Time};
+use crate::time::{Span, Time};
 
-/// How long a packet may wait without being a sign of too long a queue, ns.
-pub const CODEL_TARGET: Time = 10_000_000;
-const INTERVAL: Time = 100_000_000;
+/// How long a packet may wait without being a sign of too long a queue.
+pub const CODEL_TARGET: Span = Span::from_ms(10);
+const INTERVAL: Span = Span::from_ms(100);
 
 /// A rate, and when the queue before it will be empty.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct Link {
 impl Link {
     /// An idle link; a rate below 1 byte per second is taken as 1.
     pub fn new(bytes_per_second: u64) -> Self {
-        Self { bytes_per_second: bytes_per_second.max(1), free_at: 0 }
+        Self { bytes_per_second: bytes_per_second.max(1), free_at: Time::START }
     }
 
     /// Bytes per second.
@@ -35,8 +35,8 @@ impl Link {
         self.bytes_per_second
     }
 
-    /// How long `bytes` take, ns.
-    pub fn service(&self, bytes: u64) -> Time {
+    /// How long `bytes` take.
+    pub fn service(&self, bytes: u64) -> Span {
         service(bytes, self.bytes_per_second)
     }
 
@@ -47,15 +47,15 @@ impl Link {
     }
 }
 
-/// How long `bytes` take at a rate of at least 1 byte per second, ns.
-pub fn service(bytes: u64, bytes_per_second: u64) -> Time {
-    bytes * 1_000_000_000 / bytes_per_second
+/// How long `bytes` take at a rate of at least 1 byte per second.
+pub fn service(bytes: u64, bytes_per_second: u64) -> Span {
+    Span::from_ns(bytes * 1_000_000_000 / bytes_per_second)
 }
 
 /// CoDel's state: decides at each departure whether the packet is dropped.
 #[derive(Clone, Debug)]
 pub struct CoDel {
-    /// When the queue will have been too long for an interval, or [`NEVER`].
+    /// When the queue will have been too long for an interval, or [`Time::NEVER`].
     due: Time,
     dropping: bool,
     next_drop: Time,
@@ -65,20 +65,20 @@ pub struct CoDel {
 
 impl Default for CoDel {
     fn default() -> Self {
-        Self { due: NEVER, dropping: false, next_drop: 0, count: 0, last_count: 0 }
+        Self { due: Time::NEVER, dropping: false, next_drop: Time::START, count: 0, last_count: 0 }
     }
 }
 
 impl CoDel {
     /// The queue is short, or has kept its packet for less than the target.
     pub fn spare(&mut self) {
-        self.due = NEVER;
+        self.due = Time::NEVER;
         self.dropping = false;
     }
 
     /// Whether the packet that leaves at `now`, out of a queue that is too long, is dropped.
     pub fn drops(&mut self, now: Time) -> bool {
-        if self.due == NEVER {
+        if self.due == Time::NEVER {
             self.due = now + INTERVAL;
         }
         if now < self.due {
@@ -95,7 +95,7 @@ impl CoDel {
         }
         self.dropping = true;
         let recent = self.count.saturating_sub(self.last_count);
-        let resume = recent > 1 && now.saturating_sub(self.next_drop) < 16 * INTERVAL;
+        let resume = recent > 1 && now.saturating_since(self.next_drop) < 16 * INTERVAL;
         self.count = if resume { recent } else { 1 };
         self.last_count = self.count;
         self.next_drop = now + control(self.count);
@@ -103,8 +103,8 @@ impl CoDel {
     }
 }
 
-fn control(count: u32) -> Time {
-    (INTERVAL as f64 / f64::from(count).sqrt()) as Time
+fn control(count: u32) -> Span {
+    Span::from_ns((INTERVAL.ns() as f64 / f64::from(count).sqrt()) as u64)
 }
 
 #[cfg(test)]
@@ -114,19 +114,19 @@ mod tests {
     #[test]
     fn a_link_serves_in_order_at_its_rate() {
         let mut link = Link::new(1_000_000);
-        assert_eq!(link.send(0, 1_000), 1_000_000);
-        assert_eq!(link.send(0, 1_000), 2_000_000);
-        assert_eq!(link.send(5_000_000, 500), 5_500_000);
+        assert_eq!(link.send(Time::START, 1_000), Time::from_ns(1_000_000));
+        assert_eq!(link.send(Time::START, 1_000), Time::from_ns(2_000_000));
+        assert_eq!(link.send(Time::from_ns(5_000_000), 500), Time::from_ns(5_500_000));
     }
 
     #[test]
     fn codel_spares_short_queues_and_speeds_up_on_standing_ones() {
         let mut codel = CoDel::default();
         for ms in 0..1000 {
-            assert!(!codel.drops(ms * 1_000_000));
+            assert!(!codel.drops(Time::from_ns(ms * 1_000_000)));
             codel.spare();
         }
-        let drops: Vec<u64> = (1000..3000).filter(|ms| codel.drops(ms * 1_000_000)).collect();
+        let drops: Vec<u64> = (1000..3000).filter(|ms| codel.drops(Time::from_ns(ms * 1_000_000))).collect();
         assert_eq!(drops[0], 1100);
         assert!(drops.len() > 20, "{}", drops.len());
         let gaps: Vec<u64> = drops.windows(2).map(|pair| pair[1] - pair[0]).collect();

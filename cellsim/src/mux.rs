@@ -11,16 +11,16 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-use crate::events::Time;
 use crate::ids::QueueId;
+use crate::time::{Span, Time};
 
 /// The rule by which circuits take turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Policy {
-    /// Least recently active first; `half_life` in ns.
+    /// Least recently active first.
     Ewma {
-        /// Time after which a cell counts half, ns.
-        half_life: Time,
+        /// Time after which a cell counts half.
+        half_life: Span,
     },
     /// In turn.
     RoundRobin {
@@ -35,26 +35,26 @@ const RESCALE_HALF_LIVES: f64 = 400.0;
 /// The weight of a cell sent now, relative to one sent at the origin of time.
 #[derive(Clone, Debug)]
 pub struct Decay {
-    half_life: f64,
-    origin: f64,
+    half_life_ns: f64,
+    origin_ns: f64,
 }
 
 impl Decay {
-    /// Weights that double every `half_life` ns.
-    pub fn new(half_life: Time) -> Self {
-        Self { half_life: half_life.max(1) as f64, origin: 0.0 }
+    /// Weights that double every `half_life`.
+    pub fn new(half_life: Span) -> Self {
+        Self { half_life_ns: half_life.ns().max(1) as f64, origin_ns: 0.0 }
     }
 
     /// The weight of a cell sent at `now`.
     pub fn weight(&self, now: Time) -> f64 {
-        ((now as f64 - self.origin) / self.half_life).exp2()
+        ((now.ns() as f64 - self.origin_ns) / self.half_life_ns).exp2()
     }
 
     /// When weights have grown large: the factor by which all counts must be scaled; moves the origin.
     pub fn rescale(&mut self, now: Time) -> Option<f64> {
-        let age = (now as f64 - self.origin) / self.half_life;
+        let age = (now.ns() as f64 - self.origin_ns) / self.half_life_ns;
         (age > RESCALE_HALF_LIVES).then(|| {
-            self.origin = now as f64;
+            self.origin_ns = now.ns() as f64;
             (-age).exp2()
         })
     }
@@ -273,7 +273,7 @@ impl Others {
 mod tests {
     use super::*;
 
-    const EWMA: Policy = Policy::Ewma { half_life: 30_000_000_000 };
+    const EWMA: Policy = Policy::Ewma { half_life: Span::from_secs(30) };
 
     /// Serve `total` cells among queues that never run dry; cells by queue.
     fn serve(mux: &mut Mux, policy: Policy, total: u32, queues: usize) -> Vec<u32> {
@@ -326,12 +326,12 @@ mod tests {
 
     #[test]
     fn weights_double_each_half_life_and_rescaling_keeps_order() {
-        let mut decay = Decay::new(10);
-        assert_eq!(decay.weight(0), 1.0);
-        assert_eq!(decay.weight(20), 4.0);
-        assert_eq!(decay.rescale(100), None);
-        let factor = decay.rescale(5_000).expect("old enough");
-        assert_eq!(decay.weight(5_000), 1.0);
+        let mut decay = Decay::new(Span::from_ns(10));
+        assert_eq!(decay.weight(Time::START), 1.0);
+        assert_eq!(decay.weight(Time::from_ns(20)), 4.0);
+        assert_eq!(decay.rescale(Time::from_ns(100)), None);
+        let factor = decay.rescale(Time::from_ns(5_000)).expect("old enough");
+        assert_eq!(decay.weight(Time::from_ns(5_000)), 1.0);
         assert!(factor > 0.0 && factor < 1e-120);
     }
 }

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use crate::error::Error;
-use crate::events::Time;
 use crate::tables::{Field, Kind, Table, Value};
+use crate::time::{Span, Time};
 use crate::totals::Outcome;
 
 const STREAMS: [Field; 17] = [
@@ -98,8 +98,8 @@ pub struct Recorder {
     progress: Option<Table>,
 }
 
-fn microseconds(span: Time) -> Value<'static> {
-    count(span / 1_000)
+fn microseconds(span: Span) -> Value<'static> {
+    count(span.us())
 }
 
 /// Counts and times of a run stay below 2^63: the longest run has 2^50 ns.
@@ -129,7 +129,7 @@ impl Recorder {
         let last = (row.outcome == Outcome::Complete).then_some(row.end);
         // Differences of whole microseconds, as a reader of the other columns gets them.
         let after_command = |time: Option<Time>| match (time, row.connected) {
-            (Some(time), Some(command)) => count((time - row.start) / 1_000 - (command - row.start) / 1_000),
+            (Some(time), Some(command)) => count((time - row.start).us() - (command - row.start).us()),
             _ => Value::None,
         };
         table.push([
@@ -138,7 +138,7 @@ impl Recorder {
             row.circuit.map_or(Value::None, count),
             count(row.stream),
             Value::Text(row.server),
-            microseconds(row.start),
+            microseconds(row.start.since_start()),
             maybe(row.connected),
             // The client sends its command as soon as the SOCKS reply is there.
             maybe(row.connected),
@@ -157,7 +157,7 @@ impl Recorder {
     /// Download number `stream` of `client` has `got` so many bytes at `now`.
     pub fn progress(&mut self, now: Time, client: &str, stream: u64, got: u64) {
         if let Some(table) = &mut self.progress {
-            table.push([Value::Text(client), count(stream), microseconds(now), count(got)]);
+            table.push([Value::Text(client), count(stream), microseconds(now.since_start()), count(got)]);
         }
     }
 

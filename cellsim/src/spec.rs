@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use crate::time::Span;
+
 /// The whole of `run.json`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,11 +33,11 @@ pub struct RunSpec {
     /// What all random streams start from.
     pub seed: u64,
     /// Time that statistics leave out, ns.
-    pub warm_up_ns: u64,
+    pub warm_up_ns: Span,
     /// How long the run is, ns.
-    pub duration_ns: u64,
+    pub duration_ns: Span,
     /// Clients start within this time, ns.
-    pub client_start_window_ns: u64,
+    pub client_start_window_ns: Span,
     /// The knobs.
     pub tor: TorSpec,
     /// What clients do, by their kind.
@@ -69,11 +71,11 @@ pub struct TorSpec {
     /// Guards of a client.
     pub guards: usize,
     /// How long a circuit takes new streams after its first, ns.
-    pub circuit_lifetime_ns: u64,
+    pub circuit_lifetime_ns: Span,
     /// Whether streams use two circuits, which this engine does not have.
     pub conflux: bool,
     /// Step of relays' coarse clock, ns; 0 is a precise clock.
-    pub clock_quantum_ns: u64,
+    pub clock_quantum_ns: Span,
 }
 
 /// How tokens come.
@@ -113,7 +115,7 @@ pub struct RefillSpec {
     /// Lazily or in bursts.
     pub mode: RefillMode,
     /// Its period, ns.
-    pub interval_ns: u64,
+    pub interval_ns: Span,
     /// Where in an interval a relay refills.
     pub phase: RefillPhase,
     /// How much a bucket holds.
@@ -127,7 +129,7 @@ pub enum CircuitPolicySpec {
     /// The circuit that sent least lately goes first.
     Ewma {
         /// Time after which a cell counts half, ns.
-        half_life_ns: u64,
+        half_life_ns: Span,
     },
     /// Circuits go in turn.
     RoundRobin {
@@ -155,7 +157,7 @@ pub struct ChannelSchedulerSpec {
     /// Which one.
     pub kind: SchedulerKind,
     /// Its period, ns.
-    pub interval_ns: u64,
+    pub interval_ns: Span,
 }
 
 /// Which stream of a circuit goes first.
@@ -223,17 +225,17 @@ pub struct Traffic {
     /// Bytes that a server answers with.
     pub response_bytes: u64,
     /// Shortest pause between downloads, ns.
-    pub think_min_ns: u64,
+    pub think_min_ns: Span,
     /// Longest pause between downloads, ns.
-    pub think_max_ns: u64,
+    pub think_max_ns: Span,
     /// Pauses are multiples of this above the shortest, ns.
-    pub think_step_ns: u64,
+    pub think_step_ns: Span,
     /// Whether each stream takes a circuit of its own.
     pub streams_per_circuit_isolation: bool,
     /// Downloads of a client at a time.
     pub parallel_streams: u32,
     /// Time after which a download is given up, ns.
-    pub timeout_ns: Option<u64>,
+    pub timeout_ns: Option<Span>,
 }
 
 /// Which tables have rows.

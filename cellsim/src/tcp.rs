@@ -14,12 +14,13 @@
 //! Left out: single packets (bytes move in chunks, and all packets of a pipe are alike), slow start after
 //! idle (Shadow has none either). A study of loss recovery would notice.
 
+mod losses;
 mod recovery;
 
-use crate::events::Time;
 use crate::fifo::Fifo;
-pub(crate) use recovery::Timer;
-use recovery::{NO_HOLE, Recovery};
+use crate::time::{Span, Time};
+pub(crate) use losses::Timer;
+use losses::{Losses, NO_HOLE};
 
 /// Payload of a full segment, bytes.
 pub const SEGMENT_BYTES: u64 = 1460;
@@ -40,8 +41,8 @@ const RECEIVE_BUFFER_MIN: u64 = 174_760;
 const RECEIVE_BUFFER_MAX: u64 = 6_291_456;
 /// Acknowledgements that wait for the shorter time.
 const QUICK_ACKS: u16 = 1000;
-const QUICK_ACK_DELAY: Time = 1_000_000;
-const ACK_DELAY: Time = 5_000_000;
+const QUICK_ACK_DELAY: Span = Span::from_ms(1);
+const ACK_DELAY: Span = Span::from_ms(5);
 
 /// What an acknowledgement tells the sender.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,13 +66,13 @@ pub struct Tcp {
     pub wake_scheduled: bool,
     quick_acks: u16,
     send_buffer: u32,
-    one_way: Time,
+    one_way: Span,
     /// The window of the last acknowledgement, packets.
     advertised: u32,
     /// Mean size of the sender's packets, bytes.
     packet_bytes: u32,
     /// There since the first loss.
-    pub(crate) recovery: Option<Box<Recovery>>,
+    losses: Option<Box<Losses>>,
     /// Where the first hole in what has come starts, or [`NO_HOLE`].
     pub(crate) first_hole: u64,
     acks: Fifo<Ack>,
@@ -95,9 +96,9 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// An open connection over a path of `one_way` ns with a window of `window` packets; bytes move in
+    /// An open connection over a path of `one_way` with a window of `window` packets; bytes move in
     /// chunks of at most `chunk` bytes.
-    pub fn new(one_way: Time, window: u64, chunk: u64) -> Self {
+    pub fn new(one_way: Span, window: u64, chunk: u64) -> Self {
         Self {
             waiting: false,
             wake_scheduled: false,
@@ -106,7 +107,7 @@ impl Tcp {
             one_way,
             advertised: (RECEIVE_BUFFER_MIN / SEGMENT_BYTES) as u32,
             packet_bytes: SEGMENT_BYTES as u32,
-            recovery: None,
+            losses: None,
             first_hole: NO_HOLE,
             acks: Fifo::default(),
             arrived: 0,
@@ -122,8 +123,8 @@ impl Tcp {
         }
     }
 
-    /// Propagation delay, ns.
-    pub fn one_way(&self) -> Time {
+    /// Propagation delay.
+    pub fn one_way(&self) -> Span {
         self.one_way
     }
 
@@ -217,8 +218,8 @@ impl Tcp {
     }
 
     /// What an event of this connection will soon touch and that lies elsewhere.
-    pub(crate) fn elsewhere(&self) -> (Option<&Ack>, Option<&Recovery>) {
-        (self.acks.second(), self.recovery.as_deref())
+    pub(crate) fn elsewhere(&self) -> (Option<&Ack>, Option<&Losses>) {
+        (self.acks.second(), self.losses.as_deref())
     }
 
     /// When the next acknowledgement comes, if one is under way.
@@ -286,7 +287,7 @@ impl Tcp {
 mod tests {
     use super::*;
 
-    const MS: Time = 1_000_000;
+    const MS: Span = Span::from_ms(1);
 
     fn send_all(tcp: &mut Tcp) -> u64 {
         let mut total = 0;
@@ -305,7 +306,7 @@ mod tests {
     fn the_window_doubles_each_round_in_slow_start() {
         let mut tcp = Tcp::new(50 * MS, 10, 65_536);
         tcp.written = 10_000_000;
-        let mut now = 0;
+        let mut now = Time::START;
         for expected_segments in [10, 20, 40, 80] {
             tcp.apply_acks(now);
             let sent = send_all(&mut tcp);
@@ -321,7 +322,7 @@ mod tests {
     fn a_reader_that_stops_stops_the_sender_and_opens_it_again() {
         let mut tcp = Tcp::new(10 * MS, 10, 1 << 20);
         tcp.written = 1_000_000;
-        let mut now = 0;
+        let mut now = Time::START;
         for _ in 0..20 {
             tcp.apply_acks(now);
             let sent = send_all(&mut tcp);
@@ -345,8 +346,8 @@ mod tests {
         tcp.congestion_window = 100 * PACKET;
         tcp.written = 100_000;
         let sent = send_all(&mut tcp);
-        tcp.arrive(10 * MS, sent);
-        tcp.apply_acks(30 * MS);
+        tcp.arrive(Time::START + 10 * MS, sent);
+        tcp.apply_acks(Time::START + 30 * MS);
         let window = tcp.congestion_window();
         assert_eq!(tcp.send_space(), window * SEND_BUFFER_PER_SEGMENT);
         tcp.congestion_window = PACKET;

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::events::Time;
+use crate::time::Time;
 
 /// Cells that one SENDME acknowledges (`cc_sendme_inc`).
 pub const SENDME_CELLS: u64 = 31;
@@ -28,7 +28,7 @@ const EWMA_PERCENT: u64 = 50;
 const EWMA_MAX: u64 = 10;
 const EWMA_SLOW_START: u64 = 2;
 
-/// The state of one circuit's congestion control; windows are in cells, times in microseconds.
+/// The state of one circuit's congestion control; windows are in cells, round trips in microseconds.
 #[derive(Clone, Debug)]
 pub struct Vegas {
     window: u64,
@@ -38,8 +38,8 @@ pub struct Vegas {
     channel_blocked: bool,
     next_update: u64,
     next_window: u64,
-    min_rtt: u64,
-    ewma_rtt: u64,
+    min_rtt_us: u64,
+    ewma_rtt_us: u64,
     bdp: u64,
     sent_at: VecDeque<Time>,
 }
@@ -54,8 +54,8 @@ impl Default for Vegas {
             channel_blocked: false,
             next_update: 1,
             next_window: 0,
-            min_rtt: 0,
-            ewma_rtt: 0,
+            min_rtt_us: 0,
+            ewma_rtt_us: 0,
             bdp: 0,
             sent_at: VecDeque::new(),
         }
@@ -78,7 +78,7 @@ impl Vegas {
         let marks = (self.inflight + cells) / SENDME_CELLS - self.inflight / SENDME_CELLS;
         self.inflight += cells;
         for _ in 0..marks {
-            self.sent_at.push_back(now / 1_000);
+            self.sent_at.push_back(now);
         }
     }
 
@@ -89,40 +89,40 @@ impl Vegas {
         let Some(sent) = self.sent_at.pop_front() else {
             return;
         };
-        if self.estimate((now / 1_000).saturating_sub(sent), channel_blocked) {
+        if self.estimate(now.us().saturating_sub(sent.us()), channel_blocked) {
             self.adapt();
         }
         self.inflight = self.inflight.saturating_sub(SENDME_CELLS);
     }
 
-    fn estimate(&mut self, rtt: u64, channel_blocked: bool) -> bool {
-        if rtt > 0 {
+    fn estimate(&mut self, rtt_us: u64, channel_blocked: bool) -> bool {
+        if rtt_us > 0 {
             let count = if self.slow_start {
                 EWMA_SLOW_START
             } else {
                 (self.update_rate() * EWMA_PERCENT / 100).min(EWMA_MAX)
             };
             let count = count.max(2);
-            self.ewma_rtt = match self.ewma_rtt {
-                0 => rtt,
-                previous => (2 * rtt + (count - 1) * previous) / (count + 1),
+            self.ewma_rtt_us = match self.ewma_rtt_us {
+                0 => rtt_us,
+                previous => (2 * rtt_us + (count - 1) * previous) / (count + 1),
             };
             let stuck_at_minimum = self.window == WINDOW_MIN && !self.slow_start;
-            if self.min_rtt == 0 || self.ewma_rtt < self.min_rtt || stuck_at_minimum {
-                self.min_rtt = self.ewma_rtt;
+            if self.min_rtt_us == 0 || self.ewma_rtt_us < self.min_rtt_us || stuck_at_minimum {
+                self.min_rtt_us = self.ewma_rtt_us;
             }
         }
-        if self.ewma_rtt == 0 {
+        if self.ewma_rtt_us == 0 {
             self.bdp = self.window;
             self.channel_blocked = channel_blocked;
             return channel_blocked;
         }
-        self.bdp = self.window * self.min_rtt / self.ewma_rtt;
+        self.bdp = self.window * self.min_rtt_us / self.ewma_rtt_us;
         if channel_blocked != self.channel_blocked {
             self.next_update = 0;
             self.channel_blocked = channel_blocked;
         }
-        channel_blocked || rtt != 0
+        channel_blocked || rtt_us != 0
     }
 
     fn adapt(&mut self) {
@@ -200,25 +200,26 @@ impl Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Span;
     use proptest::prelude::*;
 
     /// Keep a circuit of fixed round trip and bottleneck busy; the window after `rounds` SENDMEs.
     fn busy(rtt_us: u64, cells_per_second: u64, sendmes: usize) -> Vegas {
         let mut vegas = Vegas::default();
-        let (mut now, mut served) = (0_u64, 0_u64);
+        let (mut now, mut served) = (Time::START, Time::START);
         let mut pending = VecDeque::new();
         for _ in 0..sendmes {
             let cells = vegas.allowance();
             vegas.packaged(now, cells);
             for _ in 0..cells {
-                served = served.max(now) + 1_000_000_000 / cells_per_second;
+                served = served.max(now) + Span::from_ns(1_000_000_000 / cells_per_second);
                 pending.push_back(served);
             }
             let mut last = now;
             for _ in 0..SENDME_CELLS {
                 last = pending.pop_front().unwrap_or(last);
             }
-            now = now.max(last + rtt_us * 1_000);
+            now = now.max(last + Span::from_us(rtt_us));
             vegas.sendme(now, false);
         }
         vegas
@@ -236,10 +237,10 @@ mod tests {
         #[test]
         fn the_window_stays_in_bounds(steps in prop::collection::vec((1_u64..400_000, any::<bool>()), 1..400)) {
             let mut vegas = Vegas::default();
-            let mut now = 0;
+            let mut now = Time::START;
             for (gap_us, blocked) in steps {
                 vegas.packaged(now, vegas.allowance());
-                now += gap_us * 1_000;
+                now += Span::from_us(gap_us);
                 vegas.sendme(now, blocked);
                 prop_assert!((WINDOW_MIN..=SLOW_START_MAX + SENDME_CELLS).contains(&vegas.window()));
             }

@@ -17,17 +17,18 @@ mod transport;
 
 use crate::cells::Run;
 use crate::error::Error;
-use crate::events::{EventQueue, Kind, Time};
+use crate::events::{EventQueue, Kind};
 use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, HostId, PipeId, QueueId, ServerId, Table};
 use crate::latency::Latency;
 use crate::mux::{Decay, Policy};
 use crate::path::PathChooser;
 use crate::recorder::{Recorder, RelayRow};
 use crate::spec::{NetworkSpec, RunSpec, Traffic};
+use crate::time::{Span, Time};
 use crate::totals::Totals;
 use state::{Blocked, Circuit, CircuitQueue, Client, Contender, Download, Edge, Host, Pipe, Relay};
 
-const SECOND: Time = 1_000_000_000;
+const SECOND: Span = Span::from_secs(1);
 
 /// The knobs, in the form the engine uses.
 struct Params {
@@ -85,6 +86,7 @@ struct Scratch {
 /// ```
 /// use cellsim::latency::Latency;
 /// use cellsim::recorder::Recorder;
+/// use cellsim::time::{Span, Time};
 /// use cellsim::world::World;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -92,7 +94,7 @@ struct Scratch {
 /// let network = serde_json::from_str(include_str!("../examples/network.json"))?;
 /// // Any two nodes are 100 ms apart, and nothing is recorded.
 /// let mut world = World::new(run, network, Latency::constant(10, 100_000), Recorder::default())?;
-/// world.run_until(60_000_000_000)?;
+/// world.run_until(Time::START + Span::from_secs(60))?;
 /// assert!(world.totals().complete > 0);
 /// # Ok(())
 /// # }
@@ -109,7 +111,7 @@ pub struct World {
 }
 
 impl World {
-    /// Simulated time that has passed, ns.
+    /// Simulated time.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -119,7 +121,7 @@ impl World {
         &self.totals
     }
 
-    /// Run until `until` (ns).
+    /// Run until `until`.
     pub fn run_until(&mut self, until: Time) -> Result<(), Error> {
         while let Some(event) = self.events.pop_until(until) {
             self.now = event.time;
@@ -149,7 +151,7 @@ impl World {
     }
 
     fn second(&mut self) -> Result<(), Error> {
-        let second = i32::try_from(self.now / SECOND).expect("a run of at most a week") - 1;
+        let second = i32::try_from(self.now.since_start() / SECOND).expect("a run of at most a week") - 1;
         let rows =
             self.network.spec.relays.iter().zip(self.tor.relays.iter()).map(|(relay, state)| RelayRow {
                 relay: &relay.name,
@@ -202,7 +204,7 @@ impl World {
 
     /// What tor's coarse clock shows.
     fn coarse_now(&self) -> Time {
-        self.now - self.now % self.params.run.tor.clock_quantum_ns.max(1)
+        self.now.floor(self.params.run.tor.clock_quantum_ns)
     }
 
     /// Count the cells of `run` into the system.

@@ -174,7 +174,7 @@ impl Network {
 /// A row for each sender, a column for each receiver.
 fn delays(config: &Config, latency: &Latency) -> Vec<u32> {
     let pairs = config.hosts.iter().flat_map(|from| config.hosts.iter().map(move |to| (from.node, to.node)));
-    let halves = |(from, to)| latency.one_way_ns(from, to) / HALF_MICROSECOND_NS;
+    let halves = |(from, to)| latency.one_way(from, to).ns() / HALF_MICROSECOND_NS;
     pairs.map(|pair| u32::try_from(halves(pair)).unwrap_or(u32::MAX)).collect()
 }
 

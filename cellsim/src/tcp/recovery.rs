@@ -11,69 +11,15 @@
 //!
 //! Left out: time-outs without a loss.
 
-use std::collections::VecDeque;
-
+use super::losses::{Hole, NO_HOLE, TIMEOUT, Timer};
 use super::{Ack, PACKET, Tcp};
-use crate::events::Time;
+use crate::time::{Span, Time};
 
 const DUPLICATES: u32 = 3;
-const TIMEOUT: Time = 1_000_000_000;
-const TIMEOUT_MAX: Time = 120_000_000_000;
+const TIMEOUT_MAX: Span = Span::from_secs(120);
 /// Time-outs in a row after which the next acknowledgement sets the time-out back.
 const BACKOFFS: u32 = 2;
 const WINDOW_AFTER_TIMEOUT: u64 = 10 * PACKET;
-
-/// Where the first hole of a stream without holes starts.
-pub(crate) const NO_HOLE: u64 = u64::MAX;
-
-/// A lost segment.
-#[derive(Clone, Debug)]
-struct Hole {
-    start: u64,
-    bytes: u32,
-    /// The sender takes it for lost.
-    known: bool,
-    sent_again: bool,
-}
-
-/// What a connection remembers of its losses.
-#[derive(Clone, Debug)]
-pub(crate) struct Recovery {
-    /// In the order of the stream.
-    holes: VecDeque<Hole>,
-    /// Duplicate acknowledgements since the last new one.
-    duplicates: u32,
-    fast: bool,
-    timer_from: Time,
-    timeout: Time,
-    backoffs: u32,
-    timer_runs: bool,
-}
-
-impl Default for Recovery {
-    fn default() -> Self {
-        Self {
-            holes: VecDeque::new(),
-            duplicates: 0,
-            fast: false,
-            timer_from: 0,
-            timeout: TIMEOUT,
-            backoffs: 0,
-            timer_runs: false,
-        }
-    }
-}
-
-/// What the retransmission timer asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timer {
-    /// Nothing: no hole is left.
-    Off,
-    /// To be asked again at this time.
-    Until(Time),
-    /// A time-out.
-    Expired,
-}
 
 /// What a loss leaves of a window.
 fn halved(window: u64) -> u64 {
@@ -85,16 +31,16 @@ impl Tcp {
     /// set, if it does not run.
     pub fn lose(&mut self, now: Time, bytes: u32) -> Option<Time> {
         let (start, one_way) = (self.arrived, self.one_way());
-        let recovery = self.recovery.get_or_insert_default();
-        if recovery.holes.is_empty() {
-            recovery.duplicates = 0;
-            recovery.timer_from = now + one_way;
+        let losses = self.losses.get_or_insert_default();
+        if losses.holes.is_empty() {
+            losses.duplicates = 0;
+            losses.timer_from = now + one_way;
         }
-        recovery.holes.push_back(Hole { start, bytes, known: false, sent_again: false });
+        losses.holes.push_back(Hole { start, bytes, known: false, sent_again: false });
         self.first_hole = self.first_hole.min(start);
         self.arrived += u64::from(bytes);
-        let deadline = recovery.timer_from + recovery.timeout;
-        (!std::mem::replace(&mut recovery.timer_runs, true)).then_some(deadline)
+        let deadline = losses.timer_from + losses.timeout;
+        (!std::mem::replace(&mut losses.timer_runs, true)).then_some(deadline)
     }
 
     /// Whether segments are missing.
@@ -110,15 +56,15 @@ impl Tcp {
     /// Size of the hole that starts at `start` (cut to 32 bits), bytes: that of a mean packet when it is
     /// filled by now, since what was sent again twice comes twice.
     pub fn hole_bytes(&self, start: u32) -> u32 {
-        let mut holes = self.recovery.iter().flat_map(|recovery| recovery.holes.iter());
+        let mut holes = self.losses.iter().flat_map(|losses| losses.holes.iter());
         holes.find(|hole| hole.start as u32 == start).map_or(self.packet_bytes() as u32, |hole| hole.bytes)
     }
 
     /// The hole that starts at `start` (cut to 32 bits) is filled at `now`; whether bytes may now be read.
     pub fn fill_hole(&mut self, now: Time, start: u32) -> bool {
-        if let Some(recovery) = &mut self.recovery {
-            recovery.holes.retain(|hole| hole.start as u32 != start);
-            self.first_hole = recovery.holes.front().map_or(NO_HOLE, |hole| hole.start);
+        if let Some(losses) = &mut self.losses {
+            losses.holes.retain(|hole| hole.start as u32 != start);
+            self.first_hole = losses.holes.front().map_or(NO_HOLE, |hole| hole.start);
         }
         let before = self.delivered;
         self.delivered = self.in_order();
@@ -128,44 +74,43 @@ impl Tcp {
 
     /// Take in an acknowledgement of nothing new.
     pub(crate) fn duplicate(&mut self, ack: &Ack) {
-        let Some(recovery) = &mut self.recovery else {
+        let Some(losses) = &mut self.losses else {
             return;
         };
         if ack.duplicates == 0 {
             return;
         }
         let mut inflation = u32::from(ack.duplicates);
-        recovery.duplicates += inflation;
-        if !recovery.fast {
-            if recovery.duplicates < DUPLICATES {
+        losses.duplicates += inflation;
+        if !losses.fast {
+            if losses.duplicates < DUPLICATES {
                 return;
             }
-            recovery.fast = true;
-            inflation = recovery.duplicates;
+            losses.fast = true;
+            inflation = losses.duplicates;
             self.slow_start_threshold = halved(self.congestion_window);
             self.congestion_window = self.slow_start_threshold;
         }
         self.congestion_window += u64::from(inflation) * PACKET;
-        if recovery.duplicates >= DUPLICATES {
-            if let Some(first) = recovery.holes.front_mut().filter(|hole| hole.start as u32 == ack.delivered)
-            {
+        if losses.duplicates >= DUPLICATES {
+            if let Some(first) = losses.holes.front_mut().filter(|hole| hole.start as u32 == ack.delivered) {
                 first.known = true;
             }
         }
     }
 
-    /// Take in that an acknowledgement of something new came at `time`; whether it ended a recovery.
+    /// Take in that an acknowledgement of something new came at `time`; whether it ended a losses.
     pub(crate) fn end_recovery(&mut self, time: Time) -> bool {
-        let Some(recovery) = &mut self.recovery else {
+        let Some(losses) = &mut self.losses else {
             return false;
         };
-        recovery.duplicates = 0;
-        recovery.timer_from = time;
-        if recovery.backoffs > BACKOFFS {
-            recovery.timeout = TIMEOUT;
+        losses.duplicates = 0;
+        losses.timer_from = time;
+        if losses.backoffs > BACKOFFS {
+            losses.timeout = TIMEOUT;
         }
-        recovery.backoffs = 0;
-        std::mem::take(&mut recovery.fast)
+        losses.backoffs = 0;
+        std::mem::take(&mut losses.fast)
     }
 
     /// The next segment to be sent again at `now`: its start, cut to 32 bits, and its bytes.
@@ -174,36 +119,36 @@ impl Tcp {
             return None;
         }
         let edge = self.acked + self.congestion_window() * self.packet_bytes();
-        let recovery = self.recovery.as_mut()?;
-        let hole = recovery.holes.iter_mut().find(|hole| hole.known && !hole.sent_again)?;
+        let losses = self.losses.as_mut()?;
+        let hole = losses.holes.iter_mut().find(|hole| hole.known && !hole.sent_again)?;
         if hole.start >= edge {
             return None;
         }
         hole.sent_again = true;
-        recovery.timer_from = now;
+        losses.timer_from = now;
         Some((hole.start as u32, hole.bytes.into()))
     }
 
     /// What the timer finds at `now`, with all acknowledgements applied. After a time-out, holes may be
     /// sent again.
     pub fn timer(&mut self, now: Time) -> Timer {
-        let Some(recovery) = &mut self.recovery else {
+        let Some(losses) = &mut self.losses else {
             return Timer::Off;
         };
-        if recovery.holes.is_empty() {
-            recovery.timer_runs = false;
+        if losses.holes.is_empty() {
+            losses.timer_runs = false;
             return Timer::Off;
         }
-        let deadline = recovery.timer_from + recovery.timeout;
+        let deadline = losses.timer_from + losses.timeout;
         if deadline > now {
             return Timer::Until(deadline);
         }
-        recovery.backoffs += 1;
-        recovery.timeout = (2 * recovery.timeout).min(TIMEOUT_MAX);
-        recovery.timer_from = now;
-        recovery.duplicates = 0;
-        recovery.fast = false;
-        for hole in &mut recovery.holes {
+        losses.backoffs += 1;
+        losses.timeout = (2 * losses.timeout).min(TIMEOUT_MAX);
+        losses.timer_from = now;
+        losses.duplicates = 0;
+        losses.fast = false;
+        for hole in &mut losses.holes {
             hole.known = true;
             hole.sent_again = false;
         }
@@ -219,12 +164,16 @@ mod tests {
     use crate::tcp::SEGMENT_BYTES;
     use proptest::prelude::*;
 
-    const MS: Time = 1_000_000;
+    /// The point so many milliseconds after the start.
+    fn at(ms: u64) -> Time {
+        Time::START + Span::from_ms(ms)
+    }
+
     const SEGMENT: u64 = SEGMENT_BYTES;
 
     /// A connection with 10 ms each way that has just sent `segments` segments.
     fn after_sending(segments: u64) -> Tcp {
-        let mut tcp = Tcp::new(10 * MS, 10, SEGMENT);
+        let mut tcp = Tcp::new(Span::from_ms(10), 10, SEGMENT);
         tcp.congestion_window = segments * PACKET;
         tcp.written = segments * SEGMENT;
         while tcp.next_chunk() > 0 {
@@ -240,57 +189,57 @@ mod tests {
     #[test]
     fn the_third_duplicate_sends_the_hole_again_and_halves_the_window() {
         let mut tcp = after_sending(20);
-        assert_eq!(lose_segment(&mut tcp, 10 * MS), Some(1020 * MS));
+        assert_eq!(lose_segment(&mut tcp, at(10)), Some(at(1020)));
         for segment in 1..20 {
-            assert!(!tcp.arrive((10 + segment) * MS, SEGMENT));
-            tcp.apply_acks((20 + segment) * MS);
-            assert_eq!(tcp.next_resend((20 + segment) * MS), (segment == 3).then_some((0, SEGMENT)));
+            assert!(!tcp.arrive(at(10 + segment), SEGMENT));
+            tcp.apply_acks(at(20 + segment));
+            assert_eq!(tcp.next_resend(at(20 + segment)), (segment == 3).then_some((0, SEGMENT)));
         }
         assert_eq!(tcp.slow_start_threshold, 11 * PACKET);
         assert_eq!(tcp.congestion_window, (11 + 19) * PACKET);
-        assert!(tcp.fill_hole(50 * MS, 0));
+        assert!(tcp.fill_hole(at(50), 0));
         assert_eq!(tcp.readable(), 20 * SEGMENT);
-        tcp.apply_acks(60 * MS);
+        tcp.apply_acks(at(60));
         assert_eq!(tcp.congestion_window(), 12);
-        assert_eq!(tcp.timer(1020 * MS), Timer::Off);
+        assert_eq!(tcp.timer(at(1020)), Timer::Off);
     }
 
     #[test]
     fn each_hole_of_a_window_is_a_recovery_of_its_own() {
         let mut tcp = after_sending(40);
-        lose_segment(&mut tcp, 10 * MS);
-        tcp.arrive(10 * MS, 9 * SEGMENT);
-        assert_eq!(lose_segment(&mut tcp, 11 * MS), None);
-        tcp.arrive(11 * MS, 9 * SEGMENT);
-        tcp.apply_acks(21 * MS);
-        assert_eq!(tcp.next_resend(21 * MS), Some((0, SEGMENT)));
-        assert_eq!(tcp.next_resend(21 * MS), None);
-        tcp.fill_hole(31 * MS, 0);
-        tcp.apply_acks(41 * MS);
-        assert_eq!(tcp.next_resend(41 * MS), None);
-        tcp.arrive(42 * MS, 20 * SEGMENT);
-        tcp.apply_acks(52 * MS);
-        assert_eq!(tcp.next_resend(52 * MS), Some((10 * SEGMENT as u32, SEGMENT)));
+        lose_segment(&mut tcp, at(10));
+        tcp.arrive(at(10), 9 * SEGMENT);
+        assert_eq!(lose_segment(&mut tcp, at(11)), None);
+        tcp.arrive(at(11), 9 * SEGMENT);
+        tcp.apply_acks(at(21));
+        assert_eq!(tcp.next_resend(at(21)), Some((0, SEGMENT)));
+        assert_eq!(tcp.next_resend(at(21)), None);
+        tcp.fill_hole(at(31), 0);
+        tcp.apply_acks(at(41));
+        assert_eq!(tcp.next_resend(at(41)), None);
+        tcp.arrive(at(42), 20 * SEGMENT);
+        tcp.apply_acks(at(52));
+        assert_eq!(tcp.next_resend(at(52)), Some((10 * SEGMENT as u32, SEGMENT)));
         assert!(tcp.slow_start_threshold < 13 * PACKET);
     }
 
     #[test]
     fn a_loss_without_duplicates_takes_the_time_out_which_doubles() {
         let mut tcp = after_sending(10);
-        tcp.arrive(10 * MS, 9 * SEGMENT);
-        tcp.apply_acks(21 * MS);
-        assert_eq!(lose_segment(&mut tcp, 11 * MS), Some(1021 * MS));
-        assert_eq!(tcp.timer(1020 * MS), Timer::Until(1021 * MS));
-        assert_eq!(tcp.timer(1021 * MS), Timer::Expired);
+        tcp.arrive(at(10), 9 * SEGMENT);
+        tcp.apply_acks(at(21));
+        assert_eq!(lose_segment(&mut tcp, at(11)), Some(at(1021)));
+        assert_eq!(tcp.timer(at(1020)), Timer::Until(at(1021)));
+        assert_eq!(tcp.timer(at(1021)), Timer::Expired);
         assert_eq!(tcp.congestion_window, 10 * PACKET);
-        assert_eq!(tcp.next_resend(1021 * MS), Some((9 * SEGMENT as u32, SEGMENT)));
-        assert_eq!(tcp.timer(1021 * MS), Timer::Until(3021 * MS));
-        assert_eq!(tcp.timer(3021 * MS), Timer::Expired);
-        assert_eq!(tcp.timer(3021 * MS), Timer::Until(7021 * MS));
-        tcp.fill_hole(3100 * MS, 9 * SEGMENT as u32);
-        tcp.apply_acks(3110 * MS);
-        assert_eq!(lose_segment(&mut tcp, 4000 * MS), None);
-        assert_eq!(tcp.timer(4000 * MS), Timer::Until(8010 * MS), "it stays doubled");
+        assert_eq!(tcp.next_resend(at(1021)), Some((9 * SEGMENT as u32, SEGMENT)));
+        assert_eq!(tcp.timer(at(1021)), Timer::Until(at(3021)));
+        assert_eq!(tcp.timer(at(3021)), Timer::Expired);
+        assert_eq!(tcp.timer(at(3021)), Timer::Until(at(7021)));
+        tcp.fill_hole(at(3100), 9 * SEGMENT as u32);
+        tcp.apply_acks(at(3110));
+        assert_eq!(lose_segment(&mut tcp, at(4000)), None);
+        assert_eq!(tcp.timer(at(4000)), Timer::Until(at(8010)), "it stays doubled");
     }
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -307,9 +256,9 @@ mod tests {
             losses in prop::collection::vec(any::<bool>(), 0..300), segments in 1u64..200,
         ) {
             let mut losses = losses.into_iter();
-            let mut tcp = Tcp::new(10 * MS, 10, SEGMENT);
+            let mut tcp = Tcp::new(Span::from_ms(10), 10, SEGMENT);
             tcp.written = segments * SEGMENT;
-            let mut steps = std::collections::BTreeSet::from([(0, 0, Step::Pump)]);
+            let mut steps = std::collections::BTreeSet::from([(Time::START, 0, Step::Pump)]);
             let mut count = 0;
             while let Some((now, _, step)) = steps.pop_first() {
                 count += 1;
@@ -338,11 +287,11 @@ mod tests {
                 tcp.take(now, tcp.readable());
                 tcp.apply_acks(now);
                 while let Some((start, _)) = tcp.next_resend(now) {
-                    steps.insert((now + 10 * MS, count, Step::Again(start)));
+                    steps.insert((now + Span::from_ms(10), count, Step::Again(start)));
                 }
                 while tcp.next_chunk() > 0 {
                     tcp.sent += SEGMENT;
-                    steps.insert((now + 10 * MS + tcp.sent, count, Step::Arrive(SEGMENT)));
+                    steps.insert((now + Span::from_ms(10) + Span::from_ns(tcp.sent), count, Step::Arrive(SEGMENT)));
                 }
                 if let Some(time) = tcp.next_ack() {
                     steps.insert((time, count, Step::Pump));

@@ -6,7 +6,7 @@ use super::state::{Client, Host, Relay};
 use super::{Network, Params, SECOND, Scratch, Tor, World};
 use crate::bucket::{Buckets, Refill};
 use crate::error::Error;
-use crate::events::{EventQueue, Kind, Time};
+use crate::events::{EventQueue, Kind};
 use crate::ids::{ClientId, HostId, PipeId, Table};
 use crate::latency::Latency;
 use crate::link::{CoDel, Link};
@@ -17,6 +17,7 @@ use crate::spec::{
     BurstSize, CircuitPolicySpec, ClientSpec, NetworkSpec, RefillMode, RefillPhase, RelaySpec, RunSpec,
     Traffic,
 };
+use crate::time::{Span, Time};
 use crate::totals::Totals;
 
 impl World {
@@ -40,13 +41,13 @@ impl World {
         };
         let decay = match policy {
             Policy::Ewma { half_life } => Decay::new(half_life),
-            Policy::RoundRobin { .. } => Decay::new(Time::MAX / 2),
+            Policy::RoundRobin { .. } => Decay::new(Span::from_ns(u64::MAX / 2)),
         };
         let kinds: Vec<(String, Traffic)> =
             run.traffic.iter().map(|(name, traffic)| (name.clone(), traffic.clone())).collect();
         let clients = new_clients(&network, &kinds, &chooser)?;
         let mut world = Self {
-            now: 0,
+            now: Time::START,
             events: EventQueue::default(),
             params: Params { policy, kinds, run },
             tor: Tor {
@@ -76,7 +77,7 @@ impl World {
             recorder,
             scratch: Scratch::default(),
         };
-        world.events.push(SECOND, Kind::Second, 0, 0);
+        world.events.push(Time::START + SECOND, Kind::Second, 0, 0);
         world.schedule_client_starts();
         Ok(world)
     }
@@ -110,8 +111,8 @@ fn new_relay(run: &RunSpec, relay: &RelaySpec) -> Relay {
         RefillMode::Lazy => Refill::Lazy { interval },
         RefillMode::Burst => {
             let phase = match run.tor.refill.phase {
-                RefillPhase::PerRelay => (relay.refill_phase * interval as f64) as Time % interval,
-                RefillPhase::Aligned => 0,
+                RefillPhase::PerRelay => share_of(relay.refill_phase, interval),
+                RefillPhase::Aligned => Span::ZERO,
             };
             Refill::Burst { interval, phase }
         }
@@ -137,6 +138,11 @@ fn new_relay(run: &RunSpec, relay: &RelaySpec) -> Relay {
         bytes_in: 0,
         bytes_out: 0,
     }
+}
+
+/// The point of an interval that lies at `share` (0 to below 1) of it.
+fn share_of(share: f64, interval: Span) -> Span {
+    Span::from_ns((share * interval.ns() as f64) as u64 % interval.ns())
 }
 
 fn hosts_of(network: &NetworkSpec) -> Table<HostId, Host> {

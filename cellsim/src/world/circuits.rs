@@ -12,13 +12,14 @@ use super::World;
 use super::state::{Circuit, CircuitQueue, CircuitState};
 use crate::cells::CellKind;
 use crate::counts::low_bits;
-use crate::events::{Kind, Time};
+use crate::events::Kind;
 use crate::ids::{CircuitId, ClientId, QUEUES, QueueId};
 use crate::spec::CongestionSpec;
+use crate::time::Span;
 use crate::vegas::Vegas;
 
-/// How long a circuit may take to build (`CircuitBuildTimeout` before it is learned), ns.
-const BUILD_TIMEOUT: Time = 60_000_000_000;
+/// How long a circuit may take to build (`CircuitBuildTimeout` before it is learned).
+const BUILD_TIMEOUT: Span = Span::from_secs(60);
 /// Circuits that a client keeps ready or under construction (`MIN_CIRCUITS_HANDLING_STREAM`; those that
 /// have carried a stream do not count, because they are isolated to its like).
 const CIRCUITS_AHEAD: usize = 2;

@@ -11,24 +11,25 @@ use super::World;
 use super::state::{CircuitState, Download};
 use crate::cells::{CELL_BYTES, CellKind, PAYLOAD_BYTES, Run};
 use crate::counts::{narrow, run_length};
-use crate::events::{Kind, Time};
+use crate::events::Kind;
 use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, PipeId, ServerId};
 use crate::random::Stream;
 use crate::recorder::StreamRow;
 use crate::spec::{CongestionSpec, Traffic};
+use crate::time::{Span, Time};
 use crate::totals::Outcome;
 use crate::vegas::SENDME_CELLS;
 
-/// How long a SOCKS request may wait for its stream (`SocksTimeout`), ns.
-const SOCKS_TIMEOUT: Time = 120_000_000_000;
+/// How long a SOCKS request may wait for its stream (`SocksTimeout`).
+const SOCKS_TIMEOUT: Span = Span::from_secs(120);
 
 impl World {
     /// Put each client's start into the queue of events.
     pub(super) fn schedule_client_starts(&mut self) {
         let window = self.params.run.client_start_window_ns;
         for client in (0..self.tor.clients.len()).map(ClientId::from) {
-            let start =
-                Stream::new(self.params.run.seed, "client start", u64::from(client), 0).below(window.max(1));
+            let mut draws = Stream::new(self.params.run.seed, "client start", u64::from(client), 0);
+            let start = Time::from_ns(draws.below(window.ns().max(1)));
             self.events.push(start, Kind::ClientStart, client.0, 0);
         }
     }
@@ -295,8 +296,8 @@ impl World {
     }
 }
 
-/// Largest time a stream waits for its CONNECTED, by how often it was tried before, ns
+/// Largest time a stream waits for its CONNECTED, by how often it was tried before
 /// (`compute_retry_timeout`, src/core/or/circuituse.c and connection_edge.c: 10 s twice, then 15 s).
-fn connect_timeout(tries: u32) -> Time {
-    if tries < 2 { 10_000_000_000 } else { 15_000_000_000 }
+fn connect_timeout(tries: u32) -> Span {
+    Span::from_secs(if tries < 2 { 10 } else { 15 })
 }

@@ -2,8 +2,9 @@
 
 use super::World;
 use super::state::Role;
-use crate::events::{Kind, NEVER};
+use crate::events::Kind;
 use crate::ids::PipeId;
+use crate::time::Time;
 
 impl World {
     /// By client: how many downloads it has begun.
@@ -56,7 +57,7 @@ impl World {
         for waiting in self.network.hosts.iter().flat_map(|host| &host.queue) {
             accounts[usize::from(waiting.chunk.pipe)][1] += 1;
         }
-        while let Some(event) = self.events.pop_until(NEVER) {
+        while let Some(event) = self.events.pop_until(Time::NEVER) {
             if let Arrive | ArriveAgain | Deliver | HoleFilled | RetransmissionTimer | Acknowledged =
                 event.kind
             {

@@ -7,11 +7,11 @@ use std::collections::VecDeque;
 
 use crate::bucket::Buckets;
 use crate::cells::{CELL_BYTES, CellQueue, Run};
-use crate::events::Time;
 use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, HostId, PipeId, QueueId, ServerId};
 use crate::link::{CODEL_TARGET, CoDel, Link};
 use crate::mux::Mux;
 use crate::tcp::{SEGMENT_BYTES, Tcp};
+use crate::time::Time;
 use crate::vegas::Vegas;
 
 /// [`CELL_BYTES`], as [`Pipe::unparsed`] counts.

@@ -9,11 +9,12 @@ use super::World;
 use super::state::{Chunk, Pipe, Role, Turn, Waiting};
 use crate::cells::CELL_BYTES;
 use crate::counts::narrow;
-use crate::events::{Kind, Time};
+use crate::events::Kind;
 use crate::ids::{ClientId, EdgeId, HostId, PipeId};
 use crate::link::service;
 use crate::mux::Mux;
 use crate::tcp::{HEADER_BYTES, NEW_WINDOW_SEGMENTS, SEGMENT_BYTES, Tcp, Timer};
+use crate::time::{Span, Time};
 
 /// Round trips until a new channel takes cells: TCP 1, TLS 1.3 1, VERSIONS to NETINFO 1.
 const CHANNEL_OPEN_ROUND_TRIPS: u64 = 3;
@@ -39,7 +40,7 @@ impl World {
         first
     }
 
-    fn new_pipe(&self, from: HostId, to: HostId, role: Role, edge: EdgeId, one_way: Time) -> Pipe {
+    fn new_pipe(&self, from: HostId, to: HostId, role: Role, edge: EdgeId, one_way: Span) -> Pipe {
         let slower = self.network.hosts[from].up.rate().min(self.network.hosts[to].down.rate());
         let chunk = (slower / CHUNK_TIME_DIVISOR).clamp(SEGMENT_BYTES, CHUNK_BYTES_MAX);
         let window = if role == Role::Channel { CHANNEL_WINDOW_SEGMENTS } else { NEW_WINDOW_SEGMENTS };
@@ -66,12 +67,12 @@ impl World {
         }
     }
 
-    /// Propagation delay between two hosts, ns.
-    pub(super) fn one_way(&self, from: HostId, to: HostId) -> Time {
+    /// Propagation delay between two hosts.
+    pub(super) fn one_way(&self, from: HostId, to: HostId) -> Span {
         let node = |host: HostId| self.network.hosts[host].node;
         let (from, to) = (node(from), node(to));
         // The matrix is symmetric; ask by the lower node, which is a relay's, to touch few of its rows.
-        self.network.latency.one_way_ns(from.min(to), from.max(to))
+        self.network.latency.one_way(from.min(to), from.max(to))
     }
 
     /// The channel from a relay to another, opened when there is none yet.

@@ -3,9 +3,10 @@
 use cellsim::latency::Latency;
 use cellsim::recorder::Recorder;
 use cellsim::spec::{NetworkSpec, RunSpec};
+use cellsim::time::{Span, Time};
 use cellsim::world::World;
 
-use crate::networks::{network, run, world};
+use crate::networks::{network, run, seconds, world};
 use serde_json::json;
 
 /// Nine streams of 2,000 cells opened in order on one circuit through a slow middle: the payload each
@@ -22,7 +23,7 @@ fn shares(order: &str, packaging: &str) -> Vec<u64> {
     let mut tenths = 0;
     while world.totals().complete == 0 {
         tenths += 1;
-        world.run_until(tenths * 100_000_000).expect("a run");
+        world.run_until(Time::START + Span::from_ms(100 * tenths)).expect("a run");
         assert!(tenths < 3_000, "no stream completes");
     }
     let mut got = world.bytes_got();
@@ -61,7 +62,7 @@ fn three_relays_are_enough_for_clients_whose_paths_are_given() {
     relays.retain(|relay| ["guard1", "middle1", "exit1"].iter().any(|&name| relay["name"] == name));
     let spec = run("bulk", 1, 498_000, 60_000_000_000, 30);
     let mut given = world(&net, &spec, 60_000);
-    given.run_until(20_000_000_000).expect("a run");
+    given.run_until(seconds(20)).expect("a run");
     assert_eq!(given.totals().complete, 1);
 
     let drawn = |paths| {

@@ -1,6 +1,6 @@
 //! The engine against what can be worked out on paper.
 
-use crate::networks::{FAST, network, run, streams};
+use crate::networks::{FAST, network, run, seconds, streams};
 use serde_json::json;
 
 /// Bytes on a link for `bytes` of a TCP stream.
@@ -46,9 +46,9 @@ fn bucket_rate(mode: &str, interval_ms: u64, clients: usize) -> (f64, Vec<u64>) 
     spec["tor"]["refill"] = json!({"mode": mode, "interval_ns": interval_ms * 1_000_000,
                                    "phase": "per_relay", "burst": "rate"});
     let mut world = crate::networks::world(&net, &spec, 40_000);
-    world.run_until(50_000_000_000).expect("a run");
+    world.run_until(seconds(50)).expect("a run");
     let before = world.totals().clone();
-    world.run_until(200_000_000_000).expect("a run");
+    world.run_until(seconds(200)).expect("a run");
     let done = world.totals().complete - before.complete;
     let per_client = world.downloads_begun();
     (done as f64 * 1_000_000.0 / 150.0 / rate as f64, per_client)
@@ -78,7 +78,7 @@ fn equal_clients_share_a_bottleneck_equally() {
         let mut spec = run("bulk", 5, 500_000, 0, 300);
         spec["tor"]["circuit_policy"] = policy.clone();
         let mut world = crate::networks::world(&net, &spec, 40_000);
-        world.run_until(300_000_000_000).expect("a run");
+        world.run_until(seconds(300)).expect("a run");
         let made: Vec<u64> = world.downloads_begun();
         let (least, most) =
             (made.iter().min().copied().unwrap_or(0), made.iter().max().copied().unwrap_or(0));
@@ -98,7 +98,7 @@ fn a_slow_client_gets_the_rate_of_its_link() {
             spec["tor"]["channel_scheduler"]["kind"] = json!("kist");
         }
         let mut world = crate::networks::world(&net, &spec, 40_000);
-        world.run_until(400_000_000_000).expect("a run");
+        world.run_until(seconds(400)).expect("a run");
         rates.push(world.totals().complete as f64 * 1_000_000.0 / 400.0);
     }
     // Payload, segment headers and a round trip between downloads.

@@ -95,7 +95,7 @@ proptest! {
     ) {
         let mut world = crate::networks::world(&net, &spec(tor, timeout_ns, isolated, parallel), rtt_us);
         for second in [1, 5, 20] {
-            world.run_until(second * 1_000_000_000).expect("a run");
+            world.run_until(crate::networks::seconds(second)).expect("a run");
             prop_assert_eq!(world.unaccounted_cells(), 0);
             for [counted, found] in world.relay_accounts() {
                 prop_assert_eq!(counted, found);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::networks::{network, run, world};
+use crate::networks::{network, run, seconds, world};
 
 const ROUND_TRIP_US: u64 = 150_000;
 const NODE_OF_SERVERS: usize = 4;
@@ -27,9 +27,9 @@ fn used(rate: u64, connections: usize) -> f64 {
     spec["tor"]["congestion"]["circuit_window_cells"] = json!(20_000);
     spec["tor"]["congestion"]["stream_window_cells"] = json!(10_000);
     let mut world = world(&net, &spec, ROUND_TRIP_US);
-    world.run_until(30_000_000_000).expect("a run");
+    world.run_until(seconds(30)).expect("a run");
     let before = world.bytes_from_servers();
-    world.run_until(150_000_000_000).expect("a run");
+    world.run_until(seconds(150)).expect("a run");
     (world.bytes_from_servers() - before) as f64 / 120.0 / rate as f64
 }
 
@@ -63,6 +63,6 @@ fn what_is_sent_again_twice_leaves_nothing_behind() {
     let mut spec = run("bulk", 300, 50_000, 0, 300);
     spec["traffic"]["bulk"]["timeout_ns"] = json!(20_000_000_000_u64);
     let mut world = world(&net, &spec, ROUND_TRIP_US);
-    world.run_until(300_000_000_000).expect("a run");
+    world.run_until(seconds(300)).expect("a run");
     assert!(world.event_accounts().iter().all(|[counted, found]| counted == found));
 }

@@ -5,12 +5,18 @@ use std::fs;
 use cellsim::latency::Latency;
 use cellsim::recorder::Recorder;
 use cellsim::spec::{NetworkSpec, RunSpec};
+use cellsim::time::{Span, Time};
 use cellsim::world::World;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use serde_json::Value;
 
 pub use crate::documents::{FAST, network, run, write_directory};
+
+/// The time when `seconds` seconds are over.
+pub fn seconds(seconds: u64) -> Time {
+    Time::START + Span::from_secs(seconds)
+}
 
 /// A world of these two, where any two nodes are `rtt_us` apart, that records nothing.
 pub fn world(network: &Value, run: &Value, rtt_us: u64) -> World {

@@ -11,9 +11,8 @@ use cellsim::bucket::{Buckets, Refill};
 use cellsim::ids::QueueId;
 use cellsim::mux::{Decay, Mux, Policy};
 use cellsim::spec::ActivationOrder;
+use cellsim::time::{Span, Time};
 use cellsim::vegas::Vegas;
-
-const MS: u64 = 1_000_000;
 
 /// The settings and the steps of all cases called `name`.
 fn cases(name: &str) -> Vec<(Vec<String>, Vec<String>)> {
@@ -42,27 +41,27 @@ fn buckets_hold_what_tors_hold() {
             panic!("{settings:?}");
         };
         let refill = match interval_us {
-            0 => Refill::Lazy { interval: 100 * MS },
-            _ => Refill::Burst { interval: interval_us * 1_000, phase: phase_us * 1_000 },
+            0 => Refill::Lazy { interval: Span::from_ms(100) },
+            _ => Refill::Burst { interval: Span::from_us(interval_us), phase: Span::from_us(phase_us) },
         };
         // Tor's coarse clock has 953 ticks a second where the model's has 10^9 / 2^20, and a step of 16 ticks is a
         // 953rd of 16 times the rate: what a reader finds differs by what comes in a step or two.
         let tolerance = if interval_us == 0 { 3 * 16 * rate / 953 } else { 0 };
         burst_cases += u32::from(interval_us > 0);
-        let mut buckets = Buckets::new(refill, rate, burst, 0);
-        buckets.refill(start);
+        let mut buckets = Buckets::new(refill, rate, burst, Span::ZERO);
+        buckets.refill(Time::from_ns(start));
         for step in steps.chunks_exact(6) {
             let values: Vec<i64> = step.iter().map(|word| word.parse().expect("a number")).collect();
             let [time, read, write, taken_read, taken_write, until_us] = values[..] else {
                 panic!("{step:?}");
             };
-            let now = time.unsigned_abs();
+            let now = Time::from_ns(time.unsigned_abs());
             buckets.refill(now);
             for (level, tors) in [(buckets.read, read), (buckets.write, write)] {
                 assert!(level.abs_diff(tors) <= tolerance, "{settings:?} at {time}: {level}, tor has {tors}");
             }
             if interval_us > 0 {
-                assert_eq!(buckets.wake_time(now) / 1_000, now / 1_000 + until_us.unsigned_abs());
+                assert_eq!(buckets.wake_time(now).us(), now.us() + until_us.unsigned_abs());
             }
             buckets.read = read - taken_read;
             buckets.write = write - taken_write;
@@ -75,13 +74,13 @@ fn buckets_hold_what_tors_hold() {
 fn picks(policy: Policy, operations: &[String]) -> u32 {
     let mut decay = match policy {
         Policy::Ewma { half_life } => Decay::new(half_life),
-        Policy::RoundRobin { .. } => Decay::new(u64::MAX / 2),
+        Policy::RoundRobin { .. } => Decay::new(Span::from_ns(u64::MAX / 2)),
     };
     let mut mux = Mux::default();
     let mut counts = [0.0; 12];
     let mut compared = 0;
     for operation in operations.chunks_exact(4) {
-        let now = operation[0].parse::<u64>().expect("a time") * MS;
+        let now = Time::START + Span::from_ms(operation[0].parse().expect("a time"));
         let circuit: usize = operation[2].parse().expect("a circuit");
         let cells: u32 = operation[3].parse().expect("a number of cells");
         let queue = QueueId::from(circuit);
@@ -95,7 +94,7 @@ fn picks(policy: Policy, operations: &[String]) -> u32 {
             "d" => mux.deactivate(policy, queue),
             "s" => {
                 let (picked, _) = mux.pick(policy, weight).expect("an active circuit");
-                assert_eq!(picked, queue, "{policy:?} at {now}");
+                assert_eq!(picked, queue, "{policy:?} at {now:?}");
                 counts[circuit] = mux.sent(policy, weight, cells, false, 0);
                 compared += 1;
             }
@@ -110,7 +109,7 @@ fn ewma_picks_as_tor_does() {
     let compared: u32 = cases("ewma")
         .iter()
         .map(|(settings, operations)| {
-            picks(Policy::Ewma { half_life: numbers(settings)[0] * MS }, operations)
+            picks(Policy::Ewma { half_life: Span::from_ms(numbers(settings)[0]) }, operations)
         })
         .sum();
     assert!(compared > 200, "{compared}");
@@ -136,11 +135,12 @@ fn vegas_has_tors_window() {
             let [time_us, packaged, blocked, window, inflight] = values[..] else {
                 panic!("{values:?}");
             };
+            let now = Time::START + Span::from_us(time_us);
             if packaged > 0 {
-                vegas.packaged(time_us * 1_000, packaged);
+                vegas.packaged(now, packaged);
             }
             if blocked < 2 {
-                vegas.sendme(time_us * 1_000, blocked == 1);
+                vegas.sendme(now, blocked == 1);
             }
             let found = (vegas.window(), vegas.allowance());
             assert_eq!(found, (window, window.saturating_sub(inflight)), "case {number}, step {step}");
