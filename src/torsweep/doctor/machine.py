@@ -45,12 +45,6 @@ class Machine:
         """The least of the limits on how many threads, those of all processes, there may be."""
         return _least(self.processes, self.pid_max, self.threads_max)
 
-    @property
-    def kernel_version(self) -> tuple[int, ...]:
-        """``(6, 1)`` of ``6.1.0-18-amd64``; empty when the text is of another form."""
-        match = re.match(r"(\d+)\.(\d+)", self.kernel)
-        return (int(match[1]), int(match[2])) if match else ()
-
 
 def read_machine(root: Path = Path("/")) -> Machine:
     """This machine, its files read below ``root``."""

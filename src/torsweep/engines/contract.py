@@ -35,7 +35,8 @@ class Engine:
     missing; it is called only where all ``tools`` are there. ``kinds`` says of each name what is different
     about it, and ``other_kind`` how to get the one that is not here. ``versions`` are those of torsweep's own
     programs that run in it. ``run_seconds`` estimates how long a run of so many seconds takes, and ``demand``
-    what a network takes of the machine. With ``real_time`` a run has the machine for itself.
+    what a network takes of the machine. ``unsupported`` says, a line each, why the engine does not run on
+    this platform at all. With ``real_time`` a run has the machine for itself.
     """
 
     name: EngineName
@@ -46,6 +47,7 @@ class Engine:
     demand: Callable[[NetworkConfig], Demand]
     kinds: Mapping[str, str]
     tools: tuple[str, ...] = ()
+    unsupported: Callable[[], list[str]] = list
     other_kind: str = ""
     takes_threads: bool = False
     real_time: bool = False

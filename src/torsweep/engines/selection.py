@@ -14,9 +14,10 @@ from torsweep.config.engine_names import MODEL_ENGINE
 from torsweep.engines.cellsim.entry import ENGINE as CELLSIM
 from torsweep.engines.contract import Engine
 from torsweep.engines.emulation.entry import ENGINE as EMULATION
+from torsweep.engines.readiness import problems
 from torsweep.engines.shadow.entry import ENGINE as SHADOW
 from torsweep.engines.tools import require_tool
-from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.errors import InputError, ToolMissing
 from torsweep.tor.series import read_series
 
 AUTO = "auto"
@@ -83,21 +84,7 @@ def _chosen(wanted: str, experiment_engines: Sequence[str]) -> Choice:
 
 def lacking(name: str) -> str:
     """Why the engine ``name`` cannot run here, of whichever kind, in one line; empty when it can."""
-    engine = find_engine(name)
-    try:
-        _require_tools(engine)
-        engine.here()
-    except TorsweepError as error:
-        return str(error)
-    return ""
-
-
-def _lacking_tools(engine: Engine) -> bool:
-    try:
-        _require_tools(engine)
-    except ToolMissing:
-        return True
-    return False
+    return next((str(problem) for problem in problems(find_engine(name))), "")
 
 
 def require_engine(kind: str) -> None:
@@ -107,7 +94,12 @@ def require_engine(kind: str) -> None:
     which kind is here.
     """
     engine = find_engine(kind)
-    _require_tools(engine)
+    for problem in problems(engine):
+        raise problem
+    _require_kind(engine, kind)
+
+
+def _require_kind(engine: Engine, kind: str) -> None:
     here = engine.here()
     if here != kind:
         raise ToolMissing(
@@ -116,9 +108,13 @@ def require_engine(kind: str) -> None:
         )
 
 
-def _require_tools(engine: Engine) -> None:
-    for tool in engine.tools:
-        require_tool(tool)
+def _lacking_tools(engine: Engine) -> bool:
+    try:
+        for tool in engine.tools:
+            require_tool(tool)
+    except ToolMissing:
+        return True
+    return False
 
 
 @functools.cache
@@ -131,6 +127,6 @@ def version_of(kind: str) -> str:
     engine = find_engine(kind)
     if not engine.runs_tor:
         return "; ".join(engine.versions())
-    require_engine(kind)
+    _require_kind(engine, kind)
     told = [require_tool(tool).told for tool in engine.tools]
     return "; ".join([*told, *engine.versions(), f"tor series {read_series().key}"])

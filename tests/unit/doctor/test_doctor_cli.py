@@ -11,7 +11,7 @@ import pytest
 
 from tests.stand_ins import tells_round_trip
 from torsweep.cli import main
-from torsweep.doctor import engines
+from torsweep.engines import readiness
 from torsweep.engines.tools import TOOL_KINDS
 
 REPOSITORY = Path(__file__).parents[3]
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("no_tools")
 @pytest.fixture(autouse=True)
 def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
-    monkeypatch.setattr(engines, "check_requirements", lambda: None)
+    monkeypatch.setattr(readiness, "check_requirements", lambda: None)
 
 
 def _doctor(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.stand_ins import tells_round_trip
 from torsweep.config.network import NetworkConfig, load_network_config
-from torsweep.doctor import engines
 from torsweep.doctor.demand import largest_scale, shortfalls
-from torsweep.doctor.engines import engine_problems, known_networks, outlook
+from torsweep.doctor.engines import known_networks, outlook
 from torsweep.doctor.machine import Machine
 from torsweep.engines.cellsim import cost as cellsim
 from torsweep.engines.shadow import cost as shadow
 from torsweep.engines.shadow.memory import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
-from torsweep.errors import ToolMissing
 
 NETWORKS = Path(__file__).parents[3] / "configs/networks"
 
@@ -104,45 +100,3 @@ def test_an_outlook_says_which_configurations_do_not_fit(paper: NetworkConfig) -
 
 def test_without_the_reference_there_is_no_largest_network() -> None:
     assert outlook("cellsim", ROOMY, {}).scale is None
-
-
-def test_every_missing_tool_is_a_problem(no_tools: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "check_requirements", lambda: None)
-    found = engine_problems("shadow", ROOMY)
-    assert [problem.split(":")[0] for problem in found] == ["shadow", "tgen", "oniontrace"]
-
-
-def test_a_tor_that_can_be_built_is_no_problem_and_one_that_cannot_is(
-    no_tools: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engines, "check_requirements", lambda: None)
-    assert engine_problems("emulation", ROOMY) == []
-
-    def refuse() -> None:
-        raise ToolMissing("building tor needs libevent with its headers")
-
-    monkeypatch.setattr(engines, "check_requirements", refuse)
-    found = engine_problems("emulation", ROOMY)
-    assert found[0].startswith("tor: not built;")
-    assert found[0].endswith("building tor needs libevent with its headers")
-
-
-@pytest.mark.parametrize(
-    ("machine", "complaint"),
-    [
-        (replace(ROOMY, architecture="aarch64"), "runs on x86_64, this is aarch64"),
-        (replace(ROOMY, kernel="5.4.0-generic"), "needs Linux 5.10 or later, this is 5.4.0-generic"),
-    ],
-)
-def test_a_platform_that_shadow_does_not_support_is_a_problem(
-    install: Callable[..., Path], patched_tor: Path, machine: Machine, complaint: str
-) -> None:
-    for name, text in (
-        ("shadow", "Shadow 3.3.0"),
-        ("tgen", "TGen v1.1.2"),
-        ("oniontrace", "OnionTrace v1.0.0"),
-    ):
-        install(name, text, after=tells_round_trip(100))
-    assert engine_problems("shadow", ROOMY) == []
-    (problem,) = engine_problems("shadow", machine)
-    assert complaint in problem

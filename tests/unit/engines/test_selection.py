@@ -6,7 +6,7 @@ import pytest
 
 from tests.stand_ins import tells_round_trip
 from torsweep.config.engine_names import ENGINES, RUN_ENGINES
-from torsweep.engines import own_programs, selection, tools
+from torsweep.engines import own_programs, readiness, selection, tools
 from torsweep.engines.cellsim.tools import find_cellsim
 from torsweep.engines.selection import choose_engine, require_engine, version_of
 from torsweep.engines.shadow.round_trips import round_trips
@@ -20,6 +20,7 @@ ANSWERS = {"shadow": "Shadow 3.3.0", "tgen": "TGen v1.1.2", "oniontrace": "Onion
 def programs(tmp_path, monkeypatch):
     """Nothing is installed but what the test puts on PATH."""
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(readiness, "check_requirements", lambda: None)
     monkeypatch.setattr(own_programs.sys, "executable", str(tmp_path / "python"))
     for name in ANSWERS:
         monkeypatch.delenv(tools.TOOL_KINDS[name].variable, raising=False)

@@ -44,6 +44,8 @@ def standing(tun: Path = TUN) -> Standing:
             return Standing("root")
         return Standing("neither", "network namespaces are refused, to root too: a container may forbid them")
     if _may_unshare(_NEW_NETWORK | _NEW_USER):
+        if shutil.which(UNSHARE[0]) is None:
+            return Standing("neither", f"{UNSHARE[0]}: not on PATH; it is part of util-linux")
         return Standing("user namespaces")
     return Standing(
         "neither",
@@ -64,10 +66,7 @@ def become_able() -> None:
         raise ToolMissing(f"emulation: {found.problem}")
     if found.way == "user namespaces":
         command = [*UNSHARE, sys.executable, "-m", "torsweep", *sys.argv[1:]]
-        program = shutil.which(command[0])
-        if program is None:
-            raise ToolMissing("unshare: not on PATH; it is part of util-linux")
-        os.execve(program, command, {**os.environ, INSIDE: "1"})
+        os.execvpe(command[0], command, {**os.environ, INSIDE: "1"})
 
 
 def _tun_problem(tun: Path) -> str:

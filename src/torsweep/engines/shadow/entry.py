@@ -5,10 +5,16 @@ In: the Shadow of this machine. Out: :data:`ENGINE`.
 
 from __future__ import annotations
 
+import platform
+import re
+
 from torsweep.engines.contract import Engine
 from torsweep.engines.shadow import cost
 from torsweep.engines.shadow.round_trips import round_trips
-from torsweep.engines.tools import require_tool
+from torsweep.engines.tools import TOOL_KINDS, require_tool
+
+OLDEST_KERNEL = (5, 10)
+"""Of Linux: the list of supported platforms in Shadow's guide."""
 
 
 def _here() -> str:
@@ -16,10 +22,24 @@ def _here() -> str:
     return round_trips(require_tool("shadow").path).engine
 
 
+def _unsupported() -> list[str]:
+    """Why Shadow does not support this platform, a line each."""
+    guide = TOOL_KINDS["shadow"].guide
+    architecture, kernel = platform.machine(), platform.release()
+    found = []
+    if architecture != "x86_64":
+        found.append(f"shadow: runs on x86_64, this is {architecture}: {guide}")
+    version = re.match(r"(\d+)\.(\d+)", kernel)
+    if version and (int(version[1]), int(version[2])) < OLDEST_KERNEL:
+        found.append(f"shadow: needs Linux 5.10 or later, this is {kernel}: {guide}")
+    return found
+
+
 ENGINE = Engine(
     name="shadow",
     command="torsweep shadow",
     here=_here,
+    unsupported=_unsupported,
     versions=list,
     run_seconds=cost.run_seconds,
     demand=cost.demand,

@@ -52,6 +52,13 @@ def test_root_and_user_namespaces_are_two_ways(tun, monkeypatch, user, works, wa
     assert bool(found.problem) == (way == "neither")
 
 
+def test_user_namespaces_without_the_program_that_makes_them_are_no_way(tun, monkeypatch):
+    monkeypatch.setattr(module.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(module, "_may_unshare", lambda flags: True)
+    monkeypatch.setenv("PATH", str(tun.parent))
+    assert standing(tun) == Standing("neither", "unshare: not on PATH; it is part of util-linux")
+
+
 def test_without_any_way_the_command_ends_with_the_reason(monkeypatch):
     monkeypatch.delenv(module.INSIDE, raising=False)
     monkeypatch.setattr(module, "standing", lambda: Standing("neither", "no TUN"))
@@ -63,7 +70,7 @@ def test_without_root_the_command_is_started_anew_in_a_user_namespace(monkeypatc
     started: list = []
     monkeypatch.delenv(module.INSIDE, raising=False)
     monkeypatch.setattr(module, "standing", lambda: Standing("user namespaces"))
-    monkeypatch.setattr(module.os, "execve", lambda *arguments: started.append(arguments))
+    monkeypatch.setattr(module.os, "execvpe", lambda *arguments: started.append(arguments))
     monkeypatch.setattr(module.sys, "argv", ["torsweep", "emulation", "run", "DIR"])
     become_able()
     ((_, command, environment),) = started
