@@ -16,7 +16,8 @@ TOR_SOURCE ?=
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup programs refill_sweep scheduler_choice starvation test test_programs test_python test-tor kills fuzz lint format bench lock clean
+.PHONY: help setup programs refill_sweep scheduler_choice starvation test test_programs test_python test-tor kills fuzz lint format bench \
+	docs-tables lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -86,6 +87,9 @@ bench: setup ## speed and memory of engine, sampler and reading of logs, cover o
 	$(ACTIVATED) python -m bench.prefetch
 	$(ACTIVATED) python -m bench.reading
 	$(ACTIVATED) python -m bench.intervals
+
+docs-tables: setup ## write the numbers of docs/tables/ into the tables of documents
+	$(ACTIVATED) python -m bench.doc_tables
 
 lock: ## choose the versions in requirements.lock anew (needs uv)
 	setup/lock.sh

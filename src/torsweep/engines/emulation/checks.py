@@ -2,8 +2,9 @@
 
     torsweep emulation check refill|circuits|waking --out DIR
 
-In: the name of a check. Out: a run directory a condition in DIR, and rows of numbers. Every number comes from
-the tables of a run of the engine: relays' own counts of raw bytes, and bytes against time at the clients.
+In: the name of a check. Out: a run directory a condition in DIR, rows of numbers, and the same rows in
+DIR/refill.csv, circuits.csv or waking.csv. Every number comes from the tables of a run of the engine: relays'
+own counts of raw bytes, and bytes against time at the clients. Each row also says how well its run kept up.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import polars as pl
 
 from torsweep.config.eras import tor_settings
 from torsweep.config.network import load_network_config
+from torsweep.engines.emulation.kept_up import kept_up
 from torsweep.engines.emulation.run.engine import run_emulation
 from torsweep.engines.emulation.tools import Tools
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
@@ -26,6 +28,7 @@ from torsweep.network.chain import given_paths
 from torsweep.network.model import NETWORK_FILE, write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import sha256_of_file
+from torsweep.storage import write_text
 from torsweep.storage.folders import KNOB_CHECKS, own_folder
 
 ENDLESS_BYTES = 10**9
@@ -163,11 +166,14 @@ def waking_conditions() -> list[Condition]:
 
 
 def waking_row(condition: Condition, run_directory: Path) -> Row:
-    """When each stream, in order of opening, had its first 100 KB: seconds since the clients started."""
+    """When each stream, in order of opening, had its first 100 KB: seconds since the clients started.
+
+    A stream that never had them has no second.
+    """
     progress = pl.read_parquet(run_directory / "progress.parquet").filter(pl.col("bytes_got") >= FIRST_BYTES)
     reached = progress.group_by("stream").agg(pl.col("time_us").min()).sort("stream")
-    texts = [f"{stream}: {time_us / 1e6:.1f}" for stream, time_us in reached.rows()]
-    return {"first_100_KB_s": "  ".join(texts)}
+    order = {"order": condition.label.removeprefix("order=")}
+    return order | {f"stream_{stream}_s": round(time_us / 1e6, 1) for stream, time_us in reached.rows()}
 
 
 def _shares(condition: Condition, run_directory: Path, client: str) -> np.ndarray:
@@ -194,6 +200,8 @@ CHECKS: Mapping[str, tuple[Callable[[], list[Condition]], Callable[[Condition, P
 def run_check(name: str, out: Path, tools: Tools, say: Callable[[str], None]) -> list[Row]:
     """Run every condition of the check ``name`` below ``out`` that has not been run; return its rows.
 
+    They stand in ``out``/``name``.csv too, from the first condition on.
+
     Raises the errors of :func:`torsweep.engines.emulation.run.engine.run_emulation`.
     """
     own_folder(out, KNOB_CHECKS)
@@ -205,7 +213,10 @@ def run_check(name: str, out: Path, tools: Tools, say: Callable[[str], None]) ->
             say(f"{name}: {condition.label}")
             _prepare(condition, folder)
             run_emulation(folder / "run", tools, progress=True, extra=condition.extra)
-        rows.append({"condition": condition.label, **row(condition, folder / "run")})
+        measured, account = row(condition, folder / "run"), kept_up(folder / "run")
+        pace = {"delay_ms": account.delay_ms, "late_share": account.late_share}
+        rows.append({"condition": condition.label, **condition.levels, **measured, **pace})
+        write_text(out / f"{name}.csv", pl.from_dicts(rows, infer_schema_length=None).write_csv())
     return rows
 
 
@@ -237,8 +248,8 @@ def _prepare(condition: Condition, folder: Path) -> None:
 
 def as_text(rows: Sequence[Row]) -> str:
     """``rows`` as a table of aligned columns."""
-    columns = list(rows[0])
-    cells = [columns, *([str(row[column]) for column in columns] for row in rows)]
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    cells = [columns, *([str(row.get(column, "")) for column in columns] for row in rows)]
     widths = [max(len(line[position]) for line in cells) for position in range(len(columns))]
     return "\n".join(
         "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) for line in cells

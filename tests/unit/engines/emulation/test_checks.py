@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from torsweep.config.eras import tor_settings
+from torsweep.engines.emulation import checks
 from torsweep.engines.emulation.checks import (
     CHECKS,
     Condition,
@@ -17,6 +19,7 @@ from torsweep.engines.emulation.checks import (
     refill_row,
     waking_row,
 )
+from torsweep.storage.folders import KNOB_CHECKS, own_folder
 
 RATE = 200 * 1024
 
@@ -91,7 +94,30 @@ def test_waking_is_told_by_when_a_stream_has_its_first_bytes(tmp_path):
             ("bulk1", 3, 9_600_000, 99_999),
         ],
     )
-    assert waking_row(condition(), tmp_path) == {"first_100_KB_s": "1: 1.5  2: 9.0"}
+    reversed_ = Condition("order=reversed", {}, {}, {}, warm_up_s=2, measured_s=10)
+    assert waking_row(reversed_, tmp_path) == {"order": "reversed", "stream_1_s": 1.5, "stream_2_s": 9.0}
+
+
+def test_a_check_writes_its_rows_and_how_each_run_kept_up(tmp_path, monkeypatch):
+    conditions = [Condition(name, {"clock": name}, {}, {}, 2, 10) for name in ("precise", "coarse_4ms")]
+    measured = {"precise": {"in_steps": 0.3}, "coarse_4ms": {"in_steps": 0.5, "seconds": 9}}
+    monkeypatch.setattr(
+        checks, "CHECKS", {"refill": (lambda: conditions, lambda one, _: measured[one.label])}
+    )
+    pace = {"relay1": {"ran": 0.2, "delay_ms": 0.4}, "client1": {"ran": 0.001, "delay_ms": 7.0}}
+    document = {"pace": pace, "late_share": 0.002}
+    own_folder(tmp_path / "out", KNOB_CHECKS)
+    for one in conditions:
+        folder = tmp_path / "out" / "refill" / one.label / "run"
+        folder.mkdir(parents=True)
+        (folder / "provenance.json").write_text(json.dumps(document))
+    checks.run_check("refill", tmp_path / "out", None, print)
+    rows = pl.read_csv(tmp_path / "out" / "refill.csv").to_dicts()
+    kept_up = {"delay_ms": 0.4, "late_share": 0.002}
+    assert rows == [
+        {"condition": "precise", "clock": "precise", "in_steps": 0.3, **kept_up, "seconds": None},
+        {"condition": "coarse_4ms", "clock": "coarse_4ms", "in_steps": 0.5, **kept_up, "seconds": 9},
+    ]
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -109,4 +135,5 @@ def test_refill_is_measured_in_both_modes_at_each_interval():
 
 
 def test_rows_stand_in_columns():
+    assert as_text([{"a": 1}, {"b": 2}]) == "a  b\n1   \n   2"
     assert as_text([{"a": 1, "long": "x"}, {"a": 100, "long": "y"}]) == "a    long\n1    x   \n100  y   "

@@ -1,0 +1,58 @@
+"""How well runs of the emulation kept up with real time, as a table of docs/emulation.md.
+
+    python -m bench.pace docs/tables/emulation_pace.csv 'nothing=RUN_DIR' 'two busy loops=RUN_DIR' ...
+
+In: for each run what ran beside it, and its directory, also of a run that was refused. Out: a CSV file with a
+row a run, in place of the one that there was; `make docs-tables` then writes it into the document.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+from torsweep.engines.emulation.kept_up import kept_up
+from torsweep.engines.run_spec import PROVENANCE_FILE, read_run
+from torsweep.storage import write_text
+
+COLUMNS = ("network", "beside", "run", "slowest", "delay_ms", "late_percent")
+
+
+def row(beside: str, run_directory: Path) -> dict[str, object]:
+    """What one run has to say; ``network`` is the name of the configuration, from the run's network."""
+    run, found = read_run(run_directory), kept_up(run_directory)
+    late = "" if found.late_share is None else f"{100 * found.late_share:.2f}"
+    return {
+        "network": f"`{Path(run.network).parent.name}`",
+        "beside": beside,
+        "run": "taken" if (run_directory / PROVENANCE_FILE).is_file() else "refused",
+        "slowest": found.slowest,
+        "delay_ms": f"{found.delay_ms:.2f}",
+        "late_percent": late,
+    }
+
+
+def as_csv(rows: Sequence[dict[str, object]]) -> str:
+    """``rows`` as the text of a CSV file."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def main() -> None:
+    """Write the table."""
+    parser = argparse.ArgumentParser(description="Gather how well runs of the emulation kept up.")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("runs", nargs="+", metavar="BESIDE=RUN_DIR")
+    arguments = parser.parse_args()
+    runs = [text.rsplit("=", 1) for text in arguments.runs]
+    write_text(arguments.out, as_csv([row(beside, Path(folder)) for beside, folder in runs]))
+
+
+if __name__ == "__main__":
+    main()
