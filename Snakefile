@@ -17,7 +17,7 @@ from torsweep.config.engine_names import MODEL_ENGINE, REAL_TIME_ENGINE, RUN_ENG
 from torsweep.config.eras import ERAS
 from torsweep.pipeline.failed_step import end_done, end_failed
 from torsweep.pipeline.protected import take_over_check
-from torsweep.pipeline.results_tree import PAIR_LEVELS, PLAN_LEVELS, RUN_FILES, RUN_LEVELS, TABLE_FILES
+from torsweep.pipeline.results_tree import COMPARED_LEVELS, PLAN_LEVELS, RUN_FILES, RUN_LEVELS, TABLE_FILES
 from torsweep.pipeline.sweep import Sweep, stop
 from torsweep.stats.files import SIDE_BY_SIDE_FILES, SUMMARY_FILES
 
@@ -40,7 +40,7 @@ RUN = f"results/runs/{RUN_LEVELS}"
 TABLES = f"results/tables/{PLAN_LEVELS}"
 SUMMARIES = f"results/summaries/{PLAN_LEVELS}"
 FIGURES = f"results/figures/{PLAN_LEVELS}"
-SIDE_BY_SIDE = f"results/side_by_side/{PAIR_LEVELS}"
+SIDE_BY_SIDE = f"results/side_by_side/{COMPARED_LEVELS}"
 PUBLISHED = f"results/publish/{PLAN_LEVELS}"
 STYLE = sorted(map(str, Path("plotting").glob("*.py")))
 
@@ -57,6 +57,7 @@ wildcard_constraints:
     network=r"[A-Za-z0-9_.-]+(,[a-z_]+=[A-Za-z0-9_.]+)*",
     seed="[0-9]+",
     variant="[a-z_]+=[^/]+",
+    engines="[a-z+-]+",
     plan="[a-z][a-z0-9_]*",
     figure="[a-z_]+",
 
@@ -111,7 +112,7 @@ rule starvation:
 
 
 rule starvation_engines:
-    """The same streams in the model and in real tor, side by side."""
+    """The same streams in every engine that can run here, side by side."""
     input:
         lambda wildcards: sweep.side_by_side("starvation"),
 

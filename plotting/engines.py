@@ -1,4 +1,4 @@
-"""When each stream was complete, in two engines side by side.
+"""When each stream was complete, in several engines side by side.
 
     python -m plotting.engines COMPARISON --out FOLDER/stream_engines
 
@@ -22,13 +22,13 @@ from matplotlib.ticker import MaxNLocator
 
 from plotting.command import exit_code_of
 from plotting.facets import Facets, levels_text
-from plotting.palette import BLUE, VERMILION, level_name
+from plotting.palette import BLUE, GREEN, PURPLE, VERMILION, level_name
 from plotting.parallel import at
 from plotting.style import TEXT_WIDTH_IN, canvas, save, style
 from torsweep.stats.report import networks_text
 from torsweep.stats.side_by_side import SideBySide, read_side_by_side
 
-_MARKS = ((BLUE, "o"), (VERMILION, "s"))
+_MARKS = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"), (PURPLE, "D"))
 
 
 def draw(both: SideBySide, means: pl.DataFrame, middle: str) -> tuple[Figure, pl.DataFrame, str]:
@@ -44,7 +44,7 @@ def draw(both: SideBySide, means: pl.DataFrame, middle: str) -> tuple[Figure, pl
     facets = Facets.of(levels)
     rows_of = [{**row, **column} for row in facets.rows for column in facets.columns]
     caption = (
-        f"{both.engines[0]} beside {both.engines[1]}; era {both.where['era']}; the "
+        f"{' beside '.join(both.engines)}; era {both.where['era']}; the "
         f"same {networks_text(both.seeds)}; middle {level_name(middle)}. Large marks: means over networks; "
         "small ones: each network."
     )
@@ -60,14 +60,14 @@ def draw(both: SideBySide, means: pl.DataFrame, middle: str) -> tuple[Figure, pl
         axis.set_xlabel("Stream, in order of opening")
     handles = [
         Line2D([], [], color=colour, marker=marker, linestyle="", markersize=4, label=engine)
-        for (colour, marker), engine in zip(_MARKS, both.engines, strict=True)
+        for (colour, marker), engine in zip(_MARKS, both.engines, strict=False)
     ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=2, borderaxespad=0.1)
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), borderaxespad=0.1)
     return figure, means, caption
 
 
 def _panel(axis: Axes, both: SideBySide, shares: pl.DataFrame, means: pl.DataFrame) -> None:
-    for (colour, marker), engine in zip(_MARKS, both.engines, strict=True):
+    for (colour, marker), engine in zip(_MARKS, both.engines, strict=False):
         each, mean = (frame.filter(pl.col("engine") == engine) for frame in (shares, means))
         axis.plot(each["opened"], each["completed_s"], marker, color=colour, markersize=1.8, alpha=0.6, mew=0)
         axis.plot(
@@ -78,7 +78,7 @@ def _panel(axis: Axes, both: SideBySide, shares: pl.DataFrame, means: pl.DataFra
 
 
 def draw_figure(comparison: Path, middle: str, out: Path) -> None:
-    """Draw the plan that stands in the folder ``comparison`` in two engines, into ``out``.pdf, .png, .csv.
+    """Draw the comparison of engines that stands in the folder ``comparison``, into ``out``.pdf, .png, .csv.
 
     Raises InputError when the folder is no comparison.
     """
@@ -91,9 +91,7 @@ def draw_figure(comparison: Path, middle: str, out: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """The exit code of the command line ``arguments``."""
-    parser = argparse.ArgumentParser(
-        prog="python -m plotting.engines", description="Two engines side by side."
-    )
+    parser = argparse.ArgumentParser(prog="python -m plotting.engines", description="Engines side by side.")
     parser.add_argument("comparison", type=Path, help="folder that `results side-by-side` wrote")
     parser.add_argument("--middle", default="550KiBps", help="level of middle_bandwidth that is drawn")
     parser.add_argument("--out", type=Path, required=True, help="path of the figure, without .pdf")

@@ -31,7 +31,7 @@ rule draw_figure:
 
 
 rule draw_engines:
-    """Draw when each stream was complete in the model and in real tor."""
+    """Draw when each stream was complete in each engine."""
     input:
         style=STYLE,
         comparison=multiext(f"{SIDE_BY_SIDE}/", *SIDE_BY_SIDE_FILES),
@@ -42,11 +42,11 @@ rule draw_engines:
             caption="captions/side_by_side.rst",
             category="{experiment}",
             subcategory="{plan}",
-            labels={"engine": "two", "era": "{era}", "network": "{network}", "what": "stream_engines"},
+            labels={"engine": "{engines}", "era": "{era}", "network": "{network}", "what": "stream_engines"},
         ),
         csv=f"{SIDE_BY_SIDE}/stream_engines.csv",
     log:
-        f"results/logs/side_by_side/{PAIR_LEVELS}/stream_engines.log",
+        f"results/logs/side_by_side/{COMPARED_LEVELS}/stream_engines.log",
     threads: 1
     resources:
         mem_mb=1000,

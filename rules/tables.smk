@@ -62,20 +62,9 @@ rule summarize:
 
 
 rule compare_streams:
-    """When each stream of a circuit was complete in the model and in real tor, on the same networks."""
+    """When each stream of a circuit was complete in several engines, on the same networks."""
     input:
-        model=multiext(
-            f"results/summaries/{PLAN_LEVELS}/".replace("{engine}", MODEL_ENGINE),
-            "claims.json",
-            "shares.csv",
-            "clients.csv",
-        ),
-        real=multiext(
-            f"results/summaries/{PLAN_LEVELS}/".replace("{engine}", REAL_TIME_ENGINE),
-            "claims.json",
-            "shares.csv",
-            "clients.csv",
-        ),
+        sweep.compared_summaries,
     output:
         multiext(f"{SIDE_BY_SIDE}/", *(name for name in SIDE_BY_SIDE_FILES if name != "side_by_side.md")),
         text=report(
@@ -83,19 +72,18 @@ rule compare_streams:
             caption="captions/side_by_side.rst",
             category="{experiment}",
             subcategory="{plan}",
-            labels={"engine": "two", "era": "{era}", "network": "{network}", "what": "side by side"},
+            labels={"engine": "{engines}", "era": "{era}", "network": "{network}", "what": "side by side"},
         ),
     log:
-        f"results/logs/side_by_side/{PAIR_LEVELS}.log",
+        f"results/logs/side_by_side/{COMPARED_LEVELS}.log",
     threads: 1
     resources:
         mem_mb=1000,
         runtime=5,
     params:
         source=sweep.source_sha256("stats"),
-        model=lambda wildcards, input: Path(input.model[0]).parent,
-        real=lambda wildcards, input: Path(input.real[0]).parent,
+        summaries=lambda wildcards, input: dict.fromkeys(Path(file).parent for file in input),
         out=subpath(output.text, parent=True),
     shell:
         "step {log:q}"
-        " && torsweep results side-by-side {params.model:q} {params.real:q} --out {params.out:q}"
+        " && torsweep results side-by-side {params.summaries:q} --out {params.out:q}"

@@ -18,9 +18,9 @@ RESULTS = Path("results")
 
 RUN_LEVELS = "{experiment}/{engine}/{era}/{network}/{seed}/{variant}"
 PLAN_LEVELS = "{experiment}/{engine}/{era}/{network}/{plan}"
-PAIR_LEVELS = "{experiment}/{era}/{network}/{plan}"
+COMPARED_LEVELS = "{experiment}/{engines}/{era}/{network}/{plan}"
 """Levels of the tree, as wildcards of the pipeline's rules: a run's, a plan's, and those of a comparison of
-engines, which belongs to none of them."""
+engines, whose names are joined by plus signs."""
 
 NETWORK_FILES = ("network.json", "latency.npy")
 RUN_FILES = ("run.json", "streams.parquet", "relays.parquet", "progress.parquet", "provenance.json")

@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 import torsweep
-from torsweep.config.engine_names import MODEL_ENGINE, REAL_TIME_ENGINE
+from torsweep.config.engine_names import MODEL_ENGINE
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
 from torsweep.config.fitting import require_fitting_networks
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.overrides import Overrides, experiment_overrides
 from torsweep.config.variant import Variant
 from torsweep.engines.prepare import run_settings
-from torsweep.engines.selection import AUTO, choose_engine, find_engine, require_engine, version_of
-from torsweep.errors import InputError, OutputError, TorsweepError
+from torsweep.engines.selection import AUTO, choose_engine, find_engine, lacking, require_engine, version_of
+from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 from torsweep.folder_lock import hold_folder
 from torsweep.network.model import Network
 from torsweep.network.sampling import input_paths
@@ -57,7 +57,6 @@ RUN_RULE_PREFIX = "run"
 PUBLISHED_FILES = ("experiment.yaml", "provenance.json", "README.md", "SHA256SUMS")
 """What the pipeline knows of a published folder, beside its copies of figures and summaries."""
 
-COMPARED_ENGINES = (MODEL_ENGINE, REAL_TIME_ENGINE)
 """The model and real tor, whose streams are compared side by side."""
 
 PREPARING_MB = 500
@@ -148,18 +147,27 @@ class Sweep:
 
     @stopping_with_a_line
     def side_by_side(self, experiment_name: str) -> list[str]:
-        """The comparison of a plan in the model and in real tor, and every file of both."""
+        """The comparison of a plan in every engine that can run here, and every file of each."""
         experiment = self.experiment(experiment_name)
-        for engine in COMPARED_ENGINES:
-            require_engine(engine)
+        lacks = {name: lacking(name) for name in experiment.engines}
+        engines = [choose_engine(name, [name]).engine for name, lack in lacks.items() if not lack]
+        if len(engines) < 2:
+            raise ToolMissing(f"no two engines to compare: {'; '.join(filter(None, lacks.values()))}")
         plan = experiment.plan(self.overrides.plan)
         levels = (experiment.era, experiment.network, plan.name)
         files = []
-        for engine in COMPARED_ENGINES:
+        for engine in engines:
             files += self._plan_files(experiment, Place(experiment.name, engine, *levels))
-        folder = RESULTS.joinpath("side_by_side", experiment.name, *levels)
+        folder = RESULTS.joinpath("side_by_side", experiment.name, "+".join(engines), *levels)
         figure = [f"stream_engines.{suffix}" for suffix in FIGURE_SUFFIXES]
         return [*files, *(str(folder / name) for name in (*SIDE_BY_SIDE_FILES, *figure))]
+
+    def compared_summaries(self, wildcards: Any) -> list[str]:
+        """What a comparison of engines reads of each one's summary."""
+        names = ("claims.json", "shares.csv", "clients.csv")
+        where = (wildcards.era, wildcards.network, wildcards.plan)
+        places = [Place(wildcards.experiment, engine, *where) for engine in wildcards.engines.split("+")]
+        return [str(place.stage("summaries") / name) for place in places for name in names]
 
     @stopping_with_a_line
     def published(self, *experiment_names: str) -> list[str]:

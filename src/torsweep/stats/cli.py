@@ -116,11 +116,10 @@ def claims_command(
 
 @results_app.command("side-by-side")
 def side_by_side_command(
-    model: Annotated[Path, typer.Argument(help="Summaries of a plan in one engine.")],
-    real: Annotated[Path, typer.Argument(help="Summaries of the same plan in another.")],
+    summaries: Annotated[list[Path], typer.Argument(help="Summaries of one plan, each of another engine.")],
     out: Annotated[Path, typer.Option(parser=OutputFolder(COMPARISON), help="Folder for the comparison.")],
 ) -> None:
-    """Compare when each stream of a circuit was complete, on the networks that both engines ran."""
+    """Compare when each stream of a circuit was complete, on the networks that all engines ran."""
     from torsweep.stats.side_by_side import side_by_side, write_side_by_side
 
-    write_side_by_side(side_by_side([model, real]), out)
+    write_side_by_side(side_by_side(summaries), out)

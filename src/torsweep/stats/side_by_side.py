@@ -1,7 +1,7 @@
-"""The same scenarios in two engines: when each stream completed, who starved, how even the shares were.
+"""The same scenarios in several engines: when each stream completed, who starved, how even the shares were.
 
-In: the folders of two summaries of one plan with a table of progress. Out: :class:`SideBySide`, on the
-networks that both engines ran, and the files of :func:`write_side_by_side`.
+In: the folders of summaries of one plan with a table of progress, one an engine. Out: :class:`SideBySide`, on
+the networks that all of them ran, and the files of :func:`write_side_by_side`.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _SHARED_KEYS = ("experiment", "era", "network", "plan")
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Two engines' frames, ``shares`` and ``clients``, with a column ``engine``, on common ``seeds``."""
+    """The engines' frames, ``shares`` and ``clients``, with a column ``engine``, on common ``seeds``."""
 
     where: Mapping[str, str]
-    engines: tuple[str, str]
+    engines: tuple[str, ...]
     knobs: tuple[str, ...]
     seeds: tuple[int, ...]
     shares: pl.DataFrame
@@ -50,36 +50,43 @@ class SideBySide:
 
 
 def side_by_side(summaries: Sequence[Path]) -> SideBySide:
-    """The summaries in two folders on the networks that both have.
+    """The summaries in two or more folders on the networks that all have.
 
-    Raises InputError when they are of different plans, of the same engine, or have no network in common.
+    Raises InputError when they are of different plans, when two are of the same engine, or when they have no
+    network in common.
     """
+    if len(summaries) < 2:
+        raise InputError(
+            "one summary alone cannot be compared", key="summaries", accepted="two or more folders"
+        )
     documents = [read_claims(folder) for folder in summaries]
-    first, second = documents
-    for key in (*_SHARED_KEYS, "baseline"):
-        if getattr(first, key) != getattr(second, key):
-            raise InputError(
-                f"is not of the same plan as {summaries[0]}",
-                file=summaries[1],
-                key=key,
-                value=getattr(second, key),
-                accepted=str(getattr(first, key)),
-            )
+    first, seeds = documents[0], set(documents[0].seeds)
+    for number, (folder, document) in enumerate(zip(summaries, documents, strict=True)):
+        for key in (*_SHARED_KEYS, "baseline"):
+            if getattr(first, key) != getattr(document, key):
+                raise InputError(
+                    f"is not of the same plan as {summaries[0]}",
+                    file=folder,
+                    key=key,
+                    value=getattr(document, key),
+                    accepted=str(getattr(first, key)),
+                )
+        if document.engine in [other.engine for other in documents[:number]]:
+            raise InputError("is of the same engine as another", file=folder, value=document.engine)
+        seeds &= set(document.seeds)
+        if not seeds:
+            raise InputError("has no network in common with the others", file=folder, value=document.seeds)
+    common = tuple(sorted(seeds))
     engines = tuple(f"{document.engine} {document.engine_version}" for document in documents)
-    if first.engine == second.engine:
-        raise InputError("is of the same engine", file=summaries[1], value=second.engine)
-    seeds = tuple(sorted(set(first.seeds) & set(second.seeds)))
-    if not seeds:
-        raise InputError("has no network in common with the other", file=summaries[1], value=second.seeds)
     frames = [
         pl.concat(
-            _frame(folder, name, list(first.baseline), seeds).with_columns(pl.lit(engine).alias("engine"))
+            _frame(folder, name, list(first.baseline), common).with_columns(pl.lit(engine).alias("engine"))
             for folder, engine in zip(summaries, engines, strict=True)
         )
         for name in ("shares", "clients")
     ]
     where = {key: str(getattr(first, key)) for key in _SHARED_KEYS}
-    return SideBySide(where, (engines[0], engines[1]), tuple(first.baseline), seeds, frames[0], frames[1])
+    return SideBySide(where, engines, tuple(first.baseline), common, frames[0], frames[1])
 
 
 def _frame(folder: Path, name: str, knobs: list[str], seeds: Sequence[int]) -> pl.DataFrame:
@@ -105,8 +112,7 @@ def read_side_by_side(folder: Path) -> tuple[SideBySide, pl.DataFrame]:
     knobs, seeds = list(what["knobs"]), list(what["seeds"])
     shares, clients = (_frame(folder, name, knobs, seeds) for name in ("shares", "clients"))
     means = read_frame(folder / "completion.csv", (*knobs, "engine"), ("completed_s",))
-    first, second = what["engines"]
-    both = SideBySide(what["where"], (first, second), tuple(knobs), tuple(seeds), shares, clients)
+    both = SideBySide(what["where"], tuple(what["engines"]), tuple(knobs), tuple(seeds), shares, clients)
     return both, means
 
 
@@ -123,14 +129,14 @@ def completion_times(both: SideBySide) -> pl.DataFrame:
 
 
 def side_by_side_text(both: SideBySide) -> str:
-    """The comparison as Markdown: a row a variant, each number for both engines."""
+    """The comparison as Markdown: a row a variant, each number for every engine."""
     title = f"{both.where['experiment']}, era {both.where['era']}, plan {both.where['plan']}"
     seeds = ", ".join(map(str, both.seeds))
     lines = [
-        f"# {title}: {both.engines[0]} beside {both.engines[1]}",
+        f"# {title}: {' beside '.join(both.engines)}",
         "",
         f"The same networks (seeds {seeds}); means over them, with 95 % t-intervals where there are two or "
-        "more that differ. In each cell the first engine, then the second.",
+        "more that differ. In each cell the engines in this order.",
         "",
         markdown_table("Who starved", ["variant", *CLIENT_NUMBERS.values()], _client_rows(both)),
         "",

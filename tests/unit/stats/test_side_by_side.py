@@ -1,4 +1,4 @@
-"""Two engines on the same scenarios: what is put side by side, and what is refused."""
+"""Engines on the same scenarios: what is put side by side, and what is refused."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ from torsweep.tables.reading import PlanTables
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Summaries of a model on networks 1 to 3 and of 'emulation' on 2 to 4, which is a second later."""
-    folder = tmp_path_factory.mktemp("two")
+    """Summaries of a model on networks 1 to 3, of 'emulation' on 2 to 4, which is a second later, and of
+    'shadow' on 3 and 4."""
+    folder = tmp_path_factory.mktemp("three")
     experiment = load_experiment("starvation")
     found = []
-    for engine, seeds in (("cellsim", (1, 2, 3)), ("emulation", (2, 3, 4))):
+    for engine, seeds in (("cellsim", (1, 2, 3)), ("emulation", (2, 3, 4)), ("shadow", (3, 4))):
         runs = write_runs(folder / engine / "runs", experiment.plan("packaging").knobs, seeds)
         collect(runs, folder / engine / "tables", network="starvation", plan="packaging")
         out = folder / engine / "summaries"
@@ -50,7 +51,7 @@ def _edit(file: Path, **changes: object) -> None:
 
 
 def test_only_common_networks_are_compared(folders: list[Path]) -> None:
-    both = side_by_side(folders)
+    both = side_by_side(folders[:2])
     assert both.seeds == (2, 3)
     assert both.engines == ("cellsim 0.1.0", "emulation 0.1.0")
     times = completion_times(both).pivot("engine", index=[*both.knobs, "opened"], values="completed_s")
@@ -60,12 +61,21 @@ def test_only_common_networks_are_compared(folders: list[Path]) -> None:
 
 
 def test_the_text_has_both_engines_in_each_cell(folders: list[Path]) -> None:
-    text = side_by_side_text(side_by_side(folders))
+    text = side_by_side_text(side_by_side(folders[:2]))
     assert "cellsim 0.1.0 beside emulation 0.1.0" in text
     # Networks that all agree have no interval of their own: see t_interval.
     assert "| 6.00 / 6.00 |" in text
     assert "seeds 2, 3" in text
     assert "nan" not in text
+
+
+def test_three_engines_stand_side_by_side(folders: list[Path]) -> None:
+    three = side_by_side(folders)
+    assert three.seeds == (3,)
+    assert three.shares["engine"].unique().len() == 3
+    text = side_by_side_text(three)
+    assert "cellsim 0.1.0 beside emulation 0.1.0 beside shadow 0.1.0" in text
+    assert "| 6.00 / 6.00 / 6.00 |" in text
 
 
 def test_files_and_figure_are_written(folders: list[Path], tmp_path: Path) -> None:
@@ -84,7 +94,9 @@ def test_what_cannot_stand_side_by_side_is_refused(
     folders: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(InputError, match="is of the same engine"):
-        side_by_side([folders[0], folders[0]])
+        side_by_side([folders[0], folders[1], folders[0]])
+    with pytest.raises(InputError, match="one summary alone"):
+        side_by_side(folders[:1])
     for name, changes, said in (
         ("era", {"era": "today"}, "is not of the same plan"),
         ("seeds", {"seeds": [7]}, "no network in common"),
