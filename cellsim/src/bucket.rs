@@ -59,7 +59,8 @@ impl Buckets {
             Refill::Lazy { .. } => TICKS_PER_STEP << TICK_SHIFT,
             Refill::Burst { interval, .. } => interval.ns(),
         };
-        let per_step = (u128::from(rate) * u128::from(step_ns) / 1_000_000_000) as i64;
+        let per_step = u128::from(rate) * u128::from(step_ns) / 1_000_000_000;
+        let per_step = i64::try_from(per_step).expect("at most 2^37 bytes per second for an hour");
         let mut buckets = Self {
             read: burst as i64,
             write: burst as i64,

@@ -3,6 +3,7 @@
 //! A run stands for consecutive cells of one kind on one circuit, so that what Tor does cell by cell
 //! costs one operation where nothing comes between the cells.
 
+use crate::counts::narrow;
 use crate::fifo::Fifo;
 use crate::ids::{CircuitId, EdgeId};
 
@@ -70,7 +71,7 @@ impl Run {
     /// Take the first `cells` cells (fewer than there are) out of the run.
     pub fn split(&mut self, cells: u16) -> Run {
         debug_assert!(0 < cells && cells < self.cells);
-        let bytes = (u32::from(cells) * PAYLOAD_BYTES as u32).min(self.bytes);
+        let bytes = narrow((u64::from(cells) * PAYLOAD_BYTES).min(self.bytes.into()));
         self.cells -= cells;
         self.bytes -= bytes;
         Run { cells, bytes, ..*self }
@@ -138,7 +139,10 @@ impl CellQueue {
         if limit == 0 {
             return None;
         }
-        let run = if u32::from(front.cells) > limit { front.split(limit as u16) } else { self.runs.pop()? };
+        let run = match u16::try_from(limit) {
+            Ok(fewer) if fewer < front.cells => front.split(fewer),
+            _ => self.runs.pop()?,
+        };
         self.cells -= u32::from(run.cells);
         Some(run)
     }
@@ -157,10 +161,11 @@ impl CellQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counts::run_length;
     use proptest::prelude::*;
 
     fn data(circuit: u32, stream: u32, bytes: u32) -> Run {
-        let cells = bytes.div_ceil(PAYLOAD_BYTES as u32) as u16;
+        let cells = run_length(bytes.div_ceil(narrow(PAYLOAD_BYTES)));
         Run { circuit: CircuitId(circuit), stream, bytes, cells, kind: CellKind::DataDown, position: 2 }
     }
 

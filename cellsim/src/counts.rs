@@ -1,12 +1,12 @@
-//! Counts that are kept in fewer bits than they are computed in.
+//! Numbers that are kept in fewer bits than they are computed in: the only places where bits may be lost.
 
 /// A count of bytes or cells in 32 bits.
 ///
 /// # Panics
-/// At 2^32 and more, which windows and buffers of TCP and Tor never hold.
+/// At 2^32 and more, which no packet, window or buffer of TCP and Tor holds.
 #[inline]
 pub fn narrow(count: u64) -> u32 {
-    u32::try_from(count).expect("a window or a buffer holds less than 2^32")
+    u32::try_from(count).expect("less than 2^32 bytes or cells")
 }
 
 /// A number of cells that move together, in 16 bits.
@@ -21,5 +21,19 @@ pub fn run_length(cells: u32) -> u16 {
 /// The low 32 bits of a position in a stream, or of a number that only has to differ from its neighbours'.
 #[inline]
 pub fn low_bits(position: u64) -> u32 {
-    (position & u64::from(u32::MAX)) as u32
+    (position & 0xffff_ffff) as u32
+}
+
+/// The whole part of `number`: 0 for what is negative or no number, and at most 2^64 - 1.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the fraction is what the caller wants to lose")]
+pub fn whole_part(number: f64) -> u64 {
+    number as u64
+}
+
+/// The same, at most 2^16 - 1.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the fraction is what the caller wants to lose")]
+pub fn small_whole_part(number: f64) -> u16 {
+    number as u16
 }

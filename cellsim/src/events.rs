@@ -99,6 +99,8 @@ struct Packed(u128);
 const KIND_BITS: u32 = 4;
 const A_BITS: u32 = 32;
 const B_BITS: u32 = 32;
+/// What `a` takes of the lowest bits.
+const LOW_BITS: u128 = 0xffff_ffff;
 const OFFSET_PLACE: u32 = 128 - SLOT_SHIFT;
 const ORDER_PLACE: u32 = A_BITS + B_BITS + KIND_BITS;
 
@@ -117,9 +119,9 @@ impl Packed {
     fn unpack(self, slot: u64) -> Event {
         Event {
             time: Time::from_ns(slot << SLOT_SHIFT | (self.0 >> OFFSET_PLACE) as u64),
-            kind: Kind::ALL[(self.0 >> (A_BITS + B_BITS)) as usize & ((1 << KIND_BITS) - 1)],
-            a: self.0 as u32,
-            b: (self.0 >> A_BITS) as u32,
+            kind: Kind::ALL[(self.0 >> (A_BITS + B_BITS) & ((1 << KIND_BITS) - 1)) as usize],
+            a: (self.0 & LOW_BITS) as u32,
+            b: (self.0 >> A_BITS & LOW_BITS) as u32,
         }
     }
 }
@@ -296,11 +298,12 @@ mod tests {
         fn comes_out_by_time_then_by_order_of_scheduling(times in prop::collection::vec(
             prop_oneof![0_u64..20, 0_u64..5_000_000, 0_u64..5_000_000_000], 0..300)) {
             let mut queue = EventQueue::default();
-            for (index, &time) in times.iter().enumerate() {
-                queue.push(Time::from_ns(time), Kind::Arrive, index as u32, 0);
+            for (index, &time) in (0..).zip(&times) {
+                queue.push(Time::from_ns(time), Kind::Arrive, index, 0);
             }
             let mut expected: Vec<(u64, u32)> =
-                times.iter().enumerate().map(|(index, &time)| (time, index as u32)).collect();
+                (0..).zip(&times).map(|(index, &time)| (time, index)).collect();
+            let last = u32::try_from(times.len()).expect("a few hundred");
             expected.sort_unstable();
             let mut found = Vec::new();
             while let Some(event) = queue.pop_until(Time::from_ns(4_000_000)) {
@@ -308,8 +311,8 @@ mod tests {
             }
             prop_assert!(found.iter().all(|&(time, _)| time <= 4_000_000));
             let late = found.len();
-            queue.push(Time::from_ns(4_000_001), Kind::Arrive, times.len() as u32, 0);
-            expected.push((4_000_001, times.len() as u32));
+            queue.push(Time::from_ns(4_000_001), Kind::Arrive, last, 0);
+            expected.push((4_000_001, last));
             expected.sort_unstable();
             while let Some(event) = queue.pop_until(Time::NEVER) {
                 found.push((event.time.ns(), event.a));

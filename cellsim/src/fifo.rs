@@ -67,7 +67,7 @@ impl<T: Copy + Default> Fifo<T> {
         self.count -= 1;
         if self.count > 0 {
             self.first = self.ring[self.start as usize];
-            self.start = self.place(2) as u32;
+            self.start = u32::try_from(self.place(2)).expect("a ring has fewer than 2^32 places");
         }
         Some(first)
     }

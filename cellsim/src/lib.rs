@@ -17,7 +17,7 @@ pub mod activation;
 pub mod bucket;
 pub mod cells;
 mod checks;
-mod counts;
+pub mod counts;
 pub mod directory;
 pub mod error;
 pub mod events;

@@ -10,6 +10,7 @@
 //! share a link in the order of arrival, not packet by packet. A study of asymmetric links with busy
 //! up-links would notice.
 
+use crate::counts::whole_part;
 use crate::time::{Span, Time};
 
 /// How long a packet may wait without being a sign of too long a queue.
@@ -104,7 +105,7 @@ impl CoDel {
 }
 
 fn control(count: u32) -> Span {
-    Span::from_ns((INTERVAL.ns() as f64 / f64::from(count).sqrt()) as u64)
+    Span::from_ns(whole_part(INTERVAL.ns() as f64 / f64::from(count).sqrt()))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
+use crate::counts::{narrow, small_whole_part};
 use crate::ids::QueueId;
 use crate::time::{Span, Time};
 
@@ -64,7 +65,7 @@ impl Decay {
 /// one.
 pub fn cells_until(count: f64, rival: f64, weight: f64) -> u32 {
     let lead = ((rival - count) / weight).floor();
-    if lead >= f64::from(u16::MAX) { u32::from(u16::MAX) } else { lead.max(0.0) as u32 + 1 }
+    if lead >= f64::from(u16::MAX) { u32::from(u16::MAX) } else { u32::from(small_whole_part(lead)) + 1 }
 }
 
 /// A circuit in the mux, ordered by its count and then by when it became active.
@@ -198,7 +199,7 @@ impl Mux {
         } else if let Some(others) = &mut self.others {
             others.heap.retain(|active| active.queue != queue);
             others.ring.retain(|active| active.queue != queue);
-            self.active = 1 + (others.heap.len() + others.ring.len()) as u32;
+            self.active = 1 + narrow((others.heap.len() + others.ring.len()) as u64);
             // A sorted list is a heap.
             others.heap.sort_unstable_by(|a, b| a.count.total_cmp(&b.count).then(a.since.cmp(&b.since)));
         }

@@ -17,6 +17,7 @@
 mod losses;
 mod recovery;
 
+use crate::counts::{low_bits, narrow};
 use crate::fifo::Fifo;
 use crate::time::{Span, Time};
 pub(crate) use losses::Timer;
@@ -105,8 +106,8 @@ impl Tcp {
             quick_acks: QUICK_ACKS,
             send_buffer: SEND_BUFFER_MIN,
             one_way,
-            advertised: (RECEIVE_BUFFER_MIN / SEGMENT_BYTES) as u32,
-            packet_bytes: SEGMENT_BYTES as u32,
+            advertised: narrow(RECEIVE_BUFFER_MIN / SEGMENT_BYTES),
+            packet_bytes: narrow(SEGMENT_BYTES),
             losses: None,
             first_hole: NO_HOLE,
             acks: Fifo::default(),
@@ -118,8 +119,8 @@ impl Tcp {
             acked: 0,
             congestion_window: window * PACKET,
             slow_start_threshold: u64::MAX,
-            receive_window: (RECEIVE_BUFFER_MIN / SEGMENT_BYTES) as u32,
-            chunk: chunk as u32,
+            receive_window: narrow(RECEIVE_BUFFER_MIN / SEGMENT_BYTES),
+            chunk: narrow(chunk),
         }
     }
 
@@ -156,7 +157,7 @@ impl Tcp {
         if packets > 0 {
             let weight = packets.min(PACKET_MEMORY);
             let mean = (PACKET_MEMORY - weight) * self.packet_bytes() + weight * bytes / packets;
-            self.packet_bytes = (mean / PACKET_MEMORY) as u32;
+            self.packet_bytes = narrow(mean / PACKET_MEMORY);
         }
     }
 
@@ -179,7 +180,7 @@ impl Tcp {
     pub fn apply_acks(&mut self, now: Time) {
         while let Some(ack) = self.acks.front().copied().filter(|ack| ack.time <= now) {
             self.acks.pop();
-            let fresh = u64::from(ack.delivered.wrapping_sub(self.acked as u32));
+            let fresh = u64::from(ack.delivered.wrapping_sub(low_bits(self.acked)));
             if fresh == 0 {
                 self.receive_window = self.receive_window.max(ack.window.into());
                 self.duplicate(&ack);
@@ -197,7 +198,7 @@ impl Tcp {
                 self.congestion_window += PACKET * (packets - slow_start) / self.congestion_window;
             }
             let demanded = self.congestion_window() * SEND_BUFFER_PER_SEGMENT;
-            self.send_buffer = self.send_buffer.max(demanded.min(SEND_BUFFER_MAX.into()) as u32);
+            self.send_buffer = self.send_buffer.max(narrow(demanded.min(SEND_BUFFER_MAX.into())));
         }
     }
 
@@ -234,7 +235,7 @@ impl Tcp {
         self.delivered = self.in_order();
         let duplicates = if self.has_holes() {
             let packets = (bytes + self.packet_bytes() / 2) / self.packet_bytes();
-            packets.clamp(1, u16::MAX.into()) as u16
+            u16::try_from(packets.max(1)).unwrap_or(u16::MAX)
         } else {
             0
         };
@@ -265,9 +266,9 @@ impl Tcp {
         self.advertised = self.window();
         let mut ack = Ack {
             time: now + self.one_way,
-            delivered: self.delivered as u32,
+            delivered: low_bits(self.delivered),
             duplicates,
-            window: self.advertised as u16,
+            window: u16::try_from(self.advertised).expect("the largest buffer has some 4,300 packets"),
         };
         if let Some(last) = self.acks.back_mut().filter(|last| last.time >= ack.time) {
             ack.time = last.time;

@@ -56,11 +56,11 @@ mod tests {
         #[test]
         fn events_come_by_time_and_then_in_the_order_added(times in prop::collection::vec(0_u64..20, 0..100)) {
             let mut agenda = Agenda::default();
-            for (slot, &time) in times.iter().enumerate() {
-                agenda.add(time, Event::Arrive(0, slot as Slot));
+            for (slot, &time) in (0..).zip(&times) {
+                agenda.add(time, Event::Arrive(0, slot));
             }
             let mut expected: Vec<(u64, Event)> =
-                times.iter().enumerate().map(|(slot, &time)| (time, Event::Arrive(0, slot as Slot))).collect();
+                (0..).zip(&times).map(|(slot, &time)| (time, Event::Arrive(0, slot))).collect();
             expected.sort_by_key(|(time, _)| *time);
             let taken: Vec<(u64, Event)> = std::iter::from_fn(|| agenda.take_due(20)).collect();
             prop_assert_eq!(taken, expected);

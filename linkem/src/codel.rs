@@ -5,6 +5,8 @@
 //!
 //! The names are those of RFC 8289 §5 (`CodelQueue::dodequeue`, `deque`).
 
+use cellsim::counts::whole_part;
+
 /// Target and interval, ns (RFC 8289 §4.4: 5 ms and 100 ms for the Internet).
 #[derive(Debug, Clone, Copy)]
 pub struct Parameters {
@@ -104,7 +106,7 @@ impl Codel {
     }
 
     fn control_law(&self, from_ns: u64) -> u64 {
-        from_ns + (self.parameters.interval_ns as f64 / f64::from(self.count).sqrt()) as u64
+        from_ns + whole_part(self.parameters.interval_ns as f64 / f64::from(self.count).sqrt())
     }
 }
 

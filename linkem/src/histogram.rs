@@ -3,6 +3,8 @@
 //! A bucket is an eighth of a power of two wide, so a quantile is at most 12.5 % above the true one and
 //! never below it; the maximum is exact. Durations are nanoseconds.
 
+use cellsim::counts::whole_part;
+
 /// Buckets for an eighth of each power of two of 64 bits.
 const BUCKETS: usize = 8 * 62;
 
@@ -40,7 +42,7 @@ impl Histogram {
 
     /// The duration that a share of all does not exceed, ns; 0 without any.
     pub fn quantile_ns(&self, share: f64) -> u64 {
-        let rank = (share * self.total as f64).ceil().max(1.0) as u64;
+        let rank = whole_part((share * self.total as f64).ceil().max(1.0));
         let mut below = 0;
         for (index, &count) in self.counts.iter().enumerate() {
             below += u64::from(count);
@@ -67,11 +69,14 @@ impl Histogram {
 
 /// The bucket of a duration: its value up to 8, then three bits below the highest.
 fn bucket(duration_ns: u64) -> usize {
-    if duration_ns < 8 {
-        return duration_ns as usize;
-    }
-    let power = duration_ns.ilog2();
-    (power as usize - 2) * 8 + (duration_ns >> (power - 3)) as usize - 8
+    let number = match duration_ns {
+        0..8 => duration_ns,
+        _ => {
+            let power = duration_ns.ilog2();
+            u64::from(power - 2) * 8 + (duration_ns >> (power - 3)) - 8
+        }
+    };
+    usize::try_from(number).expect("64 bits have fewer than 512 buckets")
 }
 
 /// The longest duration of a bucket, ns.
@@ -105,7 +110,8 @@ mod tests {
             let mut histogram = Histogram::default();
             durations.iter().for_each(|&duration| histogram.add(duration));
             durations.sort_unstable();
-            let exact = durations[((share * durations.len() as f64).ceil() as usize).max(1) - 1];
+            let rank = whole_part((share * durations.len() as f64).ceil()).max(1);
+            let exact = durations[usize::try_from(rank).expect("a few hundred") - 1];
             let found = histogram.quantile_ns(share);
             prop_assert!(found >= exact && found - exact <= exact / 8, "{found} for {exact}");
             prop_assert_eq!(histogram.maximum_ns(), *durations.last().unwrap());

@@ -45,7 +45,7 @@ pub fn segment(packet: &[u8]) -> Option<Segment> {
         sequence: word(tcp, 4),
         acknowledged: word(tcp, 8),
         flags: tcp[13],
-        payload_bytes: tcp.len().checked_sub(offset)? as u32,
+        payload_bytes: u32::try_from(tcp.len().checked_sub(offset)?).ok()?,
     })
 }
 

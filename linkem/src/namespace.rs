@@ -16,6 +16,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use cellsim::counts::narrow;
 use rustix::thread::UnshareFlags;
 
 use crate::config::{self, Config};
@@ -143,7 +144,8 @@ fn open_device() -> Result<OwnedFd, Error> {
     for (to, from) in request.ifr_name.iter_mut().zip(DEVICE.bytes()) {
         *to = from as libc::c_char;
     }
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    request.ifr_ifru.ifru_flags =
+        libc::c_short::try_from(libc::IFF_TUN | libc::IFF_NO_PI).expect("flags of 16 bits");
     // SAFETY: TUNSETIFF reads and writes an ifreq, which outlives the call.
     if unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETIFF as _, &mut request) } < 0 {
         let error = io::Error::last_os_error();
@@ -167,8 +169,8 @@ fn up_link(config: &Config, host: &config::Host) -> TokenBucket {
     let mtu = u64::from(config.mtu_bytes);
     let cushion = (host.up_bytes_per_s * LATE_TIMER_US / 1_000_000).max(mtu);
     TokenBucket {
-        bytes_per_s: host.up_bytes_per_s as u32,
-        burst_bytes: (mtu + cushion) as u32,
+        bytes_per_s: narrow(host.up_bytes_per_s),
+        burst_bytes: narrow(mtu + cushion),
         limit_bytes: config.up_queue.packets.saturating_mul(config.mtu_bytes),
     }
 }

@@ -13,6 +13,7 @@
 
 use std::collections::HashMap;
 
+use cellsim::counts::narrow;
 use cellsim::latency::Latency;
 use cellsim::random::Stream;
 
@@ -83,7 +84,7 @@ impl Network {
 
     /// The packet of `bytes` in `slot` was there at `now_ns` for the up-link of `from`.
     pub fn send(&mut self, now_ns: u64, from: HostIndex, slot: Slot, bytes: usize) {
-        self.slab.packet(slot).bytes = bytes as u32;
+        self.slab.packet(slot).bytes = narrow(bytes as u64);
         let to = ip::destination(self.slab.bytes(slot)).and_then(|address| self.addresses.get(&address));
         let counts = self.statistics.at(now_ns, from);
         counts.sent_packets += 1;

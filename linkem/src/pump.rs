@@ -59,7 +59,7 @@ impl<'a> Pump<'a> {
             for event in events.drain(..) {
                 match event.data.u64() {
                     STOP => return Ok(()),
-                    host => self.read(host as HostIndex, busy_ns)?,
+                    host => self.read(HostIndex::try_from(host).expect("the number of a host"), busy_ns)?,
                 }
                 self.hand_over_due();
             }

@@ -162,14 +162,14 @@ mod tests {
             let mut link = DownLink::new(1_000_000, Bound { codel, ..droptail(bytes) });
             let (mut now, mut sent, mut dropped) = (0, Vec::new(), 0);
             let mut in_service: Option<(Slot, u64)> = None;
-            for (slot, (gap, length)) in arrivals.iter().enumerate() {
+            for (slot, (gap, length)) in (0..).zip(&arrivals) {
                 now += gap;
                 while let Some((done, at)) = in_service.filter(|(_, at)| *at <= now) {
                     sent.push(done);
                     in_service = link.next(at, |_| dropped += 1);
                 }
-                match link.arrive(now, slot as Slot, *length) {
-                    Arrival::Served(at) => in_service = Some((slot as Slot, at)),
+                match link.arrive(now, slot, *length) {
+                    Arrival::Served(at) => in_service = Some((slot, at)),
                     Arrival::Queued => {}
                     Arrival::Dropped => dropped += 1,
                 }

@@ -75,7 +75,8 @@ impl Slab {
         self.packets.resize(first + SLOTS_PER_CHUNK, Packet::default());
         // A slot used a moment ago is the next one used again: its bytes are still in the cache.
         self.free.reserve(self.packets.len());
-        self.free.extend((first..first + SLOTS_PER_CHUNK).rev().map(|slot| slot as Slot));
+        let slot = |slot| Slot::try_from(slot).expect("fewer than 2^32 packets in flight");
+        self.free.extend((first..first + SLOTS_PER_CHUNK).rev().map(slot));
     }
 }
 

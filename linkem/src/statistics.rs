@@ -90,7 +90,8 @@ impl Statistics {
 
     /// The counters of `host` for the second of `now_ns`.
     pub fn at(&mut self, now_ns: u64, host: HostIndex) -> &mut Counts {
-        let second = (now_ns.saturating_sub(self.start_ns) / SECOND_NS) as u32;
+        let second = now_ns.saturating_sub(self.start_ns) / SECOND_NS;
+        let second = u32::try_from(second).expect("a run of less than 2^32 seconds");
         if second > self.open[host as usize].second {
             self.close(host);
             self.open[host as usize].second = second;
@@ -110,7 +111,7 @@ impl Statistics {
 
     /// Close all rows: those of the run, and their sums.
     pub fn finish(&mut self) -> (Vec<Row>, Counts) {
-        (0..self.open.len()).for_each(|host| self.close(host as HostIndex));
+        (0..).take(self.open.len()).for_each(|host| self.close(host));
         (std::mem::take(&mut self.rows), self.total)
     }
 

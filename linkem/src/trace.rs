@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 
+use cellsim::counts::low_bits;
 use cellsim::random::Stream;
 
 use crate::agenda::HostIndex;
@@ -130,7 +131,7 @@ impl Trace {
     fn offset(&self, direction: Direction, number: u32) -> Option<i64> {
         let &(first, largest) = self.directions.get(&direction)?;
         let here = number.wrapping_sub(first);
-        let ahead = here.wrapping_sub(largest as u32) as i32;
+        let ahead = here.wrapping_sub(low_bits(largest as u64)) as i32;
         Some(largest + i64::from(ahead))
     }
 }

@@ -74,7 +74,7 @@ fn a_bounded_queue_holds_what_it_may_and_drops_the_rest() {
     let (rows, total) = network.statistics.finish();
     assert_eq!(total.queue_bytes, 10_000);
     assert_eq!(total.received_packets + total.dropped_packets, 100);
-    assert_eq!(total.received_packets as usize, handed_over.len());
+    assert_eq!(total.received_packets, handed_over.len() as u64);
     // 50 during the 990 ms in which packets come, the one in service and the 10 that wait after that.
     assert_eq!(handed_over.len(), 60);
     assert_eq!(rows.iter().map(|row| row.second).max(), Some(1));

@@ -1,8 +1,8 @@
 """The modules of each Rust crate build on each other in one direction, as Python's do.
 
-A module is a file of the crate's ``src``. Its edges are the items that it takes from other modules: by ``use``, and
-by a path that begins with ``crate::`` or ``super::``, tests included. A folder's modules belong to the file beside
-it, which may take from them what they do not take from it.
+A module is a file of the crate's ``src``. Its edges are the items that it takes from other modules: by
+``use``, and by a path that begins with ``crate::`` or ``super::``, tests included. A folder's modules belong
+to the file beside it, which may take from them what they do not take from it.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@
 
 use super::losses::{Hole, NO_HOLE, TIMEOUT, Timer};
 use super::{Ack, PACKET, Tcp};
+use crate::counts::low_bits;
 use crate::time::{Span, Time};
 
 const DUPLICATES: u32 = 3;
@@ -57,13 +58,13 @@ impl Tcp {
     /// filled by now, since what was sent again twice comes twice.
     pub fn hole_bytes(&self, start: u32) -> u32 {
         let mut holes = self.losses.iter().flat_map(|losses| losses.holes.iter());
-        holes.find(|hole| hole.start as u32 == start).map_or(self.packet_bytes() as u32, |hole| hole.bytes)
+        holes.find(|hole| low_bits(hole.start) == start).map_or(self.packet_bytes, |hole| hole.bytes)
     }
 
     /// The hole that starts at `start` (cut to 32 bits) is filled at `now`; whether bytes may now be read.
     pub fn fill_hole(&mut self, now: Time, start: u32) -> bool {
         if let Some(losses) = &mut self.losses {
-            losses.holes.retain(|hole| hole.start as u32 != start);
+            losses.holes.retain(|hole| low_bits(hole.start) != start);
             self.first_hole = losses.holes.front().map_or(NO_HOLE, |hole| hole.start);
         }
         let before = self.delivered;
@@ -93,7 +94,8 @@ impl Tcp {
         }
         self.congestion_window += u64::from(inflation) * PACKET;
         if losses.duplicates >= DUPLICATES {
-            if let Some(first) = losses.holes.front_mut().filter(|hole| hole.start as u32 == ack.delivered) {
+            if let Some(first) = losses.holes.front_mut().filter(|hole| low_bits(hole.start) == ack.delivered)
+            {
                 first.known = true;
             }
         }
@@ -126,7 +128,7 @@ impl Tcp {
         }
         hole.sent_again = true;
         losses.timer_from = now;
-        Some((hole.start as u32, hole.bytes.into()))
+        Some((low_bits(hole.start), hole.bytes.into()))
     }
 
     /// What the timer finds at `now`, with all acknowledgements applied. After a time-out, holes may be
@@ -161,6 +163,7 @@ impl Tcp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counts::narrow;
     use crate::tcp::SEGMENT_BYTES;
     use proptest::prelude::*;
 
@@ -183,7 +186,7 @@ mod tests {
     }
 
     fn lose_segment(tcp: &mut Tcp, now: Time) -> Option<Time> {
-        tcp.lose(now, SEGMENT as u32)
+        tcp.lose(now, narrow(SEGMENT))
     }
 
     #[test]
@@ -219,7 +222,7 @@ mod tests {
         assert_eq!(tcp.next_resend(at(41)), None);
         tcp.arrive(at(42), 20 * SEGMENT);
         tcp.apply_acks(at(52));
-        assert_eq!(tcp.next_resend(at(52)), Some((10 * SEGMENT as u32, SEGMENT)));
+        assert_eq!(tcp.next_resend(at(52)), Some((narrow(10 * SEGMENT), SEGMENT)));
         assert!(tcp.slow_start_threshold < 13 * PACKET);
     }
 
@@ -232,11 +235,11 @@ mod tests {
         assert_eq!(tcp.timer(at(1020)), Timer::Until(at(1021)));
         assert_eq!(tcp.timer(at(1021)), Timer::Expired);
         assert_eq!(tcp.congestion_window, 10 * PACKET);
-        assert_eq!(tcp.next_resend(at(1021)), Some((9 * SEGMENT as u32, SEGMENT)));
+        assert_eq!(tcp.next_resend(at(1021)), Some((narrow(9 * SEGMENT), SEGMENT)));
         assert_eq!(tcp.timer(at(1021)), Timer::Until(at(3021)));
         assert_eq!(tcp.timer(at(3021)), Timer::Expired);
         assert_eq!(tcp.timer(at(3021)), Timer::Until(at(7021)));
-        tcp.fill_hole(at(3100), 9 * SEGMENT as u32);
+        tcp.fill_hole(at(3100), narrow(9 * SEGMENT));
         tcp.apply_acks(at(3110));
         assert_eq!(lose_segment(&mut tcp, at(4000)), None);
         assert_eq!(tcp.timer(at(4000)), Timer::Until(at(8010)), "it stays doubled");
@@ -266,7 +269,7 @@ mod tests {
                 let lost = losses.next().unwrap_or(false);
                 match step {
                     Step::Arrive(_) if lost => {
-                        if let Some(time) = tcp.lose(now, SEGMENT as u32) {
+                        if let Some(time) = tcp.lose(now, narrow(SEGMENT)) {
                             steps.insert((time, count, Step::Timer));
                         }
                     }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::state::{Client, Host, Relay};
 use super::{Network, Params, SECOND, Scratch, Tor, World};
 use crate::bucket::{Buckets, Refill};
+use crate::counts::whole_part;
 use crate::error::Error;
 use crate::events::{EventQueue, Kind};
 use crate::ids::{ClientId, HostId, PipeId, Table};
@@ -142,7 +143,7 @@ fn new_relay(run: &RunSpec, relay: &RelaySpec) -> Relay {
 
 /// The point of an interval that lies at `share` (0 to below 1) of it.
 fn share_of(share: f64, interval: Span) -> Span {
-    Span::from_ns((share * interval.ns() as f64) as u64 % interval.ns())
+    Span::from_ns(whole_part(share * interval.ns() as f64) % interval.ns())
 }
 
 fn hosts_of(network: &NetworkSpec) -> Table<HostId, Host> {

@@ -65,7 +65,7 @@ pub fn write_directory(folder: &Path, network: &Value, run: &Value, rtt_us: u32)
     }
     header.push('\n');
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(u16::try_from(header.len()).expect("a short header").to_le_bytes());
     bytes.extend(header.as_bytes());
     (0..nodes * nodes).for_each(|_| bytes.extend((rtt_us as i32).to_le_bytes()));
     let mut network = network.clone();
