@@ -127,7 +127,7 @@ def test_time_is_limited_and_the_message_says_what_was_waited_for(run_directory,
     with pytest.raises(
         TorsweepError, match=r"^the network was not ready in time: no descriptor came from relay1, relay3$"
     ):
-        run_emulation(folder, fake_tools(OPEN_DOOR + CONTROL), ready_limit_s=3)
+        run_emulation(folder, fake_tools(OPEN_DOOR + CONTROL), ready_limit_s=6)
     assert_no_results(folder)
 
 

@@ -24,7 +24,11 @@ VOTE_DELAY_S = 2
 """The least that tor takes."""
 
 NO_VOTE_SOON_S = 1800
-"""The first vote waits for all relays' descriptors; the engine then says that it is time."""
+"""The first vote waits for all relays' descriptors; the engine then says that it is time. The most that tor
+takes."""
+
+LATER_VOTES_S = 86_400
+"""At midnight UTC, the most that tor takes: a vote in a run changes what its clients do."""
 
 VOTES_VALID = 720
 """A consensus lives for so many intervals of five seconds: an hour, over which clients spread their asking
@@ -141,7 +145,7 @@ class Layout:
             "guards": self._fingerprints(identities, "guard", "guard_exit"),
             "exits": self._fingerprints(identities, "exit", "guard_exit"),
             "initial_voting_interval_s": str(NO_VOTE_SOON_S),
-            "voting_interval_s": str(NO_VOTE_SOON_S),
+            "voting_interval_s": str(LATER_VOTES_S),
             "vote_delay_s": str(VOTE_DELAY_S),
         }
         relay = next((relay for relay in self.network.relays if relay.name == place.name), None)

@@ -30,6 +30,7 @@ from torsweep.engines.emulation.directory.links import links_document
 from torsweep.engines.emulation.machine_lock import machine_claimed
 from torsweep.engines.emulation.read.links import Links, read_links
 from torsweep.engines.emulation.read.tables import circuits_frame, progress_frame, relays_frame, streams_frame
+from torsweep.engines.emulation.run.consensus import let_the_vote_pass
 from torsweep.engines.emulation.run.control import ControlClosed
 from torsweep.engines.emulation.run.measuring import Measured, measure
 from torsweep.engines.emulation.run.network import RunningNetwork, Say
@@ -80,10 +81,11 @@ def run_emulation(
     network_directory = (run_directory / run.network).resolve()
     network, _ = read_network(network_directory)
     _check_input(run, network, network_directory / NETWORK_FILE)
-    say, started = _speaker(progress), time.monotonic()
+    say = _speaker(progress)
     with machine_claimed(), folder_claimed(run_directory, RUN, wait=False), orderly_end():
+        let_the_vote_pass(len(network.clients), run.duration_ns / 1e9, say)
         _clear(run_directory, network)
-        sockets = Path(tempfile.mkdtemp(prefix="torsweep-"))
+        started, sockets = time.monotonic(), Path(tempfile.mkdtemp(prefix="torsweep-"))
         folder = run_directory.resolve() / PROCESS_FOLDER
         layout = Layout(run, network, folder, sockets, extra)
         tcp = TCP[run.era]

@@ -19,7 +19,8 @@ from pathlib import Path
 from torsweep.engines import addresses
 from torsweep.engines.addresses import address
 from torsweep.engines.emulation.directory.keys import put_keys
-from torsweep.engines.emulation.directory.layout import Identities, Layout, Place
+from torsweep.engines.emulation.directory.layout import LEAST_AUTHORITIES, Identities, Layout, Place
+from torsweep.engines.emulation.run.consensus import require_consensus
 from torsweep.engines.emulation.run.control import (
     POLL_S,
     Control,
@@ -96,6 +97,7 @@ class RunningNetwork:
             pid = self.children[place.name].handle.pid
             self.meters[place.name] = await RelayMeter.on(await self._control(place), pid, place.folder)
         await self._start_clients(identities)
+        await self._require_consensus()
         await self._rest()
         names = {fingerprint: name for name, fingerprint in identities.relays.items()}
         await asyncio.gather(*(self._open_desk(place, identities, names) for place in layout.clients))
@@ -244,6 +246,13 @@ class RunningNetwork:
         finally:
             for task in starting:
                 task.cancel()
+
+    async def _require_consensus(self) -> None:
+        """Nothing, when the client from which all others learned knows the network as it is meant to be."""
+        layout = self.layout
+        weighted = len(layout.authorities) >= LEAST_AUTHORITIES
+        first = await self._control(layout.clients[0])
+        await require_consensus(first, layout.network, weighted=weighted)
 
     async def _open_desk(self, place: Place, identities: Identities, names: dict[str, str]) -> None:
         client = next(client for client in self.layout.network.clients if client.name == place.name)

@@ -1,0 +1,98 @@
+"""Clients have the consensus of the network, and no vote falls into a run."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.unit.engines.emulation.conftest import POSITIONS, network
+from torsweep.engines.emulation.run.consensus import (
+    AFTER_MIDNIGHT_S,
+    DAY_S,
+    Entry,
+    let_the_vote_pass,
+    read_entries,
+    require_consensus,
+    wait_s,
+)
+from torsweep.errors import TorsweepError
+
+FLAGS = {"guard": "Fast Guard", "middle": "Fast", "exit": "Exit Fast", "guard_exit": "Exit Fast Guard"}
+
+
+class Client:
+    """A tor that knows what it is given."""
+
+    name = "web1"
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    async def value(self, key: str) -> str:
+        assert key == "ns/all"
+        return self.text
+
+
+def consensus() -> str:
+    """Of the network of the tests, as a control port tells it."""
+    return "".join(
+        f"r {relay.name} AAAA BBBB 2038-01-01 00:00:00 11.0.0.{relay.node} 9001 0\n"
+        f"s {FLAGS[relay.position]} Running Stable V2Dir Valid\nw Bandwidth={relay.consensus_weight}\n"
+        for relay in network(*POSITIONS).relays
+    )
+
+
+def check(text: str, *, weighted: bool = True) -> None:
+    asyncio.run(require_consensus(Client(text), network(*POSITIONS), weighted=weighted))
+
+
+def test_entries_are_read_with_and_without_further_addresses():
+    text = "r a b c d\na [::1]:9001\ns Guard Fast\nw Bandwidth=7\nr e f g h\ns \nw Bandwidth=0\n"
+    assert read_entries(text) == {"a": Entry(frozenset({"Guard", "Fast"}), 7), "e": Entry(frozenset(), 0)}
+
+
+def test_the_consensus_of_the_network_is_taken():
+    check(consensus())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (" Guard", "", "relay1 lacks the flag Guard"),
+        ("s Fast Running", "s Fast Guard Running", "relay2 has the flag Guard"),
+        ("Exit ", "", "relay3 lacks the flag Exit"),
+        (" Running", "", "relay1 lacks the flag Running"),
+        (" V2Dir", "", "relay1 lacks the flag V2Dir"),
+        ("r relay3 ", "r another ", "relay3 is not in it"),
+    ],
+)
+def test_what_is_not_the_networks_is_named(old: str, new: str, said: str):
+    assert old in consensus()
+    with pytest.raises(TorsweepError, match=f"^web1: its consensus is not the network's: {said}$"):
+        check(consensus().replace(old, new))
+
+
+def test_weights_count_where_they_are_measured():
+    other = consensus().replace("Bandwidth=", "Bandwidth=9")
+    check(other, weighted=False)
+    with pytest.raises(TorsweepError, match=r"relay1 weighs 9\d+, not \d+$"):
+        check(other)
+
+
+def test_a_run_that_midnight_would_fall_into_waits_for_it():
+    assert wait_s(10 * DAY_S + 5.0, clients=250, run_s=180) == 0
+    assert wait_s(11 * DAY_S - 396, clients=250, run_s=180) == 0
+    assert wait_s(11 * DAY_S - 394, clients=250, run_s=180) == 394 + AFTER_MIDNIGHT_S
+    assert wait_s(11 * DAY_S - 1.0, clients=250, run_s=180) == 1 + AFTER_MIDNIGHT_S
+    # No hour of the day is free of a vote for a run of more than a day.
+    assert wait_s(10 * DAY_S + 5.0, clients=1, run_s=DAY_S) == 0
+
+
+def test_waiting_is_told_of(monkeypatch):
+    monkeypatch.setattr("time.time", lambda: 11 * DAY_S - 60.0)
+    said: list[str] = []
+    slept: list[float] = []
+    let_the_vote_pass(1, 10.0, said.append, slept.append)
+    assert slept == [60 + AFTER_MIDNIGHT_S]
+    assert said == [f"waiting {60 + AFTER_MIDNIGHT_S} s: authorities vote at midnight UTC"]
