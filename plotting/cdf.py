@@ -8,6 +8,8 @@ there, and figures at its right say how many failed; where the end of the run cu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
@@ -15,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from plotting.facets import Facets, every_axis, label
-from plotting.palette import look
+from plotting.palette import Look
 from plotting.source import Source
 from plotting.style import GREY, canvas
 from plotting.ticks import plain_log_ticks
@@ -43,8 +45,11 @@ def draw(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]:
         for axis, column in row:
             failing = failures(facets, outcomes.filter(pl.col("kind") == kind), column)
             for level in facets.levels:
-                _curve(axis, facets.select(of_kind, column, level), level, failing.get(level, 0.0))
-            write_failures(axis, failing, in_upper_left=_ends_low(facets, of_kind, column))
+                _curve(
+                    axis, facets.select(of_kind, column, level), facets.look(level), failing.get(level, 0.0)
+                )
+            coloured = [(share, facets.look(level).colour) for level, share in failing.items()]
+            write_failures(axis, coloured, in_upper_left=_ends_low(facets, of_kind, column))
         _limit([axis for axis, _ in row], of_kind)
     for axis in every_axis(panels):
         axis.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
@@ -55,10 +60,9 @@ def draw(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]:
     return figure, points, caption
 
 
-def _curve(axis: Axes, curve: pl.DataFrame, level: str, failing: float) -> None:
+def _curve(axis: Axes, curve: pl.DataFrame, drawn: Look, failing: float) -> None:
     if curve.is_empty():
         return
-    drawn = look(level)
     share, time_s = curve["share"].to_numpy(), curve["time_s"].to_numpy()
     low, high = (curve[name].cast(pl.Float64).to_numpy() for name in ("low_s", "high_s"))
     axis.fill_betweenx(share, low, high, color=drawn.colour, alpha=0.22, linewidth=0)
@@ -100,12 +104,12 @@ def _ends_low(facets: Facets, curves: pl.DataFrame, column: dict[str, str]) -> b
     return min((end for end in ends if isinstance(end, float)), default=1.0) < _LOW_END
 
 
-def write_failures(axis: Axes, failing: dict[str, float], *, in_upper_left: bool) -> None:
+def write_failures(axis: Axes, failing: Sequence[tuple[float, str]], *, in_upper_left: bool) -> None:
     """Say in the panel's lower right corner, or its upper left, how many downloads failed, where any did."""
-    if not any(failing.values()):
+    if not any(share for share, _ in failing):
         return
     lines = [("failed", GREY)]
-    lines += [(f"{share:.1%}".replace("%", " %"), look(level).colour) for level, share in failing.items()]
+    lines += [(f"{share:.1%}".replace("%", " %"), colour) for share, colour in failing]
     corner, across, along = ((0, 1), "left", "top") if in_upper_left else ((1, 0), "right", "bottom")
     inwards = -1 if in_upper_left else 1
     for number, (text, colour) in enumerate(lines if in_upper_left else reversed(lines)):

@@ -13,7 +13,7 @@ from matplotlib.ticker import MultipleLocator, PercentFormatter
 
 from plotting.cdf import KIND_NAMES
 from plotting.facets import Facets, every_axis, label
-from plotting.palette import look
+from plotting.palette import Look
 from plotting.source import Source
 from plotting.style import canvas
 from plotting.ticks import seconds_formatter
@@ -35,7 +35,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     panels = facets.panels(figure, [KIND], sharex=True)
     for axis, column in [panel for _, row in panels for panel in row]:
         for level in facets.levels:
-            _curves(axis, level, facets.select(points, column, level))
+            _curves(axis, facets.look(level), facets.select(points, column, level))
         axis.set_xlim(0, until_s)
         if interval_s and until_s / interval_s <= 12:
             axis.xaxis.set_major_locator(MultipleLocator(interval_s))
@@ -48,9 +48,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     return figure, points, caption
 
 
-def _curves(axis: Axes, level: str, points: pl.DataFrame) -> None:
+def _curves(axis: Axes, drawn: Look, points: pl.DataFrame) -> None:
     """One level's curves: those of the networks, then the mean, whose ``seed`` is null."""
-    drawn = look(level)
     networks = points.drop_nulls("seed").partition_by("seed", maintain_order=True)
     for curve in networks if len(networks) > 1 else []:
         axis.plot(curve["time_s"], curve["share"], color=drawn.colour, linewidth=0.3, alpha=0.45)

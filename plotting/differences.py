@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from plotting.facets import Facets, levels_text
-from plotting.palette import look
+from plotting.palette import Look
 from plotting.source import Source
 from plotting.style import COLUMN_WIDTH_IN, GREY, canvas
 from plotting.ticks import signed_percent
@@ -52,7 +52,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
             axis.set_title(f"{kind.capitalize()}, {name}")
             chosen = points.filter(pl.col("kind") == kind, pl.col("metric") == metric)
             for line, variant in enumerate(compared):
-                _line(axis, line, _rows(chosen, variant), variant[facets.knob])
+                _line(axis, line, _rows(chosen, variant), facets.look(variant[facets.knob]))
             _finish(axis, [_name(source, variant) for variant in compared])
             _keep_in_view(axis, chosen)
             if compared and chosen["relative"].is_null().all():
@@ -80,10 +80,10 @@ def _name(source: Source, variant: dict[str, str]) -> str:
     return levels_text({knob: variant[knob] for knob in varying})
 
 
-def _line(axis: Axes, line: int, rows: pl.DataFrame, level: str) -> None:
+def _line(axis: Axes, line: int, rows: pl.DataFrame, drawn: Look) -> None:
     if rows.is_empty() or rows["relative"][0] is None:
         return
-    row, drawn = rows.row(0, named=True), look(level)
+    row = rows.row(0, named=True)
     for name, width in (("relative_simultaneous", 0.8), ("relative", 2.4)):
         if row[f"{name}_low"] is not None:
             ends = [row[f"{name}_low"], row[f"{name}_high"]]

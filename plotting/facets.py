@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from plotting.palette import knob_name, level_name, look
+from plotting.palette import Look, knob_name, level_name, look
 from plotting.style import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN
 
 Sharing = bool | Literal["row"]
@@ -81,11 +81,15 @@ class Facets:
         chosen = {**column, self.knob: level}
         return frame.filter(*(pl.col(knob).cast(pl.String) == wanted for knob, wanted in chosen.items()))
 
+    def look(self, level: str) -> Look:
+        """How a level of the colour's knob is drawn."""
+        return look(self.knob, level)
+
     def legend(self, figure: Figure, marker: bool = False) -> None:
         """One legend of the colour's levels above the panels, in as many columns as fit."""
         handles = []
         for level in self.levels:
-            drawn = look(level)
+            drawn = self.look(level)
             line = Line2D([], [], color=drawn.colour, linestyle=drawn.dashes, label=level_name(level))
             if marker:
                 line.set(marker=drawn.marker, markersize=3)

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from plotting.facets import Facets, every_axis, label
-from plotting.palette import look
+from plotting.palette import Look
 from plotting.parallel import notes, require_progress
 from plotting.source import Source
 from plotting.style import canvas
@@ -37,7 +37,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     for name, row in panels:
         for axis, column in row:
             for level in facets.levels:
-                _curve(axis, facets.select(points, column, level), along, name, level)
+                _curve(axis, facets.select(points, column, level), along, name, facets.look(level))
             axis.set_ylim(-0.02, 1.02) if name == "jain" else axis.set_ylim(-0.2, _most(points) + 0.2)
     for axis in every_axis(panels):
         axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
@@ -53,10 +53,9 @@ def _most(points: pl.DataFrame) -> float:
     return float(points["opened"].max())  # type: ignore[arg-type]
 
 
-def _curve(axis: Axes, rows: pl.DataFrame, along: str, name: str, level: str) -> None:
+def _curve(axis: Axes, rows: pl.DataFrame, along: str, name: str, drawn: Look) -> None:
     if rows.is_empty():
         return
-    drawn = look(level)
     where = np.array([amount(text) for text in rows[along]])
     order = np.argsort(where)
     mean, low, high = (rows[column].to_numpy()[order] for column in (name, f"{name}_low", f"{name}_high"))

@@ -1,7 +1,7 @@
 """The look of a level: its colour, line style, marker and name, found by name and never by order.
 
-In: the text of a level or a knob. Out: how it is drawn and written. A level looks the same in every figure,
-whichever others stand beside it.
+In: a knob and the text of one of its levels. Out: how it is drawn and written. A level of a knob looks the
+same in every figure, whichever others stand beside it.
 
 Colours are those of Okabe and Ito (Color Universal Design, 2008), which stay apart for colour-blind
 readers; yellow is left out, because it vanishes on white. Line styles and markers keep curves apart in
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -33,7 +34,7 @@ class Look:
     marker: str
 
 
-_LOOKS = {
+_INTERVALS = {
     "1000ms": Look(VERMILION, DASHED, "s"),
     "500ms": Look(PURPLE, DASH_DOT, "v"),
     "200ms": Look(ORANGE, DOTTED, "P"),
@@ -42,30 +43,39 @@ _LOOKS = {
     "20ms": Look(BLACK, DOTTED, "X"),
     "10ms": Look(GREEN, DASH_DOT, "^"),
     "1ms": Look(BLACK, LONG_DASHED, "<"),
-    "kist_2ms": Look(BLUE, SOLID, "o"),
-    "kist": Look(BLUE, SOLID, "o"),
-    "kist_10ms": Look(SKY, LONG_DASHED, "D"),
-    "kist_lite": Look(GREEN, DASH_DOT, "^"),
-    "vanilla": Look(VERMILION, DASHED, "s"),
-    "ewma": Look(BLUE, SOLID, "o"),
-    "round_robin": Look(VERMILION, DASHED, "s"),
-    "per_relay": Look(BLUE, SOLID, "o"),
-    "aligned": Look(VERMILION, DASHED, "s"),
-    "burst": Look(BLUE, SOLID, "o"),
-    "lazy": Look(GREEN, DASH_DOT, "^"),
-    "fixed": Look(BLUE, SOLID, "o"),
-    "vegas": Look(GREEN, DASH_DOT, "^"),
-    "list": Look(VERMILION, DASHED, "s"),
-    "reversed": Look(PURPLE, DOTTED, "v"),
-    "random": Look(BLUE, SOLID, "o"),
-    "least_recently_served": Look(GREEN, DASH_DOT, "^"),
-    "greedy": Look(VERMILION, DASHED, "s"),
-    "even": Look(BLUE, SOLID, "o"),
-    "0.5": Look(GREEN, DASH_DOT, "^"),
-    "0.8": Look(SKY, LONG_DASHED, "D"),
-    "1": Look(BLUE, SOLID, "o"),
-    "1.1": Look(VERMILION, DASHED, "s"),
 }
+
+LOOKS: Mapping[str, Mapping[str, Look]] = {
+    "refill_interval": _INTERVALS,
+    "refill_mode": {"burst": Look(BLUE, SOLID, "o"), "lazy": Look(GREEN, DASH_DOT, "^")},
+    "refill_phase": {"per_relay": Look(BLUE, SOLID, "o"), "aligned": Look(VERMILION, DASHED, "s")},
+    "refill_burst": {"descriptor": Look(BLUE, SOLID, "o"), "rate": Look(VERMILION, DASHED, "s")},
+    "circuit_policy": {"ewma": Look(BLUE, SOLID, "o"), "round_robin": Look(VERMILION, DASHED, "s")},
+    "scheduler": {
+        "kist": Look(BLUE, SOLID, "o"),
+        "kist_2ms": Look(BLUE, SOLID, "o"),
+        "kist_10ms": Look(SKY, LONG_DASHED, "D"),
+        "kist_lite": Look(GREEN, DASH_DOT, "^"),
+        "vanilla": Look(VERMILION, DASHED, "s"),
+    },
+    "congestion": {"fixed": Look(BLUE, SOLID, "o"), "vegas": Look(GREEN, DASH_DOT, "^")},
+    "activation_order": {
+        "list": Look(VERMILION, DASHED, "s"),
+        "reversed": Look(PURPLE, DOTTED, "v"),
+        "random": Look(BLUE, SOLID, "o"),
+        "least_recently_served": Look(GREEN, DASH_DOT, "^"),
+    },
+    "packaging": {"even": Look(BLUE, SOLID, "o"), "greedy": Look(VERMILION, DASHED, "s")},
+    "clock": {"precise": Look(BLUE, SOLID, "o"), "coarse_4ms": Look(VERMILION, DASHED, "s")},
+    "pauses": {"any": Look(BLUE, SOLID, "o"), "whole_seconds": Look(VERMILION, DASHED, "s")},
+    "load": {
+        "0.5": Look(GREEN, DASH_DOT, "^"),
+        "0.8": Look(SKY, LONG_DASHED, "D"),
+        "1": Look(BLUE, SOLID, "o"),
+        "1.1": Look(VERMILION, DASHED, "s"),
+    },
+}
+"""Of each knob and level. A knob's usual level is a solid blue line."""
 
 _WORDS = {
     "ewma": "EWMA",
@@ -82,11 +92,12 @@ _RATE = re.compile(r"(\d+)([KM]i?B)ps\Z")
 _DURATION = re.compile(r"(\d+)(ns|us|ms|s|min)\Z")
 
 
-def look(level: str) -> Look:
-    """How ``level`` is drawn; a level that no table knows gets a look computed from its name."""
-    if level in _LOOKS:
-        return _LOOKS[level]
-    digest = hashlib.sha256(level.encode()).digest()
+def look(knob: str, level: str) -> Look:
+    """How ``level`` of ``knob`` is drawn; one that no table knows gets a look computed from both names."""
+    known = LOOKS.get(knob, {}).get(level)
+    if known is not None:
+        return known
+    digest = hashlib.sha256(f"{knob}={level}".encode()).digest()
     colours = (BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE)
     dashes = (SOLID, DASHED, DOTTED, DASH_DOT, LONG_DASHED)
     return Look(colours[digest[0] % len(colours)], dashes[digest[1] % len(dashes)], "osv^DPX"[digest[2] % 7])

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plotting.facets import Facets, every_axis, label
-from plotting.palette import look
+from plotting.palette import Look
 from plotting.source import Source
 from plotting.style import GREY, TEXT_WIDTH_IN, canvas
 from torsweep.stats.queues import MEAN_OVER_S, QUANTILES
@@ -35,7 +35,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     for name, row in panels:
         for axis, column in row:
             for level in facets.levels:
-                _curve(axis, facets.select(points, column, level), name, level)
+                _curve(axis, facets.select(points, column, level), name, facets.look(level))
     for axis in every_axis(panels):
         axis.set_ylim(bottom=0)
     label(panels, facets.row_names([_NAMES[name] for name in QUANTILES]), "Simulated time (s)")
@@ -51,10 +51,9 @@ def _not_observed(source: Source, points: pl.DataFrame) -> tuple[Figure, pl.Data
     return figure, points, caption
 
 
-def _curve(axis: Axes, rows: pl.DataFrame, name: str, level: str) -> None:
+def _curve(axis: Axes, rows: pl.DataFrame, name: str, drawn: Look) -> None:
     if rows.is_empty():
         return
-    drawn = look(level)
     mean, low, high = (rows[column].cast(pl.Float64) for column in (name, f"{name}_low", f"{name}_high"))
     axis.fill_between(rows["second"], low, high, color=drawn.colour, alpha=0.22, linewidth=0)
     axis.plot(rows["second"], mean, color=drawn.colour, linestyle=drawn.dashes, linewidth=1.0)

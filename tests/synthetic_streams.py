@@ -17,13 +17,13 @@ import polars as pl
 
 from tests.synthetic import EXPERIMENTS, finish_run
 from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.config.knobs import CELL_PAYLOAD_BYTES
 from torsweep.config.variant import Variant
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
 from torsweep.network.model import LATENCY_FLOOR_US
 
-CELL_BYTES = 498
 FIRST_S, ALL_S = 30.0, 90.0
 """When the streams that are served first are complete, and when all are."""
 
@@ -85,7 +85,7 @@ def tables(variant: Mapping[str, str], seed: int) -> tuple[pl.DataFrame, pl.Data
         for step in range(1, _STEPS + 1):
             time_s = done_s * step / _STEPS
             share = step / _STEPS if served else _late_share(time_s, done_s)
-            points.append(("bulk1", number, int(time_s * 1e6), int(share * cells) * CELL_BYTES))
+            points.append(("bulk1", number, int(time_s * 1e6), int(share * cells) * CELL_PAYLOAD_BYTES))
     return (
         pl.DataFrame(rows, schema=STREAMS.polars),
         pl.DataFrame(points, schema=PROGRESS.polars, orient="row"),
@@ -101,7 +101,7 @@ def _late_share(time_s: float, done_s: float) -> float:
 
 def _row(number: int, cells: int, done_s: float) -> dict[str, object]:
     row: dict[str, object] = dict.fromkeys(STREAMS.polars)
-    done_us, wanted = int(done_s * 1e6), cells * CELL_BYTES
+    done_us, wanted = int(done_s * 1e6), cells * CELL_PAYLOAD_BYTES
     return row | {
         "client": "bulk1",
         "kind": "bulk",

@@ -21,7 +21,10 @@ MOST_NODES = 30_000
 """The latency matrix takes four bytes for each pair of hosts: 3.6 GB at this size."""
 
 LEAST_BUCKET_BYTES_PER_S = 20 * 1024
-"""``ROUTER_REQUIRED_MIN_BANDWIDTH`` of tor 0.2.1; tor 0.4.9 asks for 75 KiB/s."""
+"""``ROUTER_REQUIRED_MIN_BANDWIDTH`` of tor 0.2.1, which a model can run."""
+
+LEAST_TOR_RATE_BYTES_PER_S = 75 * 1024
+"""The same of tor 0.4.9, which refuses a relay with a lower ``BandwidthRate``."""
 
 HOUR_NS = 3_600 * 10**9
 DAY_NS = 24 * HOUR_NS

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from torsweep.config.eras import tor_settings
+from torsweep.config.knobs import CELL_PAYLOAD_BYTES
 from torsweep.config.network import load_network_config
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, validate
@@ -22,7 +23,7 @@ from torsweep.network.model import read_network, write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import sha256_of_file
 
-CELLS, STREAMS_ASKED, CELL_PAYLOAD_BYTES, CELL_BYTES = 200, 3, 498, 514
+CELLS, STREAMS_ASKED, CELL_BYTES = 200, 3, 514
 DAY_NS = 86_400 * 10**9
 
 

@@ -89,6 +89,11 @@ class Think(Section):
             raise RefusedValue("the shortest pause is longer than the longest", key="min")
         return self
 
+    @property
+    def mean_s(self) -> float:
+        """The mean pause, in seconds."""
+        return (self.min + self.max) / 2e9
+
 
 class ClientTraffic(Section):
     """What a client of one kind does, over and over: ask, download, pause.

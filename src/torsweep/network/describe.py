@@ -1,8 +1,8 @@
 """What a network is like before anything runs on it.
 
-In: a :class:`Network` and its RTT matrix. Out: :class:`Description`: capacity by position, quantiles
-of latency and bandwidth, and the regime, that is how what web clients ask for compares with what
-relays can carry.
+In: a :class:`Network`, its RTT matrix, and what an experiment's web clients do. Out: :class:`Description`:
+capacity by position, quantiles of latency and bandwidth, and the regime, that is how what web clients ask for
+compares with what relays can carry.
 """
 
 from __future__ import annotations
@@ -14,12 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsweep.config.clients import KINDS, PERF_KINDS
+from torsweep.config.experiment import ClientTraffic
 from torsweep.config.knobs import CELL_PAYLOAD_BYTES
 from torsweep.network.model import POSITIONS, Network, Relay
-
-WEB_RESPONSE_BYTES = 300 * 1024
-WEB_THINK_MEAN_S = 15.5
-"""The ticket's web client: 300 KiB, then a pause of 1 to 30 s, uniform."""
 
 HOPS = 3
 _STREAM_WINDOW_CELLS = 500
@@ -48,11 +45,11 @@ class PositionCapacity:
 class Regime:
     """Web demand against capacity; rates in bytes/s, times in seconds.
 
-    ``third_of_capacity``: usable capacity over three hops. ``demand_ceiling``: web clients × 300 KiB /
-    15.5 s, as if downloads took no time. ``demand_unloaded``: the same with the download time of an
-    empty network. ``crowded_download_s``: the mean download time at which web clients alone fill the
-    network (clients × bytes / third − pause); None where they do not, because they ask for less than that
-    even when downloads take no longer than on an empty network. ``bucket_bound_share``: of
+    ``third_of_capacity``: usable capacity over three hops. ``demand_ceiling``: web clients × bytes of a
+    response / mean pause, as if downloads took no time. ``demand_unloaded``: the same with the download
+    time of an empty network. ``crowded_download_s``: the mean download time at which web clients alone
+    fill the network (clients × bytes / third − pause); None where they do not, because they ask for less
+    than that even when downloads take no longer than on an empty network. ``bucket_bound_share``: of
     usable capacity, where the bucket rather than the link binds. ``first_saturation``: traffic at
     which, sent by consensus weight, the first relay is full.
     """
@@ -84,8 +81,8 @@ class Description:
         return {"levels": list(LEVELS), **asdict(self)}
 
 
-def describe(network: Network, latency_us: NDArray[np.int32]) -> Description:
-    """The description of ``network`` with RTTs ``latency_us`` (nodes, nodes)."""
+def describe(network: Network, latency_us: NDArray[np.int32], web: ClientTraffic) -> Description:
+    """The description of ``network`` with RTTs ``latency_us`` (nodes, nodes); its web clients do ``web``."""
     kinds = {kind: network.clients_of(kind) for kind in KINDS}
     perf_clients = sum(len(network.clients_of(kind)) for kind in PERF_KINDS)
     rtt_ms = _rtt_samples_ms(network, latency_us)
@@ -109,7 +106,7 @@ def describe(network: Network, latency_us: NDArray[np.int32]) -> Description:
         positions={position: _capacity(network, position) for position in POSITIONS},
         bandwidth_weights=network.bandwidth_weights,
         quantiles={name: _quantiles(values) for name, values in samples.items() if len(values)},
-        regime=_regime(network, rtt_ms),
+        regime=_regime(network, rtt_ms, web),
     )
 
 
@@ -140,18 +137,18 @@ def _capacity(network: Network, position: str) -> PositionCapacity:
     )
 
 
-def _regime(network: Network, rtt_ms: dict[str, NDArray[np.float64]]) -> Regime:
+def _regime(network: Network, rtt_ms: dict[str, NDArray[np.float64]], web: ClientTraffic) -> Regime:
     usable = sum(relay.usable_bytes_per_s for relay in network.relays)
     bound = sum(relay.usable_bytes_per_s for relay in network.relays if relay.bucket_binds)
     third = usable // HOPS
-    asked = len(network.clients_of("web")) * WEB_RESPONSE_BYTES
-    unloaded_s = _unloaded_download_s(network, rtt_ms)
-    ceiling = asked / WEB_THINK_MEAN_S
-    crowded_s = asked / third - WEB_THINK_MEAN_S
+    asked = len(network.clients_of("web")) * web.response
+    unloaded_s = _unloaded_download_s(network, rtt_ms, web.response)
+    ceiling = asked / web.think.mean_s
+    crowded_s = asked / third - web.think.mean_s
     return Regime(
         third_of_capacity_bytes_per_s=third,
         demand_ceiling_bytes_per_s=round(ceiling),
-        demand_unloaded_bytes_per_s=round(asked / (WEB_THINK_MEAN_S + unloaded_s)),
+        demand_unloaded_bytes_per_s=round(asked / (web.think.mean_s + unloaded_s)),
         demand_ceiling_over_third=round(ceiling / third, 3),
         unloaded_download_s=round(unloaded_s, 2),
         crowded_download_s=round(crowded_s, 2) if crowded_s >= unloaded_s else None,
@@ -162,7 +159,9 @@ def _regime(network: Network, rtt_ms: dict[str, NDArray[np.float64]]) -> Regime:
     )
 
 
-def _unloaded_download_s(network: Network, rtt_ms: dict[str, NDArray[np.float64]]) -> float:
+def _unloaded_download_s(
+    network: Network, rtt_ms: dict[str, NDArray[np.float64]], response_bytes: int
+) -> float:
     """A page's time on an empty network of median hosts: round trips, then the response at the
     slower of the client's link and a full stream window (500 cells) a round trip."""
     medians = {name: float(np.median(values)) / 1000 for name, values in rtt_ms.items() if len(values)}
@@ -171,7 +170,7 @@ def _unloaded_download_s(network: Network, rtt_ms: dict[str, NDArray[np.float64]
     window = _STREAM_WINDOW_CELLS * CELL_PAYLOAD_BYTES / round_trip_s
     clients = (client for kind in KINDS for client in network.clients_of(kind))
     down = float(np.median([client.down_bytes_per_s for client in clients]))
-    return _ROUND_TRIPS_BEFORE_DATA * round_trip_s + WEB_RESPONSE_BYTES / min(window, down)
+    return _ROUND_TRIPS_BEFORE_DATA * round_trip_s + response_bytes / min(window, down)
 
 
 def _first_saturation(network: Network) -> int:

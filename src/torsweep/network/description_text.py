@@ -11,6 +11,7 @@ from rich.table import Table
 
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.describe import LEVELS, Description, Regime
+from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 
 _MIB = 2**20
 
@@ -82,7 +83,7 @@ def _regime_lines(regime: Regime) -> list[str]:
         f"{regime.unloaded_download_s:.1f} s as on an empty network",
         _filling(regime),
         f"the bucket binds for {100 * regime.bucket_bound_share:.0f} % of the capacity, the link for "
-        f"the rest; {regime.relays_floored} relays were raised to 75 KiB/s",
+        f"the rest; {regime.relays_floored} relays were raised to {LEAST_TOR_RATE_BYTES_PER_S // 1024} KiB/s",
         f"by consensus weight the first relay is full at {full}",
     ]
     return [*lines, f"warning: {regime.warning}"] if regime.warning else lines

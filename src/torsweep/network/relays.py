@@ -24,10 +24,8 @@ from torsweep.errors import InputError
 from torsweep.network.bandwidth_weights import PositionTotals, bandwidth_weights
 from torsweep.network.model import POSITIONS, Relay
 from torsweep.network.population import Population, PopulationRelay
+from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 from torsweep.seeds import stream
-
-LEAST_RATE_BYTES_PER_S = 75 * 1024
-"""Tor refuses a ``BandwidthRate`` below 75 KiB/s (ND_MIN of a relay); slower relays are raised to it."""
 
 _POSITION_TOLERANCE_PERMILLE = np.array([150, 150, 250])
 _NETWORK_TOLERANCE_PERMILLE = np.array([30, 30, 80])
@@ -109,12 +107,12 @@ def sample_relays(config: NetworkConfig, population: Population, seed: int) -> t
             name=f"relay{number + 1}",
             node=number,
             position=relay.position,
-            rate_bytes_per_s=max(relay.rate_bytes_per_s, LEAST_RATE_BYTES_PER_S),
-            burst_bytes=max(relay.burst_bytes, relay.rate_bytes_per_s, LEAST_RATE_BYTES_PER_S),
+            rate_bytes_per_s=max(relay.rate_bytes_per_s, LEAST_TOR_RATE_BYTES_PER_S),
+            burst_bytes=max(relay.burst_bytes, relay.rate_bytes_per_s, LEAST_TOR_RATE_BYTES_PER_S),
             capacity_bytes_per_s=relay.capacity_bytes_per_s,
             consensus_weight=weight,
             refill_phase=int(phase * 1_000_000) / 1_000_000,
-            rate_floored=relay.rate_bytes_per_s < LEAST_RATE_BYTES_PER_S,
+            rate_floored=relay.rate_bytes_per_s < LEAST_TOR_RATE_BYTES_PER_S,
         )
         for number, (relay, weight, phase) in enumerate(zip(chosen, weights, phases, strict=True))
     )
@@ -171,7 +169,7 @@ def _candidates(relays: list[PopulationRelay], count: int, seed: int, position: 
 
 def _amounts(relay: PopulationRelay) -> tuple[int, int, int]:
     """Link capacity, usable capacity, usable capacity bounded by the bucket; bytes/s."""
-    usable = min(relay.capacity_bytes_per_s, max(relay.rate_bytes_per_s, LEAST_RATE_BYTES_PER_S))
+    usable = min(relay.capacity_bytes_per_s, max(relay.rate_bytes_per_s, LEAST_TOR_RATE_BYTES_PER_S))
     return relay.capacity_bytes_per_s, usable, usable if usable < relay.capacity_bytes_per_s else 0
 
 

@@ -16,13 +16,11 @@ from typing import Literal
 from torsweep.config.tor_settings import MILLISECOND_NS, Ewma, FixedWindows, RoundRobin, TorSettings
 from torsweep.errors import InputError
 from torsweep.network.model import Network, Relay
+from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 
 Role = Literal["authority", "relay", "client"]
 
 TEMPLATES = Path(__file__).with_name("templates")
-
-LEAST_BANDWIDTH_BYTES_PER_S = 76_800
-"""tor refuses a relay with a lower BandwidthRate."""
 
 STREAM_WINDOW = (500, 50)
 """Cells of a stream's window and of its SENDME: fixed in tor's source, so no other value can be had."""
@@ -52,16 +50,16 @@ _SCHEDULERS = {"kist": "KIST", "kist_lite": "KISTLite", "vanilla": "Vanilla"}
 def check_rates(network: Network, file: str | Path) -> None:
     """Nothing, when tor takes the rate of every relay of ``network``.
 
-    Raises InputError, naming ``file`` and the relay, for one below :data:`LEAST_BANDWIDTH_BYTES_PER_S`.
+    Raises InputError, naming ``file`` and the relay, for one below :data:`LEAST_TOR_RATE_BYTES_PER_S`.
     """
     for relay in network.relays:
-        if relay.rate_bytes_per_s < LEAST_BANDWIDTH_BYTES_PER_S:
+        if relay.rate_bytes_per_s < LEAST_TOR_RATE_BYTES_PER_S:
             raise InputError(
                 "tor refuses a relay as slow as this",
                 file=file,
                 key=f"{relay.name}.rate_bytes_per_s",
                 value=relay.rate_bytes_per_s,
-                accepted=f"at least {LEAST_BANDWIDTH_BYTES_PER_S}; slower relays run in cellsim",
+                accepted=f"at least {LEAST_TOR_RATE_BYTES_PER_S}; slower relays run in cellsim",
             )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from torsweep.config.experiment import ClientTraffic, load_experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.errors import InputError, OutputError
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
@@ -26,6 +27,8 @@ web_clients: 40
 bulk_clients: 4
 servers: 8
 """
+
+WEB = ClientTraffic.model_validate({"response": "300 KiB", "think": {"min": "1 s", "max": "30 s"}})
 
 GOLDEN = {
     NETWORK_FILE: "89fbfcb778a238e7ef9ec42cd28c118e9c19ad81a2949eb0a831ee84eca134a7",
@@ -124,7 +127,7 @@ def test_a_damaged_description_is_refused(
 
 def test_describe_adds_up(sampled: SampledNetwork) -> None:
     latency_us = np.concatenate(list(sampled.latency.blocks()))
-    found = describe(sampled.network, latency_us)
+    found = describe(sampled.network, latency_us, WEB)
     usable = sum(min(r.rate_bytes_per_s, r.capacity_bytes_per_s) for r in sampled.network.relays)
     assert sum(held.usable_bytes_per_s for held in found.positions.values()) == usable
     assert found.regime.third_of_capacity_bytes_per_s == usable // 3
@@ -140,7 +143,7 @@ def test_a_network_with_nothing_to_learn_from_is_warned_about(
 ) -> None:
     many = sample_network(configured(web_clients=clients, bulk_clients=0), 1).network
     latency_us = np.broadcast_to(np.int32(50_000), (many.node_count, many.node_count))
-    warning = describe(many, latency_us).regime.warning
+    warning = describe(many, latency_us, WEB).regime.warning
     assert warning is not None
     assert warning.startswith(word)
 
@@ -157,6 +160,12 @@ def test_the_commands_sample_and_describe(tmp_path: Path) -> None:
     assert "guard_exit" in text.stdout
     document = json.loads(run.invoke(network_app, ["describe", str(out), "--json"]).stdout)
     assert document["hosts"]["relays"] == 10
+    web = load_experiment("refill_sweep").traffic.web
+    assert web is not None
+    ceiling = document["regime"]["demand_ceiling_bytes_per_s"]
+    assert ceiling == round(document["hosts"]["web clients"] * web.response / web.think.mean_s)
+    refused = run.invoke(network_app, ["describe", str(out), "--experiment", "starvation"])
+    assert "no web clients that pause" in str(refused.exception)
 
 
 @pytest.mark.parametrize("setting", ["load", "=1", "load="])
@@ -220,7 +229,9 @@ def test_perf_clients_come_beside_what_is_there_without_them(
     assert [client.kind for client in own] == ["perf_50kib", "perf_1mib", "perf_5mib", "perf_50kib"]
     assert {client.down_bytes_per_s for client in own} == {without.servers[0].down_bytes_per_s}
     assert sampled.latency.access_us[own[0].node] == 0
-    assert describe(network, np.concatenate(list(sampled.latency.blocks()))).hosts["perf clients"] == len(own)
+    assert describe(network, np.concatenate(list(sampled.latency.blocks())), WEB).hosts[
+        "perf clients"
+    ] == len(own)
 
 
 @pytest.mark.parametrize("name", WEIGHTS_OF_HOPS)

@@ -14,11 +14,11 @@ from torsweep.network.derived import source_path
 from torsweep.network.model import POSITIONS, Relay
 from torsweep.network.population import POPULATION_FILE, Population, PopulationRelay, read_population
 from torsweep.network.relays import (
-    LEAST_RATE_BYTES_PER_S,
     network_bandwidth_weights,
     position_counts,
     sample_relays,
 )
+from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 
 SEEDS = range(1, 31)
 
@@ -82,9 +82,9 @@ def test_slow_relays_are_raised_to_what_tor_accepts_and_say_so(
     relays = sample_relays(configured(relays=50), population("2012"), 1)
     assert any(relay.rate_floored for relay in relays)
     for relay in relays:
-        assert relay.rate_bytes_per_s >= LEAST_RATE_BYTES_PER_S
+        assert relay.rate_bytes_per_s >= LEAST_TOR_RATE_BYTES_PER_S
         assert relay.burst_bytes >= relay.rate_bytes_per_s
-        assert relay.rate_floored <= (relay.rate_bytes_per_s == LEAST_RATE_BYTES_PER_S)
+        assert relay.rate_floored <= (relay.rate_bytes_per_s == LEAST_TOR_RATE_BYTES_PER_S)
 
 
 def test_refill_phases_differ(configured: Callable[..., NetworkConfig]) -> None:

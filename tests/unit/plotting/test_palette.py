@@ -10,30 +10,44 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from plotting.facets import Facets
-from plotting.palette import knob_name, level_name, look
+from plotting.palette import LOOKS, knob_name, level_name, look
 from plotting.ticks import plain_log_ticks, signed_percent
 from torsweep.config.experiment import load_experiment
+from torsweep.config.knobs import find_knob
 
-EXPERIMENTS = [
-    ["1000ms", "100ms", "10ms"],
-    ["kist_2ms", "kist_10ms", "kist_lite", "vanilla"],
-    ["ewma", "round_robin"],
-    ["0.5", "0.8", "1", "1.1"],
-]
+LEVELS = {
+    "refill_interval": ["1000ms", "100ms", "10ms"],
+    "scheduler": ["kist_2ms", "kist_10ms", "kist_lite", "vanilla"],
+    "circuit_policy": ["ewma", "round_robin"],
+    "load": ["0.5", "0.8", "1", "1.1"],
+}
 
 
-@pytest.mark.parametrize("levels", EXPERIMENTS)
-def test_levels_of_a_figure_differ_in_colour_and_without_it(levels: list[str]) -> None:
-    looks = [look(level) for level in levels]
+@pytest.mark.parametrize("knob", LEVELS)
+def test_levels_of_a_figure_differ_in_colour_and_without_it(knob: str) -> None:
+    levels = LEVELS[knob]
+    looks = [look(knob, level) for level in levels]
     assert len({entry.colour for entry in looks}) == len(levels)
     assert len({entry.dashes for entry in looks}) == len(levels)
     assert len({entry.marker for entry in looks}) == len(levels)
 
 
 @given(st.from_regex(r"[a-z0-9_.]{1,12}", fullmatch=True))
-def test_a_level_always_looks_the_same(level: str) -> None:
-    assert look(level) == look(level)
+def test_every_level_has_a_look_and_a_name(level: str) -> None:
+    assert look("refill_interval", level).colour.startswith("#")
     assert level_name(level)
+
+
+def test_a_level_looks_the_same_in_every_figure_and_as_its_knob_says() -> None:
+    alone, among = Facets.of({"load": ["1"]}), Facets.of({"load": ["0.5", "1", "1.1"]})
+    assert alone.look("1") == among.look("1") == look("load", "1")
+    assert look("load", "1") != look("round_robin_quantum", "1")
+
+
+def test_the_palette_knows_levels_that_there_are() -> None:
+    for knob, levels in LOOKS.items():
+        for level in levels:
+            assert find_knob(knob).read(level), (knob, level)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +104,8 @@ def test_no_two_levels_of_a_plan_look_alike(file: Path) -> None:
     experiment = load_experiment(file)
     for name in experiment.plan_names:
         knobs = experiment.plan(name).knobs
-        for levels in knobs.values():
-            assert len({look(level) for level in levels}) == len(levels), (name, levels)
-        coloured = Facets.of(dict(knobs)).levels
-        assert len({look(level).colour for level in coloured}) == len(coloured), (name, coloured)
+        for knob, levels in knobs.items():
+            assert len({look(knob, level) for level in levels}) == len(levels), (name, levels)
+        facets = Facets.of(dict(knobs))
+        colours = {facets.look(level).colour for level in facets.levels}
+        assert len(colours) == len(facets.levels), (name, facets.levels)
