@@ -1,6 +1,6 @@
-"""Figures of a plan, drawn from its tables and summaries.
+"""Figures of a plan, drawn from its summaries.
 
-    python -m plotting FIGURE --tables TABLES_DIR --summaries SUMMARIES_DIR --out FIGURES_DIR/FIGURE
+    python -m plotting FIGURE --summaries SUMMARIES_DIR --out FIGURES_DIR/FIGURE
 
 FIGURE is one of ttfb_cdf, ttlb_cdf, ttfb_closeup, relay_queues, differences, stream_progress,
 stream_fairness. Each leaves a PDF, a PNG and the points it plots as CSV. One module draws one kind of

@@ -1,6 +1,7 @@
 # Fidelity: an engine against another, by default cellsim against Shadow. A repeat is a run again with another
 # seed; a replay is cellsim on the circuits that tor chose in a run of the reference, below whose name it
-# stands. With `compare=finished` the runs that there are in other engines than cellsim will do.
+# stands. With `compare=finished` runs of other engines than cellsim are compared as far as they are
+# finished, and none is started.
 from torsweep.fidelity.places import COMPARISON_FILES, FidelityPlan
 
 REPEAT = f"results/repeats/{RUN_LEVELS}"

@@ -42,8 +42,8 @@ rule run:
         " && {params.engine_run} {params.out:q} --progress"
 
 
-# Two runs on a core each come further than one on two; `--set-threads run_in_shadow=4` makes a single run
-# end sooner.
+# Two one-core runs finish sooner than two two-core runs one after the other; `--set-threads run_in_shadow=4`
+# shortens a single run.
 use rule run as run_in_shadow with:
     input:
         experiment=ancient(sweep.experiment_file),
@@ -66,7 +66,7 @@ use rule run as run_in_shadow with:
         runtime=24 * 60,
 
 
-# Real time: a run has the machine for itself, whatever it leaves unused.
+# Real time: a run takes all cores, so that Snakemake starts nothing beside it.
 use rule run as run_in_emulation with:
     input:
         experiment=ancient(sweep.experiment_file),

@@ -49,7 +49,7 @@ class InputError(TorsweepError):
 class OutputError(TorsweepError):
     """The place for results cannot take them: full, read-only, or in use by another run; exit code 2.
 
-    Counted with bad input, because what puts it right is in the user's hands and nothing has been lost.
+    Counted with bad input, because the user can remove the cause, and nothing has been lost.
     """
 
     exit_code = 2

@@ -3,8 +3,8 @@
 //! The state of a large network does not fit into the nearest caches, and each event touches another part
 //! of it. The queue of events knows what comes next, so the pipe of an event is asked for some events ahead,
 //! and what its first cells belong to a little later. Nothing is changed and nothing is decided here; a wrong
-//! guess costs time only. What a network of usual size has nearby anyway must not be asked for at a price:
-//! following the pointers further than this made large networks no faster and that one slower.
+//! guess costs time only. Do not prefetch further: following more pointers slowed networks of full
+//! size and did not speed up larger ones.
 
 use std::mem::offset_of;
 

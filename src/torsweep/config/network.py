@@ -65,9 +65,9 @@ def _count(least: int, most: int) -> Any:
 
 
 def _left_out(default: object = None) -> Any:
-    """``default`` unless the file says something else; otherwise not in a network's copy of it.
+    """A field that a network's copy of its configuration leaves out where it has its default.
 
-    The hashes of networks stay what they were before there was such a key.
+    So the hash of a network does not depend on keys that were added later and that it does not use.
     """
     return Field(default=default, exclude_if=lambda value: value == default)
 

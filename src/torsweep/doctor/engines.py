@@ -65,6 +65,6 @@ def known_networks(directory: Path = NETWORKS_DIRECTORY) -> dict[str, NetworkCon
         try:
             found[file.stem] = load_network_config(file)
         except TorsweepError:
-            # It is told about where it is used.
+            # A command that uses this file reports what is wrong with it.
             continue
     return dict(sorted(found.items(), key=lambda item: item[1].host_count))

@@ -3,9 +3,9 @@
 In: a run directory. Out: another one with its run.json, for an engine to run.
 
 A repeat has the network, the variant and everything else of its original but another ``seed``: other
-pauses, other servers, other circuits. What lies between the two is what any one run leaves to chance. A
-replay is a run of cellsim on the circuits that tor chose in a run of Shadow, those of the measured time: what
-then still lies between the two engines is not the luck of the paths.
+pauses, other servers, other circuits. The difference between the two is chance. A
+replay is a run of cellsim on the circuits that tor chose in a run of Shadow, those of the measured time: the
+difference that remains is not due to the choice of paths.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Design:
             return of(values, confidence)
         whole = of(values, self.last_confidence(len(values), confidence))
         if not whole.known:
-            # A network without a value leaves no interval, at earlier looks neither.
+            # One network without a value: there is no interval, at this look or an earlier one.
             return Interval(whole.mean, np.nan, np.nan, whole.networks, confidence)
         levels = zip(self.looks, _levels(self.looks, confidence), strict=True)
         seen = [(values[:count], level) for count, level in levels if count <= len(values)]

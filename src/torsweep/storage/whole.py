@@ -63,7 +63,7 @@ def whole_directory(path: Path, kind: Kind) -> Iterator[Path]:
 def _replace(path: Path, temporary: Path) -> None:
     """Rename ``temporary`` to ``path``; a folder there is removed, or stays when that fails."""
     try:
-        # Takes the place of nothing and of an empty folder.
+        # The kernel renames a folder to a free name or over an empty folder only.
         temporary.replace(path)
         return
     except OSError:

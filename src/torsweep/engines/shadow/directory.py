@@ -177,7 +177,7 @@ class _Builder:
 
     def _fingerprints(self, *positions: str) -> str:
         found = [self.keys.fingerprints[r.name] for r in self.network.relays if r.position in positions]
-        # An empty list would mean: whoever earns it.
+        # With an empty list the authorities would choose by the relays' uptime and bandwidth.
         return ",".join(found) or "0" * 40
 
     def _authority(self, name: str, node: int) -> Host:

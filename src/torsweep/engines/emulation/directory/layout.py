@@ -197,7 +197,7 @@ class Layout:
 
     def _fingerprints(self, identities: Identities, *positions: str) -> str:
         relays = [relay for relay in self.network.relays if relay.position in positions]
-        # An empty list would mean: whoever earns it.
+        # With an empty list the authorities would choose by the relays' uptime and bandwidth.
         return ",".join(identities.relays[relay.name] for relay in relays) or "0" * 40
 
 
