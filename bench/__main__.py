@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
+from bench.rounds import add_rounds
 from torsweep.provenance import machine, versions
 from torsweep.storage import write_text
 
@@ -153,7 +154,7 @@ def main() -> None:
     """Measure, and write the results."""
     parser = argparse.ArgumentParser(description="Measure sampling and cellsim.")
     parser.add_argument("--out", type=Path, default=ROOT / "bench/results/speed.json")
-    parser.add_argument("--rounds", type=int, default=3)
+    add_rounds(parser)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         results = medians(measure(Path(scratch), arguments.rounds))

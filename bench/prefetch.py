@@ -27,6 +27,7 @@ from itertools import product
 from pathlib import Path
 
 from bench.__main__ import DURATIONS, ROOT, SIZES, VARIANTS, prepared, sample
+from bench.rounds import add_rounds
 from torsweep.provenance import machine, versions
 from torsweep.storage import write_text
 
@@ -131,7 +132,7 @@ def main() -> None:
     """Measure, and write the results."""
     parser = argparse.ArgumentParser(description="Measure what asking for memory ahead gains.")
     parser.add_argument("--out", type=Path, default=ROOT / "bench/results/prefetch.json")
-    parser.add_argument("--rounds", type=int, default=3)
+    add_rounds(parser)
     arguments = parser.parse_args()
     results: dict[str, dict[str, list[float]]] = {size: {} for size in SIZES}
     programs = build(ROOT / "target/bench")

@@ -30,6 +30,7 @@ from typing import Any
 
 import polars as pl
 
+from bench.rounds import add_rounds
 from tests.synthetic import Size, write_run
 from tests.unit.engines.shadow.read.made_logs import (
     BOOTSTRAP_S,
@@ -284,7 +285,7 @@ def main() -> None:
     """Measure, and write the results."""
     parser = argparse.ArgumentParser(description="Measure the reading of logs.")
     parser.add_argument("--out", type=Path, default=ROOT / "bench/results/reading.json")
-    parser.add_argument("--rounds", type=int, default=3)
+    add_rounds(parser)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         results = measure(Path(place), arguments.rounds)

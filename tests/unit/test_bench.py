@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from itertools import product
 
 import pytest
 
 from bench import __main__ as bench
 from bench import prefetch
+from bench.rounds import add_rounds
 
 
 def test_full_size_is_sampled_in_each_round_and_tenfold_once(tmp_path, monkeypatch):
@@ -43,3 +45,14 @@ def test_builds_are_paired_in_both_arrangements(tmp_path, monkeypatch):
     (folders["with"] / prefetch.TABLES[0]).write_bytes(b"other rows")
     with pytest.raises(SystemExit, match="differs"):
         prefetch.ratio({}, folders, [0, 1])
+
+
+@pytest.mark.parametrize("rounds", ["2", "0", "-3", "many"])
+def test_a_median_is_of_three_rounds_at_least(rounds, capsys):
+    parser = ArgumentParser()
+    add_rounds(parser)
+    assert parser.parse_args([]).rounds == 3
+    assert parser.parse_args(["--rounds", "5"]).rounds == 5
+    with pytest.raises(SystemExit):
+        parser.parse_args([f"--rounds={rounds}"])
+    assert f"{rounds}: accepted: 3 or more" in capsys.readouterr().err
