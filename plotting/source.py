@@ -18,8 +18,7 @@ from plotting.palette import knob_name, level_name
 from torsweep.config.clients import KINDS
 from torsweep.errors import InputError
 from torsweep.formats.csv_file import read_frame
-from torsweep.formats.json_file import read_json
-from torsweep.stats.claims_file import NO_SUMMARIES
+from torsweep.stats.checksums import NO_SUMMARIES, read_plan
 from torsweep.stats.files import PLAN_FILE
 from torsweep.stats.report import duration_text, engine_text, networks_text
 from torsweep.tables.reading import Provenance, parse_provenance
@@ -27,13 +26,13 @@ from torsweep.tables.reading import Provenance, parse_provenance
 
 @dataclass(frozen=True)
 class Source:
-    """The summaries of one plan, in the folder ``summaries``."""
+    """The summaries of one plan, in the folder ``summaries``, checked for damage before the first is read."""
 
     summaries: Path
 
     @cached_property
     def _plan(self) -> dict[str, Any]:
-        return read_json(self.summaries / PLAN_FILE, NO_SUMMARIES)
+        return read_plan(self.summaries)
 
     @cached_property
     def provenance(self) -> Provenance:
@@ -71,8 +70,8 @@ class Source:
 
     def summary(self, name: str) -> pl.DataFrame:
         """The summary ``name``.csv; raises InputError when it is missing or of another plan."""
-        file = self.summaries / f"{name}.csv"
         text = ("metric", "kind", *self.knobs)
+        file = self.summaries / f"{name}.csv"
         frame = read_frame(file, text, missing=NO_SUMMARIES)
         missing = [knob for knob in self.knobs if knob not in frame.columns]
         if missing:

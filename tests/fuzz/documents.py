@@ -30,6 +30,8 @@ from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, write_network
 from torsweep.network.population import POPULATION_FILE
 from torsweep.network.relays_import import import_relays
 from torsweep.provenance import sha256_of_file
+from torsweep.stats.claims_file import CLAIMS_FILE
+from torsweep.stats.files import PLAN_FILE
 from torsweep.stats.summarize import summarize
 from torsweep.stats.writing import write_summary
 from torsweep.tables.collect import collect
@@ -105,6 +107,14 @@ def _mend_network(folder: Path) -> None:
     file = folder / "network" / NETWORK_FILE
     document = json.loads(file.read_text())
     document["latency_sha256"] = sha256_of_file(folder / "network" / LATENCY_FILE)
+    file.write_text(json.dumps(document))
+
+
+def _mend_plan(folder: Path) -> None:
+    """plan.json with the checksum of the damaged claims."""
+    file = folder / "summaries" / PLAN_FILE
+    document = json.loads(file.read_text())
+    document["tables"][CLAIMS_FILE] = sha256_of_file(folder / "summaries" / CLAIMS_FILE)
     file.write_text(json.dumps(document))
 
 
@@ -282,6 +292,8 @@ TARGETS: dict[str, tuple[Target, ...]] = {
             DOCUMENT_KINDS,
             ("results", "claims", "{in}/summaries"),
             _plan,
+            None,
+            _mend_plan,
         ),
         Target(
             "relayinfo",

@@ -22,13 +22,14 @@ from torsweep.fidelity.comparison import MARGIN, UNKNOWN, WITHIN, all_curves, ce
 from torsweep.fidelity.contrasts import NO_CONTRAST, SAME, SIZE_FACTOR, contrasts
 from torsweep.fidelity.curves import mean_curves
 from torsweep.fidelity.matches import MODEL, REFERENCE, REFERENCE_REPEAT, REPLAY, SERIES, Match, engine_of
-from torsweep.formats.json_file import read_json
+from torsweep.stats.checksums import read_whole, with_checksums
 from torsweep.stats.report import SHOWN_METRICS, duration_text, markdown_table, networks_text
 from torsweep.stats.writing import write_csv
 from torsweep.storage import write_text
 from torsweep.storage.folders import COMPARISON, own_folder
 
 FORMAT = "torsweep-fidelity"
+TABLES = ("distances", "cells", "contrasts", "curves")
 FIDELITY_FILE = "fidelity.json"
 NO_COMPARISON = "no such file: run `torsweep fidelity compare` first"
 
@@ -89,7 +90,7 @@ def read_origin(folder: Path) -> dict[str, Any]:
     Raises InputError when there is none, or it is of another version.
     """
     file = folder / FIDELITY_FILE
-    document = read_json(file, NO_COMPARISON)
+    document = read_whole(file, NO_COMPARISON, "`torsweep fidelity compare`")
     if document.get("format") != FORMAT:
         raise InputError("is no comparison", file=file, value=document.get("format"), accepted=FORMAT)
     origin = asdict(validate_fields(Origin, document, file))
@@ -102,11 +103,12 @@ def read_origin(folder: Path) -> dict[str, Any]:
 def write_comparison(comparison: Comparison, out: Path) -> None:
     """Write the files of the module's docstring into ``out``, each as a whole."""
     own_folder(out, COMPARISON)
-    for name in ("distances", "cells", "contrasts", "curves"):
+    for name in TABLES:
         write_csv(getattr(comparison, name), out / f"{name}.csv")
-    document: dict[str, Any] = {"format": FORMAT, "format_version": 1, **asdict(comparison.origin)}
-    write_text(out / FIDELITY_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     write_text(out / "fidelity.md", comparison_text(comparison))
+    document: dict[str, Any] = {"format": FORMAT, "format_version": 1, **asdict(comparison.origin)}
+    document = with_checksums(document, out, [*(f"{name}.csv" for name in TABLES), "fidelity.md"])
+    write_text(out / FIDELITY_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
 
 def comparison_text(comparison: Comparison) -> str:

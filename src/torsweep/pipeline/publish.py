@@ -21,6 +21,7 @@ from torsweep.formats.json_file import read_json
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.pipeline.results_tree import Place
 from torsweep.provenance import machine, sha256_of_file, versions
+from torsweep.stats.checksums import read_plan
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import PUBLISHED
 from torsweep.units import NANOSECONDS_PER, format_quantity
@@ -40,8 +41,9 @@ def publish(
     """Write the folder ``out`` as a whole, replacing what this function wrote there before.
 
     Raises InputError when a run is not complete, its tables belong to another run.json, or its network
-    is no longer the one it ran on.
+    is no longer the one it ran on, or when a summary has changed since it was made.
     """
+    read_plan(summaries)
     runs = [_complete_run(directory) for directory in run_directories]
     with whole_directory(out, PUBLISHED) as folder:
         for source, name in ((figures, "figures"), (summaries, "summaries")):

@@ -163,11 +163,10 @@ class Sweep:
         return [*files, *(str(folder / name) for name in (*SIDE_BY_SIDE_FILES, *figure))]
 
     def compared_summaries(self, wildcards: Any) -> list[str]:
-        """What a comparison of engines reads of each one's summary."""
-        names = ("claims.json", "shares.csv", "clients.csv")
+        """The summaries that a comparison of engines reads; their checksums cover every file."""
         where = (wildcards.era, wildcards.network, wildcards.plan)
         places = [Place(wildcards.experiment, engine, *where) for engine in wildcards.engines.split("+")]
-        return [str(place.stage("summaries") / name) for place in places for name in names]
+        return [str(place.stage("summaries") / name) for place in places for name in SUMMARY_FILES]
 
     @stopping_with_a_line
     def published(self, *experiment_names: str) -> list[str]:

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict
 
 from torsweep.config.reading import validate
 from torsweep.formats.json_file import read_json
+from torsweep.stats.checksums import NO_SUMMARIES, read_plan
 
 CLAIMS_FILE = "claims.json"
-NO_SUMMARIES = "no such file: run `torsweep results summarize` first"
 
 
 class _Part(BaseModel):
@@ -65,6 +65,7 @@ class ClaimsFile(_Part):
 
 
 def read_claims(summaries: Path) -> ClaimsFile:
-    """The verdicts in the folder ``summaries``."""
+    """The verdicts in the folder ``summaries``, all files of which are as they were made."""
+    read_plan(summaries)
     file = summaries / CLAIMS_FILE
     return validate(ClaimsFile, read_json(file, NO_SUMMARIES), file)

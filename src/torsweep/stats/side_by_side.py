@@ -15,8 +15,9 @@ import polars as pl
 
 from torsweep.errors import InputError
 from torsweep.formats.csv_file import read_frame
-from torsweep.formats.json_file import read_json
+from torsweep.stats.checksums import read_whole, with_checksums
 from torsweep.stats.claims_file import read_claims
+from torsweep.stats.files import SIDE_BY_SIDE_FILES
 from torsweep.stats.intervals import Interval, t_interval
 from torsweep.stats.report import markdown_table
 from torsweep.stats.writing import write_csv
@@ -34,6 +35,7 @@ _NUMBERS = ("share", "jain", "completed_s", "first_byte_s", "first_completed_s",
 _COLUMNS = {"shares": ("opened", "completed_s"), "clients": tuple(CLIENT_NUMBERS)}
 """What the comparison reads of each table, beside seed and knobs."""
 _NO_PROGRESS = "no such file: only plans with `progress: true` have it"
+_WHAT_FILE = "side_by_side.json"
 _SHARED_KEYS = ("experiment", "era", "network", "plan")
 
 
@@ -104,8 +106,8 @@ def read_side_by_side(folder: Path) -> tuple[SideBySide, pl.DataFrame]:
 
     Raises InputError when a file is missing or of another version.
     """
-    file = folder / "side_by_side.json"
-    what = read_json(file)
+    file = folder / _WHAT_FILE
+    what = read_whole(file, "no such file", "`torsweep results side-by-side`")
     missing = [key for key in ("where", "engines", "knobs", "seeds") if key not in what]
     if missing:
         raise InputError("is not of this version", file=file, key=missing[0])
@@ -192,6 +194,7 @@ def write_side_by_side(both: SideBySide, out: Path) -> None:
     write_csv(completion_times(both), out / "completion.csv")
     write_csv(both.shares, out / "shares.csv")
     write_csv(both.clients, out / "clients.csv")
-    what = {"where": both.where, "engines": both.engines, "knobs": both.knobs, "seeds": both.seeds}
-    write_text(out / "side_by_side.json", json.dumps(what, indent=1, ensure_ascii=False) + "\n")
     write_text(out / "side_by_side.md", side_by_side_text(both))
+    what = {"where": both.where, "engines": both.engines, "knobs": both.knobs, "seeds": both.seeds}
+    what = with_checksums(what, out, [name for name in SIDE_BY_SIDE_FILES if name != _WHAT_FILE])
+    write_text(out / _WHAT_FILE, json.dumps(what, indent=1, ensure_ascii=False) + "\n")

@@ -9,7 +9,8 @@ In: a :class:`~torsweep.stats.summarize.Summary`. Out, in one folder:
 - ``closeup.csv``: the first seconds of the web clients; ``queues.csv``: queues in relays over time
 - ``shares.csv``, ``clients.csv``, ``fairness.csv`` and ``progress.csv``: who starved; without rows where the
   runs were not asked for progress
-- ``plan.json``: what the tables were collected from, and the baseline; ``summary.md``: all of it to read
+- ``summary.md``: all of it to read; ``plan.json``, written last: what the tables were collected from, the
+  baseline, and the checksums of all other files
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from pathlib import Path
 
 import polars as pl
 
+from torsweep.stats.checksums import with_checksums
 from torsweep.stats.claims import Verdict
-from torsweep.stats.files import PLAN_FILE
+from torsweep.stats.files import PLAN_FILE, SUMMARY_FILES
 from torsweep.stats.report import summary_text
 from torsweep.stats.summarize import Summary
 from torsweep.storage import whole_file, write_text
@@ -51,9 +53,10 @@ def write_summary(summary: Summary, out: Path) -> None:
         write_csv(getattr(summary, name), out / f"{name}.csv")
     write_csv(claims_frame(summary.verdicts), out / "claims.csv")
     write_text(out / "claims.json", json.dumps(_claims_json(summary), indent=1, ensure_ascii=False) + "\n")
-    plan = {**json.loads(summary.provenance.to_json()), "baseline": dict(summary.baseline)}
-    write_text(out / PLAN_FILE, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
     write_text(out / "summary.md", summary_text(summary))
+    plan = {**json.loads(summary.provenance.to_json()), "baseline": dict(summary.baseline)}
+    plan = with_checksums(plan, out, [name for name in SUMMARY_FILES if name != PLAN_FILE])
+    write_text(out / PLAN_FILE, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
 
 
 def write_csv(frame: pl.DataFrame, path: Path) -> None:

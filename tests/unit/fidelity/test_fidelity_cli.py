@@ -128,6 +128,17 @@ def test_a_folder_without_a_comparison_is_not_drawn(
     assert draw(["overview", "--comparison", str(tmp_path), "--out", str(tmp_path / "x")]) == 2
 
 
+def test_a_damaged_comparison_is_not_drawn(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    _compare(out)
+    with (out / "contrasts.csv").open("a") as file:
+        file.write("\n")
+    assert draw(["overview", "--comparison", str(out), "--out", str(out / "x")]) == 2
+    assert "contrasts.csv is damaged: its checksum is not the one in fidelity.json" in capsys.readouterr().err
+
+
 def test_without_runs_there_is_nothing_to_compare(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from tests.stamped import stamp
 from tests.synthetic import finish_run
 from torsweep.config.experiment import load_experiment
 from torsweep.engines.prepare import build_run, run_settings, write_run
@@ -20,6 +21,7 @@ def plan(network, tmp_path):
     for stage, name in (("summaries", "summary.md"), ("figures", "ttfb_cdf.pdf")):
         (tmp_path / stage / PLACE).mkdir(parents=True)
         (tmp_path / stage / PLACE / name).write_text(name)
+    stamp(tmp_path / "summaries" / PLACE)
     run_directory = tmp_path / "run"
     experiment = load_experiment("refill_sweep", {"warm_up": "20 s", "measured": "90 s"})
     variant = experiment.variant("")
@@ -99,6 +101,16 @@ def test_a_damaged_run_is_not_published(torsweep, plan, tmp_path):
     code, _, error = torsweep(*arguments)
     assert code == 2
     assert "cannot be published: streams.parquet is damaged" in error
+
+
+def test_a_damaged_summary_is_not_published(torsweep, plan, tmp_path):
+    arguments, run_directory = plan
+    _finish(run_directory)
+    (tmp_path / "summaries" / PLACE / "summary.md").write_text("sunmary.md")
+    code, _, error = torsweep(*arguments)
+    assert code == 2
+    assert "summary.md is damaged: its checksum is not the one in plan.json" in error
+    assert not (tmp_path / "publish").exists()
 
 
 def test_summaries_must_say_whose_they_are(torsweep, plan, monkeypatch):

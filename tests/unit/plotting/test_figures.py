@@ -18,6 +18,7 @@ from matplotlib.text import Annotation, Text
 from plotting.__main__ import FIGURES, draw_figure, main
 from plotting.source import Source
 from plotting.style import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN, style
+from tests.stamped import stamp
 from tests.synthetic import Size, write_sweep
 from torsweep.config.experiment import FigureName, load_experiment
 from torsweep.errors import InputError
@@ -162,7 +163,7 @@ def test_failures_stand_where_no_curve_ends(
     copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
     pl.read_csv(copy / "curves.csv").filter(pl.col("share") < highest).write_csv(copy / "curves.csv")
     with style():
-        figure, _, _ = FIGURES["ttlb_cdf"](Source(copy))
+        figure, _, _ = FIGURES["ttlb_cdf"](Source(stamp(copy)))
     (failed,) = (text for text in figure.axes[0].texts if text.get_text() == "failed")
     assert isinstance(failed, Annotation)
     assert failed.xy == corner
@@ -175,7 +176,7 @@ def test_a_panel_without_medians_says_so(source: Source, tmp_path: Path) -> None
     unknown = pl.when(~no_bulk_ttlb).then(pl.col(pl.Float64))
     differences.with_columns(unknown).write_csv(copy / "differences.csv")
     with style():
-        figure, _, _ = FIGURES["differences"](Source(copy))
+        figure, _, _ = FIGURES["differences"](Source(stamp(copy)))
     said = {axis.get_title(): [text.get_text() for text in axis.texts] for axis in figure.axes}
     assert said.pop("Bulk, last byte") == ["median not reached"]
     assert said
@@ -200,7 +201,7 @@ def test_an_interval_beyond_the_panel_has_an_arrow(source: Source, tmp_path: Pat
             copy / "differences.csv"
         )
         with style():
-            figure, _, _ = FIGURES["differences"](Source(copy))
+            figure, _, _ = FIGURES["differences"](Source(stamp(copy)))
         web = next(axis for axis in figure.axes if axis.get_title() == "Web, first byte")
         return sum(line.get_marker() == ">" for line in web.lines)
 

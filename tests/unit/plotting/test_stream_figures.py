@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from plotting.__main__ import draw_figure
 from plotting.fairness import amount
 from plotting.source import Source
 from plotting.style import SMALL_PT, TEXT_WIDTH_IN, style
+from tests.stamped import stamp
 from tests.synthetic_streams import write_runs
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError
@@ -102,7 +102,7 @@ def test_streams_that_never_complete_are_drawn_beside_those_that_do(
         completed = pl.when(pl.col("opened") > 1).then(pl.col("completed_s"))
         frame.with_columns(completed.alias("completed_s")).write_csv(tmp_path / name)
     with style():
-        _, points, _ = progress.draw(Source(tmp_path))
+        _, points, _ = progress.draw(Source(stamp(tmp_path)))
     of_one = (
         points.filter(pl.col("activation_order") == "list")
         .group_by("opened")
@@ -135,10 +135,8 @@ def test_engines_of_real_tor_say_what_made_the_round_trips(
 ) -> None:
     for file in plan_of("packaging", 1).summaries.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    plan = json.loads((tmp_path / "plan.json").read_text())
-    (tmp_path / "plan.json").write_text(json.dumps({**plan, "engine": "emulation"}))
     with style():
-        _, _, caption = fairness.draw(Source(tmp_path))
+        _, _, caption = fairness.draw(Source(stamp(tmp_path, engine="emulation")))
     assert "Round trips: those of the network, by an emulator of links" in caption
 
 
@@ -146,9 +144,7 @@ def test_a_summary_without_a_baseline_is_refused(plan_of: Callable[..., Source],
     source = plan_of()
     for file in source.summaries.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    content = json.loads((tmp_path / "plan.json").read_text())
-    del content["baseline"]
-    (tmp_path / "plan.json").write_text(json.dumps(content))
+    stamp(tmp_path, baseline=None)
     with pytest.raises(InputError, match=r"plan\.json: is not of this version"):
         progress.draw(Source(tmp_path))
 

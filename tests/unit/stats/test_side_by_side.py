@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from plotting.engines import main
+from tests.stamped import stamp
 from tests.synthetic_streams import write_runs
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError
@@ -42,7 +43,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         shares = pl.read_csv(out / "shares.csv")
         late = pl.col("completed_s") + (engine == "emulation")
         shares.with_columns(late).write_csv(out / "shares.csv")
-        found.append(out)
+        found.append(stamp(out))
     return found
 
 
@@ -90,6 +91,14 @@ def test_files_and_figure_are_written(folders: list[Path], tmp_path: Path) -> No
     assert written == {".torsweep"} | {f"stream_engines.{ending}" for ending in ("pdf", "png", "csv")}
 
 
+def test_a_changed_table_is_seen(folders: list[Path], tmp_path: Path) -> None:
+    write_side_by_side(side_by_side(folders), tmp_path)
+    with (tmp_path / "side_by_side.md").open("a") as file:
+        file.write("\n")
+    with pytest.raises(InputError, match=r"side_by_side\.md is damaged"):
+        read_side_by_side(tmp_path)
+
+
 def test_what_cannot_stand_side_by_side_is_refused(
     folders: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,6 +115,7 @@ def test_what_cannot_stand_side_by_side_is_refused(
         for file in folders[1].iterdir():
             (other / file.name).write_bytes(file.read_bytes())
         _edit(other / "claims.json", **changes)
+        stamp(other)
         with pytest.raises(InputError, match=said):
             side_by_side([folders[0], other])
     assert main([str(folders[0]), "--out", str(tmp_path / "x")]) == 2

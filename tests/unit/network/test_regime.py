@@ -1,0 +1,44 @@
+"""What is said of web clients' demand, by how it compares with what relays can carry."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from tests.small_network import equal_rtts, small_network
+from torsweep.network.describe import HOPS, WEB_RESPONSE_BYTES, WEB_THINK_MEAN_S, describe
+from torsweep.network.description_text import print_description
+
+CLIENTS = 20
+
+
+def _said(demand: float) -> str:
+    """What ``network describe`` prints where web clients ask for ``demand`` of the capacity."""
+    rate = round(CLIENTS * WEB_RESPONSE_BYTES / WEB_THINK_MEAN_S / demand)
+    positions = ("guard", "middle", "exit")
+    assert len(positions) == HOPS
+    made = small_network(
+        positions,
+        [f"web{number}" for number in range(CLIENTS)],
+        rate_bytes_per_s=rate,
+        burst_bytes=rate,
+        capacity_bytes_per_s=10 * rate,
+    )
+    text = io.StringIO()
+    print_description(describe(made, equal_rtts(made)), Console(file=text, width=200))
+    return text.getvalue()
+
+
+@pytest.mark.parametrize("demand", [0.07, 0.93])
+def test_web_clients_that_ask_for_less_than_there_is_do_not_fill_the_network(demand: float) -> None:
+    said = _said(demand)
+    assert "web clients alone do not fill the network" in said
+    assert "alone fill the network" not in said
+    assert ("warning: idle" in said) == (demand < 0.2)
+
+
+def test_web_clients_that_ask_for_more_fill_it_until_downloads_are_slow_enough() -> None:
+    # 20 % more than there is: a cycle of pause and download has to take 20 % longer than the pause.
+    assert "web clients alone fill the network until their downloads take 3.1 s on average" in _said(1.2)
