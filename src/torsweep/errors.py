@@ -67,6 +67,8 @@ _MOST_VALUE_CHARACTERS = 80
 
 def _short(value: object) -> str:
     # A text is cut before it is quoted: one of megabytes would be copied more than once.
+    if isinstance(value, bool):
+        return str(value).lower()
     shown = value[: 2 * _MOST_VALUE_CHARACTERS] if isinstance(value, str) else value
     return _cut(repr(shown), _MOST_VALUE_CHARACTERS)
 

@@ -65,6 +65,16 @@ _ACCEPTED = {
 }
 """What a value of each of pydantic's error types should have been."""
 
+_WORDS_FOR = {
+    r"\S": "a text that is not blank",
+    r"^[a-z][a-z0-9_]*$": "small letters, digits and underscores, a letter first",
+    r"^[0-9a-f]{64}$": "a SHA-256 of 64 hexadecimal digits",
+    r"^[A-Za-z0-9_-]+$": "letters, digits, - and _",
+    r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$": "a name of letters, digits, ., - and _",
+    r"^[A-Za-z0-9][A-Za-z0-9._-]*$": "a name of letters, digits, ., - and _, or file: PATH",
+}
+"""The patterns of this package in words."""
+
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 Fields = TypeVar("Fields")
 
@@ -158,6 +168,8 @@ def _explain(model: type, details: Any) -> tuple[str, str | None, str, object]:
             return problem, accepted, key, value
         case "model_type" | "dict_type" | "mapping_type" | "dataclass_type":
             return "expected keys and values here", None, key, value
+        case "string_pattern_mismatch" if context["pattern"] in _WORDS_FOR:
+            return "is not accepted", _WORDS_FOR[context["pattern"]], key, value
         case kind if kind in _ACCEPTED:
             return "is not accepted", _ACCEPTED[kind].format(**context), key, value
         case _:

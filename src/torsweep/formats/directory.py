@@ -32,6 +32,10 @@ _VOTE = re.compile(r"^vote-status vote\b", re.MULTILINE)
 _DESCRIPTOR = re.compile(r"^router ", re.MULTILINE)
 _MICRODESCRIPTOR = re.compile(r"\A(?:@\S.*\n)*onion-key\s*$", re.MULTILINE)
 _MOST_FILES = 100_000
+_RATES = {
+    "Bandwidth": re.compile(r"^w (?:.* )?Bandwidth=(\S*)", re.MULTILINE),
+    "bandwidth": re.compile(r"^bandwidth (.*)$", re.MULTILINE),
+}
 
 
 class ConsensusRelay(NamedTuple):
@@ -54,6 +58,7 @@ def read_consensus(file: Path) -> list[ConsensusRelay]:
     """The running relays of the consensus ``file``; InputError when it is none, or none runs."""
     text = whole_text(file) + "\n"
     _check_kind(text, file)
+    _require_rates(text, "Bandwidth", "a whole number of 0 or more", file)
     start = text.find("network-status-version")
     try:
         document = NetworkStatusDocumentV3(text[start:].encode(), validate=False)
@@ -87,6 +92,16 @@ def _check_kind(text: str, file: Path) -> None:
         raise InputError("is the vote of one authority, not a consensus", file=file, accepted=_CONSENSUS)
     if "\ndirectory-signature " not in text or not text.rstrip().endswith("-----END SIGNATURE-----"):
         raise InputError("is cut off: a consensus ends with its signatures", file=file)
+
+
+def _require_rates(text: str, keyword: str, accepted: str, file: Path) -> None:
+    """InputError unless each match is of whole numbers: stem takes a relay with others for one without."""
+    for match in _RATES[keyword].finditer(text):
+        words = match[1].split()
+        if not words or not all(word.isascii() and word.isdigit() for word in words):
+            line = text.count("\n", 0, match.start()) + 1
+            key = f"line {line}: {keyword}"
+            raise InputError("is no rate", file=file, key=key, value=match[1], accepted=accepted)
 
 
 def _relay(entry: Any, file: Path) -> ConsensusRelay:
@@ -135,6 +150,7 @@ def _descriptors(file: Path) -> list[Any]:
         raise InputError(
             "is not a file of server descriptors", file=file, value=what, accepted="router …, bandwidth …"
         )
+    _require_rates(text, "bandwidth", "three whole numbers of bytes/s", file)
     try:
         return list(parse_file(io.BytesIO(text.encode()), "server-descriptor 1.0", validate=False))
     except (ValueError, TypeError, LookupError, AttributeError, OSError) as error:

@@ -147,7 +147,7 @@ def test_levels_lose_their_spaces_and_numbers_become_texts():
             {"sensitivities": {"q": {"ewma_half_life": ["3s"]}}},
             "sensitivities.q: ewma_half_life: has no effect",
         ),
-        ({"sensitivities": {"q": {"load": [True]}}}, "sensitivities.q.load[0]: is not accepted, got True"),
+        ({"sensitivities": {"q": {"load": [True]}}}, "sensitivities.q.load[0]: is not accepted, got true"),
         ({"traffic.web.thinkk": 1}, "traffic.web.thinkk: unknown key (did you mean 'think'?)"),
         (
             {"traffic.web.think.min": "1 h"},

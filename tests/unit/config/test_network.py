@@ -66,7 +66,7 @@ def test_a_tenfold_paper_network_is_allowed():
         ({"relays": 0}, "relays: is not accepted, got 0"),
         ({"relays": "ten"}, "relays: is not accepted, got 'ten'; accepted: a whole number"),
         ({"relays": 10.5}, "relays: is not accepted, got 10.5; accepted: a whole number"),
-        ({"relays": True}, "relays: is not accepted, got True; accepted: a whole number"),
+        ({"relays": True}, "relays: is not accepted, got true; accepted: a whole number"),
         ({"relays": None}, "relays: is not accepted"),
         ({"web_clients": 10**9}, "web_clients: is not accepted, got 1000000000; accepted: 25000 or less"),
         ({"web_clients": 25000, "load": 2}, "load: too many hosts"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import polars
@@ -254,6 +255,20 @@ def test_bad_directory_documents_are_refused(tmp_path: Path, documents: tuple[Pa
         with pytest.raises(InputError, match=said):
             import_relays(file, file_format, tmp_path / "out", others)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("rate", ["-5", "inf", "1e9", "0x10", ""])
+def test_a_rate_that_is_none_is_refused(tmp_path: Path, documents: tuple[Path, Path], rate: str) -> None:
+    consensus, descriptors = documents
+    whole = consensus.read_text()
+    consensus.write_text(re.sub(r"Bandwidth=\d+", f"Bandwidth={rate}", whole, count=1))
+    with pytest.raises(InputError, match=r"line \d+: Bandwidth: is no rate"):
+        import_relays(consensus, "consensus", tmp_path / "out", descriptors)
+    consensus.write_text(whole)
+    file = next(file for file in sorted(descriptors.rglob("*")) if file.is_file())
+    file.write_text(re.sub(r"^bandwidth \d+", f"bandwidth {rate}x", file.read_text(), count=1, flags=re.M))
+    with pytest.raises(InputError, match=r"line \d+: bandwidth: is no rate"):
+        import_relays(consensus, "consensus", tmp_path / "out", descriptors)
 
 
 def test_a_relay_without_flags_is_refused(tmp_path: Path, documents: tuple[Path, Path]) -> None:
