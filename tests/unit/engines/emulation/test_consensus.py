@@ -7,11 +7,10 @@ import asyncio
 import pytest
 
 from tests.unit.engines.emulation.conftest import POSITIONS, network
+from torsweep.engines.emulation.directory.layout import LATER_VOTES_S, NO_VOTE_SOON_S
 from torsweep.engines.emulation.run.consensus import (
-    AFTER_MIDNIGHT_S,
-    DAY_S,
+    AFTER_VOTE_S,
     Entry,
-    let_the_vote_pass,
     read_entries,
     require_consensus,
     wait_s,
@@ -80,19 +79,19 @@ def test_weights_count_where_they_are_measured():
         check(other)
 
 
-def test_a_run_that_midnight_would_fall_into_waits_for_it():
-    assert wait_s(10 * DAY_S + 5.0, clients=250, run_s=180) == 0
-    assert wait_s(11 * DAY_S - 396, clients=250, run_s=180) == 0
-    assert wait_s(11 * DAY_S - 394, clients=250, run_s=180) == 394 + AFTER_MIDNIGHT_S
-    assert wait_s(11 * DAY_S - 1.0, clients=250, run_s=180) == 1 + AFTER_MIDNIGHT_S
-    # No hour of the day is free of a vote for a run of more than a day.
-    assert wait_s(10 * DAY_S + 5.0, clients=1, run_s=DAY_S) == 0
+@pytest.mark.parametrize(
+    ("before_midnight_s", "waits"),
+    [(86_395, False), (396, False), (394, True), (1, True)],
+)
+def test_a_run_that_midnight_would_fall_into_waits_for_it(before_midnight_s: int, waits: bool):
+    due_s = before_midnight_s + AFTER_VOTE_S if waits else 0
+    assert wait_s(11 * LATER_VOTES_S - before_midnight_s, clients=250, run_s=180) == due_s
 
 
-def test_waiting_is_told_of(monkeypatch):
-    monkeypatch.setattr("time.time", lambda: 11 * DAY_S - 60.0)
-    said: list[str] = []
-    slept: list[float] = []
-    let_the_vote_pass(1, 10.0, said.append, slept.append)
-    assert slept == [60 + AFTER_MIDNIGHT_S]
-    assert said == [f"waiting {60 + AFTER_MIDNIGHT_S} s: authorities vote at midnight UTC"]
+@pytest.mark.parametrize(("before_s", "due_s"), [(1_799, 0), (61, 0), (59, 79), (1, 21)])
+def test_authorities_do_not_start_just_before_a_half_hour(before_s: int, due_s: int):
+    assert wait_s(10 * LATER_VOTES_S + 5 * NO_VOTE_SOON_S - before_s, clients=9, run_s=180) == due_s
+
+
+def test_a_run_of_more_than_a_day_waits_for_no_midnight():
+    assert wait_s(10 * LATER_VOTES_S + 5.0, clients=1, run_s=LATER_VOTES_S) == 0

@@ -1,25 +1,27 @@
 """Whether clients have the consensus that they should have, and that it stays the one.
 
 In: what a client's tor tells of its consensus; the network. Out: nothing, or an error that names the relay.
-Authorities vote once, when the engine says so. Their next vote is at midnight UTC (``V3AuthVotingInterval``,
-whose most is a day): clients that come into the network beside a vote have been seen to avoid three guards of
-five for a whole run, and in any run a vote wakes every process.
+Authorities vote when the engine says so. By themselves they vote at each half hour until then, and at
+midnight UTC afterwards: a start beside such a vote has been seen to end with weights of 0, or with three guards
+of five that no client took, and in any run a vote wakes every process.
 """
 
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from torsweep.engines.emulation.directory.layout import LATER_VOTES_S, NO_VOTE_SOON_S
 from torsweep.engines.emulation.run.control import Control
 from torsweep.errors import TorsweepError
 from torsweep.network.model import Network
 
-DAY_S = 86_400
-AFTER_MIDNIGHT_S = 20
-"""When the vote is over, on a machine with nothing else to do."""
+AFTER_VOTE_S = 20
+"""When a vote is over, and what came of it has been fetched."""
+
+FIRST_VOTE_S = 60
+"""From the start of the authorities to the vote that the engine asks for: 4 to 10 s were seen."""
 
 START_S, START_S_PER_CLIENT = 90, 0.5
 """Twice what starts of networks were seen to take (docs/emulation.md)."""
@@ -71,16 +73,13 @@ def _problems(entries: Mapping[str, Entry], network: Network, *, weighted: bool)
 
 
 def wait_s(now_s: float, clients: int, run_s: float) -> float:
-    """How long a run of ``run_s`` has to wait, so that no vote falls into it: 0, but for before midnight."""
-    left_s = DAY_S - now_s % DAY_S
+    """How long authorities have to wait with their start, so that no vote falls into a run of ``run_s``.
+
+    0, but for the minute before a half hour and for what would go on over midnight UTC.
+    """
+    to_half_hour_s = NO_VOTE_SOON_S - now_s % NO_VOTE_SOON_S
+    to_midnight_s = LATER_VOTES_S - now_s % LATER_VOTES_S
     span_s = START_S + START_S_PER_CLIENT * clients + run_s
-    return left_s + AFTER_MIDNIGHT_S if left_s < span_s < DAY_S else 0.0
-
-
-def let_the_vote_pass(
-    clients: int, run_s: float, say: Callable[[str], None], sleep: Callable[[float], None] = time.sleep
-) -> None:
-    """Return when no vote will fall into a run that starts now."""
-    if due_s := wait_s(time.time(), clients, run_s):
-        say(f"waiting {due_s:.0f} s: authorities vote at midnight UTC")
-        sleep(due_s)
+    if to_midnight_s < span_s < LATER_VOTES_S:
+        return to_midnight_s + AFTER_VOTE_S
+    return to_half_hour_s + AFTER_VOTE_S if to_half_hour_s < FIRST_VOTE_S else 0.0

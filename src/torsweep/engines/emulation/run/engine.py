@@ -30,7 +30,6 @@ from torsweep.engines.emulation.directory.links import links_document
 from torsweep.engines.emulation.machine_lock import machine_claimed
 from torsweep.engines.emulation.read.links import Links, read_links
 from torsweep.engines.emulation.read.tables import circuits_frame, progress_frame, relays_frame, streams_frame
-from torsweep.engines.emulation.run.consensus import let_the_vote_pass
 from torsweep.engines.emulation.run.control import ControlClosed
 from torsweep.engines.emulation.run.measuring import Measured, measure
 from torsweep.engines.emulation.run.network import RunningNetwork, Say
@@ -83,7 +82,6 @@ def run_emulation(
     _check_input(run, network, network_directory / NETWORK_FILE)
     say = _speaker(progress)
     with machine_claimed(), folder_claimed(run_directory, RUN, wait=False), orderly_end():
-        let_the_vote_pass(len(network.clients), run.duration_ns / 1e9, say)
         _clear(run_directory, network)
         started, sockets = time.monotonic(), Path(tempfile.mkdtemp(prefix="torsweep-"))
         folder = run_directory.resolve() / PROCESS_FOLDER

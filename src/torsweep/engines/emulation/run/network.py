@@ -20,7 +20,7 @@ from torsweep.engines import addresses
 from torsweep.engines.addresses import address
 from torsweep.engines.emulation.directory.keys import put_keys
 from torsweep.engines.emulation.directory.layout import LEAST_AUTHORITIES, Identities, Layout, Place
-from torsweep.engines.emulation.run.consensus import require_consensus
+from torsweep.engines.emulation.run.consensus import require_consensus, wait_s
 from torsweep.engines.emulation.run.control import (
     POLL_S,
     Control,
@@ -89,6 +89,7 @@ class RunningNetwork:
         layout.bandwidths_file.write_text(layout.bandwidths(identities, int(time.time())), encoding="utf-8")
         await self._start_links()
         await self._start_servers()
+        await self._let_votes_pass()
         self.say(f"starting {len(layout.authorities)} authorities and {len(layout.relays)} relays")
         for place in [*layout.authorities, *layout.relays]:
             self._start_tor(place, identities)
@@ -147,6 +148,14 @@ class RunningNetwork:
         child = self.processes.start("servers", command, log, {"PYTHONPATH": source})
         self.children["servers"] = child
         await self._until(_soon(lambda: log.read_bytes().startswith(b"ready")), "the servers do not listen")
+
+    async def _let_votes_pass(self) -> None:
+        """Return when no vote of the authorities' own will fall into the run; that time is nobody's delay."""
+        due_s = wait_s(time.time(), len(self.layout.clients), self.layout.run.duration_ns / 1e9)
+        if due_s:
+            self.say(f"waiting {due_s:.0f} s, so that no vote but the first falls into the run")
+            self.deadline += due_s
+            await asyncio.sleep(due_s)
 
     def _start_tor(self, place: Place, identities: Identities) -> None:
         place.torrc.write_text(self.layout.torrc(place, identities), encoding="utf-8")
