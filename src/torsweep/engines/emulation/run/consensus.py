@@ -1,9 +1,9 @@
 """Whether clients have the consensus that they should have, and that it stays the one.
 
 In: what a client's tor tells of its consensus; the network. Out: nothing, or an error that names the relay.
-Authorities vote when the engine says so. By themselves they vote at each half hour until then, and at midnight
-UTC afterwards: a start beside such a vote has been seen to end with weights of 0, or with three guards of five
-that no client took, and in any run a vote wakes every process.
+Authorities vote when the engine says so. By themselves they vote at each half hour until then, and at
+midnight UTC afterwards: a start beside such a vote has been seen to end with weights of 0, or with three
+guards of five that no client took, and in any run a vote wakes every process.
 """
 
 from __future__ import annotations
