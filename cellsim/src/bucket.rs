@@ -14,9 +14,9 @@
 
 use crate::time::{Span, Time};
 
-/// log2 of the nanoseconds in a coarse tick (`monotime_coarse_get_stamp` shifts by 20).
+/// log2 of the nanoseconds in a coarse tick (`monotime_coarse_to_stamp` shifts by 20, src/lib/time/compat_time.c).
 const TICK_SHIFT: u32 = 20;
-/// Ticks in a refill step (`TICKS_PER_STEP`).
+/// Ticks in a refill step (`TICKS_PER_STEP`, src/lib/evloop/token_bucket.h).
 const TICKS_PER_STEP: u64 = 16;
 
 /// How tokens come back.

@@ -7,9 +7,9 @@ use crate::counts::narrow;
 use crate::fifo::Fifo;
 use crate::ids::{CircuitId, EdgeId};
 
-/// Bytes of a cell on a channel with wide circuit ids.
+/// Bytes of a cell on a channel with wide circuit ids (`CELL_MAX_NETWORK_SIZE`, src/core/or/or.h).
 pub const CELL_BYTES: u64 = 514;
-/// Stream data that a relay cell carries.
+/// Stream data that a relay cell carries (`RELAY_PAYLOAD_SIZE_MAX`, src/core/or/or.h).
 pub const PAYLOAD_BYTES: u64 = 498;
 
 /// What a cell is, with its direction: `Up` travels from the client towards the exit.
@@ -126,6 +126,7 @@ impl CellQueue {
     }
 
     /// Append the cells of `run`.
+    #[inline]
     pub fn push(&mut self, run: Run) {
         self.cells += u32::from(run.cells);
         if !self.runs.back_mut().is_some_and(|last| last.join(&run)) {
@@ -134,6 +135,7 @@ impl CellQueue {
     }
 
     /// Take the first run out, but at most `limit` cells of it.
+    #[inline]
     pub fn pop(&mut self, limit: u32) -> Option<Run> {
         let front = self.runs.front_mut()?;
         if limit == 0 {

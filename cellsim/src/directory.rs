@@ -16,12 +16,11 @@ use rustix::io::Errno;
 use crate::error::Error;
 use crate::input::{read_network, read_run};
 use crate::provenance::{provenance, sha256_hex, sha256_of_file};
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, TABLES, file_name};
 use crate::time::{Span, Time};
 use crate::world::World;
 
 const SECOND: Span = Span::from_secs(1);
-const TABLES: [&str; 3] = ["streams.parquet", "relays.parquet", "progress.parquet"];
 
 /// Run what `directory` describes. With `progress`, a line on standard error every few seconds.
 pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
@@ -48,8 +47,8 @@ pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
     let record = provenance(&run_sha256, &network_sha256, &tables, simulated_s, wall_s, &totals);
     // From here on the folder is between two runs; until here it holds the earlier one, whole.
     remove(&whole)?;
-    for name in TABLES {
-        let (from, to) = (scratch.join(name), directory.join(name));
+    for name in TABLES.map(|(name, _)| file_name(name)) {
+        let (from, to) = (scratch.join(&name), directory.join(&name));
         fs::rename(&from, &to).map_err(|error| failed(&to, error))?;
     }
     let unfinished = scratch.join("provenance.json");
@@ -63,11 +62,11 @@ pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
 /// The SHA-256 of each table in `folder`, by the name of its file.
 fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, Error> {
     let mut found = BTreeMap::new();
-    for name in TABLES {
-        let path = folder.join(name);
+    for name in TABLES.map(|(name, _)| file_name(name)) {
+        let path = folder.join(&name);
         if path.exists() {
             let sum = sha256_of_file(&path).map_err(|error| Error::output(path.display(), error))?;
-            found.insert(name.to_string(), sum);
+            found.insert(name, sum);
         }
     }
     Ok(found)
@@ -76,6 +75,7 @@ fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, Error> {
 fn advance(world: &mut World, duration: Span, progress: bool, started: Instant) -> Result<(), Error> {
     let mut reported = Instant::now();
     let end = Time::START + duration;
+    // Ends: each step is a second of simulated time, or what is left.
     while world.now() < end {
         world.run_until((world.now() + SECOND).min(end))?;
         if progress && reported.elapsed().as_secs() >= 5 {

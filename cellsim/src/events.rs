@@ -80,7 +80,7 @@ pub struct Event {
     pub b: u32,
 }
 
-/// log2 of the nanoseconds in a slot of the wheel: about a millisecond.
+/// log2 of the nanoseconds in a slot of the wheel: about a millisecond, the model's own.
 const SLOT_SHIFT: u32 = 20;
 /// Slots of the wheel: about a second.
 const SLOTS: u64 = 1024;
@@ -226,6 +226,7 @@ impl EventQueue {
 
     /// Take out the earliest event, if it comes no later than `end`.
     pub fn pop_until(&mut self, end: Time) -> Option<Event> {
+        // Ends: a step without an event moves to a later slot, at most to that of `end`.
         loop {
             let due = self.due.get(self.done).copied();
             let late = self.late.peek().map(|first| first.0);

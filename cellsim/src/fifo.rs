@@ -3,7 +3,7 @@
 //! Most queues of a large network hold one element or none, and then all of it lies where its owner lies:
 //! no pointer to follow, no second line of cache. What comes after the first lies in a ring elsewhere.
 
-/// Places of the smallest ring.
+/// Places of the smallest ring; a power of two.
 const PLACES_MIN: usize = 4;
 
 /// A queue.
@@ -48,6 +48,7 @@ impl<T: Copy + Default> Fifo<T> {
     }
 
     /// Append an element.
+    #[inline]
     pub fn push(&mut self, element: T) {
         if self.count == 0 {
             self.first = element;
@@ -62,6 +63,7 @@ impl<T: Copy + Default> Fifo<T> {
     }
 
     /// Take the first element out.
+    #[inline]
     pub fn pop(&mut self) -> Option<T> {
         let first = self.front().copied()?;
         self.count -= 1;

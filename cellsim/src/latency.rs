@@ -98,6 +98,7 @@ fn check_content(path: &Path, data: usize, sha256: Option<&str>) -> Result<(), S
     let mut digest = Sha256::new_with_prefix(&buffer);
     let mut outside = None;
     buffer.resize(1 << 18, 0);
+    // Ends with the file: it is a regular one, or it would have had no size to map.
     loop {
         let mut had = 0;
         while had < buffer.len() {

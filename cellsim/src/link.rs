@@ -13,8 +13,10 @@
 use crate::counts::whole_part;
 use crate::time::{Span, Time};
 
-/// How long a packet may wait without being a sign of too long a queue.
+/// How long a packet may wait without being a sign of too long a queue (`TARGET`, Shadow's
+/// src/main/network/router/codel_queue.rs; RFC 8289 has 5 ms).
 pub const CODEL_TARGET: Span = Span::from_ms(10);
+/// How long a queue must be too long before it drops (`INTERVAL`, the same file and RFC 8289).
 const INTERVAL: Span = Span::from_ms(100);
 
 /// A rate, and when the queue before it will be empty.
@@ -96,6 +98,7 @@ impl CoDel {
         }
         self.dropping = true;
         let recent = self.count.saturating_sub(self.last_count);
+        // 16 intervals: RFC 8289, 5.5.
         let resume = recent > 1 && now.saturating_since(self.next_drop) < 16 * INTERVAL;
         self.count = if resume { recent } else { 1 };
         self.last_count = self.count;
@@ -104,6 +107,7 @@ impl CoDel {
     }
 }
 
+/// Until the next drop, after `count` drops (RFC 8289, 5.2).
 fn control(count: u32) -> Span {
     Span::from_ns(whole_part(INTERVAL.ns() as f64 / f64::from(count).sqrt()))
 }

@@ -1,10 +1,13 @@
-//! `cellsim run RUN_DIR`: run what a run directory describes.
+//! `cellsim run RUN_DIR`: run what a run directory describes. `cellsim schema`: the columns of its tables, as JSON.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::panic::{self, PanicHookInfo};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use cellsim::error::Error;
+use cellsim::recorder::TABLES;
 use clap::{Parser, Subcommand};
 
 /// Tor at the level of cells, in simulated time: the embedded engine of torsweep.
@@ -25,19 +28,32 @@ enum Command {
         #[arg(long)]
         progress: bool,
     },
+    /// Print the columns of the tables that a run leaves, as JSON.
+    Schema,
 }
 
 fn main() -> ExitCode {
     panic::set_hook(Box::new(report_defect));
-    let Command::Run { run_dir, progress } = Arguments::parse().command;
+    let command = Arguments::parse().command;
     // A defect ends like work that failed; the hook has said what it was.
-    match panic::catch_unwind(|| cellsim::directory::run(&run_dir, progress)) {
+    match panic::catch_unwind(|| execute(&command)) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) => {
             report(&error.to_string());
             ExitCode::from(error.exit_code())
         }
         Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn execute(command: &Command) -> Result<(), Error> {
+    match command {
+        Command::Run { run_dir, progress } => cellsim::directory::run(run_dir, *progress),
+        Command::Schema => {
+            let tables: BTreeMap<_, _> = TABLES.into_iter().collect();
+            let text = serde_json::to_string_pretty(&tables).expect("names and columns");
+            writeln!(io::stdout(), "{text}").map_err(|error| Error::output("standard output", error))
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub enum Policy {
     },
 }
 
-/// Half-lives after which the growing weights are scaled back.
+/// Half-lives after which the growing weights are scaled back: a double holds 1,023 doublings.
 const RESCALE_HALF_LIVES: f64 = 400.0;
 
 /// The weight of a cell sent now, relative to one sent at the origin of time.
@@ -228,6 +228,7 @@ impl Others {
     fn rise(&mut self, active: Active) {
         let mut hole = self.heap.len();
         self.heap.push(active);
+        // Ends: the hole rises, at most to the top.
         while hole > 0 {
             let parent = (hole - 1) / 2;
             if !active.before(&self.heap[parent]) {
@@ -252,6 +253,7 @@ impl Others {
             return;
         };
         let mut hole = 0;
+        // Ends: the hole sinks, at most to a place without children.
         loop {
             let mut child = 2 * hole + 1;
             if child >= self.heap.len() {

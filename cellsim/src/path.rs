@@ -34,15 +34,13 @@ struct Weighted {
 }
 
 impl Weighted {
-    fn new(weights: impl Iterator<Item = f64>) -> Self {
+    fn new(weights: impl Iterator<Item = Result<f64, Error>>) -> Result<Self, Error> {
         let mut total = 0.0;
-        let cumulative = weights
-            .map(|weight| {
-                total += weight;
-                total
-            })
-            .collect();
-        Self { cumulative }
+        let sums = weights.map(|weight| {
+            total += weight?;
+            Ok(total)
+        });
+        Ok(Self { cumulative: sums.collect::<Result<_, Error>>()? })
     }
 
     fn positive(&self) -> usize {
@@ -55,7 +53,7 @@ impl Weighted {
     /// Draws again while a taken relay comes up. Where the taken ones have nearly all the weight that could go
     /// on without end, so from [`REJECTIONS`] on the draw is among the others alone, with the same chances.
     fn draw(&self, draws: &mut Stream, taken: &[HostId]) -> HostId {
-        let total = self.cumulative.last().copied().unwrap_or(0.0);
+        let total = *self.cumulative.last().expect("a network that is drawn from has relays");
         for _ in 0..REJECTIONS {
             let aim = draws.unit() * total;
             let relay = HostId::from(self.cumulative.partition_point(|&sum| sum <= aim));
@@ -74,15 +72,15 @@ impl Weighted {
         let others = (0..self.cumulative.len()).filter(|&relay| !taken.contains(&HostId::from(relay)));
         let total: f64 = others.clone().map(weight).sum();
         let mut left = draws.unit() * total;
-        let mut last = HostId::NONE;
+        let mut last = None;
         for relay in others.filter(|&relay| weight(relay) > 0.0) {
-            last = HostId::from(relay);
+            last = Some(HostId::from(relay));
             left -= weight(relay);
             if left < 0.0 {
                 break;
             }
         }
-        last
+        last.expect("a relay that is not taken has a positive weight")
     }
 }
 
@@ -95,7 +93,8 @@ impl PathChooser {
         guards_per_client: usize,
         given: Option<&BTreeMap<String, Vec<[String; 3]>>>,
     ) -> Result<Self, Error> {
-        let weighted = |names: [&str; 4]| {
+        // A relay of a kind without a name of a weight never stands there.
+        let weighted = |names: [Option<&str>; 4]| {
             Weighted::new(network.relays.iter().map(|relay| {
                 let name = match relay.position {
                     Position::Guard => names[0],
@@ -103,14 +102,18 @@ impl PathChooser {
                     Position::GuardExit => names[2],
                     Position::Middle => names[3],
                 };
-                // `checks` sees to it that the network states each of them.
-                let share = network.bandwidth_weights.get(name).copied().unwrap_or(0);
-                relay.consensus_weight as f64 * share as f64 / 10_000.0
+                let Some(name) = name else {
+                    return Ok(0.0);
+                };
+                let share = network.bandwidth_weights.get(name).copied();
+                let share =
+                    share.ok_or_else(|| Error::input(format!("bandwidth_weights.{name}: is missing")))?;
+                Ok(relay.consensus_weight as f64 * share as f64 / 10_000.0)
             }))
         };
-        let guard = weighted(["Wgg", "", "Wgd", ""]);
-        let middle = weighted(["Wmg", "Wme", "Wmd", "Wmm"]);
-        let exit = weighted(["", "Wee", "Wed", ""]);
+        let guard = weighted([Some("Wgg"), None, Some("Wgd"), None])?;
+        let middle = weighted([Some("Wmg"), Some("Wme"), Some("Wmd"), Some("Wmm")])?;
+        let exit = weighted([None, Some("Wee"), Some("Wed"), None])?;
         let guards_per_client = guards_per_client.min(guard.positive());
         let given = given_paths(network, given)?;
         let drawn = given.is_empty() || given.iter().any(Vec::is_empty);
@@ -131,6 +134,7 @@ impl PathChooser {
     pub fn guards(&self, client: ClientId) -> Vec<HostId> {
         let mut draws = Stream::new(self.seed, "guards", client.into(), 0);
         let mut guards = Vec::with_capacity(self.guards_per_client);
+        // Ends: each step adds one, and there are as many with a positive weight.
         while guards.len() < self.guards_per_client {
             guards.push(self.guard.draw(&mut draws, &guards));
         }
@@ -198,7 +202,8 @@ mod tests {
 
     #[test]
     fn relays_with_next_to_no_weight_are_drawn_when_the_heavy_one_is_taken() {
-        let weighted = Weighted::new([0.0, f64::from(u32::MAX), 1.0, 0.0, 3.0, 0.0].into_iter());
+        let weighted = Weighted::new([0.0, f64::from(u32::MAX), 1.0, 0.0, 3.0, 0.0].into_iter().map(Ok))
+            .expect("weights");
         let mut draws = Stream::new(1, "test", 0, 0);
         let mut drawn = [0_u32; 6];
         for _ in 0..2_000 {

@@ -25,6 +25,7 @@ pub fn sha256_of_file(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut digest = Sha256::new();
     let mut buffer = vec![0; 1 << 18];
+    // Ends with the file, which nobody writes any more.
     loop {
         match file.read(&mut buffer)? {
             0 => return Ok(hexadecimal(&digest.finalize())),

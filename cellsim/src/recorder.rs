@@ -8,7 +8,7 @@ use crate::tables::{Field, Kind, Table, Value};
 use crate::time::{Span, Time};
 use crate::totals::Outcome;
 
-const STREAMS: [Field; 17] = [
+const STREAMS: &[Field] = &[
     Field::required("client", Kind::Text),
     Field::required("kind", Kind::Text),
     Field::optional("circuit", Kind::I64),
@@ -27,7 +27,7 @@ const STREAMS: [Field; 17] = [
     Field::required("outcome", Kind::Text),
     Field::optional("error", Kind::Text),
 ];
-const RELAYS: [Field; 8] = [
+const RELAYS: &[Field] = &[
     Field::required("second", Kind::I32),
     Field::required("relay", Kind::Text),
     Field::required("bytes_in", Kind::I64),
@@ -37,12 +37,20 @@ const RELAYS: [Field; 8] = [
     Field::required("outbuf_bytes", Kind::I64),
     Field::optional("cpu_us", Kind::I64),
 ];
-const PROGRESS: [Field; 4] = [
+const PROGRESS: &[Field] = &[
     Field::required("client", Kind::Text),
     Field::required("stream", Kind::I64),
     Field::required("time_us", Kind::I64),
     Field::required("bytes_got", Kind::I64),
 ];
+
+/// The tables of a run, each with its columns in order: `cellsim schema` prints them.
+pub const TABLES: [(&str, &[Field]); 3] = [("streams", STREAMS), ("relays", RELAYS), ("progress", PROGRESS)];
+
+/// The name of the file that holds table `name`.
+pub fn file_name(name: &str) -> String {
+    format!("{name}.parquet")
+}
 
 /// A download that has ended, or that the end of the run cuts off.
 pub struct StreamRow<'a> {
@@ -111,12 +119,9 @@ impl Recorder {
     /// Write to `streams.parquet`, `relays.parquet` and `progress.parquet` in `folder`; the last stays without
     /// rows unless the run asks for progress.
     pub fn create(folder: &Path) -> Result<Self, Error> {
-        let table = |name: &str, fields| Table::create(&folder.join(format!("{name}.parquet")), name, fields);
-        Ok(Self {
-            streams: Some(table("streams", &STREAMS)?),
-            relays: Some(table("relays", &RELAYS)?),
-            progress: Some(table("progress", &PROGRESS)?),
-        })
+        let [streams, relays, progress] =
+            TABLES.map(|(name, fields)| Table::create(&folder.join(file_name(name)), name, fields));
+        Ok(Self { streams: Some(streams?), relays: Some(relays?), progress: Some(progress?) })
     }
 
     /// A download has ended.

@@ -11,27 +11,34 @@ use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
+use serde::Serialize;
 
 use crate::error::Error;
 
+/// Rows that are gathered before they are written: a few MB.
 const ROWS_PER_GROUP: usize = 65_536;
 
 /// What the values of a column are.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub enum Kind {
     /// A whole number of 32 bits.
+    #[serde(rename = "int32")]
     I32,
     /// A whole number of 64 bits.
+    #[serde(rename = "int64")]
     I64,
     /// UTF-8.
+    #[serde(rename = "string")]
     Text,
 }
 
 /// A column of a table's schema.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Field {
     name: &'static str,
+    #[serde(rename = "type")]
     kind: Kind,
+    #[serde(rename = "nullable")]
     optional: bool,
 }
 

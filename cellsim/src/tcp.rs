@@ -23,24 +23,31 @@ use crate::time::{Span, Time};
 pub(crate) use losses::Timer;
 use losses::{Losses, NO_HOLE};
 
-/// Payload of a full segment, bytes.
+/// Payload of a full segment, bytes (`CONFIG_TCP_MAX_SEGMENT_SIZE`, Shadow's src/main/core/definitions.h).
 pub const SEGMENT_BYTES: u64 = 1460;
-/// TCP's and IP's headers of a packet, bytes.
+/// TCP's and IP's headers of a packet, bytes (`CONFIG_HEADER_SIZE_TCPIP`).
 pub const HEADER_BYTES: u64 = 40;
-/// The window of a connection that has carried nothing but its handshake.
+/// The window of a connection that has carried nothing but its handshake: it begins at 1 (`tcp_cong_reno_init`), and
+/// the handshake's acknowledgement adds one.
 pub const NEW_WINDOW_SEGMENTS: u64 = 2;
 /// One packet of a congestion window, which counts fractions.
 pub(crate) const PACKET: u64 = 1024;
-/// What tor puts into a TLS record at most, bytes (the size of a chunk of its buffers).
+/// What tor puts into a TLS record at most, bytes: the room in a chunk of 4,096 of its buffers
+/// (`CHUNK_SIZE_WITH_ALLOC`, src/lib/buf/buffers.c).
 const RECORD_BYTES: u64 = 4048;
-/// Packets over which the mean size of a pipe's packets forgets.
+/// Packets over which the mean size of a pipe's packets forgets: the model's own, some TLS records.
 const PACKET_MEMORY: u64 = 16;
+/// A send buffer at first, bytes (`CONFIG_SEND_BUFFER_SIZE`).
 const SEND_BUFFER_MIN: u32 = 131_072;
+/// A send buffer at most, bytes (`CONFIG_TCP_WMEM_MAX`).
 const SEND_BUFFER_MAX: u32 = 4_194_304;
+/// What a packet of the window adds to it, bytes (`_tcp_autotuneSendBuffer`).
 const SEND_BUFFER_PER_SEGMENT: u64 = 2 * 2404;
+/// A receive buffer at first, bytes (`CONFIG_RECV_BUFFER_SIZE`).
 const RECEIVE_BUFFER_MIN: u64 = 174_760;
+/// A receive buffer at most, bytes (`CONFIG_TCP_RMEM_MAX`).
 const RECEIVE_BUFFER_MAX: u64 = 6_291_456;
-/// Acknowledgements that wait for the shorter time.
+/// Acknowledgements that wait for the shorter time (these three: `numQuickACKsSent`, Shadow's tcp.c).
 const QUICK_ACKS: u16 = 1000;
 const QUICK_ACK_DELAY: Span = Span::from_ms(1);
 const ACK_DELAY: Span = Span::from_ms(5);
@@ -178,6 +185,7 @@ impl Tcp {
 
     /// Take in the acknowledgements that have come by `now`.
     pub fn apply_acks(&mut self, now: Time) {
+        // Ends: each step takes an acknowledgement out, and none is put in.
         while let Some(ack) = self.acks.front().copied().filter(|ack| ack.time <= now) {
             self.acks.pop();
             let fresh = u64::from(ack.delivered.wrapping_sub(low_bits(self.acked)));

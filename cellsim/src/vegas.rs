@@ -1,6 +1,6 @@
 //! Tor's circuit congestion control (proposal 324, TOR_VEGAS) at the exit of a three-hop circuit.
 //!
-//! Constants and steps are those of `congestion_control_vegas_process_sendme` and
+//! Steps are those of `congestion_control_vegas_process_sendme` and
 //! `congestion_control_update_circuit_estimates` (src/core/or/congestion_control_{vegas,common}.c) with
 //! the default consensus parameters of tor 0.4.9. XON and XOFF are not sent: they answer a client whose
 //! application does not read, and the applications here always do.
@@ -9,23 +9,39 @@ use std::collections::VecDeque;
 
 use crate::time::Time;
 
-/// Cells that one SENDME acknowledges (`cc_sendme_inc`).
+/// Cells that one SENDME acknowledges (`SENDME_INC_DFLT`: those of a full TLS record).
 pub const SENDME_CELLS: u64 = 31;
+/// Cells of two full TLS records (`OUTBUF_CELLS`), which the thresholds of a queue are stated in.
 const OUTBUF_CELLS: u64 = 62;
+/// Cells in the queue below which the window grows (`VEGAS_ALPHA_EXIT_DFLT`).
 const ALPHA: u64 = 3 * OUTBUF_CELLS;
+/// Cells in the queue above which the window shrinks (`VEGAS_BETA_EXIT_DFLT`).
 const BETA: u64 = 4 * OUTBUF_CELLS;
+/// Cells in the queue at which slow start ends (`VEGAS_GAMMA_EXIT_DFLT`).
 const GAMMA: u64 = 3 * OUTBUF_CELLS;
+/// Cells in the queue above which the window is cut (`VEGAS_DELTA_EXIT_DFLT`).
 const DELTA: u64 = 5 * OUTBUF_CELLS;
+/// Window above which slow start is limited, cells (`VEGAS_SSCAP_EXIT_DFLT`).
 const SLOW_START_CAP: u64 = 600;
+/// Window at which slow start ends in any case, cells (`SS_CWND_MAX_DFLT`).
 const SLOW_START_MAX: u64 = 5_000;
+/// The smallest and the first window, cells (`CWND_MIN_DFLT`, `CIRCWINDOW_INIT`).
 const WINDOW_MIN: u64 = 4 * SENDME_CELLS;
+/// By how much a window grows or shrinks, cells (`CWND_INC_DFLT`).
 const WINDOW_INCREMENT: u64 = 1;
+/// How often in a window it does (`CWND_INC_RATE_DFLT`).
 const INCREMENT_RATE: u64 = SENDME_CELLS;
+/// Growth in slow start, percent of the cells acknowledged (`CWND_INC_PCT_SS_DFLT`).
 const SLOW_START_PERCENT: u64 = 100;
+/// SENDMEs between a window and what is under way at which it still counts as full (`VEGAS_CWND_FULL_GAP_DFLT`).
 const FULL_GAP: u64 = 4;
+/// Percent of a window under way below which it no longer counts as full (`VEGAS_CWND_FULL_MINPCT_DFLT`).
 const FULL_MIN_PERCENT: u64 = 25;
+/// Samples of the mean round trip, percent of a window's updates (`N_EWMA_CWND_PCT_DFLT`).
 const EWMA_PERCENT: u64 = 50;
+/// The most samples of the mean round trip (`N_EWMA_MAX_DFLT`).
 const EWMA_MAX: u64 = 10;
+/// The same in slow start (`N_EWMA_SS_DFLT`).
 const EWMA_SLOW_START: u64 = 2;
 
 /// The state of one circuit's congestion control; windows are in cells, round trips in microseconds.

@@ -123,6 +123,8 @@ impl World {
 
     /// Run until `until`.
     pub fn run_until(&mut self, until: Time) -> Result<(), Error> {
+        // Ends: no event lies before the one that scheduled it, and what follows at the same time has moved bytes or
+        // cells, of which there are finitely many.
         while let Some(event) = self.events.pop_until(until) {
             self.now = event.time;
             self.totals.events += 1;

@@ -47,6 +47,7 @@ const CLOSERS: usize = 64;
 pub fn close_all(mut hosts: Vec<Host>) {
     thread::scope(|scope| {
         let share = hosts.len().div_ceil(CLOSERS);
+        // Ends: a share is one host or more.
         while !hosts.is_empty() {
             let some = hosts.split_off(hosts.len().saturating_sub(share));
             scope.spawn(move || drop(some));
@@ -63,6 +64,7 @@ pub fn make_all(config: &Config) -> Result<Vec<Host>, Error> {
     let next = AtomicUsize::new(0);
     let make_some = || -> Result<Vec<(usize, Host)>, Error> {
         let mut made = Vec::new();
+        // Ends: the next index passes the last host.
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(host) = config.hosts.get(index) else {

@@ -17,7 +17,9 @@ use crate::network::Network;
 
 /// Packets read from one device before others get their turn.
 const BATCH: usize = 64;
+/// Devices that one look at the kernel tells of.
 const EVENTS: usize = 256;
+/// What tells the pump to stop, where else the number of a host stands.
 const STOP: u64 = u64::MAX;
 
 /// The monotonic clock, ns.
@@ -52,6 +54,7 @@ impl<'a> Pump<'a> {
     pub fn run(&mut self) -> Result<(), Error> {
         let mut events = Vec::with_capacity(EVENTS);
         let mut looked_ns = now_ns();
+        // Ends when told to stop.
         loop {
             let busy_ns = now_ns() - looked_ns;
             self.wait(&mut events)?;

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use crate::time::{Span, Time};
 
-/// The retransmission time-out before a round trip is measured, which Shadow never does (RFC 6298, 2.1; the same in
-/// Shadow's `tcp.c`, `CONFIG_TCP_RTO_INIT`).
+/// The retransmission time-out while no round trip is measured, which Shadow never does (`CONFIG_TCP_RTO_INIT`,
+/// Shadow's src/main/core/definitions.h; RFC 6298, 2.1).
 pub(super) const TIMEOUT: Span = Span::from_secs(1);
 
 /// Where the first hole of a stream without holes starts.

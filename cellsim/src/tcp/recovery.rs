@@ -16,13 +16,16 @@ use super::{Ack, PACKET, Tcp};
 use crate::counts::low_bits;
 use crate::time::{Span, Time};
 
+/// Duplicate acknowledgements that tell of a loss (RFC 5681, 3.2; `tcp_cong_reno.c`).
 const DUPLICATES: u32 = 3;
+/// The longest time-out (`CONFIG_TCP_RTO_MAX`).
 const TIMEOUT_MAX: Span = Span::from_secs(120);
-/// Time-outs in a row after which the next acknowledgement sets the time-out back.
+/// Time-outs in a row after which the next acknowledgement sets the time-out back (`backoffCount`, `tcp.c`).
 const BACKOFFS: u32 = 2;
+/// The window after a time-out (`tcp_cong_reno.c`; RFC 5681 has one segment).
 const WINDOW_AFTER_TIMEOUT: u64 = 10 * PACKET;
 
-/// What a loss leaves of a window.
+/// What a loss leaves of a window (`ssthresh_halve`, `tcp_cong_reno.c`).
 fn halved(window: u64) -> u64 {
     window / 2 + PACKET
 }

@@ -18,9 +18,10 @@ use crate::spec::CongestionSpec;
 use crate::time::Span;
 use crate::vegas::Vegas;
 
-/// How long a circuit may take to build (`CircuitBuildTimeout` before it is learned).
+/// How long a circuit may take to build (`CBT_DEFAULT_TIMEOUT_INITIAL_VALUE`, src/core/or/circuitstats.h: before a
+/// time-out is learned).
 const BUILD_TIMEOUT: Span = Span::from_secs(60);
-/// Circuits that a client keeps ready or under construction (`MIN_CIRCUITS_HANDLING_STREAM`; those that
+/// Circuits that a client keeps ready or under construction (`MIN_CIRCUITS_HANDLING_STREAM`, or.h; those that
 /// have carried a stream do not count, because they are isolated to its like).
 const CIRCUITS_AHEAD: usize = 2;
 

@@ -20,7 +20,7 @@ use crate::time::{Span, Time};
 use crate::totals::Outcome;
 use crate::vegas::SENDME_CELLS;
 
-/// How long a SOCKS request may wait for its stream (`SocksTimeout`).
+/// How long a SOCKS request may wait for its stream (`SocksTimeout`, src/app/config/config.c).
 const SOCKS_TIMEOUT: Span = Span::from_secs(120);
 
 impl World {
@@ -132,6 +132,7 @@ impl World {
         let bytes = self.network.pipes[pipe].tcp.readable();
         self.take(pipe, bytes);
         self.network.pipes[pipe].unparsed += narrow(bytes);
+        // Ends: each step takes whole cells out of what was read.
         while let Some(run) = self.network.pipes[pipe].next_cells() {
             let closed = self.tor.circuits[run.circuit].state == CircuitState::Closed;
             match run.kind {
@@ -140,7 +141,13 @@ impl World {
                 CellKind::ConnectedDown => self.connected(run.edge()),
                 CellKind::DataDown => self.data(&run),
                 // Nothing that goes up comes down.
-                _ => {}
+                CellKind::BuildUp
+                | CellKind::BeginUp
+                | CellKind::DataUp
+                | CellKind::CircuitSendmeUp
+                | CellKind::StreamSendmeUp
+                | CellKind::EndUp
+                | CellKind::DestroyUp => {}
             }
             self.note_consumed(&run);
         }

@@ -193,7 +193,7 @@ impl World {
             (None, CongestionSpec::Fixed { circuit_window_cells, circuit_increment_cells, .. }) => {
                 state.window = (state.window + circuit_increment_cells).min(circuit_window_cells);
             }
-            (None, CongestionSpec::Vegas) => {}
+            (None, CongestionSpec::Vegas) => unreachable!("each circuit of such a run has its Vegas"),
         }
         if !blocked {
             self.resume_edges(relay, circuit);
@@ -246,6 +246,7 @@ impl World {
     }
 
     fn package_evenly(&mut self, circuit: CircuitId, order: &[EdgeId]) {
+        // Ends: a round that packages nothing returns, and each other one takes from what is buffered.
         loop {
             let hungry = order
                 .iter()

@@ -17,7 +17,8 @@ use crate::counts::narrow;
 use crate::events::Kind;
 use crate::ids::{HostId, PipeId, QueueId};
 
-/// Output buffer below which a channel asks the scheduler for more (`OR_CONN_LOWWATER`), bytes.
+/// Output buffer below which a channel asks the scheduler for more, bytes (`OR_CONN_LOWWATER_DFLT`,
+/// src/core/or/congestion_control_common.c).
 const OUTBUF_LOW_BYTES: u64 = 16 * 1024;
 
 /// Bytes that a bucket is charged for `bytes` of a channel: a TLS record of 4 KiB adds about 29.
@@ -38,6 +39,7 @@ fn share_base(role: Role) -> u64 {
 impl World {
     /// Do what relay `relay` has to do, until nothing is left.
     pub(super) fn run_relay(&mut self, relay: HostId) {
+        // Ends: a read or write that moves nothing, or finds the bucket empty, is not queued again.
         while let Some(action) = self.tor.relays[relay].actions.pop_front() {
             self.prefetch_actions(relay);
             match action {
@@ -107,6 +109,7 @@ impl World {
 
     fn read_cells(&mut self, relay: HostId, pipe: PipeId, bytes: u64) {
         self.network.pipes[pipe].unparsed += narrow(bytes);
+        // Ends: each step takes whole cells out of what was read.
         while let Some(run) = self.network.pipes[pipe].next_cells() {
             self.relay_cells(relay, run);
         }

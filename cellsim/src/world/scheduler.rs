@@ -18,13 +18,15 @@ use crate::mux::{Policy, cells_until};
 use crate::spec::SchedulerKind;
 use crate::tcp::SEGMENT_BYTES;
 
-/// Output buffer above which Vanilla gives a channel no more (`OR_CONN_HIGHWATER`), bytes.
+/// Output buffer above which Vanilla gives a channel no more, bytes (`OR_CONN_HIGHWATER_DFLT`,
+/// src/core/or/congestion_control_common.c).
 const OUTBUF_HIGH_BYTES: u64 = 32 * 1024;
-/// Cells in the output buffer above which KIST writes when it turns to another channel.
+/// Cells in the output buffer above which KIST writes when it turns to another channel
+/// (`channel_should_write_to_kernel`, scheduler_kist.c).
 const KIST_WRITE_CELLS: u64 = 8;
 /// Pending channels ahead at which one is asked for from memory.
 const PENDING_AHEAD: usize = 6;
-/// What KIST counts for a cell on the wire (`TLS_PER_CELL_OVERHEAD` is 29).
+/// What KIST counts for a cell on the wire (`TLS_PER_CELL_OVERHEAD` is 29, channeltls.h).
 const KIST_CELL_BYTES: i64 = CELL_BYTES as i64 + 29;
 
 impl Contender {
@@ -103,6 +105,7 @@ impl World {
     }
 
     fn schedule_vanilla(&mut self, relay: HostId, pending: &mut Vec<PipeId>, weight: f64) {
+        // Ends: each step takes a channel out, and none is put in.
         while let Some(place) = self.most_urgent_of(pending) {
             let pipe = pending.swap_remove(place);
             let room = OUTBUF_HIGH_BYTES.saturating_sub(self.network.pipes[pipe].outbuf);
@@ -129,6 +132,7 @@ impl World {
         }
         contenders.sort_unstable_by(Contender::order);
         let mut previous = None;
+        // Ends: a channel that comes back has moved cells, of which its limit holds a finite number.
         while let Some(Contender { urgency, pipe, limit }) = contenders.pop() {
             if let Some(other) = previous.filter(|&other| other != pipe) {
                 if self.network.pipes[other].outbuf > KIST_WRITE_CELLS * CELL_BYTES {
@@ -190,6 +194,7 @@ impl World {
     fn flush(&mut self, relay: HostId, pipe: PipeId, limit: u32, weight: f64) -> u32 {
         let policy = self.params.policy;
         let mut flushed = 0;
+        // Ends: each step moves a cell or more.
         while flushed < limit {
             let Some((index, turn)) = self.network.pipes[pipe].mux.pick(policy, weight) else {
                 break;

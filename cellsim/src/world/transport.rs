@@ -20,7 +20,9 @@ use crate::time::{Span, Time};
 const CHANNEL_OPEN_ROUND_TRIPS: u64 = 3;
 /// The window after that, segments: what a responder has sent of certificates and link protocol.
 const CHANNEL_WINDOW_SEGMENTS: u64 = 10;
+/// A chunk takes at most this part of a second on the slower link: the model's own, 2 ms.
 const CHUNK_TIME_DIVISOR: u64 = 500;
+/// And has at most so many bytes, some 45 packets: the model's own.
 const CHUNK_BYTES_MAX: u64 = 65_536;
 
 /// Bytes on the link for `bytes` of a TCP stream with its headers.
@@ -130,9 +132,11 @@ impl World {
             return;
         }
         self.network.pipes[pipe].tcp.apply_acks(self.now);
+        // Ends: each step marks a hole as sent again.
         while let Some((start, bytes)) = self.network.pipes[pipe].tcp.next_resend(self.now) {
             self.transmit(pipe, bytes, Kind::ArriveAgain, start);
         }
+        // Ends: each chunk is taken from what is written and not yet sent.
         loop {
             let chunk = self.network.pipes[pipe].tcp.next_chunk();
             if chunk == 0 {

@@ -1,0 +1,36 @@
+"""Python and cellsim each declare the columns of the tables once, and both say the same.
+
+Python's declaration is what every engine's tables are checked against; cellsim makes its files from its own,
+which ``cellsim schema`` prints.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import polars as pl
+import pytest
+
+from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
+
+TYPES = {"int32": pl.Int32, "int64": pl.Int64, "string": pl.String}
+
+
+@pytest.fixture(scope="module")
+def stated() -> dict[str, list[dict[str, object]]]:
+    """Table to its columns, as cellsim states them."""
+    done = subprocess.run(["cellsim", "schema"], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_cellsim_has_the_tables_of_every_engine(stated):
+    assert set(stated) == {"streams", "relays", "progress"}
+
+
+@pytest.mark.parametrize("schema", [STREAMS, RELAYS, PROGRESS], ids=lambda schema: schema.name)
+def test_columns_are_the_same_in_both(schema, stated):
+    columns = stated[schema.name]
+    assert [(column["name"], TYPES[column["type"]]) for column in columns] == list(schema.polars.items())
+    may_be_missing = {column["name"] for column in columns if column["nullable"]}
+    assert may_be_missing <= {column.name for column in schema.columns if column.nullable}
