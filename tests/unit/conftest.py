@@ -60,7 +60,7 @@ def no_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Hosts can be made, and the program that links them is there: not every machine of a test can say so.
     monkeypatch.setattr(entry, "standing", lambda: Standing("root"))
     monkeypatch.setattr(entry, "require_linkem", lambda: tmp_path / "linkem")
-    tools._answer.cache_clear()
+    tools.told_version.cache_clear()
     round_trips.cache_clear()
 
 

@@ -189,11 +189,11 @@ def _patched(name: str) -> Tool | None:
 
 
 def _ask(kind: ToolKind, path: Path) -> Tool:
-    return Tool(kind.name, path, *_answer(kind, path))
+    return Tool(kind.name, path, *told_version(kind, path))
 
 
 @functools.cache
-def _answer(kind: ToolKind, path: Path) -> tuple[str | None, str]:
+def told_version(kind: ToolKind, path: Path) -> tuple[str | None, str]:
     """The version that the program says it has, and the line in which it says so or fails."""
     environment = {**os.environ, "LC_ALL": "C", "OPENBLAS_NUM_THREADS": "1"}
     try:

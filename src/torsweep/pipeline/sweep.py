@@ -376,13 +376,13 @@ class Sweep:
         expected_s: dict[Path, float] = {}
         for (name, engine, era), jobs in kinds.items():
             networks = [job.wildcards.network for job in jobs]
-            line = self._announcement(name, engine, era, networks, cores)
+            line = self.announcement(name, engine, era, networks, cores)
             print(f"torsweep: {line}", file=sys.stderr, flush=True)
             files = (Path(job.output.provenance) for job in jobs)
             expected_s |= dict(zip(files, self._expected_s(name, engine, networks, cores), strict=True))
         announce_runs(expected_s)
 
-    def _announcement(self, name: str, engine: str, era: str, networks: Sequence[str], cores: int) -> str:
+    def announcement(self, name: str, engine: str, era: str, networks: Sequence[str], cores: int) -> str:
         """What is about to run on each of ``networks``, why there, and about how long it takes."""
         experiment, why, instead = self.experiment(name), "", ""
         chosen = choose_engine(AUTO, experiment.engines) if self.overrides.engine == AUTO else None

@@ -101,7 +101,7 @@ def test_a_new_version_of_any_part_is_a_new_version_of_the_engine(programs):
     before = version_of("shadow")
     assert "Shadow 3.3.0" in before and "TGen v1.1.2" in before and "tor series" in before
     programs("tgen", tgen="TGen v1.1.3")
-    tools._answer.cache_clear()
+    tools.told_version.cache_clear()
     assert version_of("shadow") != before
 
 

@@ -40,10 +40,10 @@ def standing(tun: Path = TUN) -> Standing:
     if problem:
         return Standing("neither", problem)
     if os.geteuid() == 0:
-        if _may_unshare(_NEW_NETWORK):
+        if may_unshare(_NEW_NETWORK):
             return Standing("root")
         return Standing("neither", "network namespaces are refused, to root too: a container may forbid them")
-    if _may_unshare(_NEW_NETWORK | _NEW_USER):
+    if may_unshare(_NEW_NETWORK | _NEW_USER):
         if shutil.which(UNSHARE[0]) is None:
             return Standing("neither", f"{UNSHARE[0]}: not on PATH; it is part of util-linux")
         return Standing("user namespaces")
@@ -81,7 +81,7 @@ def _tun_problem(tun: Path) -> str:
     return ""
 
 
-def _may_unshare(flags: int) -> bool:
+def may_unshare(flags: int) -> bool:
     """Whether a process of this user may leave its namespaces; another tries, since there is no way back."""
     trial = f"import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare({flags}) != 0)"
     return subprocess.run([sys.executable, "-c", trial], capture_output=True, check=False).returncode == 0

@@ -23,7 +23,7 @@ LEAST_AVAILABLE_BYTES = 300_000_000
 """Below this the kernel is about to choose what to kill."""
 
 _PROC = Path("/proc")
-_CGROUP = Path("/sys/fs/cgroup")
+CGROUP = Path("/sys/fs/cgroup")
 
 
 def projected_bytes(simulation: Simulation) -> int:
@@ -40,10 +40,10 @@ def available_bytes() -> int:
     """What processes can still take on this machine, or in the control group that this one is in."""
     available = _field(_PROC / "meminfo", "MemAvailable:")
     try:
-        limit = (_CGROUP / "memory.max").read_text().strip()
-        used = int((_CGROUP / "memory.current").read_text())
+        limit = (CGROUP / "memory.max").read_text().strip()
+        used = int((CGROUP / "memory.current").read_text())
         # File cache counts as used, and is given back when asked for.
-        reclaimable = _field_bytes(_CGROUP / "memory.stat", "inactive_file")
+        reclaimable = _field_bytes(CGROUP / "memory.stat", "inactive_file")
     except (OSError, ValueError):
         return available
     return available if limit == "max" else min(available, int(limit) - used + reclaimable)

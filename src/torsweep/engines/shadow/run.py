@@ -154,7 +154,7 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
         for name in RESULT_FILES:
             (run_directory / name).unlink(missing_ok=True)
         if record is None:
-            record = _simulated(run_directory, settings, tools, say)
+            record = simulate_and_record(run_directory, settings, tools, say)
         _finish(run_directory, record, keep_logs=keep_logs)
 
 
@@ -186,7 +186,9 @@ def _standing_record(run_directory: Path, settings: ShadowSettings, tools: Tools
     return record if all(record.get(key) == value for key, value in asked.items()) else None
 
 
-def _simulated(run_directory: Path, settings: ShadowSettings, tools: Tools, say: Say) -> dict[str, Any]:
+def simulate_and_record(
+    run_directory: Path, settings: ShadowSettings, tools: Tools, say: Say
+) -> dict[str, Any]:
     """Simulate the run, and leave the record of it beside the logs."""
     preflight = require_preflight(tools, say)
     run, written = write_run_directory(run_directory, settings, tools, say)

@@ -46,7 +46,7 @@ def test_a_tun_that_is_not_open_is_told_who_opens_it(tun, monkeypatch):
 )
 def test_root_and_user_namespaces_are_two_ways(tun, monkeypatch, user, works, way):
     monkeypatch.setattr(module.os, "geteuid", lambda: user)
-    monkeypatch.setattr(module, "_may_unshare", lambda flags: flags in works)
+    monkeypatch.setattr(module, "may_unshare", lambda flags: flags in works)
     found = standing(tun)
     assert found.way == way
     assert bool(found.problem) == (way == "neither")
@@ -54,7 +54,7 @@ def test_root_and_user_namespaces_are_two_ways(tun, monkeypatch, user, works, wa
 
 def test_user_namespaces_without_the_program_that_makes_them_are_no_way(tun, monkeypatch):
     monkeypatch.setattr(module.os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(module, "_may_unshare", lambda flags: True)
+    monkeypatch.setattr(module, "may_unshare", lambda flags: True)
     monkeypatch.setenv("PATH", str(tun.parent))
     assert standing(tun) == Standing("neither", "unshare: not on PATH; it is part of util-linux")
 

@@ -123,7 +123,7 @@ def simulated(run_directory: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch
         return {"complete": 3}
 
     monkeypatch.setattr(run, "find_tools", lambda: tools)
-    monkeypatch.setattr(run, "_simulated", simulate)
+    monkeypatch.setattr(run, "simulate_and_record", simulate)
     monkeypatch.setattr(run, "write_tables", read)
     monkeypatch.setattr(run, "compress_logs", lambda _: 0)
     return lambda: steps
