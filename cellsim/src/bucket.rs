@@ -54,6 +54,9 @@ pub struct Buckets {
 impl Buckets {
     /// Full buckets at time 0 with `rate` bytes per second and `burst` bytes, read with a clock that
     /// ticks every `clock_quantum` (none: a precise clock).
+    ///
+    /// # Panics
+    /// When an interval brings 2^63 bytes or more.
     pub fn new(refill: Refill, rate: u64, burst: u64, clock_quantum: Span) -> Self {
         let step_ns = match refill {
             Refill::Lazy { .. } => TICKS_PER_STEP << TICK_SHIFT,

@@ -23,6 +23,10 @@ use crate::world::World;
 const SECOND: Span = Span::from_secs(1);
 
 /// Run what `directory` describes. With `progress`, a line on standard error every few seconds.
+///
+/// # Errors
+/// Documents that are refused, another run in the same folder, a folder that takes no files; cells that were lost count
+/// of, which would be a defect.
 pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
     let (spec, run_bytes) = read_run(directory)?;
     let (network, latency, network_bytes) = read_network(directory, &spec)?;

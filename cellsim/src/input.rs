@@ -48,6 +48,9 @@ fn json_problem(error: &serde_path_to_error::Error<serde_json::Error>) -> String
 }
 
 /// Read and check `run.json`; returns it with its bytes.
+///
+/// # Errors
+/// A file that is missing, no document of a run, or outside of what `checks` accepts.
 pub fn read_run(directory: &Path) -> Result<(RunSpec, Vec<u8>), Error> {
     let path = directory.join("run.json");
     let (run, bytes): (RunSpec, _) = read_json(&path)?;
@@ -56,6 +59,9 @@ pub fn read_run(directory: &Path) -> Result<(RunSpec, Vec<u8>), Error> {
 }
 
 /// Read and check the network that `run` names, relative to the run's directory.
+///
+/// # Errors
+/// Files that are missing, damaged, not those that the run was prepared for, or outside of what is accepted.
 pub fn read_network(directory: &Path, run: &RunSpec) -> Result<(NetworkSpec, Latency, Vec<u8>), Error> {
     let folder = directory.join(&run.network);
     let path = folder.join("network.json");

@@ -35,6 +35,9 @@ impl Latency {
 
     /// Map `latency.npy`: int32, C order, a square of microseconds. Refused when its SHA-256 is not
     /// `sha256`, the one in `network.json`, where that is known, or a round trip is out of range.
+    ///
+    /// # Errors
+    /// A file that is missing, of another kind or shape, or refused.
     pub fn open(path: &Path, sha256: Option<&str>) -> Result<Self, Error> {
         let bad = |problem: String| Error::input(format!("{}: {problem}", path.display()));
         let file = File::open(path).map_err(|error| bad(error.to_string()))?;

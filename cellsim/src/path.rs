@@ -85,8 +85,11 @@ impl Weighted {
 }
 
 impl PathChooser {
-    /// Prepare the draws; an error when the network has too few relays for some position, unless every
-    /// client has been given its paths.
+    /// Prepare the draws.
+    ///
+    /// # Errors
+    /// Too few relays for some position, unless every client has been given its paths; a bandwidth weight that is
+    /// missing; given paths that name no relay or client of the network.
     pub fn new(
         network: &NetworkSpec,
         seed: u64,

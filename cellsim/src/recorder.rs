@@ -118,6 +118,9 @@ fn count(number: u64) -> Value<'static> {
 impl Recorder {
     /// Write to `streams.parquet`, `relays.parquet` and `progress.parquet` in `folder`; the last stays without
     /// rows unless the run asks for progress.
+    ///
+    /// # Errors
+    /// A folder that takes no files.
     pub fn create(folder: &Path) -> Result<Self, Error> {
         let [streams, relays, progress] =
             TABLES.map(|(name, fields)| Table::create(&folder.join(file_name(name)), name, fields));
@@ -167,6 +170,9 @@ impl Recorder {
     }
 
     /// Second number `second` is over, from 0: what each relay did in it.
+    ///
+    /// # Errors
+    /// A file that does not take its rows.
     pub fn relays<'a>(&mut self, second: i32, rows: impl Iterator<Item = RelayRow<'a>>) -> Result<(), Error> {
         if let Some(table) = &mut self.relays {
             for row in rows {
@@ -190,6 +196,9 @@ impl Recorder {
     }
 
     /// Write the rest.
+    ///
+    /// # Errors
+    /// A file that does not take it.
     pub fn close(self) -> Result<(), Error> {
         for table in [self.streams, self.relays, self.progress].into_iter().flatten() {
             table.close()?;

@@ -145,6 +145,9 @@ pub struct Table {
 
 impl Table {
     /// A new file at `path` for the table `title` of `fields`.
+    ///
+    /// # Errors
+    /// A file that cannot be made.
     pub fn create(path: &Path, title: &str, fields: &[Field]) -> Result<Self, Error> {
         let name = path.display().to_string();
         let failed = |error: &dyn std::fmt::Display| Error::output(&name, error);
@@ -170,6 +173,9 @@ impl Table {
     }
 
     /// Write what has been gathered when it is enough for a row group.
+    ///
+    /// # Errors
+    /// A file that does not take it.
     pub fn flush_if_full(&mut self) -> Result<(), Error> {
         if self.rows >= ROWS_PER_GROUP {
             self.flush()?;
@@ -198,6 +204,9 @@ impl Table {
     }
 
     /// Write the rest and sync the file.
+    ///
+    /// # Errors
+    /// A file that does not take it.
     pub fn close(mut self) -> Result<(), Error> {
         if self.rows > 0 {
             self.flush()?;

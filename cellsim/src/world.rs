@@ -122,6 +122,9 @@ impl World {
     }
 
     /// Run until `until`.
+    ///
+    /// # Errors
+    /// A table that cannot be written.
     pub fn run_until(&mut self, until: Time) -> Result<(), Error> {
         // Ends: no event lies before the one that scheduled it, and what follows at the same time has moved bytes or
         // cells, of which there are finitely many.
