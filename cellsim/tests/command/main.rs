@@ -67,6 +67,11 @@ fn bad_runs_are_refused_with_one_line() {
         &["eager", "lazy"],
     );
     refused(|folder| edit(folder, |run| run["tor"]["refill"]["interval_ns"] = json!(0)), 2, &["interval_ns"]);
+    refused(
+        |folder| edit(folder, |run| run["traffic"]["web"]["timeout_ns"] = json!(1)),
+        2,
+        &["traffic.web.timeout_ns", "1000000 to"],
+    );
     refused(|folder| edit(folder, |run| run["tracing"] = json!({})), 2, &["tracing"]);
     refused(|folder| edit(folder, |run| run["engine"] = json!("shadow")), 2, &["engine", "cellsim"]);
     refused(

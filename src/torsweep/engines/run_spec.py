@@ -18,7 +18,7 @@ from torsweep.config.engine_names import RunEngineName
 from torsweep.config.eras import EraName
 from torsweep.config.experiment import ClientTraffic
 from torsweep.config.reading import RefusedValue, Section, validate
-from torsweep.config.tor_settings import TorSettings, whole
+from torsweep.config.tor_settings import MILLISECOND_NS, TorSettings, whole
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import table_checksums
@@ -46,7 +46,7 @@ class RunTraffic(Section):
     think_step_ns: Annotated[int, whole(1, WEEK_NS)] = 1
     streams_per_circuit_isolation: StrictBool
     parallel_streams: Annotated[int, whole(1, 10_000)]
-    timeout_ns: Annotated[int, whole(1, WEEK_NS)] | None
+    timeout_ns: Annotated[int, whole(MILLISECOND_NS, WEEK_NS)] | None
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
