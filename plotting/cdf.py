@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from plotting.facets import Facets, every_axis, label
+from plotting.facets import Facets, every_axis, label, say_nothing_is_here
 from plotting.palette import Look
 from plotting.source import Source
 from plotting.style import GREY, canvas
@@ -48,6 +48,8 @@ def draw(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]:
                 _curve(
                     axis, facets.select(of_kind, column, level), facets.look(level), failing.get(level, 0.0)
                 )
+            if all(facets.select(of_kind, column, level).is_empty() for level in facets.levels):
+                say_nothing_is_here(axis, f"no {METRICS[metric].label.removeprefix('Time to ')} was seen")
             coloured = [(share, facets.look(level).colour) for level, share in failing.items()]
             write_failures(axis, coloured, in_upper_left=_ends_low(facets, of_kind, column))
         _limit([axis for axis, _ in row], of_kind)

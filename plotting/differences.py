@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from plotting.facets import Facets, levels_text
+from plotting.facets import Facets, levels_text, say_nothing_is_here
 from plotting.palette import Look
 from plotting.source import Source
 from plotting.style import COLUMN_WIDTH_IN, GREY, canvas
@@ -56,15 +56,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
             _finish(axis, [_name(source, variant) for variant in compared])
             _keep_in_view(axis, chosen)
             if compared and chosen["relative"].is_null().all():
-                axis.text(
-                    0.5,
-                    0.5,
-                    "median not reached",
-                    transform=axis.transAxes,
-                    ha="center",
-                    color=GREY,
-                    backgroundcolor="white",
-                )
+                say_nothing_is_here(axis, "median not reached")
     for axis in axes[-1]:
         axis.set_xlabel("Change (%)")
     return figure, points, caption

@@ -18,11 +18,18 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from plotting.palette import Look, knob_name, level_name, look
-from plotting.style import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN
+from plotting.style import COLUMN_WIDTH_IN, GREY, SMALL_PT, TEXT_WIDTH_IN
 
 Sharing = bool | Literal["row"]
 Panels = list[tuple[str, list[tuple[Axes, dict[str, str]]]]]
 NUMBER = re.compile(r"[0-9.]+\Z")
+
+
+def say_nothing_is_here(axis: Axes, why: str) -> None:
+    """Write in the middle of an empty panel ``why`` it is empty."""
+    axis.text(
+        0.5, 0.5, why, transform=axis.transAxes, ha="center", va="center", color=GREY, backgroundcolor="white"
+    )
 
 
 @dataclass(frozen=True)

@@ -169,6 +169,17 @@ def test_failures_stand_where_no_curve_ends(
     assert failed.xy == corner
 
 
+def test_a_panel_without_downloads_says_so(source: Source, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
+    curves = pl.read_csv(copy / "curves.csv", infer_schema_length=None)
+    curves.filter(pl.col("kind") == "web").write_csv(copy / "curves.csv")
+    with style():
+        figure, _, _ = FIGURES["ttfb_cdf"](Source(stamp(copy)))
+    columns = len(figure.axes) // 2
+    said = [["no first byte was seen" in text.get_text() for text in axis.texts] for axis in figure.axes]
+    assert [any(panel) for panel in said] == [False] * columns + [True] * columns
+
+
 def test_a_panel_without_medians_says_so(source: Source, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(source.summaries, tmp_path / "summaries"))
     no_bulk_ttlb = (pl.col("kind") == "bulk") & (pl.col("metric") == "ttlb")
