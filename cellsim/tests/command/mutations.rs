@@ -80,7 +80,11 @@ fn places(value: &Value, pointer: &str, found: &mut Vec<String>) {
     found.push(pointer.to_string());
     match value {
         Value::Object(members) => {
-            members.iter().for_each(|(key, member)| places(member, &format!("{pointer}/{key}"), found));
+            members.iter().for_each(|(key, member)| {
+                // A key may hold what separates those of a pointer (RFC 6901, 3).
+                let key = key.replace('~', "~0").replace('/', "~1");
+                places(member, &format!("{pointer}/{key}"), found);
+            });
         }
         Value::Array(elements) => {
             let numbered = elements.iter().enumerate();
@@ -105,7 +109,7 @@ fn edit(bytes: &mut Vec<u8>, place: prop::sample::Index, change: impl FnOnce(&mu
     let (around, key) = pointer.rsplit_once('/').expect("a pointer below the whole");
     let around = document.pointer_mut(around).expect("a place that was found");
     let before = around.to_string();
-    let after = change(around, key);
+    let after = change(around, &key.replace("~1", "/").replace("~0", "~"));
     *bytes = if after.is_empty() {
         document.to_string().into_bytes()
     } else {
