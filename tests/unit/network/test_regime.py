@@ -8,15 +8,17 @@ import pytest
 from rich.console import Console
 
 from tests.small_network import equal_rtts, small_network
-from torsweep.network.describe import HOPS, WEB_RESPONSE_BYTES, WEB_THINK_MEAN_S, describe
+from torsweep.config.experiment import load_experiment
+from torsweep.network.describe import HOPS, describe
 from torsweep.network.description_text import print_description
 
 CLIENTS = 20
+WEB = load_experiment("refill_sweep").traffic.web
 
 
 def _said(demand: float) -> str:
     """What ``network describe`` prints where web clients ask for ``demand`` of the capacity."""
-    rate = round(CLIENTS * WEB_RESPONSE_BYTES / WEB_THINK_MEAN_S / demand)
+    rate = round(CLIENTS * WEB.response / WEB.think.mean_s / demand)
     positions = ("guard", "middle", "exit")
     assert len(positions) == HOPS
     made = small_network(
@@ -27,7 +29,7 @@ def _said(demand: float) -> str:
         capacity_bytes_per_s=10 * rate,
     )
     text = io.StringIO()
-    print_description(describe(made, equal_rtts(made)), Console(file=text, width=200))
+    print_description(describe(made, equal_rtts(made), WEB), Console(file=text, width=200))
     return text.getvalue()
 
 
