@@ -1,4 +1,4 @@
-"""The pipeline at a glance: networks → runs → tables → summaries → figures → publish.
+"""The pipeline at a glance: networks → runs → tables → summaries → figures → report → publish.
 
     snakemake --cores 8 refill_sweep
     snakemake --cores 8 refill_sweep --config network=laptop replicates=2 era=today plan=loads
@@ -68,6 +68,7 @@ include: "rules/runs.smk"
 include: "rules/looks.smk"
 include: "rules/tables.smk"
 include: "rules/figures.smk"
+include: "rules/report.smk"
 include: "rules/publish.smk"
 include: "rules/fidelity.smk"
 
@@ -77,6 +78,7 @@ localrules:
     scheduler_choice,
     starvation,
     starvation_engines,
+    report,
     publish,
 
 
@@ -117,7 +119,13 @@ rule starvation_engines:
         lambda wildcards: sweep.side_by_side("starvation"),
 
 
-rule publish:
-    """Everything that goes with a result, in one folder for each experiment that has the plan."""
+rule report:
+    """One page to read for each experiment that has the plan: verdicts, figures, tables, how to repeat it."""
     input:
-        lambda wildcards: sweep.published("refill_sweep", "scheduler_choice", "starvation"),
+        lambda wildcards: leaving.pages("refill_sweep", "scheduler_choice", "starvation"),
+
+
+rule publish:
+    """All that goes with a result, as a folder and as a zip, for each experiment that has the plan."""
+    input:
+        lambda wildcards: leaving.bundles("refill_sweep", "scheduler_choice", "starvation"),

@@ -7,8 +7,8 @@ import shutil
 import pytest
 from hypothesis import settings
 
-TOOLS = ("shadow",)
-"""Marks that are also names of programs: a test so marked needs the program on PATH."""
+TOOLS = {"shadow": ("shadow",), "chromium": ("chromium", "chromedriver")}
+"""The programs that a test with a mark needs on PATH."""
 
 # A shared or slow machine must not turn a passing property into a failing one.
 settings.register_profile("torsweep", deadline=None, print_blob=True)
@@ -17,6 +17,8 @@ settings.load_profile("torsweep")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        for tool in TOOLS:
-            if item.get_closest_marker(tool) and shutil.which(tool) is None:
-                item.add_marker(pytest.mark.skip(reason=f"{item.name} needs {tool}, which is not on PATH"))
+        for mark, programs in TOOLS.items():
+            missing = [program for program in programs if shutil.which(program) is None]
+            if item.get_closest_marker(mark) and missing:
+                reason = f"{item.name} needs {missing[0]}, which is not on PATH"
+                item.add_marker(pytest.mark.skip(reason=reason))

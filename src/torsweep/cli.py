@@ -13,6 +13,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from torsweep import __version__
+from torsweep.bundle.cli import bundle_command, publish_command, verify_command
 from torsweep.config.cli import config_app
 from torsweep.doctor.cli import doctor_command
 from torsweep.ending import exit_code_of
@@ -21,7 +22,8 @@ from torsweep.engines.emulation.cli import emulation_app
 from torsweep.engines.shadow.cli import shadow_app
 from torsweep.fidelity.cli import fidelity_app
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
-from torsweep.pipeline.cli import publish_command
+from torsweep.pipeline.cli import check_command
+from torsweep.report.cli import report_command
 from torsweep.stats.cli import results_app
 from torsweep.tor.cli import tor_app
 
@@ -47,7 +49,11 @@ app.add_typer(fidelity_app, name="fidelity")
 app.add_typer(shadow_app, name="shadow")
 app.add_typer(emulation_app, name="emulation")
 app.command("doctor")(doctor_command)
+results_app.command("report")(report_command)
+config_app.command("check")(check_command)
 run_app.command("publish")(publish_command)
+run_app.command("bundle")(bundle_command)
+app.command("verify")(verify_command)
 
 
 def _print_version(wanted: bool) -> None:

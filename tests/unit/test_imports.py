@@ -18,7 +18,23 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TREES = {"torsweep": ROOT / "src/torsweep", "plotting": ROOT / "plotting"}
 
-SLOW = {"numpy", "scipy", "polars", "matplotlib", "pydantic", "snakemake", "stem", "yaml", "rich", "asyncio"}
+SLOW = {
+    "numpy",
+    "scipy",
+    "polars",
+    "matplotlib",
+    "pydantic",
+    "snakemake",
+    "stem",
+    "yaml",
+    "rich",
+    "asyncio",
+} | {
+    "jinja2",
+    "rocrate",
+    "PIL",
+    "markdown_it",
+}
 """What the command line does not load to print its help."""
 
 

@@ -30,6 +30,7 @@ WRITES_NOTHING = {
     "run status",
     "results claims",
     "shadow preflight",
+    "verify",
     "doctor",
 }
 """Commands that leave no file behind, but for what they keep below results/tools."""

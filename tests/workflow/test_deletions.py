@@ -15,8 +15,9 @@ NETWORK = "results/networks/ci/1"
 RUN = "results/runs/refill_sweep/cellsim/2012/ci/1/refill_interval=10ms,circuit_policy=ewma"
 TABLES, SUMMARIES, FIGURES = (f"results/{stage}/{LEVELS}" for stage in ("tables", "summaries", "figures"))
 PUBLISHED = f"results/publish/{LEVELS}"
+PAGE, BUNDLE = f"results/reports/{LEVELS}/refill_sweep.html", f"results/bundles/{LEVELS}/refill_sweep.zip"
 
-AFTER_TABLES = {"summarize": 1, "draw_figure": 5}
+AFTER_TABLES = {"summarize": 1, "draw_figure": 5, "report_plan": 1}
 AFTER_RUN = {"collect_tables": 1, **AFTER_TABLES}
 KINDS = {
     # Snakemake cannot know that a network that is sampled again is the same one: its runs are made again.
@@ -36,12 +37,20 @@ KINDS = {
         f"{SUMMARIES}/{name}": AFTER_TABLES
         for name in ("summary.md", "plan.json", "claims.json", "medians.csv", "curves.csv", "progress.csv")
     },
-    **{f"{FIGURES}/ttfb_cdf.{ending}": {"draw_figure": 1} for ending in ("pdf", "png", "csv")},
-    **{f"{PUBLISHED}/{name}": {"publish_plan": 1} for name in ("README.md", "provenance.json", "SHA256SUMS")},
+    **{
+        f"{FIGURES}/ttfb_cdf.{ending}": {"draw_figure": 1, "report_plan": 1}
+        for ending in ("pdf", "png", "csv")
+    },
+    PAGE: {"report_plan": 1},
+    **{
+        f"{PUBLISHED}/{name}": {}
+        for name in ("README.md", "provenance.json", "report.html", "ro-crate-metadata.json", "SHA256SUMS")
+    },
+    BUNDLE: {"bundle_plan": 1, "publish_plan": 0},
 }
 """A file of each kind, and the jobs that its deletion brings."""
 
-PUBLISHING = [name for name in KINDS if name.startswith(PUBLISHED)]
+PUBLISHING = [name for name in KINDS if name.startswith(PUBLISHED) or name in (PAGE, BUNDLE)]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +85,8 @@ def test_a_deletion_brings_the_jobs_that_it_needs(published: Workspace, name: st
     finally:
         (tmp_path / "kept").rename(file)
     # What is published holds everything, and is made again with whatever it holds.
-    assert planned == {"publish_plan": 1, **KINDS[name]}
+    expected = {"publish_plan": 1, "bundle_plan": 1, **KINDS[name]}
+    assert planned == {rule: jobs for rule, jobs in expected.items() if jobs}
 
 
 def test_all_of_them_come_back_with_the_same_bytes(published: Workspace) -> None:
@@ -90,7 +100,9 @@ def test_all_of_them_come_back_with_the_same_bytes(published: Workspace) -> None
     assert done.returncode == 0, done.stdout
     tells_of_the_machine = {
         f"{RUN}/provenance.json",
-        *(f"{PUBLISHED}/{name}" for name in ("provenance.json", "SHA256SUMS")),
+        # The crate states the size of provenance.json, and the bundle holds them all.
+        *(f"{PUBLISHED}/{name}" for name in ("provenance.json", "ro-crate-metadata.json", "SHA256SUMS")),
+        BUNDLE,
     }
     changed = {name for name in KINDS if (published.folder / name).read_bytes() != before[name]}
     assert changed <= tells_of_the_machine

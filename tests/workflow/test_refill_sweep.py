@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -114,19 +115,28 @@ def test_edits_make_anew_what_depends_on_them_and_no_more(finished, tmp_path):
     assert (planned["sample_network"], planned["run"]) == (2, 12)
 
 
-def test_publish_gathers_a_plan_with_checksums(finished):
+def test_publish_gathers_a_plan_that_verifies(finished):
     workspace, _ = finished
-    target = f"results/publish/{PLACE}"
-    done = workspace.snakemake(f"{target}/SHA256SUMS")
+    zip_file = f"results/bundles/{PLACE}/refill_sweep.zip"
+    done = workspace.snakemake(zip_file)
     assert done.returncode == 0, done.stdout
-    folder = workspace.folder / target
-    listed = {line.split("  ")[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
-    there = {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}
-    assert listed == there - {"SHA256SUMS", ".torsweep"}
-    assert {"README.md", "experiment.yaml", "figures/ttfb_cdf.pdf", "summaries/summary.md"} <= listed
-    provenance = json.loads((folder / "provenance.json").read_text())
-    assert len(provenance["runs"]) == 12
-    assert "replicates=2 'warm_up=20 s' 'measured=30 s'" in (folder / "README.md").read_text()
+    page = (workspace.folder / f"results/reports/{PLACE}/refill_sweep.html").read_text()
+    assert page.count("<figure") == 5
+    published = workspace.folder / f"results/publish/{PLACE}"
+    assert "replicates=2 first_seed=1 'warm_up=20 s' 'measured=30 s'" in (published / "README.md").read_text()
+    verified = workspace.run(sys.executable, "-m", "torsweep", "verify", zip_file)
+    assert verified.returncode == 0, verified.stdout
+    assert "files: 41 of 41 are as they were published" in verified.stdout
+
+
+def test_a_bundle_is_the_same_when_it_is_made_again(finished):
+    workspace, _ = finished
+    zip_file = f"results/bundles/{PLACE}/refill_sweep.zip"
+    assert workspace.snakemake(zip_file).returncode == 0
+    done = workspace.run(sys.executable, "-m", "torsweep", "verify", zip_file, "--rerun")
+    assert done.returncode == 0, done.stdout
+    for line in ("networks: 2 of 2", "runs: 12 of 12", "figures: 15 of 15", "page: 1 of 1"):
+        assert f"made again, {line} identical" in done.stdout
 
 
 def test_an_experiment_may_ask_for_progress(workspace):

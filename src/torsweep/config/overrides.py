@@ -45,8 +45,13 @@ class Overrides(Section):
     measured: Measured | None = None
     tor_source: str | None = None
     """Where tor is built from: a tarball, a .dsc or a folder; Debian's source package when None."""
+    authors: str | None = None
+    """Who made the results, for `snakemake publish`: names with semicolons between them."""
+    licence: str | None = None
+    """How published results may be used: an SPDX identifier."""
     experiment: str = "refill_sweep"
-    """The experiment that `snakemake fidelity` compares engines in."""
+    """The experiment that `snakemake fidelity` compares engines in; `report` and `publish` take all
+    experiments where none is named."""
     model: RunEngineName = MODEL_ENGINE
     """The engine that `snakemake fidelity` judges."""
     reference: RunEngineName = "shadow"

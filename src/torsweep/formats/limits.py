@@ -51,6 +51,13 @@ MOST_CSV_BYTES = 512 * MIB
 
 MOST_PARQUET_BYTES = 16 * GIB
 
+MOST_PICTURE_BYTES = 16 * MIB
+"""A figure: torsweep's have less than 0.5 MiB."""
+
+MOST_BUNDLE_BYTES = 2 * GIB
+MOST_BUNDLE_FILES = 10_000
+"""A published result: refill_sweep's has about 60 files and 30 MiB."""
+
 MOST_SOURCE_BYTES = 2 * GIB
 MOST_SOURCE_FILES = 50_000
 """What a tarball of source may unpack to; tor 0.4.9 has 40 MiB in 2,200 files."""

@@ -68,6 +68,16 @@ class Place:
         """The folder of a stage after the runs: tables, summaries, figures or publish."""
         return RESULTS / stage / self.experiment / self.engine / self.era / self.network / self.plan
 
+    @property
+    def page(self) -> Path:
+        """The plan's results as a page to read."""
+        return self.stage("reports") / f"{self.experiment}.html"
+
+    @property
+    def bundle(self) -> Path:
+        """The plan's published result as one file."""
+        return self.stage("bundles") / f"{self.experiment}.zip"
+
     def run_directory(self, variant: Variant, seed: int | str) -> Path:
         """The folder of one run. Plans share it: a variant is the same run in whichever it stands."""
         runs = RESULTS / "runs" / self.experiment / self.engine / self.era

@@ -54,11 +54,6 @@ FIGURE_SUFFIXES = ("pdf", "png", "csv")
 RUN_RULE_PREFIX = "run"
 """The rules of rules/runs.smk, and no others, have names that begin so."""
 
-PUBLISHED_FILES = ("experiment.yaml", "provenance.json", "README.md", "SHA256SUMS")
-"""What the pipeline knows of a published folder, beside its copies of figures and summaries."""
-
-"""The model and real tor, whose streams are compared side by side."""
-
 PREPARING_MB = 500
 """Memory for the Python process that prepares a run, whatever the engine takes after it."""
 
@@ -122,10 +117,14 @@ class Sweep:
     def targets(self, experiment_name: str) -> list[str]:
         """Every file of a plan, from its networks to its figures, as a user asks for it by the name of its
         experiment: so whichever of them is missing is made again."""
-        experiment, place = self._asked(experiment_name)
-        return self._plan_files(experiment, place)
+        experiment, place = self.asked(experiment_name)
+        return self.plan_files(experiment, place)
 
-    def _asked(self, experiment_name: str) -> tuple[Experiment, Place]:
+    def asked(self, experiment_name: str) -> tuple[Experiment, Place]:
+        """The experiment, and the place of the plan that the overrides ask for.
+
+        Raises TorsweepError when the engine is missing or the networks do not fit.
+        """
         experiment = self.experiment(experiment_name)
         choice = choose_engine(self.overrides.engine, experiment.engines)
         require_engine(choice.engine)
@@ -135,11 +134,12 @@ class Sweep:
             experiment.name, choice.engine, experiment.era, experiment.network, plan.name
         )
 
-    def _plan_files(self, experiment: Experiment, place: Place) -> list[str]:
+    def plan_files(self, experiment: Experiment, place: Place) -> list[str]:
+        """Every file of the plan of ``experiment`` at ``place``, from its networks to its figures."""
         return [
             *([self.tor_marker] if find_engine(place.engine).runs_tor else []),
             *self._networks_of(place),
-            *self.runs_on(place, self._seeds(place), RUN_FILES),
+            *self.runs_on(place, self.seeds_of(place), RUN_FILES),
             *(str(place.stage("tables") / name) for name in TABLE_FILES),
             *(str(place.stage("summaries") / name) for name in SUMMARY_FILES),
             *self._figures(experiment, place),
@@ -157,7 +157,7 @@ class Sweep:
         levels = (experiment.era, experiment.network, plan.name)
         files = []
         for engine in engines:
-            files += self._plan_files(experiment, Place(experiment.name, engine, *levels))
+            files += self.plan_files(experiment, Place(experiment.name, engine, *levels))
         folder = RESULTS.joinpath("side_by_side", experiment.name, "+".join(engines), *levels)
         figure = [f"stream_engines.{suffix}" for suffix in FIGURE_SUFFIXES]
         return [*files, *(str(folder / name) for name in (*SIDE_BY_SIDE_FILES, *figure))]
@@ -167,28 +167,6 @@ class Sweep:
         where = (wildcards.era, wildcards.network, wildcards.plan)
         places = [Place(wildcards.experiment, engine, *where) for engine in wildcards.engines.split("+")]
         return [str(place.stage("summaries") / name) for place in places for name in SUMMARY_FILES]
-
-    @stopping_with_a_line
-    def published(self, *experiment_names: str) -> list[str]:
-        """What is to be published: of each experiment that has the plan and can run on the network.
-
-        When there is none, what speaks against the first is said.
-        """
-        having = [name for name in experiment_names if self._can_run(name)]
-        files = []
-        for name in having or experiment_names:
-            experiment, place = self._asked(name)
-            files += self._plan_files(experiment, place)
-            files += [str(place.stage("publish") / name) for name in PUBLISHED_FILES]
-        return files
-
-    def _can_run(self, experiment_name: str) -> bool:
-        experiment = self.experiment(experiment_name)
-        try:
-            require_fitting_networks(experiment, self.overrides.plan)
-        except InputError:
-            return False
-        return True
 
     @stopping_with_a_line
     def figures(self, wildcards: Any) -> list[str]:
@@ -204,13 +182,13 @@ class Sweep:
     def runs(self, wildcards: Any) -> list[str]:
         """Every file of every run of a plan: variants in order, the seeds of each together."""
         place = place_of(wildcards)
-        return self.runs_on(place, self._seeds(place), RUN_FILES)
+        return self.runs_on(place, self.seeds_of(place), RUN_FILES)
 
     @stopping_with_a_line
     def run_records(self, wildcards: Any) -> list[str]:
         """What the runs of a plan say about themselves, in the same order."""
         place = place_of(wildcards)
-        return self.runs_on(place, self._seeds(place), ("run.json", "provenance.json"))
+        return self.runs_on(place, self.seeds_of(place), ("run.json", "provenance.json"))
 
     def runs_on(self, place: Place, seeds: range, names: Sequence[str]) -> list[str]:
         """The files ``names`` of the runs of a plan on the networks of ``seeds``."""
@@ -225,7 +203,7 @@ class Sweep:
     def run_directories(self, wildcards: Any) -> str:
         """The directories of those runs, in the same order, as arguments of a command."""
         place = place_of(wildcards)
-        return self.run_directories_on(place, self._seeds(place))
+        return self.run_directories_on(place, self.seeds_of(place))
 
     def run_directories_on(self, place: Place, seeds: range) -> str:
         """The same of the networks of ``seeds``.
@@ -248,11 +226,11 @@ class Sweep:
         return [
             f"{network_directory(key, seed)}/{name}"
             for key in keys
-            for seed in self._seeds(place)
+            for seed in self.seeds_of(place)
             for name in NETWORK_FILES
         ]
 
-    def _seeds(self, place: Place) -> range:
+    def seeds_of(self, place: Place) -> range:
         """The seeds of a plan's networks, as many as its claims take where their number is left to them."""
         experiment = self.experiment(place.experiment)
         if not experiment.looks:

@@ -15,6 +15,9 @@ from torsweep.stats.intervals import Interval, median_interval, t_interval
 from torsweep.stats.summarize import Summary
 from torsweep.tables.reading import Provenance
 
+CLAIMS_TITLE, EVIDENCE_TITLE = "Claims", "What the verdicts rest on"
+"""The sections of summary.md that say what claims.json says."""
+
 SHOWN_METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
 
 
@@ -94,14 +97,14 @@ def _claims(summary: Summary) -> str:
     for verdict in summary.verdicts:
         where = f" ({verdict.setting})" if verdict.setting else ""
         rows.append([f"{verdict.text}{where}", f"**{verdict.verdict}**", verdict.reason])
-    lines = [markdown_table("Claims", ["claim", "verdict", "because"], rows), ""]
+    lines = [markdown_table(CLAIMS_TITLE, ["claim", "verdict", "because"], rows), ""]
     details = [
         [verdict.claim, item.statement, _interval(item.interval), item.required, item.shows]
         for verdict in summary.verdicts
         for item in verdict.comparisons
     ]
     header = ["claim", "comparison", "value and interval", "required", "shown"]
-    lines.append(markdown_table("What the verdicts rest on", header, details))
+    lines.append(markdown_table(EVIDENCE_TITLE, header, details))
     lines += [
         "",
         "Values are relative differences of medians, paired by network, or depths of a stair-step "

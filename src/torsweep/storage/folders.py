@@ -63,7 +63,8 @@ COMPARISON = Kind("comparison", "a comparison of engines", rf"{_SUMMARIES}|{_FIG
 PUBLISHED = Kind(
     "published",
     "a published result",
-    rf"figures/{_FIGURES}|summaries/{_SUMMARIES}|experiment\.yaml|provenance\.json|README\.md|SHA256SUMS",
+    rf"figures/{_FIGURES}|summaries/{_SUMMARIES}|tables/[a-z]+\.(parquet|json)|experiment\.yaml|provenance\.json"
+    r"|README\.md|SHA256SUMS|report\.html|CITATION\.cff|ro-crate-metadata\.json",
 )
 TORNETTOOLS = Kind(
     "tornettools", "a run for tornettools", r"shadow\.data/.*|[a-z.]+\.log|hosts\.json|tornet.*"

@@ -10,6 +10,7 @@ import pytest
 
 from torsweep.engines.selection import Choice
 from torsweep.pipeline import sweep as sweep_module
+from torsweep.pipeline.leaving import Leaving
 from torsweep.pipeline.sweep import Sweep
 
 PLACE = {"experiment": "refill_sweep", "engine": "cellsim", "era": "2012", "network": "ci", "plan": "main"}
@@ -126,14 +127,32 @@ def test_a_bad_override_is_one_line_and_exit_code_2(capsys, config, said):
 
 def test_published_are_the_experiments_that_have_the_plan(capsys):
     names = ("refill_sweep", "scheduler_choice")
-    both = Sweep({"engine": "cellsim"}).published(*names)
+    both = _leaving(engine="cellsim").bundles(*names)
     assert sum(name.endswith("SHA256SUMS") for name in both) == 2
-    published = Sweep({"engine": "cellsim", "plan": "aligned_phases"}).published(*names)
-    folder = "results/publish/refill_sweep/cellsim/2012/paper/aligned_phases"
+    published = _leaving(engine="cellsim", plan="aligned_phases").bundles(*names)
+    levels = "refill_sweep/cellsim/2012/paper/aligned_phases"
+    folder = f"results/publish/{levels}"
     assert [name for name in published if name.endswith("SHA256SUMS")] == [f"{folder}/SHA256SUMS"]
-    assert f"{folder}/README.md" in published
-    code, error = _refusal(capsys, Sweep({"plan": "phases"}).published, *names)
+    assert {f"{folder}/README.md", f"results/bundles/{levels}/refill_sweep.zip"} <= set(published)
+    code, error = _refusal(capsys, _leaving(plan="phases").bundles, *names)
     assert (code, "refill_sweep has no such plan" in error) == (2, True)
+
+
+def test_pages_are_those_of_the_experiment_that_is_named():
+    names = ("refill_sweep", "scheduler_choice")
+    files = _leaving(engine="cellsim", experiment="scheduler_choice").pages(*names)
+    pages = [name for name in files if name.endswith(".html")]
+    assert pages == ["results/reports/scheduler_choice/cellsim/today/paper/main/scheduler_choice.html"]
+
+
+def test_authors_and_licence_become_arguments():
+    assert _leaving().credit(None) == ""
+    said = _leaving(authors="Ada Lovelace; G. Hopper", licence="CC-BY-4.0").credit(None)
+    assert said == "--author 'Ada Lovelace' --author 'G. Hopper' --licence CC-BY-4.0"
+
+
+def _leaving(**config):
+    return Leaving(Sweep(config), config)
 
 
 def test_a_plan_or_engine_that_is_not_there_is_refused(capsys):

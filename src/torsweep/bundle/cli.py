@@ -1,0 +1,92 @@
+"""``torsweep run publish`` and ``run bundle``, which gather and pack a plan's results; ``torsweep verify``.
+
+In: the command line. Out: a folder, a zip, or what was found on standard output.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from torsweep.output_options import OutputFile, OutputFolder
+from torsweep.storage.folders import PUBLISHED
+
+
+def publish_command(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", help="The runs of the plan.")],
+    tables: Annotated[Path, typer.Option(help="The plan's tables.")],
+    summaries: Annotated[Path, typer.Option(help="Its summaries.")],
+    figures: Annotated[Path, typer.Option(help="Its figures.")],
+    page: Annotated[Path, typer.Option(help="Its page, of `results report`.")],
+    experiment: Annotated[Path, typer.Option(help="Its experiment.yaml.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            parser=OutputFolder(PUBLISHED), help="Folder to write; one published before is replaced."
+        ),
+    ],
+    authors: Annotated[
+        list[str] | None, typer.Option("--author", help="Who made the results; repeatable.")
+    ] = None,
+    licence: Annotated[
+        str | None, typer.Option(help="How they may be used: an SPDX identifier, such as CC-BY-4.0.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="key=value of experiment.yaml to replace; repeatable.")
+    ] = None,
+) -> None:
+    """Gather all of a plan's results in one folder, with provenance, RO-Crate, citation and checksums."""
+    from torsweep.bundle.citation import Credit
+    from torsweep.bundle.publish import Sources, publish
+    from torsweep.config.reading import parse_settings
+
+    sources = Sources(tables, summaries, figures, page, experiment, runs)
+    publish(sources, Credit.of(authors or (), licence, runs), parse_settings(settings), out)
+
+
+def bundle_command(
+    folder: Annotated[Path, typer.Argument(help="Folder that `run publish` wrote.")],
+    out: Annotated[
+        Path, typer.Option(parser=OutputFile("Made by torsweep"), help="Zip to write, whole or not at all.")
+    ],
+) -> None:
+    """Pack a published folder as one zip, whose bytes are the same for the same files."""
+    from torsweep.bundle.publish import pack
+
+    pack(folder, out)
+
+
+def verify_command(
+    bundle: Annotated[Path, typer.Argument(metavar="ZIP_OR_FOLDER", help="What `snakemake publish` made.")],
+    rerun: Annotated[
+        bool, typer.Option("--rerun", help="Make the runs again, and say what is identical.")
+    ] = False,
+    checkout: Annotated[
+        Path, typer.Option(help="With --rerun: the checkout of torsweep to do it with.")
+    ] = Path(),
+    cores: Annotated[int, typer.Option(min=1, help="With --rerun: how many runs at once.")] = 2,
+) -> None:
+    """Check a published result: each byte against its checksum, the verdicts against the tables."""
+    from torsweep.bundle.rerun import rerun as make_again
+    from torsweep.bundle.verify import Findings, check_claims, check_files, opened
+    from torsweep.errors import TorsweepError
+
+    problems = 0
+
+    def say(findings: Findings) -> None:
+        nonlocal problems
+        problems += len(findings.problems)
+        for line in findings.said:
+            typer.echo(line)
+
+    with opened(bundle) as (folder, packing):
+        say(packing)
+        say(check_files(folder))
+        if not problems:
+            say(check_claims(folder))
+        if rerun and not problems:
+            say(make_again(folder, checkout, cores))
+    if problems:
+        raise TorsweepError(f"{bundle}: {problems} problem{'s' if problems > 1 else ''}")

@@ -1,0 +1,116 @@
+"""ro-crate-metadata.json: what a published result says of itself to machines.
+
+In: a folder with everything else in it, and the facts. Out: the metadata of an RO-Crate 1.2
+(https://w3id.org/ro/crate/1.2), with every file of the folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rocrate.model.contextentity import ContextEntity
+from rocrate.rocrate import ROCrate
+
+from torsweep import __version__
+from torsweep.bundle.citation import Credit
+from torsweep.bundle.sums import SUMS_FILE, bundle_files
+
+CRATE_FILE = "ro-crate-metadata.json"
+CRATE_VERSION = "1.2"
+
+_FORMATS: Mapping[str, str] = {
+    ".cff": "application/yaml",
+    ".csv": "text/csv",
+    ".html": "text/html",
+    ".json": "application/json",
+    ".md": "text/markdown",
+    ".parquet": "application/vnd.apache.parquet",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".yaml": "application/yaml",
+}
+_WHAT: Mapping[str, str] = {
+    "README.md": "What is here, and how to make it again",
+    "CITATION.cff": "How to cite these results",
+    "SHA256SUMS": "The SHA-256 of every other file",
+    "experiment.yaml": "The question, the knobs and the claims",
+    "provenance.json": "Versions, networks, and what each run says about itself",
+    "report.html": "The results as a page to read",
+    "summaries/claims.json": "The verdict on each claim, with the numbers that it rests on",
+    "summaries/summary.md": "Medians, differences, outcomes and verdicts, to read",
+    "tables/progress.parquet": "How far each download was at what time, where the runs were asked for it",
+    "tables/relays.parquet": "What each relay did, second by second",
+    "tables/streams.parquet": "Every download of every run, a row each",
+}
+_FOLDERS: Mapping[str, str] = {
+    "figures": "Figure, or the points that it plots",
+    "summaries": "Summary of the plan",
+    "tables": "Table of the plan's runs",
+}
+
+
+@dataclass(frozen=True)
+class CrateFacts:
+    """What the crate says of the result as a whole."""
+
+    title: str
+    question: str
+    report_title: str
+    report_source: str
+    engine: str
+    engine_version: str
+    credit: Credit
+
+
+def write_crate(folder: Path, facts: CrateFacts) -> None:
+    """Write ro-crate-metadata.json into ``folder``, which has everything else but SHA256SUMS."""
+    crate = ROCrate(version=CRATE_VERSION)
+    crate.name, crate.description = facts.title, facts.question
+    crate.datePublished = facts.credit.day
+    _add(crate, facts.report_source, "CreativeWork", name=facts.report_title)
+    crate.root_dataset["citation"] = {"@id": facts.report_source}
+    crate.root_dataset["keywords"] = "Tor, network performance, simulation"
+    crate.root_dataset["license"] = _licence(crate, facts.credit.licence)
+    crate.root_dataset["author"] = [
+        _add(crate, f"#author-{number}", "Person", name=name)
+        for number, name in enumerate(facts.credit.authors, start=1)
+    ]
+    tools = [
+        _add(crate, "#torsweep", "SoftwareApplication", name="torsweep", version=__version__),
+        _add(crate, "#engine", "SoftwareApplication", name=facts.engine, version=facts.engine_version),
+    ]
+    made = _add(crate, "#made", "CreateAction", name=f"Runs in {facts.engine}, tables, summaries and figures")
+    made["instrument"], made["result"] = tools, crate.root_dataset
+    crate.root_dataset["mentions"] = made
+    for name in sorted([*(file.relative_to(folder).as_posix() for file in bundle_files(folder)), SUMS_FILE]):
+        _add_file(crate, folder, name)
+    crate.metadata.write(folder)
+
+
+def _add(crate: ROCrate, identifier: str, kind: str, **properties: object) -> Any:
+    return crate.add(ContextEntity(crate, identifier, properties={"@type": kind, **properties}))
+
+
+def _licence(crate: ROCrate, licence: str | None) -> Any:
+    if licence is not None:
+        return _add(crate, f"https://spdx.org/licenses/{licence}", "CreativeWork", name=licence)
+    return _add(
+        crate,
+        "#licence",
+        "CreativeWork",
+        name="No licence is stated",
+        description="Those who made these results have not said how they may be used.",
+    )
+
+
+def _add_file(crate: ROCrate, folder: Path, name: str) -> None:
+    file = folder / name
+    what = _WHAT.get(name) or f"{_FOLDERS.get(Path(name).parts[0], 'File')}: {file.stem}"
+    properties = {"name": what, "encodingFormat": _FORMATS.get(file.suffix, "text/plain")}
+    if file.is_file():
+        properties["contentSize"] = str(file.stat().st_size)
+    source = file if file.is_file() else None
+    crate.add_file(source, name, properties=properties)

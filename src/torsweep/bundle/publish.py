@@ -1,0 +1,193 @@
+"""Publish: everything that goes with a result when it leaves this machine, in one folder.
+
+In: a plan's tables, summaries, figures and page, its experiment.yaml, its run directories. Out: a folder with
+copies of them, ``provenance.json`` (the networks and what each engine run says about itself), ``README.md``
+(how to make it again), ``CITATION.cff``, ``ro-crate-metadata.json`` and ``SHA256SUMS``; and the same as a
+zip. The networks themselves are left out: each is a pure function of its configuration and seed, and its
+checksum is there.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from torsweep import __version__
+from torsweep.bundle.citation import CITATION_FILE, Credit, citation_text
+from torsweep.bundle.crate import CrateFacts, write_crate
+from torsweep.bundle.sums import SUMS_FILE, bundle_files, sums_text
+from torsweep.bundle.verify import require_whole
+from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.engines.prepare import run_status
+from torsweep.engines.run_spec import PROVENANCE_FILE, RUN_FILE, RunSpec, read_run
+from torsweep.errors import InputError
+from torsweep.formats.json_file import read_json
+from torsweep.formats.zip_file import write_zip
+from torsweep.network.model import NETWORK_FILE, Network, read_network
+from torsweep.provenance import machine, sha256_of_file, versions
+from torsweep.report.repeat import repeat_command, repeat_overrides
+from torsweep.stats.checksums import read_plan
+from torsweep.storage import whole_directory, whole_file
+from torsweep.storage.folders import PUBLISHED
+from torsweep.tables.reading import PlanTables, Provenance
+
+README_FILE = "README.md"
+_HIDDEN = shutil.ignore_patterns(".*")
+"""Markers, and what a kill may have left beside figures and summaries."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What of a plan is gathered: folders, two files, and its runs."""
+
+    tables: Path
+    summaries: Path
+    figures: Path
+    page: Path
+    experiment: Path
+    runs: Sequence[Path]
+
+
+def publish(sources: Sources, credit: Credit, settings: Mapping[str, object], out: Path) -> None:
+    """Write the folder ``out`` as a whole, replacing what this function wrote there before.
+
+    ``settings`` are the keys of experiment.yaml that were replaced when the claims were judged. Raises
+    InputError when a run is not complete, its tables belong to another run.json, or its network is no longer
+    the one it ran on, when a summary has changed since it was made, and when tables, summaries and runs are
+    not of one plan.
+    """
+    runs = [_complete_run(directory) for directory in sources.runs]
+    origin = PlanTables.open(sources.tables).provenance
+    _require_one_plan(sources, origin)
+    experiment = load_experiment(sources.experiment, settings)
+    with whole_directory(out, PUBLISHED) as folder:
+        for name in ("tables", "summaries", "figures"):
+            shutil.copytree(getattr(sources, name), folder / name, ignore=_HIDDEN)
+        shutil.copyfile(sources.page, folder / "report.html")
+        shutil.copyfile(sources.experiment, folder / "experiment.yaml")
+        document = {**_provenance(origin, runs, sources.runs), "settings": dict(settings)}
+        _write(folder / PROVENANCE_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+        overrides = repeat_overrides(origin, experiment, settings)
+        _write(folder / README_FILE, _readme(origin, overrides))
+        title = _title(origin)
+        citation = citation_text(title, experiment.question, __version__, credit)
+        _write(folder / CITATION_FILE, citation)
+        write_crate(folder, _crate_facts(title, experiment, origin, credit))
+        _write(folder / SUMS_FILE, sums_text(folder))
+
+
+def pack(folder: Path, zip_file: Path) -> None:
+    """Write the published result in ``folder`` to ``zip_file``: the same bytes for the same files.
+
+    Raises InputError when the folder is not what its checksums say.
+    """
+    require_whole(folder)
+    names = [file.relative_to(folder).as_posix() for file in bundle_files(folder)]
+    with whole_file(zip_file) as temporary:
+        write_zip(folder, packing_order(names), temporary)
+
+
+def packing_order(names: Sequence[str]) -> list[str]:
+    """``names`` in the order of a bundle: what to read first comes first."""
+    return sorted(names, key=lambda name: (name != README_FILE, name))
+
+
+def _complete_run(directory: Path) -> RunSpec:
+    status = run_status(directory)
+    if not status.complete:
+        raise InputError(f"cannot be published: {status.text}", file=directory)
+    return read_run(directory)
+
+
+def _require_one_plan(sources: Sources, origin: Provenance) -> None:
+    collected = {run["run_sha256"] for run in origin.runs}
+    if collected != {sha256_of_file(directory / RUN_FILE) for directory in sources.runs}:
+        raise InputError("are of other runs than those given", file=sources.tables)
+    plan = read_plan(sources.summaries)
+    plan.pop("baseline", None)
+    if plan != json.loads(origin.to_json()):
+        raise InputError("are of other tables than those given", file=sources.summaries)
+
+
+def _provenance(
+    origin: Provenance, runs: Sequence[RunSpec], directories: Sequence[Path]
+) -> dict[str, object]:
+    networks = {
+        run.network_sha256: _network(run, folder) for run, folder in zip(runs, directories, strict=True)
+    }
+    return {
+        "experiment": origin.experiment,
+        "plan": origin.plan,
+        "era": origin.era,
+        "engine": origin.engine,
+        "network": origin.network,
+        "networks": [
+            {"seed": network.seed, "network_sha256": sha256, "config": network.config}
+            for sha256, network in sorted(networks.items(), key=lambda entry: (entry[1].seed, entry[0]))
+        ],
+        "published_with": {"versions": dict(versions()), "machine": dict(machine())},
+        "runs": [
+            {"variant": dict(run.variant), "seed": run.seed, **read_json(directory / PROVENANCE_FILE)}
+            for run, directory in zip(runs, directories, strict=True)
+        ],
+    }
+
+
+def _network(run: RunSpec, run_directory: Path) -> Network:
+    """The network that ``run`` ran on: configurations may have changed since it was sampled."""
+    directory = run_directory / run.network
+    network, _ = read_network(directory, latency=False)
+    if sha256_of_file(directory / NETWORK_FILE) != run.network_sha256:
+        raise InputError("has been sampled anew since its runs", file=directory)
+    return network
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8")
+
+
+def _title(origin: Provenance) -> str:
+    return (
+        f"{origin.experiment}, plan {origin.plan}: networks of {origin.network} in the engine {origin.engine}"
+    )
+
+
+def _crate_facts(title: str, experiment: Experiment, origin: Provenance, credit: Credit) -> CrateFacts:
+    return CrateFacts(
+        title=title,
+        question=experiment.question,
+        report_title=experiment.report.title,
+        report_source=experiment.report.source,
+        engine=origin.engine,
+        engine_version=origin.engine_version,
+        credit=credit,
+    )
+
+
+def _readme(origin: Provenance, overrides: Mapping[str, str]) -> str:
+    return f"""# {origin.experiment}: {origin.plan}
+
+Made by torsweep with the engine {origin.engine}, in the era {origin.era}, on networks of `{origin.network}`.
+cellsim is a model of tor; where it ran, these are a model's results.
+
+- `report.html`: all of it as a page to read
+- `figures/`: PDF and PNG, and the points they plot as CSV
+- `summaries/`: medians, paired differences, curves and verdicts on the claims, with intervals
+- `tables/`: every download of every run, and what each relay did, as Parquet
+- `experiment.yaml`: the question, the knobs and the claims
+- `provenance.json`: versions, networks, and what each run says about itself
+- `CITATION.cff`, `ro-crate-metadata.json`: how to cite it, and the same for machines (RO-Crate 1.2)
+- `SHA256SUMS`: check them with `sha256sum --check SHA256SUMS`
+
+torsweep checks the bundle, and works the verdicts out again from the tables; with `--rerun` it repeats the
+runs:
+
+    torsweep verify FOLDER_OR_ZIP
+
+To make it again, in a checkout of torsweep {__version__}:
+
+    {repeat_command(overrides, origin.experiment)}
+"""

@@ -1,0 +1,113 @@
+"""The runs of a published result, made again.
+
+In: the folder of a bundle, and a checkout of torsweep. Out: the :class:`~torsweep.bundle.verify.Findings`:
+which networks, runs, tables, summaries and figures are the same, byte for byte. The pipeline works in a
+scratch folder, of which nothing is left.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torsweep.bundle.verify import Findings, experiment_of
+from torsweep.config.engine_names import REAL_TIME_ENGINE
+from torsweep.config.variant import Variant
+from torsweep.engines.run_spec import PROVENANCE_FILE
+from torsweep.errors import InputError, TorsweepError
+from torsweep.formats.json_file import read_json
+from torsweep.network.model import NETWORK_FILE
+from torsweep.pipeline.results_tree import Place, network_directory, network_key
+from torsweep.provenance import sha256_of_file
+from torsweep.report.repeat import repeat_overrides
+from torsweep.tables.reading import PlanTables
+
+_LINKED = ("Snakefile", "rules", "profiles", "configs", "topologies", "plotting", "patches")
+_STAGES = ("tables", "summaries", "figures")
+
+
+def rerun(folder: Path, checkout: Path, cores: int) -> Findings:
+    """Make the bundle in ``folder`` again with the pipeline of ``checkout`` and say what is the same.
+
+    Raises InputError when ``checkout`` is none, TorsweepError when the pipeline fails.
+    """
+    provenance = read_json(folder / PROVENANCE_FILE)
+    experiment = experiment_of(folder, provenance)
+    origin = PlanTables.open(folder / "tables").provenance
+    place = Place(origin.experiment, origin.engine, origin.era, origin.network, origin.plan)
+    with tempfile.TemporaryDirectory(prefix="torsweep-rerun-") as name:
+        scratch = Path(name)
+        _prepare(scratch, checkout, folder, origin.experiment)
+        targets = [
+            *(str(place.stage("summaries") / file.name) for file in (folder / "summaries").iterdir()),
+            *(str(place.stage("figures") / f"{figure}.pdf") for figure in experiment.figures),
+            str(place.page),
+        ]
+        overrides = repeat_overrides(origin, experiment, provenance["settings"])
+        _run(scratch, targets, [f"{key}={value}" for key, value in overrides.items()], cores)
+        return _compare(folder, scratch, place, provenance)
+
+
+def _prepare(scratch: Path, checkout: Path, folder: Path, experiment: str) -> None:
+    for name in _LINKED:
+        if not (checkout / name).exists():
+            raise InputError(f"is no checkout of torsweep: no {name} in it", file=checkout)
+        (scratch / name).symlink_to((checkout / name).resolve())
+    place = scratch / "experiments" / experiment
+    place.mkdir(parents=True)
+    (place / "experiment.yaml").write_bytes((folder / "experiment.yaml").read_bytes())
+
+
+def _run(scratch: Path, targets: Sequence[str], overrides: Sequence[str], cores: int) -> None:
+    command = [sys.executable, "-m", "snakemake", "--cores", str(cores), *targets, "--config", *overrides]
+    done = subprocess.run(command, cwd=scratch, stdout=subprocess.DEVNULL, check=False)
+    if done.returncode:
+        raise TorsweepError(
+            f"the runs could not be made again: the pipeline ended with exit code {done.returncode}"
+        )
+
+
+def _compare(folder: Path, scratch: Path, place: Place, provenance: Mapping[str, Any]) -> Findings:
+    counts = {
+        "networks": list(_networks(scratch, place, provenance)),
+        "runs": list(_runs(scratch, place, provenance)),
+        **{stage: list(_files(folder / stage, scratch / place.stage(stage))) for stage in _STAGES},
+        "page": [filecmp.cmp(folder / "report.html", scratch / place.page, shallow=False)],
+    }
+    said = tuple(f"made again, {what}: {sum(same)} of {len(same)} identical" for what, same in counts.items())
+    different = any(not all(same) for same in counts.values())
+    if different and place.engine == REAL_TIME_ENGINE:
+        said += (f"{place.engine} runs in real time: no two of its runs are the same",)
+        return Findings(said, ())
+    return Findings(said, ("made again, not all is identical",) if different else ())
+
+
+def _networks(scratch: Path, place: Place, provenance: Mapping[str, Any]) -> Iterator[bool]:
+    """Whether each network that the bundle's runs were on has been sampled the same again."""
+    stated = {}
+    for run in provenance["runs"]:
+        directory = network_directory(network_key(place.network, _variant(run)), run["seed"])
+        stated[scratch / directory / NETWORK_FILE] = run["network_sha256"]
+    yield from (file.is_file() and sha256_of_file(file) == sha256 for file, sha256 in stated.items())
+
+
+def _runs(scratch: Path, place: Place, provenance: Mapping[str, Any]) -> Iterator[bool]:
+    """Whether the tables of each run have the checksums that the bundle states."""
+    for run in provenance["runs"]:
+        file = scratch / place.run_directory(_variant(run), run["seed"]) / PROVENANCE_FILE
+        yield file.is_file() and read_json(file)["tables"] == run["tables"]
+
+
+def _variant(run: Mapping[str, Any]) -> Variant:
+    return Variant(tuple(run["variant"].items()))
+
+
+def _files(published: Path, again: Path) -> Iterator[bool]:
+    for file in sorted(published.iterdir()):
+        other = again / file.name
+        yield other.is_file() and filecmp.cmp(file, other, shallow=False)

@@ -1,0 +1,151 @@
+"""What is wrong with a published result, if anything.
+
+In: the folder that ``torsweep run publish`` wrote, or the zip of it. Out: the :class:`Findings`: files that
+are not what SHA256SUMS says, and verdicts or summaries that are not what the tables give.
+
+The checks tell whether a result is as it was published, and whether its verdicts follow from its tables. Who
+changes tables, summaries and checksums alike is not found by them: that takes the runs made again
+(:mod:`torsweep.bundle.rerun`).
+"""
+
+from __future__ import annotations
+
+import filecmp
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torsweep.bundle.sums import SUMS_FILE, bundle_files, read_sums
+from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.engines.run_spec import PROVENANCE_FILE
+from torsweep.errors import InputError
+from torsweep.formats.json_file import read_json
+from torsweep.formats.parquet import read_metadata
+from torsweep.formats.zip_file import unpack_zip, write_zip
+from torsweep.provenance import sha256_of_file, versions
+from torsweep.stats.claims_file import read_claims
+from torsweep.stats.files import SUMMARY_FILES
+from torsweep.stats.summarize import summarize
+from torsweep.stats.writing import write_summary
+from torsweep.tables.reading import PlanTables
+
+_NUMBERS_OF = ("torsweep", "numpy", "scipy", "polars")
+"""The versions on which the last digit of a summary may depend."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found: ``said`` in order, and those of it that are ``problems``."""
+
+    said: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    def __add__(self, other: Findings) -> Findings:
+        return Findings(self.said + other.said, self.problems + other.problems)
+
+
+@contextmanager
+def opened(bundle: Path) -> Iterator[tuple[Path, Findings]]:
+    """The folder of ``bundle``, unpacked if it is a zip, and what is to say of its packing.
+
+    Raises InputError when it is neither a folder nor a zip.
+    """
+    if bundle.is_dir():
+        yield bundle, Findings((), ())
+        return
+    with tempfile.TemporaryDirectory(prefix="torsweep-verify-") as scratch:
+        folder = Path(scratch, "bundle")
+        folder.mkdir()
+        names = unpack_zip(bundle, folder)
+        again = Path(scratch, "again.zip")
+        write_zip(folder, names, again)
+        same = filecmp.cmp(bundle, again, shallow=False)
+        again.unlink()
+        problem = (f"{bundle.name}: bytes between its files are not as torsweep writes them",)
+        yield folder, Findings((), ()) if same else Findings(problem, problem)
+
+
+def check_files(folder: Path) -> Findings:
+    """Whether every file in ``folder`` is there and as SHA256SUMS says, and nothing else is."""
+    stated = read_sums(folder)
+    there = {file.relative_to(folder).as_posix(): file for file in bundle_files(folder)}
+    problems = [f"{name}: is missing" for name in stated if name not in there]
+    for name, file in there.items():
+        if name == SUMS_FILE:
+            continue
+        if name not in stated:
+            problems.append(f"{name}: is not in {SUMS_FILE}")
+        elif sha256_of_file(file) != stated[name]:
+            problems.append(f"{name}: is not what it was: its SHA-256 is another than in {SUMS_FILE}")
+    right = len(stated) - sum(name in stated for name in (line.split(":")[0] for line in problems))
+    return Findings(
+        (*problems, f"files: {right} of {len(stated)} are as they were published"), tuple(problems)
+    )
+
+
+def require_whole(folder: Path) -> None:
+    """InputError, with the first problem, unless every file in ``folder`` is as SHA256SUMS says."""
+    problems = check_files(folder).problems
+    if problems:
+        raise InputError(problems[0], file=folder)
+
+
+def check_claims(folder: Path) -> Findings:
+    """Whether the summaries in ``folder``, and the verdicts in them, are what its tables give."""
+    provenance = read_json(folder / PROVENANCE_FILE)
+    for table in sorted((folder / "tables").glob("*.parquet")):
+        # A stranger's checksums vouch for nothing: another process reads each table first.
+        read_metadata(table)
+    with tempfile.TemporaryDirectory(prefix="torsweep-verify-") as scratch:
+        again = Path(scratch, "summaries")
+        write_summary(summarize(PlanTables.open(folder / "tables"), experiment_of(folder, provenance)), again)
+        return _verdicts(folder / "summaries", again) + _summaries(folder, again, provenance)
+
+
+def experiment_of(folder: Path, provenance: Mapping[str, Any]) -> Experiment:
+    """The experiment of the bundle in ``folder``, with what was replaced in it when it ran."""
+    name, settings = provenance.get("experiment"), provenance.get("settings")
+    if not isinstance(name, str) or not name.isidentifier() or not isinstance(settings, dict):
+        raise InputError("does not say what was run", file=folder / PROVENANCE_FILE)
+    with tempfile.TemporaryDirectory(prefix="torsweep-verify-") as scratch:
+        # An experiment has the name of its folder.
+        place = Path(scratch, name)
+        place.mkdir()
+        (place / "experiment.yaml").write_bytes((folder / "experiment.yaml").read_bytes())
+        return load_experiment(place / "experiment.yaml", settings)
+
+
+def _verdicts(published: Path, again: Path) -> Findings:
+    stated, found = (
+        {(c.claim, c.setting): c.verdict for c in read_claims(p).claims} for p in (published, again)
+    )
+    problems = tuple(
+        f"claim {' '.join(filter(None, claim))}: {stated.get(claim, 'none')} is stated, "
+        f"the tables give {found.get(claim, 'none')}"
+        for claim in {**stated, **found}
+        if stated.get(claim) != found.get(claim)
+    )
+    right = sum(stated.get(claim) == verdict for claim, verdict in found.items())
+    return Findings(
+        (*problems, f"claims: {right} of {len(found)} verdicts are what the tables give"), problems
+    )
+
+
+def _summaries(folder: Path, again: Path, provenance: Mapping[str, Any]) -> Findings:
+    published = folder / "summaries"
+    other = [name for name in SUMMARY_FILES if not _same(published / name, again / name)]
+    said = f"summaries: {len(SUMMARY_FILES) - len(other)} of {len(SUMMARY_FILES)} are what the tables give"
+    then = provenance.get("published_with", {}).get("versions", {})
+    differ = [name for name in _NUMBERS_OF if then.get(name) != versions().get(name)]
+    if other and differ:
+        told = ", ".join(f"{name} {then.get(name)} then, {versions().get(name)} here" for name in differ)
+        return Findings((f"{said}; the others may differ in last digits ({told}): {', '.join(other)}",), ())
+    problems = tuple(f"summaries/{name}: is not what the tables give" for name in other)
+    return Findings((*problems, said), problems)
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.is_file() and other.is_file() and filecmp.cmp(one, other, shallow=False)

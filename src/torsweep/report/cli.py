@@ -1,0 +1,34 @@
+"""``torsweep results report``: one page that says what a plan came to.
+
+In: the command line. Out: an HTML file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from torsweep.output_options import OutputFile
+
+
+def report_command(
+    summaries: Annotated[Path, typer.Argument(help="Folder that `results summarize` wrote.")],
+    networks: Annotated[list[Path], typer.Argument(metavar="NETWORK_DIR...", help="The plan's networks.")],
+    figures: Annotated[Path, typer.Option(help="The plan's figures.")],
+    experiment: Annotated[Path, typer.Option(help="Its experiment.yaml.")],
+    out: Annotated[
+        Path,
+        typer.Option(parser=OutputFile("torsweep-report"), help="HTML file to write, whole or not at all."),
+    ],
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="key=value of experiment.yaml to replace; repeatable.")
+    ] = None,
+) -> None:
+    """Write one self-contained page: claims and verdicts, figures, tables, networks, how to repeat it."""
+    from torsweep.config.reading import parse_settings
+    from torsweep.report.page import gather, render
+    from torsweep.storage import write_text
+
+    write_text(out, render(gather(summaries, figures, experiment, networks, parse_settings(settings))))

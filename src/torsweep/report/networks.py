@@ -1,0 +1,95 @@
+"""The networks of a plan, as a page describes them.
+
+In: network folders. Out: a row each of what ``torsweep network describe`` says of capacity and demand, and
+the warnings of the regimes, each once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from torsweep.config.experiment import ClientTraffic
+from torsweep.errors import InputError
+from torsweep.network.describe import Description, describe
+from torsweep.network.model import NETWORK_FILE, read_network
+from torsweep.provenance import sha256_of_file
+from torsweep.report.sections import Row, Section
+from torsweep.tables.reading import Provenance
+
+_MIB = 2**20
+_NOBODY = ClientTraffic.model_validate({"response": "1 B", "think": {"min": "1 s", "max": "1 s"}})
+"""Stands in for web clients that pause, where there are none: a network then has hosts and capacity, no "
+"regime."""
+
+_HEADER = (
+    "network",
+    "usable capacity, MiB/s",
+    "over three hops, MiB/s",
+    "web clients ask for at most, MiB/s",
+    "times what three hops carry",
+    "a page on an empty network, s",
+    "bound by token buckets",
+)
+_NOTES = (
+    "Relays carry each byte over three hops, so that clients share a third of the usable capacity. What "
+    "web clients ask for at most is what they would fetch if downloads took no time; where that is more "
+    "than three hops carry, downloads slow down until demand equals capacity.",
+)
+
+
+@dataclass(frozen=True)
+class Networks:
+    """The networks of a plan: their hosts, a table of the rest, hashes by name, and what is unusual.
+
+    ``hosts`` and ``warnings`` have each text once.
+    """
+
+    hosts: tuple[str, ...]
+    table: Section
+    sha256: tuple[Row, ...]
+    warnings: tuple[str, ...]
+
+
+def describe_networks(folders: Sequence[Path], provenance: Provenance, web: ClientTraffic | None) -> Networks:
+    """What there is to say of the networks in ``folders``, in this order; their web clients do ``web``.
+
+    Raises InputError when one of them is not a network of ``provenance``, or one of those is missing.
+    """
+    asks = web is not None and web.think.max > 0
+    known = {str(run["network_sha256"]) for run in provenance.runs}
+    rows, hashes, hosts, warnings = [], [], [], []
+    for folder in folders:
+        network, latency = read_network(folder)
+        sha256 = sha256_of_file(folder / NETWORK_FILE)
+        if sha256 not in known:
+            raise InputError(
+                "is no network of the plan, or has been sampled anew since its runs", file=folder
+            )
+        # The name of the folder has the levels of knobs that change the network: ``paper,load=0.5``.
+        name = ", ".join([f"seed {network.seed}", *folder.resolve().parent.name.split(",")[1:]])
+        found = describe(network, latency, web if web is not None and asks else _NOBODY)
+        rows.append((name, *_numbers(found)[: None if asks else 1]))
+        hosts.append(", ".join(f"{count} {kind}" for kind, count in found.hosts.items()))
+        hashes.append((name, sha256))
+        warnings += [found.regime.warning] if asks and found.regime.warning else []
+    missing = known - {sha256 for _, sha256 in hashes}
+    if missing:
+        raise InputError("lacks networks that the plan's runs were on", value=len(missing))
+    header, notes = (_HEADER, _NOTES) if asks else (_HEADER[:2], ())
+    table = Section("The networks", header, tuple(rows), notes)
+    return Networks(tuple(dict.fromkeys(hosts)), table, tuple(hashes), tuple(dict.fromkeys(warnings)))
+
+
+def _numbers(found: Description) -> Row:
+    regime = found.regime
+    usable = sum(position.usable_bytes_per_s for position in found.positions.values())
+    return (
+        f"{usable / _MIB:.1f}",
+        f"{regime.third_of_capacity_bytes_per_s / _MIB:.1f}",
+        f"{regime.demand_ceiling_bytes_per_s / _MIB:.1f}",
+        f"{regime.demand_ceiling_over_third:.2f}",
+        f"{regime.unloaded_download_s:.1f}",
+        f"{regime.bucket_bound_share:.0%}".replace("%", " %"),
+    )

@@ -1,0 +1,213 @@
+"""A plan's page.
+
+In: the folders of a plan's summaries, figures and networks, and its experiment.yaml. Out: the text of an HTML
+page that asks nothing of any other file or host, the same text for the same input.
+
+The words and numbers are gathered here, the page is laid out by templates/report.html.j2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from torsweep import __version__
+from torsweep.config.engine_names import MODEL_ENGINE
+from torsweep.config.experiment import ClientTraffic, Experiment, load_experiment
+from torsweep.errors import InputError
+from torsweep.formats.files import read_bytes
+from torsweep.formats.limits import MOST_WHOLE_TEXT_BYTES, MOST_YAML_BYTES
+from torsweep.report.figures import Picture, read_picture
+from torsweep.report.networks import Networks, describe_networks
+from torsweep.report.repeat import repeat_command, repeat_overrides
+from torsweep.report.sections import Row, Section, SummaryText, parse_summary
+from torsweep.stats.checksums import read_plan
+from torsweep.stats.claims_file import ClaimsFile, StatedInterval, StatedVerdict, read_claims
+from torsweep.stats.files import PLAN_FILE
+from torsweep.stats.report import CLAIMS_TITLE, EVIDENCE_TITLE, duration_text, engine_text, networks_text
+from torsweep.tables.reading import Provenance, parse_provenance
+from torsweep.units import BYTES_PER, NANOSECONDS_PER, format_quantity
+
+SIGNATURE = "torsweep-report"
+"""Stands in each page, as the name of what made it."""
+
+Facts = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that a page says."""
+
+    experiment: Experiment
+    provenance: Provenance
+    claims: ClaimsFile
+    summary: SummaryText
+    pictures: tuple[Picture, ...]
+    networks: Networks
+    experiment_yaml: str
+    overrides: Mapping[str, str]
+
+    @property
+    def tables(self) -> tuple[Section, ...]:
+        """The sections of the summary, but for those on claims, which the page lays out itself."""
+        return tuple(
+            section
+            for section in self.summary.sections
+            if section.title not in (CLAIMS_TITLE, EVIDENCE_TITLE)
+        )
+
+    @property
+    def verdicts(self) -> Mapping[str, int]:
+        """How many claims got which verdict, in the order in which they were given."""
+        given = [claim.verdict for claim in self.claims.claims]
+        return {verdict: given.count(verdict) for verdict in dict.fromkeys(given)}
+
+
+def gather(
+    summaries: Path,
+    figures: Path,
+    experiment_file: Path,
+    networks: Sequence[Path],
+    settings: Mapping[str, object] | None = None,
+) -> Page:
+    """What a page says about the plan in ``summaries``, whose claims were judged with ``settings``.
+
+    Raises InputError when a file is missing or damaged, or they are not all of one plan.
+    """
+    experiment = load_experiment(experiment_file, settings)
+    plan = read_plan(summaries)
+    plan.pop("baseline", None)
+    provenance = parse_provenance(plan, summaries / PLAN_FILE)
+    if experiment.name != provenance.experiment:
+        raise InputError(
+            "is another experiment",
+            file=experiment_file,
+            value=experiment.name,
+            accepted=provenance.experiment,
+        )
+    variants = [", ".join(variant.values()) for variant in provenance.variants()]
+    return Page(
+        experiment=experiment,
+        provenance=provenance,
+        claims=read_claims(summaries),
+        summary=parse_summary(_text(summaries / "summary.md", MOST_WHOLE_TEXT_BYTES)),
+        pictures=tuple(read_picture(figures, name, variants) for name in experiment.figures),
+        networks=describe_networks(networks, provenance, experiment.traffic.web),
+        experiment_yaml=_text(experiment_file, MOST_YAML_BYTES),
+        overrides=repeat_overrides(provenance, experiment, settings or {}),
+    )
+
+
+def render(page: Page) -> str:
+    """The HTML of ``page``."""
+    environment = Environment(
+        loader=PackageLoader("torsweep.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["interval"] = interval_text
+    environment.filters["confidence"] = confidence_text
+    environment.filters["evidence"] = evidence_rows
+    environment.filters["slug"] = _slug
+    return environment.get_template("report.html.j2").render(
+        page=page,
+        signature=SIGNATURE,
+        version=__version__,
+        is_model=page.provenance.engine == MODEL_ENGINE,
+        facts=_facts(page),
+        traffic=_traffic(page.experiment),
+        runs=_runs(page.provenance),
+        commands=_commands(page),
+    )
+
+
+def interval_text(interval: StatedInterval) -> str:
+    """``0.031 [−0.020, 0.082]``; a dash for a mean that is not there."""
+    if interval.mean is None:
+        return "–"
+    if interval.low is None or interval.high is None:
+        return _number(interval.mean)
+    return f"{_number(interval.mean)} [{_number(interval.low)}, {_number(interval.high)}]"
+
+
+def evidence_rows(claim: StatedVerdict) -> list[Row]:
+    """A row each comparison that ``claim`` rests on."""
+    return [
+        (item.statement, interval_text(item.interval), item.required, item.shows)
+        for item in claim.comparisons
+    ]
+
+
+def confidence_text(claim: StatedVerdict) -> str:
+    """At which confidence the intervals of ``claim`` are: ``95 %``, or each that there is."""
+    levels = dict.fromkeys(f"{item.interval.confidence * 100:.4g} %" for item in claim.comparisons)
+    return ", ".join(levels)
+
+
+def _number(value: float) -> str:
+    text = f"{value:.3f}" if abs(value) < 1000 else f"{value:.1e}"
+    return text.replace("-", "−")
+
+
+def _facts(page: Page) -> Facts:
+    """What was run, as pairs of a name and a value."""
+    provenance = page.provenance
+    measured = duration_text(provenance.duration_ns - provenance.warm_up_ns)
+    cut = f", after {duration_text(provenance.warm_up_ns)} that are cut" if provenance.warm_up_ns else ""
+    return (
+        ("Engine", engine_text(provenance)),
+        ("Era of Tor", provenance.era),
+        ("Networks", f"{networks_text(provenance.seeds)} of the configuration {provenance.network}"),
+        ("Measured", f"{measured} of each run{cut}"),
+        *((f"Knob: {knob}", ", ".join(levels)) for knob, levels in provenance.knobs.items()),
+        ("Baseline", ", ".join(page.claims.baseline.values())),
+        ("Runs", str(len(provenance.runs))),
+    )
+
+
+def _traffic(experiment: Experiment) -> Iterable[tuple[str, str]]:
+    return [(kind, _does(asked)) for kind, asked in experiment.traffic.kinds.items()]
+
+
+def _does(asked: ClientTraffic) -> str:
+    size = format_quantity(asked.response, BYTES_PER)
+    shortest, longest = (
+        format_quantity(pause, NANOSECONDS_PER) for pause in (asked.think.min, asked.think.max)
+    )
+    pause = f"a pause of {shortest} to {longest}" if asked.think.max else "no pause"
+    at_once = (
+        f"{asked.parallel} downloads at a time of {size} each"
+        if asked.parallel > 1
+        else f"downloads of {size}"
+    )
+    given_up = f"; given up after {format_quantity(asked.timeout, NANOSECONDS_PER)}" if asked.timeout else ""
+    return f"{at_once}, with {pause} after each{given_up}"
+
+
+def _runs(provenance: Provenance) -> list[Row]:
+    return [
+        (f"{', '.join(run['variant'].values())}, seed {run['seed']}", str(run["run_sha256"]))
+        for run in provenance.runs
+    ]
+
+
+def _commands(page: Page) -> tuple[str, ...]:
+    name = page.provenance.experiment
+    return (repeat_command(page.overrides, name), repeat_command(page.overrides, "report", "publish"))
+
+
+def _slug(title: str) -> str:
+    return "-".join("".join(each if each.isalnum() else " " for each in title.lower()).split())
+
+
+def _text(file: Path, most_bytes: int) -> str:
+    try:
+        return read_bytes(file, most_bytes).decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text", file=file) from None

@@ -1,0 +1,198 @@
+"""Publishing a plan: whole runs of one plan only, everything with its checksum, the same bytes each time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.published_plan import Plan, copied
+from tests.stamped import stamp
+from tests.synthetic import finish_run
+
+
+def test_everything_is_there_with_its_checksum(published: Path) -> None:
+    lines = (published / "SHA256SUMS").read_text().splitlines()
+    for line in lines:
+        digest, name = line.split("  ")
+        assert hashlib.sha256((published / name).read_bytes()).hexdigest() == digest
+    listed = {line.split("  ")[1] for line in lines}
+    there = {str(file.relative_to(published)) for file in published.rglob("*") if file.is_file()}
+    assert listed == there - {"SHA256SUMS", ".torsweep"}
+    assert {"report.html", "CITATION.cff", "ro-crate-metadata.json", "tables/streams.parquet"} <= listed
+
+
+def test_provenance_and_readme_say_how_to_make_it_again(published: Path) -> None:
+    provenance = json.loads((published / "provenance.json").read_text())
+    assert len(provenance["runs"]) == 18
+    assert [entry["seed"] for entry in provenance["networks"]] == [1, 2, 3]
+    readme = (published / "README.md").read_text()
+    command = "network=ci engine=cellsim era=2012 plan=main replicates=3 first_seed=1 'warm_up=10 s'"
+    assert f"snakemake --cores 8 refill_sweep --config {command} 'measured=60 s'" in readme
+
+
+def test_the_same_results_give_the_same_folder_and_the_same_zip(
+    plan: Plan, published: Path, bundle: Path, torsweep, tmp_path: Path
+) -> None:
+    assert torsweep(*plan.publish(tmp_path / "again"))[0] == 0
+    for file in published.rglob("*"):
+        if file.is_file():
+            assert (tmp_path / "again" / file.relative_to(published)).read_bytes() == file.read_bytes()
+    assert torsweep("run", "bundle", tmp_path / "again", "--out", tmp_path / "again.zip")[0] == 0
+    assert (tmp_path / "again.zip").read_bytes() == bundle.read_bytes()
+
+
+def test_authors_licence_and_date_are_what_the_user_says(
+    plan: Plan, torsweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1330000000")
+    credit = ["--author", "Ada Lovelace", "--author", "Grace Hopper", "--licence", "CC-BY-4.0"]
+    assert torsweep(*plan.publish(tmp_path / "out"), *credit)[0] == 0
+    citation = yaml.safe_load((tmp_path / "out" / "CITATION.cff").read_text())
+    assert citation["authors"] == [{"name": "Ada Lovelace"}, {"name": "Grace Hopper"}]
+    assert (citation["license"], citation["date-released"]) == ("CC-BY-4.0", "2012-02-23")
+    assert {"cff-version", "message", "title", "authors", "type"} <= citation.keys()
+
+
+@pytest.mark.parametrize(
+    ("variable", "licence", "said"),
+    [("soon", "CC-BY-4.0", "SOURCE_DATE_EPOCH: is no time, got 'soon'"), ("1", "free beer", "is no licence")],
+)
+def test_a_licence_or_date_that_is_none_is_refused(
+    plan: Plan,
+    torsweep,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    licence: str,
+    said: str,
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", variable)
+    code, _, error = torsweep(*plan.publish(tmp_path / "out"), "--licence", licence)
+    assert code == 2
+    assert said in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_date_is_that_of_the_last_run(plan: Plan, torsweep, tmp_path: Path) -> None:
+    dated = copied(plan, tmp_path / "plan")
+    for number, directory in enumerate(dated.runs):
+        os.utime(directory / "provenance.json", (10**9 + number * 86_400, 10**9 + number * 86_400))
+    assert torsweep(*dated.publish(tmp_path / "out"))[0] == 0
+    assert "date-released: '2001-09-26'" in (tmp_path / "out" / "CITATION.cff").read_text()
+
+
+def _unfinished(plan: Plan) -> str:
+    (plan.runs[0] / "provenance.json").unlink()
+    return "cannot be published: prepared for cellsim, not complete"
+
+
+def _damaged_run(plan: Plan) -> str:
+    (plan.runs[0] / "streams.parquet").write_text("sows")
+    return "cannot be published: streams.parquet is damaged"
+
+
+def _network_sampled_anew(plan: Plan) -> str:
+    file = plan.networks[0] / "network.json"
+    file.write_text(file.read_text().replace('"load": 1.0', '"load": 2.0').replace('"seed": 1', '"seed": 9'))
+    return "has been sampled anew since its runs"
+
+
+def _a_run_left_out(plan: Plan) -> str:
+    object.__setattr__(plan, "runs", plan.runs[1:])
+    return "tables: are of other runs than those given"
+
+
+def _another_run(plan: Plan) -> str:
+    file = plan.runs[0] / "run.json"
+    file.write_text(file.read_text().replace('"warm_up_ns": 10000000000', '"warm_up_ns": 11000000000'))
+    finish_run(plan.runs[0], engine="cellsim", engine_version="0.1.0")
+    return "tables: are of other runs than those given"
+
+
+def _damaged_summary(plan: Plan) -> str:
+    (plan.stage("summaries") / "summary.md").write_text("sunmary.md")
+    return "summary.md is damaged: its checksum is not the one in plan.json"
+
+
+def _summaries_of_other_tables(plan: Plan) -> str:
+    stamp(plan.stage("summaries"), network="paper")
+    return "summaries: are of other tables than those given"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _unfinished,
+        _damaged_run,
+        _network_sampled_anew,
+        _a_run_left_out,
+        _another_run,
+        _damaged_summary,
+        _summaries_of_other_tables,
+    ],
+)
+def test_what_does_not_fit_together_is_not_published(plan: Plan, torsweep, tmp_path: Path, damage) -> None:
+    damaged = copied(plan, tmp_path / "plan")
+    expected = damage(damaged)
+    code, _, error = torsweep(*damaged.publish(tmp_path / "out"))
+    assert code == 2
+    assert expected in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_a_user_put_beside_a_published_result_is_kept(plan: Plan, torsweep, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for _ in range(2):
+        assert torsweep(*plan.publish(out))[0] == 0, "what torsweep published before is replaced"
+    notes = out / "figures" / "notes.txt"
+    notes.write_text("to be asked")
+    code, _, error = torsweep(*plan.publish(out))
+    assert code == 2
+    assert "out: holds figures/notes.txt, which torsweep did not write" in error
+    assert notes.read_text() == "to be asked"
+
+
+def test_leftovers_and_markers_are_not_published(plan: Plan, torsweep, tmp_path: Path) -> None:
+    messy = copied(plan, tmp_path / "plan")
+    (messy.stage("figures") / ".torsweep-a1b2c3d4-ttfb_cdf.pdf").write_text("half")
+    assert torsweep(*messy.publish(tmp_path / "out"))[0] == 0
+    names = {file.name for file in (tmp_path / "out" / "figures").iterdir()}
+    assert len(names) == 15
+    assert not any(name.startswith(".") for name in names)
+
+
+def test_a_folder_that_is_not_as_it_was_published_is_not_packed(
+    published: Path, torsweep, tmp_path: Path
+) -> None:
+    folder = tmp_path / "changed"
+    shutil.copytree(published, folder)
+    (folder / "README.md").write_text("better")
+    code, _, error = torsweep("run", "bundle", folder, "--out", tmp_path / "out.zip")
+    assert code == 2
+    assert "README.md: is not what it was" in error
+    assert not (tmp_path / "out.zip").exists()
+
+
+def test_a_file_that_is_no_bundle_is_not_replaced(
+    published: Path, bundle: Path, torsweep, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.zip"
+    out.write_bytes(bundle.read_bytes())
+    assert torsweep("run", "bundle", published, "--out", out)[0] == 0, "a bundle is replaced"
+    out.write_text("years of work")
+    assert torsweep("run", "bundle", published, "--out", out)[0] == 2
+    assert out.read_text() == "years of work"
+
+
+def test_nothing_names_a_user_or_a_folder(published: Path) -> None:
+    for name in ("provenance.json", "README.md", "CITATION.cff", "ro-crate-metadata.json", "report.html"):
+        assert not re.search(rf"/tmp|/home|{re.escape(str(Path.cwd()))}", (published / name).read_text()), (
+            name
+        )

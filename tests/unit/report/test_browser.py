@@ -1,0 +1,151 @@
+"""The page in a real browser: Debian's Chromium without a window, told what to do by Selenium.
+
+Skipped by name without `chromium` and `chromedriver` (packages chromium and chromium-driver).
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+
+from tests.published_plan import EXPERIMENT, Plan
+from torsweep.report.page import gather, render
+
+pytestmark = pytest.mark.chromium
+
+PHONE, DESKTOP = 375, 1280
+LEAST_CONTRAST, LEAST_OF_LARGE = 4.5, 3.0
+"""WCAG 2.2, level AA: of text, and of text of 24 px, or 18.66 px and bold."""
+
+# Relative luminance and contrast as WCAG 2.2 defines them; what is behind a text is the nearest background.
+CONTRASTS = """
+const channel = c => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+const parse = text => text.match(/[\\d.]+/g).map(Number);
+const luminance = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+const behind = element => {
+  for (let e = element; e; e = e.parentElement) {
+    const colour = parse(getComputedStyle(e).backgroundColor);
+    if (colour.length === 3 || colour[3] === 1) return colour;
+  }
+  return [255, 255, 255];
+};
+const found = [];
+for (const element of document.body.querySelectorAll('*')) {
+  const own = [...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
+  if (!own) continue;
+  const style = getComputedStyle(element);
+  const [dark, light] = [luminance(parse(style.color)), luminance(behind(element))].sort((a, b) => a - b);
+  const size = parseFloat(style.fontSize), bold = Number(style.fontWeight) >= 700;
+  const large = size >= 24 || (bold && size >= 18.66);
+  found.push([element.tagName + '.' + element.className, (light + 0.05) / (dark + 0.05), large]);
+}
+return found;
+"""
+FIGURES = (
+    "return [...document.images].map(i => [i.complete, i.naturalWidth, i.getBoundingClientRect().width]);"
+)
+WIDE = """
+const wide = [...document.body.querySelectorAll('*:not(.skip)')].filter(e => {
+  const box = e.getBoundingClientRect(); return box.width > 1 && box.right > innerWidth + 1; });
+return [document.documentElement.scrollWidth, wide.map(e => e.tagName + '.' + e.className)];
+"""
+LINKS = """
+return [...document.links].filter(link => link.getAttribute('href').startsWith('#'))
+  .map(link => { link.click(); return [link.hash, location.hash, document.querySelector(':target') !== null];
+  });
+"""
+OPEN_ALL = "document.querySelectorAll('details').forEach(details => { details.open = true; });"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    options = Options()
+    options.binary_location = str(shutil.which("chromium"))
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
+    # What a page says on the console, and every address that it asks for.
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def file(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    page = render(gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks))
+    file = tmp_path_factory.mktemp("browser") / "page.html"
+    file.write_text(page)
+    return file
+
+
+@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desktop"])
+def seen(browser: webdriver.Chrome, file: Path, request: pytest.FixtureRequest) -> webdriver.Chrome:
+    """The page with all that is folded away opened, on a phone and on a desk."""
+    size: dict[str, Any] = {"width": request.param, "height": 800, "deviceScaleFactor": 1}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {**size, "mobile": request.param == PHONE})
+    browser.get(file.as_uri())
+    browser.execute_script(OPEN_ALL)
+    return browser
+
+
+def test_nothing_is_wider_than_the_screen(seen: webdriver.Chrome) -> None:
+    width, wide = seen.execute_script(WIDE)
+    assert width <= seen.execute_script("return innerWidth")
+    assert wide == []
+
+
+def test_every_figure_is_drawn(plan: Plan, seen: webdriver.Chrome) -> None:
+    images = seen.execute_script(FIGURES)
+    assert len(images) == len(plan.experiment.figures)
+    assert all(complete and natural == 1020 and shown > 300 for complete, natural, shown in images)
+
+
+def test_text_stands_out_from_what_is_behind_it(seen: webdriver.Chrome) -> None:
+    contrasts = seen.execute_script(CONTRASTS)
+    assert len(contrasts) > 100
+    poor = [one for one in contrasts if one[1] < (LEAST_OF_LARGE if one[2] else LEAST_CONTRAST)]
+    assert poor == []
+
+
+def test_links_within_the_page_lead_where_they_say(seen: webdriver.Chrome) -> None:
+    links = seen.execute_script(LINKS)
+    assert len(links) >= 8
+    assert all(asked == got and there for asked, got, there in links)
+
+
+def test_the_console_is_silent_and_no_other_address_is_asked_for(
+    browser: webdriver.Chrome, file: Path
+) -> None:
+    for log in ("browser", "performance"):
+        browser.get_log(log)
+    browser.get(file.as_uri())
+    assert browser.get_log("browser") == []
+    sent = [
+        entry["message"]
+        for entry in browser.get_log("performance")
+        if "requestWillBeSent" in entry["message"]
+    ]
+    asked = [message.split('"url":"')[1].split('"')[0] for message in sent if '"url":"' in message]
+    assert {address.split(":")[0] for address in asked} <= {"file", "data"}
+    assert len([address for address in asked if address.startswith("file:")]) >= 1
+
+
+def test_on_paper_everything_is_open_and_navigation_is_gone(browser: webdriver.Chrome, file: Path) -> None:
+    browser.get(file.as_uri())
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        height = "return document.querySelector('details .table').getBoundingClientRect().height"
+        assert browser.execute_script(height) > 50
+        assert (
+            browser.execute_script("return getComputedStyle(document.querySelector('nav')).display") == "none"
+        )
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -1,0 +1,199 @@
+"""The page of a plan: what it says, that it needs nothing else, and what it refuses."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from tests.published_plan import EXPERIMENT, Plan, copied
+from tests.stamped import stamp
+from torsweep.config.experiment import FigureName
+from torsweep.report.figures import READINGS
+from torsweep.report.page import SIGNATURE, gather, interval_text, render
+from torsweep.report.sections import parse_summary
+from torsweep.stats.claims_file import StatedInterval, read_claims
+
+VOID = {"meta", "link", "img", "br", "input", "hr"}
+
+
+class Outline(HTMLParser):
+    """Elements of a page by name, its text, and whatever is not closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="session")
+def text(plan: Plan) -> str:
+    return render(gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks))
+
+
+@pytest.fixture(scope="session")
+def outline(text: str) -> Outline:
+    parsed = Outline()
+    parsed.feed(text)
+    assert parsed.open == []
+    return parsed
+
+
+def test_the_command_writes_the_same_page_each_time(plan: Plan, torsweep, text: str) -> None:
+    for _ in range(2):
+        assert torsweep(*plan.report())[0] == 0
+        assert plan.page.read_text() == text
+    assert SIGNATURE in text
+
+
+def test_a_page_needs_no_other_file_and_no_other_host(outline: Outline) -> None:
+    assert {tag for tag, _ in outline.elements} & {"script", "iframe", "object", "video", "audio"} == set()
+    sources = [
+        value for _, attributes in outline.elements for key, value in attributes.items() if key == "src"
+    ]
+    assert sources and all(source.startswith("data:image/png;base64,") for source in sources)
+    assert [link["href"] for link in outline.all("link")] == ["data:,"]
+    policy = next(meta for meta in outline.all("meta") if meta.get("http-equiv") == "Content-Security-Policy")
+    assert "default-src 'none'" in policy["content"]
+
+
+def test_style_sheets_ask_for_nothing(text: str) -> None:
+    style = text[text.index("<style>") : text.index("</style>")]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_links_within_the_page_lead_somewhere(outline: Outline) -> None:
+    identifiers = [attributes["id"] for _, attributes in outline.elements if "id" in attributes]
+    assert len(set(identifiers)) == len(identifiers)
+    inner = {link["href"][1:] for link in outline.all("a") if link["href"].startswith("#")}
+    assert inner <= set(identifiers)
+    assert len(inner) >= 7
+
+
+def test_headings_descend_one_level_at_a_time(outline: Outline) -> None:
+    levels = [int(tag[1]) for tag, _ in outline.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+
+def test_every_verdict_and_every_number_of_the_summary_is_there(plan: Plan, outline: Outline) -> None:
+    said = " ".join(outline.text.split())
+    for claim in read_claims(plan.stage("summaries")).claims:
+        assert f"{claim.verdict} {claim.text} {claim.reason}." in said
+        assert all(item.statement in said for item in claim.comparisons)
+    summary = parse_summary((plan.stage("summaries") / "summary.md").read_text())
+    assert len(summary.sections) >= 6
+    for section in summary.sections[2:]:
+        for row in section.rows:
+            assert all(cell in said for cell in row), row
+
+
+def test_every_figure_has_its_words(plan: Plan, outline: Outline) -> None:
+    images = outline.all("img")
+    assert len(images) == len(plan.experiment.figures)
+    for image, name in zip(images, plan.experiment.figures, strict=True):
+        assert f"What {name} says of itself." in image["alt"]
+        assert (image["width"], image["height"]) == ("326", "192")
+
+
+def test_every_figure_of_an_experiment_can_be_read() -> None:
+    assert set(READINGS) == set(get_args(FigureName))
+
+
+def test_networks_and_repetition_are_described(outline: Outline) -> None:
+    said = " ".join(outline.text.split())
+    assert "3 relays, 1 authorities, 1 web clients, 1 bulk clients, 1 servers" in said
+    command = "network=ci engine=cellsim era=2012 plan=main replicates=3 first_seed=1"
+    assert f"snakemake --cores 8 refill_sweep --config {command} 'warm_up=10 s' 'measured=60 s'" in said
+
+
+def test_what_a_file_says_is_text_and_no_markup(plan: Plan, tmp_path: Path) -> None:
+    hostile = copied(plan, tmp_path / "plan")
+    file = hostile.stage("summaries") / "claims.json"
+    document = json.loads(file.read_text())
+    document["claims"][0]["reason"] = '<script>alert(1)</script> & "quotes"'
+    file.write_text(json.dumps(document))
+    stamp(file.parent)
+    page = render(gather(hostile.stage("summaries"), hostile.stage("figures"), EXPERIMENT, hostile.networks))
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp;" in page
+
+
+def _without_figure(plan: Plan) -> str:
+    (plan.stage("figures") / "ttfb_cdf.png").unlink()
+    return "ttfb_cdf.png: no such file"
+
+
+def _damaged_figure(plan: Plan) -> str:
+    file = plan.stage("figures") / "ttfb_cdf.png"
+    file.write_bytes(file.read_bytes()[:200])
+    return "ttfb_cdf.png: is no whole PNG"
+
+
+def _without_summary(plan: Plan) -> str:
+    (plan.stage("summaries") / "plan.json").unlink()
+    return "run `torsweep results summarize` first"
+
+
+def _network_sampled_anew(plan: Plan) -> str:
+    file = plan.networks[0] / "network.json"
+    file.write_text(file.read_text().replace('"seed": 1', '"seed": 9'))
+    return "is no network of the plan, or has been sampled anew since its runs"
+
+
+def _network_left_out(plan: Plan) -> str:
+    object.__setattr__(plan, "networks", plan.networks[1:])
+    return "lacks networks that the plan's runs were on"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [_without_figure, _damaged_figure, _without_summary, _network_sampled_anew, _network_left_out],
+)
+def test_what_is_missing_or_damaged_is_one_line_and_no_page(
+    plan: Plan, torsweep, tmp_path: Path, damage
+) -> None:
+    damaged = copied(plan, tmp_path / "plan")
+    damaged.page.unlink(missing_ok=True)
+    expected = damage(damaged)
+    code, _, error = torsweep(*damaged.report())
+    assert code == 2
+    assert expected in error
+    assert error.count("\n") == 1
+    assert not damaged.page.exists()
+
+
+def test_numbers_in_words() -> None:
+    def stated(mean: float | None, low: float | None, high: float | None) -> StatedInterval:
+        return StatedInterval(mean=mean, low=low, high=high, confidence=0.95)
+
+    assert interval_text(stated(-0.0312, -1.0, 4919537.6)) == "−0.031 [−1.000, 4.9e+06]"
+    assert interval_text(stated(2.0, None, None)) == "2.000"
+    assert interval_text(stated(None, None, None)) == "–"
+
+
+def test_a_summary_without_tables_has_no_sections() -> None:
+    assert parse_summary("# title\n\nOne line\nand `code`.\n").opening == ("One line and code.",)
+    assert parse_summary("# title\n").sections == ()
