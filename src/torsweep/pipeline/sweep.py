@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 import torsweep
-from torsweep.config.engine_names import MODEL_ENGINE
+from torsweep.config.engine_names import MODEL_ENGINE, REAL_TIME_ENGINE
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
 from torsweep.config.fitting import require_fitting_networks
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
@@ -373,7 +373,9 @@ class Sweep:
             if engine != MODEL_ENGINE and MODEL_ENGINE in experiment.engines:
                 instead = f"; engine={MODEL_ENGINE} takes about {lasting(MODEL_ENGINE)}"
         runs = f"{name}: {len(networks)} runs in {engine}{why}, era {era}"
-        return f"{runs}: about {lasting(engine)} on {cores} cores{instead}"
+        # In real time a run ends with its downloads, or with its duration.
+        word = "at most" if engine == REAL_TIME_ENGINE else "about"
+        return f"{runs}: {word} {lasting(engine)} on {cores} cores{instead}"
 
     def _expected_s(self, name: str, engine: str, networks: Sequence[str], cores: int) -> list[float]:
         """What a run on each of ``networks`` adds to the time that all of them take, in seconds."""

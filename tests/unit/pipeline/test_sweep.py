@@ -207,4 +207,4 @@ def test_what_is_about_to_run_is_said_with_how_long_it_takes(monkeypatch):
 def test_an_engine_that_was_asked_for_needs_no_alternative():
     sweep = Sweep({"engine": "emulation", "network": "quarter"})
     said = sweep.announcement("refill_sweep", "emulation", "2012", ["quarter"] * 6, 32)
-    assert said == "refill_sweep: 6 runs in emulation, era 2012: about 59 min on 32 cores"
+    assert said == "refill_sweep: 6 runs in emulation, era 2012: at most 59 min on 32 cores"

@@ -33,6 +33,7 @@ from torsweep.storage.folders import KNOB_CHECKS, own_folder
 
 ENDLESS_BYTES = 10**9
 FIRST_BYTES = 100_000
+WAKING_STREAMS = 6
 SECOND_NS = 1_000_000_000
 PHASE_BINS = 20
 BUSIEST_BINS = 4
@@ -158,7 +159,7 @@ def waking_conditions() -> list[Condition]:
     """
     network = _chain("4 MiB/s", "4 MiB/s", "75 KiB/s")
     levels = {"refill_mode": "burst", "refill_interval": "10ms"}
-    traffic = {"bulk": _downloads(6, isolated=True)}
+    traffic = {"bulk": _downloads(WAKING_STREAMS, isolated=True)}
     return [
         Condition(f"order={order}", levels, network, traffic, 20, 40, (f"StreamActivationOrder {order}",))
         for order in ("default", "reversed")
@@ -171,9 +172,10 @@ def waking_row(condition: Condition, run_directory: Path) -> Row:
     A stream that never had them has no second.
     """
     progress = pl.read_parquet(run_directory / "progress.parquet").filter(pl.col("bytes_got") >= FIRST_BYTES)
-    reached = progress.group_by("stream").agg(pl.col("time_us").min()).sort("stream")
+    reached = dict(progress.group_by("stream").agg(pl.col("time_us").min()).iter_rows())
+    seconds = {stream: round(time_us / 1e6, 1) for stream, time_us in reached.items()}
     order = {"order": condition.label.removeprefix("order=")}
-    return order | {f"stream_{stream}_s": round(time_us / 1e6, 1) for stream, time_us in reached.rows()}
+    return order | {f"stream_{stream}_s": seconds.get(stream) for stream in range(1, WAKING_STREAMS + 1)}
 
 
 def _shares(condition: Condition, run_directory: Path, client: str) -> np.ndarray:

@@ -95,7 +95,9 @@ def test_waking_is_told_by_when_a_stream_has_its_first_bytes(tmp_path):
         ],
     )
     reversed_ = Condition("order=reversed", {}, {}, {}, warm_up_s=2, measured_s=10)
-    assert waking_row(reversed_, tmp_path) == {"order": "reversed", "stream_1_s": 1.5, "stream_2_s": 9.0}
+    never = dict.fromkeys([f"stream_{stream}_s" for stream in (3, 4, 5, 6)])
+    told = {"order": "reversed", "stream_1_s": 1.5, "stream_2_s": 9.0, **never}
+    assert waking_row(reversed_, tmp_path) == told
 
 
 def test_a_check_writes_its_rows_and_how_each_run_kept_up(tmp_path, monkeypatch):
