@@ -19,6 +19,7 @@ from torsweep.pipeline.failed_step import end_done, end_failed
 from torsweep.pipeline.protected import take_over_check
 from torsweep.pipeline.results_tree import COMPARED_LEVELS, PLAN_LEVELS, RUN_FILES, RUN_LEVELS, TABLE_FILES
 from torsweep.pipeline.sweep import Sweep, stop
+from torsweep.pipeline.traced import traced_experiments
 from torsweep.stats.files import SIDE_BY_SIDE_FILES, SUMMARY_FILES
 
 min_version("9.1")
@@ -43,6 +44,7 @@ FIGURES = f"results/figures/{PLAN_LEVELS}"
 SIDE_BY_SIDE = f"results/side_by_side/{COMPARED_LEVELS}"
 PUBLISHED = f"results/publish/{PLAN_LEVELS}"
 STYLE = sorted(map(str, Path("plotting").glob("*.py")))
+TRACED = traced_experiments()
 
 
 report: "rules/captions/workflow.rst"
@@ -78,6 +80,7 @@ localrules:
     scheduler_choice,
     starvation,
     starvation_engines,
+    cell_trace,
     report,
     publish,
 
@@ -119,13 +122,19 @@ rule starvation_engines:
         lambda wildcards: sweep.side_by_side("starvation"),
 
 
+rule cell_trace:
+    """Where cells spend their time in a relay: "Inprocess Cell Time Tracing" (2019)."""
+    input:
+        lambda wildcards: sweep.targets("cell_trace"),
+
+
 rule report:
     """One page to read for each experiment that has the plan: verdicts, figures, tables, how to repeat it."""
     input:
-        lambda wildcards: leaving.pages("refill_sweep", "scheduler_choice", "starvation"),
+        lambda wildcards: leaving.pages("refill_sweep", "scheduler_choice", "starvation", "cell_trace"),
 
 
 rule publish:
     """All that goes with a result, as a folder and as a zip, for each experiment that has the plan."""
     input:
-        lambda wildcards: leaving.bundles("refill_sweep", "scheduler_choice", "starvation"),
+        lambda wildcards: leaving.bundles("refill_sweep", "scheduler_choice", "starvation", "cell_trace"),

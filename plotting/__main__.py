@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.figure import Figure
 
-from plotting import cdf, closeup, differences, fairness, progress, queues
+from plotting import cdf, cells, closeup, differences, fairness, progress, queues
 from plotting.command import exit_code_of
 from plotting.source import Source
 from plotting.style import save, style
@@ -27,6 +27,8 @@ FIGURES: dict[str, Callable[[Source], tuple[Figure, pl.DataFrame, str]]] = {
     "differences": differences.draw,
     "stream_progress": progress.draw,
     "stream_fairness": fairness.draw,
+    "cell_density": cells.draw_density,
+    "cell_stages": cells.draw_stages,
 }
 """What an experiment.yaml may list under ``figures``."""
 

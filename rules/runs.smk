@@ -87,3 +87,52 @@ use rule run as run_in_emulation with:
     resources:
         mem_mb=sweep.memory_mb,
         runtime=60,
+
+
+# The same for experiments that trace cells, whose runs leave the table of them, too.
+ruleorder: run_traced > run
+ruleorder: run_traced_in_shadow > run_in_shadow
+ruleorder: run_traced_in_emulation > run_in_emulation
+
+
+use rule run as run_traced with:
+    output:
+        run=f"{RUN}/run.json",
+        streams=f"{RUN}/streams.parquet",
+        relays=f"{RUN}/relays.parquet",
+        progress=f"{RUN}/progress.parquet",
+        cells=f"{RUN}/cells.parquet",
+        provenance=f"{RUN}/provenance.json",
+    wildcard_constraints:
+        experiment=TRACED,
+        engine=MODEL_ENGINE,
+
+
+use rule run_in_shadow as run_traced_in_shadow with:
+    output:
+        run=f"{RUN}/run.json",
+        streams=f"{RUN}/streams.parquet",
+        relays=f"{RUN}/relays.parquet",
+        progress=f"{RUN}/progress.parquet",
+        cells=f"{RUN}/cells.parquet",
+        circuits=f"{RUN}/circuits.parquet",
+        paths=f"{RUN}/paths.json",
+        provenance=f"{RUN}/provenance.json",
+    wildcard_constraints:
+        experiment=TRACED,
+        engine="|".join(SHADOW_ENGINES),
+
+
+use rule run_in_emulation as run_traced_in_emulation with:
+    output:
+        run=f"{RUN}/run.json",
+        streams=f"{RUN}/streams.parquet",
+        relays=f"{RUN}/relays.parquet",
+        progress=f"{RUN}/progress.parquet",
+        cells=f"{RUN}/cells.parquet",
+        circuits=f"{RUN}/circuits.parquet",
+        links=f"{RUN}/links.parquet",
+        provenance=f"{RUN}/provenance.json",
+    wildcard_constraints:
+        experiment=TRACED,
+        engine=REAL_TIME_ENGINE,

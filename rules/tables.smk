@@ -10,6 +10,7 @@ rule collect_tables:
         streams=f"{TABLES}/streams.parquet",
         relays=f"{TABLES}/relays.parquet",
         progress=f"{TABLES}/progress.parquet",
+        passages=f"{TABLES}/passages.parquet",
         provenance=f"{TABLES}/provenance.json",
     log:
         f"results/logs/tables/{PLAN_LEVELS}.log",
@@ -34,6 +35,7 @@ rule summarize:
         streams=f"{TABLES}/streams.parquet",
         relays=f"{TABLES}/relays.parquet",
         progress=f"{TABLES}/progress.parquet",
+        passages=f"{TABLES}/passages.parquet",
         provenance=f"{TABLES}/provenance.json",
     output:
         multiext(f"{SUMMARIES}/", *(name for name in SUMMARY_FILES if name != "summary.md")),

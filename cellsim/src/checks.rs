@@ -68,7 +68,9 @@ pub fn check_run(run: &RunSpec) -> Result<(), String> {
     lasts("tor.circuit_lifetime_ns", tor.circuit_lifetime_ns, Span::from_ms(1), WEEK)?;
     lasts("tor.clock_quantum_ns", tor.clock_quantum_ns, Span::ZERO, HOUR)?;
     ensure(!tor.conflux, || "tor.conflux: this engine has no conflux, accepted: false".into())?;
-    ensure(run.tracing.is_none(), || "tracing: this engine does not trace cells, accepted: null".into())?;
+    if let Some(tracing) = &run.tracing {
+        within("tracing.sample", tracing.sample, 1, u64::from(u32::MAX >> 1))?;
+    }
     run.traffic.iter().try_for_each(|(kind, traffic)| check_traffic(kind, traffic))
 }
 
@@ -128,6 +130,11 @@ pub fn check_network(network: &NetworkSpec, run: &RunSpec) -> Result<(), String>
     check_names(relays.chain(clients).chain(servers))?;
     check_relays(network)?;
     check_clients(network, run)?;
+    for host in run.tracing.iter().flat_map(|tracing| &tracing.hosts) {
+        ensure(network.relays.iter().any(|relay| relay.name == *host), || {
+            format!("tracing.hosts: '{host}' is no relay of the network")
+        })?;
+    }
     for server in &network.servers {
         within(&format!("{}.up_bytes_per_s", server.name), server.up_bytes_per_s, 1, RATE_MAX)?;
         within(&format!("{}.down_bytes_per_s", server.name), server.down_bytes_per_s, 1, RATE_MAX)?;

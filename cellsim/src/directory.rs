@@ -38,21 +38,22 @@ pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
         fs::remove_dir_all(&scratch).map_err(|error| failed(&scratch, error))?;
     }
     fs::create_dir(&scratch).map_err(|error| failed(&scratch, error))?;
-    let recorder = Recorder::create(&scratch)?;
+    let recorder = Recorder::create(&scratch, spec.tracing.is_some())?;
     let duration = spec.duration_ns;
     let started = Instant::now();
     let mut world = World::new(spec, network, latency, recorder)?;
     advance(&mut world, duration, progress, started)?;
     let wall_s = started.elapsed().as_secs_f64();
     let simulated_s = duration.as_secs_f64();
+    let traced = world.traced();
     let totals = world.finish()?;
     let tables = checksums(&scratch)?;
     let (run_sha256, network_sha256) = (sha256_hex(&run_bytes), sha256_hex(&network_bytes));
-    let record = provenance(&run_sha256, &network_sha256, &tables, simulated_s, wall_s, &totals);
+    let record = provenance(&run_sha256, &network_sha256, &tables, simulated_s, wall_s, &totals, &traced);
     // From here on the folder is between two runs; until here it holds the earlier one, whole.
     remove(&whole)?;
-    for name in TABLES.map(|(name, _)| file_name(name)) {
-        let (from, to) = (scratch.join(&name), directory.join(&name));
+    for name in tables.keys() {
+        let (from, to) = (scratch.join(name), directory.join(name));
         fs::rename(&from, &to).map_err(|error| failed(&to, error))?;
     }
     let unfinished = scratch.join("provenance.json");

@@ -36,6 +36,7 @@ pub mod tables;
 pub mod tcp;
 pub mod time;
 pub mod totals;
+pub mod trace;
 pub mod vegas;
 pub mod world;
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::totals::Totals;
+use crate::totals::{Totals, TracedCells};
 
 /// The SHA-256 of `bytes`, in hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
@@ -62,7 +62,12 @@ pub fn provenance(
     simulated_s: f64,
     wall_s: f64,
     totals: &Totals,
+    traced: &BTreeMap<String, TracedCells>,
 ) -> Value {
+    let tracing: BTreeMap<&String, Value> = traced
+        .iter()
+        .map(|(host, seen)| (host, json!({"cells": seen.cells, "written": seen.records})))
+        .collect();
     json!({
         "engine": "cellsim",
         "engine_version": crate::VERSION,
@@ -78,6 +83,7 @@ pub fn provenance(
         "cell_hops": totals.cell_hops,
         "cell_hops_per_wall_s": totals.cell_hops as f64 / wall_s,
         "machine": machine(),
+        "tracing": tracing,
         "counters": {
             "complete": totals.complete,
             "failed": totals.failed,

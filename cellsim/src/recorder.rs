@@ -1,12 +1,15 @@
 //! What a run leaves behind: one row a download, one row a relay and second, and on request the
-//! progress of each download. `torsweep.engines.table_schema` documents the columns.
+//! progress of each download and the traced cells. `torsweep.engines.table_schema` documents the columns.
 
 use std::path::Path;
 
+use crate::cells::CELL_BYTES;
 use crate::error::Error;
+use crate::spec::CellPoint;
 use crate::tables::{Field, Kind, Table, Value};
 use crate::time::{Span, Time};
 use crate::totals::Outcome;
+use crate::trace::Seen;
 
 const STREAMS: &[Field] = &[
     Field::required("client", Kind::Text),
@@ -43,9 +46,26 @@ const PROGRESS: &[Field] = &[
     Field::required("time_us", Kind::I64),
     Field::required("bytes_got", Kind::I64),
 ];
+const CELLS: &[Field] = &[
+    Field::required("host", Kind::Text),
+    Field::required("time_ns", Kind::I64),
+    Field::required("cell", Kind::I64),
+    Field::required("point", Kind::Text),
+    Field::optional("outward", Kind::Bool),
+    Field::required("channel", Kind::I64),
+    Field::required("circuit", Kind::I64),
+    Field::required("command", Kind::I64),
+    Field::optional("relay_command", Kind::I64),
+    Field::optional("stream", Kind::I64),
+    Field::optional("queue_cells", Kind::I64),
+    Field::optional("write_ns", Kind::I64),
+    Field::optional("tls_offset", Kind::I64),
+    Field::optional("tcp_offset", Kind::I64),
+];
 
 /// The tables of a run, each with its columns in order: `cellsim schema` prints them.
-pub const TABLES: [(&str, &[Field]); 3] = [("streams", STREAMS), ("relays", RELAYS), ("progress", PROGRESS)];
+pub const TABLES: [(&str, &[Field]); 4] =
+    [("streams", STREAMS), ("relays", RELAYS), ("progress", PROGRESS), ("cells", CELLS)];
 
 /// The name of the file that holds table `name`.
 pub fn file_name(name: &str) -> String {
@@ -98,12 +118,35 @@ pub struct RelayRow<'a> {
     pub outbuf_bytes: u64,
 }
 
+/// Traced cells at a place of a relay.
+pub struct CellRow<'a> {
+    /// The relay's name.
+    pub host: &'a str,
+    /// When.
+    pub time: Time,
+    /// Where.
+    pub point: CellPoint,
+    /// The cells, and their numbers.
+    pub seen: Seen,
+    /// Which of them, from 0.
+    pub place: u32,
+    /// The connection that they come by or leave by, by its number.
+    pub channel: u64,
+    /// The circuit, by its number in the run.
+    pub circuit: u64,
+    /// tor's relay command, where they begin or end here.
+    pub relay_command: Option<u8>,
+    /// Cells before it in the queue, or left behind it.
+    pub queue_cells: Option<u32>,
+}
+
 /// The tables of a run; without files it keeps nothing.
 #[derive(Default)]
 pub struct Recorder {
     streams: Option<Table>,
     relays: Option<Table>,
     progress: Option<Table>,
+    cells: Option<Table>,
 }
 
 fn microseconds(span: Span) -> Value<'static> {
@@ -117,14 +160,19 @@ fn count(number: u64) -> Value<'static> {
 
 impl Recorder {
     /// Write to `streams.parquet`, `relays.parquet` and `progress.parquet` in `folder`; the last stays without
-    /// rows unless the run asks for progress.
+    /// rows unless the run asks for progress. Cells go to `cells.parquet`, if they are `traced`.
     ///
     /// # Errors
     /// A folder that takes no files.
-    pub fn create(folder: &Path) -> Result<Self, Error> {
-        let [streams, relays, progress] =
-            TABLES.map(|(name, fields)| Table::create(&folder.join(file_name(name)), name, fields));
-        Ok(Self { streams: Some(streams?), relays: Some(relays?), progress: Some(progress?) })
+    pub fn create(folder: &Path, traced: bool) -> Result<Self, Error> {
+        let table = |(name, fields): (&str, _)| Table::create(&folder.join(file_name(name)), name, fields);
+        let [streams, relays, progress, cells] = TABLES;
+        Ok(Self {
+            streams: Some(table(streams)?),
+            relays: Some(table(relays)?),
+            progress: Some(table(progress)?),
+            cells: if traced { Some(table(cells)?) } else { None },
+        })
     }
 
     /// A download has ended.
@@ -169,6 +217,31 @@ impl Recorder {
         }
     }
 
+    /// A traced cell has come to a place.
+    pub fn cell(&mut self, row: &CellRow<'_>) {
+        let Some(table) = &mut self.cells else {
+            return;
+        };
+        let place = u64::from(row.place);
+        let inward = !row.seen.run.kind.is_up();
+        table.push([
+            Value::Text(row.host),
+            count(row.time.since_start().ns()),
+            count(row.seen.numbers.first + place),
+            Value::Text(row.point.name()),
+            if row.point == CellPoint::Inbuf { Value::None } else { Value::Bool(!inward) },
+            count(row.channel),
+            count(row.circuit),
+            count(row.seen.run.command().into()),
+            row.relay_command.map_or(Value::None, |command| count(command.into())),
+            Value::None,
+            row.queue_cells.map_or(Value::None, |cells| count(cells.into())),
+            Value::None,
+            row.seen.offset.map_or(Value::None, |offset| count(offset + place * CELL_BYTES)),
+            Value::None,
+        ]);
+    }
+
     /// Second number `second` is over, from 0: what each relay did in it.
     ///
     /// # Errors
@@ -189,7 +262,8 @@ impl Recorder {
                 ]);
             }
         }
-        for table in [&mut self.streams, &mut self.relays, &mut self.progress].into_iter().flatten() {
+        let tables = [&mut self.streams, &mut self.relays, &mut self.progress, &mut self.cells];
+        for table in tables.into_iter().flatten() {
             table.flush_if_full()?;
         }
         Ok(())
@@ -200,7 +274,7 @@ impl Recorder {
     /// # Errors
     /// A file that does not take it.
     pub fn close(self) -> Result<(), Error> {
-        for table in [self.streams, self.relays, self.progress].into_iter().flatten() {
+        for table in [self.streams, self.relays, self.progress, self.cells].into_iter().flatten() {
             table.close()?;
         }
         Ok(())

@@ -46,8 +46,51 @@ pub struct RunSpec {
     pub paths: Option<BTreeMap<String, Vec<[String; 3]>>>,
     /// Which tables have rows.
     pub tables: TablesSpec,
-    /// Tracing of cells, which this engine does not have.
-    pub tracing: Option<serde_json::Value>,
+    /// Which cells are traced, if any.
+    pub tracing: Option<TracingSpec>,
+}
+
+/// A place at which a relay sees a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CellPoint {
+    /// Taken from the input buffer.
+    Inbuf,
+    /// Found to be for this relay.
+    Recognized,
+    /// Appended to a circuit's queue.
+    Queue,
+    /// Moved to an output buffer.
+    Outbuf,
+    /// Given to the kernel, whole.
+    Flush,
+}
+
+impl CellPoint {
+    /// How many there are.
+    pub const COUNT: usize = 5;
+    /// All of them, in the order of a cell's way.
+    pub const ALL: [Self; Self::COUNT] =
+        [Self::Inbuf, Self::Recognized, Self::Queue, Self::Outbuf, Self::Flush];
+
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        ["inbuf", "recognized", "queue", "outbuf", "flush"][self as usize]
+    }
+}
+
+/// Which cells are traced, and where.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TracingSpec {
+    /// Names of relays.
+    pub hosts: Vec<String>,
+    /// The places of which there are records.
+    pub points: Vec<CellPoint>,
+    /// One cell in so many.
+    pub sample: u64,
+    /// Records that a relay's ring has room for; this engine writes all there are.
+    pub records: u64,
 }
 
 /// The knobs, all stated.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::Compression;
-use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
@@ -30,6 +30,9 @@ pub enum Kind {
     /// UTF-8.
     #[serde(rename = "string")]
     Text,
+    /// Yes or no.
+    #[serde(rename = "bool")]
+    Bool,
 }
 
 /// A column of a table's schema.
@@ -60,6 +63,7 @@ impl Field {
             Kind::I32 => format!("{repetition} int32 {};", self.name),
             Kind::I64 => format!("{repetition} int64 {};", self.name),
             Kind::Text => format!("{repetition} binary {} (UTF8);", self.name),
+            Kind::Bool => format!("{repetition} boolean {};", self.name),
         }
     }
 }
@@ -75,6 +79,7 @@ enum Values {
     I32(Vec<i32>),
     I64(Vec<i64>),
     Text(Vec<ByteArray>),
+    Bool(Vec<bool>),
 }
 
 /// One value of a row.
@@ -86,6 +91,8 @@ pub enum Value<'a> {
     I64(i64),
     /// Of a column of texts.
     Text(&'a str),
+    /// Of a column of yes and no.
+    Bool(bool),
     /// Missing.
     None,
 }
@@ -96,6 +103,7 @@ impl Column {
             Kind::I32 => Values::I32(Vec::new()),
             Kind::I64 => Values::I64(Vec::new()),
             Kind::Text => Values::Text(Vec::new()),
+            Kind::Bool => Values::Bool(Vec::new()),
         };
         Self { values, levels: field.optional.then(Vec::new) }
     }
@@ -105,6 +113,7 @@ impl Column {
             (Values::I32(column), Value::I32(value)) => column.push(value),
             (Values::I64(column), Value::I64(value)) => column.push(value),
             (Values::Text(column), Value::Text(value)) => column.push(ByteArray::from(value)),
+            (Values::Bool(column), Value::Bool(value)) => column.push(value),
             (_, Value::None) if self.levels.is_some() => {}
             _ => unreachable!("a row has the types of its table's columns"),
         }
@@ -127,6 +136,10 @@ impl Column {
             }
             Values::Text(values) => {
                 writer.typed::<ByteArrayType>().write_batch(values, levels, None)?;
+                values.clear();
+            }
+            Values::Bool(values) => {
+                writer.typed::<BoolType>().write_batch(values, levels, None)?;
                 values.clear();
             }
         }

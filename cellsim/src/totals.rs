@@ -55,3 +55,12 @@ impl Totals {
         } += 1;
     }
 }
+
+/// What was seen at a relay whose cells are traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TracedCells {
+    /// Cells that the relay read, or that began there.
+    pub cells: u64,
+    /// Records of them.
+    pub records: u64,
+}

@@ -13,6 +13,7 @@ mod prefetch;
 mod relay;
 mod scheduler;
 mod state;
+mod trace;
 mod transport;
 
 use crate::cells::Run;
@@ -26,6 +27,7 @@ use crate::recorder::{Recorder, RelayRow};
 use crate::spec::{NetworkSpec, RunSpec, Traffic};
 use crate::time::{Span, Time};
 use crate::totals::Totals;
+use crate::trace::Tracer;
 use state::{Blocked, Circuit, CircuitQueue, Client, Contender, Download, Edge, Host, Pipe, Relay};
 
 const SECOND: Span = Span::from_secs(1);
@@ -107,6 +109,8 @@ pub struct World {
     tor: Tor,
     totals: Totals,
     recorder: Recorder,
+    /// Of the cells that are traced, if any are.
+    trace: Option<Tracer>,
     scratch: Scratch,
 }
 

@@ -20,6 +20,7 @@ use crate::spec::{
 };
 use crate::time::{Span, Time};
 use crate::totals::Totals;
+use crate::trace::Tracer;
 
 impl World {
     /// A network at time 0, with nothing under way but each client's start.
@@ -47,6 +48,8 @@ impl World {
         let kinds: Vec<(String, Traffic)> =
             run.traffic.iter().map(|(name, traffic)| (name.clone(), traffic.clone())).collect();
         let clients = new_clients(&network, &kinds, &chooser)?;
+        let names = || network.relays.iter().map(|relay| relay.name.as_str());
+        let trace = run.tracing.as_ref().map(|tracing| Tracer::new(tracing, names()));
         let mut world = Self {
             now: Time::START,
             events: EventQueue::default(),
@@ -76,6 +79,7 @@ impl World {
             },
             totals: Totals::default(),
             recorder,
+            trace,
             scratch: Scratch::default(),
         };
         world.events.push(Time::START + SECOND, Kind::Second, 0, 0);

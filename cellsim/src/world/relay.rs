@@ -111,12 +111,18 @@ impl World {
         self.network.pipes[pipe].unparsed += narrow(bytes);
         // Ends: each step takes whole cells out of what was read.
         while let Some(run) = self.network.pipes[pipe].next_cells() {
-            self.relay_cells(relay, run);
+            self.relay_cells(relay, pipe, run);
         }
     }
 
-    fn relay_cells(&mut self, relay: HostId, run: Run) {
+    fn relay_cells(&mut self, relay: HostId, pipe: PipeId, run: Run) {
         let position = run.position;
+        if self.trace.is_some() {
+            let going = !self.tor.queues[queue_of(&run)].closed && run.kind != CellKind::DestroyUp;
+            let answered = run.kind == CellKind::BuildUp && run.stream == u32::from(position);
+            let ends = going && position == 3 && run.kind.is_up() && !answered;
+            self.trace_read(relay, pipe, &run, ends, going && !ends && !answered);
+        }
         if self.tor.queues[queue_of(&run)].closed {
             self.note_consumed(&run);
         } else if run.kind == CellKind::DestroyUp {
@@ -153,11 +159,17 @@ impl World {
         let state = &mut self.network.pipes[pipe];
         state.cells.push(Run { position: run.position + 1, ..run });
         state.outbuf += CELL_BYTES;
+        if let Some(trace) = self.trace.as_mut().filter(|trace| trace.traces(relay)) {
+            trace.pass_queue(pipe, Run { position: run.position + 1, ..run });
+        }
         self.tor.relays[relay].outbuf_bytes += CELL_BYTES;
         self.queue_write(relay, pipe);
     }
 
     fn drop_queue(&mut self, relay: HostId, index: QueueId) {
+        if let Some(trace) = &mut self.trace {
+            trace.drop_queue(index);
+        }
         let queue = &mut self.tor.queues[index];
         self.tor.relays[relay].queued_cells -= u64::from(queue.cells.len());
         self.network.pipes[queue.pipe].mux.deactivate(self.params.policy, index);
@@ -172,13 +184,17 @@ impl World {
     pub(super) fn enqueue(&mut self, relay: HostId, run: Run, place: u32, position: u8) {
         let index = QueueId::of(run.circuit, place);
         let queue = &mut self.tor.queues[index];
-        let was_empty = queue.cells.is_empty();
-        queue.cells.push(Run { position, ..run });
+        let before = queue.cells.len();
+        let run = Run { position, ..run };
+        queue.cells.push(run);
         let (pipe, count) = (queue.pipe, queue.count);
         let state = &mut self.tor.relays[relay];
         state.queued_cells += u64::from(run.cells);
         state.queued_cells_max = state.queued_cells_max.max(state.queued_cells);
-        if was_empty {
+        if self.trace.is_some() {
+            self.trace_queue(relay, index, &run, before);
+        }
+        if before == 0 {
             self.network.pipes[pipe].mux.activate(self.params.policy, index, count);
         }
         self.make_pending(relay, pipe);
@@ -214,6 +230,9 @@ impl World {
         let is_channel = state.role == Role::Channel;
         totals.bytes_out += charge;
         totals.outbuf_bytes -= if is_channel { bytes } else { 0 };
+        if self.trace.is_some() {
+            self.trace_flush(relay, pipe, bytes);
+        }
         self.pump(pipe);
         let state = &self.network.pipes[pipe];
         let left = state.outbuf;

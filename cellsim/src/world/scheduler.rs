@@ -215,6 +215,9 @@ impl World {
             channel.outbuf += u64::from(cells) * CELL_BYTES;
             state.outbuf_bytes += u64::from(cells) * CELL_BYTES;
             flushed += cells;
+            if self.trace.is_some() {
+                self.trace_outbuf(relay, index, pipe, &run, length);
+            }
             if index.is_exit_queue() && length <= self.params.run.tor.cell_queue_low_cells {
                 self.unblock_circuit(relay, index.circuit());
             }

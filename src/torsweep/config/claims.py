@@ -13,6 +13,8 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from torsweep.config.clients import ClientKind
 from torsweep.config.reading import RefusedValue, Section
+from torsweep.config.tracing import HostName, Stage
+from torsweep.units import Between, DurationNs
 
 Metric = Literal["ttfb", "ttlb"]
 """Time to the first, or to the last, payload byte of a download."""
@@ -32,6 +34,9 @@ Margin = Annotated[float, Field(strict=True, ge=0.001, le=0.5, allow_inf_nan=Fal
 """A part of the median (of a depth: a depth), from which on a difference counts as one."""
 
 Level = Annotated[str, BeforeValidator(level_text)]
+
+CellTime = Annotated[DurationNs, Between("1 us", "10 s")]
+"""A time in a relay."""
 
 
 def _within(value: object) -> object:
@@ -65,12 +70,11 @@ Within = Annotated[Any, BeforeValidator(_within), WithJsonSchema(_WITHIN_SCHEMA)
 
 
 class _Claim(Section):
-    """What every claim has: a name, the sentence it stands for, the knob and the clients it is about."""
+    """What every claim has: a name, the sentence it stands for, the knob it is about."""
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
     text: Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S")]
     knob: str
-    kind: ClientKind
     within: Within = None
 
     def levels_named(self) -> Sequence[tuple[str, str]]:
@@ -95,7 +99,13 @@ class _Claim(Section):
         return self
 
 
-class BestLevel(_Claim):
+class _ClientClaim(_Claim):
+    """A claim about what clients of one kind see."""
+
+    kind: ClientKind
+
+
+class BestLevel(_ClientClaim):
     """``level`` has the lowest median of every one of ``metrics``, against each other level."""
 
     test: Literal["best_level"]
@@ -104,7 +114,7 @@ class BestLevel(_Claim):
     metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
 
 
-class WorstLevel(_Claim):
+class WorstLevel(_ClientClaim):
     """``level`` has the highest median of every one of ``metrics``, against each other level."""
 
     test: Literal["worst_level"]
@@ -113,7 +123,7 @@ class WorstLevel(_Claim):
     metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
 
 
-class StairStep(_Claim):
+class StairStep(_ClientClaim):
     """The CDF of ``metric`` rises in stairs as wide as the interval at ``level``, and only there."""
 
     test: Literal["stair_step"]
@@ -122,7 +132,7 @@ class StairStep(_Claim):
     margin: Margin | None = None
 
 
-class Equivalence(_Claim):
+class Equivalence(_ClientClaim):
     """The medians of ``metric`` differ from the baseline's by less than ``margin`` of it, at every level."""
 
     test: Literal["equivalence"]
@@ -130,7 +140,7 @@ class Equivalence(_Claim):
     margin: Margin
 
 
-class Starvation(_Claim):
+class Starvation(_ClientClaim):
     """At ``level``, about ``count`` streams are served while the others of their client starve.
 
     The served ones are those opened ``first`` or ``last``; with ``all`` no stream starves, and there is no
@@ -150,7 +160,7 @@ class Starvation(_Claim):
         return self
 
 
-class StarvationThreshold(_Claim):
+class StarvationThreshold(_ClientClaim):
     """Streams starve at levels up to ``starved_up_to``, and none does from ``none_from`` on.
 
     Levels count in the order in which the plan lists them.
@@ -165,10 +175,59 @@ class StarvationThreshold(_Claim):
         return [self.starved_up_to, self.none_from]
 
 
+class _CellClaim(_Claim):
+    """A claim about the time that RELAY cells stay in the relay ``host``, at ``level``."""
+
+    level: Level
+    host: HostName
+
+    @property
+    def kind(self) -> None:
+        """It is about cells of any clients."""
+        return None
+
+
+class CellMedian(_CellClaim):
+    """The median cell stays for ``at_least`` or ``at_most`` so long, nanoseconds."""
+
+    test: Literal["cell_median"]
+    at_least: CellTime | None = None
+    at_most: CellTime | None = None
+
+    @model_validator(mode="after")
+    def _one_bound(self) -> Self:
+        if (self.at_least is None) == (self.at_most is None):
+            raise RefusedValue("needs one of two bounds", key="at_least", accepted="at_least or at_most")
+        return self
+
+
+class QuietSlower(_CellClaim):
+    """The median cell of quiet circuits stays for longer than that of busy ones."""
+
+    test: Literal["quiet_slower"]
+    margin: Margin | None = None
+
+
+class CellStage(_CellClaim):
+    """A share of ``least`` or more of the time of all cells is spent in ``stage``."""
+
+    test: Literal["cell_stage"]
+    stage: Stage
+    least: Annotated[float, Field(strict=True, gt=0, lt=1, allow_inf_nan=False)]
+
+
 PROGRESS_TESTS = ("starvation", "starvation_threshold")
 """The tests that look at who had how much when, for which an experiment has to ask for progress."""
 
 Claim = Annotated[
-    BestLevel | WorstLevel | StairStep | Equivalence | Starvation | StarvationThreshold,
+    BestLevel
+    | WorstLevel
+    | StairStep
+    | Equivalence
+    | Starvation
+    | StarvationThreshold
+    | CellMedian
+    | QuietSlower
+    | CellStage,
     Field(discriminator="test"),
 ]

@@ -16,8 +16,7 @@ from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, StrictBool, m
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from torsweep.config.claims import PROGRESS_TESTS, Claim, Level
-from torsweep.config.clients import ClientKind, PerfKind
+from torsweep.config.claims import PROGRESS_TESTS, CellMedian, CellStage, Claim, Level, QuietSlower
 from torsweep.config.engine_names import EngineName
 from torsweep.config.eras import ERAS, EraName, tor_settings
 from torsweep.config.knobs import KNOBS, USUAL_OUTSIDE_ERAS, find_knob
@@ -27,15 +26,16 @@ from torsweep.config.reading import (
     RefusedValue,
     Section,
     apply_overrides,
-    default_text,
     suggestion,
     validate,
 )
+from torsweep.config.tracing import PASSAGE_POINTS, Tracing
+from torsweep.config.traffic import Duration, Traffic
 from torsweep.config.variant import Variant
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.seeds import MOST_SEED
-from torsweep.units import Between, DurationNs, SizeBytes, is_duration
+from torsweep.units import Between, DurationNs, is_duration
 
 EXPERIMENTS_DIRECTORY = Path("experiments")
 MAIN_PLAN = "main"
@@ -48,18 +48,19 @@ FigureName = Literal[
     "differences",
     "stream_progress",
     "stream_fairness",
+    "cell_density",
+    "cell_stages",
 ]
 
 
 Measured = Annotated[DurationNs, Between("1 s", "24 h")]
-Timeout = Annotated[DurationNs, Between("100 ms", "24 h")]
-Duration = Annotated[DurationNs, Between("0 s", "24 h")]
 Seed = Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
 Era = Annotated[EraName, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
 """An era; YAML reads an unquoted ``2012`` as a number."""
 
 PlanName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 PROGRESS_FIGURES = ("stream_progress", "stream_fairness")
+CELL_FIGURES = ("cell_density", "cell_stages")
 MOST_LEVELS = 50
 MOST_VARIANTS = 2_000
 """Of one plan: each takes minutes for every network."""
@@ -75,78 +76,6 @@ class Report(Section):
 
     title: Sentence
     source: Sentence
-
-
-class Think(Section):
-    """The pause between two downloads of a client: uniform from ``min`` to ``max``, nanoseconds."""
-
-    min: Duration
-    max: Duration
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.min > self.max:
-            raise RefusedValue("the shortest pause is longer than the longest", key="min")
-        return self
-
-    @property
-    def mean_s(self) -> float:
-        """The mean pause, in seconds."""
-        return (self.min + self.max) / 2e9
-
-
-class ClientTraffic(Section):
-    """What a client of one kind does, over and over: ask, download, pause.
-
-    ``request`` and ``response`` are bytes of payload; ``timeout`` (nanoseconds from the opening of the
-    SOCKS connection) gives a download up, none lets it go on; ``isolate_streams`` takes a new circuit
-    for each download; ``parallel`` is how many downloads a client has under way at once.
-    """
-
-    request: Annotated[SizeBytes, Between("1 B", "1 MiB")] = default_text("400 B")
-    response: Annotated[SizeBytes, Between("1 B", "8 GiB")]
-    think: Think
-    timeout: Timeout | None = None
-    isolate_streams: StrictBool = False
-    parallel: Annotated[int, Field(strict=True, ge=1, le=100)] = 1
-
-
-class Traffic(Section):
-    """What web and bulk clients do; a kind that is left out has no clients in the networks."""
-
-    web: ClientTraffic | None = None
-    bulk: ClientTraffic | None = None
-
-    @model_validator(mode="after")
-    def _somebody_downloads(self) -> Self:
-        if self.web is None and self.bulk is None:
-            raise RefusedValue("missing key", key="web", accepted="web, bulk")
-        return self
-
-    @property
-    def kinds(self) -> Mapping[ClientKind, ClientTraffic]:
-        """What each kind of client does that there is."""
-        asked: dict[ClientKind, ClientTraffic | None] = {"web": self.web, "bulk": self.bulk}
-        return {kind: traffic for kind, traffic in asked.items() if traffic is not None}
-
-
-def _perf_traffic(response: str, timeout: str) -> ClientTraffic:
-    return ClientTraffic.model_validate(
-        {
-            "request": "1000 B",
-            "response": response,
-            "think": {"min": "30 s", "max": "90 s"},
-            "timeout": timeout,
-        }
-    )
-
-
-PERF_TRAFFIC: Mapping[PerfKind, ClientTraffic] = {
-    "perf_50kib": _perf_traffic("50 KiB", "15 s"),
-    "perf_1mib": _perf_traffic("1 MiB", "60 s"),
-    "perf_5mib": _perf_traffic("5 MiB", "120 s"),
-}
-"""What perf clients do: sizes and time limits are tornettools', which starts a download a minute."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +108,7 @@ class Experiment(Section):
     measured: Measured
     client_start_window: Duration
     progress: StrictBool = False
+    tracing: Tracing | None = None
     knobs: Annotated[Grid, Field(min_length=1)]
     baseline: Mapping[str, Level]
     sensitivities: Mapping[PlanName, Grid] = Field(default_factory=dict)
@@ -306,7 +236,20 @@ class Experiment(Section):
             if figure in PROGRESS_FIGURES and not self.progress:
                 key, accepted = f"figures[{position}]", "progress: true"
                 raise RefusedValue("rests on the table of progress", key=key, value=figure, accepted=accepted)
+            if figure in CELL_FIGURES:
+                self._require_cells(f"figures[{position}]")
         return self
+
+    def _require_cells(self, key: str, host: str | None = None) -> None:
+        """RefusedValue for ``key`` unless cells are traced where their stages begin and end, at ``host``."""
+        points = self.tracing.points if self.tracing else ()
+        lacking = [point for point in PASSAGE_POINTS if point not in points]
+        if lacking:
+            accepted = f"tracing, with the points {', '.join(PASSAGE_POINTS)}"
+            raise RefusedValue("rests on the times of cells", key=key, accepted=accepted)
+        if self.tracing and host is not None and host not in self.tracing.hosts:
+            accepted = ", ".join(self.tracing.hosts)
+            raise RefusedValue("is a relay that is not traced", key=key, value=host, accepted=accepted)
 
     @model_validator(mode="after")
     def _stairs_have_a_width(self) -> Self:
@@ -330,10 +273,12 @@ class Experiment(Section):
                 raise RefusedValue(
                     "rests on the table of progress", key=f"{key}.test", accepted="progress: true"
                 )
+            if isinstance(claim, CellMedian | QuietSlower | CellStage):
+                self._require_cells(f"{key}.host", claim.host)
             if claim.id in seen:
                 raise RefusedValue("this id stands twice", key=f"{key}.id", value=claim.id)
             seen.add(claim.id)
-            if claim.kind not in self.traffic.kinds:
+            if claim.kind is not None and claim.kind not in self.traffic.kinds:
                 accepted = ", ".join(self.traffic.kinds)
                 raise RefusedValue(
                     "the experiment has no such clients",

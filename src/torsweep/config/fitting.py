@@ -37,7 +37,7 @@ def _require_clients(experiment: Experiment, config: NetworkConfig) -> None:
                 accepted="0",
             )
     for claim in experiment.claims:
-        if not counts[claim.kind]:
+        if claim.kind is not None and not counts[claim.kind]:
             raise InputError(
                 f"claim {claim.id} of experiment {experiment.name} is about {claim.kind} clients",
                 file=file,

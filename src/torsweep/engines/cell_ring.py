@@ -16,8 +16,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from torsweep.config.tracing import POINTS
 from torsweep.engines.table_schema import CELLS
 from torsweep.errors import InputError
+
+RING_FILE = "cells.ring"
+"""What the engines call a ring, in the folder of its process."""
 
 MAGIC = b"TORCELLS"
 VERSION = 1
@@ -67,9 +71,6 @@ RECORD = np.dtype(
         ("place", "u1"),
     ]
 )
-
-POINTS = ("inbuf", "recognized", "queue", "outbuf", "flush")
-"""The places of a relay, by their number in a record."""
 
 OUTWARD = 0x80
 """Set in a record's place when the cell goes away from the client."""
@@ -172,8 +173,8 @@ def read_header(content: NDArray[np.uint8], file: Path) -> np.void:
     return header
 
 
-def cells_frame(ring: CellRing, host: str) -> pl.DataFrame:
-    """The records of ``ring`` as a ``cells`` table of ``host``."""
+def cells_frame(ring: CellRing, host: str, zero_ns: int = 0) -> pl.DataFrame:
+    """The records of ``ring`` as a ``cells`` table of ``host``, whose clock shows ``zero_ns`` at time 0."""
     records = ring.records
     place = records["place"] & ~np.uint8(OUTWARD)
     at = {name: place == number for number, name in enumerate(POINTS)}
@@ -190,7 +191,7 @@ def cells_frame(ring: CellRing, host: str) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "host": pl.repeat(host, len(records), eager=True, dtype=pl.String).cast(pl.Categorical),
-            "time_ns": pl.Series(records["time_ns"].astype(np.int64)),
+            "time_ns": pl.Series(records["time_ns"].astype(np.int64) - zero_ns),
             "cell": pl.Series(records["cell"].astype(np.int64)),
             "point": pl.Series(place).replace_strict(
                 range(len(POINTS)), POINTS, return_dtype=pl.Enum(POINTS)

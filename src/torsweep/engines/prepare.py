@@ -7,14 +7,15 @@ that holds no results of other settings.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torsweep.config.clients import AnyKind
 from torsweep.config.eras import tor_settings
-from torsweep.config.experiment import PERF_TRAFFIC, Experiment
+from torsweep.config.experiment import Experiment
+from torsweep.config.traffic import PERF_TRAFFIC
 from torsweep.config.variant import Variant
 from torsweep.engines.run_spec import (
     PROVENANCE_FILE,
@@ -38,6 +39,7 @@ RESULT_FILES = (
     "streams.parquet",
     "relays.parquet",
     "progress.parquet",
+    "cells.parquet",
     "circuits.parquet",
     "links.parquet",
     "paths.json",
@@ -64,6 +66,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
             for kind, asked in experiment.traffic.kinds.items()
         },
         tables=RunTables(progress=experiment.progress),
+        tracing=experiment.tracing,
     )
 
 
@@ -88,6 +91,7 @@ def build_run(settings: RunSettings, variant: Variant, network: Path, run_direct
     _check_network_levels(variant, sampled.config, file)
     kinds = {client.kind for client in sampled.clients}
     _check_traffic(settings, kinds - PERF_TRAFFIC.keys(), file)
+    _check_traced(settings, [relay.name for relay in sampled.relays], file)
     traffic: dict[AnyKind, RunTraffic] = dict(settings.traffic)
     traffic.update((kind, RunTraffic.of(asked)) for kind, asked in PERF_TRAFFIC.items() if kind in kinds)
     return RunSpec(
@@ -119,6 +123,13 @@ def _check_traffic(settings: RunSettings, kinds: Set[str], file: Path) -> None:
         accepted = f"a network with {' or '.join(settings.traffic)} clients only, or traffic for {missing[0]}"
         problem = f"experiment {settings.experiment} does not say what clients of this kind do"
         raise InputError(problem, file=file, key="traffic", value=missing[0], accepted=accepted)
+
+
+def _check_traced(settings: RunSettings, relays: Sequence[str], file: Path) -> None:
+    for host in settings.tracing.hosts if settings.tracing else ():
+        if host not in relays:
+            accepted = f"{relays[0]} to {relays[-1]}"
+            raise InputError("no such relay", file=file, key="tracing.hosts", value=host, accepted=accepted)
 
 
 def write_run(run: RunSpec, run_directory: Path, *, wait: bool = False) -> bool:

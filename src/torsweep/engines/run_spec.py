@@ -16,9 +16,10 @@ from pydantic import Field, StrictBool, model_validator
 from torsweep.config.clients import AnyKind
 from torsweep.config.engine_names import RunEngineName
 from torsweep.config.eras import EraName
-from torsweep.config.experiment import ClientTraffic
 from torsweep.config.reading import RefusedValue, Section, validate
 from torsweep.config.tor_settings import MILLISECOND_NS, TorSettings, whole
+from torsweep.config.tracing import Tracing
+from torsweep.config.traffic import ClientTraffic
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import table_checksums
@@ -80,8 +81,8 @@ class RunSettings(Section):
     """What a run has apart from its network: the same for every replicate of a variant.
 
     ``duration_ns`` includes the warm-up. ``paths`` gives, for a client, the relays of each of its
-    circuits in order of use, so that a run can replay the circuits of another engine; ``tracing`` is
-    room for the cell tracepoints.
+    circuits in order of use, so that a run can replay the circuits of another engine; ``tracing`` says
+    which relays record where their cells are.
     """
 
     experiment: str
@@ -95,7 +96,7 @@ class RunSettings(Section):
     traffic: Mapping[AnyKind, RunTraffic]
     paths: Mapping[str, tuple[tuple[str, str, str], ...]] | None = None
     tables: RunTables
-    tracing: None = None
+    tracing: Tracing | None = None
 
     @model_validator(mode="after")
     def _warm_up_fits(self) -> Self:

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.config.clients import KINDS, PERF_KINDS
+from torsweep.config.tracing import POINTS
 from torsweep.errors import InputError
 
 OUTCOMES = ("complete", "failed", "timeout", "unfinished")
@@ -142,11 +143,11 @@ CELLS = TableSchema(
     "cells",
     (
         Column("host", pl.Categorical, "name of the relay or client in network.json"),
-        Column("time_ns", pl.Int64, "CLOCK_MONOTONIC of the host, ns"),
+        Column("time_ns", pl.Int64, "ns since the simulation's start, by the clock of the host"),
         Column("cell", pl.Int64, "number of the cell on this host, from 1; the same at all of its points"),
         Column(
             "point",
-            pl.Enum(("inbuf", "recognized", "queue", "outbuf", "flush")),
+            pl.Enum(POINTS),
             "where it was seen: taken from the input buffer, recognized, queued on a circuit, moved to the"
             " output buffer, given to the kernel",
         ),
@@ -181,7 +182,30 @@ CELLS = TableSchema(
         ),
     ),
 )
-"""Only a tor that was told to trace cells leaves one."""
+"""Only a run with ``tracing`` leaves one."""
+
+
+PASSAGES = TableSchema(
+    "passages",
+    (
+        Column("host", pl.String, "name of the relay in network.json"),
+        Column(
+            "start_ns", pl.Int64, "when it was taken from the input buffer, ns since the simulation's start"
+        ),
+        Column("outward", pl.Boolean, "away from the client"),
+        Column("command", pl.UInt8, "command of the cell; 3 is RELAY, 9 RELAY_EARLY"),
+        Column(
+            "circuit",
+            pl.Int64,
+            "2^32 times the channel towards the client, plus the ID of the circuit on it",
+        ),
+        Column("queue_cells", pl.Int64, "cells that it found in the queue of its circuit"),
+        Column("relaying_ns", pl.Int64, "from the input buffer to the queue, ns"),
+        Column("waiting_ns", pl.Int64, "from the queue to the output buffer, ns"),
+        Column("writing_ns", pl.Int64, "from the output buffer to the kernel, ns"),
+    ),
+)
+"""Only of a plan's tables: a row a RELAY cell that a traced relay sent on, from its ``cells``."""
 
 
 def validate(frame: pl.DataFrame, schema: TableSchema, file: Path) -> pl.DataFrame:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsweep.config.clients import KINDS, PERF_KINDS
-from torsweep.config.experiment import ClientTraffic
 from torsweep.config.knobs import CELL_PAYLOAD_BYTES
+from torsweep.config.traffic import ClientTraffic
 from torsweep.network.model import POSITIONS, Network, Relay
 
 HOPS = 3

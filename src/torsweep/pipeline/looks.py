@@ -16,8 +16,9 @@ from typing import Any
 
 from torsweep.config.experiment import Experiment
 from torsweep.errors import InputError
-from torsweep.pipeline.results_tree import RUN_FILES, Place
+from torsweep.pipeline.results_tree import Place
 from torsweep.pipeline.sweep import Sweep, place_of, set_arguments, stopping_with_a_line
+from torsweep.pipeline.traced import run_files
 
 
 class Looks:
@@ -49,7 +50,9 @@ class Looks:
     @stopping_with_a_line
     def runs(self, wildcards: Any) -> list[str]:
         """Every file of the runs of the batch that the look waits for."""
-        return self.sweep.runs_on(place_of(wildcards), self._batch(wildcards), RUN_FILES)
+        place = place_of(wildcards)
+        files = run_files(self.sweep.experiment(place.experiment))
+        return self.sweep.runs_on(place, self._batch(wildcards), files)
 
     @stopping_with_a_line
     def run_directories(self, wildcards: Any) -> str:

@@ -24,8 +24,16 @@ engines, whose names are joined by plus signs."""
 
 NETWORK_FILES = ("network.json", "latency.npy")
 RUN_FILES = ("run.json", "streams.parquet", "relays.parquet", "progress.parquet", "provenance.json")
-TABLE_FILES = ("streams.parquet", "relays.parquet", "progress.parquet", "provenance.json")
-"""What stands in the folder of a network, of a run and of a plan's tables."""
+TRACED_RUN_FILES = (*RUN_FILES, "cells.parquet")
+TABLE_FILES = (
+    "streams.parquet",
+    "relays.parquet",
+    "progress.parquet",
+    "passages.parquet",
+    "provenance.json",
+)
+"""What stands in the folder of a network, of a run, of a run whose cells are traced, and of a plan's
+tables."""
 
 
 def network_key(name: str, variant: Variant) -> str:

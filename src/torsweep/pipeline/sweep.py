@@ -35,7 +35,6 @@ from torsweep.pipeline.protected import require_unprotected
 from torsweep.pipeline.results_tree import (
     NETWORK_FILES,
     RESULTS,
-    RUN_FILES,
     TABLE_FILES,
     Place,
     network_directory,
@@ -43,6 +42,7 @@ from torsweep.pipeline.results_tree import (
     parse_network_key,
 )
 from torsweep.pipeline.telling import hush
+from torsweep.pipeline.traced import run_files
 from torsweep.pipeline.watch import announce_runs
 from torsweep.provenance import sha256_of_file
 from torsweep.stats.files import SIDE_BY_SIDE_FILES, SUMMARY_FILES
@@ -139,7 +139,7 @@ class Sweep:
         return [
             *([self.tor_marker] if find_engine(place.engine).runs_tor else []),
             *self._networks_of(place),
-            *self.runs_on(place, self.seeds_of(place), RUN_FILES),
+            *self.runs_on(place, self.seeds_of(place), run_files(experiment)),
             *(str(place.stage("tables") / name) for name in TABLE_FILES),
             *(str(place.stage("summaries") / name) for name in SUMMARY_FILES),
             *self._figures(experiment, place),
@@ -182,7 +182,7 @@ class Sweep:
     def runs(self, wildcards: Any) -> list[str]:
         """Every file of every run of a plan: variants in order, the seeds of each together."""
         place = place_of(wildcards)
-        return self.runs_on(place, self.seeds_of(place), RUN_FILES)
+        return self.runs_on(place, self.seeds_of(place), run_files(self.experiment(place.experiment)))
 
     @stopping_with_a_line
     def run_records(self, wildcards: Any) -> list[str]:

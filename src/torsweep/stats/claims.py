@@ -28,6 +28,7 @@ always is with one network; the reason then says how many networks would say mor
   has to be visible; that of every other level, at its own period and at the claimed one, which must not
   be; and that it is deeper than each other level's at the claimed period, paired by network (no difference:
   within ± the margin, in units of depth).
+- ``cell_median``, ``quiet_slower``, ``cell_stage``: :mod:`torsweep.stats.cell_claims`.
 
 Knobs that the claim does not name stay at the baseline's level.
 """
@@ -43,13 +44,17 @@ import polars as pl
 from torsweep.config.claims import (
     NO_DIFFERENCE_BELOW,
     BestLevel,
+    CellMedian,
+    CellStage,
     Claim,
     Equivalence,
+    QuietSlower,
     StairStep,
     Starvation,
     StarvationThreshold,
     WorstLevel,
 )
+from torsweep.stats.cell_claims import AnyCellClaim, cell_question
 from torsweep.stats.design import FIXED, Design
 from torsweep.stats.differences import paired
 from torsweep.stats.intervals import CONFIDENCE, Interval, bonferroni, fewest_for_median
@@ -90,8 +95,9 @@ class Evidence:
     """What claims are judged by.
 
     ``runs`` are the quantiles of each run, ``knobs`` the plan's levels, ``baseline`` its baseline;
-    ``fairness`` is who starved, in plans with a table of progress. ``margin`` is the relative difference
-    (of depths: the difference) below which there is none, where a claim says nothing else.
+    ``fairness`` is who starved, in plans with a table of progress. ``margin`` is the relative difference (of
+    depths: the difference) below which there is none, where a claim says nothing else. ``cells`` has the
+    times of cells in each run, in plans that trace them.
     """
 
     runs: pl.DataFrame
@@ -101,6 +107,7 @@ class Evidence:
     fairness: Fairness | None = None
     margin: float = NO_DIFFERENCE_BELOW
     medians: dict[tuple[str, str], pl.DataFrame] = field(default_factory=dict)
+    cells: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     def log_median_ratio(self, metric: str, kind: str, reference: Levels, variant: Levels) -> np.ndarray:
         """Logarithm of the ratio of the medians of ``variant`` and ``reference``, one a network."""
@@ -296,6 +303,11 @@ def _at_least_one(what: str, place: str, values: np.ndarray) -> Question:
     return Question(name, values, "≥ 1", lambda i: i.low >= 1, lambda i: i.high < 1, counted=True)
 
 
+def _about_cells(claim: AnyCellClaim, evidence: Evidence, context: Levels) -> list[Question]:
+    here, place = {**context, claim.knob: claim.level}, f"{claim.host}, {claim.level}{_place(claim, context)}"
+    return [cell_question(claim, evidence.cells, here, place, evidence.margin)]
+
+
 _QUESTIONS: dict[type, Callable[..., list[Question]]] = {
     BestLevel: _extreme,
     WorstLevel: _extreme,
@@ -303,6 +315,9 @@ _QUESTIONS: dict[type, Callable[..., list[Question]]] = {
     StairStep: _stair_step,
     Starvation: _starvation,
     StarvationThreshold: _threshold,
+    CellMedian: _about_cells,
+    QuietSlower: _about_cells,
+    CellStage: _about_cells,
 }
 
 

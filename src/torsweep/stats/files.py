@@ -7,6 +7,10 @@ PLAN_FILE = "plan.json"
 """What the tables were collected from, and the baseline."""
 
 SUMMARY_FILES = (
+    "cell_counts.csv",
+    "cell_density.csv",
+    "cell_runs.csv",
+    "cell_times.csv",
     "claims.csv",
     "claims.json",
     "clients.csv",

@@ -15,6 +15,7 @@ import polars as pl
 from torsweep.config.experiment import Experiment
 from torsweep.errors import InputError
 from torsweep.stats import starvation
+from torsweep.stats.cell_times import CellTimes, cell_times
 from torsweep.stats.claims import Evidence, Inquiry, Levels, Verdict, ask
 from torsweep.stats.closeup import closeup
 from torsweep.stats.depths import StairTable
@@ -52,6 +53,7 @@ class Summary:
     clients: pl.DataFrame
     fairness: pl.DataFrame
     progress: pl.DataFrame
+    cells: CellTimes
     verdicts: tuple[Verdict, ...]
     design: Design = FIXED
 
@@ -68,7 +70,8 @@ def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
     steps = StairTable(streams)
     progress = tables.progress(starvation.PROGRESS_COLUMNS)
     shared = _fairness(tables, progress)
-    evidence = gather(tables, experiment, steps, shared)
+    cells = cell_times(tables)
+    evidence = gather(tables, experiment, steps, shared, cells)
     provenance, knobs, baseline = tables.provenance, tables.knobs, dict(evidence.baseline)
     # The claims decide which steps are measured: they come before the table of them.
     verdicts = tuple(inquiry.verdict(design) for inquiry in inquiries(evidence, experiment))
@@ -87,17 +90,23 @@ def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
         clients=shared.clients,
         fairness=fairness_over_networks(shared.clients, knobs),
         progress=progress_lines(shared.shares, progress, knobs, held_level(provenance.knobs, baseline)),
+        cells=cells,
         verdicts=verdicts,
         design=design,
     )
 
 
 def gather(
-    tables: PlanTables, experiment: Experiment, steps: StairTable, shared: Fairness | None = None
+    tables: PlanTables,
+    experiment: Experiment,
+    steps: StairTable,
+    shared: Fairness | None = None,
+    cells: CellTimes | None = None,
 ) -> Evidence:
     """What the claims of ``experiment`` are judged by, from ``tables`` and the ``steps`` of their streams.
 
-    ``shared`` is the fairness of the tables, where it has been worked out.
+    ``shared`` is the fairness of the tables, and ``cells`` the times of their cells, where they have been
+    worked out.
     """
     baseline = _plan_baseline(tables, experiment)
     if steps.streams.is_empty():
@@ -111,6 +120,7 @@ def gather(
         steps.depths,
         shared if tables.provenance.progress else None,
         experiment.precision.margin,
+        cells=(cells or cell_times(tables)).runs,
     )
 
 

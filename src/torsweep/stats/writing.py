@@ -9,6 +9,9 @@ In: a :class:`~torsweep.stats.summarize.Summary`. Out, in one folder:
 - ``closeup.csv``: the first seconds of the web clients; ``queues.csv``: queues in relays over time
 - ``shares.csv``, ``clients.csv``, ``fairness.csv`` and ``progress.csv``: who starved; without rows where the
   runs were not asked for progress
+- ``cell_runs.csv``, ``cell_times.csv``, ``cell_density.csv`` and ``cell_counts.csv``: how long cells stayed
+  in relays, of each run, over networks, against time, and what became of them; without rows where none were
+  traced
 - ``summary.md``: all of it to read; ``plan.json``, written last: what the tables were collected from, the
   baseline, and the checksums of all other files
 """
@@ -44,6 +47,7 @@ TABLES = (
     "fairness",
     "progress",
 )
+CELL_TABLES = ("runs", "times", "density", "counts")
 
 
 def write_summary(summary: Summary, out: Path) -> None:
@@ -51,6 +55,8 @@ def write_summary(summary: Summary, out: Path) -> None:
     own_folder(out, SUMMARIES)
     for name in TABLES:
         write_csv(getattr(summary, name), out / f"{name}.csv")
+    for name in CELL_TABLES:
+        write_csv(getattr(summary.cells, name), out / f"cell_{name}.csv")
     write_csv(claims_frame(summary.verdicts), out / "claims.csv")
     write_text(out / "claims.json", json.dumps(_claims_json(summary), indent=1, ensure_ascii=False) + "\n")
     write_text(out / "summary.md", summary_text(summary))

@@ -2,9 +2,10 @@
 
 In: run directories (``run.json``, ``provenance.json`` and three tables), each in a folder named by its
 variant. Out: ``streams.parquet``, ``relays.parquet`` and ``progress.parquet`` in one folder, with their
-checksums in ``provenance.json``: every run's rows with a column ``seed`` and a text column a knob in front.
-Rows of the warm-up are cut (downloads by their start, progress with its download); what the runs were stands
-in the files' key-value metadata.
+checksums in ``provenance.json``; and ``passages.parquet``, from the cells of runs that traced them, else
+without rows. All have every run's rows with a column ``seed`` and a text column a knob in front. Rows of the
+warm-up are cut (downloads by their start, progress with its download); what the runs were stands in the
+files' key-value metadata.
 
     torsweep results collect --network NAME [--plan main] --out TABLES_DIR RUN_DIR...
 
@@ -14,23 +15,25 @@ The order of the run directories is the order of levels in tables and figures.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from torsweep.config.knobs import find_knob
+from torsweep.engines.cell_traces import scan_cells
 from torsweep.engines.prepare import run_status
 from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec, read_run
-from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, TableSchema, validate
+from torsweep.engines.table_schema import PASSAGES, PROGRESS, RELAYS, STREAMS, TableSchema, validate
 from torsweep.errors import InputError
 from torsweep.formats import parquet
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import table_checksums
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import TABLES, own_folder
+from torsweep.tables.passages import passages
 from torsweep.tables.reading import METADATA_KEY, Provenance
 
 
@@ -173,6 +176,7 @@ def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: s
     provenance = gather_provenance(runs, network, plan)
     own_folder(out, TABLES)
     (out / PROVENANCE_FILE).unlink(missing_ok=True)
+    provenance = _write_passages(runs, provenance, out)
     for schema in (STREAMS, RELAYS, PROGRESS):
         _write(runs, schema, provenance, out)
     document = {"format": "torsweep-tables", "format_version": 1, "tables": table_checksums(out)}
@@ -181,15 +185,45 @@ def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: s
 
 
 def _write(runs: Sequence[Run], schema: TableSchema, provenance: Provenance, out: Path) -> None:
-    frames = []
-    for run in runs:
-        keys = [pl.lit(run.spec.seed, pl.Int64).alias("seed")]
-        keys += [pl.lit(level, pl.String).alias(knob) for knob, level in run.variant.items()]
-        frames.append(_measured(run, schema).select(*keys, *schema.polars))
+    frames = [_measured(run, schema).select(*_keys(run), *schema.polars) for run in runs]
+    _write_frame(pl.concat(frames), schema, provenance, out)
+
+
+def _keys(run: Run) -> list[pl.Expr]:
+    keys = [pl.lit(run.spec.seed, pl.Int64).alias("seed")]
+    return keys + [pl.lit(level, pl.String).alias(knob) for knob, level in run.variant.items()]
+
+
+def _write_frame(frame: pl.DataFrame, schema: TableSchema, provenance: Provenance, out: Path) -> None:
     with whole_file(out / f"{schema.name}.parquet") as temporary:
-        pl.concat(frames).write_parquet(
-            temporary, compression="zstd", metadata={METADATA_KEY: provenance.to_json()}
-        )
+        frame.write_parquet(temporary, compression="zstd", metadata={METADATA_KEY: provenance.to_json()})
+
+
+def _write_passages(runs: Sequence[Run], provenance: Provenance, out: Path) -> Provenance:
+    """Write the passages of all runs; the provenance with how many cells of each run have none."""
+    frames, counted = [], []
+    for run, entry in zip(runs, provenance.runs, strict=True):
+        frame, counts = _passages(run)
+        frames.append(frame.select(*_keys(run), *PASSAGES.polars))
+        counted.append({**entry, "cells": counts} if counts else entry)
+    found = replace(provenance, runs=counted)
+    _write_frame(pl.concat(frames), PASSAGES, found, out)
+    return found
+
+
+def _passages(run: Run) -> tuple[pl.DataFrame, dict[str, dict[str, int]]]:
+    if run.spec.tracing is None:
+        return pl.DataFrame(schema=PASSAGES.polars), {}
+    frame, counts = passages(scan_cells(run.directory))
+    told = run.provenance.get("tracing")
+    told = told if isinstance(told, Mapping) else {}
+    lost = {
+        host: {"overwritten": of.get("overwritten", 0), "torn": of.get("torn", 0)}
+        for host, of in told.items()
+    }
+    of_hosts = {host: {**asdict(count), **lost.get(host, {})} for host, count in counts.items()}
+    measured = pl.col("start_ns").is_between(run.spec.warm_up_ns, run.spec.duration_ns, closed="left")
+    return frame.filter(measured), of_hosts
 
 
 def _measured(run: Run, schema: TableSchema) -> pl.DataFrame:

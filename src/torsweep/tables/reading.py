@@ -144,6 +144,13 @@ class PlanTables:
         """
         return self._read("progress.parquet", columns)
 
+    def passages(self, keys: Mapping[str, object], columns: Sequence[str]) -> pl.DataFrame:
+        """``columns`` of the cells that traced relays sent on in one run, of the seed and levels ``keys``."""
+        file = self.directory / "passages.parquet"
+        read_provenance(file, trusted=True)
+        chosen = [pl.col(name) == value for name, value in keys.items()]
+        return pl.scan_parquet(file).filter(*chosen).select(columns).collect()
+
     def _read(self, name: str, columns: Iterable[str]) -> pl.DataFrame:
         file = self.directory / name
         read_provenance(file, trusted=True)

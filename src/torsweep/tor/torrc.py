@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from torsweep.config.tor_settings import MILLISECOND_NS, Ewma, FixedWindows, RoundRobin, TorSettings
+from torsweep.config.tracing import Tracing
 from torsweep.errors import InputError
 from torsweep.network.model import Network, Relay
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
@@ -150,6 +151,16 @@ def _refill_options(settings: TorSettings, relay: Relay) -> dict[str, str]:
         # Rounded down to a microsecond, because a phase of a whole interval is refused.
         options["TokenBucketRefillPhase"] = f"{int(phase * interval_ms * 1000) / 1000:.3f}"
     return options
+
+
+def tracing_options(tracing: Tracing, file: str) -> list[str]:
+    """The lines of a torrc with which a relay records its cells in ``file`` (cell-tracing.patch)."""
+    return [
+        f"CellTraceFile {file}",
+        f"CellTracePoints {','.join(tracing.points)}",
+        f"CellTraceRecords {tracing.records}",
+        f"CellTraceSample {tracing.sample}",
+    ]
 
 
 def consensus_parameters(settings: TorSettings) -> dict[str, int]:

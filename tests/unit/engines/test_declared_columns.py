@@ -12,9 +12,9 @@ import subprocess
 import polars as pl
 import pytest
 
-from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
+from torsweep.engines.table_schema import CELLS, PROGRESS, RELAYS, STREAMS
 
-TYPES = {"int32": pl.Int32, "int64": pl.Int64, "string": pl.String}
+TYPES = {"int32": pl.Int32, "int64": pl.Int64, "string": pl.String, "bool": pl.Boolean}
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +25,17 @@ def stated() -> dict[str, list[dict[str, object]]]:
 
 
 def test_cellsim_has_the_tables_of_every_engine(stated):
-    assert set(stated) == {"streams", "relays", "progress"}
+    assert set(stated) == {"streams", "relays", "progress", "cells"}
 
 
-@pytest.mark.parametrize("schema", [STREAMS, RELAYS, PROGRESS], ids=lambda schema: schema.name)
+@pytest.mark.parametrize("schema", [STREAMS, RELAYS, PROGRESS, CELLS], ids=lambda schema: schema.name)
 def test_columns_are_the_same_in_both(schema, stated):
     columns = stated[schema.name]
-    assert [(column["name"], TYPES[column["type"]]) for column in columns] == list(schema.polars.items())
+    # What Python reads as one of few words, cellsim writes as a text.
+    declared = {
+        name: pl.String if isinstance(kind, pl.Categorical | pl.Enum) else kind
+        for name, kind in schema.polars.items()
+    }
+    assert [(column["name"], TYPES[column["type"]]) for column in columns] == list(declared.items())
     may_be_missing = {column["name"] for column in columns if column["nullable"]}
     assert may_be_missing <= {column.name for column in schema.columns if column.nullable}

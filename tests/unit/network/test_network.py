@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from torsweep.config.experiment import ClientTraffic, load_experiment
+from torsweep.config.experiment import load_experiment
 from torsweep.config.network import NetworkConfig
+from torsweep.config.traffic import ClientTraffic
 from torsweep.errors import InputError, OutputError
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.cli import network_app

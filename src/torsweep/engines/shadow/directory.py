@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsweep.engines import addresses
+from torsweep.engines.cell_ring import RING_FILE
 from torsweep.engines.draws import client_start_ns
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.graph import write_graph
@@ -39,7 +40,7 @@ from torsweep.engines.shadow.tools import Tools
 from torsweep.engines.shadow.traffic import client_graph, server_graph
 from torsweep.errors import InputError
 from torsweep.network.model import NETWORK_FILE, Network, Relay
-from torsweep.tor.torrc import QUIET_CLIENT_LINES, Role, check_rates, environment, torrc
+from torsweep.tor.torrc import QUIET_CLIENT_LINES, Role, check_rates, environment, torrc, tracing_options
 
 CONFIGURATION = "shadow.yaml"
 LEAST_AUTHORITIES = 3
@@ -203,7 +204,10 @@ class _Builder:
             "address": addresses.address(relay.node),
             "or_port": _LISTENING_OR_PORT,
         }
-        self._host_folder(relay.name, self._torrc("relay", values, relay))
+        tracing = self.run.tracing
+        traced = tracing if tracing and relay.name in tracing.hosts else None
+        extra = tracing_options(traced, RING_FILE) if traced else ()
+        self._host_folder(relay.name, self._torrc("relay", values, relay, extra))
         start_ns = RELAYS_NS + index * SECOND_NS // max(1, len(self.network.relays))
         processes = [self._tor("torrc", start_ns), self._oniontrace("BW", start_ns + 2 * SECOND_NS)]
         return Host(relay.node, addresses.address(relay.node), processes)

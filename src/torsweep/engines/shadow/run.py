@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.config.engine_names import SHADOW_ENGINES
+from torsweep.engines.cell_ring import RING_FILE
+from torsweep.engines.cell_traces import write_cells
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import (
     PROVENANCE_FILE,
@@ -25,7 +27,7 @@ from torsweep.engines.run_spec import (
 from torsweep.engines.shadow.cores import claimed_cores
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import network_keys
-from torsweep.engines.shadow.layout import read_layout
+from torsweep.engines.shadow.layout import HOSTS, read_layout
 from torsweep.engines.shadow.logs import compress_logs, drop_half_compressed
 from torsweep.engines.shadow.memory import require_memory
 from torsweep.engines.shadow.preflight import require_preflight
@@ -207,9 +209,22 @@ def _finish(run_directory: Path, record: dict[str, Any], *, keep_logs: bool) -> 
     folder = run_directory / SHADOW_FOLDER
     drop_half_compressed(folder)
     counters = write_tables(run_directory, folder)
+    traced = _write_cells(run_directory, folder)
     if not keep_logs:
         compress_logs(folder)
-    write_provenance(run_directory, {**record, "counters": counters})
+    write_provenance(run_directory, {**record, "counters": counters, "tracing": traced})
+
+
+def _write_cells(run_directory: Path, folder: Path) -> dict[str, dict[str, int]]:
+    """Write the table of cells, where relays were traced.
+
+    Shadow answers every clock with the simulated time of day, to the nanosecond.
+    """
+    run, layout = read_run(run_directory), read_layout(folder)
+    if run.tracing is None:
+        return {}
+    rings = {host: folder / HOSTS / host / RING_FILE for host in run.tracing.hosts}
+    return write_cells(run_directory, rings, layout.epoch_s * SECOND_NS + layout.bootstrap_ns)
 
 
 def _json(document: dict[str, Any]) -> str:

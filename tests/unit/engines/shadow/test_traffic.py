@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from torsweep.config.experiment import PERF_TRAFFIC
+from torsweep.config.traffic import PERF_TRAFFIC
 from torsweep.engines.draws import pause_ns, server_index
 from torsweep.engines.run_spec import RunSpec, RunTraffic
 from torsweep.engines.shadow.traffic import MOST_DOWNLOADS, client_graph, server_graph

@@ -15,10 +15,11 @@ from typing import Any
 
 from torsweep.engines import addresses
 from torsweep.engines.addresses import address
+from torsweep.engines.cell_ring import RING_FILE
 from torsweep.engines.run_spec import RunSpec
 from torsweep.errors import InputError
 from torsweep.network.model import Network
-from torsweep.tor.torrc import QUIET_CLIENT_LINES, Role, check_rates, torrc
+from torsweep.tor.torrc import QUIET_CLIENT_LINES, Role, check_rates, torrc, tracing_options
 
 VOTE_DELAY_S = 2
 """The least that tor takes."""
@@ -74,6 +75,11 @@ class Place:
     def log(self) -> Path:
         """What it prints."""
         return self.folder / "log"
+
+    @property
+    def ring(self) -> Path:
+        """Where it records its cells, if it is traced."""
+        return self.folder / RING_FILE
 
 
 @dataclass(frozen=True)
@@ -159,6 +165,12 @@ class Layout:
         return "\n".join([str(now_s), *lines, ""])
 
     @property
+    def rings(self) -> dict[str, Path]:
+        """Where the relays that are traced record their cells."""
+        hosts = self.run.tracing.hosts if self.run.tracing else ()
+        return {place.name: place.ring for place in self.relays if place.name in hosts}
+
+    @property
     def bandwidths_file(self) -> Path:
         """Where the authorities read the weights."""
         return self.folder / "bandwidths"
@@ -177,7 +189,11 @@ class Layout:
                 f"V3AuthNIntervalsValid {VOTES_VALID}",
             ]
         if place.role == "relay":
-            return [*lines, f"Log [mm]info file {place.folder / QUEUES_FILE}"]
+            lines.append(f"Log [mm]info file {place.folder / QUEUES_FILE}")
+            tracing = self.run.tracing
+            if tracing is not None and place.name in tracing.hosts:
+                lines += tracing_options(tracing, str(place.ring))
+            return lines
         lines += QUIET_CLIENT_LINES
         return [*lines, "__LeaveStreamsUnattached 1"] if self.paths_of(place.name) else lines
 

@@ -1,8 +1,8 @@
 """One run of the emulation engine.
 
 In: a run directory with run.json, a build of tor, the link emulator. Out: streams.parquet, relays.parquet,
-circuits.parquet, links.parquet and progress.parquet in it (without rows unless asked for), and
-provenance.json, last.
+circuits.parquet, links.parquet and progress.parquet in it (without rows unless asked for), cells.parquet
+where relays are traced, and provenance.json, last.
 Whatever happens, no process and no network namespace is left.
 """
 
@@ -25,6 +25,7 @@ from pathlib import Path
 import polars as pl
 
 from torsweep import __version__
+from torsweep.engines.cell_traces import ring_bytes, write_cells
 from torsweep.engines.emulation.directory.layout import Layout, check_network
 from torsweep.engines.emulation.directory.links import links_document
 from torsweep.engines.emulation.machine_lock import machine_claimed
@@ -82,7 +83,7 @@ def run_emulation(
     _check_input(run, network, network_directory / NETWORK_FILE)
     say = _speaker(progress)
     with machine_claimed(), folder_claimed(run_directory, RUN, wait=False), orderly_end():
-        _clear(run_directory, network)
+        _clear(run_directory, run, network)
         started, sockets = time.monotonic(), Path(tempfile.mkdtemp(prefix="torsweep-"))
         folder = run_directory.resolve() / PROCESS_FOLDER
         layout = Layout(run, network, folder, sockets, extra)
@@ -102,8 +103,12 @@ def run_emulation(
         links_seen = read_links(folder / LINKS_TABLE, finished.measured.zero_ns, finished.measured.end_ns)
         refuse_late(pace, links_seen.late_share)
         _write_tables(run_directory, running, finished.measured, links_seen)
+        rings = layout.rings
+        traced = write_cells(run_directory, rings, finished.measured.zero_ns) if run.tracing else {}
         for place in layout.places:
             shutil.rmtree(place.data, ignore_errors=True)
+        for ring in rings.values():
+            ring.unlink()
         document = {
             "engine": "emulation",
             "engine_version": f"{__version__}, tor {tools.tor.version}",
@@ -121,6 +126,7 @@ def run_emulation(
             "extra_torrc_lines": list(extra),
             "tor": tools.tor.provenance,
             "counters": _counters(finished.measured),
+            "tracing": traced,
             "versions": dict(versions()),
             "machine": dict(machine()),
         }
@@ -173,12 +179,13 @@ def _check_input(run: RunSpec, network: Network, file: Path) -> None:
             )
 
 
-def _clear(run_directory: Path, network: Network) -> None:
+def _clear(run_directory: Path, run: RunSpec, network: Network) -> None:
     """Make room: results of an earlier run and its processes' folders go."""
     for name in RESULT_FILES:
         (run_directory / name).unlink(missing_ok=True)
     shutil.rmtree(run_directory / PROCESS_FOLDER, ignore_errors=True)
     need = DISK_BYTES_PER_PROCESS * (len(network.relays) + len(network.authorities) + len(network.clients))
+    need += len(run.tracing.hosts) * ring_bytes(run.tracing) if run.tracing else 0
     free = shutil.disk_usage(run_directory).free
     if free < need:
         raise OutputError(

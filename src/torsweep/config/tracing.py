@@ -1,0 +1,58 @@
+"""Which cells are traced: the ``tracing`` of an experiment.yaml and, the same, of run.json.
+
+In: a section of a document. Out: :class:`Tracing`. What the places are, and what is recorded there, stands in
+``docs/cell-tracing.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from torsweep.config.reading import RefusedValue, Section
+
+Point = Literal["inbuf", "recognized", "queue", "outbuf", "flush"]
+
+POINTS: tuple[Point, ...] = ("inbuf", "recognized", "queue", "outbuf", "flush")
+"""The places of a relay that a cell passes, in order."""
+
+Stage = Literal["relaying", "waiting", "writing"]
+
+STAGES: Mapping[Stage, tuple[Point, Point]] = {
+    "relaying": ("inbuf", "queue"),
+    "waiting": ("queue", "outbuf"),
+    "writing": ("outbuf", "flush"),
+}
+"""The stages of a cell that a relay sends on: reading and encrypting it, its time in the queue of its
+circuit, its time in the output buffer until the kernel has it whole."""
+
+PASSAGE_POINTS: tuple[Point, ...] = ("inbuf", "queue", "outbuf", "flush")
+"""What has to be recorded of a cell for its stages."""
+
+MOST_RECORDS = 100_000_000
+"""5.6 GB a relay."""
+
+HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]{1,19}$")]
+
+
+class Tracing(Section):
+    """Whose cells are recorded where.
+
+    ``hosts`` are names of relays, as in network.json; ``sample`` records one cell in so many, at all of its
+    places; ``records`` is how many the ring of a relay has room for, the newest of which are kept.
+    """
+
+    hosts: Annotated[tuple[HostName, ...], Field(min_length=1, max_length=1_000)]
+    points: Annotated[tuple[Point, ...], Field(min_length=1, max_length=len(POINTS))] = POINTS
+    sample: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] = 1
+    records: Annotated[int, Field(strict=True, ge=1_000, le=MOST_RECORDS)] = 4_000_000
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        for key, words in (("hosts", self.hosts), ("points", self.points)):
+            twice = next((word for word in words if words.count(word) > 1), None)
+            if twice is not None:
+                raise RefusedValue("stands twice", key=key, value=twice, accepted="each once")
+        return self
