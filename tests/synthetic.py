@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from tests.synthetic_cells import cells
 from torsweep import seeds
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.variant import Variant
@@ -76,6 +77,9 @@ def write_run(
     streams(variant, seed, size).write_parquet(directory / "streams.parquet")
     relays(variant, seed, size).write_parquet(directory / "relays.parquet")
     pl.DataFrame(schema=PROGRESS.polars).write_parquet(directory / "progress.parquet")
+    if run.tracing is not None:
+        traced = cells(variant, seed, run.tracing.hosts, size.warm_up_s, size.duration_s)
+        traced.write_parquet(directory / "cells.parquet")
     provenance = {"engine": "cellsim", "engine_version": "0.1.0", "simulated_s": size.duration_s}
     finish_run(directory, **provenance)
     return directory

@@ -213,7 +213,7 @@ class CellStage(_CellClaim):
 
     test: Literal["cell_stage"]
     stage: Stage
-    least: Annotated[float, Field(strict=True, gt=0, lt=1, allow_inf_nan=False)]
+    least: Annotated[float, Field(strict=True, ge=0.01, le=0.99, allow_inf_nan=False)]
 
 
 PROGRESS_TESTS = ("starvation", "starvation_threshold")

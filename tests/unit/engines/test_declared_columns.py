@@ -33,8 +33,7 @@ def test_columns_are_the_same_in_both(schema, stated):
     columns = stated[schema.name]
     # What Python reads as one of few words, cellsim writes as a text.
     declared = {
-        name: pl.String if isinstance(kind, pl.Categorical | pl.Enum) else kind
-        for name, kind in schema.polars.items()
+        name: pl.String if kind in (pl.Categorical, pl.Enum) else kind for name, kind in schema.polars.items()
     }
     assert [(column["name"], TYPES[column["type"]]) for column in columns] == list(declared.items())
     may_be_missing = {column["name"] for column in columns if column["nullable"]}

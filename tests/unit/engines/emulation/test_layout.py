@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
+from torsweep.config.tracing import Tracing
 from torsweep.engines.addresses import address
 from torsweep.engines.emulation.directory.layout import Identities, Layout, Place, check_network
 from torsweep.engines.emulation.directory.links import AUTHORITY_LINK_BYTES_PER_S, links_document
@@ -46,6 +47,20 @@ def test_hosts_are_where_shadow_has_them_and_clients_listen_on_no_network():
     assert client["SocksPort"] == "unix:/s/bulk1.s NoIsolateSOCKSAuth"
     for place in layout.places:
         assert options(layout, place)["ControlPort"] == f"unix:/s/{place.name}.c"
+
+
+def test_only_relays_that_are_traced_record_their_cells():
+    layout = made(tracing=Tracing(hosts=("relay2",), points=("inbuf", "flush"), sample=3, records=5000))
+    traced = options(layout, layout.relays[1])
+    assert {name: traced[name] for name in traced if name.startswith("CellTrace")} == {
+        "CellTraceFile": "/runs/relay2/cells.ring",
+        "CellTracePoints": "inbuf,flush",
+        "CellTraceRecords": "5000",
+        "CellTraceSample": "3",
+    }
+    others = [place for place in layout.places if place.name != "relay2"]
+    assert not any(name.startswith("CellTrace") for place in others for name in options(layout, place))
+    assert layout.rings == {"relay2": Path("/runs/relay2/cells.ring")}
 
 
 def test_every_tor_knows_the_authority_by_both_its_identities():

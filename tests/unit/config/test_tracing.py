@@ -1,0 +1,61 @@
+"""What may be asked of the tracing of cells, and what rests on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torsweep.config.experiment import load_experiment
+from torsweep.config.tracing import POINTS, Tracing
+from torsweep.errors import InputError
+
+EXPERIMENT = Path(__file__).parents[3] / "experiments/cell_trace/experiment.yaml"
+
+
+def refusal(text: str, tmp_path: Path) -> str:
+    folder = tmp_path / "cell_trace"
+    folder.mkdir()
+    (folder / "experiment.yaml").write_text(text)
+    with pytest.raises(InputError) as stopped:
+        load_experiment(folder / "experiment.yaml")
+    return str(stopped.value)
+
+
+def test_an_experiment_traces_nothing_unless_it_says_so() -> None:
+    assert load_experiment(EXPERIMENT.parents[1] / "refill_sweep/experiment.yaml").tracing is None
+    tracing = load_experiment(EXPERIMENT).tracing
+    assert tracing == Tracing(hosts=("relay1", "relay2"))
+    assert tracing.points == POINTS
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        (
+            "  hosts: [relay1, relay2]",
+            "  hosts: [relay1, relay1]",
+            "tracing.hosts: stands twice, got 'relay1'",
+        ),
+        ("  hosts: [relay1, relay2]", "  hosts: []", "tracing.hosts"),
+        (
+            "  hosts: [relay1, relay2]",
+            "  hosts: [relay1, relay2]\n  points: [inbuf, output]",
+            "tracing.points[1]",
+        ),
+        ("  hosts: [relay1, relay2]", "  hosts: [relay1, relay2]\n  sample: 0", "tracing.sample"),
+        ("  hosts: [relay1, relay2]", "  hosts: [relay1, relay2]\n  records: 10", "tracing.records"),
+        ("  hosts: [relay1, relay2]", "  hosts: [relay1, relay2]\n  points: [inbuf, flush]", "figures[0]"),
+        ("  hosts: [relay1, relay2]", "  hosts: [relay2]", "claims[0].host: is a relay that is not traced"),
+        ("tracing:\n  hosts: [relay1, relay2]", "", "figures[0]: rests on the times of cells"),
+        ("    at_least: 1 ms", "    at_least: 1 ms\n    at_most: 2 ms", "at_least"),
+        ("    at_least: 1 ms", "", "at_least"),
+        ("    stage: waiting", "    stage: sleeping", "claims[3].stage"),
+    ],
+)
+def test_what_cannot_be_traced_or_claimed_is_refused(
+    old: str, new: str, complaint: str, tmp_path: Path
+) -> None:
+    text = EXPERIMENT.read_text()
+    assert text.count(old) == 1
+    assert complaint in refusal(text.replace(old, new), tmp_path)

@@ -1,0 +1,142 @@
+"""The cells table of a run: from rings, and from cellsim."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.unit.engines.test_cell_ring import made, write_ring
+from torsweep.config.experiment import load_experiment
+from torsweep.config.network import load_network_config
+from torsweep.config.tracing import Tracing
+from torsweep.engines.cell_ring import CHANNEL, HEADER, RECORD
+from torsweep.engines.cell_traces import ring_bytes, scan_cells, write_cells
+from torsweep.engines.prepare import build_run, run_settings, write_run
+from torsweep.engines.table_schema import CELLS, validate
+from torsweep.errors import InputError
+from torsweep.network.model import write_network
+from torsweep.network.sampling import sample_network
+from torsweep.tables.passages import passages
+
+SENT_ON = ("inbuf", "queue", "outbuf", "flush")
+
+
+def test_rings_become_one_table_and_lost_records_are_counted(tmp_path: Path) -> None:
+    torn = made(6)
+    torn["sequence"][3] = 99
+    rings = {
+        "relay1": write_ring(tmp_path / "one", made(21), cells=40),
+        "relay2": write_ring(tmp_path / "two", torn, cells=6),
+    }
+    counters = write_cells(tmp_path, rings, zero_ns=15_000)
+    assert counters == {
+        "relay1": {"cells": 40, "written": 21, "overwritten": 13, "torn": 0, "unlisted_channels": 0},
+        "relay2": {"cells": 6, "written": 6, "overwritten": 0, "torn": 1, "unlisted_channels": 0},
+    }
+    frame = scan_cells(tmp_path).collect()
+    validate(frame, CELLS, tmp_path / "cells.parquet")
+    assert frame.group_by("host").len().sort("host")["len"].to_list() == [8, 5]
+    assert frame["time_ns"].to_list()[:3] == [-1000, 0, 1000]
+
+
+def test_a_ring_is_as_large_as_tor_makes_it() -> None:
+    """cell_trace.h: a page, 8192 channels, the records."""
+    tracing = Tracing(hosts=("relay1",), records=1000)
+    assert ring_bytes(tracing) == 4096 + 8192 * CHANNEL.itemsize + 1000 * RECORD.itemsize
+    assert HEADER.itemsize <= 4096
+
+
+def test_what_is_no_table_of_cells_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such table"):
+        scan_cells(tmp_path)
+    (tmp_path / "cells.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(InputError, match="no whole Parquet file"):
+        scan_cells(tmp_path)
+    pl.DataFrame({"host": ["relay1"]}).write_parquet(tmp_path / "cells.parquet")
+    with pytest.raises(InputError, match="no cells table of this version"):
+        scan_cells(tmp_path)
+
+
+def prepared(tmp_path: Path, name: str, **tracing: object) -> Path:
+    """A run of four simulated seconds on a chain, prepared for cellsim."""
+    network = tmp_path / "network"
+    if not network.exists():
+        sampled = sample_network(load_network_config("traced_guard"), 1)
+        write_network(sampled.network, sampled.latency.blocks(), network)
+    wanted = Tracing.model_validate({"hosts": ["relay1", "relay2"], **tracing}) if tracing else None
+    asked = load_experiment("cell_trace", {"warm_up": "2 s", "measured": "2 s"})
+    asked = asked.model_copy(update={"tracing": wanted})
+    variant = asked.variant("scheduler=kist_10ms")
+    run = tmp_path / name
+    write_run(build_run(run_settings(asked, "cellsim", "today", variant), variant, network, run), run)
+    return run
+
+
+def simulated(run: Path) -> dict:
+    subprocess.run(["cellsim", "run", str(run)], check=True)
+    return json.loads((run / "provenance.json").read_text())
+
+
+def test_a_relay_that_the_network_has_not_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"tracing.hosts: no such relay, got 'relay4'; accepted: relay1 to relay3"
+    ):
+        prepared(tmp_path, "run", hosts=["relay4"])
+
+
+def test_tracing_changes_nothing_else_in_cellsim(tmp_path: Path) -> None:
+    traced, plain = (prepared(tmp_path, name, **of) for name, of in (("a", {"sample": 1}), ("b", {})))
+    tables = [simulated(run)["tables"] for run in (traced, plain)]
+    assert tables[0].pop("cells.parquet")
+    assert tables[0] == tables[1]
+    assert not (plain / "cells.parquet").exists()
+
+
+def test_cells_of_cellsim_are_whole_in_both_relays(tmp_path: Path) -> None:
+    run = prepared(tmp_path, "run", sample=1)
+    told = simulated(run)["tracing"]
+    cells = scan_cells(run).collect()
+    assert {host: of["written"] for host, of in told.items()} == dict(
+        cells.group_by(pl.col("host").cast(pl.String)).len().iter_rows()
+    )
+    frame, counts = passages(cells.lazy())
+    for host, of in told.items():
+        own = counts[host]
+        in_table = cells.filter(pl.col("host") == host)["cell"].n_unique()
+        assert in_table == of["cells"]
+        assert own.lost == 0 and own.passages > 1000
+    assert (frame.select("relaying_ns", "waiting_ns", "writing_ns").to_numpy() >= 0).all()
+    assert 0 < np.median(frame["waiting_ns"]) < 10_000_000
+
+
+def test_a_cell_ends_at_the_same_byte_at_both_ends_of_a_connection(tmp_path: Path) -> None:
+    """Inward, relay2 sends to relay1: every cell's end at its flush there is one's at its inbuf here."""
+    run = prepared(tmp_path, "run", sample=1)
+    simulated(run)
+    cells = scan_cells(run)
+    came = cells.filter(pl.col("host") == "relay1", pl.col("point") == "inbuf")
+    left = cells.filter(pl.col("host") == "relay2", pl.col("point") == "flush", ~pl.col("outward"))
+    by = ["channel", "tls_offset"]
+    joined = came.join(left, on=by, suffix="_sent").collect()
+    inward = came.join(left.select("channel").unique(), on="channel", how="semi").collect()
+    assert len(joined) == len(inward) > 1000
+    assert (joined["time_ns"] > joined["time_ns_sent"]).all()
+    assert (joined["command"] == joined["command_sent"]).all()
+    assert (joined["circuit"] == joined["circuit_sent"]).all()
+
+
+def test_a_sample_and_some_points_are_a_part_of_the_whole(tmp_path: Path) -> None:
+    runs = (
+        prepared(tmp_path, "all", sample=1),
+        prepared(tmp_path, "some", sample=7, points=["inbuf", "flush"]),
+    )
+    for run in runs:
+        simulated(run)
+    whole, some = (scan_cells(run).cast({"host": pl.String}) for run in runs)
+    expected = whole.filter((pl.col("cell") - 1) % 7 == 0, pl.col("point").is_in(["inbuf", "flush"]))
+    assert some.collect().equals(expected.collect())

@@ -1,0 +1,120 @@
+"""Times of cells in relays: planted ones are found, and claims about them are judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from plotting import cells
+from plotting.source import Source
+from plotting.style import style
+from tests.synthetic import Size, write_sweep
+from tests.synthetic_cells import BUSY, CIRCUITS, QUIET, RELAYING_NS, WAIT_NS, WRITING_NS
+from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.stats.cell_times import cell_times
+from torsweep.stats.summarize import Summary, summarize
+from torsweep.stats.writing import write_summary
+from torsweep.tables.collect import collect
+from torsweep.tables.reading import PlanTables
+
+SMALL = Size(web_clients=4, bulk_clients=2, relays=2, warm_up_s=10, duration_s=40)
+CELLS = (BUSY + QUIET) * CIRCUITS // 2
+
+
+@pytest.fixture(scope="module")
+def traced() -> Experiment:
+    return load_experiment(Path(__file__).parents[3] / "experiments/cell_trace/experiment.yaml")
+
+
+@pytest.fixture(scope="module")
+def traced_tables(traced: Experiment, tmp_path_factory: pytest.TempPathFactory) -> PlanTables:
+    folder = tmp_path_factory.mktemp("traced")
+    runs = write_sweep(folder / "runs", traced.plan("main").knobs, [1, 2, 3], SMALL, "cell_trace")
+    collect(runs, folder / "tables", network="ci")
+    return PlanTables.open(folder / "tables")
+
+
+@pytest.fixture(scope="module")
+def traced_summary(traced: Experiment, traced_tables: PlanTables) -> Summary:
+    return summarize(traced_tables, traced)
+
+
+def section(frame: pl.DataFrame, scheduler: str, circuits: str, stage: str) -> pl.DataFrame:
+    wanted = {"scheduler": scheduler, "host": "relay1", "circuits": circuits, "stage": stage}
+    wanted |= dict.fromkeys(("direction", "command", "queue"), "any")
+    return frame.filter(*(pl.col(name) == value for name, value in wanted.items()))
+
+
+def test_each_stage_has_the_planted_time(traced_summary: Summary) -> None:
+    times = traced_summary.cells.times
+    relaying, writing = (section(times, "kist_10ms", "all", stage) for stage in ("relaying", "writing"))
+    assert relaying["median_ms"].to_list() == pytest.approx([RELAYING_NS / 1e6])
+    assert writing["max_ms"].to_list() == pytest.approx([WRITING_NS / 1e6])
+    for scheduler, wait_ns in WAIT_NS.items():
+        (busy,) = section(times, scheduler, "busy", "waiting")["median_ms"]
+        (quiet,) = section(times, scheduler, "quiet", "waiting")["median_ms"]
+        assert busy == pytest.approx(wait_ns / 1e6, rel=0.03)
+        assert quiet == pytest.approx(2 * wait_ns / 1e6, rel=0.05)
+
+
+def test_means_of_stages_add_up_to_the_mean_of_the_whole(traced_summary: Summary) -> None:
+    runs = traced_summary.cells.runs
+    by = ["scheduler", "seed", "host", "circuits", "direction", "command", "queue"]
+    whole = runs.filter(pl.col("stage") == "total").select(*by, "mean_ms")
+    parts = runs.filter(pl.col("stage") != "total").group_by(by).agg(pl.col("mean_ms").sum().alias("sum"))
+    both = whole.join(parts, on=by)
+    assert len(both) == len(whole) > 0
+    assert np.allclose(both["mean_ms"], both["sum"], rtol=1e-12)
+
+
+def test_cells_are_counted_once_in_each_section_and_in_the_density(traced_summary: Summary) -> None:
+    runs = traced_summary.cells.runs.filter(pl.col("stage") == "total", pl.col("circuits") == "all")
+    assert set(runs.filter(pl.col("direction") != "inward")["cells"]) == {CELLS}
+    assert runs.filter(pl.col("direction") == "inward").is_empty()
+    density = traced_summary.cells.density.group_by("scheduler", "host").agg(pl.col("cells").sum())
+    assert density["cells"].to_list() == [CELLS] * 8
+    assert set(traced_summary.cells.density["seed"]) == {1}
+    assert traced_summary.cells.counts["passages"].to_list() == [CELLS] * 24
+
+
+def test_claims_about_cells_are_judged(traced_summary: Summary) -> None:
+    assert {verdict.claim: verdict.verdict for verdict in traced_summary.verdicts} == {
+        "kist_takes_milliseconds": "holds",
+        "vanilla_takes_less_than_one": "holds",
+        "quiet_circuits_are_slower": "holds",
+        "kist_time_is_in_the_queue": "holds",
+    }
+
+
+@pytest.mark.parametrize(
+    ("number", "changes"),
+    [
+        (0, {"level": "vanilla"}),
+        (1, {"level": "kist_10ms"}),
+        (3, {"stage": "writing"}),
+    ],
+)
+def test_claims_that_the_cells_speak_against_are_contradicted(
+    number: int, changes: dict[str, str], traced: Experiment, traced_tables: PlanTables
+) -> None:
+    claim = traced.claims[number].model_copy(update=changes)
+    (verdict,) = summarize(traced_tables, traced.model_copy(update={"claims": (claim,)})).verdicts
+    assert verdict.verdict == "contradicted"
+
+
+def test_without_traces_there_are_no_rows(tables: PlanTables) -> None:
+    found = cell_times(tables)
+    assert all(frame.is_empty() for frame in (found.runs, found.times, found.density, found.counts))
+
+
+@pytest.mark.parametrize("draw", [cells.draw_density, cells.draw_stages])
+def test_figures_are_drawn_from_the_summaries(draw, traced_summary: Summary, tmp_path: Path) -> None:
+    write_summary(traced_summary, tmp_path / "summaries")
+    with style():
+        figure, points, caption = draw(Source(tmp_path / "summaries"))
+    assert len(figure.axes) in (8, 9)
+    assert not points.is_empty()
+    assert "RELAY cells" in caption
