@@ -16,7 +16,7 @@ TOR_SOURCE ?=
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup programs refill_sweep scheduler_choice starvation test test_programs test_python test-tor kills fuzz lint format bench \
+.PHONY: help setup programs refill_sweep scheduler_choice starvation cell_trace test test_programs test_python test-tor kills fuzz lint format bench \
 	docs-tables lock clean
 
 help: ## list the targets
@@ -46,7 +46,8 @@ programs:
 refill_sweep: ## refill interval and circuit policy (Tor ticket 4086)
 scheduler_choice: ## KIST, KISTLite and Vanilla, as users see them
 starvation: ## the streams of one circuit, and which of them starve
-refill_sweep scheduler_choice starvation: setup
+cell_trace: ## where cells spend their time inside a relay
+refill_sweep scheduler_choice starvation cell_trace: setup
 	$(ACTIVATED) snakemake --cores $(CORES) $@ $(if $(CONFIG),--config $(CONFIG))
 	@echo "Figures are in results/figures/$@, the numbers and verdicts behind them in results/summaries/$@."
 
