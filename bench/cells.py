@@ -113,7 +113,7 @@ def table(results: dict[str, dict[str, float]], cells: int, rounds: int) -> str:
     lines = [
         "# Cells",
         "",
-        f"{here['cpu']}, {here['cores']} cores; {here['os']}. A ring of {cells:,} cells with four records each;"
+        f"{here['cpu']}, {here['cores']} cores; {here['os']}. A ring of {cells:,} cells, four records each;"
         f" medians of {rounds} rounds by `python -m bench.cells`.",
         "",
         "| step | wall s | CPU s |",
