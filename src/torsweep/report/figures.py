@@ -67,6 +67,16 @@ READINGS: Mapping[str, Reading] = {
         "Jain's index of the streams' shares, and the number of streams that starved: an index of 1 says "
         "that all are served alike.",
     ),
+    "cell_density": Reading(
+        "How long cells stay in a relay",
+        "Every RELAY cell that a traced relay sent on, by the second in which it came and the time until the "
+        "kernel had it, on a logarithmic scale: darker is more cells. The line is the median.",
+    ),
+    "cell_stages": Reading(
+        "In which stage cells spend their time",
+        "The mean time of cells of busy and of quiet circuits in a relay, by stage: read and encrypted, in "
+        "the queue of the circuit, in the output buffer. Scales differ between panels.",
+    ),
 }
 """By the names that an experiment.yaml lists under ``figures``."""
 
