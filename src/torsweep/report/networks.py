@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.config.experiment import ClientTraffic
+from torsweep.config.traffic import ClientTraffic
 from torsweep.errors import InputError
 from torsweep.network.describe import Description, describe
 from torsweep.network.model import NETWORK_FILE, read_network

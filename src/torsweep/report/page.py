@@ -16,7 +16,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from torsweep import __version__
 from torsweep.config.engine_names import MODEL_ENGINE
-from torsweep.config.experiment import ClientTraffic, Experiment, load_experiment
+from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.config.traffic import ClientTraffic
 from torsweep.errors import InputError
 from torsweep.formats.files import read_bytes
 from torsweep.formats.limits import MOST_WHOLE_TEXT_BYTES, MOST_YAML_BYTES
