@@ -16,10 +16,13 @@ from rocrate.rocrate import ROCrate
 
 from torsweep import __version__
 from torsweep.bundle.citation import Credit
-from torsweep.bundle.sums import SUMS_FILE, bundle_files
+from torsweep.bundle.sums import SUMS_FILE, bundle_files, sums_size
 
 CRATE_FILE = "ro-crate-metadata.json"
 CRATE_VERSION = "1.2"
+
+_SOFTWARE = "CreativeWork"
+"""What was run is no SoftwareApplication here: that must have the address of a page, and not each has one."""
 
 _FORMATS: Mapping[str, str] = {
     ".cff": "application/yaml",
@@ -80,14 +83,18 @@ def write_crate(folder: Path, facts: CrateFacts) -> None:
         for number, name in enumerate(facts.credit.authors, start=1)
     ]
     tools = [
-        _add(crate, "#torsweep", "SoftwareApplication", name="torsweep", version=__version__),
-        _add(crate, "#engine", "SoftwareApplication", name=facts.engine, version=facts.engine_version),
+        _add(crate, "#torsweep", _SOFTWARE, name="torsweep", version=__version__),
+        _add(crate, "#engine", _SOFTWARE, name=facts.engine, version=facts.engine_version),
     ]
     made = _add(crate, "#made", "CreateAction", name=f"Runs in {facts.engine}, tables, summaries and figures")
     made["instrument"], made["result"] = tools, crate.root_dataset
     crate.root_dataset["mentions"] = made
-    for name in sorted([*(file.relative_to(folder).as_posix() for file in bundle_files(folder)), SUMS_FILE]):
-        _add_file(crate, folder, name)
+    names = sorted(file.relative_to(folder).as_posix() for file in bundle_files(folder))
+    # SHA256SUMS comes last and covers this file, too; how long it will be is known.
+    sums_bytes = sums_size([*names, CRATE_FILE])
+    for name in names:
+        _add_file(crate, name, (folder / name).stat().st_size, folder / name)
+    _add_file(crate, SUMS_FILE, sums_bytes, None)
     crate.metadata.write(folder)
 
 
@@ -107,11 +114,13 @@ def _licence(crate: ROCrate, licence: str | None) -> Any:
     )
 
 
-def _add_file(crate: ROCrate, folder: Path, name: str) -> None:
-    file = folder / name
-    what = _WHAT.get(name) or f"{_FOLDERS.get(Path(name).parts[0], 'File')}: {file.stem}"
-    properties = {"name": what, "encodingFormat": _FORMATS.get(file.suffix, "text/plain")}
-    if file.is_file():
-        properties["contentSize"] = str(file.stat().st_size)
-    source = file if file.is_file() else None
+def _add_file(crate: ROCrate, name: str, size_bytes: int, source: Path | None) -> None:
+    path = Path(name)
+    what = _WHAT.get(name) or f"{_FOLDERS.get(path.parts[0], 'File')}: {path.stem}"
+    properties = {
+        "name": path.name,
+        "description": what,
+        "encodingFormat": _FORMATS.get(path.suffix, "text/plain"),
+        "contentSize": str(size_bytes),
+    }
     crate.add_file(source, name, properties=properties)

@@ -27,7 +27,10 @@ from torsweep.provenance import sha256_of_file
 from torsweep.report.repeat import repeat_overrides
 from torsweep.tables.reading import PlanTables
 
-_LINKED = ("Snakefile", "rules", "profiles", "configs", "topologies", "plotting", "patches")
+_NEEDED = ("Snakefile", "rules", "configs", "topologies", "plotting")
+_OTHERS = ("profiles", "patches")
+"""What a checkout has that the pipeline works in; patches only where tor runs."""
+
 _STAGES = ("tables", "summaries", "figures")
 
 
@@ -54,10 +57,12 @@ def rerun(folder: Path, checkout: Path, cores: int) -> Findings:
 
 
 def _prepare(scratch: Path, checkout: Path, folder: Path, experiment: str) -> None:
-    for name in _LINKED:
+    for name in _NEEDED:
         if not (checkout / name).exists():
             raise InputError(f"is no checkout of torsweep: no {name} in it", file=checkout)
-        (scratch / name).symlink_to((checkout / name).resolve())
+    for name in (*_NEEDED, *_OTHERS):
+        if (checkout / name).exists():
+            (scratch / name).symlink_to((checkout / name).resolve())
     place = scratch / "experiments" / experiment
     place.mkdir(parents=True)
     (place / "experiment.yaml").write_bytes((folder / "experiment.yaml").read_bytes())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from torsweep.errors import InputError
@@ -43,6 +43,11 @@ def sums_text(folder: Path) -> str:
     """A line each file in ``folder``, but for SHA256SUMS itself."""
     names = ((file, file.relative_to(folder).as_posix()) for file in bundle_files(folder))
     return "".join(f"{sha256_of_file(file)}  {name}\n" for file, name in names if name != SUMS_FILE)
+
+
+def sums_size(names: Iterable[str]) -> int:
+    """How many bytes the SHA256SUMS of files with ``names`` has."""
+    return sum(len(f"{'':64}  {name}\n".encode()) for name in names)
 
 
 def read_sums(folder: Path) -> dict[str, str]:

@@ -21,6 +21,8 @@ from torsweep.report.page import gather, render
 pytestmark = pytest.mark.chromium
 
 PHONE, DESKTOP = 375, 1280
+A4 = 680
+"""CSS pixels between the margins of a page of paper."""
 LEAST_CONTRAST, LEAST_OF_LARGE = 4.5, 3.0
 """WCAG 2.2, level AA: of text, and of text of 24 px, or 18.66 px and bold."""
 
@@ -147,5 +149,12 @@ def test_on_paper_everything_is_open_and_navigation_is_gone(browser: webdriver.C
         assert (
             browser.execute_script("return getComputedStyle(document.querySelector('nav')).display") == "none"
         )
+        size = {"width": A4, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        width, wide = browser.execute_script(WIDE)
+        assert width <= A4
+        assert wide == []
+        cell = "return getComputedStyle(document.querySelector('td')).display"
+        assert browser.execute_script(cell) == "table-cell", "a table of a phone on paper"
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
