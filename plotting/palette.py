@@ -74,6 +74,11 @@ LOOKS: Mapping[str, Mapping[str, Look]] = {
         "1": Look(BLUE, SOLID, "o"),
         "1.1": Look(VERMILION, DASHED, "s"),
     },
+    "latency": {
+        "king": Look(VERMILION, DASHED, "s"),
+        "planetlab": Look(BLUE, SOLID, "o"),
+        "atlas-2023": Look(GREEN, DASH_DOT, "^"),
+    },
 }
 """Of each knob and level. A knob's usual level is a solid blue line."""
 
@@ -86,6 +91,9 @@ _WORDS = {
     "vegas": "Vegas",
     "per_relay": "per relay",
     "least_recently_served": "least recently served",
+    "king": "King",
+    "planetlab": "PlanetLab",
+    "atlas-2023": "Atlas 2023",
 }
 
 _RATE = re.compile(r"(\d+)([KM]i?B)ps\Z")

@@ -24,7 +24,7 @@ Settings = Mapping[str, object]
 CELL_PAYLOAD_BYTES = 498
 """What a relay cell carries of a stream (tor-spec, section 6.1: ``PAYLOAD_LEN`` less its header)."""
 
-LEVEL_PATTERN = re.compile(r"[A-Za-z0-9._]+\Z")
+LEVEL_PATTERN = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]*\Z")
 """A level is part of a path and of ``knob=level,knob=level``: no spaces, commas or equals signs."""
 
 
@@ -137,6 +137,10 @@ def _cells(level: str) -> Settings:
     return {"response_bytes": int(level) * CELL_PAYLOAD_BYTES}
 
 
+USUAL_LATENCY = "planetlab"
+"""The latency of a network that does not say which, and of the variants that do not turn the knob."""
+
+_LATENCIES = ("king", "planetlab", "atlas-2023")
 _ORDERS = ("list", "reversed", "random", "least_recently_served")
 
 _TABLE = (
@@ -244,6 +248,13 @@ _TABLE = (
         target="network",
     ),
     Knob(
+        "latency",
+        "Where round trips come from: a table of topologies/latency/; makes networks of their own.",
+        ", ".join(_LATENCIES),
+        _choice("latency", *_LATENCIES),
+        target="network",
+    ),
+    Knob(
         "middle_bandwidth",
         "The rate of the middle relay's token bucket, in a network that is a chain.",
         "a number and KBps, KiBps, MBps or MiBps, from 20KiBps to 12500MBps",
@@ -252,7 +263,7 @@ _TABLE = (
     ),
 )
 
-USUAL_OUTSIDE_ERAS = {"load": "1", "pauses": "any"}
+USUAL_OUTSIDE_ERAS = {"load": "1", "latency": USUAL_LATENCY, "pauses": "any"}
 """The levels of the knobs that no era states, because they are not about tor."""
 
 KNOBS: Mapping[str, Knob] = {knob.name: knob for knob in _TABLE}

@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validat
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from torsweep.config.knobs import USUAL_LATENCY
 from torsweep.config.reading import (
     RefusedValue,
     Section,
@@ -201,7 +202,7 @@ class NetworkConfig(Section):
     chain: Chain | None = _left_out()
     client_bandwidth: ClientBandwidthSource = ClientBandwidthSource(name="netindex-2012")
     server_bandwidth: LinkRate = default_text("100 Mbit/s")
-    latency: LatencySource = LatencySource(name="planetlab")
+    latency: LatencySource = LatencySource(name=USUAL_LATENCY)
     access_delay: AccessDelay = AccessDelay()
 
     @property

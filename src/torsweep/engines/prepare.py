@@ -107,6 +107,9 @@ def _check_network_levels(variant: Variant, config: Mapping[str, Any], file: Pat
         found: Any = config
         for part in key.split("."):
             found = found.get(part) if isinstance(found, Mapping) else None
+        if isinstance(found, Mapping):
+            # A bare text in a network's configuration is short for the name of a table.
+            found = found.get("name")
         if found != value:
             raise InputError(
                 "the network was sampled at another level than the variant's",

@@ -74,9 +74,9 @@ def fit_coordinates(rtt_us: Floats, pairs: Pairs, dimensions: int = DIMENSIONS) 
     hosts = len(rtt_us)
     if len(pairs.rtt_us) > _MOST_PAIRS:
         pairs = pairs[np.random.default_rng(0).permutation(len(pairs.rtt_us))[:_MOST_PAIRS]]
-    start = np.concatenate([_classical_scaling(rtt_us, dimensions).ravel(), np.full(hosts, np.log(3_000.0))])
+    start = np.concatenate([classical_scaling(rtt_us, dimensions).ravel(), np.full(hosts, np.log(3_000.0))])
     solved = minimize(
-        _loss_and_slope,
+        loss_and_slope,
         start,
         args=(hosts, dimensions, pairs),
         jac=True,
@@ -91,7 +91,12 @@ _UNIT_US = 1_000.0
 """Positions are fitted in milliseconds and heights as logarithms: steps of like size for the solver."""
 
 
-def _loss_and_slope(parameters: Floats, hosts: int, dimensions: int, pairs: Pairs) -> tuple[float, Floats]:
+def loss_and_slope(parameters: Floats, hosts: int, dimensions: int, pairs: Pairs) -> tuple[float, Floats]:
+    """The loss of the fit and its slope.
+
+    ``parameters``: positions (hosts · dimensions) in milliseconds, then logarithms of heights (hosts) in
+    microseconds.
+    """
     split = hosts * dimensions
     position = parameters[:split].reshape(hosts, dimensions)
     height = np.exp(np.clip(parameters[split:], -20, 15))
@@ -111,7 +116,7 @@ def _loss_and_slope(parameters: Floats, hosts: int, dimensions: int, pairs: Pair
     return loss, np.concatenate([by_position.ravel(), by_height])
 
 
-def _classical_scaling(rtt_us: Floats, dimensions: int) -> Floats:
+def classical_scaling(rtt_us: Floats, dimensions: int) -> Floats:
     """Torgerson's embedding in milliseconds; gaps become the median, the longest hundredth is cut."""
     filled = np.where(np.isfinite(rtt_us), rtt_us, np.nanmedian(rtt_us)) / _UNIT_US
     squared = np.minimum(filled, np.percentile(filled, 99)) ** 2
@@ -157,7 +162,7 @@ def coordinate_model(coordinates: Coordinates, pairs: Pairs) -> CoordinateModel:
     levels = np.linspace(0, 1, _RESIDUAL_POINTS)
     table = np.stack([np.quantile(ratio[bin_of == number], levels) for number in range(len(edges) + 1)])
     residuals = np.maximum(np.round(table, 5), 1e-5)
-    return CoordinateModel(position, height, place, correction, edges, residuals, _jitter(rounded))
+    return CoordinateModel(position, height, place, correction, edges, residuals, host_jitter_us(rounded))
 
 
 def model_predictions(model: CoordinateModel, pairs: Pairs) -> Floats:
@@ -191,8 +196,11 @@ def _places(coordinates: Coordinates, pairs: Pairs) -> tuple[NDArray[np.int32], 
     return place.astype(np.int32), np.round(np.exp(both), 4).astype(np.float64)
 
 
-def _jitter(coordinates: Coordinates) -> NDArray[np.int32]:
-    """Half the median distance to the third nearest host, shared equally between the dimensions."""
+def host_jitter_us(coordinates: Coordinates) -> NDArray[np.int32]:
+    """How far a new host is moved from its model host (standard deviation by dimension), microseconds.
+
+    Half the median distance to the third nearest host, shared equally between the dimensions.
+    """
     position = coordinates.position
     apart = np.sqrt(((position[:, None] - position[None]) ** 2).sum(axis=2))
     neighbour = np.sort(apart, axis=1)[:, min(_JITTER_NEIGHBOURS, len(position) - 1)]

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, load_experiment
+from torsweep.config.knobs import USUAL_LATENCY
 from torsweep.errors import InputError
 
 FILE = EXPERIMENTS_DIRECTORY / "refill_sweep" / "experiment.yaml"
@@ -75,6 +76,8 @@ def test_a_sensitivity_replaces_the_levels_of_a_knob_of_the_grid():
 
 def test_a_plan_compares_with_the_usual_level_of_a_knob_of_its_own():
     assert dict(load_experiment("refill_sweep").plan("loads").baseline.levels)["load"] == "1"
+    places = load_experiment("refill_sweep").plan("geometry")
+    assert dict(places.baseline.levels)["latency"] == USUAL_LATENCY
     phases = {"sensitivities": {"phases": {"refill_phase": ["aligned", "per_relay"]}}}
     assert (
         dict(load_experiment("refill_sweep", phases).plan("phases").baseline.levels)["refill_phase"]

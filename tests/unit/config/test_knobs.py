@@ -68,6 +68,7 @@ def test_a_level_sets_its_setting_and_nothing_else(knob, level, path, value):
         ("middle_bandwidth", "550KiBps", {"chain.middle": "550 KiB/s"}),
         ("middle_bandwidth", "1024KiBps", {"chain.middle": "1 MiB/s"}),
         ("middle_bandwidth", "21KBps", {"chain.middle": "21 KB/s"}),
+        ("latency", "atlas-2023", {"latency": "atlas-2023"}),
     ],
 )
 def test_a_level_of_traffic_or_network_sets_its_key(knob, level, settings):
@@ -79,6 +80,8 @@ def test_a_level_of_traffic_or_network_sets_its_key(knob, level, settings):
     [
         ("streams", "0"),
         ("streams", "100"),
+        ("latency", "iplane"),
+        ("latency", "-king"),
         ("cells", "1e4"),
         ("cells", "0"),
         ("middle_bandwidth", "550"),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torsweep.config.knobs import USUAL_LATENCY
 from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_network_config
 from torsweep.errors import InputError
 
@@ -27,7 +28,7 @@ def test_the_networks_have_their_sizes(name, counts):
     assert config.authorities == 3
     assert config.load == 1
     assert config.server_bandwidth == 12_500_000
-    assert config.latency.name == "planetlab"
+    assert config.latency.name == USUAL_LATENCY
 
 
 def test_every_network_here_is_valid():

@@ -22,9 +22,20 @@ from torsweep.network.sampling import SampledNetwork
 NO_ACCESS_DELAY = AccessDelay.model_validate({"median": "0 ms", "sigma": 0, "maximum": "0 ms"})
 
 
+TOPOLOGIES = Path(__file__).parents[3] / "topologies"
+ERRORS = json.loads((TOPOLOGIES / "errors.json").read_text())["latency"]
+MEASURED_AS = {"planetlab": "slice 1", "atlas-2023": "19 June 2023", "king": "embedding"}
+"""The tables of latency, and what errors.json calls the measurement behind each."""
+
+
+@pytest.fixture(scope="module", params=MEASURED_AS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def model() -> CoordinateModel:
-    return read_model(source_path(LatencySource(name="planetlab"), "latency", MODEL_FILE))
+def model(name: str) -> CoordinateModel:
+    return read_model(source_path(LatencySource(name=name), "latency", MODEL_FILE))
 
 
 def rtts(model: CoordinateModel, seed: int = 1, **counts: int) -> np.ndarray:
@@ -41,31 +52,52 @@ def test_a_network_has_symmetric_rtts_above_the_floor(sampled: SampledNetwork) -
     assert (np.diag(matrix) == LATENCY_FLOOR_US).all()
 
 
-def test_generated_rtts_are_distributed_like_the_measured_ones(model: CoordinateModel) -> None:
-    recorded = json.loads((Path(__file__).parents[3] / "topologies/errors.json").read_text())["latency"]
-    measured = next(value for key, value in recorded.items() if key.startswith("RTT ms"))["slice 1"]
+def test_generated_rtts_are_distributed_like_the_measured_ones(name: str, model: CoordinateModel) -> None:
+    measured = next(value for key, value in ERRORS[name].items() if key.startswith("RTT ms"))
     matrix = rtts(model, relay=490)
+    assert (matrix == matrix.T).all()
     values = matrix[np.triu_indices(490, 1)] / 1000
     found = np.quantile(values, [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95])
-    assert found == pytest.approx(measured[1:-1], rel=0.15)
+    assert found == pytest.approx(measured[MEASURED_AS[name]][1:-1], rel=0.2)
 
 
 def test_triangle_violations_survive(model: CoordinateModel) -> None:
     matrix = rtts(model, relay=300).astype(float)
     np.fill_diagonal(matrix, np.nan)
     found = triangle_violations(matrix)
-    assert 0.03 < found.of_inequalities < 0.1
+    assert 0.03 < found.of_inequalities < 0.11
     assert found.of_triangles == pytest.approx(3 * found.of_inequalities)
 
 
-def test_recorded_errors_are_those_of_the_held_out() -> None:
-    recorded = json.loads((Path(__file__).parents[3] / "topologies/errors.json").read_text())["latency"]
-    assert recorded["held-out pairs"]["relative error p50"] < 0.06
-    assert recorded["held-out hosts"]["relative error p50"] < 0.07
-    quoted = (Path(__file__).parents[3] / "topologies/SOURCES.md").read_text()
-    for held_out in ("held-out pairs", "held-out hosts"):
-        for level in ("relative error p50", "relative error p90"):
-            assert f"{100 * recorded[held_out][level]:.1f} %" in quoted
+def test_king_has_what_was_published_of_it() -> None:
+    king = ERRORS["king"]
+    assert king["generated"] == pytest.approx(king["published"], rel=0.05)
+    model = read_model(source_path(LatencySource(name="king"), "latency", MODEL_FILE))
+    values = rtts(model, seed=5, relay=1740)[np.triu_indices(1740, 1)] / 1000
+    assert float(values.mean()) == pytest.approx(king["published"]["mean ms"], rel=0.04)
+    assert float(np.median(values)) == pytest.approx(king["published"]["median ms"], rel=0.04)
+
+
+@pytest.mark.parametrize("measured", ["planetlab", "atlas-2023"])
+def test_recorded_errors_are_those_of_the_held_out(measured: str) -> None:
+    recorded = ERRORS[measured]
+    assert recorded["held-out pairs"]["relative error p50"] < 0.1
+    assert recorded["held-out hosts"]["relative error p50"] < 0.15
+
+
+def test_sources_quote_the_recorded_errors() -> None:
+    quoted = (TOPOLOGIES / "SOURCES.md").read_text()
+    for measured in ("planetlab", "atlas-2023"):
+        for held_out in ("held-out pairs", "held-out hosts"):
+            for level in ("relative error p50", "relative error p90"):
+                assert f"{100 * ERRORS[measured][held_out][level]:.1f} %" in quoted
+    king = ERRORS["king"]
+    for kind in ("published", "generated"):
+        row = f"{king[kind]['mean ms']:.0f} | {king[kind]['median ms']:.0f} | "
+        assert row in quoted
+    for tables in (ERRORS[measured] for measured in MEASURED_AS):
+        for shares in tables["triangle violations"].values():
+            assert f"{100 * shares['of inequalities']:.1f} %" in quoted
 
 
 @settings(max_examples=15)

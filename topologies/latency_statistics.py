@@ -1,0 +1,93 @@
+"""What tables of RTTs are compared by: quantiles, violated triangles, detours, errors of predictions.
+
+In: matrices of RTTs in microseconds, NaN where nothing was measured, or predictions with what was
+measured. Out: rounded numbers for errors.json.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from torsweep.network.coordinates import CoordinateModel
+from torsweep.network.exact import Floats
+from torsweep.network.latency import KINDS, LatencyField, ModelledPairs
+from torsweep.network.matrix_checks import triangle_violations
+from torsweep.network.model import LATENCY_FLOOR_US
+
+LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+QUANTILES = "RTT ms at " + " ".join(f"p{100 * level:g}" for level in LEVELS)
+DECILES = "relative error p50 by tenth of the RTT"
+_ROWS = 150
+"""Hosts whose pairs with all others stand for all pairs where detours are looked for."""
+
+
+class Detours(NamedTuple):
+    """Shares of the pairs whose RTT is longer than a path over a third host, and a quarter longer or more."""
+
+    shorter: float
+    fifth_shorter: float
+
+
+def detours(rtt_us: Floats) -> Detours:
+    """How often the shortest path over one other host beats the RTT, and by a fifth (``≤ 0.8``).
+
+    The relative path length of Ledlie, Gardner and Seltzer (NSDI 2007), over the rows of 150 random hosts.
+    """
+    known = np.where(np.isfinite(rtt_us), np.maximum(rtt_us, LATENCY_FLOOR_US), np.inf)
+    rows = np.random.default_rng(0).permutation(len(known))[:_ROWS]
+    best = np.stack([(known[row][:, None] + known).min(axis=0) for row in rows])
+    measured = np.isfinite(known[rows])
+    length = best[measured] / known[rows][measured]
+    return Detours(float((length < 1).mean()), float((length <= 0.8).mean()))
+
+
+def generated(model: CoordinateModel, hosts: int, seed: int = 1) -> Floats:
+    """RTTs between ``hosts`` generated hosts without a last mile; NaN on the diagonal."""
+    counts = dict.fromkeys(KINDS, 0) | {"relay": hosts}
+    field = LatencyField(ModelledPairs(model, counts, seed), np.zeros(hosts, dtype=np.int64))
+    rtt_us = np.concatenate(list(field.blocks())).astype(float)
+    np.fill_diagonal(rtt_us, np.nan)
+    return rtt_us
+
+
+def upper_triangle(rtt_us: Floats) -> Floats:
+    """The RTT of each measured pair once, microseconds."""
+    values = rtt_us[np.triu_indices(len(rtt_us), 1)]
+    return values[np.isfinite(values)]
+
+
+def quantiles_ms(rtt_us: Floats) -> list[float]:
+    """RTTs at ``LEVELS``, milliseconds."""
+    return [round(float(value), 1) for value in np.quantile(upper_triangle(rtt_us) / 1000, LEVELS)]
+
+
+def violations(rtt_us: Floats) -> dict[str, float]:
+    """Violated triangle inequalities, RTTs raised to the floor of networks."""
+    found = triangle_violations(np.maximum(rtt_us, LATENCY_FLOOR_US))
+    return {"of inequalities": round(found.of_inequalities, 4), "of triangles": round(found.of_triangles, 4)}
+
+
+def detour_shares(rtt_us: Floats) -> dict[str, float]:
+    """:func:`detours`, rounded and by name."""
+    found = detours(rtt_us)
+    return {"shorter": round(found.shorter, 3), "a fifth shorter": round(found.fifth_shorter, 3)}
+
+
+def errors(predicted: Floats, measured: Floats) -> dict:
+    """Relative and absolute errors of predictions, that is without the drawn factor."""
+    relative = np.abs(predicted - measured) / measured
+    return {
+        "pairs": len(measured),
+        "relative error p50": round(float(np.median(relative)), 4),
+        "relative error p90": round(float(np.quantile(relative, 0.9)), 4),
+        "absolute error p50 ms": round(float(np.median(np.abs(predicted - measured))) / 1000, 2),
+    }
+
+
+def decile_errors(predicted: Floats, measured: Floats) -> list[float]:
+    """The median relative error in each tenth of the pairs, by measured RTT from short to long."""
+    relative = np.abs(predicted - measured) / measured
+    tenth = np.searchsorted(np.quantile(measured, np.arange(1, 10) / 10), measured)
+    return [round(float(np.median(relative[tenth == number])), 4) for number in range(10)]
