@@ -13,11 +13,14 @@ import numpy as np
 from king_latency import derive_king
 from latency_statistics import upper_triangle
 from measured_latency import derive_measured
+from numpy.typing import NDArray
 
+from torsweep.network.coordinates import CoordinateModel, read_model
 from torsweep.network.exact import Floats
+from torsweep.network.latency_fit import Pairs, model_predictions
 
 _LONGEST_US = 1_000_000
-"""Eight pairs of anchors have more, ten times what the paths over others take."""
+"""Eight pairs of anchors have more, several times what their ends' other RTTs suggest."""
 _MOST_MISSING = 0.5
 
 
@@ -25,11 +28,14 @@ def derive(data: Path, out: Path) -> dict:
     """Write ``out/{planetlab,atlas-2023,king}.npz``; errors of each, and of what was removed from Atlas."""
     slices = {f"slice {number}": _slice(data, number) for number in (1, 9, 18)}
     first = slices.pop("slice 1")
-    anchors, removed = _anchors(data)
+    planetlab = derive_measured(first, "slice 1", slices, out / "planetlab.npz")
+    anchors = _rtts_us(data / "atlas_anchors_2023-06-19_rtt_ms.tsv.xz")
+    cleaned, kept, removed = clean_anchors(anchors)
+    atlas = derive_measured(cleaned, "19 June 2023", {}, out / "atlas-2023.npz")
+    modelled = modelled_ms(read_model(out / "atlas-2023.npz"), anchors[np.ix_(kept, kept)])
     return {
-        "planetlab": derive_measured(first, "slice 1", slices, out / "planetlab.npz"),
-        "atlas-2023": {"removed": removed}
-        | derive_measured(anchors, "19 June 2023", {}, out / "atlas-2023.npz"),
+        "planetlab": planetlab,
+        "atlas-2023": {"removed": removed, "modelled RTT ms p50 of pairs of 0, 1, 2 ms": modelled} | atlas,
         "king": derive_king(data / "king_vivaldi_2d.txt", first, out / "king.npz"),
     }
 
@@ -45,23 +51,37 @@ def _rtts_us(path: Path) -> Floats:
     return rtt_us
 
 
-def _anchors(data: Path) -> tuple[Floats, dict]:
-    """RTTs between anchors, and what was removed.
+def clean_anchors(rtt_us: Floats) -> tuple[Floats, NDArray[np.bool_], dict]:
+    """RTTs between the anchors that are kept, which those are, and what was removed.
 
-    A zero stands where nothing was measured: the anchors' other RTTs put such pairs 120 ms apart in the
-    median. Two anchors have zeros only; anchors without half of their RTTs are left out.
+    A zero stands where nothing was measured (:func:`modelled_ms`), two anchors have zeros only. Anchors
+    without half of their RTTs are left out.
     """
-    rtt_us = _rtts_us(data / "atlas_anchors_2023-06-19_rtt_ms.tsv.xz")
     zeros = int((upper_triangle(rtt_us) == 0).sum())
     longer = int((upper_triangle(rtt_us) > _LONGEST_US).sum())
-    rtt_us[(rtt_us == 0) | (rtt_us > _LONGEST_US)] = np.nan
-    kept = np.isnan(rtt_us).mean(axis=1) < _MOST_MISSING
-    removed = {
-        "anchors": len(rtt_us),
-        "anchors left out": int((~kept).sum()),
-        "pairs of zero": zeros,
-        "pairs over a second": longer,
-    }
-    rtt_us = rtt_us[np.ix_(kept, kept)]
-    pairs = len(rtt_us) * (len(rtt_us) - 1) // 2
-    return rtt_us, removed | {"missing of the rest": round(1 - len(upper_triangle(rtt_us)) / pairs, 4)}
+    known = np.where((rtt_us == 0) | (rtt_us > _LONGEST_US), np.nan, rtt_us)
+    kept = np.isnan(known).mean(axis=1) < _MOST_MISSING
+    cleaned = known[np.ix_(kept, kept)]
+    pairs = len(cleaned) * (len(cleaned) - 1) // 2
+    return (
+        cleaned,
+        kept,
+        {
+            "anchors": len(rtt_us),
+            "anchors left out": int((~kept).sum()),
+            "pairs": len(upper_triangle(rtt_us)),
+            "pairs of zero": zeros,
+            "pairs over a second": longer,
+            "missing of the rest": round(1 - len(upper_triangle(cleaned)) / pairs, 4),
+        },
+    )
+
+
+def modelled_ms(model: CoordinateModel, rtt_us: Floats) -> list[float]:
+    """What ``model`` predicts in the median for pairs of which 0, 1 and 2 ms are recorded, milliseconds."""
+    first, second = np.triu_indices(len(rtt_us), 1)
+    every = Pairs(first, second, rtt_us[first, second])
+    return [
+        round(float(np.median(model_predictions(model, every[every.rtt_us == 1000 * recorded]))) / 1000, 1)
+        for recorded in (0, 1, 2)
+    ]

@@ -32,7 +32,8 @@ from torsweep.network.model import LATENCY_FLOOR_US
 from torsweep.ranges import MOST_RTT_US
 from torsweep.seeds import stream
 
-_BLOCK_CELLS = 2_000_000
+_BLOCK_CELLS = 100_000
+"""A block's arrays stay in a processor's cache; with blocks of 16 MB sampling took twice as long."""
 _NS_PER_US = 1_000
 _HEIGHT_SIGMA = 0.2
 """A new host's height differs from its model host's by this much (standard deviation of the logarithm)."""

@@ -56,7 +56,7 @@ def test_a_network_of_another_load_is_refused(network, tmp_path):
 
 def test_a_network_of_other_latencies_is_refused(network, tmp_path):
     _edit(network, config={"relays": 5, "latency": {"name": "planetlab", "file": None, "use": "fit"}})
-    with pytest.raises(InputError, match=r"latency: .*another level.*got planetlab; accepted: atlas-2023"):
+    with pytest.raises(InputError, match=r"latency: .*another level.*got 'planetlab'; accepted: atlas-2023"):
         _run(network, tmp_path / "run", "latency=atlas-2023")
     assert _run(network, tmp_path / "run", "latency=planetlab").variant["latency"] == "planetlab"
 

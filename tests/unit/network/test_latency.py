@@ -24,8 +24,8 @@ NO_ACCESS_DELAY = AccessDelay.model_validate({"median": "0 ms", "sigma": 0, "max
 
 TOPOLOGIES = Path(__file__).parents[3] / "topologies"
 ERRORS = json.loads((TOPOLOGIES / "errors.json").read_text())["latency"]
-MEASURED_AS = {"planetlab": "slice 1", "atlas-2023": "19 June 2023", "king": "embedding"}
-"""The tables of latency, and what errors.json calls the measurement behind each."""
+MEASURED_AS = {"planetlab": "slice 1", "atlas-2023": "19 June 2023", "king": "generated"}
+"""The tables of latency, and the distribution of errors.json that their networks have."""
 
 
 @pytest.fixture(scope="module", params=MEASURED_AS)
