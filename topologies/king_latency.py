@@ -77,7 +77,9 @@ def derive_king(embedding: Path, rtt_us: Floats, out: Path) -> dict:
         return np.array([np.log(found[name] / value) for name, value in PUBLISHED.items()])
 
     bounds = ([0.5, -0.5, 0.05, 0.0], [2.0, 0.5, 4.0, 1.0])
-    found = least_squares(misses, astuple(_START), bounds=bounds, diff_step=0.05, max_nfev=8)
+    found = least_squares(
+        misses, astuple(_START), bounds=bounds, diff_step=np.full(len(PUBLISHED), 0.05), max_nfev=8
+    )
     residual = Residual(*(round(float(number), 4) for number in found.x))
     model = king_model(points, shape, residual)
     write_model(model, out)
