@@ -26,6 +26,7 @@ LEVELS = {
     "guards": st.integers(1, 99).map(str),
     "pauses": st.sampled_from(["any", "whole_seconds"]),
     "load": st.decimals("0.01", "20", places=2).map(str),
+    "latency": st.sampled_from(["king", "planetlab", "atlas-2023"]),
     "streams": st.integers(1, 99).map(str),
     "cells": st.integers(1, 9_999_999).map(str),
     "middle_bandwidth": st.integers(20, 9999).map(lambda kib: f"{kib}KiBps"),
@@ -53,8 +54,8 @@ def test_a_key_reads_back_as_the_same_variant(variant):
 @given(variants())
 def test_network_levels_are_those_of_network_knobs(variant):
     levels = variant.network_levels
-    assert set(levels) == {"load", "middle_bandwidth"} & dict(variant.levels).keys()
-    settings = {"load": "load", "middle_bandwidth": "chain.middle"}
+    assert set(levels) == {"load", "latency", "middle_bandwidth"} & dict(variant.levels).keys()
+    settings = {"load": "load", "latency": "latency", "middle_bandwidth": "chain.middle"}
     assert set(variant.network_overrides) == {settings[knob] for knob in levels}
     if "load" in levels:
         assert variant.network_overrides["load"] == float(levels["load"])
