@@ -38,8 +38,8 @@ PUBLISHED: Mapping[str, float] = {
     "pairs with a shorter detour": 0.85,
     "pairs with a detour a fifth shorter": 0.22,
 }
-"""Mean and median: commonly given for the data set of Dabek, Cox, Kaashoek, Morris, SIGCOMM 2004. Detours over
-one of the other hosts: Ledlie, Gardner, Seltzer, NSDI 2007, section 3.3."""
+"""Mean and median: commonly given for the data set of Dabek, Cox, Kaashoek, Morris, SIGCOMM 2004. Detours
+over one of the other hosts: Ledlie, Gardner, Seltzer, NSDI 2007, section 3.3."""
 
 _HOSTS = 1740
 _HOSTS_PER_POINT = 3
