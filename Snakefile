@@ -56,7 +56,7 @@ wildcard_constraints:
     model="[a-z-]+",
     reference="[a-z-]+",
     era="|".join(ERAS),
-    network=r"[A-Za-z0-9_.-]+(,[a-z_]+=[A-Za-z0-9_.]+)*",
+    network=r"[A-Za-z0-9_.-]+(,[a-z_]+=[A-Za-z0-9_.-]+)*",
     seed="[0-9]+",
     variant="[a-z_]+=[^/]+",
     engines="[a-z+-]+",
