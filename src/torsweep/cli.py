@@ -14,6 +14,7 @@ import typer
 
 from torsweep import __version__
 from torsweep.bundle.cli import bundle_command, publish_command, verify_command
+from torsweep.clocks.cli import clocks_command
 from torsweep.config.cli import config_app
 from torsweep.doctor.cli import doctor_command
 from torsweep.ending import exit_code_of
@@ -54,6 +55,7 @@ config_app.command("check")(check_command)
 run_app.command("publish")(publish_command)
 run_app.command("bundle")(bundle_command)
 app.command("verify")(verify_command)
+app.command("clocks")(clocks_command)
 
 
 def _print_version(wanted: bool) -> None:

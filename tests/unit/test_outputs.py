@@ -32,6 +32,7 @@ WRITES_NOTHING = {
     "shadow preflight",
     "verify",
     "doctor",
+    "clocks",
 }
 """Commands that leave no file behind, but for what they keep below results/tools."""
 

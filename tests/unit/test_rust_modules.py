@@ -105,8 +105,9 @@ def test_a_circle_would_be_found(sources, circle):
 @pytest.mark.parametrize("crate", CRATES)
 def test_no_circle_of_modules(crate):
     edges = _edges(_sources(crate))
-    assert len(edges) > 10
-    assert sum(len(taken) for taken in edges.values()) > len(edges)
+    # A module of its own, at least, and one that takes from another.
+    assert len(edges) > 1
+    assert any(edges.values())
     assert _circle(edges) == []
 
 
