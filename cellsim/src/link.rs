@@ -43,6 +43,12 @@ impl Link {
         service(bytes, self.bytes_per_second)
     }
 
+    /// What waits for it or is on it at `now`, bytes.
+    pub fn queued_bytes(&self, now: Time) -> u64 {
+        let left = u128::from(self.free_at.saturating_since(now).ns()) * u128::from(self.bytes_per_second);
+        u64::try_from(left / 1_000_000_000).unwrap_or(u64::MAX)
+    }
+
     /// Queue `bytes` at `now`; the time when the last of them leaves.
     pub fn send(&mut self, now: Time, bytes: u64) -> Time {
         self.free_at = self.free_at.max(now) + self.service(bytes);

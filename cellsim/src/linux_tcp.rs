@@ -1,0 +1,199 @@
+//! One direction of a TCP connection between two Linux hosts, without packets.
+//!
+//! The stream is a handful of byte counters that never fall: written ≥ sent ≥ arrived ≥ delivered ≥ read. What moves
+//! them is in the modules below, each a state machine of its own: the round trip and its time-out, CUBIC, the
+//! congestion window, what is under way, the receive buffer. `sender` and `receiver` put them together. Which kernel
+//! it is, is said by one table of its rules (`kernel`).
+//!
+//! The receiver's news of holes reach the sender with the acknowledgement that tells of them, whole: the three blocks
+//! of one selective acknowledgement are not counted.
+//!
+//! Left out: pacing, ECN, what a path's earlier connections taught (metrics), lost or reordered acknowledgements,
+//! acknowledgements that travel with data, segments of several packets (TSO, GRO), memory pressure.
+
+mod board;
+mod cubic;
+pub mod kernel;
+mod receive_buffer;
+mod receiver;
+mod round_trip;
+mod sender;
+mod timers;
+mod window;
+
+use std::collections::VecDeque;
+
+use crate::fifo::Fifo;
+use crate::time::{Span, Time};
+use board::{Board, News};
+use kernel::{Kernel, MSS_BYTES};
+use receive_buffer::ReceiveBuffer;
+use round_trip::RoundTrip;
+use window::Window;
+
+/// What an acknowledgement tells the sender. Positions are cut to 32 bits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ack {
+    time: Time,
+    delivered: u32,
+    /// The end of what has come at all.
+    highest: u32,
+    /// The end of what is offered.
+    edge: u32,
+    /// How many news it tells of, from the first on.
+    news: u32,
+}
+
+/// The state of one direction, sender and receiver.
+#[derive(Clone, Debug)]
+pub struct Linux {
+    kernel: &'static Kernel,
+    one_way: Span,
+    /// Whether the sender has something that only an acknowledgement, or space below TCP, sets free.
+    pub waiting: bool,
+    /// For when an event is under way that wakes the sender.
+    wake_at: Time,
+    /// For when an event is under way that looks at the timers.
+    timer_at: Time,
+    chunk: u32,
+    // The receiver's.
+    arrived: u64,
+    highest: u64,
+    delivered: u64,
+    /// Bytes the receiving program has read.
+    pub read: u64,
+    holes: VecDeque<(u64, u32)>,
+    hole_bytes: u64,
+    buffer: ReceiveBuffer,
+    /// Under way to the sender.
+    acks: Fifo<Ack>,
+    news: VecDeque<News>,
+    news_made: u32,
+    // The sender's.
+    news_taken: u32,
+    written: u64,
+    sent: u64,
+    acked: u64,
+    /// The end of what the receiver offers.
+    edge: u64,
+    send_memory: u64,
+    /// The program found no space (`SOCK_NOSPACE`).
+    full: bool,
+    board: Board,
+    window: Window,
+    round_trip: RoundTrip,
+    /// Where the last segment ends that was not full (`snd_sml`).
+    small_end: u64,
+    last_sent: Time,
+    sent_since_stop: bool,
+    /// What waits below TCP is what keeps the sender from sending (`TSQ_THROTTLED`).
+    throttled: bool,
+    /// Packets beyond the window that a probe may send.
+    credit: u32,
+    timers: Timers,
+    /// The packet that was sent last of those that came, and its round trip (`tp->rack`).
+    newest: (Time, u64),
+    newest_round_trip: Span,
+    /// When packets leave that have not left the host: their departures and sizes.
+    below: VecDeque<(Time, u32)>,
+}
+
+/// From when the sender's timers run.
+#[derive(Clone, Debug)]
+struct Timers {
+    timeout_from: Time,
+    probe_from: Time,
+    /// The end of what was sent when a probe was.
+    probed: Option<u64>,
+    /// What is sent again as a probe.
+    probe: Option<(u64, u32)>,
+    /// When a hole that might be reordering will be taken for a loss (`tcp_rack_reo_timeout`).
+    reordered: Time,
+}
+
+impl Linux {
+    /// An open connection over a path of `one_way`, whose handshake was the first round trip; bytes move in chunks of
+    /// about `chunk` bytes.
+    pub fn new(kernel: &'static Kernel, one_way: Span, chunk: u64) -> Self {
+        let mut round_trip = RoundTrip::default();
+        round_trip.sample((2 * one_way).us(), 0, 0);
+        Self {
+            kernel,
+            one_way,
+            waiting: false,
+            wake_at: Time::NEVER,
+            timer_at: Time::NEVER,
+            chunk: u32::try_from(chunk).unwrap_or(u32::MAX).max(MSS_BYTES) / MSS_BYTES * MSS_BYTES,
+            arrived: 0,
+            highest: 0,
+            delivered: 0,
+            read: 0,
+            holes: VecDeque::new(),
+            hole_bytes: 0,
+            buffer: ReceiveBuffer::new(kernel),
+            acks: Fifo::default(),
+            news: VecDeque::new(),
+            news_made: 0,
+            news_taken: 0,
+            written: 0,
+            sent: 0,
+            acked: 0,
+            edge: kernel.first_offer,
+            send_memory: kernel.first_send_segments * kernel.expected_segment,
+            full: false,
+            board: Board::default(),
+            window: Window::new(),
+            round_trip,
+            small_end: 0,
+            last_sent: Time::START,
+            sent_since_stop: false,
+            throttled: false,
+            credit: 0,
+            timers: Timers {
+                timeout_from: Time::START,
+                probe_from: Time::START,
+                probed: None,
+                probe: None,
+                reordered: Time::NEVER,
+            },
+            newest: (Time::START, 0),
+            newest_round_trip: Span::ZERO,
+            below: VecDeque::new(),
+        }
+    }
+
+    /// Propagation delay.
+    pub fn one_way(&self) -> Span {
+        self.one_way
+    }
+
+    /// Congestion window, packets (`tcpi_snd_cwnd`).
+    pub fn congestion_window(&self) -> u64 {
+        self.window.packets.into()
+    }
+
+    /// Packets sent and not yet acknowledged (`tcpi_unacked`).
+    pub fn unacknowledged(&self) -> u64 {
+        self.board.out.into()
+    }
+
+    /// Bytes written and not yet sent (`SIOCOUTQNSD`).
+    pub fn unsent(&self) -> u64 {
+        self.written - self.sent
+    }
+
+    /// Bytes written and not yet acknowledged (`SIOCOUTQ`).
+    pub fn queued(&self) -> u64 {
+        self.written - self.acked
+    }
+
+    /// Bytes waiting to be read (`SIOCINQ`).
+    pub fn readable(&self) -> u64 {
+        self.delivered - self.read
+    }
+
+    /// Smoothed round trip (`tcpi_rtt`).
+    pub fn smoothed_round_trip(&self) -> Span {
+        Span::from_us(self.round_trip.smoothed_us())
+    }
+}

@@ -1,0 +1,103 @@
+//! What sets one Linux apart from another, as far as a connection of Tor can tell.
+//!
+//! Buffers are counted in the kernel's memory (truesize), not in payload. Source: `net/ipv4` of the kernels named; sizes
+//! of buffers and of segments in memory were read from sockets of Linux 6.18 (`SO_MEMINFO`).
+
+/// Payload of a full segment of 1,500 bytes with time stamps (`tcp_current_mss`), bytes.
+pub const MSS_BYTES: u32 = 1448;
+/// Headers of IP and TCP with time stamps, bytes.
+pub const HEADER_BYTES: u32 = 52;
+/// Segments of the first window (`TCP_INIT_CWND`, since 2.6.39).
+pub const FIRST_WINDOW: u32 = 10;
+
+/// How a receive buffer follows its reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RightSizing {
+    /// To twice the most that was read in a round trip (`tcp_rcv_space_adjust` of 3.2).
+    Twice,
+    /// To twice of what was read in a round trip and did not wait, and more while it grows (`tcp_rcvbuf_grow`,
+    /// 6.18).
+    Accelerating,
+}
+
+/// The rules of one kernel.
+#[derive(Debug)]
+pub struct Kernel {
+    /// Memory for a segment that the growth of a send buffer reckons with (`tcp_sndbuf_expand`), bytes. A kernel built
+    /// with drivers of radio links has longer headers, and 4,352 for 2,304.
+    pub expected_segment: u64,
+    /// Segments in the first send buffer.
+    pub first_send_segments: u64,
+    /// Memory of a full segment in a send buffer, bytes.
+    pub sent_segment: u64,
+    /// Most memory of a send buffer (`tcp_wmem[2]`), bytes.
+    pub send_buffer_max: u64,
+    /// First memory of a receive buffer (`tcp_rmem[1]`), bytes.
+    pub receive_buffer: u64,
+    /// Most memory of a receive buffer (`tcp_rmem[2]`), bytes.
+    pub receive_buffer_max: u64,
+    /// Memory of a full segment in a receive buffer, bytes.
+    pub received_segment: u64,
+    /// How much of a receive buffer is window (`tcp_win_from_space`), in 256ths.
+    pub window_share: u64,
+    /// What the receiver offers at first, bytes.
+    pub first_offer: u64,
+    /// How a receive buffer grows.
+    pub right_sizing: RightSizing,
+    /// Losses are found by time (RACK, 4.4) instead of by the third segment behind them (FACK).
+    pub rack: bool,
+    /// The end of what was sent is probed for losses (TLP, 3.10).
+    pub loss_probes: bool,
+    /// What a socket has below TCP is limited (TSQ, 3.6).
+    pub small_queues: bool,
+    /// A window grows with acknowledgements instead of with what they acknowledge (until 3.15).
+    pub counts_acks: bool,
+    /// In slow start a window grows until it is twice of what was used (`tcp_is_cwnd_limited`, since 3.18).
+    pub doubles_used_window: bool,
+    /// HyStart's rise of the round trip: its least share (shift) and least time, us.
+    pub hystart_shift: u32,
+    /// The least rise of the round trip that ends slow start, us.
+    pub hystart_least_us: u64,
+}
+
+/// Linux 3.2, the first of 2012.
+pub static LINUX_3_2: Kernel = Kernel {
+    expected_segment: 2404,
+    first_send_segments: 10,
+    sent_segment: 2280,
+    send_buffer_max: 4_194_304,
+    receive_buffer: 87_380,
+    receive_buffer_max: 4_194_304,
+    received_segment: 2304,
+    window_share: 192,
+    first_offer: 14_600,
+    right_sizing: RightSizing::Twice,
+    rack: false,
+    loss_probes: false,
+    small_queues: false,
+    counts_acks: true,
+    doubles_used_window: false,
+    hystart_shift: 4,
+    hystart_least_us: 2_000,
+};
+
+/// Linux 6.18.
+pub static LINUX_6_18: Kernel = Kernel {
+    expected_segment: 2304,
+    first_send_segments: 20,
+    sent_segment: 2280,
+    send_buffer_max: 4_194_304,
+    receive_buffer: 131_072,
+    receive_buffer_max: 33_554_432,
+    received_segment: 2304,
+    window_share: 160,
+    first_offer: 64_088,
+    right_sizing: RightSizing::Accelerating,
+    rack: true,
+    loss_probes: true,
+    small_queues: true,
+    counts_acks: false,
+    doubles_used_window: true,
+    hystart_shift: 3,
+    hystart_least_us: 4_000,
+};

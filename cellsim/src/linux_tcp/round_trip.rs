@@ -1,0 +1,141 @@
+//! The round trip as the sender measures it, and the time-out that follows from it.
+
+use crate::time::Span;
+
+/// Before anything is measured (`TCP_TIMEOUT_INIT`).
+const FIRST: Span = Span::from_secs(1);
+/// `TCP_RTO_MAX`.
+const LONGEST: Span = Span::from_secs(120);
+/// `TCP_RTO_MIN`, us.
+const LEAST_VARIATION_US: u64 = 200_000;
+
+/// What was measured, with the kernel's scaling: a smoothed round trip times eight, variations times four.
+#[derive(Clone, Debug, Default)]
+pub struct RoundTrip {
+    smoothed_us: u64,
+    deviation_us: u64,
+    greatest_deviation_us: u64,
+    variation_us: u64,
+    /// What must be acknowledged before the variation may fall.
+    round_end: u64,
+    least_us: u64,
+    backoffs: u32,
+}
+
+impl RoundTrip {
+    /// A round trip of `us` was seen, when `acked` bytes of the stream were acknowledged and `next` sent. Takes all
+    /// back-offs back (`tcp_rtt_estimator`, `tcp_ack_update_rtt`).
+    pub fn sample(&mut self, us: u64, acked: u64, next: u64) {
+        let us = us.max(1);
+        self.backoffs = 0;
+        self.least_us = if self.least_us == 0 { us } else { self.least_us.min(us) };
+        if self.smoothed_us == 0 {
+            self.smoothed_us = us << 3;
+            self.deviation_us = us << 1;
+            self.variation_us = self.deviation_us.max(LEAST_VARIATION_US);
+            self.greatest_deviation_us = self.variation_us;
+            self.round_end = next;
+            return;
+        }
+        let old = self.smoothed_us >> 3;
+        self.smoothed_us = self.smoothed_us + us - old;
+        let error = us.abs_diff(old);
+        let quarter = self.deviation_us >> 2;
+        if us < old && error > quarter {
+            // A fall of the round trip must not raise the variation by much.
+            self.deviation_us += (error - quarter) >> 3;
+        } else {
+            self.deviation_us = self.deviation_us + error - quarter;
+        }
+        if self.deviation_us > self.greatest_deviation_us {
+            self.greatest_deviation_us = self.deviation_us;
+            self.variation_us = self.variation_us.max(self.greatest_deviation_us);
+        }
+        if acked > self.round_end {
+            if self.greatest_deviation_us < self.variation_us {
+                self.variation_us -= (self.variation_us - self.greatest_deviation_us) >> 2;
+            }
+            self.round_end = next;
+            self.greatest_deviation_us = LEAST_VARIATION_US;
+        }
+    }
+
+    /// The retransmission time-out (`__tcp_set_rto`, and doubled by `tcp_retransmit_timer`).
+    pub fn timeout(&self) -> Span {
+        let first = match self.smoothed_us {
+            0 => FIRST,
+            smoothed => Span::from_us((smoothed >> 3) + self.variation_us),
+        };
+        Span::from_ns(first.ns() << self.backoffs.min(16)).min(LONGEST)
+    }
+
+    /// A time-out has passed.
+    pub fn back_off(&mut self) {
+        self.backoffs += 1;
+    }
+
+    /// Smoothed, us; 0 when nothing was measured.
+    pub fn smoothed_us(&self) -> u64 {
+        self.smoothed_us >> 3
+    }
+
+    /// The shortest that was seen, us (`tcp_min_rtt`, whose memory of five minutes is one for good here).
+    pub fn least_us(&self) -> u64 {
+        self.least_us
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_steady_round_trip_times_out_after_it_and_a_fifth_of_a_second() {
+        let mut rtt = RoundTrip::default();
+        assert_eq!(rtt.timeout(), FIRST);
+        for round in 0..400 {
+            rtt.sample(150_000, round, round + 1);
+        }
+        assert_eq!(rtt.smoothed_us(), 150_000);
+        assert_eq!(rtt.timeout().us() / 1000, 350);
+    }
+
+    #[test]
+    fn the_next_sample_takes_back_offs_back() {
+        let mut rtt = RoundTrip::default();
+        rtt.sample(100_000, 0, 1);
+        let first = rtt.timeout();
+        rtt.back_off();
+        rtt.back_off();
+        assert_eq!(rtt.timeout(), 4 * first);
+        rtt.sample(100_000, 0, 1);
+        assert!(rtt.timeout() <= first);
+        (0..40).for_each(|_| rtt.back_off());
+        assert_eq!(rtt.timeout(), LONGEST);
+    }
+
+    #[test]
+    fn a_rise_widens_the_time_out_more_than_a_fall() {
+        let after = |us| {
+            let mut rtt = RoundTrip::default();
+            (0..400).for_each(|round| rtt.sample(1_000_000, round, round + 1));
+            rtt.sample(us, 400, 500);
+            rtt.variation_us
+        };
+        assert!(after(2_000_000) > 2 * after(100_000));
+    }
+
+    proptest! {
+        #[test]
+        fn the_time_out_is_beyond_the_smoothed_round_trip(samples in prop::collection::vec(1_u64..5_000_000, 1..200)) {
+            let mut rtt = RoundTrip::default();
+            for (round, &us) in samples.iter().enumerate() {
+                rtt.sample(us, round as u64, round as u64 + 2);
+                prop_assert!(rtt.timeout().us() >= rtt.smoothed_us() + LEAST_VARIATION_US);
+                prop_assert!(rtt.smoothed_us() <= *samples.iter().max().expect("one"));
+                prop_assert!(rtt.least_us() >= *samples.iter().min().expect("one"));
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! What the sender of a connection does: taking acknowledgements in, finding losses, sending, its buffer.
+
+use super::board::Delivered;
+use super::cubic::Place;
+use super::kernel::{HEADER_BYTES, MSS_BYTES};
+use super::window::{Progress, State};
+use super::{Ack, Linux};
+use crate::counts::low_bits;
+use crate::link::Link;
+use crate::time::{Span, Time};
+
+const MSS: u64 = MSS_BYTES as u64;
+/// Packets behind a hole that make it a loss (`tcp_reordering`).
+const REORDERING: u32 = 3;
+/// Packets that a host's own queue holds (`txqueuelen`).
+const UP_QUEUE_BYTES: u64 = 1000 * (MSS + HEADER_BYTES as u64);
+/// What leaves the host within this time has left it: bytes move in chunks of up to 2 ms.
+pub(super) const SOON: Span = Span::from_ms(1);
+
+impl Linux {
+    fn place(&self) -> Place {
+        Place { acked: self.acked, next: self.sent }
+    }
+
+    /// Take in the acknowledgements that have come by `now`.
+    pub fn apply_acks(&mut self, now: Time) {
+        while let Some(ack) = self.acks.front().copied().filter(|ack| ack.time <= now) {
+            self.acks.pop();
+            self.apply(&ack);
+        }
+    }
+
+    fn apply(&mut self, ack: &Ack) {
+        let now = ack.time;
+        let ahead = |position: u32, from: u64| u64::from(position.wrapping_sub(low_bits(from)));
+        let before = self.acked;
+        let acked = before + ahead(ack.delivered, before);
+        let highest = before + ahead(ack.highest, before);
+        self.edge = self.edge.max(acked + ahead(ack.edge, acked));
+        let news = ack.news.wrapping_sub(self.news_taken) as usize;
+        self.news_taken = ack.news;
+        let delivered = self.board.take_in(acked, highest, self.news.drain(..news));
+        self.acked = acked;
+        let round_trip_us = delivered.sent.map(|sent| (now - sent).us());
+        if let Some(us) = round_trip_us {
+            self.round_trip.sample(us, acked, self.sent);
+        }
+        self.note_delivered(now, &delivered);
+        let lost = self.find_losses(now);
+        let progress = Progress {
+            packets: delivered.packets,
+            advanced: delivered.advanced,
+            lost,
+            in_flight: self.board.in_flight(),
+            round_trip_us,
+            place: self.place(),
+        };
+        self.window.acknowledged(now, &progress, self.kernel);
+        if self.unsent() == 0 {
+            self.check_space();
+        }
+    }
+
+    fn note_delivered(&mut self, now: Time, delivered: &Delivered) {
+        if let Some(newest) = delivered.newest.filter(|&newest| newest > self.newest) {
+            self.newest = newest;
+            self.newest_round_trip = now - newest.0;
+        }
+        if delivered.packets > 0 {
+            self.timers.probe_from = now;
+        }
+        if delivered.advanced {
+            self.timers.timeout_from = now;
+            self.timers.probed = self.timers.probed.filter(|&end| end > self.acked);
+            if delivered.spurious && self.window.undo_loss() {
+                self.board.lose_nothing();
+            }
+            self.window.end_state(self.acked);
+        }
+    }
+
+    /// Take for lost what must be, at `now`, and reduce the window for it once; whether anything is new.
+    pub(super) fn find_losses(&mut self, now: Time) -> bool {
+        self.timers.reordered = Time::NEVER;
+        if !self.board.has_gaps() {
+            return false;
+        }
+        let lost = if self.kernel.rack { self.find_by_time(now) } else { self.find_by_segments() };
+        if lost {
+            self.window.enter_recovery(self.sent);
+        }
+        lost
+    }
+
+    /// RACK (`tcp_rack_detect_loss`): lost is what left a reordering window earlier than something that came.
+    fn find_by_time(&mut self, now: Time) -> bool {
+        let known = self.window.state != State::Open || self.board.sacked >= REORDERING;
+        let least = self.round_trip.least_us() / 4;
+        let window = if known { Span::ZERO } else { Span::from_us(least.min(self.round_trip.smoothed_us())) };
+        let (newest, allowed) = (self.newest, self.newest_round_trip + window);
+        let mut next = Time::NEVER;
+        let lost = self.board.lose_gaps(|flight, _| {
+            let deadline = flight.sent + allowed;
+            let earlier = (flight.sent, flight.end) < newest;
+            if earlier && deadline > now {
+                next = next.min(deadline);
+            }
+            earlier && deadline <= now
+        });
+        self.timers.reordered = next;
+        lost
+    }
+
+    /// FACK (`tcp_update_scoreboard`, `tcp_mark_lost_retrans` of 3.2): lost is what three segments have passed.
+    fn find_by_segments(&mut self) -> bool {
+        let (first, many) = (self.acked, self.board.sacked >= REORDERING);
+        self.board.lose_gaps(|flight, highest| {
+            let passed = if flight.resent { flight.next_then } else { flight.end };
+            highest >= passed + u64::from(REORDERING) * MSS
+                || (!flight.resent && many && flight.start() == first)
+        })
+    }
+
+    /// The size of the next chunk that may leave now through `up` (0: none), given that acknowledgements are applied
+    /// (`tcp_write_xmit`). Sets [`Linux::waiting`] when bytes are held back.
+    pub fn next_chunk(&mut self, now: Time, up: &Link) -> u64 {
+        let bytes = self.sendable(now, up);
+        if bytes == 0 {
+            self.waiting |= self.unsent() > 0;
+            self.stop(now);
+        }
+        bytes
+    }
+
+    fn sendable(&mut self, now: Time, up: &Link) -> u64 {
+        let unsent = self.unsent();
+        self.throttled = false;
+        if unsent == 0 {
+            return 0;
+        }
+        if self.board.out == 0 && self.sent > 0 {
+            let idle = now.saturating_since(self.last_sent);
+            self.window.restart(now, idle, self.round_trip.timeout());
+        }
+        let packets = (self.window.packets + self.credit).saturating_sub(self.board.in_flight());
+        if packets == 0 || self.host_is_full(now, up) {
+            return 0;
+        }
+        let offered = self.edge.saturating_sub(self.sent);
+        let most = u64::from(packets).saturating_mul(MSS).min(self.chunk.into());
+        let bytes = unsent.min(offered).min(most);
+        if bytes >= MSS {
+            return bytes - bytes % MSS;
+        }
+        // Nagle's rule, with Minshall's change (`tcp_nagle_check`); a window that is too small is waited for.
+        let small_under_way = self.board.out > 0 && self.small_end > self.acked;
+        if bytes < unsent || small_under_way { 0 } else { bytes }
+    }
+
+    /// Whether the host has enough to send: as much of this connection as may wait below TCP (`tcp_small_queue_check`),
+    /// or of all of them (the queue drops, `tcp_enter_cwr`).
+    fn host_is_full(&mut self, now: Time, up: &Link) -> bool {
+        if !self.kernel.small_queues {
+            let full = up.queued_bytes(now) >= UP_QUEUE_BYTES;
+            if full {
+                self.window.enter_reduction(self.sent);
+            }
+            return full;
+        }
+        while self.below.front().is_some_and(|&(departure, _)| departure <= now + SOON) {
+            self.below.pop_front();
+        }
+        if self.below.is_empty() {
+            return false;
+        }
+        let waiting: u64 = self.below.iter().map(|&(_, bytes)| u64::from(bytes)).sum();
+        self.throttled = waiting * self.kernel.sent_segment / MSS >= self.most_below();
+        self.throttled
+    }
+
+    /// Memory that may wait below TCP: two segments, or a millisecond of the pacing rate (`tcp_update_pacing_rate`).
+    fn most_below(&self) -> u64 {
+        let window = u64::from(self.window.packets.max(self.board.out)) * MSS;
+        let ratio = if self.window.packets < self.window.threshold / 2 { 200 } else { 120 };
+        let per_second = window * ratio * 10_000 / self.round_trip.smoothed_us().max(1);
+        (2 * self.kernel.sent_segment).max(per_second >> 10)
+    }
+
+    /// `bytes` leave TCP at `now` and the host at `departure`.
+    pub fn note_sent(&mut self, now: Time, bytes: u64, departure: Time) {
+        let size = u32::try_from(bytes).expect("a chunk");
+        let packets = size.div_ceil(MSS_BYTES);
+        if self.board.out == 0 {
+            self.timers.timeout_from = now;
+        }
+        self.sent += bytes;
+        self.board.send(now, self.sent, size, packets);
+        self.window.note_sent(packets);
+        if bytes % MSS != 0 {
+            self.small_end = self.sent;
+        }
+        (self.last_sent, self.timers.probe_from, self.sent_since_stop, self.credit) = (now, now, true, 0);
+        if self.kernel.small_queues && departure > now + SOON {
+            self.below.push_back((departure, size));
+        }
+    }
+
+    /// No more can leave now.
+    fn stop(&mut self, now: Time) {
+        let (out, in_flight) = (self.board.out, self.board.in_flight());
+        if std::mem::take(&mut self.sent_since_stop) || in_flight >= self.window.packets {
+            let timeout = self.round_trip.timeout();
+            self.window.validate(now, out, in_flight, self.place(), timeout, !self.full);
+        }
+        self.check_space();
+    }
+
+    /// The next segment to be sent again at `now`: its start, cut to 32 bits, and its bytes.
+    pub fn next_resend(&mut self, now: Time) -> Option<(u32, u64)> {
+        if let Some((start, bytes)) = self.timers.probe.take() {
+            return Some((low_bits(start), bytes.into()));
+        }
+        if self.board.to_resend == 0 || self.board.in_flight() >= self.window.packets {
+            return None;
+        }
+        let (start, bytes) = self.board.resend(now, self.sent)?;
+        self.window.note_sent(1);
+        if start == self.acked {
+            self.timers.timeout_from = now;
+        }
+        Some((low_bits(start), bytes.into()))
+    }
+
+    /// Memory of what is written and not acknowledged (`sk_wmem_queued`).
+    fn queued_memory(&self) -> u64 {
+        let queued = self.queued();
+        queued + queued.div_ceil(MSS) * (self.kernel.sent_segment - MSS)
+    }
+
+    /// Free space in the send buffer, bytes: none until a third of a full one is free (`sk_stream_is_writeable`).
+    pub fn send_space(&self) -> u64 {
+        if self.full { 0 } else { self.room() }
+    }
+
+    /// A segment is taken as long as there is any (`sk_stream_memory_free`).
+    fn room(&self) -> u64 {
+        let free = self.send_memory.saturating_sub(self.queued_memory());
+        free.div_ceil(self.kernel.sent_segment) * MSS
+    }
+
+    /// The sending program gives `bytes` to the kernel.
+    pub fn write(&mut self, bytes: u64) {
+        self.written += bytes;
+        self.full |= self.room() == 0;
+    }
+
+    /// A full buffer grows with the window when the window is not what holds the sender back (`tcp_new_space`,
+    /// `tcp_should_expand_sndbuf`, `tcp_sndbuf_expand`), and takes more once a third of it is free.
+    fn check_space(&mut self) {
+        if !self.full {
+            return;
+        }
+        let window = u64::from(self.window.packets.max(REORDERING + 1));
+        let may = if self.kernel.rack {
+            self.board.in_flight() < self.window.packets
+        } else {
+            self.board.out < self.window.packets
+        };
+        if may {
+            let demanded = (2 * window * self.kernel.expected_segment).min(self.kernel.send_buffer_max);
+            self.send_memory = self.send_memory.max(demanded);
+        }
+        self.full = 3 * self.queued_memory() > 2 * self.send_memory;
+    }
+}

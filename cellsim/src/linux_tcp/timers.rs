@@ -1,0 +1,119 @@
+//! When the sender of a connection is to be woken, and what its timers do.
+
+use super::Linux;
+use super::sender::SOON;
+use super::window::State;
+use crate::time::{Span, Time};
+use crate::timer::Timer;
+
+/// What a probe waits beside two round trips for more than one packet (`TCP_TIMEOUT_MIN`), and for one, whose
+/// acknowledgement may be delayed (`TCP_RTO_MIN`).
+const PROBE_SLACK: Span = Span::from_ms(2);
+const PROBE_ALONE: Span = Span::from_ms(200);
+
+impl Linux {
+    /// When an event is to wake the sender, if it waits and none is under way for then.
+    pub fn wake(&mut self, now: Time) -> Option<Time> {
+        let recovers = self.window.state != State::Open || self.board.has_gaps();
+        if !(self.waiting || recovers || self.has_holes()) {
+            return None;
+        }
+        let ack = self.acks.front().map(|ack| ack.time);
+        let space = self
+            .below
+            .front()
+            .filter(|_| self.throttled)
+            .map(|&(departure, _)| departure.saturating_sub(SOON));
+        let time = ack.into_iter().chain(space).min()?.max(now);
+        let sooner = time < self.wake_at;
+        sooner.then(|| {
+            self.wake_at = time;
+            time
+        })
+    }
+
+    /// An event that wakes the sender has come: whether it is still the one.
+    pub fn woken(&mut self, now: Time) -> bool {
+        let current = self.wake_at == now;
+        if current {
+            (self.wake_at, self.waiting) = (Time::NEVER, false);
+        }
+        current
+    }
+
+    /// When the next of the timers is due.
+    fn deadline(&self) -> Option<Time> {
+        if self.board.out == 0 {
+            return None;
+        }
+        let timeout = self.timers.timeout_from + self.round_trip.timeout();
+        Some(timeout.min(self.timers.reordered).min(self.probe_time().unwrap_or(Time::NEVER)))
+    }
+
+    /// When the end of what was sent is to be probed (`tcp_schedule_loss_probe`).
+    fn probe_time(&self) -> Option<Time> {
+        let quiet = matches!(self.window.state, State::Open | State::Reducing) && !self.board.has_gaps();
+        let due = self.kernel.loss_probes && quiet && self.timers.probed.is_none() && self.board.lost == 0;
+        due.then(|| {
+            let slack = if self.board.out == 1 { PROBE_ALONE } else { PROBE_SLACK };
+            self.timers.probe_from + Span::from_us(2 * self.round_trip.smoothed_us()) + slack
+        })
+    }
+
+    /// When an event is to look at the timers, if none is under way for then or before.
+    pub fn timer_due(&mut self) -> Option<Time> {
+        let deadline = self.deadline().filter(|&deadline| deadline < self.timer_at)?;
+        self.timer_at = deadline;
+        Some(deadline)
+    }
+
+    /// What the timers find at `now`, with all acknowledgements applied. After one has expired, something may be sent.
+    pub fn timer(&mut self, now: Time) -> Timer {
+        if self.timer_at != now {
+            return Timer::Off;
+        }
+        self.timer_at = Time::NEVER;
+        match self.deadline() {
+            None => Timer::Off,
+            Some(deadline) if deadline > now => {
+                self.timer_at = deadline;
+                Timer::Until(deadline)
+            }
+            Some(_) => {
+                self.expire(now);
+                Timer::Expired
+            }
+        }
+    }
+
+    fn expire(&mut self, now: Time) {
+        if self.timers.timeout_from + self.round_trip.timeout() <= now {
+            self.time_out(now);
+        } else if self.timers.reordered <= now {
+            self.find_losses(now);
+        } else {
+            self.probe(now);
+        }
+    }
+
+    /// `tcp_retransmit_timer`, `tcp_enter_loss`.
+    fn time_out(&mut self, now: Time) {
+        let (all, allowed) = (!self.kernel.rack, self.newest_round_trip);
+        self.board.lose_all(|flight| all || flight.sent + allowed <= now);
+        self.window.enter_loss(self.sent, self.board.in_flight());
+        self.round_trip.back_off();
+        self.timers.timeout_from = now;
+        self.timers.probed = None;
+    }
+
+    /// `tcp_send_loss_probe`: a new segment, or the last one again.
+    fn probe(&mut self, now: Time) {
+        self.timers.probed = Some(self.sent);
+        self.timers.timeout_from = now;
+        if self.unsent() > 0 && self.edge > self.sent {
+            self.credit = 1;
+        } else {
+            self.timers.probe = self.board.resend_last(now, self.sent);
+        }
+    }
+}
