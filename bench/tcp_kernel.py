@@ -7,8 +7,8 @@ whose settings of TCP each host gets. Out: a CSV file with a row for each of :da
 takes five minutes of real time for each round trip and about a tenth of a core.
 
 A cell is a sender and a receiver with a link of their own each, between them as many connections as it says,
-all begun at once. The sender's program writes whatever its kernel takes; the receiver's reads at once, or what a
-rate allows. Every quarter of a second from the tenth second on, each connection is asked for what it holds
+all begun at once. The sender writes whatever its kernel takes; the receiver reads at once, or what a rate
+allows. Every quarter of a second from the tenth second on, each connection is asked for what it holds
 (``SIOCOUTQ`` at the sender and ``SIOCINQ`` at the receiver) and for its smoothed round trip (``TCP_INFO``).
 """
 
@@ -90,7 +90,15 @@ CELLS = (
 
 COLUMNS = (
     *("where", "link_bytes_per_s", "connections", "reader_bytes_per_s", "rtt_ms"),
-    *("carried_share", "held_bytes", "unread_bytes", "srtt_ms", "cwnd", "send_buffer_bytes", "receive_buffer_bytes"),
+    *(
+        "carried_share",
+        "held_bytes",
+        "unread_bytes",
+        "srtt_ms",
+        "cwnd",
+        "send_buffer_bytes",
+        "receive_buffer_bytes",
+    ),
 )
 
 
@@ -177,11 +185,11 @@ def _move(connections: Sequence[Connection], seconds: float) -> dict[Cell, int]:
     while (now := time.perf_counter()) - started < seconds:
         time.sleep(READ_S)
         for key, _ in watched.select(0):
-            connection: Connection = key.data
-            if key.fileobj is connection.sender:
-                connection.sender.send(BLOCK)
+            ready: Connection = key.data
+            if key.fileobj is ready.sender:
+                ready.sender.send(BLOCK)
             else:
-                connection.read += len(connection.receiver.recv(1 << 18))
+                ready.read += len(ready.receiver.recv(1 << 18))
         for connection in slow:
             _read_slowly(connection, now - last)
         last = now
@@ -253,7 +261,9 @@ def as_csv(rows: Sequence[dict[str, object]]) -> str:
 
 def main() -> None:
     """Measure and write."""
-    parser = argparse.ArgumentParser(prog="python -m bench.tcp_kernel", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.tcp_kernel", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("era", choices=list(ERAS))
     parser.add_argument("out", type=Path)
     parser.add_argument("--rtt", type=int, nargs="*", default=ROUND_TRIPS_MS, metavar="MS")
@@ -262,7 +272,9 @@ def main() -> None:
     rows = []
     for rtt_ms in arguments.rtt:
         print(f"{arguments.era}: round trip {rtt_ms} ms", file=sys.stderr)
-        batches = [measure(arguments.era, CELLS[n::BATCHES], rtt_ms, arguments.seconds) for n in range(BATCHES)]
+        batches = [
+            measure(arguments.era, CELLS[n::BATCHES], rtt_ms, arguments.seconds) for n in range(BATCHES)
+        ]
         rows += [batches[n % BATCHES][n // BATCHES] for n in range(len(CELLS))]
     write_text(arguments.out, as_csv(rows))
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::spec::{CircuitPolicySpec, CongestionSpec, NetworkSpec, RunSpec, Traffic};
+use crate::spec::{CircuitPolicySpec, CongestionSpec, LinkQueue, NetworkSpec, RunSpec, Traffic};
 use crate::time::Span;
 
 const HOUR: Span = Span::from_secs(3_600);
@@ -13,6 +13,8 @@ const WEEK: Span = Span::from_secs(7 * 24 * 3_600);
 const RATE_MAX: u64 = 1 << 37;
 /// A channel for each pair of relays is looked up in a table of four bytes a pair.
 const RELAYS_MAX: u64 = 10_000;
+/// A queue holds at least one packet.
+const PACKET_BYTES: u64 = 1_500;
 const HOSTS_MAX: u64 = 1 << 20;
 /// Downloads of all clients at one time; each takes about 400 bytes of memory.
 const STREAMS_MAX: u64 = 1 << 20;
@@ -70,6 +72,9 @@ pub fn check_run(run: &RunSpec) -> Result<(), String> {
     ensure(!tor.conflux, || "tor.conflux: this engine has no conflux, accepted: false".into())?;
     if let Some(tracing) = &run.tracing {
         within("tracing.sample", tracing.sample, 1, u64::from(u32::MAX >> 1))?;
+    }
+    if let LinkQueue::Droptail { bytes } = run.transport.link_queue {
+        within("transport.link_queue.bytes", bytes, PACKET_BYTES, 1 << 32)?;
     }
     run.traffic.iter().try_for_each(|(kind, traffic)| check_traffic(kind, traffic))
 }

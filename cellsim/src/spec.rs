@@ -44,6 +44,9 @@ pub struct RunSpec {
     pub traffic: TrafficSpec,
     /// Circuits that are given, by client: guard, middle and exit, used in turn.
     pub paths: Option<BTreeMap<String, Vec<[String; 3]>>>,
+    /// What carries bytes between hosts; Shadow's when it is not said.
+    #[serde(default)]
+    pub transport: TransportSpec,
     /// Which tables have rows.
     pub tables: TablesSpec,
     /// Which cells are traced, if any.
@@ -279,6 +282,46 @@ pub struct Traffic {
     pub parallel_streams: u32,
     /// Time after which a download is given up, ns.
     pub timeout_ns: Option<Span>,
+}
+
+/// What carries bytes between hosts.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransportSpec {
+    /// Whose TCP.
+    #[serde(default)]
+    pub tcp: TcpRules,
+    /// What drops packets before a down-link.
+    #[serde(default)]
+    pub link_queue: LinkQueue,
+}
+
+/// Whose TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TcpRules {
+    /// Shadow's.
+    #[default]
+    Shadow,
+    /// That of a Linux of the era.
+    Linux,
+    /// That of Linux 6.18 with the settings of the era, as in an emulation.
+    #[serde(rename = "linux_6_18")]
+    Linux618,
+}
+
+/// The queue before a down-link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum LinkQueue {
+    /// As in Shadow's router.
+    #[default]
+    Codel,
+    /// What does not fit is dropped.
+    Droptail {
+        /// Its room beside the packet that is being sent, bytes.
+        bytes: u64,
+    },
 }
 
 /// Which tables have rows.

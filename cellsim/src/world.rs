@@ -25,6 +25,7 @@ use crate::mux::{Decay, Policy};
 use crate::path::PathChooser;
 use crate::recorder::{Recorder, RelayRow};
 use crate::spec::{NetworkSpec, RunSpec, Traffic};
+use crate::tcp::Rules;
 use crate::time::{Span, Time};
 use crate::totals::Totals;
 use crate::trace::Tracer;
@@ -36,6 +37,8 @@ const SECOND: Span = Span::from_secs(1);
 struct Params {
     run: RunSpec,
     policy: Policy,
+    /// TCP's.
+    rules: Rules,
     /// Traffic by kind of client.
     kinds: Vec<(String, Traffic)>,
 }

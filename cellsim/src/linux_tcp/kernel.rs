@@ -101,3 +101,13 @@ pub static LINUX_6_18: Kernel = Kernel {
     hystart_shift: 3,
     hystart_least_us: 4_000,
 };
+
+/// Linux 6.18 with the settings of an emulation of 2012 (`torsweep.engines.emulation.tcp`). What no setting takes from
+/// it, it keeps: TSQ, RACK (always on since 6.17), its rules for buffers and for the growth of a window.
+pub static LINUX_6_18_AS_OF_2012: Kernel = Kernel {
+    receive_buffer: 87_380,
+    receive_buffer_max: 4_194_304,
+    first_offer: 43_440,
+    loss_probes: false,
+    ..LINUX_6_18
+};

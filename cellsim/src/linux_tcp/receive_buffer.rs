@@ -88,11 +88,6 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Memory of the buffer, bytes.
-    pub fn memory(&self) -> u64 {
-        self.memory
-    }
-
     /// `tcp_space`.
     fn space(&self, kernel: &Kernel, stream: &Stream) -> u64 {
         window_of(kernel, self.memory.saturating_sub(held(kernel, stream)))
@@ -220,8 +215,8 @@ fn held(kernel: &Kernel, stream: &Stream) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::kernel::{LINUX_3_2, LINUX_6_18};
     use super::*;
+    use crate::linux_tcp::kernel::{LINUX_3_2, LINUX_6_18};
 
     fn at(ms: u64) -> Time {
         Time::START + Span::from_ms(ms)
@@ -254,12 +249,13 @@ mod tests {
             let mut buffer = ReceiveBuffer::new(&LINUX_6_18);
             let mut stream = Stream::default();
             for round in 0..8 {
-                stream.delivered += 50_000;
+                stream.delivered += (buffer.edge - stream.delivered).min(50_000);
                 stream.read += reader(stream.unread());
                 buffer.arrive(&LINUX_6_18, at(100 * round), &stream, 50_000);
                 buffer.taken(&LINUX_6_18, at(100 * (round + 1)), &stream, Span::from_ms(100));
+                buffer.offer(&LINUX_6_18, &stream, When::Now);
             }
-            buffer.memory()
+            buffer.memory
         };
         assert!(grown(|unread| unread) >= 2 * 50_000 * 256 / 160);
         assert!(grown(|unread| unread / 4) < grown(|unread| unread));

@@ -35,7 +35,7 @@ pub struct Window {
     counter: u32,
     before: Before,
     delivered: u32,
-    resent: u32,
+    sent: u32,
     usage: Usage,
 }
 
@@ -86,7 +86,7 @@ impl Window {
             counter: 0,
             before: Before::default(),
             delivered: 0,
-            resent: 0,
+            sent: 0,
             usage: Usage { limited: false, most_out: 0, round_end: 0, used: 0, since: Time::START },
         }
     }
@@ -136,7 +136,7 @@ impl Window {
         if !reduced {
             self.before = Before { window: self.packets, threshold: self.threshold, may_undo: false };
             self.threshold = self.cubic.reduce(self.packets);
-            (self.delivered, self.resent, self.counter) = (0, 0, 0);
+            (self.delivered, self.sent, self.counter) = (0, 0, 0);
         }
     }
 
@@ -169,11 +169,6 @@ impl Window {
         true
     }
 
-    /// A packet was sent again.
-    pub fn note_resent(&mut self) {
-        self.resent += 1;
-    }
-
     /// Take in an acknowledgement (`tcp_cong_control`).
     pub fn acknowledged(&mut self, now: Time, progress: &Progress, kernel: &Kernel) {
         if let Some(us) = progress.round_trip_us {
@@ -194,22 +189,22 @@ impl Window {
             return;
         }
         self.delivered += progress.packets;
-        let left = self.delivered.saturating_sub(self.resent);
+        let left = self.delivered.saturating_sub(self.sent);
         let may_send = if progress.in_flight > self.threshold {
             let due =
                 (u64::from(self.threshold) * u64::from(self.delivered)).div_ceil(self.before.window.into());
-            u32::try_from(due).unwrap_or(u32::MAX).saturating_sub(self.resent)
+            u32::try_from(due).unwrap_or(u32::MAX).saturating_sub(self.sent)
         } else {
             let more = u32::from(progress.advanced && !progress.lost);
             (left.max(progress.packets) + more).min(self.threshold - progress.in_flight)
         };
-        self.packets = progress.in_flight + may_send.max(u32::from(self.resent == 0));
+        self.packets = progress.in_flight + may_send.max(u32::from(self.sent == 0));
     }
 
-    /// A packet has left in a reduction (`prr_out`).
+    /// Packets have left, new ones or again (`prr_out`).
     pub fn note_sent(&mut self, packets: u32) {
         if matches!(self.state, State::Recovery | State::Reducing) {
-            self.resent += packets;
+            self.sent += packets;
         }
     }
 
@@ -298,8 +293,8 @@ impl Window {
 
 #[cfg(test)]
 mod tests {
-    use super::super::kernel::{LINUX_3_2, LINUX_6_18};
     use super::*;
+    use crate::linux_tcp::kernel::{LINUX_3_2, LINUX_6_18};
 
     fn at(ms: u64) -> Time {
         Time::START + Span::from_ms(ms)

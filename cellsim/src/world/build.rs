@@ -11,13 +11,15 @@ use crate::events::{EventQueue, Kind};
 use crate::ids::{ClientId, HostId, PipeId, Table};
 use crate::latency::Latency;
 use crate::link::{CoDel, Link};
+use crate::linux_tcp::kernel::{LINUX_3_2, LINUX_6_18, LINUX_6_18_AS_OF_2012};
 use crate::mux::{Decay, Policy};
 use crate::path::PathChooser;
 use crate::recorder::Recorder;
 use crate::spec::{
-    BurstSize, CircuitPolicySpec, ClientSpec, NetworkSpec, RefillMode, RefillPhase, RelaySpec, RunSpec,
-    Traffic,
+    BurstSize, CircuitPolicySpec, ClientSpec, LinkQueue, NetworkSpec, RefillMode, RefillPhase, RelaySpec,
+    RunSpec, TcpRules, Traffic,
 };
+use crate::tcp::Rules;
 use crate::time::{Span, Time};
 use crate::totals::Totals;
 use crate::trace::Tracer;
@@ -47,13 +49,17 @@ impl World {
         };
         let kinds: Vec<(String, Traffic)> =
             run.traffic.iter().map(|(name, traffic)| (name.clone(), traffic.clone())).collect();
+        let tail_bytes = match run.transport.link_queue {
+            LinkQueue::Codel => 0,
+            LinkQueue::Droptail { bytes } => bytes,
+        };
         let clients = new_clients(&network, &kinds, &chooser)?;
         let names = || network.relays.iter().map(|relay| relay.name.as_str());
         let trace = run.tracing.as_ref().map(|tracing| Tracer::new(tracing, names()));
         let mut world = Self {
             now: Time::START,
             events: EventQueue::default(),
-            params: Params { policy, kinds, run },
+            params: Params { policy, rules: rules_of(&run), kinds, run },
             tor: Tor {
                 chooser,
                 decay,
@@ -70,7 +76,7 @@ impl World {
                 activations: 0,
             },
             network: Network {
-                hosts: hosts_of(&network),
+                hosts: hosts_of(&network, tail_bytes),
                 latency,
                 pipes: Table::default(),
                 free_pipes: Vec::new(),
@@ -150,7 +156,17 @@ fn share_of(share: f64, interval: Span) -> Span {
     Span::from_ns(whole_part(share * interval.ns() as f64) % interval.ns())
 }
 
-fn hosts_of(network: &NetworkSpec) -> Table<HostId, Host> {
+/// The rules that TCP follows.
+fn rules_of(run: &RunSpec) -> Rules {
+    match (run.transport.tcp, run.era.as_str()) {
+        (TcpRules::Shadow, _) => Rules::Shadow,
+        (TcpRules::Linux, "2012") => Rules::Linux(&LINUX_3_2),
+        (TcpRules::Linux618, "2012") => Rules::Linux(&LINUX_6_18_AS_OF_2012),
+        (TcpRules::Linux | TcpRules::Linux618, _) => Rules::Linux(&LINUX_6_18),
+    }
+}
+
+fn hosts_of(network: &NetworkSpec, tail_bytes: u64) -> Table<HostId, Host> {
     let host = |node: usize, up, down| Host {
         node,
         up: Link::new(up),
@@ -158,6 +174,7 @@ fn hosts_of(network: &NetworkSpec) -> Table<HostId, Host> {
         down_busy: false,
         queue: VecDeque::new(),
         queued_bytes: 0,
+        tail_bytes,
         codel: CoDel::default(),
     };
     let relays = network

@@ -10,6 +10,7 @@
 
 use super::World;
 use super::state::{Edge, Role};
+use super::transport::WRITABLE_BYTES;
 use crate::activation::activate;
 use crate::cells::{CellKind, PAYLOAD_BYTES, Run};
 use crate::counts::{narrow, run_length};
@@ -106,18 +107,24 @@ impl World {
         }
     }
 
-    /// A server writes what its kernel takes.
+    /// A server writes what its kernel takes, and again when sending has made room.
     pub(super) fn server_write(&mut self, pipe: PipeId) {
-        let state = &mut self.network.pipes[pipe];
-        let edge = &mut self.tor.edges[state.edge];
-        let bytes = state.tcp.send_space().min(edge.response_left);
-        state.tcp.write(bytes, false);
-        edge.response_left -= bytes;
-        if edge.response_left > 0 {
-            state.write_waiting = true;
-            state.tcp.waiting = true;
+        loop {
+            let state = &mut self.network.pipes[pipe];
+            let edge = &mut self.tor.edges[state.edge];
+            let bytes = state.tcp.send_space().min(edge.response_left);
+            state.tcp.write(bytes, false);
+            edge.response_left -= bytes;
+            let more = edge.response_left > 0;
+            if more {
+                state.write_waiting = true;
+                state.tcp.wait();
+            }
+            self.pump(pipe);
+            if !more || self.network.pipes[pipe].tcp.send_space() < WRITABLE_BYTES {
+                return;
+            }
         }
-        self.pump(pipe);
     }
 
     /// How many cells `circuit` lets its streams package now.

@@ -12,6 +12,8 @@ use super::World;
 use super::state::{Action, Pipe, Relay, Role, queue_of};
 use crate::events::Kind;
 use crate::ids::{HostId, PipeId, Table};
+use crate::shadow_tcp::Shadow;
+use crate::tcp::Tcp;
 
 /// Whether memory is asked for at all.
 const ON: bool = cfg!(all(feature = "prefetch", target_arch = "x86_64"));
@@ -27,7 +29,8 @@ const PENDING: usize = 2;
 const LINE_BYTES: usize = 64;
 /// What the receiver of a pipe touches of it.
 const RECEIVER_BYTES: usize = 3 * LINE_BYTES;
-const _: () = assert!(offset_of!(Pipe, tcp.written) == RECEIVER_BYTES);
+const _: () = assert!(offset_of!(Pipe, tcp) + offset_of!(Shadow, written) == RECEIVER_BYTES);
+const _: () = assert!(size_of::<Tcp>() == size_of::<Shadow>());
 
 /// Ask for the first `bytes` of what lies at `place`.
 #[inline]
@@ -110,9 +113,14 @@ impl World {
     }
 
     fn prefetch_tcp(&self, pipe: &Pipe) {
-        let (acks, recovery) = pipe.tcp.elsewhere();
-        acks.into_iter().for_each(prefetch);
-        recovery.into_iter().for_each(prefetch);
+        match &pipe.tcp {
+            Tcp::Shadow(tcp) => {
+                let (acks, recovery) = tcp.elsewhere();
+                acks.into_iter().for_each(prefetch);
+                recovery.into_iter().for_each(prefetch);
+            }
+            Tcp::Linux(tcp) => prefetch(&**tcp),
+        }
     }
 
     /// Of a pipe from which will be read, ask for its cells and what they belong to.

@@ -218,7 +218,7 @@ impl World {
         let bytes = allowed.min(state.outbuf).min(state.tcp.send_space());
         if bytes == 0 {
             state.write_waiting = true;
-            state.tcp.waiting = true;
+            state.tcp.wait();
             self.await_ack(pipe);
             return;
         }

@@ -16,7 +16,6 @@ use crate::events::Kind;
 use crate::ids::{CircuitId, HostId, PipeId};
 use crate::mux::{Policy, cells_until};
 use crate::spec::SchedulerKind;
-use crate::tcp::SEGMENT_BYTES;
 
 /// Output buffer above which Vanilla gives a channel no more, bytes (`OR_CONN_HIGHWATER_DFLT`,
 /// src/core/or/congestion_control_common.c).
@@ -183,8 +182,8 @@ impl World {
         }
         let state = &mut self.network.pipes[pipe];
         state.tcp.apply_acks(self.now);
-        let window = (state.tcp.congestion_window() * SEGMENT_BYTES) as i64;
-        let unacknowledged = state.tcp.unacknowledged() * SEGMENT_BYTES;
+        let window = (state.tcp.congestion_window() * state.tcp.segment_bytes()) as i64;
+        let unacknowledged = state.tcp.unacknowledged() * state.tcp.segment_bytes();
         let tcp_space = (window - unacknowledged as i64).max(0);
         let extra_space = window - state.tcp.unsent() as i64 - state.outbuf as i64;
         (tcp_space + extra_space).max(0)

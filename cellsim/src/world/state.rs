@@ -10,7 +10,8 @@ use crate::cells::{CELL_BYTES, CellQueue, Run};
 use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, HostId, PipeId, QueueId, ServerId};
 use crate::link::{CODEL_TARGET, CoDel, Link};
 use crate::mux::Mux;
-use crate::tcp::{SEGMENT_BYTES, Tcp};
+use crate::shadow_tcp::SEGMENT_BYTES;
+use crate::tcp::Tcp;
 use crate::time::Time;
 use crate::vegas::Vegas;
 
@@ -32,7 +33,9 @@ pub struct Host {
     /// What waits for it, and its bytes.
     pub queue: VecDeque<Waiting>,
     pub queued_bytes: u64,
-    /// The drop rule of the down-link.
+    /// What may wait for the down-link when its queue drops at its tail, bytes; 0 when it is CoDel that drops.
+    pub tail_bytes: u64,
+    /// CoDel's state.
     pub codel: CoDel,
 }
 
@@ -58,9 +61,11 @@ pub struct Chunk {
     pub again: Option<u32>,
 }
 
-/// A chunk in the queue of a down-link.
+/// A chunk in the queue of a down-link, or the place of one that was dropped there: the receiver misses it once what came
+/// before it has left.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
+    /// [`Time::NEVER`] when it was dropped.
     pub came: Time,
     pub chunk: Chunk,
 }

@@ -13,9 +13,13 @@ use crate::events::Kind;
 use crate::ids::{ClientId, EdgeId, HostId, PipeId};
 use crate::link::service;
 use crate::mux::Mux;
-use crate::tcp::{HEADER_BYTES, NEW_WINDOW_SEGMENTS, SEGMENT_BYTES, Tcp, Timer};
+use crate::shadow_tcp::{NEW_WINDOW_SEGMENTS, SEGMENT_BYTES};
+use crate::tcp::Tcp;
 use crate::time::{Span, Time};
+use crate::timer::Timer;
 
+/// Room in a send buffer at which its program is told of it.
+pub(super) const WRITABLE_BYTES: u64 = 4 * CELL_BYTES;
 /// Round trips until a new channel takes cells: TCP 1, TLS 1.3 1, VERSIONS to NETINFO 1.
 const CHANNEL_OPEN_ROUND_TRIPS: u64 = 3;
 /// The window after that, segments: what a responder has sent of certificates and link protocol.
@@ -24,11 +28,6 @@ const CHANNEL_WINDOW_SEGMENTS: u64 = 10;
 const CHUNK_TIME_DIVISOR: u64 = 500;
 /// And has at most so many bytes, some 45 packets: the model's own.
 const CHUNK_BYTES_MAX: u64 = 65_536;
-
-/// Bytes on the link for `bytes` of a TCP stream with its headers.
-fn wire_bytes(tcp: &Tcp, bytes: u64) -> u64 {
-    bytes + bytes.div_ceil(tcp.packet_bytes()) * HEADER_BYTES
-}
 
 impl World {
     /// A new connection between two hosts; the pipe from `from` to `to`. Its twin leads back.
@@ -47,7 +46,7 @@ impl World {
         let chunk = (slower / CHUNK_TIME_DIVISOR).clamp(SEGMENT_BYTES, CHUNK_BYTES_MAX);
         let window = if role == Role::Channel { CHANNEL_WINDOW_SEGMENTS } else { NEW_WINDOW_SEGMENTS };
         Pipe {
-            tcp: Tcp::new(one_way, window, chunk),
+            tcp: Tcp::new(self.params.rules, one_way, window, chunk),
             from,
             to,
             down_rate: self.network.hosts[to].down.rate(),
@@ -138,24 +137,31 @@ impl World {
         }
         // Ends: each chunk is taken from what is written and not yet sent.
         loop {
-            let chunk = self.network.pipes[pipe].tcp.next_chunk();
+            let state = &mut self.network.pipes[pipe];
+            let chunk = state.tcp.next_chunk(self.now, &self.network.hosts[state.from].up);
             if chunk == 0 {
                 break;
             }
-            self.network.pipes[pipe].tcp.sent += chunk;
-            self.transmit(pipe, chunk, Kind::Arrive, narrow(chunk));
+            let departure = self.transmit(pipe, chunk, Kind::Arrive, narrow(chunk));
+            self.network.pipes[pipe].tcp.note_sent(self.now, chunk, departure);
         }
         self.await_ack(pipe);
+        if let Some(time) = self.network.pipes[pipe].tcp.timer_due() {
+            self.network.pipes[pipe].events += 1;
+            self.events.push(time.max(self.now), Kind::RetransmissionTimer, pipe.0, 0);
+        }
     }
 
-    fn transmit(&mut self, pipe: PipeId, bytes: u64, kind: Kind, b: u32) {
+    /// Put `bytes` on the sender's up-link; when they have left it.
+    fn transmit(&mut self, pipe: PipeId, bytes: u64, kind: Kind, b: u32) -> Time {
         let state = &mut self.network.pipes[pipe];
-        let wire = wire_bytes(&state.tcp, bytes);
+        let wire = state.tcp.wire_bytes(bytes);
         state.events += 1;
         let departure = self.network.hosts[state.from].up.send(self.now, wire);
         // An idle down-link is the common case: come back when it would have served the chunk.
         let passed = departure + state.tcp.one_way() + service(wire, state.down_rate);
         self.events.push(passed, kind, pipe.0, b);
+        departure
     }
 
     /// A chunk has come, and an idle down-link would have passed it on by now.
@@ -177,12 +183,16 @@ impl World {
     fn join_down_link(&mut self, chunk: Chunk) -> bool {
         let pipe = &self.network.pipes[chunk.pipe];
         let host = &mut self.network.hosts[pipe.to];
-        let service = host.down.service(wire_bytes(&pipe.tcp, chunk.bytes.into()));
+        let service = host.down.service(pipe.tcp.wire_bytes(chunk.bytes.into()));
         // Its packets may have become smaller on the way, and more.
         let came = self.now.saturating_sub(service);
         if host.down_busy {
-            host.queue.push_back(Waiting { came, chunk });
-            host.queued_bytes += u64::from(chunk.bytes);
+            if host.tail_bytes > 0 {
+                self.join_tail(came, chunk);
+            } else {
+                host.queue.push_back(Waiting { came, chunk });
+                host.queued_bytes += u64::from(chunk.bytes);
+            }
             return false;
         }
         let departure = host.down.free_at.max(came) + service;
@@ -196,6 +206,29 @@ impl World {
         departure == self.now
     }
 
+    /// Take a chunk to a queue that drops what it has no room for.
+    fn join_tail(&mut self, came: Time, chunk: Chunk) {
+        let pipe = &mut self.network.pipes[chunk.pipe];
+        let host = &mut self.network.hosts[pipe.to];
+        let room = host.tail_bytes.saturating_sub(host.queued_bytes);
+        let packets = room / pipe.tcp.wire_bytes(pipe.tcp.packet_bytes());
+        let whole = pipe.tcp.wire_bytes(chunk.bytes.into());
+        let head = if whole <= room {
+            chunk.bytes
+        } else {
+            narrow(packets * pipe.tcp.packet_bytes()).min(chunk.bytes)
+        };
+        if head > 0 {
+            host.queued_bytes += pipe.tcp.wire_bytes(head.into());
+            host.queue.push_back(Waiting { came, chunk: Chunk { bytes: head, ..chunk } });
+        }
+        if head < chunk.bytes {
+            pipe.events += u32::from(head > 0);
+            let chunk = Chunk { bytes: chunk.bytes - head, ..chunk };
+            host.queue.push_back(Waiting { came: Time::NEVER, chunk });
+        }
+    }
+
     fn schedule_departure(&mut self, time: Time, chunk: Chunk) {
         match chunk.again {
             None => self.events.push(time, Kind::Deliver, chunk.pipe.0, chunk.bytes),
@@ -203,17 +236,27 @@ impl World {
         }
     }
 
-    /// The down-link of `host` is free: the next chunk of its queue that CoDel does not drop takes it. Of
-    /// a chunk CoDel drops one segment.
+    /// The down-link of `host` is free: the next chunk of its queue that is not dropped takes it. Of a chunk CoDel drops
+    /// one segment.
     fn next_departure(&mut self, host: HostId) {
         while let Some(Waiting { came, mut chunk }) = self.network.hosts[host].queue.pop_front() {
             let state = &mut self.network.hosts[host];
-            state.queued_bytes -= u64::from(chunk.bytes);
-            if state.drops(self.now, came, chunk.bytes.into()) {
+            if state.tail_bytes > 0 {
+                if came == Time::NEVER {
+                    self.lose_segments(chunk);
+                    continue;
+                }
+                // Its packets may have become more while it waited.
+                let wire = self.network.pipes[chunk.pipe].tcp.wire_bytes(chunk.bytes.into());
+                state.queued_bytes = state.queued_bytes.saturating_sub(wire);
+            } else {
+                state.queued_bytes -= u64::from(chunk.bytes);
+            }
+            if state.tail_bytes == 0 && state.drops(self.now, came, chunk.bytes.into()) {
                 chunk.bytes -= self.lose_segment(chunk);
             }
             if chunk.bytes > 0 {
-                let wire = wire_bytes(&self.network.pipes[chunk.pipe].tcp, chunk.bytes.into());
+                let wire = self.network.pipes[chunk.pipe].tcp.wire_bytes(chunk.bytes.into());
                 let link = &mut self.network.hosts[host].down;
                 link.free_at = self.now + link.service(wire);
                 let departure = link.free_at;
@@ -223,7 +266,15 @@ impl World {
         }
         let state = &mut self.network.hosts[host];
         state.down_busy = false;
+        state.queued_bytes = 0;
         state.codel.spare();
+    }
+
+    /// All of `chunk` is lost.
+    fn lose_segments(&mut self, mut chunk: Chunk) {
+        while chunk.bytes > 0 {
+            chunk.bytes -= self.lose_segment(chunk);
+        }
     }
 
     /// The segment at the head of `chunk` is lost; its bytes. With nothing else in it, the chunk is gone.
@@ -311,9 +362,7 @@ impl World {
     pub(super) fn acknowledged(&mut self, pipe: PipeId) {
         let state = &mut self.network.pipes[pipe];
         state.events -= 1;
-        state.tcp.wake_scheduled = false;
-        state.tcp.waiting = false;
-        if !state.closed {
+        if state.tcp.woken(self.now) && !state.closed {
             self.pump(pipe);
             self.writable(pipe);
         }
@@ -325,8 +374,8 @@ impl World {
         if !state.write_waiting {
             return;
         }
-        if state.tcp.send_space() < 4 * CELL_BYTES {
-            state.tcp.waiting = true;
+        if state.tcp.send_space() < WRITABLE_BYTES {
+            state.tcp.wait();
             self.await_ack(pipe);
             return;
         }
@@ -343,12 +392,9 @@ impl World {
     /// See to it that a sender that waits, or whose segments were lost, wakes at the next acknowledgement.
     pub(super) fn await_ack(&mut self, pipe: PipeId) {
         let state = &mut self.network.pipes[pipe];
-        if (state.tcp.waiting || state.tcp.has_holes()) && !state.tcp.wake_scheduled {
-            if let Some(time) = state.tcp.next_ack() {
-                state.tcp.wake_scheduled = true;
-                state.events += 1;
-                self.events.push(time.max(self.now), Kind::Acknowledged, pipe.0, 0);
-            }
+        if let Some(time) = state.tcp.wake(self.now) {
+            state.events += 1;
+            self.events.push(time, Kind::Acknowledged, pipe.0, 0);
         }
     }
 

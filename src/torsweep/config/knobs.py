@@ -10,16 +10,17 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, get_args
 
 from torsweep.config.reading import suggestion
 from torsweep.config.tor_settings import MILLISECOND_NS
+from torsweep.config.transport import DROPTAIL_BYTES, LEAST_QUEUE_BYTES, TcpRules
 from torsweep.errors import InputError
 from torsweep.ranges import LEAST_BUCKET_BYTES_PER_S, MOST_RATE_BYTES_PER_S
 from torsweep.units import BYTES_PER_SECOND_PER, NANOSECONDS_PER, format_quantity, parse_quantity
 
 Settings = Mapping[str, object]
-"""Dotted keys of the ``tor`` section, of each kind's traffic, or of a network's configuration → values."""
+"""Dotted keys of ``tor``, of the transport, of a kind's traffic or of a network's configuration → values."""
 
 CELL_PAYLOAD_BYTES = 498
 """What a relay cell carries of a stream (tor-spec, section 6.1: ``PAYLOAD_LEN`` less its header)."""
@@ -40,7 +41,7 @@ class Knob:
     documentation: str
     accepted: str
     settings: Callable[[str], Settings]
-    target: Literal["tor", "network", "traffic"] = "tor"
+    target: Literal["tor", "network", "traffic", "transport"] = "tor"
 
     def read(self, level: str) -> Settings:
         """What ``level`` sets; InputError, saying which levels there are, when it is no level."""
@@ -129,6 +130,18 @@ def _streams(level: str) -> Settings:
     if not re.fullmatch(r"[1-9][0-9]?", level):
         raise ValueError
     return {"parallel_streams": int(level)}
+
+
+def _link_queue(level: str) -> Settings:
+    if level == "codel":
+        return {"link_queue": {"kind": "codel"}}
+    sized = re.fullmatch(r"droptail(?:_([1-9][0-9]{0,4})KB)?", level)
+    if not sized:
+        raise ValueError
+    size = 1000 * int(sized[1]) if sized[1] else DROPTAIL_BYTES
+    if size < LEAST_QUEUE_BYTES:
+        raise ValueError
+    return {"link_queue": {"kind": "droptail", "bytes": size}}
 
 
 def _cells(level: str) -> Settings:
@@ -241,6 +254,22 @@ _TABLE = (
         target="traffic",
     ),
     Knob(
+        "tcp",
+        "Whose TCP the model's connections have: Shadow's, that of a Linux of the era (3.2 or 6.18), or "
+        "that of Linux 6.18 with the settings of the era, as an emulation has it. Only cellsim has a choice.",
+        ", ".join(get_args(TcpRules)),
+        _choice("tcp", *get_args(TcpRules)),
+        target="transport",
+    ),
+    Knob(
+        "link_queue",
+        "What drops packets before a host's down-link: CoDel as in Shadow's router, or a queue that is full "
+        f"(with {DROPTAIL_BYTES:,} bytes where no size is said, as in an emulation). Only cellsim has both.",
+        "codel, droptail, droptail_NKB with N from 2 to 99999",
+        _link_queue,
+        target="transport",
+    ),
+    Knob(
         "load",
         "Clients per relay, relative to the network's configuration: makes networks of their own.",
         "a decimal number above 0, at most 20, such as 0.5",
@@ -263,7 +292,13 @@ _TABLE = (
     ),
 )
 
-USUAL_OUTSIDE_ERAS = {"load": "1", "latency": USUAL_LATENCY, "pauses": "any"}
+USUAL_OUTSIDE_ERAS = {
+    "load": "1",
+    "latency": USUAL_LATENCY,
+    "pauses": "any",
+    "tcp": "shadow",
+    "link_queue": "codel",
+}
 """The levels of the knobs that no era states, because they are not about tor."""
 
 KNOBS: Mapping[str, Knob] = {knob.name: knob for knob in _TABLE}

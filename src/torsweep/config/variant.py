@@ -62,6 +62,11 @@ class Variant:
         """What the knobs of the traffic set in each kind's part of run.json."""
         return self._settings_of("traffic")
 
+    @property
+    def transport_overrides(self) -> Mapping[str, object]:
+        """What the knobs of the transport set in run.json."""
+        return self._settings_of("transport")
+
     def _settings_of(self, target: str) -> Mapping[str, object]:
         settings: dict[str, object] = {}
         for knob, level in self.levels:

@@ -16,6 +16,7 @@ from torsweep.config.clients import AnyKind
 from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import Experiment
 from torsweep.config.traffic import PERF_TRAFFIC
+from torsweep.config.transport import Transport
 from torsweep.config.variant import Variant
 from torsweep.engines.run_spec import (
     PROVENANCE_FILE,
@@ -52,6 +53,14 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
 
     Raises InputError when the era or the variant asks for something that there is not.
     """
+    transport = variant.transport_overrides
+    if transport and engine != "cellsim":
+        raise InputError(
+            "is of the model alone: this engine has a TCP and queues of its own",
+            key=", ".join(transport),
+            value=engine,
+            accepted="engine cellsim",
+        )
     return RunSettings(
         experiment=experiment.name,
         engine=engine,
@@ -61,6 +70,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
         duration_ns=experiment.warm_up + experiment.measured,
         client_start_window_ns=min(experiment.client_start_window, experiment.warm_up),
         tor=tor_settings(era, dict(variant.levels)),
+        transport=Transport.model_validate(transport) if transport else None,
         traffic={
             kind: RunTraffic.of(asked).model_copy(update=dict(variant.traffic_overrides))
             for kind, asked in experiment.traffic.kinds.items()

@@ -20,6 +20,7 @@ from torsweep.config.reading import RefusedValue, Section, validate
 from torsweep.config.tor_settings import MILLISECOND_NS, TorSettings, whole
 from torsweep.config.tracing import Tracing
 from torsweep.config.traffic import ClientTraffic
+from torsweep.config.transport import Transport
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import table_checksums
@@ -93,6 +94,7 @@ class RunSettings(Section):
     duration_ns: Annotated[int, whole(1, WEEK_NS)]
     client_start_window_ns: Pause
     tor: TorSettings
+    transport: Transport | None = None
     traffic: Mapping[AnyKind, RunTraffic]
     paths: Mapping[str, tuple[tuple[str, str, str], ...]] | None = None
     tables: RunTables
@@ -119,7 +121,9 @@ class RunSpec(RunSettings):
 
     def text(self) -> str:
         """The content of the file: the same bytes for the same run."""
-        return json.dumps(self.model_dump(mode="json"), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+        unsaid = {"transport"} if self.transport is None else set()
+        document = self.model_dump(mode="json", exclude=unsaid)
+        return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
     def write(self, run_directory: Path) -> None:
         """Write run.json into ``run_directory``, as a whole."""

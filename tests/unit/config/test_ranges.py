@@ -205,6 +205,7 @@ KNOBS_ENDS = {
     "guards": ("1", "99", "0", "100"),
     "streams": ("1", "99", "0", "100"),
     "cells": ("1", "9999999", "0", "10000000"),
+    "link_queue": ("droptail_2KB", "droptail_99999KB", "droptail_1KB", "droptail_100000KB"),
     "load": ("0.0001", "20", "0", "20.0001"),
     "middle_bandwidth": ("20KiBps", "12500MBps", "19.9KiBps", "12501MBps"),
 }

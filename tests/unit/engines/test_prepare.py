@@ -204,6 +204,27 @@ def test_a_run_behind_a_symbolic_link_finds_its_network(network, tmp_path):
     assert (directory / read_run(directory).network / "network.json").is_file()
 
 
+def test_the_transport_is_said_only_when_it_is_asked_for(network, tmp_path):
+    assert _run(network, tmp_path / "run").transport is None
+    assert "transport" not in _run(network, tmp_path / "run").text()
+    asked = _run(network, tmp_path / "run", "tcp=linux,link_queue=droptail")
+    assert asked.transport.model_dump() == {
+        "tcp": "linux",
+        "link_queue": {"kind": "droptail", "bytes": 75_000},
+    }
+    write_run(asked, tmp_path / "asked")
+    assert read_run(tmp_path / "asked").transport == asked.transport
+    alone = _run(network, tmp_path / "run", "link_queue=droptail_30KB").transport
+    assert (alone.tcp, alone.link_queue.bytes) == ("shadow", 30_000)
+
+
+@pytest.mark.parametrize("engine", ["shadow", "emulation"])
+def test_an_engine_with_a_tcp_of_its_own_is_not_asked_for_another(engine):
+    experiment = load_experiment("refill_sweep")
+    with pytest.raises(InputError, match=r"tcp: is of the model alone.*accepted: engine cellsim"):
+        run_settings(experiment, engine, "2012", experiment.variant("tcp=linux"))
+
+
 def test_a_run_says_what_the_perf_clients_of_its_network_do(network, tmp_path):
     assert set(_run(network, tmp_path / "run").traffic) == {"web", "bulk"}
     made = small_network(POSITIONS, ["web1", "web2"], config={"relays": 5, "load": 1.0})

@@ -11,10 +11,11 @@
 //!
 //! Left out: time-outs without a loss.
 
-use super::losses::{Hole, NO_HOLE, TIMEOUT, Timer};
-use super::{Ack, PACKET, Tcp};
+use super::losses::{Hole, NO_HOLE, TIMEOUT};
+use super::{Ack, PACKET, Shadow};
 use crate::counts::low_bits;
 use crate::time::{Span, Time};
+use crate::timer::Timer;
 
 /// Duplicate acknowledgements that tell of a loss (RFC 5681, 3.2; `tcp_cong_reno.c`).
 const DUPLICATES: u32 = 3;
@@ -30,7 +31,7 @@ fn halved(window: u64) -> u64 {
     window / 2 + PACKET
 }
 
-impl Tcp {
+impl Shadow {
     /// The next `bytes` of the stream do not come, at `now`. The time for which the sender's timer is to be
     /// set, if it does not run.
     pub fn lose(&mut self, now: Time, bytes: u32) -> Option<Time> {
@@ -167,7 +168,7 @@ impl Tcp {
 mod tests {
     use super::*;
     use crate::counts::narrow;
-    use crate::tcp::SEGMENT_BYTES;
+    use crate::shadow_tcp::SEGMENT_BYTES;
     use proptest::prelude::*;
 
     /// The point so many milliseconds after the start.
@@ -178,8 +179,8 @@ mod tests {
     const SEGMENT: u64 = SEGMENT_BYTES;
 
     /// A connection with 10 ms each way that has just sent `segments` segments.
-    fn after_sending(segments: u64) -> Tcp {
-        let mut tcp = Tcp::new(Span::from_ms(10), 10, SEGMENT);
+    fn after_sending(segments: u64) -> Shadow {
+        let mut tcp = Shadow::new(Span::from_ms(10), 10, SEGMENT);
         tcp.congestion_window = segments * PACKET;
         tcp.written = segments * SEGMENT;
         while tcp.next_chunk() > 0 {
@@ -188,7 +189,7 @@ mod tests {
         tcp
     }
 
-    fn lose_segment(tcp: &mut Tcp, now: Time) -> Option<Time> {
+    fn lose_segment(tcp: &mut Shadow, now: Time) -> Option<Time> {
         tcp.lose(now, narrow(SEGMENT))
     }
 
@@ -262,7 +263,7 @@ mod tests {
             losses in prop::collection::vec(any::<bool>(), 0..300), segments in 1u64..200,
         ) {
             let mut losses = losses.into_iter();
-            let mut tcp = Tcp::new(Span::from_ms(10), 10, SEGMENT);
+            let mut tcp = Shadow::new(Span::from_ms(10), 10, SEGMENT);
             tcp.written = segments * SEGMENT;
             let mut steps = std::collections::BTreeSet::from([(Time::START, 0, Step::Pump)]);
             let mut count = 0;

@@ -51,14 +51,3 @@ impl Default for Losses {
         }
     }
 }
-
-/// What the retransmission timer asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timer {
-    /// Nothing: no hole is left.
-    Off,
-    /// To be asked again at this time.
-    Until(Time),
-    /// A time-out.
-    Expired,
-}
