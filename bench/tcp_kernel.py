@@ -1,6 +1,6 @@
 """What the connections of this machine's kernel hold and carry when they have a link to themselves.
 
-    python -m bench.tcp_kernel ERA docs/tables/tcp_kernel_ERA.csv [--rtt 150] [--seconds 50]
+    python -m bench.tcp_kernel ERA bench/results/tcp_kernel_ERA.csv [--rtt 150] [--seconds 50]
 
 In: nothing but the machine, as root (or root of a user namespace), with ``linkem`` on the path, and an era,
 whose settings of TCP each host gets. Out: a CSV file with a row for each of :data:`CELLS` and round trip. It
