@@ -132,7 +132,12 @@ def test_one_network_is_drawn_without_bands_and_says_so(plan_of: Callable[..., S
 @pytest.mark.parametrize("name", OF_ANY_PLAN)
 @pytest.mark.parametrize(
     ("experiment", "plan"),
-    [("scheduler_choice", "main"), ("refill_sweep", "loads"), ("refill_sweep", "aligned_phases")],
+    [
+        ("scheduler_choice", "main"),
+        ("refill_sweep", "loads"),
+        ("refill_sweep", "geometry"),
+        ("refill_sweep", "aligned_phases"),
+    ],
 )
 def test_the_same_modules_draw_other_knobs(
     plan_of: Callable[..., Source], name: str, experiment: str, plan: str
@@ -143,7 +148,7 @@ def test_the_same_modules_draw_other_knobs(
     assert points.height
     titles = [axis.get_title() for axis in figure.axes]
     if name != "differences":
-        assert ("load 0.5" if plan == "loads" else "EWMA") in titles
+        assert {"loads": "load 0.5", "geometry": "Atlas 2023"}.get(plan, "EWMA") in titles
     assert ("aligned" in caption) == (plan == "aligned_phases")
 
 
