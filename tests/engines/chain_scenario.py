@@ -15,20 +15,27 @@ import polars as pl
 from torsweep.config.eras import tor_settings
 from torsweep.config.knobs import CELL_PAYLOAD_BYTES
 from torsweep.config.network import load_network_config
+from torsweep.config.tracing import Tracing
+from torsweep.engines.cell_traces import scan_cells
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
+from torsweep.engines.table_schema import CELLS as CELLS_TABLE
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, validate
 from torsweep.formats.json_file import read_json
 from torsweep.network.chain import given_paths
 from torsweep.network.model import read_network, write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import sha256_of_file
+from torsweep.tables.passages import passages
 
 CELLS, STREAMS_ASKED, CELL_BYTES = 200, 3, 514
 DAY_NS = 86_400 * 10**9
 
 
-def prepare(folder: Path, engine: str, era: str = "2012") -> Path:
-    """The run directory: at most 60 s, over as soon as the three downloads are."""
+def prepare(folder: Path, engine: str, era: str = "2012", *, traced: bool = False) -> Path:
+    """The run directory: at most 60 s, over as soon as the three downloads are.
+
+    With ``traced``, guard and middle record their cells.
+    """
     sampled = sample_network(load_network_config("starvation"), seed=3)
     write_network(sampled.network, sampled.latency.blocks(), folder / "network")
     traffic = RunTraffic(
@@ -52,6 +59,7 @@ def prepare(folder: Path, engine: str, era: str = "2012") -> Path:
         traffic={"bulk": traffic},
         paths=given_paths(sampled.network),
         tables=RunTables(progress=True),
+        tracing=Tracing(hosts=("relay1", "relay2"), records=100_000) if traced else None,
         network="../network",
         network_sha256=sha256_of_file(folder / "network" / "network.json"),
         seed=3,
@@ -88,6 +96,33 @@ def check(run_directory: Path) -> dict[str, Any]:
     provenance = read_json(run_directory / "provenance.json")
     assert provenance["run_sha256"] == sha256_of_file(run_directory / "run.json")
     return provenance
+
+
+def check_cells(run_directory: Path) -> None:
+    """Hold the cells of guard and middle against what they must come to in any engine."""
+    cells = scan_cells(run_directory).collect()
+    validate(cells, CELLS_TABLE, run_directory / "cells.parquet")
+    frame, counts = passages(cells.lazy())
+    told = read_json(run_directory / "provenance.json")["tracing"]
+    for host in ("relay1", "relay2"):
+        own = cells.filter(pl.col("host") == host)
+        assert len(own) == told[host]["written"]
+        assert told[host].get("torn", 0) == told[host].get("overwritten", 0) == counts[host].lost == 0
+        inward = frame.filter(pl.col("host") == host, ~pl.col("outward"))
+        assert len(inward) >= STREAMS_ASKED * CELLS
+        assert (inward.select("relaying_ns", "waiting_ns", "writing_ns").to_numpy() >= 0).all()
+    # What the middle has given to the kernel towards the guard is what the guard has read, byte for byte.
+    sent = cells.filter(pl.col("host") == "relay2", pl.col("point") == "flush", ~pl.col("outward"))
+    read = cells.filter(pl.col("host") == "relay1", pl.col("point") == "inbuf")
+    sent, read = (of.filter(pl.col("channel") == pl.col("channel").mode().first()) for of in (sent, read))
+    both = sent.join(read, on="tls_offset", suffix="_read")
+    assert len(both) >= STREAMS_ASKED * CELLS
+    assert (both["command"] == both["command_read"]).all()
+    # No cell is read before the other host has moved it to its output buffer.
+    moved = cells.filter(pl.col("host") == "relay2", pl.col("point") == "outbuf").select("cell", "time_ns")
+    in_order = both.join(moved, on="cell", suffix="_moved")
+    assert len(in_order) == len(both)
+    assert (in_order["time_ns_read"] >= in_order["time_ns_moved"]).all()
 
 
 def path_rtt_us(folder: Path) -> int:
