@@ -16,7 +16,7 @@ TOR_SOURCE ?=
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup programs refill_sweep scheduler_choice starvation cell_trace test test_programs test_python test-tor kills fuzz lint format bench \
+.PHONY: help setup programs refill_sweep scheduler_choice starvation cell_trace report publish test test_programs test_python test-tor kills fuzz lint format bench \
 	docs-tables lock clean
 
 help: ## list the targets
@@ -50,6 +50,11 @@ cell_trace: ## where cells spend their time inside a relay
 refill_sweep scheduler_choice starvation cell_trace: setup
 	$(ACTIVATED) snakemake --cores $(CORES) $@ $(if $(CONFIG),--config $(CONFIG))
 	@echo "Figures are in results/figures/$@, the numbers and verdicts behind them in results/summaries/$@."
+
+report: ## one page to read for each experiment, into results/reports/
+publish: ## the page and all that belongs to it, as a folder and a zip, into results/publish/ and results/bundles/
+report publish: setup
+	$(ACTIVATED) snakemake --cores $(CORES) $@ $(if $(CONFIG),--config $(CONFIG))
 
 test: setup ## every test: those of the programs, then the pipeline's
 	@$(MAKE) --no-print-directory --keep-going test_programs test_python

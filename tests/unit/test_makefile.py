@@ -33,7 +33,9 @@ def snakemake_call(*arguments: str) -> str:
     return next(line for line in make("--dry-run", *arguments).splitlines() if " snakemake " in line)
 
 
-@pytest.mark.parametrize("experiment", ["refill_sweep", "scheduler_choice", "starvation", "cell_trace"])
+@pytest.mark.parametrize(
+    "experiment", ["refill_sweep", "scheduler_choice", "starvation", "cell_trace", "report", "publish"]
+)
 def test_an_experiment_is_a_call_of_snakemake(experiment):
     command = snakemake_call(experiment, "CORES=7")
     assert command.split("snakemake ")[1].split() == ["--cores", "7", experiment]

@@ -17,6 +17,7 @@ from rocrate.rocrate import ROCrate
 from torsweep import __version__
 from torsweep.bundle.citation import Credit
 from torsweep.bundle.sums import SUMS_FILE, bundle_files, sums_size
+from torsweep.config.experiment import Report
 
 CRATE_FILE = "ro-crate-metadata.json"
 CRATE_VERSION = "1.2"
@@ -62,8 +63,7 @@ class CrateFacts:
 
     title: str
     question: str
-    report_title: str
-    report_source: str
+    report: Report
     engine: str
     engine_version: str
     credit: Credit
@@ -74,8 +74,10 @@ def write_crate(folder: Path, facts: CrateFacts) -> None:
     crate = ROCrate(version=CRATE_VERSION)
     crate.name, crate.description = facts.title, facts.question
     crate.datePublished = facts.credit.day
-    _add(crate, facts.report_source, "CreativeWork", name=facts.report_title)
-    crate.root_dataset["citation"] = {"@id": facts.report_source}
+    source = {} if facts.report.address else {"description": facts.report.source}
+    crate.root_dataset["citation"] = _add(
+        crate, facts.report.address or "#report", "CreativeWork", name=facts.report.title, **source
+    )
     crate.root_dataset["keywords"] = "Tor, network performance, simulation"
     crate.root_dataset["license"] = _licence(crate, facts.credit.licence)
     crate.root_dataset["author"] = [

@@ -159,8 +159,7 @@ def _crate_facts(title: str, experiment: Experiment, origin: Provenance, credit:
     return CrateFacts(
         title=title,
         question=experiment.question,
-        report_title=experiment.report.title,
-        report_source=experiment.report.source,
+        report=experiment.report,
         engine=origin.engine,
         engine_version=origin.engine_version,
         credit=credit,

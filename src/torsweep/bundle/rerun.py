@@ -13,10 +13,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+
+from pydantic import BaseModel
 
 from torsweep.bundle.verify import Findings, experiment_of
 from torsweep.config.engine_names import REAL_TIME_ENGINE
+from torsweep.config.reading import validate
 from torsweep.config.variant import Variant
 from torsweep.engines.run_spec import PROVENANCE_FILE
 from torsweep.errors import InputError, TorsweepError
@@ -25,13 +27,27 @@ from torsweep.network.model import NETWORK_FILE
 from torsweep.pipeline.results_tree import Place, network_directory, network_key
 from torsweep.provenance import sha256_of_file
 from torsweep.report.repeat import repeat_overrides
-from torsweep.tables.reading import PlanTables
+from torsweep.tables.reading import PlanTables, Provenance
 
 _NEEDED = ("Snakefile", "rules", "configs", "topologies", "plotting")
 _OTHERS = ("profiles", "patches")
 """What a checkout has that the pipeline works in; patches only where tor runs."""
 
 _STAGES = ("tables", "summaries", "figures")
+
+
+class _Run(BaseModel):
+    """Of what the bundle says of a run: its place in the plan, and the checksums of its tables."""
+
+    variant: dict[str, str]
+    seed: int
+    tables: dict[str, str]
+
+
+class _Runs(BaseModel):
+    """Of provenance.json: the runs."""
+
+    runs: tuple[_Run, ...]
 
 
 def rerun(folder: Path, checkout: Path, cores: int) -> Findings:
@@ -53,7 +69,7 @@ def rerun(folder: Path, checkout: Path, cores: int) -> Findings:
         ]
         overrides = repeat_overrides(origin, experiment, provenance["settings"])
         _run(scratch, targets, [f"{key}={value}" for key, value in overrides.items()], cores)
-        return _compare(folder, scratch, place, provenance)
+        return compare(folder, scratch)
 
 
 def _prepare(scratch: Path, checkout: Path, folder: Path, experiment: str) -> None:
@@ -77,10 +93,14 @@ def _run(scratch: Path, targets: Sequence[str], overrides: Sequence[str], cores:
         )
 
 
-def _compare(folder: Path, scratch: Path, place: Place, provenance: Mapping[str, Any]) -> Findings:
+def compare(folder: Path, scratch: Path) -> Findings:
+    """What of the bundle in ``folder`` is the same below ``scratch``/results, made again there."""
+    origin = PlanTables.open(folder / "tables").provenance
+    place = Place(origin.experiment, origin.engine, origin.era, origin.network, origin.plan)
+    runs = validate(_Runs, read_json(folder / PROVENANCE_FILE), folder / PROVENANCE_FILE).runs
     counts = {
-        "networks": list(_networks(scratch, place, provenance)),
-        "runs": list(_runs(scratch, place, provenance)),
+        "networks": list(_networks(scratch, place, origin)),
+        "runs": list(_tables_of_runs(scratch, place, origin, runs)),
         **{stage: list(_files(folder / stage, scratch / place.stage(stage))) for stage in _STAGES},
         "page": [filecmp.cmp(folder / "report.html", scratch / place.page, shallow=False)],
     }
@@ -92,24 +112,26 @@ def _compare(folder: Path, scratch: Path, place: Place, provenance: Mapping[str,
     return Findings(said, ("made again, not all is identical",) if different else ())
 
 
-def _networks(scratch: Path, place: Place, provenance: Mapping[str, Any]) -> Iterator[bool]:
+def _networks(scratch: Path, place: Place, origin: Provenance) -> Iterator[bool]:
     """Whether each network that the bundle's runs were on has been sampled the same again."""
     stated = {}
-    for run in provenance["runs"]:
-        directory = network_directory(network_key(place.network, _variant(run)), run["seed"])
-        stated[scratch / directory / NETWORK_FILE] = run["network_sha256"]
+    for run in origin.runs:
+        key = network_key(place.network, _variant(run["variant"], origin))
+        stated[scratch / network_directory(key, run["seed"]) / NETWORK_FILE] = run["network_sha256"]
     yield from (file.is_file() and sha256_of_file(file) == sha256 for file, sha256 in stated.items())
 
 
-def _runs(scratch: Path, place: Place, provenance: Mapping[str, Any]) -> Iterator[bool]:
+def _tables_of_runs(scratch: Path, place: Place, origin: Provenance, runs: Sequence[_Run]) -> Iterator[bool]:
     """Whether the tables of each run have the checksums that the bundle states."""
-    for run in provenance["runs"]:
-        file = scratch / place.run_directory(_variant(run), run["seed"]) / PROVENANCE_FILE
-        yield file.is_file() and read_json(file)["tables"] == run["tables"]
+    for run in runs:
+        directory = scratch / place.run_directory(_variant(run.variant, origin), run.seed)
+        file = directory / PROVENANCE_FILE
+        yield file.is_file() and read_json(file).get("tables") == run.tables
 
 
-def _variant(run: Mapping[str, Any]) -> Variant:
-    return Variant(tuple(run["variant"].items()))
+def _variant(levels: Mapping[str, str], origin: Provenance) -> Variant:
+    """The variant of these levels; runs are named by their knobs in the order of the experiment."""
+    return Variant(tuple((knob, levels.get(knob, "")) for knob in origin.knobs))
 
 
 def _files(published: Path, again: Path) -> Iterator[bool]:

@@ -7,6 +7,7 @@ In: ``experiments/NAME/experiment.yaml`` and overrides. Out: an :class:`Experime
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,11 @@ class Report(Section):
 
     title: Sentence
     source: Sentence
+
+    @property
+    def address(self) -> str | None:
+        """``source`` where it is an address of the web, None where it is a text."""
+        return self.source if re.fullmatch(r"https?://[^\s<>\"]+", self.source) else None
 
 
 @dataclass(frozen=True)

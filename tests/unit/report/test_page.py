@@ -15,9 +15,11 @@ from tests.published_plan import EXPERIMENT, Plan, copied
 from tests.stamped import stamp
 from torsweep.config.experiment import FigureName
 from torsweep.report.figures import READINGS
+from torsweep.report.networks import describe_networks
 from torsweep.report.page import SIGNATURE, gather, interval_text, render
 from torsweep.report.sections import parse_summary
 from torsweep.stats.claims_file import StatedInterval, read_claims
+from torsweep.tables.reading import PlanTables
 
 VOID = {"meta", "link", "img", "br", "input", "hr"}
 
@@ -127,6 +129,31 @@ def test_networks_and_repetition_are_described(outline: Outline) -> None:
     assert "3 relays, 1 authorities, 1 web clients, 1 bulk clients, 1 servers" in said
     command = "network=ci engine=cellsim era=2012 plan=main replicates=3 first_seed=1"
     assert f"snakemake --cores 8 refill_sweep --config {command} 'warm_up=10 s' 'measured=60 s'" in said
+
+
+def test_networks_without_web_clients_that_pause_have_no_regime(plan: Plan) -> None:
+    provenance = PlanTables.open(plan.stage("tables")).provenance
+    found = describe_networks(plan.networks, provenance, None)
+    assert found.table.header == ("network", "usable capacity, MiB/s")
+    assert [len(row) for row in found.table.rows] == [2, 2, 2]
+    assert (found.table.notes, found.warnings) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("source", "link"),
+    [("https://example.org/a?b=1&c=2", True), ("The 2019 report.", False), ("javascript:alert(1)", False)],
+)
+def test_only_addresses_of_the_web_are_links(plan: Plan, tmp_path: Path, source: str, link: bool) -> None:
+    file = tmp_path / "refill_sweep" / "experiment.yaml"
+    file.parent.mkdir()
+    address = "https://gitlab.torproject.org/tpo/core/tor/-/issues/4086"
+    file.write_text(EXPERIMENT.read_text().replace(f"source: {address}", f"source: {source!r}"))
+    page = render(gather(plan.stage("summaries"), plan.stage("figures"), file, plan.networks))
+    parsed = Outline()
+    parsed.feed(page)
+    outer = [each["href"] for each in parsed.all("a") if not str(each["href"]).startswith("#")]
+    assert outer == ([source] if link else [])
+    assert link or source in parsed.text
 
 
 def test_what_a_file_says_is_text_and_no_markup(plan: Plan, tmp_path: Path) -> None:
