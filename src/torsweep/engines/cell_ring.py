@@ -190,7 +190,7 @@ def cells_frame(ring: CellRing, host: str, zero_ns: int = 0) -> pl.DataFrame:
     outward = pl.Series((records["place"] & OUTWARD) > 0)
     return pl.DataFrame(
         {
-            "host": pl.repeat(host, len(records), eager=True, dtype=pl.String).cast(pl.Categorical),
+            "host": pl.Series([host], dtype=pl.Categorical).new_from_index(0, len(records)),
             "time_ns": pl.Series(records["time_ns"].astype(np.int64) - zero_ns),
             "cell": pl.Series(records["cell"].astype(np.int64)),
             "point": pl.Series(place).replace_strict(

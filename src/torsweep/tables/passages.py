@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from torsweep.config.tracing import PASSAGE_POINTS, POINTS
+from torsweep.config.tracing import PASSAGE_POINTS, POINTS, Point
 from torsweep.engines.table_schema import PASSAGES
 
 RELAY_COMMANDS = (3, 9)
@@ -66,24 +66,41 @@ def passages(cells: pl.LazyFrame) -> tuple[pl.DataFrame, dict[str, PassageCounts
     return pl.concat(frames), counts
 
 
+class _Cells:
+    """The records of one relay, by the number of the cell."""
+
+    def __init__(self, own: pl.DataFrame) -> None:
+        self.own = own
+        number, place = own["cell"].to_numpy(), own["point"].to_physical().to_numpy()
+        self.size = int(number.max() - number.min()) + 1
+        self._rows = {point: np.flatnonzero(place == code) for code, point in enumerate(POINTS)}
+        self._cells = {point: number[rows] - number.min() for point, rows in self._rows.items()}
+        self.times = {point: self.at(point, own["time_ns"], _NOT_SEEN) for point in PASSAGE_POINTS}
+        self.seen = {point: self.times[point] != _NOT_SEEN for point in PASSAGE_POINTS}
+        commands = (self.at(point, own["command"], 0) for point in ("inbuf", "queue"))
+        self.is_read, self.is_sent = (np.isin(command, RELAY_COMMANDS, kind="table") for command in commands)
+
+    def at(self, point: Point, column: pl.Series, missing: int | bool) -> NDArray:
+        """An array by the number of the cell: what ``column`` has of it at ``point``, or ``missing``."""
+        values = column.to_numpy()
+        by_cell = np.full(self.size, missing, values.dtype)
+        by_cell[self._cells[point]] = values[self._rows[point]]
+        return by_cell
+
+    def recognized(self) -> NDArray[np.bool_]:
+        """Which cells were for this relay."""
+        found = np.zeros(self.size, np.bool_)
+        found[self._cells["recognized"]] = True
+        return found
+
+
 def _of_host(own: pl.DataFrame, host: str) -> tuple[pl.DataFrame, PassageCounts]:
-    number = own["cell"].to_numpy()
-    first, size = int(number.min()), int(number.max() - number.min()) + 1
-    index, place = number - first, own["point"].to_physical().to_numpy()
-    rows = {point: place == POINTS.index(point) for point in POINTS}
-    moment = own["time_ns"].to_numpy()
-    times = {point: _spread(moment, index, rows[point], size, _NOT_SEEN) for point in PASSAGE_POINTS}
-    ended = _spread(np.ones(len(own), np.bool_), index, rows["recognized"], size, False)
-    seen = {point: times[point] != _NOT_SEEN for point in PASSAGE_POINTS}
-    command = own["command"].to_numpy()
-    read_command = _spread(command, index, rows["inbuf"], size, 0)
-    sent_command = _spread(command, index, rows["queue"], size, 0)
-    is_read, is_sent = np.isin(read_command, RELAY_COMMANDS), np.isin(sent_command, RELAY_COMMANDS)
-    known = own["relay_command"].is_not_null().to_numpy()
-    begun = is_sent & _spread(known, index, rows["queue"], size, False) & ~seen["inbuf"]
+    cells = _Cells(own)
+    seen, is_read, is_sent = cells.seen, cells.is_read, cells.is_sent
+    known = cells.at("queue", own["relay_command"].is_not_null(), False)
     # The model passes on as one cell what tor takes in as an EXTEND2 and sends out as a CREATE2, or back.
-    ended |= is_read & seen["queue"] & ~is_sent
-    begun |= is_sent & seen["inbuf"] & ~is_read
+    ended = cells.recognized() | (is_read & seen["queue"] & ~is_sent)
+    begun = is_sent & np.where(seen["inbuf"], ~is_read, known)
     whole = is_read & is_sent & seen["outbuf"] & seen["flush"]
     left = seen["outbuf"] | seen["flush"]
     counts = PassageCounts(
@@ -93,33 +110,27 @@ def _of_host(own: pl.DataFrame, host: str) -> tuple[pl.DataFrame, PassageCounts]
         under_way=int((is_read & ~ended & ~seen["flush"]).sum()),
         lost=int((left & ~seen["inbuf"] & ~begun & (is_sent | ~seen["queue"])).sum()),
     )
-    chosen = np.flatnonzero(whole)
-    outward = _spread(own["outward"].fill_null(False).to_numpy(), index, rows["queue"], size, False)[chosen]
-    link = (own["channel"].to_numpy() << 32) + own["circuit"].to_numpy()
-    came, leaves = (_spread(link, index, rows[point], size, 0)[chosen] for point in ("inbuf", "queue"))
-    met = own["queue_cells"].fill_null(0).to_numpy()
-    inbuf, queue, outbuf, flush = (times[point][chosen] for point in PASSAGE_POINTS)
-    frame = pl.DataFrame(
+    return _frame(cells, host, np.flatnonzero(whole)), counts
+
+
+def _frame(cells: _Cells, host: str, chosen: NDArray[np.intp]) -> pl.DataFrame:
+    """The passages of the cells ``chosen``."""
+    own = cells.own
+    outward = cells.at("queue", own["outward"].fill_null(False), False)[chosen]
+    link = own["channel"] * 2**32 + own["circuit"]
+    came, leaves = (cells.at(point, link, 0)[chosen] for point in ("inbuf", "queue"))
+    inbuf, queue, outbuf, flush = (cells.times[point][chosen] for point in PASSAGE_POINTS)
+    return pl.DataFrame(
         {
             "host": pl.repeat(host, len(chosen), eager=True, dtype=pl.String),
             "start_ns": inbuf,
             "outward": outward,
-            "command": read_command[chosen].astype(np.uint8),
+            "command": cells.at("inbuf", own["command"], 0)[chosen].astype(np.uint8),
             "circuit": np.where(outward, came, leaves),
-            "queue_cells": _spread(met, index, rows["queue"], size, 0)[chosen],
+            "queue_cells": cells.at("queue", own["queue_cells"].fill_null(0), 0)[chosen],
             "relaying_ns": queue - inbuf,
             "waiting_ns": outbuf - queue,
             "writing_ns": flush - outbuf,
         },
         schema=PASSAGES.polars,
     )
-    return frame, counts
-
-
-def _spread(
-    values: NDArray, index: NDArray[np.int64], rows: NDArray[np.bool_], size: int, missing: int | bool
-) -> NDArray:
-    """An array by the number of the cell: what ``values`` has of it among ``rows``, or ``missing``."""
-    spread = np.full(size, missing, values.dtype)
-    spread[index[rows]] = values[rows]
-    return spread
