@@ -116,28 +116,20 @@ def test_edits_make_anew_what_depends_on_them_and_no_more(finished, tmp_path):
     assert (planned["sample_network"], planned["run"]) == (2, 12)
 
 
-def test_publish_gathers_a_plan_that_verifies(finished):
+def test_a_published_plan_verifies_and_is_the_same_when_it_is_made_again(finished):
     workspace, _ = finished
     zip_file = f"results/bundles/{PLACE}/refill_sweep.zip"
     done = workspace.snakemake(zip_file)
     assert done.returncode == 0, done.stdout
     page = (workspace.folder / f"results/reports/{PLACE}/refill_sweep.html").read_text()
     assert page.count("<figure") == 5
-    published = workspace.folder / f"results/publish/{PLACE}"
-    assert "replicates=2 first_seed=1 'warm_up=20 s' 'measured=30 s'" in (published / "README.md").read_text()
-    verified = workspace.run(sys.executable, "-m", "torsweep", "verify", zip_file)
+    readme = (workspace.folder / f"results/publish/{PLACE}/README.md").read_text()
+    assert "replicates=2 first_seed=1 'warm_up=20 s' 'measured=30 s'" in readme
+    verified = workspace.run(sys.executable, "-m", "torsweep", "verify", zip_file, "--rerun")
     assert verified.returncode == 0, verified.stdout
     assert re.search(r"^files: (\d+) of \1 are as they were published$", verified.stdout, re.MULTILINE)
-
-
-def test_a_bundle_is_the_same_when_it_is_made_again(finished):
-    workspace, _ = finished
-    zip_file = f"results/bundles/{PLACE}/refill_sweep.zip"
-    assert workspace.snakemake(zip_file).returncode == 0
-    done = workspace.run(sys.executable, "-m", "torsweep", "verify", zip_file, "--rerun")
-    assert done.returncode == 0, done.stdout
     for line in ("networks: 2 of 2", "runs: 12 of 12", "figures: 15 of 15", "page: 1 of 1"):
-        assert f"made again, {line} identical" in done.stdout
+        assert f"made again, {line} identical" in verified.stdout
 
 
 def test_the_report_of_snakemake_has_every_figure_with_its_caption(finished, tmp_path):

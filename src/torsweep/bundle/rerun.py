@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from torsweep.bundle.verify import Findings, experiment_of
+from torsweep.bundle.verify import Findings, experiment_of, read_origin
 from torsweep.config.engine_names import REAL_TIME_ENGINE
 from torsweep.config.reading import validate
 from torsweep.config.variant import Variant
@@ -55,9 +55,13 @@ def rerun(folder: Path, checkout: Path, cores: int) -> Findings:
 
     Raises InputError when ``checkout`` is none, TorsweepError when the pipeline fails.
     """
-    provenance = read_json(folder / PROVENANCE_FILE)
-    experiment = experiment_of(folder, provenance)
+    experiment = experiment_of(folder)
     origin = PlanTables.open(folder / "tables").provenance
+    if origin.experiment != experiment.name:
+        accepted = experiment.name
+        raise InputError(
+            "are of another experiment", file=folder / "tables", value=origin.experiment, accepted=accepted
+        )
     place = Place(origin.experiment, origin.engine, origin.era, origin.network, origin.plan)
     with tempfile.TemporaryDirectory(prefix="torsweep-rerun-") as name:
         scratch = Path(name)
@@ -67,7 +71,7 @@ def rerun(folder: Path, checkout: Path, cores: int) -> Findings:
             *(str(place.stage("figures") / f"{figure}.pdf") for figure in experiment.figures),
             str(place.page),
         ]
-        overrides = repeat_overrides(origin, experiment, provenance["settings"])
+        overrides = repeat_overrides(origin, experiment, read_origin(folder).settings)
         _run(scratch, targets, [f"{key}={value}" for key, value in overrides.items()], cores)
         return compare(folder, scratch)
 

@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import filecmp
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from pydantic import BaseModel, Field
 
 from torsweep.bundle.sums import SUMS_FILE, bundle_files, read_sums
 from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.config.reading import validate
 from torsweep.engines.run_spec import PROVENANCE_FILE
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
@@ -34,6 +37,23 @@ from torsweep.tables.reading import PlanTables
 
 _NUMBERS_OF = ("torsweep", "numpy", "scipy", "polars")
 """The versions on which the last digit of a summary may depend."""
+
+
+class PublishedWith(BaseModel):
+    """The versions of torsweep and of libraries at the time."""
+
+    versions: dict[str, str]
+
+
+class Origin(BaseModel):
+    """Of a bundle's provenance.json: whose results these are, and how its claims were judged.
+
+    ``settings`` are keys of experiment.yaml that were replaced.
+    """
+
+    experiment: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+    settings: dict[str, str]
+    published_with: PublishedWith
 
 
 @dataclass(frozen=True)
@@ -95,27 +115,30 @@ def require_whole(folder: Path) -> None:
 
 def check_claims(folder: Path) -> Findings:
     """Whether the summaries in ``folder``, and the verdicts in them, are what its tables give."""
-    provenance = read_json(folder / PROVENANCE_FILE)
     for table in sorted((folder / "tables").glob("*.parquet")):
         # A stranger's checksums vouch for nothing: another process reads each table first.
         read_metadata(table)
     with tempfile.TemporaryDirectory(prefix="torsweep-verify-") as scratch:
         again = Path(scratch, "summaries")
-        write_summary(summarize(PlanTables.open(folder / "tables"), experiment_of(folder, provenance)), again)
-        return _verdicts(folder / "summaries", again) + _summaries(folder, again, provenance)
+        write_summary(summarize(PlanTables.open(folder / "tables"), experiment_of(folder)), again)
+        return _verdicts(folder / "summaries", again) + _summaries(folder, again)
 
 
-def experiment_of(folder: Path, provenance: Mapping[str, Any]) -> Experiment:
+def read_origin(folder: Path) -> Origin:
+    """What the bundle in ``folder`` says of how it was made; InputError when it does not."""
+    file = folder / PROVENANCE_FILE
+    return validate(Origin, read_json(file), file)
+
+
+def experiment_of(folder: Path) -> Experiment:
     """The experiment of the bundle in ``folder``, with what was replaced in it when it ran."""
-    name, settings = provenance.get("experiment"), provenance.get("settings")
-    if not isinstance(name, str) or not name.isidentifier() or not isinstance(settings, dict):
-        raise InputError("does not say what was run", file=folder / PROVENANCE_FILE)
+    origin = read_origin(folder)
     with tempfile.TemporaryDirectory(prefix="torsweep-verify-") as scratch:
         # An experiment has the name of its folder.
-        place = Path(scratch, name)
+        place = Path(scratch, origin.experiment)
         place.mkdir()
         (place / "experiment.yaml").write_bytes((folder / "experiment.yaml").read_bytes())
-        return load_experiment(place / "experiment.yaml", settings)
+        return load_experiment(place / "experiment.yaml", origin.settings)
 
 
 def _verdicts(published: Path, again: Path) -> Findings:
@@ -134,11 +157,10 @@ def _verdicts(published: Path, again: Path) -> Findings:
     )
 
 
-def _summaries(folder: Path, again: Path, provenance: Mapping[str, Any]) -> Findings:
-    published = folder / "summaries"
+def _summaries(folder: Path, again: Path) -> Findings:
+    published, then = folder / "summaries", read_origin(folder).published_with.versions
     other = [name for name in SUMMARY_FILES if not _same(published / name, again / name)]
     said = f"summaries: {len(SUMMARY_FILES) - len(other)} of {len(SUMMARY_FILES)} are what the tables give"
-    then = provenance.get("published_with", {}).get("versions", {})
     differ = [name for name in _NUMBERS_OF if then.get(name) != versions().get(name)]
     if other and differ:
         told = ", ".join(f"{name} {then.get(name)} then, {versions().get(name)} here" for name in differ)

@@ -209,6 +209,21 @@ def test_tables_that_are_damaged_and_sealed_again_are_one_line(damaged: Path, to
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("experiment", "../elsewhere"), ("experiment", 7), ("settings", [1]), ("published_with", "polars")],
+)
+def test_a_provenance_that_says_something_else_is_one_line(
+    damaged: Path, torsweep, key: str, value: object
+) -> None:
+    file = damaged / "provenance.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), key: value}))
+    code, _, error = torsweep("verify", _sealed(damaged))
+    assert code == 2
+    assert f"provenance.json: {key}" in error
+    assert error.count("\n") == 1
+
+
 def test_a_rerun_takes_a_checkout(published: Path, torsweep, tmp_path: Path) -> None:
     code, _, error = torsweep("verify", published, "--rerun", "--checkout", tmp_path)
     assert code == 2
