@@ -19,6 +19,8 @@ mod receiver;
 mod round_trip;
 mod sender;
 mod timers;
+#[cfg(test)]
+mod together;
 mod window;
 
 use std::collections::VecDeque;

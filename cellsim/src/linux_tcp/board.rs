@@ -206,9 +206,12 @@ impl Board {
     }
 
     fn acknowledge(&mut self, acked: u64, delivered: &mut Delivered) {
-        self.split(acked);
         let mut oldest = None;
-        while let Some(flight) = self.flights.front().copied().filter(|flight| flight.end <= acked) {
+        while let Some(flight) = self.flights.front().copied().filter(|flight| flight.start() < acked) {
+            if flight.end > acked {
+                self.split(acked);
+                continue;
+            }
             self.flights.pop_front();
             self.count(&flight, false);
             delivered.advanced = true;

@@ -76,7 +76,11 @@ impl World {
         }
         match self.events.ahead(CELLS_AHEAD) {
             Some((Kind::Arrive | Kind::Deliver, pipe)) => {
-                self.prefetch_cells(&self.network.pipes[PipeId(pipe)])
+                let pipe = &self.network.pipes[PipeId(pipe)];
+                if let Tcp::Linux(tcp) = &pipe.tcp {
+                    prefetch(&**tcp);
+                }
+                self.prefetch_cells(pipe);
             }
             Some((Kind::Acknowledged, pipe)) => self.prefetch_tcp(&self.network.pipes[PipeId(pipe)]),
             Some((Kind::Scheduler, relay)) => self.prefetch_schedule(HostId(relay)),

@@ -68,6 +68,15 @@ fn any_network() -> impl Strategy<Value = Value> {
     })
 }
 
+fn any_transport() -> impl Strategy<Value = Value> {
+    let tcp = prop_oneof![2 => Just("shadow"), 2 => Just("linux"), 1 => Just("linux_6_18")];
+    let queue = prop_oneof![
+        Just(json!({"kind": "codel"})),
+        (1_500_u64..100_000).prop_map(|bytes| json!({"kind": "droptail", "bytes": bytes})),
+    ];
+    (tcp, queue).prop_map(|(tcp, queue)| json!({"tcp": tcp, "link_queue": queue}))
+}
+
 fn spec(tor: Value, timeout_ns: Option<u64>, isolated: bool, parallel: u32) -> Value {
     let mut run = crate::networks::run("web", 0, 50_000, 0, 20);
     run["tor"] = tor;
@@ -92,8 +101,13 @@ proptest! {
         timeout_ns in prop_oneof![Just(None), Just(Some(3_000_000_000_u64))],
         isolated in any::<bool>(),
         parallel in prop_oneof![4 => Just(1_u32), 1 => 2_u32..14],
+        transport in any_transport(),
+        era in prop_oneof![Just("2012"), Just("today")],
     ) {
-        let mut world = crate::networks::world(&net, &spec(tor, timeout_ns, isolated, parallel), rtt_us);
+        let mut run = spec(tor, timeout_ns, isolated, parallel);
+        run["transport"] = transport;
+        run["era"] = json!(era);
+        let mut world = crate::networks::world(&net, &run, rtt_us);
         for second in [1, 5, 20] {
             world.run_until(crate::networks::seconds(second)).expect("a run");
             prop_assert_eq!(world.unaccounted_cells(), 0);

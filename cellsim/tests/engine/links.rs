@@ -62,7 +62,12 @@ fn what_is_sent_again_twice_leaves_nothing_behind() {
     }
     let mut spec = run("bulk", 300, 50_000, 0, 300);
     spec["traffic"]["bulk"]["timeout_ns"] = json!(20_000_000_000_u64);
-    let mut world = world(&net, &spec, ROUND_TRIP_US);
-    world.run_until(seconds(300)).expect("a run");
-    assert!(world.event_accounts().iter().all(|[counted, found]| counted == found));
+    for tcp in ["shadow", "linux"] {
+        for queue in [json!({"kind": "codel"}), json!({"kind": "droptail", "bytes": 20_000})] {
+            spec["transport"] = json!({"tcp": tcp, "link_queue": queue});
+            let mut world = world(&net, &spec, ROUND_TRIP_US);
+            world.run_until(seconds(300)).expect("a run");
+            assert!(world.event_accounts().iter().all(|[counted, found]| counted == found), "{tcp}, {queue}");
+        }
+    }
 }
