@@ -56,11 +56,12 @@ def draw_density(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     first = source.provenance.seeds[0]
     caption = source.caption(
         f"RELAY cells that a relay sent on, from its input buffer to the kernel; network of seed {first}: "
-        f"{points['cells'].sum():,} cells, as density. Lines: the median, mean over networks. {_load(source)}"
+        f"{points['cell_count'].sum():,} cells, as density. Lines: the median, mean over networks. "
+        f"{_load(source)}"
     )
     figure = canvas(TEXT_WIDTH_IN, 0.5 + 1.7 * len(hosts), caption)
     axes = figure.subplots(len(hosts), len(variants), sharex=True, sharey=True, squeeze=False)
-    most = max(*points["cells"].to_list(), 2)
+    most = max(*points["cell_count"].to_list(), 2)
     for (row, host), (column, variant) in product(enumerate(hosts), enumerate(variants)):
         axis = axes[row, column]
         own = _chosen(points, variant, host)
@@ -105,7 +106,7 @@ def _density(axis: Axes, own: pl.DataFrame, most: float) -> QuadMesh:
     bins = (MOST_DECADE - LEAST_DECADE) * BINS_PER_DECADE
     counted = np.zeros((bins, (last - first) // SECONDS_PER_BIN + 1))
     place = np.rint((np.log10(own["least_ms"].to_numpy()) - LEAST_DECADE) * BINS_PER_DECADE).astype(int)
-    counted[place, (own["second"].to_numpy() - first) // SECONDS_PER_BIN] = own["cells"].to_numpy()
+    counted[place, (own["second"].to_numpy() - first) // SECONDS_PER_BIN] = own["cell_count"].to_numpy()
     seconds = first + SECONDS_PER_BIN * np.arange(counted.shape[1] + 1)
     edges = 10.0 ** (LEAST_DECADE + np.arange(bins + 1) / BINS_PER_DECADE)
     drawn = axis.pcolormesh(

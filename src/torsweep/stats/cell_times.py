@@ -87,7 +87,7 @@ def cell_times(tables: PlanTables) -> CellTimes:
 _RUN_COLUMNS = {
     "seed": pl.Int64,
     **dict.fromkeys(TEXTS, pl.String),
-    "cells": pl.Int64,
+    "cell_count": pl.Int64,
     **dict.fromkeys(("mean_ms", *QUANTILES), pl.Float64),
 }
 _DENSITY_COLUMNS = {
@@ -95,7 +95,7 @@ _DENSITY_COLUMNS = {
     "host": pl.String,
     "second": pl.Int64,
     "least_ms": pl.Float64,
-    "cells": pl.Int64,
+    "cell_count": pl.Int64,
 }
 
 
@@ -116,7 +116,7 @@ def _rows(own: pl.DataFrame) -> Iterator[dict[str, Any]]:
             yield {
                 **dict(zip(SECTION, section, strict=True)),
                 "stage": measure,
-                "cells": len(of_section),
+                "cell_count": len(of_section),
                 "mean_ms": float(of_section.mean()),
                 **dict(zip(QUANTILES, map(float, found), strict=True)),
             }
@@ -159,18 +159,18 @@ def _density(own: pl.DataFrame) -> pl.DataFrame:
     most = (MOST_DECADE - LEAST_DECADE) * BINS_PER_DECADE - 1
     place = np.floor((np.log10(total) - LEAST_DECADE) * BINS_PER_DECADE).astype(np.int64)
     bins = pl.DataFrame({"second": second, "place": np.minimum(place, most)})
-    counted = bins.group_by("second", "place").len("cells").sort("second", "place")
+    counted = bins.group_by("second", "place").len("cell_count").sort("second", "place")
     return counted.select(
         pl.col("second").cast(pl.Int64),
         (10.0 ** (LEAST_DECADE + pl.col("place") / BINS_PER_DECADE)).alias("least_ms"),
-        pl.col("cells").cast(pl.Int64),
+        pl.col("cell_count").cast(pl.Int64),
     )
 
 
 def _over_networks(runs: pl.DataFrame, provenance: Provenance) -> pl.DataFrame:
     """Means over networks, with 95 % t-intervals of the median and of the mean; null with one network."""
     by = [*provenance.knobs, *TEXTS]
-    numbers = ("cells", *QUANTILES, "mean_ms")
+    numbers = ("cell_count", *QUANTILES, "mean_ms")
     means = runs.group_by(by, maintain_order=True).agg(
         pl.len().alias("networks"), pl.col(*numbers).cast(pl.Float64).mean()
     )

@@ -14,6 +14,7 @@ from plotting.style import style
 from tests.synthetic import Size, write_sweep
 from tests.synthetic_cells import BUSY, CIRCUITS, QUIET, RELAYING_NS, WAIT_NS, WRITING_NS
 from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.config.knobs import KNOBS
 from torsweep.stats.cell_times import cell_times
 from torsweep.stats.summarize import Summary, summarize
 from torsweep.stats.writing import write_summary
@@ -48,6 +49,13 @@ def section(frame: pl.DataFrame, scheduler: str, circuits: str, stage: str) -> p
     return frame.filter(*(pl.col(name) == value for name, value in wanted.items()))
 
 
+def test_no_column_has_the_name_of_a_knob(traced: Experiment, traced_summary: Summary) -> None:
+    """Knobs are columns, too, and `starvation` has one that is called `cells`."""
+    cells = traced_summary.cells
+    for frame in (cells.runs, cells.times, cells.density, cells.counts):
+        assert (set(frame.columns) - set(traced.knobs)) & KNOBS.keys() == set()
+
+
 def test_each_stage_has_the_planted_time(traced_summary: Summary) -> None:
     times = traced_summary.cells.times
     relaying, writing = (section(times, "kist_10ms", "all", stage) for stage in ("relaying", "writing"))
@@ -72,10 +80,10 @@ def test_means_of_stages_add_up_to_the_mean_of_the_whole(traced_summary: Summary
 
 def test_cells_are_counted_once_in_each_section_and_in_the_density(traced_summary: Summary) -> None:
     runs = traced_summary.cells.runs.filter(pl.col("stage") == "total", pl.col("circuits") == "all")
-    assert set(runs.filter(pl.col("direction") != "inward")["cells"]) == {CELLS}
+    assert set(runs.filter(pl.col("direction") != "inward")["cell_count"]) == {CELLS}
     assert runs.filter(pl.col("direction") == "inward").is_empty()
-    density = traced_summary.cells.density.group_by("scheduler", "host").agg(pl.col("cells").sum())
-    assert density["cells"].to_list() == [CELLS] * 8
+    density = traced_summary.cells.density.group_by("scheduler", "host").agg(pl.col("cell_count").sum())
+    assert density["cell_count"].to_list() == [CELLS] * 8
     assert set(traced_summary.cells.density["seed"]) == {1}
     assert traced_summary.cells.counts["passages"].to_list() == [CELLS] * 24
 
