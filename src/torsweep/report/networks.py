@@ -71,7 +71,7 @@ def describe_networks(folders: Sequence[Path], provenance: Provenance, web: Clie
         name = ", ".join([f"seed {network.seed}", *folder.resolve().parent.name.split(",")[1:]])
         found = describe(network, latency, web if web is not None and asks else _NOBODY)
         rows.append((name, *_numbers(found)[: None if asks else 1]))
-        hosts.append(", ".join(f"{count} {kind}" for kind, count in found.hosts.items()))
+        hosts.append(", ".join(f"{count} {kind}" for kind, count in found.hosts.items() if count))
         hashes.append((name, sha256))
         warnings += [found.regime.warning] if asks and found.regime.warning else []
     missing = known - {sha256 for _, sha256 in hashes}

@@ -181,7 +181,8 @@ def _does(asked: ClientTraffic) -> str:
     shortest, longest = (
         format_quantity(pause, NANOSECONDS_PER) for pause in (asked.think.min, asked.think.max)
     )
-    pause = f"a pause of {shortest} to {longest}" if asked.think.max else "no pause"
+    span = shortest if shortest == longest else f"{shortest} to {longest}"
+    pause = f"a pause of {span}" if asked.think.max else "no pause"
     at_once = (
         f"{asked.parallel} downloads at a time of {size} each"
         if asked.parallel > 1
