@@ -11,6 +11,7 @@ import polars as pl
 
 from torsweep.config.clients import KINDS
 from torsweep.config.engine_names import MODEL_ENGINE
+from torsweep.stats.cell_times import ANY, TOTAL
 from torsweep.stats.intervals import Interval, median_interval, t_interval
 from torsweep.stats.summarize import Summary
 from torsweep.tables.reading import Provenance
@@ -48,6 +49,7 @@ def summary_text(summary: Summary) -> str:
         _heading(summary),
         _claims(summary),
         _fairness(summary),
+        _cells(summary),
         _medians(summary, "median_s", "Medians over downloads, seconds"),
         _medians(summary, "client_median_s", "Medians over clients of each client's median, seconds"),
         _differences(summary),
@@ -108,7 +110,8 @@ def _claims(summary: Summary) -> str:
     lines += [
         "",
         "Values are relative differences of medians, paired by network, or depths of a stair-step "
-        "(r.m.s. deviation of the density that recurs each period), or counts and shares of streams.",
+        "(r.m.s. deviation of the density that recurs each period), or counts and shares of streams, or "
+        "times and shares of cells in a relay.",
     ]
     return "\n".join(lines)
 
@@ -140,6 +143,28 @@ def _fairness(summary: Summary) -> str:
         "quarter of its own bytes by then. Jain's index of the shares by then."
     )
     return markdown_table(title, ["variant", *columns.values()], rows) + note
+
+
+def _cells(summary: Summary) -> str:
+    whole = summary.cells.times.filter(
+        pl.col("stage") == TOTAL, *(pl.col(name) == ANY for name in ("direction", "command", "queue"))
+    )
+    if whole.is_empty():
+        return ""
+    columns = ("cell_count", "min_ms", "q1_ms", "median_ms", "q3_ms", "mean_ms", "max_ms")
+    knobs = list(summary.provenance.knobs)
+    rows = [
+        [row["host"], _variant_text({knob: row[knob] for knob in knobs}), row["circuits"]]
+        + [f"{row[name]:,.0f}" if name == "cell_count" else f"{row[name]:.3g}" for name in columns]
+        for row in whole.iter_rows(named=True)
+    ]
+    title = "How long RELAY cells stay in a relay, milliseconds"
+    header = ["relay", "variant", "circuits", "cells", "min", "first quartile", "median", "third quartile"]
+    note = (
+        "\n\nFrom the input buffer to the kernel; means over networks. Quiet: circuits of no more cells than "
+        "the first quartile of cells per circuit; busy: from the third on. By stage: cell_times.csv."
+    )
+    return markdown_table(title, [*header, "mean", "max"], rows) + note
 
 
 def _medians(summary: Summary, estimand: str, title: str) -> str:

@@ -15,7 +15,9 @@ from tests.synthetic import Size, write_sweep
 from tests.synthetic_cells import BUSY, CIRCUITS, QUIET, RELAYING_NS, WAIT_NS, WRITING_NS
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.knobs import KNOBS
+from torsweep.report.sections import parse_summary
 from torsweep.stats.cell_times import cell_times
+from torsweep.stats.report import summary_text
 from torsweep.stats.summarize import Summary, summarize
 from torsweep.stats.writing import write_summary
 from torsweep.tables.collect import collect
@@ -126,3 +128,15 @@ def test_figures_are_drawn_from_the_summaries(draw, traced_summary: Summary, tmp
     assert len(figure.axes) in (8, 9)
     assert not points.is_empty()
     assert "RELAY cells" in caption
+
+
+def test_the_summary_to_read_has_a_row_for_each_relay_variant_and_group(
+    traced_summary: Summary, summary: Summary
+) -> None:
+    (section,) = [
+        part for part in parse_summary(summary_text(traced_summary)).sections if "RELAY cells" in part.title
+    ]
+    assert len(section.rows) == 2 * 4 * 4
+    kist = next(row for row in section.rows if row[:3] == ("relay1", "kist_10ms", "all"))
+    assert float(kist[6]) == pytest.approx(8.1, rel=0.05)
+    assert "RELAY cells stay" not in summary_text(summary)
