@@ -59,7 +59,7 @@ def draw(both: SideBySide, means: pl.DataFrame, middle: str) -> tuple[Figure, pl
     for axis in axes[-1]:
         axis.set_xlabel("Stream, in order of opening")
     handles = [
-        Line2D([], [], color=colour, marker=marker, linestyle="", markersize=4, label=engine)
+        Line2D([], [], color=colour, marker=marker, linestyle="", markersize=4, label=engine.split()[0])
         for (colour, marker), engine in zip(_MARKS, both.engines, strict=False)
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), borderaxespad=0.1)

@@ -84,7 +84,7 @@ rule compare_streams:
         runtime=5,
     params:
         source=sweep.source_sha256("stats"),
-        summaries=lambda wildcards, input: dict.fromkeys(Path(file).parent for file in input),
+        summaries=lambda wildcards, input: list(dict.fromkeys(Path(file).parent for file in input)),
         out=subpath(output.text, parent=True),
     shell:
         "step {log:q}" " && torsweep results side-by-side {params.summaries:q} --out {params.out:q}"
