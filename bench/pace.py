@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("runs", nargs="+", metavar="BESIDE=RUN_DIR")
     arguments = parser.parse_args()
-    runs = [text.rsplit("=", 1) for text in arguments.runs]
+    runs = [text.split("=", 1) for text in arguments.runs]
     write_text(arguments.out, as_csv([row(beside, Path(folder)) for beside, folder in runs]))
 
 
