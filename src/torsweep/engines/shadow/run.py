@@ -220,9 +220,10 @@ def _write_cells(run_directory: Path, folder: Path) -> dict[str, dict[str, int]]
 
     Shadow answers every clock with the simulated time of day, to the nanosecond.
     """
-    run, layout = read_run(run_directory), read_layout(folder)
+    run = read_run(run_directory)
     if run.tracing is None:
         return {}
+    layout = read_layout(folder)
     rings = {host: folder / HOSTS / host / RING_FILE for host in run.tracing.hosts}
     return write_cells(run_directory, rings, layout.epoch_s * SECOND_NS + layout.bootstrap_ns)
 
