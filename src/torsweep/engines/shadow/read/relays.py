@@ -18,18 +18,25 @@ from torsweep.engines.table_schema import RELAYS
 _HALF_SECOND_US = 500_000
 
 
-def relay_rows(events: Events, logs: Sequence[Log], clock: Clock) -> pl.DataFrame:
-    """A row for each second and each relay of ``logs``, ordered by second, then as in ``logs``.
+def telling_logs(events: Events) -> list[int]:
+    """The numbers of the logs that have a BW event, in order."""
+    return sorted(events.bandwidth["log"].unique().to_list())
 
-    tor tells of the second before, at any phase of a second: an event counts for the whole second in which
-    the middle of its span lies. Seconds without an event, which tor leaves out when it is late, are 0.
+
+def relay_rows(events: Events, logs: Sequence[Log], clock: Clock) -> pl.DataFrame:
+    """A row for each second and each relay of ``logs`` that told anything, by second, then as in ``logs``.
+
+    OnionTrace listens once a tor has built a circuit of its own, which a relay of a single path never does:
+    of such a relay nothing is known, and it has no rows. tor tells of the second before, at any phase of a
+    second: an event counts for the whole second in which the middle of its span lies. Seconds without an
+    event, which tor leaves out when it is late, are 0.
     """
     seconds = (clock.end_us - clock.start_us) // 1_000_000
+    told = telling_logs(events)
+    relays = {"log": told, "relay": [logs[number].host for number in told]}
     grid = pl.DataFrame({"second": pl.int_range(seconds, dtype=pl.Int32, eager=True)}).join(
-        pl.DataFrame({"log": range(len(logs)), "relay": [log.host for log in logs]},
-                     schema={"log": pl.Int64, "relay": pl.String}),
-        how="cross",
-    )  # fmt: skip
+        pl.DataFrame(relays, schema={"log": pl.Int64, "relay": pl.String}), how="cross"
+    )
     second = (clock.since_start("time_us") - _HALF_SECOND_US).floordiv(1_000_000)
     carried = (
         events.bandwidth.with_columns(second=second.cast(pl.Int32))

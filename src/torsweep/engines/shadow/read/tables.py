@@ -24,7 +24,7 @@ from torsweep.engines.shadow.read.graphs import read_graphs
 from torsweep.engines.shadow.read.logs import SUFFIXES, Log, find_logs
 from torsweep.engines.shadow.read.oniontrace import Events, read_oniontrace
 from torsweep.engines.shadow.read.progress import progress_rows
-from torsweep.engines.shadow.read.relays import relay_rows
+from torsweep.engines.shadow.read.relays import relay_rows, telling_logs
 from torsweep.engines.shadow.read.streams import all_downloads, stream_rows
 from torsweep.engines.shadow.read.tgen import read_tgen
 from torsweep.engines.shadow.read.unfinished import unfinished_downloads
@@ -85,7 +85,7 @@ def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
         **{outcome: streams.filter(pl.col("outcome") == outcome).height for outcome in OUTCOMES},
         **_unknown(streams, circuits),
         "clients_without_trace": len(clients) - len(traces),
-        "relays_without_trace": len(layout.relays) - len(relay_logs),
+        "relays_without_trace": len(layout.relays) - len(telling_logs(relay_events)),
     }
 
 
