@@ -28,8 +28,8 @@ from itertools import product
 from pathlib import Path
 
 from bench.rounds import add_rounds
+from bench.writing import write_results
 from torsweep.provenance import machine, versions
-from torsweep.storage import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
 TENFOLD = {"relays": 500, "web_clients": 9_500, "bulk_clients": 500, "servers": 2_000}
@@ -159,16 +159,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         results = medians(measure(Path(scratch), arguments.rounds))
     over = {f"tenfold over full, {simulated}": rows for simulated, rows in ratios(results).items()}
-    record = {
-        "machine": machine(),
-        "versions": versions(),
-        "rounds": arguments.rounds,
-        "results": results | over,
-    }
-    write_text(arguments.out, json.dumps(record, indent=1, sort_keys=True) + "\n")
-    page = table(results, arguments.rounds)
-    write_text(arguments.out.with_suffix(".md"), page)
-    print(page)
+    record = {"rounds": arguments.rounds, "results": results | over}
+    write_results(arguments.out, record, table(results, arguments.rounds))
 
 
 if __name__ == "__main__":

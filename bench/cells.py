@@ -12,7 +12,6 @@ rounds.
 from __future__ import annotations
 
 import argparse
-import json
 import resource
 import statistics
 import tempfile
@@ -22,16 +21,17 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.rounds import add_rounds
+from bench.writing import write_results
 from plotting import __main__ as plotting
 from tests.synthetic import Size, finish_run, write_run
 from torsweep.config.experiment import load_experiment
 from torsweep.config.tracing import POINTS
 from torsweep.engines.cell_ring import CHANNEL, HEADER, MAGIC, OUTWARD, RECORD, VERSION
 from torsweep.engines.cell_traces import write_cells
-from torsweep.provenance import machine, versions
+from torsweep.provenance import machine
 from torsweep.stats.summarize import summarize
 from torsweep.stats.writing import write_summary
-from torsweep.storage import write_text
 from torsweep.tables.collect import collect
 from torsweep.tables.reading import PlanTables
 
@@ -127,7 +127,7 @@ def main() -> None:
     """Measure, and write the results."""
     parser = argparse.ArgumentParser(description="Measure the reading of traced cells.")
     parser.add_argument("--out", type=Path, default=ROOT / "bench/results/cells.json")
-    parser.add_argument("--rounds", type=int, default=3)
+    add_rounds(parser)
     parser.add_argument("--cells", type=int, default=3_000_000)
     options = parser.parse_args()
     found = []
@@ -142,11 +142,8 @@ def main() -> None:
         for number, step in enumerate(STEPS)
     }
     results["all"] = {name: sum(row[name] for row in results.values()) for name in ("wall_s", "cpu_s")}
-    record = {"machine": machine(), "versions": versions(), "cells": options.cells, "rounds": options.rounds}
-    write_text(options.out, json.dumps({**record, "results": results}, indent=1, sort_keys=True) + "\n")
-    page = table(results, options.cells, options.rounds)
-    write_text(options.out.with_suffix(".md"), page)
-    print(page)
+    record = {"cells": options.cells, "rounds": options.rounds, "results": results}
+    write_results(options.out, record, table(results, options.cells, options.rounds))
 
 
 if __name__ == "__main__":

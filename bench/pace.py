@@ -9,11 +9,9 @@ row a run, in place of the one that there was; `make docs-tables` then writes it
 from __future__ import annotations
 
 import argparse
-import csv
-import io
-from collections.abc import Sequence
 from pathlib import Path
 
+from bench.writing import csv_text
 from torsweep.engines.emulation.kept_up import kept_up
 from torsweep.engines.run_spec import PROVENANCE_FILE, read_run
 from torsweep.storage import write_text
@@ -35,15 +33,6 @@ def row(beside: str, run_directory: Path) -> dict[str, object]:
     }
 
 
-def as_csv(rows: Sequence[dict[str, object]]) -> str:
-    """``rows`` as the text of a CSV file."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
 def main() -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description="Gather how well runs of the emulation kept up.")
@@ -51,7 +40,7 @@ def main() -> None:
     parser.add_argument("runs", nargs="+", metavar="BESIDE=RUN_DIR")
     arguments = parser.parse_args()
     runs = [text.split("=", 1) for text in arguments.runs]
-    write_text(arguments.out, as_csv([row(beside, Path(folder)) for beside, folder in runs]))
+    write_text(arguments.out, csv_text(COLUMNS, [row(beside, Path(folder)) for beside, folder in runs]))
 
 
 if __name__ == "__main__":

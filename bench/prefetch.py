@@ -14,7 +14,6 @@ for byte.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import shutil
@@ -28,8 +27,8 @@ from pathlib import Path
 
 from bench.__main__ import DURATIONS, ROOT, SIZES, VARIANTS, prepared, sample
 from bench.rounds import add_rounds
+from bench.writing import write_results
 from torsweep.provenance import machine, versions
-from torsweep.storage import write_text
 
 BUILDS: dict[str, list[str]] = {"with": [], "without": ["--no-default-features"]}
 SIMULATED = "1 + 1 min"
@@ -139,11 +138,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for size, variant, found in measure(Path(scratch), programs, arguments.rounds):
             results[size].setdefault(variant, []).append(found)
-    record = {"machine": machine(), "versions": versions(), "rounds": arguments.rounds, "ratios": results}
-    write_text(arguments.out, json.dumps(record, indent=1, sort_keys=True) + "\n")
-    page = table(results, arguments.rounds)
-    write_text(arguments.out.with_suffix(".md"), page)
-    print(page)
+    record = {"rounds": arguments.rounds, "ratios": results}
+    write_results(arguments.out, record, table(results, arguments.rounds))
 
 
 if __name__ == "__main__":

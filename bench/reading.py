@@ -31,6 +31,7 @@ from typing import Any
 import polars as pl
 
 from bench.rounds import add_rounds
+from bench.writing import write_results
 from tests.synthetic import Size, write_run
 from tests.unit.engines.shadow.read.made_logs import (
     BOOTSTRAP_S,
@@ -49,7 +50,6 @@ from tests.unit.engines.shadow.read.made_logs import (
 )
 from torsweep.engines.shadow.layout import HOSTS, Layout
 from torsweep.provenance import machine, versions
-from torsweep.storage import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
 DURATION_S = 480
@@ -290,12 +290,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         results = measure(Path(place), arguments.rounds)
         peak_bytes = peak_memory_of_ours(Path(place))
-    record = {"machine": machine(), "versions": versions(), "rounds": arguments.rounds, "results": results}
-    record["peak_memory_bytes"] = peak_bytes
-    write_text(arguments.out, json.dumps(record, indent=1, sort_keys=True) + "\n")
-    page = table(results, arguments.rounds, peak_bytes)
-    write_text(arguments.out.with_suffix(".md"), page)
-    print(page)
+    record = {"rounds": arguments.rounds, "results": results, "peak_memory_bytes": peak_bytes}
+    write_results(arguments.out, record, table(results, arguments.rounds, peak_bytes))
 
 
 if __name__ == "__main__":

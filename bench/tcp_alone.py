@@ -18,6 +18,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from bench.writing import csv_text
 from torsweep.config.eras import ERAS
 from torsweep.storage import write_text
 
@@ -76,11 +77,7 @@ def main() -> None:
     modelled = subprocess.run(command, input=measured, capture_output=True, text=True, check=True).stdout
     pairs = zip(*(csv.DictReader(io.StringIO(text)) for text in (measured, modelled)), strict=True)
     rows = [row(kernel, model) for kernel, model in pairs]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(arguments.out, text.getvalue())
+    write_text(arguments.out, csv_text(COLUMNS, rows))
     agree = sum(found["apart"] == "none" for found in rows)
     print(f"{agree} of {len(rows)} cells agree", file=sys.stderr)
 

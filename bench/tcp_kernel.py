@@ -15,9 +15,7 @@ allows. Every quarter of a second from the tenth second on, each connection is a
 from __future__ import annotations
 
 import argparse
-import csv
 import fcntl
-import io
 import json
 import selectors
 import socket
@@ -35,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from bench.links import socket_in
+from bench.writing import csv_text
 from torsweep.config.eras import ERAS, EraName
 from torsweep.engines.emulation.tcp import TCP, TcpEra, settable
 from torsweep.storage import write_text
@@ -250,15 +249,6 @@ def _row(cell: Cell, rtt_ms: int, bytes_per_s: float, connections: list[Connecti
     }
 
 
-def as_csv(rows: Sequence[dict[str, object]]) -> str:
-    """``rows`` as the text of a CSV file."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(
@@ -276,7 +266,7 @@ def main() -> None:
             measure(arguments.era, CELLS[n::BATCHES], rtt_ms, arguments.seconds) for n in range(BATCHES)
         ]
         rows += [batches[n % BATCHES][n // BATCHES] for n in range(len(CELLS))]
-    write_text(arguments.out, as_csv(rows))
+    write_text(arguments.out, csv_text(COLUMNS, rows))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from bench import pace
-from bench.pace import as_csv, row
+from bench.pace import COLUMNS, row
+from bench.writing import csv_text
 
 
 def test_runs_that_were_taken_and_runs_that_were_refused_stand_in_one_table(tmp_path, monkeypatch):
@@ -20,7 +21,8 @@ def test_runs_that_were_taken_and_runs_that_were_refused_stand_in_one_table(tmp_
     taken.mkdir()
     quick = {name: {**seen, "delay_ms": seen["delay_ms"] / 10} for name, seen in account.items()}
     (taken / "provenance.json").write_text(json.dumps({"pace": quick, "late_share": 0.0034}))
-    assert as_csv([row("nothing", taken), row("two busy loops", refused)]).splitlines() == [
+    rows = [row("nothing", taken), row("two busy loops", refused)]
+    assert csv_text(COLUMNS, rows).splitlines() == [
         "network,beside,run,slowest,delay_ms,late_percent",
         "`quarter`,nothing,taken,relay1,0.15,0.34",
         "`quarter`,two busy loops,refused,relay1,1.46,",
