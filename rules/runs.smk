@@ -4,6 +4,11 @@
 # experiment says `progress: true`. Each engine has a rule of its own, because each needs other things of the
 # machine; what a run measured of its machine stands in its provenance and its benchmark file.
 
+OF_A_RUN = {Path(name).stem: f"{RUN}/{name}" for name in RUN_FILES}
+OF_SHADOW = {**OF_A_RUN, "circuits": f"{RUN}/circuits.parquet", "paths": f"{RUN}/paths.json"}
+OF_EMULATION = {**OF_A_RUN, "circuits": f"{RUN}/circuits.parquet", "links": f"{RUN}/links.parquet"}
+CELLS = f"{RUN}/cells.parquet"
+
 
 rule run:
     """Prepare one run and let cellsim run it; killed half-way, it starts over."""
@@ -12,11 +17,7 @@ rule run:
         network=f"{NETWORK}/network.json",
         latency=f"{NETWORK}/latency.npy",
     output:
-        run=f"{RUN}/run.json",
-        streams=f"{RUN}/streams.parquet",
-        relays=f"{RUN}/relays.parquet",
-        progress=f"{RUN}/progress.parquet",
-        provenance=f"{RUN}/provenance.json",
+        **OF_A_RUN,
     log:
         f"results/logs/runs/{RUN_LEVELS}.log",
     benchmark:
@@ -51,13 +52,7 @@ use rule run as run_in_shadow with:
         latency=f"{NETWORK}/latency.npy",
         tor=ancient(sweep.tor_marker),
     output:
-        run=f"{RUN}/run.json",
-        streams=f"{RUN}/streams.parquet",
-        relays=f"{RUN}/relays.parquet",
-        progress=f"{RUN}/progress.parquet",
-        circuits=f"{RUN}/circuits.parquet",
-        paths=f"{RUN}/paths.json",
-        provenance=f"{RUN}/provenance.json",
+        **OF_SHADOW,
     wildcard_constraints:
         engine="|".join(SHADOW_ENGINES),
     threads: 1
@@ -74,13 +69,7 @@ use rule run as run_in_emulation with:
         latency=f"{NETWORK}/latency.npy",
         tor=ancient(sweep.tor_marker),
     output:
-        run=f"{RUN}/run.json",
-        streams=f"{RUN}/streams.parquet",
-        relays=f"{RUN}/relays.parquet",
-        progress=f"{RUN}/progress.parquet",
-        circuits=f"{RUN}/circuits.parquet",
-        links=f"{RUN}/links.parquet",
-        provenance=f"{RUN}/provenance.json",
+        **OF_EMULATION,
     wildcard_constraints:
         engine=REAL_TIME_ENGINE,
     threads: workflow.cores
@@ -97,12 +86,8 @@ ruleorder: run_traced_in_emulation > run_in_emulation
 
 use rule run as run_traced with:
     output:
-        run=f"{RUN}/run.json",
-        streams=f"{RUN}/streams.parquet",
-        relays=f"{RUN}/relays.parquet",
-        progress=f"{RUN}/progress.parquet",
-        cells=f"{RUN}/cells.parquet",
-        provenance=f"{RUN}/provenance.json",
+        **OF_A_RUN,
+        cells=CELLS,
     wildcard_constraints:
         experiment=TRACED,
         engine=MODEL_ENGINE,
@@ -110,14 +95,8 @@ use rule run as run_traced with:
 
 use rule run_in_shadow as run_traced_in_shadow with:
     output:
-        run=f"{RUN}/run.json",
-        streams=f"{RUN}/streams.parquet",
-        relays=f"{RUN}/relays.parquet",
-        progress=f"{RUN}/progress.parquet",
-        cells=f"{RUN}/cells.parquet",
-        circuits=f"{RUN}/circuits.parquet",
-        paths=f"{RUN}/paths.json",
-        provenance=f"{RUN}/provenance.json",
+        **OF_SHADOW,
+        cells=CELLS,
     wildcard_constraints:
         experiment=TRACED,
         engine="|".join(SHADOW_ENGINES),
@@ -125,14 +104,8 @@ use rule run_in_shadow as run_traced_in_shadow with:
 
 use rule run_in_emulation as run_traced_in_emulation with:
     output:
-        run=f"{RUN}/run.json",
-        streams=f"{RUN}/streams.parquet",
-        relays=f"{RUN}/relays.parquet",
-        progress=f"{RUN}/progress.parquet",
-        cells=f"{RUN}/cells.parquet",
-        circuits=f"{RUN}/circuits.parquet",
-        links=f"{RUN}/links.parquet",
-        provenance=f"{RUN}/provenance.json",
+        **OF_EMULATION,
+        cells=CELLS,
     wildcard_constraints:
         experiment=TRACED,
         engine=REAL_TIME_ENGINE,

@@ -87,4 +87,4 @@ rule compare_streams:
         summaries=lambda wildcards, input: list(dict.fromkeys(Path(file).parent for file in input)),
         out=subpath(output.text, parent=True),
     shell:
-        "step {log:q}" " && torsweep results side-by-side {params.summaries:q} --out {params.out:q}"
+        "step {log:q} && torsweep results side-by-side {params.summaries:q} --out {params.out:q}"
