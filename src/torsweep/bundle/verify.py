@@ -92,7 +92,7 @@ def check_files(folder: Path) -> Findings:
     """Whether every file in ``folder`` is there and as SHA256SUMS says, and nothing else is."""
     stated = read_sums(folder)
     there = {file.relative_to(folder).as_posix(): file for file in bundle_files(folder)}
-    problems = [f"{name}: is missing" for name in stated if name not in there]
+    problems, right = [f"{name}: is missing" for name in stated if name not in there], 0
     for name, file in there.items():
         if name == SUMS_FILE:
             continue
@@ -100,7 +100,8 @@ def check_files(folder: Path) -> Findings:
             problems.append(f"{name}: is not in {SUMS_FILE}")
         elif sha256_of_file(file) != stated[name]:
             problems.append(f"{name}: is not what it was: its SHA-256 is another than in {SUMS_FILE}")
-    right = len(stated) - sum(name in stated for name in (line.split(":")[0] for line in problems))
+        else:
+            right += 1
     return Findings(
         (*problems, f"files: {right} of {len(stated)} are as they were published"), tuple(problems)
     )

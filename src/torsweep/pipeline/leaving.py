@@ -88,8 +88,8 @@ class Leaving:
         return set_arguments(self.sweep.number_settings())
 
     def credit(self, wildcards: Any) -> str:
-        """``--author`` and ``--licence``, where the user says who made the results and how they may be "
-        "used."""
+        """``--author`` and ``--licence``, where the user says who made the results and how they may be
+        used."""
         overrides = self.sweep.overrides
         authors = [name.strip() for name in (overrides.authors or "").split(";")]
         arguments = [f"--author {shlex.quote(name)}" for name in authors if name]

@@ -20,8 +20,8 @@ from torsweep.tables.reading import Provenance
 
 _MIB = 2**20
 _NOBODY = ClientTraffic.model_validate({"response": "1 B", "think": {"min": "1 s", "max": "1 s"}})
-"""Stands in for web clients that pause, where there are none: a network then has hosts and capacity, no "
-"regime."""
+"""Stands in for web clients that pause, where there are none: a network then has hosts and capacity, no
+regime."""
 
 _HEADER = (
     "network",

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from torsweep.engines.emulation.cost import START_S, START_S_PER_CLIENT
 from torsweep.engines.emulation.directory.layout import LATER_VOTES_S, NO_VOTE_SOON_S
 from torsweep.engines.emulation.run.control import Control
 from torsweep.errors import TorsweepError
@@ -23,8 +24,8 @@ AFTER_VOTE_S = 20
 FIRST_VOTE_S = 60
 """From the start of the authorities to the vote that the engine asks for: 4 to 10 s were seen."""
 
-START_S, START_S_PER_CLIENT = 90, 0.5
-"""Twice what starts of networks were seen to take (docs/emulation.md)."""
+LONGEST_START = 2
+"""Times what starts of networks were seen to take."""
 
 _RELAY = re.compile(r"^r (\S+) .*\n(?:a .*\n)*s ?(.*)\n(?:v .*\n)?w Bandwidth=(\d+)", re.MULTILINE)
 
@@ -79,7 +80,7 @@ def wait_s(now_s: float, clients: int, run_s: float) -> float:
     """
     to_half_hour_s = NO_VOTE_SOON_S - now_s % NO_VOTE_SOON_S
     to_midnight_s = LATER_VOTES_S - now_s % LATER_VOTES_S
-    span_s = START_S + START_S_PER_CLIENT * clients + run_s
+    span_s = LONGEST_START * (START_S + START_S_PER_CLIENT * clients) + run_s
     if to_midnight_s < span_s < LATER_VOTES_S:
         return to_midnight_s + AFTER_VOTE_S
     return to_half_hour_s + AFTER_VOTE_S if to_half_hour_s < FIRST_VOTE_S else 0.0
