@@ -1,10 +1,12 @@
 """What the connections of this machine's kernel hold and carry when they have a link to themselves.
 
-    python -m bench.tcp_kernel ERA bench/results/tcp_kernel_ERA.csv [--rtt 150] [--seconds 50]
+    python -m bench.tcp_kernel ERA bench/results/tcp_kernel_ERA.csv [--repeats 2] [--add] [--rtt 150]
 
 In: nothing but the machine, as root (or root of a user namespace), with ``linkem`` on the path, and an era,
-whose settings of TCP each host gets. Out: a CSV file with a row for each of :data:`CELLS` and round trip. It
-takes five minutes of real time for each round trip and about a tenth of a core.
+whose settings of TCP each host gets. Out: a CSV file with a row for each repeat, each of :data:`CELLS` and
+round trip; rows of the same cell are its repeats. With ``--add``, rows that the file already has stay before
+the new ones. The file is written anew after each repeat. A repeat takes five minutes of real time for each round
+trip and about a tenth of a core.
 
 A cell is a sender and a receiver with a link of their own each, between them as many connections as it says,
 all begun at once. The sender writes whatever its kernel takes; the receiver reads at once, or what a rate
@@ -15,6 +17,7 @@ allows. Every quarter of a second from the tenth second on, each connection is a
 from __future__ import annotations
 
 import argparse
+import csv
 import fcntl
 import json
 import selectors
@@ -25,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -249,6 +252,24 @@ def _row(cell: Cell, rtt_ms: int, bytes_per_s: float, connections: list[Connecti
     }
 
 
+def _repeat(era: EraName, rtts_ms: Sequence[int], seconds: float) -> list[dict[str, object]]:
+    """A row for each of :data:`CELLS` and round trip, in their order."""
+    rows = []
+    for rtt_ms in rtts_ms:
+        print(f"{era}: round trip {rtt_ms} ms", file=sys.stderr)
+        batches = [measure(era, CELLS[n::BATCHES], rtt_ms, seconds) for n in range(BATCHES)]
+        rows += [batches[n % BATCHES][n // BATCHES] for n in range(len(CELLS))]
+    return rows
+
+
+def _already_measured(out: Path) -> list[Mapping[str, object]]:
+    """The rows of ``out``; none where there is no such file."""
+    if not out.exists():
+        return []
+    with out.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(
@@ -256,17 +277,15 @@ def main() -> None:
     )
     parser.add_argument("era", choices=list(ERAS))
     parser.add_argument("out", type=Path)
+    parser.add_argument("--repeats", type=int, default=1, help="how often each cell is measured")
+    parser.add_argument("--add", action="store_true", help="keep the rows that OUT has as earlier repeats")
     parser.add_argument("--rtt", type=int, nargs="*", default=ROUND_TRIPS_MS, metavar="MS")
     parser.add_argument("--seconds", type=float, default=50.0)
     arguments = parser.parse_args()
-    rows = []
-    for rtt_ms in arguments.rtt:
-        print(f"{arguments.era}: round trip {rtt_ms} ms", file=sys.stderr)
-        batches = [
-            measure(arguments.era, CELLS[n::BATCHES], rtt_ms, arguments.seconds) for n in range(BATCHES)
-        ]
-        rows += [batches[n % BATCHES][n // BATCHES] for n in range(len(CELLS))]
-    write_text(arguments.out, csv_text(COLUMNS, rows))
+    rows = _already_measured(arguments.out) if arguments.add else []
+    for _ in range(arguments.repeats):
+        rows += _repeat(arguments.era, arguments.rtt, arguments.seconds)
+        write_text(arguments.out, csv_text(COLUMNS, rows))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 //! What the model's connections hold and carry when they have a link to themselves.
 //!
 //! In, on standard input: CSV with a head line and the columns `where`, `link_bytes_per_s`, `connections`,
-//! `reader_bytes_per_s` and `rtt_ms` first, as `python -m bench.tcp_kernel` writes it; as arguments: an era and a
-//! level of `tcp`. Out: CSV with these columns and `carried_share`, `held_bytes`, `unread_bytes`, `srtt_ms` and `cwnd`:
-//! medians over connections and quarters of a second from the tenth to the fiftieth second.
+//! `reader_bytes_per_s` and `rtt_ms` first, as `python -m bench.tcp_kernel` writes it; as arguments: an era, a level of
+//! `tcp`, and how many seeds (1). Out: CSV with a row for each seed and cell, these columns and `carried_share`,
+//! `held_bytes`, `unread_bytes`, `srtt_ms` and `cwnd`: medians over connections and quarters of a second from the tenth to
+//! the fiftieth second. A seed says when within a short time each connection begins.
 //!
 //! The connections are those of an exit with one server: each of its clients downloads without end.
 
@@ -64,8 +65,9 @@ impl Cell {
         network
     }
 
-    fn run(&self, era: &str, tcp: &str) -> Value {
+    fn run(&self, era: &str, tcp: &str, seed: u64) -> Value {
         let mut run: Value = serde_json::from_str(include_str!("run.json")).expect("an example");
+        run["seed"] = json!(seed);
         run["era"] = json!(era);
         // One after another, as a program opens them.
         run["client_start_window_ns"] = json!(1_000_000 * self.connections);
@@ -83,9 +85,9 @@ impl Cell {
         run
     }
 
-    fn measure(&self, era: &str, tcp: &str) -> String {
+    fn measure(&self, era: &str, tcp: &str, seed: u64) -> String {
         let network: NetworkSpec = serde_json::from_value(self.network()).expect("a network");
-        let run: RunSpec = serde_json::from_value(self.run(era, tcp)).expect("a run");
+        let run: RunSpec = serde_json::from_value(self.run(era, tcp, seed)).expect("a run");
         let latency = Latency::constant(10, self.rtt_ms * 1_000);
         let mut world = World::new(run, network, latency, Recorder::default()).expect("a world");
         let mut seen: [Vec<u64>; 4] = Default::default();
@@ -121,8 +123,16 @@ fn median(mut of: Vec<u64>) -> u64 {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [era, tcp] = arguments.as_slice() else {
-        eprintln!("usage: links ERA TCP < CELLS.csv");
+    let (era, tcp, seeds) = match arguments.as_slice() {
+        [era, tcp] => (era, tcp, Ok(1)),
+        [era, tcp, seeds] => (era, tcp, seeds.parse()),
+        _ => {
+            eprintln!("usage: links ERA TCP [SEEDS] < CELLS.csv");
+            std::process::exit(2);
+        }
+    };
+    let Ok(seeds) = seeds else {
+        eprintln!("links: SEEDS: a whole number is accepted");
         std::process::exit(2);
     };
     println!(
@@ -130,7 +140,7 @@ fn main() {
     );
     for line in std::io::stdin().lock().lines().map_while(Result::ok).skip(1) {
         match Cell::read(&line) {
-            Some(cell) => println!("{}", cell.measure(era, tcp)),
+            Some(cell) => (1..=seeds).for_each(|seed| println!("{}", cell.measure(era, tcp, seed))),
             None => eprintln!("{line}: is no cell"),
         }
     }
