@@ -5,8 +5,8 @@
 In: nothing but the machine, as root (or root of a user namespace), with ``linkem`` on the path, and an era,
 whose settings of TCP each host gets. Out: a CSV file with a row for each repeat, each of :data:`CELLS` and
 round trip; rows of the same cell are its repeats. With ``--add``, rows that the file already has stay before
-the new ones. The file is written anew after each repeat. A repeat takes five minutes of real time for each round
-trip and about a tenth of a core.
+the new ones. The file is written anew after each repeat. A repeat takes five minutes of real time for each
+round trip and about a tenth of a core.
 
 A cell is a sender and a receiver with a link of their own each, between them as many connections as it says,
 all begun at once. The sender writes whatever its kernel takes; the receiver reads at once, or what a rate
