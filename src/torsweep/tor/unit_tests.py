@@ -29,6 +29,7 @@ TOUCHED_GROUPS = (
     "channeltls",
     "circuitmux",
     "circuitmux_ewma",
+    "control",
     "options",
     "relay",
     "relaycell",
