@@ -50,6 +50,9 @@ pub struct Kernel {
     pub loss_probes: bool,
     /// What a socket has below TCP is limited (TSQ, 3.6).
     pub small_queues: bool,
+    /// Each segment that leaves is an occasion for the send buffer to grow (`tcp_event_new_data_sent`, since 5.18), not
+    /// only each acknowledgement.
+    pub grows_when_sending: bool,
     /// A window grows with acknowledgements instead of with what they acknowledge (until 3.15).
     pub counts_acks: bool,
     /// In slow start a window grows until it is twice of what was used (`tcp_is_cwnd_limited`, since 3.18).
@@ -75,6 +78,7 @@ pub static LINUX_3_2: Kernel = Kernel {
     rack: false,
     loss_probes: false,
     small_queues: false,
+    grows_when_sending: false,
     counts_acks: true,
     doubles_used_window: false,
     hystart_shift: 4,
@@ -96,6 +100,7 @@ pub static LINUX_6_18: Kernel = Kernel {
     rack: true,
     loss_probes: true,
     small_queues: true,
+    grows_when_sending: true,
     counts_acks: false,
     doubles_used_window: true,
     hystart_shift: 3,

@@ -57,7 +57,7 @@ impl Linux {
         };
         self.window.acknowledged(now, &progress, self.kernel);
         if self.unsent() == 0 {
-            self.check_space();
+            self.check_space(self.on_the_way());
         }
     }
 
@@ -193,6 +193,9 @@ impl Linux {
         if self.board.out == 0 {
             self.timers.timeout_from = now;
         }
+        if self.kernel.grows_when_sending {
+            self.check_space(self.board.in_flight() + 1);
+        }
         self.sent += bytes;
         self.board.send(now, self.sent, size, packets);
         self.window.note_sent(packets);
@@ -212,7 +215,7 @@ impl Linux {
             let timeout = self.round_trip.timeout();
             self.window.validate(now, out, in_flight, self.place(), timeout, !self.full);
         }
-        self.check_space();
+        self.check_space(self.on_the_way());
     }
 
     /// The next segment to be sent again at `now`: its start, cut to 32 bits, and its bytes.
@@ -254,19 +257,20 @@ impl Linux {
         self.full |= self.room() == 0;
     }
 
-    /// A full buffer grows with the window when the window is not what holds the sender back (`tcp_new_space`,
-    /// `tcp_should_expand_sndbuf`, `tcp_sndbuf_expand`), and takes more once a third of it is free.
-    fn check_space(&mut self) {
+    /// Packets that count against the window when the send buffer asks.
+    fn on_the_way(&self) -> u32 {
+        if self.kernel.rack { self.board.in_flight() } else { self.board.out }
+    }
+
+    /// A full buffer grows with the window when less than the window is on the way (`tcp_new_space`,
+    /// `tcp_should_expand_sndbuf`, `tcp_sndbuf_expand`), and takes more once a third of it is free. Of two segments that
+    /// an acknowledgement lets go, the first leaves with less than the window on the way, whatever waits.
+    fn check_space(&mut self, on_the_way: u32) {
         if !self.full {
             return;
         }
         let window = u64::from(self.window.packets.max(REORDERING + 1));
-        let may = if self.kernel.rack {
-            self.board.in_flight() < self.window.packets
-        } else {
-            self.board.out < self.window.packets
-        };
-        if may {
+        if on_the_way < self.window.packets {
             let demanded = (2 * window * self.kernel.expected_segment).min(self.kernel.send_buffer_max);
             self.send_memory = self.send_memory.max(demanded);
         }

@@ -174,3 +174,22 @@ fn one_loss_in_a_window_is_one_reduction_and_no_time_out() {
     assert_eq!(scene.tcp.read, 3_000_000);
     assert!(lowest >= before * 7 / 10 && lowest < before, "{before} {lowest}");
 }
+
+#[test]
+fn a_send_buffer_follows_the_window_packet_by_packet_though_bytes_wait() {
+    static AT_ACKNOWLEDGEMENTS: Kernel = Kernel { grows_when_sending: false, ..LINUX_6_18 };
+    let behind = |kernel: &'static Kernel| {
+        let mut scene = Scene::new(kernel, 12_500_000, 10_000_000);
+        let mut most = 0;
+        while scene.tcp.window.packets < 100 {
+            scene.step(false);
+            let followed = 2 * u64::from(scene.tcp.window.packets) * kernel.expected_segment;
+            most = most.max(followed.saturating_sub(scene.tcp.send_memory) / kernel.expected_segment);
+        }
+        most
+    };
+    // In segments: what one acknowledgement adds, or a third of what the buffer had.
+    let (at_each_segment, at_acknowledgements) = (behind(&LINUX_6_18), behind(&AT_ACKNOWLEDGEMENTS));
+    assert!(at_each_segment <= 4, "{at_each_segment}");
+    assert!(at_acknowledgements > 20, "{at_acknowledgements}");
+}
