@@ -74,9 +74,15 @@ LOOKS: Mapping[str, Mapping[str, Look]] = {
         "1": Look(BLUE, SOLID, "o"),
         "1.1": Look(VERMILION, DASHED, "s"),
     },
+    "tcp": {
+        "linux": Look(BLUE, SOLID, "o"),
+        "linux_6_18": Look(GREEN, DASH_DOT, "^"),
+        "shadow": Look(VERMILION, DASHED, "s"),
+    },
+    "link_queue": {"droptail": Look(BLUE, SOLID, "o"), "codel": Look(VERMILION, DASHED, "s")},
     "latency": {
-        "king": Look(VERMILION, DASHED, "s"),
-        "planetlab": Look(BLUE, SOLID, "o"),
+        "king": Look(BLUE, SOLID, "o"),
+        "planetlab": Look(VERMILION, DASHED, "s"),
         "atlas-2023": Look(GREEN, DASH_DOT, "^"),
     },
 }
@@ -91,6 +97,10 @@ _WORDS = {
     "vegas": "Vegas",
     "per_relay": "per relay",
     "least_recently_served": "least recently served",
+    "linux": "Linux",
+    "linux_6_18": "Linux 6.18",
+    "shadow": "Shadow",
+    "codel": "CoDel",
     "king": "King",
     "planetlab": "PlanetLab",
     "atlas-2023": "Atlas 2023",

@@ -44,8 +44,7 @@ pub struct RunSpec {
     pub traffic: TrafficSpec,
     /// Circuits that are given, by client: guard, middle and exit, used in turn.
     pub paths: Option<BTreeMap<String, Vec<[String; 3]>>>,
-    /// What carries bytes between hosts; Shadow's when it is not said.
-    #[serde(default)]
+    /// What carries bytes between hosts.
     pub transport: TransportSpec,
     /// Which tables have rows.
     pub tables: TablesSpec,
@@ -285,23 +284,20 @@ pub struct Traffic {
 }
 
 /// What carries bytes between hosts.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TransportSpec {
     /// Whose TCP.
-    #[serde(default)]
     pub tcp: TcpRules,
     /// What drops packets before a down-link.
-    #[serde(default)]
     pub link_queue: LinkQueue,
 }
 
 /// Whose TCP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TcpRules {
     /// Shadow's.
-    #[default]
     Shadow,
     /// That of a Linux of the era.
     Linux,
@@ -311,11 +307,10 @@ pub enum TcpRules {
 }
 
 /// The queue before a down-link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LinkQueue {
     /// As in Shadow's router.
-    #[default]
     Codel,
     /// What does not fit is dropped.
     Droptail {

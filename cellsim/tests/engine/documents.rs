@@ -51,6 +51,7 @@ pub fn run(kind: &str, clients: usize, response_bytes: u64, think_ns: u64, secon
         "traffic": {kind: {"request_bytes": 400, "response_bytes": response_bytes, "think_min_ns": think_ns,
                     "think_max_ns": think_ns, "think_step_ns": 1, "streams_per_circuit_isolation": false, "parallel_streams": 1, "timeout_ns": null}},
         "paths": paths, "tables": {"progress": false}, "tracing": null,
+        "transport": {"tcp": "shadow", "link_queue": {"kind": "codel"}},
     })
 }
 

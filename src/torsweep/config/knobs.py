@@ -150,7 +150,7 @@ def _cells(level: str) -> Settings:
     return {"response_bytes": int(level) * CELL_PAYLOAD_BYTES}
 
 
-USUAL_LATENCY = "planetlab"
+USUAL_LATENCY = "king"
 """The latency of a network that does not say which, and of the variants that do not turn the knob."""
 
 _LATENCIES = ("king", "planetlab", "atlas-2023")
@@ -296,8 +296,8 @@ USUAL_OUTSIDE_ERAS = {
     "load": "1",
     "latency": USUAL_LATENCY,
     "pauses": "any",
-    "tcp": "shadow",
-    "link_queue": "codel",
+    "tcp": "linux",
+    "link_queue": "droptail",
 }
 """The levels of the knobs that no era states, because they are not about tor."""
 

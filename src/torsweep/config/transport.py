@@ -1,14 +1,16 @@
 """What carries bytes between the hosts of the model: the ``transport`` section of run.json.
 
-A run without the section has Shadow's TCP and its router's queues. Real engines have a TCP of their own.
+Runs of real engines have none: they have a TCP and queues of their own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from torsweep.config.engine_names import RunEngineName
 from torsweep.config.reading import Section
 from torsweep.config.tor_settings import whole
 
@@ -37,5 +39,15 @@ class Droptail(Section):
 class Transport(Section):
     """Whose TCP, and the queue before each host's down-link."""
 
-    tcp: TcpRules = "shadow"
-    link_queue: Annotated[Codel | Droptail, Field(discriminator="kind")] = Codel(kind="codel")
+    tcp: TcpRules = "linux"
+    link_queue: Annotated[Codel | Droptail, Field(discriminator="kind")] = Droptail(
+        kind="droptail", bytes=DROPTAIL_BYTES
+    )
+
+
+AS_IN: Mapping[RunEngineName, Transport] = {
+    "emulation": Transport(tcp="linux_6_18"),
+    "shadow": Transport(tcp="shadow", link_queue=Codel(kind="codel")),
+    "shadow-no-rtt": Transport(tcp="shadow", link_queue=Codel(kind="codel")),
+}
+"""What the model has in place of the TCP and the queues of each engine that runs tor itself."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.config.clients import AnyKind
+from torsweep.config.engine_names import MODEL_ENGINE
 from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import Experiment
 from torsweep.config.traffic import PERF_TRAFFIC
@@ -53,14 +54,6 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
 
     Raises InputError when the era or the variant asks for something that there is not.
     """
-    transport = variant.transport_overrides
-    if transport and engine != "cellsim":
-        raise InputError(
-            "is of the model alone: this engine has a TCP and queues of its own",
-            key=", ".join(transport),
-            value=engine,
-            accepted="engine cellsim",
-        )
     return RunSettings(
         experiment=experiment.name,
         engine=engine,
@@ -70,7 +63,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
         duration_ns=experiment.warm_up + experiment.measured,
         client_start_window_ns=min(experiment.client_start_window, experiment.warm_up),
         tor=tor_settings(era, dict(variant.levels)),
-        transport=Transport.model_validate(transport) if transport else None,
+        transport=_transport(engine, variant),
         traffic={
             kind: RunTraffic.of(asked).model_copy(update=dict(variant.traffic_overrides))
             for kind, asked in experiment.traffic.kinds.items()
@@ -78,6 +71,21 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
         tables=RunTables(progress=experiment.progress),
         tracing=experiment.tracing,
     )
+
+
+def _transport(engine: str, variant: Variant) -> Transport | None:
+    """That of the model; None for an engine with a TCP and queues of its own."""
+    asked = variant.transport_overrides
+    if engine == MODEL_ENGINE:
+        return Transport.model_validate(asked)
+    if asked:
+        raise InputError(
+            "is of the model alone: this engine has a TCP and queues of its own",
+            key=", ".join(asked),
+            value=engine,
+            accepted=f"engine {MODEL_ENGINE}",
+        )
+    return None
 
 
 def build_run(settings: RunSettings, variant: Variant, network: Path, run_directory: Path) -> RunSpec:

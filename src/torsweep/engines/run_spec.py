@@ -121,8 +121,7 @@ class RunSpec(RunSettings):
 
     def text(self) -> str:
         """The content of the file: the same bytes for the same run."""
-        unsaid = {"transport"} if self.transport is None else set()
-        document = self.model_dump(mode="json", exclude=unsaid)
+        document = self.model_dump(mode="json")
         return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
     def write(self, run_directory: Path) -> None:

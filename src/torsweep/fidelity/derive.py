@@ -4,8 +4,8 @@ In: a run directory. Out: another one with its run.json, for an engine to run.
 
 A repeat has the network, the variant and everything else of its original but another ``seed``: other
 pauses, other servers, other circuits. The difference between the two is chance. A
-replay is a run of cellsim on the circuits that tor chose in a run of Shadow, those of the measured time: the
-difference that remains is not due to the choice of paths.
+replay is a run of cellsim on the circuits that tor chose in a run of a real engine, those of the measured time,
+with a TCP and queues like that engine's: the difference that remains is not due to the choice of paths.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.config.engine_names import MODEL_ENGINE
+from torsweep.config.transport import AS_IN
 from torsweep.engines.prepare import run_status, write_run
 from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.shadow.read.tables import used_paths
@@ -65,7 +66,8 @@ def replayed(original: Path, out: Path) -> RunSpec:
             "names no circuit of any client; the run has to be one in which clients were traced",
             file=original / f"{CIRCUITS.name}.parquet",
         )
-    settings = {**run.model_dump(), "engine": MODEL_ENGINE, "paths": paths}
+    transport = run.transport or AS_IN[run.engine]
+    settings = {**run.model_dump(), "engine": MODEL_ENGINE, "paths": paths, "transport": transport}
     return RunSpec.model_validate({**settings, "network": _from(out, original, run.network)})
 
 

@@ -204,18 +204,17 @@ def test_a_run_behind_a_symbolic_link_finds_its_network(network, tmp_path):
     assert (directory / read_run(directory).network / "network.json").is_file()
 
 
-def test_the_transport_is_said_only_when_it_is_asked_for(network, tmp_path):
-    assert _run(network, tmp_path / "run").transport is None
-    assert "transport" not in _run(network, tmp_path / "run").text()
-    asked = _run(network, tmp_path / "run", "tcp=linux,link_queue=droptail")
-    assert asked.transport.model_dump() == {
-        "tcp": "linux",
-        "link_queue": {"kind": "droptail", "bytes": 75_000},
-    }
+def test_a_run_of_the_model_says_its_transport_and_one_of_another_engine_has_none(network, tmp_path):
+    usual = _run(network, tmp_path / "run").transport
+    assert usual.model_dump() == {"tcp": "linux", "link_queue": {"kind": "droptail", "bytes": 75_000}}
+    asked = _run(network, tmp_path / "run", "tcp=shadow,link_queue=codel")
+    assert asked.transport.model_dump() == {"tcp": "shadow", "link_queue": {"kind": "codel"}}
     write_run(asked, tmp_path / "asked")
     assert read_run(tmp_path / "asked").transport == asked.transport
     alone = _run(network, tmp_path / "run", "link_queue=droptail_30KB").transport
-    assert (alone.tcp, alone.link_queue.bytes) == ("shadow", 30_000)
+    assert (alone.tcp, alone.link_queue.bytes) == ("linux", 30_000)
+    experiment = load_experiment("refill_sweep")
+    assert run_settings(experiment, "emulation", "2012", experiment.variant("")).transport is None
 
 
 @pytest.mark.parametrize("engine", ["shadow", "emulation"])
