@@ -255,8 +255,8 @@ _TABLE = (
     ),
     Knob(
         "tcp",
-        "Whose TCP the model's connections have: Shadow's, that of a Linux of the era (3.2 or 6.18), or "
-        "that of Linux 6.18 with the settings of the era, as an emulation has it. Only cellsim has a choice.",
+        "Whose TCP the model's connections have: that of a Linux of the era (3.2 or 6.18), that of Linux "
+        "6.18 with the settings of the era, as an emulation has it, or Shadow's. Only cellsim has a choice.",
         ", ".join(get_args(TcpRules)),
         _choice("tcp", *get_args(TcpRules)),
         target="transport",

@@ -59,6 +59,7 @@ def test_run_json_states_everything(network, tmp_path):
             "conflux": False,
             "clock_quantum_ns": 0,
         },
+        "transport": {"tcp": "linux", "link_queue": {"kind": "droptail", "bytes": 75_000}},
         "traffic": {
             "web": {
                 "request_bytes": 400,

@@ -32,8 +32,8 @@ servers: 8
 WEB = ClientTraffic.model_validate({"response": "300 KiB", "think": {"min": "1 s", "max": "30 s"}})
 
 GOLDEN = {
-    NETWORK_FILE: "89fbfcb778a238e7ef9ec42cd28c118e9c19ad81a2949eb0a831ee84eca134a7",
-    LATENCY_FILE: "acce3ae194e9aa3c2725681fc808de5a6e4db7f7edf8de3245779b8ef7315773",
+    NETWORK_FILE: "50c3fe4360d8da7af9399c3603ab909e87a13bae78973e8f90480bde8f7c872c",
+    LATENCY_FILE: "69f4aa7c6a9e33c995214550e765a8df40153dc1a49bed0a891d5b0520cecc40",
 }
 
 

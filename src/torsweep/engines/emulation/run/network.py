@@ -199,8 +199,8 @@ class RunningNetwork:
             return not missing
 
         await self._until(described, lambda: f"no descriptor came from {', '.join(sorted(missing))}")
-        # All authorities have to come to the same vote. It starts two seconds before an interval ends, and tor's
-        # clock may be a second late: one that was told in the first second took part in the vote before.
+        # All authorities have to come to the same vote. It starts two seconds before an interval ends, and
+        # tor's clock may be a second late: one that was told in the first second missed the vote.
         await self._until(_soon(lambda: 1.1 <= time.time() % VOTING_INTERVAL_S < 2.0), "no vote")
         self.say("the authorities vote")
         for control in authorities:
