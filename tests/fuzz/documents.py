@@ -172,6 +172,10 @@ def _matrix(folder: Path) -> None:
     ]
     (folder / "king.txt").write_text("\n".join(probes) + "\n")
     (folder / "matrix.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+    nodes = "".join(f"node [\n id {host}\n]\n" for host in range(HOSTS))
+    edge = 'edge [\n source {0}\n target {1}\n latency "{2:.3f} ms"\n packet_loss 0.0\n]\n'
+    edges = (edge.format(i, j, apart[i, j] / 2) for i in range(HOSTS) for j in range(i))
+    (folder / "atlas.gml").write_text(f"graph [\ndirected 0\n{nodes}{''.join(edges)}]\n")
 
 
 def _relayinfo(folder: Path) -> None:
@@ -206,7 +210,7 @@ def _rates(folder: Path) -> None:
     tiles.write_parquet(folder / "tiles.parquet")
     countries = {code: {"down_mbits": 10.5 * n, "up_mbits": 2.0 * n} for n, code in enumerate("ABC", 1)}
     (folder / "speedtest.json").write_text(json.dumps({"countries": countries, "cities": {}}))
-    vertex = ' node [\n id {0}\n bandwidth_down "{1} Kibit"\n bandwidth_up "{2} Kibit"\n ]\n'
+    vertex = ' node [\n id {0}\n host_bandwidth_down "{1} Kibit"\n host_bandwidth_up "{2} Kibit"\n ]\n'
     graph = "".join(vertex.format(n, 1000 * n, 500 * n) for n in range(1, 4))
     (folder / "networkinfo.gml").write_text(f"graph [\n{graph}]\n")
 
@@ -401,6 +405,14 @@ TARGETS: dict[str, tuple[Target, ...]] = {
             "king.txt",
             LINE_KINDS,
             _importing("latency", "king.txt", "king-measurements", "--unit", "us"),
+            _matrix,
+            MODEL_FILE,
+        ),
+        Target(
+            "gml",
+            "atlas.gml",
+            LINE_KINDS,
+            _importing("latency", "atlas.gml", "gml"),
             _matrix,
             MODEL_FILE,
         ),

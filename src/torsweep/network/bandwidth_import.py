@@ -9,10 +9,9 @@ over the days in the file, Speedtest every country alike, tiles their tests, GML
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -22,8 +21,9 @@ from torsweep.config.reading import validate
 from torsweep.errors import InputError
 from torsweep.formats import parquet
 from torsweep.formats.csv_file import csv_rows, number
+from torsweep.formats.gml import read_gml
 from torsweep.formats.json_file import parse_json
-from torsweep.formats.text import text_lines, whole_text
+from torsweep.formats.text import whole_text
 from torsweep.network.bandwidth_fit import table_of_regions
 from torsweep.network.clients import BANDWIDTH_FILE, write_bandwidth
 from torsweep.network.derived import file_sha256
@@ -35,7 +35,12 @@ FORMATS = ("netindex", "speedtest", "ookla-open", "networkinfo")
 
 _PER_KBIT = 125.0
 _PER_MBIT = 125_000.0
-_PER_KIBIT = 128.0
+_RATE = r"^([0-9]{1,15}(?:\.[0-9]{1,15})?) ([KMG]?i?bit)$"
+_BYTES_PER_S = {
+    f"{prefix}{binary}bit": factor**power / 8
+    for power, prefix in enumerate(("K", "M", "G"), 1)
+    for binary, factor in (("", 1000), ("i", 1024))
+} | {"bit": 0.125}
 _FASTEST_BYTES_PER_S = float(MOST_RATE_BYTES_PER_S)
 
 
@@ -183,15 +188,25 @@ def _ookla_parquet(file: Path, columns: tuple[str, ...]) -> Regions:
 
 
 def _networkinfo(file: Path) -> Regions:
-    """``bandwidth_down "31208 Kibit"`` and ``bandwidth_up`` of each vertex."""
-    found: dict[str, list[float]] = {"down": [], "up": []}
-    pattern = re.compile(r'\s*bandwidth_(down|up)\s+"([0-9]{1,15}(?:\.[0-9]{1,15})?) Kibit"\s*$')
-    for line in text_lines(file):
-        match = pattern.match(line)
-        if match:
-            found[match[1]].append(float(match[2]) * _PER_KIBIT)
-    if not found["down"] or len(found["down"]) != len(found["up"]):
-        value: Any = f"{len(found['down'])} and {len(found['up'])}"
-        accepted = "a bandwidth_down and a bandwidth_up in Kibit for each node"
-        raise InputError("rates are missing", file=file, value=value, accepted=accepted)
-    return _regions([(down, up, 1.0) for down, up in zip(found["down"], found["up"], strict=True)], file)
+    """``bandwidth_down "31208 Kibit"`` and ``bandwidth_up`` of each vertex; Shadow 2 and later say
+    ``host_bandwidth_down``."""
+    columns = [f"{host}bandwidth_{way}" for way in ("down", "up") for host in ("", "host_")]
+    nodes = read_gml(file, columns, []).nodes
+    found = [pl.coalesce(f"bandwidth_{way}", f"host_bandwidth_{way}").alias(way) for way in ("down", "up")]
+    told = nodes.select(found)
+    rates = told.select(_bytes_per_s(way) for way in ("down", "up"))
+    wrong = rates.select(pl.any_horizontal(pl.all().is_null())).to_series()
+    if wrong.any():
+        node = int(wrong.arg_max() or 0)
+        value = " and ".join(rate or "none" for rate in told.row(node))
+        accepted = "a bandwidth_down and a bandwidth_up such as 31208 Kibit for each node"
+        raise InputError(
+            "rates are missing", file=file, key=f"node {node + 1}", value=value, accepted=accepted
+        )
+    return _regions([(down, up, 1.0) for down, up in rates.iter_rows()], file)
+
+
+def _bytes_per_s(column: str) -> pl.Expr:
+    """A rate in Shadow's words, such as ``31208 Kibit``, as bytes/s; null where it is none."""
+    number, unit = (pl.col(column).str.extract(_RATE, group) for group in (1, 2))
+    return number.cast(pl.Float64) * unit.replace_strict(_BYTES_PER_S, default=None, return_dtype=pl.Float64)

@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 from torsweep.errors import InputError, OutputError
-from torsweep.output_options import OutputFolder
+from torsweep.output_options import OutputFile, OutputFolder
 from torsweep.seeds import MOST_SEED
 from torsweep.storage.folders import BANDWIDTHS, LATENCIES, NETWORK, RELAYS, Kind
 
@@ -94,17 +94,55 @@ def describe(
         print_description(found)
 
 
+@network_app.command()
+def graph(
+    directory: Annotated[Path, typer.Argument(help="A network directory.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE.graphml",
+            parser=OutputFile("torsweep-network-graph"),
+            help="GraphML file to write, whole or not at all.",
+        ),
+    ],
+    nearest: Annotated[
+        int | None,
+        typer.Option(min=1, help="Only each host's edges to that many others, those of the shortest RTTs."),
+    ] = None,
+) -> None:
+    """Write a network as a graph, for other programs to show: hosts with their rates, RTTs between them."""
+    from torsweep.network.graph_file import network_graph
+    from torsweep.network.model import read_network
+    from torsweep.storage import write_text
+
+    if out.suffix != ".graphml":
+        raise InputError("is no name of a GraphML file", key="--out", value=out, accepted="FILE.graphml")
+    network, rtt_us = read_network(directory)
+    text = network_graph(network, rtt_us, nearest)
+    write_text(out, text)
+    edges = text.count("<edge ")
+    print(f"{out}: {network.node_count:,} hosts, {edges:,} edges, {len(text) / 1e6:.1f} MB")
+
+
 @latency_app.command("import")
 def import_latency(
     file: Annotated[Path, typer.Argument(help="Measured latencies; gzip and xz are read as they are.")],
     out: Annotated[Path, _out(LATENCIES)],
     file_format: Annotated[
-        str, typer.Option("--format", help="king-matrix, king-measurements, p2psim or matrix.")
+        str, typer.Option("--format", help="king-matrix, king-measurements, p2psim, matrix or gml.")
     ],
-    unit: Annotated[str, typer.Option(help="us, ms or s: the unit of the numbers in FILE.")],
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            help="us, ms or s: the unit of the numbers in FILE. Latencies in GML mostly name theirs."
+        ),
+    ] = None,
     one_way: Annotated[bool, typer.Option("--one-way", help="The numbers are of one direction.")] = False,
 ) -> None:
-    """Import a matrix of RTTs; prints its sanity statistics. Use it as latency: {file: OUT}."""
+    """Import a matrix of RTTs, or a network graph; prints its sanity statistics.
+
+    Use it as latency: {file: OUT}.
+    """
     from torsweep.network.latency_import import import_latency as run
 
     for line in run(file, file_format, unit, out, one_way=one_way):

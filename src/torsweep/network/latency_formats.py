@@ -23,7 +23,9 @@ from torsweep.formats.text import text_lines
 from torsweep.network.exact import Floats
 
 MICROSECONDS_PER = {"us": 1.0, "ms": 1000.0, "s": 1_000_000.0}
-FORMATS = ("king-matrix", "king-measurements", "p2psim", "matrix")
+GML = "gml"
+"""Read by :mod:`torsweep.network.latency_gml`: it says more than a matrix."""
+FORMATS = ("king-matrix", "king-measurements", "p2psim", "matrix", GML)
 
 _LEAST_MEASURED = 0.5
 """A host measured with fewer of the others than this is left out of raw measurements."""
@@ -32,17 +34,25 @@ _TRIPLET = 3
 _MOST_DIGITS = 18
 
 
-def read_latencies(path: Path, file_format: str, unit: str) -> Floats:
-    """The matrix in ``path``. Raises InputError naming line, column and value of what is wrong."""
+def read_latencies(path: Path, file_format: str, unit: str | None) -> Floats:
+    """The matrix in ``path``, which is no graph. Raises InputError naming line, column and value of what is
+    wrong."""
     if file_format not in FORMATS:
         raise InputError("no such format", key="--format", value=file_format, accepted=", ".join(FORMATS))
-    if unit not in MICROSECONDS_PER:
-        raise InputError("no such unit", key="--unit", value=unit, accepted=", ".join(MICROSECONDS_PER))
+    unit = checked_unit(unit)
     if file_format == "king-measurements":
         return _measurements(path)
     if file_format == "p2psim":
         return _p2psim(path) * MICROSECONDS_PER[unit]
     return _matrix(path) * MICROSECONDS_PER[unit]
+
+
+def checked_unit(unit: str | None) -> str:
+    """``unit``; InputError when it is none of ``MICROSECONDS_PER``."""
+    if unit not in MICROSECONDS_PER:
+        value, accepted = unit or "none", ", ".join(MICROSECONDS_PER)
+        raise InputError("no such unit", key="--unit", value=value, accepted=accepted)
+    return unit
 
 
 def _matrix(path: Path) -> Floats:

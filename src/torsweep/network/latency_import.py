@@ -1,8 +1,8 @@
 """Import of measured latencies.
 
-In: a file of King's, of p2psim's, or a plain matrix. Out: a folder with ``latency.npz``, that holds a
-coordinate model fitted to the matrix and the matrix itself, and ``import.json`` with where it came
-from and its sanity statistics.
+In: a file of King's, of p2psim's, a plain matrix, or a graph in GML. Out: a folder with ``latency.npz``,
+that holds a coordinate model fitted to the matrix and the matrix itself, and ``import.json`` with where it
+came from and its sanity statistics.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from torsweep.network.latency_fit import (
     measured_pairs,
     model_predictions,
 )
-from torsweep.network.latency_formats import read_latencies
+from torsweep.network.latency_formats import GML, checked_unit, read_latencies
+from torsweep.network.latency_gml import read_graph
 from torsweep.network.matrix_checks import MatrixSummary, check_matrix, symmetric
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import LATENCIES
@@ -37,14 +38,14 @@ _MOST_FIT_ERROR = 3.0
 
 
 def import_latency(
-    file: Path, file_format: str, unit: str, out: Path, *, one_way: bool = False, origin: str = ""
+    file: Path, file_format: str, unit: str | None, out: Path, *, one_way: bool = False, origin: str = ""
 ) -> list[str]:
     """Write ``out`` and return the lines to print. Raises InputError for a matrix not fit for use.
 
-    With ``one_way`` the file's numbers are delays of one direction and are doubled. ``origin`` is
-    recorded beside the checksum.
+    With ``one_way`` the file's numbers are delays of one direction and are doubled; those of a graph in GML
+    always are, and mostly name their unit. ``origin`` is recorded beside the checksum.
     """
-    rtt_us = read_latencies(file, file_format, unit) * (2 if one_way else 1)
+    rtt_us, said = _read(file, file_format, unit, one_way)
     summary = check_matrix(rtt_us, file)
     mean = symmetric(rtt_us)
     pairs = measured_pairs(mean)
@@ -63,17 +64,29 @@ def import_latency(
         "fit_relative_error_p50": round(float(np.median(error)), 4),
         "fit_relative_error_p90": round(worst, 4),
     }
-    source = {"file": file.name, "sha256": file_sha256(file), "format": file_format, "unit": unit}
+    source = {"file": file.name, "sha256": file_sha256(file), "format": file_format, "unit": unit or ""}
     with whole_directory(out, LATENCIES) as temporary:
         write_model(model, temporary / MODEL_FILE, measured_us=_complete(mean, model))
         document = {"source": source | {"one_way": one_way, "origin": origin}, "statistics": statistics}
         (temporary / IMPORT_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return [
         *summary_lines(summary),
+        *said,
         f"fit: relative error p50 {100 * statistics['fit_relative_error_p50']:.1f} %, "
         f"p90 {100 * statistics['fit_relative_error_p90']:.1f} %",
         f"written: {out / MODEL_FILE}",
     ]
+
+
+def _read(file: Path, file_format: str, unit: str | None, one_way: bool) -> tuple[Floats, list[str]]:
+    """The RTTs in ``file``, and what there is to say about how they came about."""
+    if file_format != GML:
+        return read_latencies(file, file_format, unit) * (2 if one_way else 1), []
+    if one_way:
+        problem = "says nothing about GML: latencies of edges are of one direction"
+        raise InputError(problem, key="--one-way", accepted="leaving it out")
+    graph = read_graph(file, checked_unit(unit) if unit else None)
+    return graph.rtt_us, [f"by the shortest path: {100 * graph.by_path:.2f} % of the pairs have no edge"]
 
 
 def _complete(rtt_us: Floats, model: CoordinateModel) -> NDArray[np.int32]:

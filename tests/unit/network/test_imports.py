@@ -17,6 +17,8 @@ from torsweep.network.population import POPULATION_FILE, read_population
 from torsweep.network.relays_import import import_relays
 from torsweep.network.sampling import sample_network
 
+VERTEX = 'graph [ node [ bandwidth_down "8 Kibit" bandwidth_up "9 Kibit" ] ]'
+
 NET_INDEX = """country,country_code,date,download_kbps,upload_kbps,total_tests,distance_miles
 "A land","AA","2012-01-01",2000,1000,30,100
 "A land","AA","2012-01-02",4000,1000,10,100
@@ -64,10 +66,15 @@ def test_tiles_count_by_their_tests(tmp_path: Path, suffix: str) -> None:
     assert medians(tmp_path / "out") == pytest.approx(50_000, rel=0.02)
 
 
-def test_tornettools_vertices_are_read_in_kibit(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("prefix", "rate"), [("", "1000 Kibit"), ("host_", "1024 Kbit"), ("host_", "1.024 Mbit")]
+)
+def test_tornettools_vertices_are_read_in_their_units(tmp_path: Path, prefix: str, rate: str) -> None:
+    """Shadow 1 says ``bandwidth_down``, Shadow 2 and 3 say ``host_bandwidth_down``."""
     file = tmp_path / "networkinfo_staging.gml"
-    vertex = 'node [\n id {0}\n bandwidth_down "{1} Kibit"\n bandwidth_up "{2} Kibit"\n ]\n'
-    file.write_text("graph [\n" + "".join(vertex.format(n, 1_000, 500) for n in range(3)) + "]\n")
+    rates = f'{prefix}bandwidth_down "{rate}" {prefix}bandwidth_up "9 Kibit"'
+    vertex = f'node [ id {{0}} label "bandwidth_up 1"\n {rates}]\n'
+    file.write_text("graph [\n" + "".join(vertex.format(n) for n in range(3)) + "]\n")
     import_bandwidth(file, "networkinfo", tmp_path / "out")
     assert read_bandwidth(tmp_path / "out" / BANDWIDTH_FILE).down[50] == 128_000
 
@@ -112,7 +119,13 @@ def test_an_imported_table_is_used(tmp_path: Path) -> None:
         ),
         ("speedtest", "[1, 2]", "holds no JSON object"),
         ("speedtest", '{"countries": {"AA": {"down_mbits": 1}}}', "countries.AA.up_mbits: missing key"),
-        ("networkinfo", "graph [\n]\n", "rates are missing"),
+        ("networkinfo", "graph [\n]\n", "holds no node"),
+        ("networkinfo", "graph [ node [ bandwidth_down 3 ] ]", "node 1: rates are missing, got '3 and none'"),
+        (
+            "networkinfo",
+            VERTEX.replace("9 Kibit", "9 KB/s"),
+            "node 1: rates are missing, got '8 Kibit and 9 K",
+        ),
         ("morse", "", "no such format"),
     ],
 )

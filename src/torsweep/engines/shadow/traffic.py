@@ -12,6 +12,7 @@ from torsweep.config.clients import PERF_KINDS, AnyKind
 from torsweep.engines.addresses import SERVER_PORT, SOCKS_PORT
 from torsweep.engines.draws import pause_ns, server_index
 from torsweep.engines.run_spec import RunSpec
+from torsweep.formats.graphml import Attribute, document, node_line
 from torsweep.network.model import Server
 
 MOST_DOWNLOADS = 200
@@ -78,28 +79,11 @@ def client_graph(run: RunSpec, seed: int, client: int, kind: AnyKind, servers: S
 def graphml(vertices: dict[str, dict[str, str]], edges: Sequence[tuple[str, str]]) -> str:
     """An action graph of ``vertices`` (id to attributes) and ``edges``, as TGen reads it."""
     used = {name for attributes in vertices.values() for name in attributes}
-    keys = [
-        f'<key id="{name}" for="node" attr.name="{name}" attr.type="string"/>'
-        for name in _ATTRIBUTES
-        if name in used
-    ]
-    nodes = [
-        f'<node id="{vertex}">'
-        + "".join(f'<data key="{name}">{value}</data>' for name, value in attributes.items())
-        + "</node>"
-        for vertex, attributes in vertices.items()
-    ]
-    arrows = [f'<edge source="{source}" target="{target}"/>' for source, target in edges]
-    return "\n".join(
+    return document(
+        [Attribute("node", name) for name in _ATTRIBUTES if name in used],
+        "directed",
         [
-            '<?xml version="1.0" encoding="utf-8"?>',
-            '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
-            *keys,
-            '<graph edgedefault="directed">',
-            *nodes,
-            *arrows,
-            "</graph>",
-            "</graphml>",
-            "",
-        ]
+            *(node_line(vertex, attributes) for vertex, attributes in vertices.items()),
+            *(f'<edge source="{source}" target="{target}"/>' for source, target in edges),
+        ],
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from xml.etree import ElementTree
+import io
+
+import networkx as nx
 
 from torsweep.config.traffic import PERF_TRAFFIC
 from torsweep.engines.draws import pause_ns, server_index
@@ -10,19 +12,13 @@ from torsweep.engines.run_spec import RunSpec, RunTraffic
 from torsweep.engines.shadow.traffic import MOST_DOWNLOADS, client_graph, server_graph
 from torsweep.network.model import Network
 
-NAMESPACE = "{http://graphml.graphdrawing.org/xmlns}"
-
 
 def _parse(text: str) -> tuple[dict[str, dict[str, str]], dict[str, list[str]]]:
-    root = ElementTree.fromstring(text.encode())
-    vertices = {
-        node.get("id", ""): {data.get("key", ""): data.text or "" for data in node}
-        for node in root.iter(f"{NAMESPACE}node")
-    }
-    arrows: dict[str, list[str]] = {}
-    for edge in root.iter(f"{NAMESPACE}edge"):
-        arrows.setdefault(edge.get("source", ""), []).append(edge.get("target", ""))
-    return vertices, arrows
+    """Vertices and arrows as networkx reads them."""
+    graph = nx.read_graphml(io.BytesIO(text.encode()))
+    assert graph.is_directed()
+    arrows = {vertex: list(graph.successors(vertex)) for vertex in graph if graph.out_degree(vertex)}
+    return dict(graph.nodes(data=True)), arrows
 
 
 def _with(run: RunSpec, kind: str, **changes: object) -> RunSpec:
