@@ -16,6 +16,8 @@ from torsweep.network.model import Authority, Client, Network, Relay, Server
 SIGNATURE = "torsweep-network-graph"
 """In the first lines of each file, by which its command knows it."""
 
+Host = Relay | Authority | Client | Server
+
 _NUMBERS = ("rate_bytes_per_s", "burst_bytes", "capacity_bytes_per_s", "consensus_weight", "down_bytes_per_s",
             "up_bytes_per_s")  # fmt: skip
 _ATTRIBUTES = (
@@ -31,7 +33,7 @@ def network_graph(network: Network, rtt_us: NDArray[np.int32], nearest: int | No
 
     With ``nearest``, only the edges from each host to that many of the others, those of the shortest RTTs.
     """
-    hosts = [*network.relays, *network.authorities, *network.clients, *network.servers]
+    hosts: list[Host] = [*network.relays, *network.authorities, *network.clients, *network.servers]
     one, other = _pairs(rtt_us, nearest)
     names = np.array([host.name for host in hosts])
     edges = pl.DataFrame({"one": names[one], "other": names[other], "rtt_us": rtt_us[one, other]}).select(
@@ -44,14 +46,14 @@ def network_graph(network: Network, rtt_us: NDArray[np.int32], nearest: int | No
     return document(_ATTRIBUTES, "undirected", [*nodes, *edges.to_series()], remark)
 
 
-def _attributes(host: Relay | Authority | Client | Server) -> dict[str, object]:
+def _attributes(host: Host) -> dict[str, object]:
     values = host.model_dump(mode="json")
     kind = {"kind": values.get("kind") or type(host).__name__.lower()}
     told = {key: values[key] for key in ("position", *_NUMBERS) if key in values}
     return kind | told
 
 
-def _pairs(rtt_us: NDArray[np.int32], nearest: int | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _pairs(rtt_us: NDArray[np.int32], nearest: int | None) -> tuple[NDArray[np.integer], ...]:
     """The ends of the edges, the lower one first, in order."""
     nodes = len(rtt_us)
     if nearest is None or nearest >= nodes - 1:
