@@ -16,7 +16,7 @@ TOR_SOURCE ?=
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup programs refill_sweep scheduler_choice starvation cell_trace report publish test test_programs test_python test-tor kills fuzz lint format bench \
+.PHONY: help setup programs refill_sweep scheduler_choice starvation cell_trace clock_source relay_cost report publish test test_programs test_python test-tor kills fuzz lint format bench \
 	docs-tables lock clean
 
 help: ## list the targets
@@ -47,9 +47,17 @@ refill_sweep: ## refill interval and circuit policy (Tor ticket 4086)
 scheduler_choice: ## KIST, KISTLite and Vanilla, as users see them
 starvation: ## the streams of one circuit, and which of them starve
 cell_trace: ## where cells spend their time inside a relay
-refill_sweep scheduler_choice starvation cell_trace: setup
+clock_source: ## what the step of a coarse clock does to buckets
+refill_sweep scheduler_choice starvation cell_trace clock_source: setup
 	$(ACTIVATED) snakemake --cores $(CORES) $@ $(if $(CONFIG),--config $(CONFIG))
 	@echo "Figures are in results/figures/$@, the numbers and verdicts behind them in results/summaries/$@."
+
+relay_cost: setup ## what clocks and tracing cost real tor, and what a quantum does to a bucket (15 minutes of a quiet machine)
+	$(ACTIVATED) torsweep tor build --jobs $(CORES) $(if $(TOR_SOURCE),--source $(TOR_SOURCE))
+	for plan in clocks tracing quantum; do \
+	  $(ACTIVATED) torsweep loopback $$plan --out results/relay_cost \
+	    && $(ACTIVATED) python -m plotting.loopback results/relay_cost/$$plan.csv --out results/relay_cost/figures/$$plan || exit; \
+	done
 
 report: ## one page to read for each experiment, into results/reports/
 publish: ## the page and all that belongs to it, as a folder and a zip, into results/publish/ and results/bundles/

@@ -46,6 +46,8 @@ PUBLISHED = f"results/publish/{PLAN_LEVELS}"
 STYLE = sorted(map(str, Path("plotting").glob("*.py")))
 TRACED = traced_experiments()
 
+EXPERIMENTS = ("refill_sweep", "scheduler_choice", "starvation", "cell_trace", "clock_source")
+
 
 report: "rules/captions/workflow.rst"
 
@@ -81,6 +83,7 @@ localrules:
     starvation,
     starvation_engines,
     cell_trace,
+    clock_source,
     report,
     publish,
 
@@ -128,13 +131,19 @@ rule cell_trace:
         lambda wildcards: sweep.targets("cell_trace"),
 
 
+rule clock_source:
+    """What the step of a coarse clock does to buckets: the report on CLOCK_MONOTONIC_FAST (2022)."""
+    input:
+        lambda wildcards: sweep.targets("clock_source"),
+
+
 rule report:
     """One page to read for each experiment that has the plan: verdicts, figures, tables, how to repeat it."""
     input:
-        lambda wildcards: leaving.pages("refill_sweep", "scheduler_choice", "starvation", "cell_trace"),
+        lambda wildcards: leaving.pages(*EXPERIMENTS),
 
 
 rule publish:
     """All that goes with a result, as a folder and as a zip, for each experiment that has the plan."""
     input:
-        lambda wildcards: leaving.bundles("refill_sweep", "scheduler_choice", "starvation", "cell_trace"),
+        lambda wildcards: leaving.bundles(*EXPERIMENTS),

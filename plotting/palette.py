@@ -66,7 +66,12 @@ LOOKS: Mapping[str, Mapping[str, Look]] = {
         "least_recently_served": Look(GREEN, DASH_DOT, "^"),
     },
     "packaging": {"even": Look(BLUE, SOLID, "o"), "greedy": Look(VERMILION, DASHED, "s")},
-    "clock": {"precise": Look(BLUE, SOLID, "o"), "coarse_4ms": Look(VERMILION, DASHED, "s")},
+    "clock": {
+        "precise": Look(BLUE, SOLID, "o"),
+        "coarse_1ms": Look(SKY, LONG_DASHED, "D"),
+        "coarse_4ms": Look(VERMILION, DASHED, "s"),
+        "coarse_10ms": Look(GREEN, DASH_DOT, "^"),
+    },
     "pauses": {"any": Look(BLUE, SOLID, "o"), "whole_seconds": Look(VERMILION, DASHED, "s")},
     "load": {
         "0.5": Look(GREEN, DASH_DOT, "^"),

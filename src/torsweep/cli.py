@@ -22,6 +22,7 @@ from torsweep.engines.cli import run_app
 from torsweep.engines.emulation.cli import emulation_app
 from torsweep.engines.shadow.cli import shadow_app
 from torsweep.fidelity.cli import fidelity_app
+from torsweep.loopback.cli import loopback_command
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
 from torsweep.pipeline.cli import check_command
 from torsweep.report.cli import report_command
@@ -56,6 +57,7 @@ run_app.command("publish")(publish_command)
 run_app.command("bundle")(bundle_command)
 app.command("verify")(verify_command)
 app.command("clocks")(clocks_command)
+app.command("loopback")(loopback_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -34,7 +34,8 @@ def snakemake_call(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "experiment", ["refill_sweep", "scheduler_choice", "starvation", "cell_trace", "report", "publish"]
+    "experiment",
+    ["refill_sweep", "scheduler_choice", "starvation", "cell_trace", "clock_source", "report", "publish"],
 )
 def test_an_experiment_is_a_call_of_snakemake(experiment):
     command = snakemake_call(experiment, "CORES=7")

@@ -80,7 +80,11 @@ KEY_FOLDERS = Kind(
     "keys",
     r"(.*/)?(\.lock|authority_[a-z_]+|fingerprint[a-z0-9.-]*|torrc|lock|state|cached-[^/]+|keys/[^/]+)",
 )
-KNOB_CHECKS = Kind("checks", "what a knob was measured to do", r"[a-z]+\.csv|.*/(run|network)/.*|.*/links.*")
+KNOB_CHECKS = Kind(
+    "checks",
+    "what a knob was measured to do",
+    r"[a-z_]+\.(csv|md|json)|.*/(run|network|processes)/.*|.*/links.*",
+)
 
 
 def require_writable(path: Path, *kinds: Kind) -> None:

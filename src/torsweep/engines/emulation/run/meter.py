@@ -19,6 +19,12 @@ from torsweep.engines.emulation.run.control import Control
 _QUEUED = re.compile(r"(\d+) cells allocated on \d+ circuits")
 
 
+def process_cpu_ns(pid: int) -> int:
+    """CPU time so far of all threads of the process ``pid``; OSError when it is gone."""
+    # The kernel's number of another process's CPU clock: MAKE_PROCESS_CPUCLOCK in posix-timers_types.h.
+    return time.clock_gettime_ns((~pid << 3) | 2)
+
+
 class RelayMeter:
     """Of one relay. ``samples`` holds (monotonic time ns, bytes read, bytes written, CPU time so far ns) at
     the end of each second of the relay's own clock; ``asked_ns`` the times at which it was asked for its
@@ -29,8 +35,7 @@ class RelayMeter:
         self.asked_ns: list[int] = []
         self._control = control
         self._queues = folder / QUEUES_FILE
-        # The kernel's number of another process's CPU clock: MAKE_PROCESS_CPUCLOCK in posix-timers_types.h.
-        self._cpu_clock = (~pid << 3) | 2
+        self._pid = pid
 
     @classmethod
     async def on(cls, control: Control, pid: int, folder: Path) -> RelayMeter:
@@ -54,7 +59,7 @@ class RelayMeter:
 
     def _bandwidth_event(self, words: list[str], now_ns: int) -> None:
         try:
-            cpu_ns = time.clock_gettime_ns(self._cpu_clock)
+            cpu_ns = process_cpu_ns(self._pid)
         except OSError:
             return
         self.samples.append((now_ns, int(words[0]), int(words[1]), cpu_ns))

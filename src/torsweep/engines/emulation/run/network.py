@@ -158,12 +158,21 @@ class RunningNetwork:
             await asyncio.sleep(due_s)
 
     def _start_tor(self, place: Place, identities: Identities) -> None:
-        place.torrc.write_text(self.layout.torrc(place, identities), encoding="utf-8")
+        text = self.layout.torrc(place, identities) + "".join(f"{line}\n" for line in self._lines(place))
+        place.torrc.write_text(text, encoding="utf-8")
         command: list[str | Path] = [self.tor.program.resolve(), "-f", place.torrc]
         command += ["--defaults-torrc", place.folder / "no-defaults", "--ignore-missing-torrc"]
         self.children[place.name] = self.processes.start(
-            place.name, command, place.log, environment(self.layout.run.tor), self.namespaces[place.name]
+            place.name, command, place.log, self._environment(place), self.namespaces[place.name]
         )
+
+    def _environment(self, place: Place) -> dict[str, str]:
+        """What ``place`` has in its environment beside this process's own."""
+        return environment(self.layout.run.tor)
+
+    def _lines(self, place: Place) -> tuple[str, ...]:
+        """Lines of its torrc that only ``place`` has, after all others."""
+        return ()
 
     async def _control(self, place: Place) -> Control:
         if place.name not in self.controls:

@@ -1,0 +1,138 @@
+"""Variants compared, round by round, with intervals over rounds.
+
+In: samples of a plan; what one call of each clock costs here. Out: a row a variant and position of the
+relay: means over rounds, and differences from the first variant of the same round.
+
+A relay's CPU seconds a gigabyte are those of its two turns of a round together, over 10⁹ bytes that it wrote
+in them, as it counts. The chain is all three relays, over what its middle wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from torsweep.loopback.plan import Plan
+from torsweep.stats.intervals import Interval, exponential, t_interval
+
+CHAIN = "chain"
+"""The position under which all three relays are counted together."""
+
+PRECISE = "CLOCK_MONOTONIC"
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ClockCosts:
+    """Nanoseconds that a call costs, by clock and way (``library``, ``system_call``).
+
+    Those of the cheapest round of the bench, which had its processor for itself: what is compared with them
+    is CPU time, in which waiting for a processor does not count.
+    """
+
+    least_ns: Mapping[tuple[str, str], float]
+
+    @classmethod
+    def of(cls, measured: Mapping[str, Any]) -> ClockCosts:
+        """Of what the program ``clocks`` says (:func:`torsweep.clocks.cli.measure`)."""
+        return cls(
+            {
+                (clock["name"], cost["way"]): float(cost["least_ns"])
+                for clock in measured["clocks"]
+                for cost in clock["costs"]
+            }
+        )
+
+    def reading_ns(self, clock: str, calls: int) -> float:
+        """What a reading of ``clock`` costs that makes ``calls`` system calls, or asks the C library."""
+        if calls:
+            return calls * self.least_ns[clock, "system_call"]
+        return self.least_ns[clock, "library"]
+
+
+def per_round(samples: pl.DataFrame) -> pl.DataFrame:
+    """A row a round, variant and position, the chain last: sums over turns, and what they come to."""
+    keys = ["round", "variant", "position"]
+    sums = pl.col("cpu_s", "span_s", "bytes_read", "bytes_written", "readings_precise", "readings_coarse")
+    relays = samples.group_by(keys, maintain_order=True).agg(sums.sum(), pl.col("small_us").mean())
+    middle = relays.filter(pl.col("position") == "middle").drop("cpu_s")
+    chain = (
+        relays.group_by(["round", "variant"], maintain_order=True)
+        .agg(pl.col("cpu_s").sum())
+        .join(middle, on=["round", "variant"])
+        .with_columns(pl.lit(CHAIN).alias("position"))
+        .select(relays.columns)
+    )
+    both = pl.concat([relays, chain])
+    gigabytes = pl.col("bytes_written") / 1e9
+    return both.with_columns(
+        (pl.col("cpu_s") / gigabytes).alias("cpu_s_per_gb"),
+        (pl.col("bytes_written") / pl.col("span_s") / 1e6).alias("megabytes_per_s"),
+        (pl.col("bytes_read") / pl.col("span_s")).alias("read_bytes_per_s"),
+        (pl.col("readings_precise") / gigabytes).alias("precise_per_gb"),
+        (pl.col("readings_coarse") / gigabytes).alias("coarse_per_gb"),
+    )
+
+
+def compare(plan: Plan, samples: pl.DataFrame, costs: ClockCosts) -> list[Row]:
+    """The rows, in the order of the plan's variants."""
+    rounds = per_round(samples)
+    positions = ["middle"] if plan.shared_ends else ["guard", "middle", "exit", CHAIN]
+    rows = []
+    for position in positions:
+        base = _values(rounds, plan.variants[0].name, position)
+        for variant in plan.variants:
+            own = _values(rounds, variant.name, position)
+            row: Row = {"position": position, "variant": variant.name, "rounds": len(own)}
+            for name in ("cpu_s_per_gb", "megabytes_per_s", "small_us"):
+                row |= _spread(name, t_interval(own[name]))
+                relative = t_interval(np.log(own[name].to_numpy() / base[name].to_numpy()))
+                if variant is not plan.variants[0]:
+                    row |= _spread(f"{name}_relative", exponential(relative))
+            if plan.together:
+                row |= _spread("read_of_rate", t_interval(own["read_bytes_per_s"] / plan.middle_rate))
+            if position != CHAIN and own["readings_coarse"].sum():
+                row |= _clock_columns(own, base, costs, variant.coarse, variant.calls)
+            rows.append(row)
+    return rows
+
+
+def _clock_columns(own: pl.DataFrame, base: pl.DataFrame, costs: ClockCosts, coarse: str, calls: int) -> Row:
+    """Readings a gigabyte, what they cost by the bench, and what they are seen to cost."""
+    precise_ns, coarse_ns = costs.reading_ns(PRECISE, calls), costs.reading_ns(coarse, calls)
+    in_calls_s = (own["precise_per_gb"] * precise_ns + own["coarse_per_gb"] * coarse_ns) / 1e9
+    readings = own["precise_per_gb"] + own["coarse_per_gb"]
+    row: Row = {
+        "million_readings_per_gb": _digits(float(np.mean(readings.to_numpy())) / 1e6),
+        "coarse_share_of_readings": _digits(float(np.mean((own["coarse_per_gb"] / readings).to_numpy()))),
+        "bench_ns_per_coarse_reading": _digits(coarse_ns),
+        "bench_ns_per_precise_reading": _digits(precise_ns),
+    }
+    row |= _spread("share_in_readings", t_interval(in_calls_s / own["cpu_s_per_gb"]))
+    if own["variant"][0] != base["variant"][0]:
+        added_s = own["cpu_s_per_gb"] - base["cpu_s_per_gb"]
+        row |= _spread("added_ns_per_reading", t_interval(added_s * 1e9 / readings))
+    return row
+
+
+def _values(rounds: pl.DataFrame, variant: str, position: str) -> pl.DataFrame:
+    return rounds.filter(pl.col("variant") == variant, pl.col("position") == position).sort("round")
+
+
+def _spread(name: str, interval: Interval) -> Row:
+    """Mean and bounds; without bounds where there is one round."""
+    bounds = (interval.low, interval.high) if interval.known else (None, None)
+    return {
+        name: _digits(interval.mean),
+        f"{name}_low": _digits(bounds[0]),
+        f"{name}_high": _digits(bounds[1]),
+    }
+
+
+def _digits(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(f"{value:.5g}")

@@ -1,0 +1,217 @@
+"""One turn after the other: small requests through a chain, then as much as it carries.
+
+In: a loopback network that is ready, its chains in order. Out: :class:`Sample` s, one a relay, chain and
+turn: what the relay used, moved and asked the clock while the load lasted, and how long small requests took.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import socket
+import statistics
+import time
+from dataclasses import dataclass
+
+from torsweep.engines.addresses import SERVER_PORT, address
+from torsweep.engines.emulation.run.control import close_quietly
+from torsweep.engines.emulation.run.meter import process_cpu_ns
+from torsweep.engines.emulation.run.servers import request
+from torsweep.engines.emulation.run.socks import connect
+from torsweep.errors import TorsweepError
+from torsweep.loopback.network import (
+    ENDLESS_BYTES,
+    REQUEST_BYTES,
+    LoopbackNetwork,
+    streams_of,
+)
+from torsweep.loopback.plan import CLIENT, POSITIONS, Chain, Plan
+
+ANSWER_BYTES = 400
+"""Of a small request: less than a cell holds."""
+
+RAMP_S = 0.5
+"""Between the first byte of the load and the time that counts."""
+
+READ_BYTES = 256 * 1024
+
+_READINGS = re.compile(r"precise=(\d+) coarse=(\d+)")
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How long small requests and the load of a turn last, in seconds."""
+
+    small_s: float
+    load_s: float
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A relay in one turn. ``small_us`` is the median of the turn's small requests, over the whole chain."""
+
+    round: int
+    turn: int
+    variant: str
+    position: str
+    relay: str
+    span_s: float
+    cpu_s: float
+    bytes_read: int
+    bytes_written: int
+    readings_precise: int
+    readings_coarse: int
+    small_requests: int
+    small_us: float
+
+
+@dataclass(frozen=True)
+class _Account:
+    """What a relay has used, moved and asked so far, and when."""
+
+    at_ns: int
+    cpu_ns: int
+    read: int
+    written: int
+    precise: int
+    coarse: int
+
+
+class Measuring:
+    """Measures the chains of one network; streams are numbered in the order of opening."""
+
+    def __init__(self, running: LoopbackNetwork, plan: Plan, lengths: Lengths) -> None:
+        self._running = running
+        self._plan = plan
+        self._lengths = lengths
+        self._opened = 0
+        self._turn = 0
+
+    async def turn(self, chains: tuple[Chain, ...]) -> list[Sample]:
+        """Measure ``chains`` at once; each takes the next paths of the client's."""
+        self._turn += 1
+        opened: list[list[socket.socket]] = []
+        try:
+            for chain in chains:
+                opened.append([await self._open(chain) for _ in range(streams_of(self._plan))])
+            measured = await asyncio.gather(*(map(self._measure, chains, opened)))
+        finally:
+            for connection in (connection for of_chain in opened for connection in of_chain):
+                connection.close()
+        await self._close_circuits()
+        self._running.processes.check()
+        return [sample for samples in measured for sample in samples]
+
+    async def _open(self, chain: Chain) -> socket.socket:
+        """A connection to the server through the relays of ``chain``."""
+        layout, self._opened = self._running.layout, self._opened + 1
+        where = address(layout.network.servers[0].node)
+        connection = await connect(layout.clients[0].socks, where, SERVER_PORT, str(self._opened))
+        desk = self._running.desks[CLIENT]
+        path = desk.circuits[desk.circuit_of[self._opened]].path
+        if path != ",".join(chain.relays):
+            connection.close()
+            raise TorsweepError(f"stream {self._opened} went by {path}, not by {','.join(chain.relays)}")
+        return connection
+
+    async def _close_circuits(self) -> None:
+        """Those of this turn: none shall be in the way of the next."""
+        control = self._running.controls[CLIENT]
+        for seen in list(self._running.desks[CLIENT].circuits.values()):
+            if seen.closed_ns is None:
+                await close_quietly(control, f"CLOSECIRCUIT {seen.number}")
+
+    async def _measure(self, chain: Chain, connections: list[socket.socket]) -> list[Sample]:
+        asking, *loading = connections
+        if self._plan.together:
+            small = asyncio.ensure_future(_small_requests(asking, RAMP_S + self._lengths.load_s))
+            accounts = await self._under_load(chain, loading)
+            took = await small
+        else:
+            took = await _small_requests(asking, self._lengths.small_s)
+            accounts = await self._under_load(chain, connections)
+        return [
+            self._sample(chain, position, relay, *account, took)
+            for position, relay, account in zip(POSITIONS, chain.relays, accounts, strict=True)
+        ]
+
+    async def _under_load(
+        self, chain: Chain, connections: list[socket.socket]
+    ) -> list[tuple[_Account, _Account]]:
+        """The accounts of the relays of ``chain`` at both ends of the time that counts."""
+        loads = [asyncio.ensure_future(_load(connection)) for connection in connections]
+        try:
+            await asyncio.sleep(RAMP_S)
+            before = await asyncio.gather(*(self._account(relay) for relay in chain.relays))
+            await asyncio.sleep(self._lengths.load_s)
+            after = await asyncio.gather(*(self._account(relay) for relay in chain.relays))
+        finally:
+            for load in loads:
+                load.cancel()
+            ended = await asyncio.gather(*loads, return_exceptions=True)
+        for end in ended:
+            if isinstance(end, Exception):
+                raise end
+        return list(zip(before, after, strict=True))
+
+    async def _account(self, relay: str) -> _Account:
+        control, pid = self._running.controls[relay], self._running.children[relay].handle.pid
+        told = "\n".join(await control.ask("GETINFO traffic/read traffic/written"))
+        read, written = (int(value) for value in re.findall(r"traffic/\w+=(\d+)", told))
+        # A relay whose readings are not counted refuses to tell of them.
+        found = _READINGS.search(await control.value("clock-readings") or "precise=0 coarse=0")
+        precise, coarse = (int(value) for value in found.groups()) if found else (0, 0)
+        return _Account(time.monotonic_ns(), process_cpu_ns(pid), read, written, precise, coarse)
+
+    def _sample(
+        self,
+        chain: Chain,
+        position: str,
+        relay: str,
+        before: _Account,
+        after: _Account,
+        took_ns: list[int],
+    ) -> Sample:
+        return Sample(
+            round=chain.number,
+            turn=self._turn,
+            variant=chain.variant.name,
+            position=position,
+            relay=relay,
+            span_s=(after.at_ns - before.at_ns) / 1e9,
+            cpu_s=(after.cpu_ns - before.cpu_ns) / 1e9,
+            bytes_read=after.read - before.read,
+            bytes_written=after.written - before.written,
+            readings_precise=after.precise - before.precise,
+            readings_coarse=after.coarse - before.coarse,
+            small_requests=len(took_ns),
+            small_us=round(statistics.median(took_ns) / 1e3, 1),
+        )
+
+
+async def _small_requests(connection: socket.socket, for_s: float) -> list[int]:
+    """From request to the first byte of the answer, ns, one request after the other."""
+    loop, until_ns = asyncio.get_running_loop(), time.monotonic_ns() + int(for_s * 1e9)
+    took: list[int] = []
+    while not took or time.monotonic_ns() < until_ns:
+        asked_ns, got = time.monotonic_ns(), 0
+        await loop.sock_sendall(connection, request(REQUEST_BYTES, ANSWER_BYTES))
+        while got < ANSWER_BYTES:
+            came = len(await loop.sock_recv(connection, ANSWER_BYTES - got))
+            if not got:
+                took.append(time.monotonic_ns() - asked_ns)
+            if not came:
+                raise ConnectionError("a stream was closed in the middle of an answer")
+            got += came
+    return took
+
+
+async def _load(connection: socket.socket) -> None:
+    """Download until cancelled."""
+    loop, buffer = asyncio.get_running_loop(), bytearray(READ_BYTES)
+    with contextlib.suppress(asyncio.CancelledError):
+        await loop.sock_sendall(connection, request(REQUEST_BYTES, ENDLESS_BYTES))
+        while await loop.sock_recv_into(connection, buffer):
+            pass
+        raise ConnectionError("a download was closed before its end")
