@@ -41,9 +41,11 @@ def test_a_single_look_is_an_ordinary_interval() -> None:
     assert FIXED.interval(values, 0.9) == t_interval(values, 0.9)
 
 
-@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99375])
-def test_all_looks_together_cover_as_often_as_one_says(confidence: float) -> None:
-    values = np.random.default_rng(2).normal(size=(20_000, LOOKS[-1]))
+@pytest.mark.parametrize(("confidence", "straying"), [(0.9, 0), (0.95, 0), (0.99375, 0), (0.95, 5)])
+def test_all_looks_together_cover_as_often_as_one_says(confidence: float, straying: int) -> None:
+    """Normal values, or some that stray farther (Student's t of so many degrees)."""
+    generator, shape = np.random.default_rng(2), (20_000, LOOKS[-1])
+    values = generator.standard_t(straying, shape) if straying else generator.normal(size=shape)
     levels = look_confidences(LOOKS, confidence)
     covered = np.ones(len(values), dtype=bool)
     for networks, level in zip(LOOKS, levels, strict=True):
