@@ -46,7 +46,15 @@ PUBLISHED = f"results/publish/{PLAN_LEVELS}"
 STYLE = sorted(map(str, Path("plotting").glob("*.py")))
 TRACED = traced_experiments()
 
-EXPERIMENTS = ("refill_sweep", "scheduler_choice", "starvation", "cell_trace", "clock_source")
+EXPERIMENTS = (
+    "refill_sweep",
+    "scheduler_choice",
+    "starvation",
+    "cell_trace",
+    "clock_source",
+    "latency_breakdown",
+    "refill_waits",
+)
 
 
 report: "rules/captions/workflow.rst"
@@ -84,6 +92,8 @@ localrules:
     starvation_engines,
     cell_trace,
     clock_source,
+    latency_breakdown,
+    refill_waits,
     report,
     publish,
 
@@ -135,6 +145,18 @@ rule clock_source:
     """What the step of a coarse clock does to buckets: the report on CLOCK_MONOTONIC_FAST (2022)."""
     input:
         lambda wildcards: sweep.targets("clock_source"),
+
+
+rule latency_breakdown:
+    """What downloads wait for until their first and their last byte: Time Capsule (2017), for Tor."""
+    input:
+        lambda wildcards: sweep.targets("latency_breakdown"),
+
+
+rule refill_waits:
+    """Where web clients wait for their first byte under each variant of refill_sweep."""
+    input:
+        lambda wildcards: sweep.targets("refill_waits"),
 
 
 rule report:

@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.figure import Figure
 
-from plotting import cdf, cells, closeup, differences, fairness, progress, queues
+from plotting import breakdown, cdf, cells, closeup, differences, fairness, progress, queues
 from plotting.command import exit_code_of
 from plotting.source import Source
 from plotting.style import save, style
@@ -29,6 +29,10 @@ FIGURES: dict[str, Callable[[Source], tuple[Figure, pl.DataFrame, str]]] = {
     "stream_fairness": fairness.draw,
     "cell_density": cells.draw_density,
     "cell_stages": cells.draw_stages,
+    "latency_breakdown": breakdown.draw_means,
+    "latency_percentiles": breakdown.draw_percentiles,
+    "latency_over_time": breakdown.draw_over_time,
+    "latency_waterfall": breakdown.draw_waterfall,
 }
 """What an experiment.yaml may list under ``figures``."""
 

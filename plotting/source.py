@@ -18,6 +18,7 @@ from plotting.palette import knob_name, level_name
 from torsweep.config.clients import KINDS
 from torsweep.errors import InputError
 from torsweep.formats.csv_file import read_frame
+from torsweep.stats.breakdown import TEXTS as WAY_TEXTS
 from torsweep.stats.cell_times import TEXTS as CELL_TEXTS
 from torsweep.stats.checksums import NO_SUMMARIES, read_plan
 from torsweep.stats.files import PLAN_FILE
@@ -71,7 +72,7 @@ class Source:
 
     def summary(self, name: str) -> pl.DataFrame:
         """The summary ``name``.csv; raises InputError when it is missing or of another plan."""
-        text = ("metric", "kind", *CELL_TEXTS, *self.knobs)
+        text = ("metric", "kind", *CELL_TEXTS, *WAY_TEXTS, *self.knobs)
         file = self.summaries / f"{name}.csv"
         frame = read_frame(file, text, missing=NO_SUMMARIES)
         missing = [knob for knob in self.knobs if knob not in frame.columns]

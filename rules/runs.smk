@@ -7,7 +7,7 @@
 OF_A_RUN = {Path(name).stem: f"{RUN}/{name}" for name in RUN_FILES}
 OF_SHADOW = {**OF_A_RUN, "circuits": f"{RUN}/circuits.parquet", "paths": f"{RUN}/paths.json"}
 OF_EMULATION = {**OF_A_RUN, "circuits": f"{RUN}/circuits.parquet", "links": f"{RUN}/links.parquet"}
-CELLS = f"{RUN}/cells.parquet"
+OF_TRACING = {"cells": f"{RUN}/cells.parquet", "breakdown": f"{RUN}/breakdown.parquet"}
 
 
 rule run:
@@ -78,7 +78,7 @@ use rule run as run_in_emulation with:
         runtime=60,
 
 
-# The same for experiments that trace cells, whose runs leave the table of them, too.
+# The same for experiments that trace cells or follow downloads, whose runs leave the tables of them, too.
 ruleorder: run_traced > run
 ruleorder: run_traced_in_shadow > run_in_shadow
 ruleorder: run_traced_in_emulation > run_in_emulation
@@ -87,7 +87,7 @@ ruleorder: run_traced_in_emulation > run_in_emulation
 use rule run as run_traced with:
     output:
         **OF_A_RUN,
-        cells=CELLS,
+        **OF_TRACING,
     wildcard_constraints:
         experiment=TRACED,
         engine=MODEL_ENGINE,
@@ -96,7 +96,7 @@ use rule run as run_traced with:
 use rule run_in_shadow as run_traced_in_shadow with:
     output:
         **OF_SHADOW,
-        cells=CELLS,
+        **OF_TRACING,
     wildcard_constraints:
         experiment=TRACED,
         engine="|".join(SHADOW_ENGINES),
@@ -105,7 +105,7 @@ use rule run_in_shadow as run_traced_in_shadow with:
 use rule run_in_emulation as run_traced_in_emulation with:
     output:
         **OF_EMULATION,
-        cells=CELLS,
+        **OF_TRACING,
     wildcard_constraints:
         experiment=TRACED,
         engine=REAL_TIME_ENGINE,

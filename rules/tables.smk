@@ -11,6 +11,7 @@ rule collect_tables:
         relays=f"{TABLES}/relays.parquet",
         progress=f"{TABLES}/progress.parquet",
         passages=f"{TABLES}/passages.parquet",
+        breakdown=f"{TABLES}/breakdown.parquet",
         provenance=f"{TABLES}/provenance.json",
     log:
         f"results/logs/tables/{PLAN_LEVELS}.log",
@@ -36,6 +37,7 @@ rule summarize:
         relays=f"{TABLES}/relays.parquet",
         progress=f"{TABLES}/progress.parquet",
         passages=f"{TABLES}/passages.parquet",
+        breakdown=f"{TABLES}/breakdown.parquet",
         provenance=f"{TABLES}/provenance.json",
     output:
         multiext(f"{SUMMARIES}/", *(name for name in SUMMARY_FILES if name != "summary.md")),

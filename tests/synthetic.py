@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from tests.synthetic_cells import cells
+from tests.synthetic_ways import ways
 from torsweep import seeds
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.variant import Variant
@@ -74,12 +75,14 @@ def write_run(
         seed=seed,
     )
     run.write(directory)
-    streams(variant, seed, size).write_parquet(directory / "streams.parquet")
+    downloads = streams(variant, seed, size)
+    downloads.write_parquet(directory / "streams.parquet")
     relays(variant, seed, size).write_parquet(directory / "relays.parquet")
     pl.DataFrame(schema=PROGRESS.polars).write_parquet(directory / "progress.parquet")
     if run.tracing is not None:
         traced = cells(variant, seed, run.tracing.hosts, size.warm_up_s, size.duration_s)
         traced.write_parquet(directory / "cells.parquet")
+        ways(downloads, run.tracing.downloads).write_parquet(directory / "breakdown.parquet")
     provenance = {"engine": "cellsim", "engine_version": "0.1.0", "simulated_s": size.duration_s}
     finish_run(directory, **provenance)
     return directory

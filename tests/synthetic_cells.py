@@ -29,7 +29,8 @@ def cells(
     variant: Mapping[str, str], seed: int, hosts: Sequence[str], begin_s: int, end_s: int
 ) -> pl.DataFrame:
     """The table; all cells come between ``begin_s`` and ``end_s``, outward, from one channel to another."""
-    return pl.concat([_of_host(variant, seed, host, begin_s, end_s) for host in hosts])
+    frames = [_of_host(variant, seed, host, begin_s, end_s) for host in hosts]
+    return pl.concat([pl.DataFrame(schema=CELLS.polars), *frames])
 
 
 def _of_host(variant: Mapping[str, str], seed: int, host: str, begin_s: int, end_s: int) -> pl.DataFrame:

@@ -72,6 +72,7 @@ pub fn check_run(run: &RunSpec) -> Result<(), String> {
     ensure(!tor.conflux, || "tor.conflux: this engine has no conflux, accepted: false".into())?;
     if let Some(tracing) = &run.tracing {
         within("tracing.sample", tracing.sample, 1, u64::from(u32::MAX >> 1))?;
+        within("tracing.downloads", tracing.downloads, 0, u64::from(u32::MAX >> 1))?;
     }
     if let LinkQueue::Droptail { bytes } = run.transport.link_queue {
         within("transport.link_queue.bytes", bytes, PACKET_BYTES, 1 << 32)?;

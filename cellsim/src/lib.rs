@@ -15,6 +15,7 @@
 //! `run.json` gives the same bytes.
 
 pub mod activation;
+pub mod breakdown;
 pub mod bucket;
 pub mod cells;
 mod checks;
@@ -42,6 +43,7 @@ pub mod timer;
 pub mod totals;
 pub mod trace;
 pub mod vegas;
+pub mod way;
 pub mod world;
 
 /// The package's version and a hash of the sources and of the libraries they are built with (`build.rs`).

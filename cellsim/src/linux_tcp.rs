@@ -59,9 +59,9 @@ pub struct Linux {
     timer_at: Time,
     chunk: u32,
     // The receiver's.
-    arrived: u64,
+    pub(crate) arrived: u64,
     highest: u64,
-    delivered: u64,
+    pub(crate) delivered: u64,
     /// Bytes the receiving program has read.
     pub read: u64,
     holes: VecDeque<(u64, u32)>,
@@ -73,8 +73,8 @@ pub struct Linux {
     news_made: u32,
     // The sender's.
     news_taken: u32,
-    written: u64,
-    sent: u64,
+    pub(crate) written: u64,
+    pub(crate) sent: u64,
     acked: u64,
     /// The end of what the receiver offers.
     edge: u64,

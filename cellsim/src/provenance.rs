@@ -84,6 +84,7 @@ pub fn provenance(
         "cell_hops_per_wall_s": totals.cell_hops as f64 / wall_s,
         "machine": machine(),
         "tracing": tracing,
+        "followed_downloads": totals.followed,
         "counters": {
             "complete": totals.complete,
             "failed": totals.failed,

@@ -1,8 +1,9 @@
 //! What a run leaves behind: one row a download, one row a relay and second, and on request the
-//! progress of each download and the traced cells. `torsweep.engines.table_schema` documents the columns.
+//! progress of each download, the traced cells and the ways of followed bytes. `torsweep.engines.table_schema` documents the columns.
 
 use std::path::Path;
 
+use crate::breakdown::Byte;
 use crate::cells::CELL_BYTES;
 use crate::error::Error;
 use crate::spec::CellPoint;
@@ -10,6 +11,7 @@ use crate::tables::{Field, Kind, Table, Value};
 use crate::time::{Span, Time};
 use crate::totals::Outcome;
 use crate::trace::Seen;
+use crate::way::Piece;
 
 const STREAMS: &[Field] = &[
     Field::required("client", Kind::Text),
@@ -63,9 +65,27 @@ const CELLS: &[Field] = &[
     Field::optional("tcp_offset", Kind::I64),
 ];
 
+const BREAKDOWN: &[Field] = &[
+    Field::required("client", Kind::Text),
+    Field::required("stream", Kind::I64),
+    Field::required("byte", Kind::Text),
+    Field::required("step", Kind::I64),
+    Field::required("leg", Kind::Text),
+    Field::required("place", Kind::Text),
+    Field::required("host", Kind::Text),
+    Field::required("part", Kind::Text),
+    Field::required("start_ns", Kind::I64),
+    Field::required("duration_ns", Kind::I64),
+];
+
 /// The tables of a run, each with its columns in order: `cellsim schema` prints them.
-pub const TABLES: [(&str, &[Field]); 4] =
-    [("streams", STREAMS), ("relays", RELAYS), ("progress", PROGRESS), ("cells", CELLS)];
+pub const TABLES: [(&str, &[Field]); 5] = [
+    ("streams", STREAMS),
+    ("relays", RELAYS),
+    ("progress", PROGRESS),
+    ("cells", CELLS),
+    ("breakdown", BREAKDOWN),
+];
 
 /// The name of the file that holds table `name`.
 pub fn file_name(name: &str) -> String {
@@ -140,6 +160,24 @@ pub struct CellRow<'a> {
     pub queue_cells: Option<u32>,
 }
 
+/// What a followed byte waited for, once.
+pub struct PieceRow<'a> {
+    /// The client's name.
+    pub client: &'a str,
+    /// The number of its download.
+    pub stream: u64,
+    /// Which byte.
+    pub byte: Byte,
+    /// Its place in the byte's way, from 1.
+    pub step: u64,
+    /// What is recorded.
+    pub piece: &'a Piece,
+    /// The host's or the link's place on the circuit.
+    pub place: &'static str,
+    /// The host's name; on a link, the sender's.
+    pub host: &'a str,
+}
+
 /// The tables of a run; without files it keeps nothing.
 #[derive(Default)]
 pub struct Recorder {
@@ -147,6 +185,7 @@ pub struct Recorder {
     relays: Option<Table>,
     progress: Option<Table>,
     cells: Option<Table>,
+    breakdown: Option<Table>,
 }
 
 fn microseconds(span: Span) -> Value<'static> {
@@ -160,18 +199,21 @@ fn count(number: u64) -> Value<'static> {
 
 impl Recorder {
     /// Write to `streams.parquet`, `relays.parquet` and `progress.parquet` in `folder`; the last stays without
-    /// rows unless the run asks for progress. Cells go to `cells.parquet`, if they are `traced`.
+    /// rows unless the run asks for progress. Cells go to `cells.parquet` and ways of bytes to `breakdown.parquet`
+    /// if anything is `traced`.
     ///
     /// # Errors
     /// A folder that takes no files.
     pub fn create(folder: &Path, traced: bool) -> Result<Self, Error> {
         let table = |(name, fields): (&str, _)| Table::create(&folder.join(file_name(name)), name, fields);
-        let [streams, relays, progress, cells] = TABLES;
+        let [streams, relays, progress, cells, breakdown] = TABLES;
+        let if_traced = |of| if traced { table(of).map(Some) } else { Ok(None) };
         Ok(Self {
             streams: Some(table(streams)?),
             relays: Some(table(relays)?),
             progress: Some(table(progress)?),
-            cells: if traced { Some(table(cells)?) } else { None },
+            cells: if_traced(cells)?,
+            breakdown: if_traced(breakdown)?,
         })
     }
 
@@ -242,6 +284,25 @@ impl Recorder {
         ]);
     }
 
+    /// A followed byte has come, and this is a piece of its way.
+    pub fn piece(&mut self, row: &PieceRow<'_>) {
+        let Some(table) = &mut self.breakdown else {
+            return;
+        };
+        table.push([
+            Value::Text(row.client),
+            count(row.stream),
+            Value::Text(row.byte.name()),
+            count(row.step),
+            Value::Text(row.piece.leg.name()),
+            Value::Text(row.place),
+            Value::Text(row.host),
+            Value::Text(row.piece.part.name()),
+            count(row.piece.start.since_start().ns()),
+            count((row.piece.end - row.piece.start).ns()),
+        ]);
+    }
+
     /// Second number `second` is over, from 0: what each relay did in it.
     ///
     /// # Errors
@@ -262,7 +323,8 @@ impl Recorder {
                 ]);
             }
         }
-        let tables = [&mut self.streams, &mut self.relays, &mut self.progress, &mut self.cells];
+        let tables =
+            [&mut self.streams, &mut self.relays, &mut self.progress, &mut self.cells, &mut self.breakdown];
         for table in tables.into_iter().flatten() {
             table.flush_if_full()?;
         }
@@ -274,7 +336,9 @@ impl Recorder {
     /// # Errors
     /// A file that does not take it.
     pub fn close(self) -> Result<(), Error> {
-        for table in [self.streams, self.relays, self.progress, self.cells].into_iter().flatten() {
+        for table in
+            [self.streams, self.relays, self.progress, self.cells, self.breakdown].into_iter().flatten()
+        {
             table.close()?;
         }
         Ok(())

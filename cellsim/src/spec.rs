@@ -85,7 +85,7 @@ impl CellPoint {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TracingSpec {
-    /// Names of relays.
+    /// Names of relays whose cells are traced.
     pub hosts: Vec<String>,
     /// The places of which there are records.
     pub points: Vec<CellPoint>,
@@ -93,6 +93,9 @@ pub struct TracingSpec {
     pub sample: u64,
     /// Records that a relay's ring has room for; this engine writes all there are.
     pub records: u64,
+    /// One download in so many is followed; 0: none.
+    #[serde(default)]
+    pub downloads: u64,
 }
 
 /// The knobs, all stated.

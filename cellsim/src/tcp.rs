@@ -141,6 +141,11 @@ impl Tcp {
         either!(self, tcp => tcp.read)
     }
 
+    /// Bytes written, sent at least once, come (with holes in them), and made readable, from the first on.
+    pub fn positions(&self) -> [u64; 4] {
+        either!(self, tcp => [tcp.written, tcp.sent, tcp.arrived, tcp.delivered])
+    }
+
     /// Smoothed round trip (`tcpi_rtt`), where it is measured.
     pub fn smoothed_round_trip(&self) -> Option<Span> {
         match self {

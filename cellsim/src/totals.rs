@@ -1,5 +1,7 @@
 //! What a run did, in all, and how its downloads ended.
 
+use serde::Serialize;
+
 /// How a download ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -42,6 +44,8 @@ pub struct Totals {
     pub timeout: u64,
     /// Downloads that the end of the run cut off.
     pub unfinished: u64,
+    /// What became of the downloads that are followed, if any are.
+    pub followed: Option<FollowedDownloads>,
 }
 
 impl Totals {
@@ -54,6 +58,23 @@ impl Totals {
             Outcome::Unfinished => &mut self.unfinished,
         } += 1;
     }
+}
+
+/// Downloads that were followed, and what became of them: each is one of the last four.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FollowedDownloads {
+    /// All of them.
+    pub followed: u64,
+    /// Those whose way to the first byte is whole.
+    pub first_bytes: u64,
+    /// Those that are complete, with the whole way to both bytes.
+    pub whole: u64,
+    /// Those that ended before they were complete.
+    pub ended: u64,
+    /// Those that the end of the run cut off.
+    pub unfinished: u64,
+    /// Those whose way was lost, which would be a defect.
+    pub lost: u64,
 }
 
 /// What was seen at a relay whose cells are traced.

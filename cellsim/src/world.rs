@@ -4,6 +4,7 @@
 //! connection), circuits, circuit queues (five a circuit), edges (a stream as the exit sees it) and downloads
 //! (what a client wants). What happens to them is in the modules below this one; each adds to [`World`].
 
+mod breakdown;
 mod build;
 mod circuits;
 mod client;
@@ -16,6 +17,7 @@ mod state;
 mod trace;
 mod transport;
 
+use crate::breakdown::Breakdown;
 use crate::cells::Run;
 use crate::error::Error;
 use crate::events::{EventQueue, Kind};
@@ -114,6 +116,8 @@ pub struct World {
     recorder: Recorder,
     /// Of the cells that are traced, if any are.
     trace: Option<Tracer>,
+    /// Of the downloads that are followed, if any are.
+    breakdown: Option<Box<Breakdown>>,
     scratch: Scratch,
 }
 
@@ -193,6 +197,7 @@ impl World {
     /// A table that cannot be written; cells that were lost count of, which would be a defect.
     pub fn finish(mut self) -> Result<Totals, Error> {
         self.record_unfinished();
+        self.totals.followed = self.breakdown.as_ref().map(|breakdown| breakdown.counts);
         match self.unaccounted_cells() {
             0 => self.recorder.close().map(|()| self.totals),
             cells => Err(Error::failed(format!("defect: {cells} cells are not accounted for"))),

@@ -18,8 +18,8 @@ from torsweep.config.network import load_network_config
 from torsweep.config.tracing import Tracing
 from torsweep.engines.cell_traces import scan_cells
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
+from torsweep.engines.table_schema import BREAKDOWN, PROGRESS, RELAYS, STREAMS, validate
 from torsweep.engines.table_schema import CELLS as CELLS_TABLE
-from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, validate
 from torsweep.formats.json_file import read_json
 from torsweep.network.chain import given_paths
 from torsweep.network.model import read_network, write_network
@@ -28,13 +28,14 @@ from torsweep.provenance import sha256_of_file
 from torsweep.tables.passages import passages
 
 CELLS, STREAMS_ASKED, CELL_BYTES = 200, 3, 514
+HOSTS = ("relay1", "relay2", "relay3")
 DAY_NS = 86_400 * 10**9
 
 
 def prepare(folder: Path, engine: str, era: str = "2012", *, traced: bool = False) -> Path:
     """The run directory: at most 60 s, over as soon as the three downloads are.
 
-    With ``traced``, guard and middle record their cells.
+    With ``traced``, the relays record their cells, and every download is followed.
     """
     sampled = sample_network(load_network_config("starvation"), seed=3)
     write_network(sampled.network, sampled.latency.blocks(), folder / "network")
@@ -59,7 +60,7 @@ def prepare(folder: Path, engine: str, era: str = "2012", *, traced: bool = Fals
         traffic={"bulk": traffic},
         paths=given_paths(sampled.network),
         tables=RunTables(progress=True),
-        tracing=Tracing(hosts=("relay1", "relay2"), records=100_000) if traced else None,
+        tracing=Tracing(hosts=HOSTS, records=100_000, downloads=1) if traced else None,
         network="../network",
         network_sha256=sha256_of_file(folder / "network" / "network.json"),
         seed=3,
@@ -124,6 +125,23 @@ def check_cells(run_directory: Path) -> None:
     in_order = both.join(moved, on="cell", suffix="_moved")
     assert len(in_order) == len(both)
     assert (in_order["time_ns_read"] >= in_order["time_ns_moved"]).all()
+
+
+def check_breakdown(run_directory: Path) -> None:
+    """Hold the ways of the downloads against their times: each has one, and its pieces add up."""
+    file = run_directory / "breakdown.parquet"
+    ways = validate(pl.read_parquet(file), BREAKDOWN, file)
+    streams = pl.read_parquet(run_directory / "streams.parquet")
+    told = read_json(run_directory / "provenance.json")["followed_downloads"]
+    assert (told["followed"], told["first_bytes"], told["whole"]) == (STREAMS_ASKED,) * 3, told
+    rtt_us = path_rtt_us(run_directory.parent / "network")
+    for (stream, byte), own in ways.group_by("stream", "byte"):
+        row = streams.filter(pl.col("stream") == stream).row(0, named=True)
+        assert own["duration_ns"].sum() // 1000 == row[f"{byte}_byte_us"]
+        ends = (own["start_ns"] + own["duration_ns"]).to_list()
+        assert own["start_ns"].to_list()[1:] == ends[:-1]
+        # BEGIN and CONNECTED, the request and its answer: the path twice there and back.
+        assert own.filter(pl.col("part") == "propagation")["duration_ns"].sum() >= 2 * rtt_us * 1000
 
 
 def path_rtt_us(folder: Path) -> int:

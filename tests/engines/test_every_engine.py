@@ -40,3 +40,4 @@ def test_three_streams_on_one_circuit(
     assert provenance.get("engine", engine) == engine
     if traced:
         chain_scenario.check_cells(folder)
+        chain_scenario.check_breakdown(folder)

@@ -35,7 +35,17 @@ def snakemake_call(*arguments: str) -> str:
 
 @pytest.mark.parametrize(
     "experiment",
-    ["refill_sweep", "scheduler_choice", "starvation", "cell_trace", "clock_source", "report", "publish"],
+    [
+        "refill_sweep",
+        "scheduler_choice",
+        "starvation",
+        "cell_trace",
+        "clock_source",
+        "latency_breakdown",
+        "refill_waits",
+        "report",
+        "publish",
+    ],
 )
 def test_an_experiment_is_a_call_of_snakemake(experiment):
     command = snakemake_call(experiment, "CORES=7")

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::state::{Client, Host, Relay};
 use super::{Network, Params, SECOND, Scratch, Tor, World};
+use crate::breakdown::Breakdown;
 use crate::bucket::{Buckets, Refill};
 use crate::counts::whole_part;
 use crate::error::Error;
@@ -56,6 +57,8 @@ impl World {
         let clients = new_clients(&network, &kinds, &chooser)?;
         let names = || network.relays.iter().map(|relay| relay.name.as_str());
         let trace = run.tracing.as_ref().map(|tracing| Tracer::new(tracing, names()));
+        let downloads = run.tracing.as_ref().map_or(0, |tracing| tracing.downloads);
+        let breakdown = (downloads > 0).then(|| Box::new(Breakdown::new(downloads)));
         let mut world = Self {
             now: Time::START,
             events: EventQueue::default(),
@@ -86,6 +89,7 @@ impl World {
             totals: Totals::default(),
             recorder,
             trace,
+            breakdown,
             scratch: Scratch::default(),
         };
         world.events.push(Time::START + SECOND, Kind::Second, 0, 0);

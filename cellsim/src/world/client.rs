@@ -76,6 +76,7 @@ impl World {
         if let Some(limit) = limit {
             self.events.push(self.now + limit, Kind::StreamTimeout, slot.0, generation);
         }
+        self.follow_opened(slot);
         self.attach(slot);
     }
 
@@ -103,6 +104,7 @@ impl World {
         wanted.edge = edge;
         wanted.circuit_number = Some(number);
         let (tries, attempt) = (wanted.tries, wanted.attempt());
+        self.follow_attached(download, circuit);
         self.send_up(circuit, CellKind::BeginUp, edge.0, 1, 0);
         self.events.push(self.now + connect_timeout(tries), Kind::ConnectTimeout, download.0, attempt);
         self.keep_circuits_ahead(client);
@@ -124,6 +126,7 @@ impl World {
         state.cells.push(run);
         state.tcp.write(u64::from(cells) * CELL_BYTES, true);
         self.totals.cell_hops += u64::from(cells);
+        self.follow_sent_up(pipe, &run);
         self.pump(pipe);
     }
 
@@ -135,6 +138,8 @@ impl World {
         // Ends: each step takes whole cells out of what was read.
         while let Some(run) = self.network.pipes[pipe].next_cells() {
             let closed = self.tor.circuits[run.circuit].state == CircuitState::Closed;
+            self.follow_cells(pipe, &run);
+            self.follow_come(&run);
             match run.kind {
                 _ if closed => {}
                 CellKind::BuiltDown => self.extended(run.circuit, run.stream),
@@ -250,6 +255,9 @@ impl World {
         self.tor.circuits[circuit].unusable |= unusable;
         self.send_up(circuit, CellKind::EndUp, edge.0, 1, 0);
         self.tor.edges[edge].download = DownloadId::NONE;
+        if let Some(breakdown) = &mut self.breakdown {
+            breakdown.detach(download);
+        }
     }
 
     fn end_download(&mut self, download: DownloadId, outcome: Outcome, error: Option<&'static str>) {
@@ -300,6 +308,9 @@ impl World {
             error,
         });
         self.totals.count(outcome);
+        if let Some(breakdown) = &mut self.breakdown {
+            breakdown.end(download, outcome, ended.first_byte.is_some());
+        }
     }
 }
 

@@ -46,6 +46,7 @@ impl World {
         state.exit_open = true;
         self.tor.circuits[state.circuit].edges.push(edge);
         self.events.push(self.now + round_trip, Kind::ServerConnected, edge.0, generation);
+        self.follow_connecting(relay, server, edge);
     }
 
     /// The connection to the server of `edge` is open.
@@ -60,6 +61,7 @@ impl World {
         self.network.pipes[pipe].open = true;
         self.network.pipes[pipe.twin()].open = true;
         self.tor.edges[edge].request_pipe = pipe;
+        self.follow_connected(relay, edge);
         self.send_down(
             relay,
             Run { circuit, stream: edge.0, bytes: 0, cells: 1, kind: CellKind::ConnectedDown, position: 2 },
@@ -77,6 +79,7 @@ impl World {
         if state.exit_open && state.request_pipe != PipeId::NONE {
             let pipe = state.request_pipe;
             self.network.pipes[pipe].outbuf += u64::from(run.bytes);
+            self.follow_request(pipe);
             self.queue_write(relay, pipe);
         }
     }
@@ -103,6 +106,7 @@ impl World {
         edge.request_got += bytes;
         if before < edge.request_bytes && edge.request_got >= edge.request_bytes {
             edge.response_left = edge.response_bytes;
+            self.follow_answer(pipe);
             self.server_write(pipe.twin());
         }
     }
@@ -121,6 +125,7 @@ impl World {
                 state.tcp.wait();
             }
             self.pump(pipe);
+            self.follow(pipe);
             if !more || self.network.pipes[pipe].tcp.send_space() < WRITABLE_BYTES {
                 return;
             }
@@ -150,6 +155,7 @@ impl World {
     /// `bytes` have been read from the server of `edge`.
     pub(super) fn edge_read(&mut self, edge: EdgeId, bytes: u64) {
         self.tor.edges[edge].inbuf += bytes;
+        self.follow_edge_read(edge);
         self.package(edge, u32::MAX);
     }
 
@@ -184,6 +190,7 @@ impl World {
             kind: CellKind::DataDown,
             position: 2,
         };
+        self.follow_packaged(edge, bytes);
         self.send_down(relay, run);
         let queued = self.tor.queues[QueueId::of(circuit, EXIT_QUEUE)].cells.len();
         if queued >= self.params.run.tor.cell_queue_high_cells {
@@ -230,6 +237,7 @@ impl World {
         if pipe != PipeId::NONE && self.edge_reads(edge) && self.network.pipes[pipe.twin()].tcp.readable() > 0
         {
             self.queue_read(relay, pipe.twin());
+            self.follow(pipe.twin());
         }
     }
 

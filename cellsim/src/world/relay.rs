@@ -81,6 +81,7 @@ impl World {
             return;
         }
         if readable == 0 || (role == Role::Response && !self.edge_reads(edge)) {
+            self.follow(pipe);
             return;
         }
         let buckets = &mut self.tor.relays[relay].buckets;
@@ -105,12 +106,14 @@ impl World {
         } else if readable > bytes {
             self.queue_read(relay, pipe);
         }
+        self.follow(pipe);
     }
 
     fn read_cells(&mut self, relay: HostId, pipe: PipeId, bytes: u64) {
         self.network.pipes[pipe].unparsed += narrow(bytes);
         // Ends: each step takes whole cells out of what was read.
         while let Some(run) = self.network.pipes[pipe].next_cells() {
+            self.follow_cells(pipe, &run);
             self.relay_cells(relay, pipe, run);
         }
     }
@@ -170,6 +173,9 @@ impl World {
         if let Some(trace) = &mut self.trace {
             trace.drop_queue(index);
         }
+        if let Some(breakdown) = &mut self.breakdown {
+            breakdown.drop_queue(index);
+        }
         let queue = &mut self.tor.queues[index];
         self.tor.relays[relay].queued_cells -= u64::from(queue.cells.len());
         self.network.pipes[queue.pipe].mux.deactivate(self.params.policy, index);
@@ -193,6 +199,9 @@ impl World {
         state.queued_cells_max = state.queued_cells_max.max(state.queued_cells);
         if self.trace.is_some() {
             self.trace_queue(relay, index, &run, before);
+        }
+        if let Some(breakdown) = &mut self.breakdown {
+            breakdown.queue(self.now, relay, index, before);
         }
         if before == 0 {
             self.network.pipes[pipe].mux.activate(self.params.policy, index, count);
@@ -220,6 +229,7 @@ impl World {
             state.write_waiting = true;
             state.tcp.wait();
             self.await_ack(pipe);
+            self.follow(pipe);
             return;
         }
         state.outbuf -= bytes;
@@ -233,6 +243,7 @@ impl World {
         if self.trace.is_some() {
             self.trace_flush(relay, pipe, bytes);
         }
+        self.follow(pipe);
         self.pump(pipe);
         let state = &self.network.pipes[pipe];
         let left = state.outbuf;
@@ -258,6 +269,7 @@ impl World {
             // Whether a server is read from depends on windows, and KIST writes to what waits for the kernel.
             let steady = more && state.role != Role::Response && (reading || !state.write_waiting);
             self.await_tokens(relay, Blocked { pipe, reading, steady });
+            self.follow(pipe);
         }
     }
 

@@ -217,6 +217,7 @@ impl World {
             if self.trace.is_some() {
                 self.trace_outbuf(relay, index, pipe, &run, length);
             }
+            self.follow_flushed(index, pipe, cells);
             if index.is_exit_queue() && length <= self.params.run.tor.cell_queue_low_cells {
                 self.unblock_circuit(relay, index.circuit());
             }

@@ -144,6 +144,7 @@ impl World {
             }
             let departure = self.transmit(pipe, chunk, Kind::Arrive, narrow(chunk));
             self.network.pipes[pipe].tcp.note_sent(self.now, chunk, departure);
+            self.follow_chunk(pipe, chunk, departure);
         }
         self.await_ack(pipe);
         if let Some(time) = self.network.pipes[pipe].tcp.timer_due() {
@@ -286,6 +287,7 @@ impl World {
                 state.events += 1;
                 self.events.push(time, Kind::RetransmissionTimer, chunk.pipe.0, 0);
             }
+            self.follow(chunk.pipe);
             if lost < chunk.bytes {
                 return lost;
             }
@@ -299,12 +301,14 @@ impl World {
     /// A chunk has left the receiver's down-link.
     pub(super) fn deliver(&mut self, pipe: PipeId, bytes: u32) {
         let readable = self.network.pipes[pipe].tcp.arrive(self.now, u64::from(bytes));
+        self.follow_arrival(pipe, bytes);
         self.received(pipe, readable);
     }
 
     /// A segment that was sent again has left the receiver's down-link.
     pub(super) fn hole_filled(&mut self, pipe: PipeId, start: u32) {
         let readable = self.network.pipes[pipe].tcp.fill_hole(self.now, start);
+        self.follow(pipe);
         self.received(pipe, readable);
     }
 
@@ -411,6 +415,9 @@ impl World {
             let state = &mut self.network.pipes[direction];
             state.closed = true;
             state.outbuf = 0;
+            if let Some(breakdown) = &mut self.breakdown {
+                breakdown.drop_pipe(direction);
+            }
             for (host, blocked) in [(state.from, state.write_blocked), (state.to, state.read_blocked)] {
                 if blocked {
                     self.tor.relays[host].blocked_changed = true;

@@ -6,7 +6,8 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn any_tor() -> impl Strategy<Value = Value> {
+/// All knobs.
+pub fn any_tor() -> impl Strategy<Value = Value> {
     let refill = (
         prop_oneof![Just("lazy"), Just("burst")],
         prop_oneof![Just(1_u64), Just(10), Just(100), Just(1000)],
@@ -45,7 +46,8 @@ fn any_tor() -> impl Strategy<Value = Value> {
     )
 }
 
-fn any_network() -> impl Strategy<Value = Value> {
+/// Six relays and some clients, some of them slow.
+pub fn any_network() -> impl Strategy<Value = Value> {
     let relay = (76_800_u64..2_000_000, 1_u64..3, 20_000_u64..3_000_000, 1_u64..1000, 0.0..1.0_f64);
     let client = (10_000_u64..1_000_000, 10_000_u64..1_000_000, any::<bool>());
     (prop::collection::vec(relay, 6), prop::collection::vec(client, 1..12)).prop_map(|(relays, clients)| {
@@ -68,7 +70,8 @@ fn any_network() -> impl Strategy<Value = Value> {
     })
 }
 
-fn any_transport() -> impl Strategy<Value = Value> {
+/// What carries bytes.
+pub fn any_transport() -> impl Strategy<Value = Value> {
     let tcp = prop_oneof![2 => Just("shadow"), 2 => Just("linux"), 1 => Just("linux_6_18")];
     let queue = prop_oneof![
         Just(json!({"kind": "codel"})),
@@ -77,7 +80,8 @@ fn any_transport() -> impl Strategy<Value = Value> {
     (tcp, queue).prop_map(|(tcp, queue)| json!({"tcp": tcp, "link_queue": queue}))
 }
 
-fn spec(tor: Value, timeout_ns: Option<u64>, isolated: bool, parallel: u32) -> Value {
+/// A run of 20 s with web and bulk clients.
+pub fn spec(tor: Value, timeout_ns: Option<u64>, isolated: bool, parallel: u32) -> Value {
     let mut run = crate::networks::run("web", 0, 50_000, 0, 20);
     run["tor"] = tor;
     run["paths"] = Value::Null;

@@ -45,6 +45,7 @@ _WHAT: Mapping[str, str] = {
     "report.html": "The results as a page to read",
     "summaries/claims.json": "The verdict on each claim, with the numbers that it rests on",
     "summaries/summary.md": "Medians, differences, outcomes and verdicts, to read",
+    "tables/breakdown.parquet": "What followed downloads waited for, where downloads were followed",
     "tables/passages.parquet": "How long each cell stayed in a traced relay, where cells were traced",
     "tables/progress.parquet": "How far each download was at what time, where the runs were asked for it",
     "tables/relays.parquet": "What each relay did, second by second",

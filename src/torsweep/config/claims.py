@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from torsweep.config.clients import ClientKind
 from torsweep.config.reading import RefusedValue, Section
 from torsweep.config.tracing import HostName, Stage
+from torsweep.config.ways import Group
 from torsweep.units import Between, DurationNs
 
 Metric = Literal["ttfb", "ttlb"]
@@ -216,6 +217,17 @@ class CellStage(_CellClaim):
     least: Annotated[float, Field(strict=True, ge=0.01, le=0.99, allow_inf_nan=False)]
 
 
+class LatencyShare(_ClientClaim):
+    """At ``level``, a share of ``least`` or more of the time to the byte of ``metric`` is waited for
+    ``group``."""
+
+    test: Literal["latency_share"]
+    level: Level
+    metric: Metric
+    group: Group
+    least: Annotated[float, Field(strict=True, ge=0.01, le=0.99, allow_inf_nan=False)]
+
+
 PROGRESS_TESTS = ("starvation", "starvation_threshold")
 """The tests that look at who had how much when, for which an experiment has to ask for progress."""
 
@@ -228,6 +240,7 @@ Claim = Annotated[
     | StarvationThreshold
     | CellMedian
     | QuietSlower
-    | CellStage,
+    | CellStage
+    | LatencyShare,
     Field(discriminator="test"),
 ]

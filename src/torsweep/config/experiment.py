@@ -17,7 +17,15 @@ from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, StrictBool, m
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from torsweep.config.claims import PROGRESS_TESTS, CellMedian, CellStage, Claim, Level, QuietSlower
+from torsweep.config.claims import (
+    PROGRESS_TESTS,
+    CellMedian,
+    CellStage,
+    Claim,
+    LatencyShare,
+    Level,
+    QuietSlower,
+)
 from torsweep.config.engine_names import EngineName
 from torsweep.config.eras import ERAS, EraName, tor_settings
 from torsweep.config.knobs import KNOBS, USUAL_OUTSIDE_ERAS, find_knob
@@ -51,6 +59,10 @@ FigureName = Literal[
     "stream_fairness",
     "cell_density",
     "cell_stages",
+    "latency_breakdown",
+    "latency_percentiles",
+    "latency_over_time",
+    "latency_waterfall",
 ]
 
 
@@ -62,6 +74,7 @@ Era = Annotated[EraName, BeforeValidator(lambda value: str(value) if isinstance(
 PlanName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 PROGRESS_FIGURES = ("stream_progress", "stream_fairness")
 CELL_FIGURES = ("cell_density", "cell_stages")
+WAY_FIGURES = ("latency_breakdown", "latency_percentiles", "latency_over_time", "latency_waterfall")
 MOST_LEVELS = 50
 MOST_VARIANTS = 2_000
 """Of one plan: each takes minutes for every network."""
@@ -244,6 +257,8 @@ class Experiment(Section):
                 raise RefusedValue("rests on the table of progress", key=key, value=figure, accepted=accepted)
             if figure in CELL_FIGURES:
                 self._require_cells(f"figures[{position}]")
+            if figure in WAY_FIGURES:
+                self._require_ways(f"figures[{position}]")
         return self
 
     def _require_cells(self, key: str, host: str | None = None) -> None:
@@ -256,6 +271,12 @@ class Experiment(Section):
         if self.tracing and host is not None and host not in self.tracing.hosts:
             accepted = ", ".join(self.tracing.hosts)
             raise RefusedValue("is a relay that is not traced", key=key, value=host, accepted=accepted)
+
+    def _require_ways(self, key: str) -> None:
+        """RefusedValue for ``key`` unless downloads are followed."""
+        if not self.tracing or not self.tracing.downloads:
+            problem = "rests on what followed downloads waited for"
+            raise RefusedValue(problem, key=key, accepted="tracing, with downloads: 1 or more")
 
     @model_validator(mode="after")
     def _stairs_have_a_width(self) -> Self:
@@ -281,6 +302,8 @@ class Experiment(Section):
                 )
             if isinstance(claim, CellMedian | QuietSlower | CellStage):
                 self._require_cells(f"{key}.host", claim.host)
+            if isinstance(claim, LatencyShare):
+                self._require_ways(f"{key}.test")
             if claim.id in seen:
                 raise RefusedValue("this id stands twice", key=f"{key}.id", value=claim.id)
             seen.add(claim.id)

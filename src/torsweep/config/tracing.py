@@ -1,7 +1,8 @@
-"""Which cells are traced: the ``tracing`` of an experiment.yaml and, the same, of run.json.
+"""Which cells are traced and which downloads followed: the ``tracing`` of an experiment.yaml and, the same,
+of run.json.
 
 In: a section of a document. Out: :class:`Tracing`. What the places are, and what is recorded there, stands in
-``docs/cell-tracing.md``.
+``docs/cell-tracing.md``; what becomes of followed downloads in ``docs/latency-breakdown.md``.
 """
 
 from __future__ import annotations
@@ -38,16 +39,26 @@ HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]{1,19}$")]
 
 
 class Tracing(Section):
-    """Whose cells are recorded where.
+    """Whose cells are recorded where, and how many downloads are followed.
 
     ``hosts`` are names of relays, as in network.json; ``sample`` records one cell in so many, at all of its
     places; ``records`` is how many the ring of a relay has room for, the newest of which are kept.
+    ``downloads`` follows one download in so many from its client to the server and back; 0 follows none.
     """
 
-    hosts: Annotated[tuple[HostName, ...], Field(min_length=1, max_length=1_000)]
+    hosts: Annotated[tuple[HostName, ...], Field(max_length=1_000)] = ()
     points: Annotated[tuple[Point, ...], Field(min_length=1, max_length=len(POINTS))] = POINTS
     sample: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] = 1
     records: Annotated[int, Field(strict=True, ge=1_000, le=MOST_RECORDS)] = 4_000_000
+    downloads: Annotated[int, Field(strict=True, ge=0, le=1_000_000)] = 0
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if not self.hosts and not self.downloads:
+            raise RefusedValue(
+                "traces nothing", key="hosts", accepted="names of relays, or downloads: 1 or more"
+            )
+        return self
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:

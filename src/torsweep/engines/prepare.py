@@ -42,6 +42,7 @@ RESULT_FILES = (
     "relays.parquet",
     "progress.parquet",
     "cells.parquet",
+    "breakdown.parquet",
     "circuits.parquet",
     "links.parquet",
     "paths.json",

@@ -13,6 +13,7 @@ import polars as pl
 
 from torsweep.config.clients import KINDS, PERF_KINDS
 from torsweep.config.tracing import POINTS
+from torsweep.config.ways import BYTES, LEGS, PARTS, PLACES
 from torsweep.errors import InputError
 
 OUTCOMES = ("complete", "failed", "timeout", "unfinished")
@@ -208,11 +209,32 @@ PASSAGES = TableSchema(
 """Only of a plan's tables: a row a RELAY cell that a traced relay sent on, from its ``cells``."""
 
 
+BREAKDOWN = TableSchema(
+    "breakdown",
+    (
+        Column("client", pl.String, "name of the client in network.json"),
+        Column("stream", pl.Int64, "number of the download, counted per client from 1"),
+        Column("byte", pl.String, "first or last: which byte of the answer"),
+        Column("step", pl.Int64, "number of the piece on the way to that byte, from 1"),
+        Column("leg", pl.String, "stretch of the way: attach, begin, connected, request or response"),
+        Column(
+            "place", pl.String, "client, guard, middle, exit, server, or the link between two: guard-middle"
+        ),
+        Column("host", pl.String, "name of the host in network.json; of a link, the sender's"),
+        Column("part", pl.String, "what the byte waited for there: torsweep.config.ways"),
+        Column("start_ns", pl.Int64, "when the piece begins, ns since the simulation's start"),
+        Column("duration_ns", pl.Int64, "how long it takes, ns; the next piece begins where it ends"),
+    ),
+)
+"""Only a run with ``tracing`` leaves one: the way to the first and to the last byte of each followed download
+whose byte came, from the opening of its SOCKS connection on."""
+
+
 def validate(frame: pl.DataFrame, schema: TableSchema, file: Path) -> pl.DataFrame:
     """``frame``, read from ``file``, when it fits ``schema``.
 
     Raises InputError for a missing or surplus column, another type or order, or a null where none may
-    be; for streams also for a kind or an outcome that is none.
+    be; for streams and breakdowns also for a word that is none.
     """
     if list(frame.columns) != list(schema.polars):
         missing = [name for name in schema.polars if name not in frame.columns]
@@ -234,6 +256,9 @@ def validate(frame: pl.DataFrame, schema: TableSchema, file: Path) -> pl.DataFra
             )
         if not column.nullable and frame[column.name].null_count():
             raise InputError("holds empty cells", file=file, key=column.name, accepted="a value in every row")
+    if schema is BREAKDOWN:
+        for column, words in (("byte", BYTES), ("leg", LEGS), ("place", PLACES), ("part", PARTS)):
+            _check_words(frame, column, words, file)
     if schema is STREAMS:
         _check_words(frame, "kind", KINDS + PERF_KINDS, file)
         _check_words(frame, "outcome", OUTCOMES, file)

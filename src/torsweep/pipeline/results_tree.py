@@ -24,15 +24,16 @@ engines, whose names are joined by plus signs."""
 
 NETWORK_FILES = ("network.json", "latency.npy")
 RUN_FILES = ("run.json", "streams.parquet", "relays.parquet", "progress.parquet", "provenance.json")
-TRACED_RUN_FILES = (*RUN_FILES, "cells.parquet")
+TRACED_RUN_FILES = (*RUN_FILES, "cells.parquet", "breakdown.parquet")
 TABLE_FILES = (
     "streams.parquet",
     "relays.parquet",
     "progress.parquet",
     "passages.parquet",
+    "breakdown.parquet",
     "provenance.json",
 )
-"""What stands in the folder of a network, of a run, of a run whose cells are traced, and of a plan's
+"""What stands in the folder of a network, of a run, of a run that traces, and of a plan's
 tables."""
 
 

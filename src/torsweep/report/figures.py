@@ -77,6 +77,27 @@ READINGS: Mapping[str, Reading] = {
         "The mean time of cells of busy and of quiet circuits in a relay, by stage: read and encrypted, in "
         "the queue of the circuit, in the output buffer. Scales differ between panels.",
     ),
+    "latency_breakdown": Reading(
+        "Where the first byte waits",
+        "The mean time to the first byte of followed downloads, by what they waited for at each moment. The "
+        "parts of a download add up to its time exactly. Time in a queue is the queue's, whatever made it "
+        "long.",
+    ),
+    "latency_percentiles": Reading(
+        "Where fast and slow downloads wait",
+        "The same for downloads between two percentiles of the time to the first byte: what grows from left "
+        "to right is what makes slow downloads slow. The number above a bar is the mean in seconds.",
+    ),
+    "latency_over_time": Reading(
+        "Where the first byte waits, over time",
+        "The same for downloads opened within ten seconds of each other, on the first network: a part that "
+        "comes in bursts shows as peaks of its colour.",
+    ),
+    "latency_waterfall": Reading(
+        "The way of one download",
+        "Each piece of the way to the first byte of one download, the median one of the first network, at "
+        "the place where it was spent; time runs to the right.",
+    ),
 }
 """By the names that an experiment.yaml lists under ``figures``."""
 

@@ -28,6 +28,8 @@ always is with one network; the reason then says how many networks would say mor
   has to be visible; that of every other level, at its own period and at the claimed one, which must not
   be; and that it is deeper than each other level's at the claimed period, paired by network (no difference:
   within ± the margin, in units of depth).
+- ``latency_share``: the share of one thing that is waited for in the mean time to a byte, of followed
+  downloads. Shown: above the claimed share. The opposite: below.
 - ``cell_median``, ``quiet_slower``, ``cell_stage``: :mod:`torsweep.stats.cell_claims`.
 
 Knobs that the claim does not name stay at the baseline's level.
@@ -48,12 +50,14 @@ from torsweep.config.claims import (
     CellStage,
     Claim,
     Equivalence,
+    LatencyShare,
     QuietSlower,
     StairStep,
     Starvation,
     StarvationThreshold,
     WorstLevel,
 )
+from torsweep.stats.breakdown import METRIC_BYTES
 from torsweep.stats.cell_claims import AnyCellClaim, cell_question
 from torsweep.stats.design import FIXED, Design
 from torsweep.stats.differences import paired
@@ -97,7 +101,7 @@ class Evidence:
     ``runs`` are the quantiles of each run, ``knobs`` the plan's levels, ``baseline`` its baseline;
     ``fairness`` is who starved, in plans with a table of progress. ``margin`` is the relative difference (of
     depths: the difference) below which there is none, where a claim says nothing else. ``cells`` has the
-    times of cells in each run, in plans that trace them.
+    times of cells in each run, in plans that trace them, and ``ways`` what followed downloads waited for.
     """
 
     runs: pl.DataFrame
@@ -108,6 +112,7 @@ class Evidence:
     margin: float = NO_DIFFERENCE_BELOW
     medians: dict[tuple[str, str], pl.DataFrame] = field(default_factory=dict)
     cells: pl.DataFrame = field(default_factory=pl.DataFrame)
+    ways: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     def log_median_ratio(self, metric: str, kind: str, reference: Levels, variant: Levels) -> np.ndarray:
         """Logarithm of the ratio of the medians of ``variant`` and ``reference``, one a network."""
@@ -308,6 +313,27 @@ def _about_cells(claim: AnyCellClaim, evidence: Evidence, context: Levels) -> li
     return [cell_question(claim, evidence.cells, here, place, evidence.margin)]
 
 
+def _latency_share(claim: LatencyShare, evidence: Evidence, context: Levels) -> list[Question]:
+    levels = {**context, claim.knob: claim.level}
+    wanted = {"kind": claim.kind, "byte": METRIC_BYTES[claim.metric], "group": claim.group}
+    chosen = evidence.ways.filter(
+        *(pl.col(knob).cast(pl.String) == level for knob, level in levels.items()),
+        *(pl.col(name).cast(pl.String) == value for name, value in wanted.items()),
+    )
+    networks = evidence.runs["seed"].unique().sort().to_frame()
+    shares = networks.join(chosen.select("seed", "share"), on="seed", how="left", maintain_order="left")
+    least, what = claim.least, claim.group.replace("_", " ")
+    return [
+        Question(
+            f"share of {what} in {claim.metric}, {claim.level}{_place(claim, context)}",
+            shares["share"].fill_null(float("nan")).to_numpy(),
+            f"> {least:g}",
+            lambda i: i.low > least,
+            lambda i: i.high < least,
+        )
+    ]
+
+
 _QUESTIONS: dict[type, Callable[..., list[Question]]] = {
     BestLevel: _extreme,
     WorstLevel: _extreme,
@@ -318,6 +344,7 @@ _QUESTIONS: dict[type, Callable[..., list[Question]]] = {
     CellMedian: _about_cells,
     QuietSlower: _about_cells,
     CellStage: _about_cells,
+    LatencyShare: _latency_share,
 }
 
 

@@ -11,7 +11,8 @@
     python -m plotting FIGURE --summaries SUMMARIES_DIR --out FIGURES_DIR/FIGURE
 
 with FIGURE one of ttfb_cdf, ttlb_cdf, ttfb_closeup, relay_queues, differences, stream_progress,
-stream_fairness, cell_density, cell_stages; it leaves .pdf, .png, .csv.
+stream_fairness, cell_density, cell_stages, latency_breakdown, latency_percentiles, latency_over_time,
+latency_waterfall; it leaves .pdf, .png, .csv.
 """
 
 from __future__ import annotations

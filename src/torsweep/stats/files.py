@@ -7,6 +7,10 @@ PLAN_FILE = "plan.json"
 """What the tables were collected from, and the baseline."""
 
 SUMMARY_FILES = (
+    "breakdown.csv",
+    "breakdown_runs.csv",
+    "breakdown_time.csv",
+    "breakdown_way.csv",
     "cell_counts.csv",
     "cell_density.csv",
     "cell_runs.csv",

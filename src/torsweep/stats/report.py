@@ -11,6 +11,8 @@ import polars as pl
 
 from torsweep.config.clients import KINDS
 from torsweep.config.engine_names import MODEL_ENGINE
+from torsweep.config.ways import GROUPS
+from torsweep.stats.breakdown import METRIC_BYTES
 from torsweep.stats.cell_times import ANY, TOTAL
 from torsweep.stats.intervals import Interval, median_interval, t_interval
 from torsweep.stats.summarize import Summary
@@ -50,6 +52,7 @@ def summary_text(summary: Summary) -> str:
         _claims(summary),
         _fairness(summary),
         _cells(summary),
+        _breakdown(summary),
         _medians(summary, "median_s", "Medians over downloads, seconds"),
         _medians(summary, "client_median_s", "Medians over clients of each client's median, seconds"),
         _differences(summary),
@@ -165,6 +168,26 @@ def _cells(summary: Summary) -> str:
         "the first quartile of cells per circuit; busy: from the third on. By stage: cell_times.csv."
     )
     return markdown_table(title, [*header, "mean", "max"], rows) + note
+
+
+def _breakdown(summary: Summary) -> str:
+    whole = summary.breakdown.runs.filter(pl.col("byte").cast(pl.String) == METRIC_BYTES["ttfb"])
+    if whole.is_empty():
+        return ""
+    knobs = list(summary.provenance.knobs)
+    taking = [group for group in GROUPS if whole.filter(pl.col("group") == group)["mean_ms"].sum() > 0]
+    rows = []
+    for key, own in whole.group_by([*knobs, "kind"], maintain_order=True):
+        of_group = dict(own.group_by("group").agg(pl.col("mean_ms").mean()).iter_rows())
+        levels = dict(zip(knobs, map(str, key[:-1]), strict=True))
+        times = [sum(of_group.values()), *(of_group[group] for group in taking)]
+        rows.append([_variant_text(levels), str(key[-1]), *(f"{time / 1e3:.3g}" for time in times)])
+    header = ["variant", "clients", "all", *(group.replace("_", " ") for group in taking)]
+    note = (
+        "\n\nMeans of followed downloads, over networks. The parts of a download add up to its time. By "
+        "place and part, and for the last byte: breakdown.csv."
+    )
+    return markdown_table("What the first byte waits for, seconds", header, rows) + note
 
 
 def _medians(summary: Summary, estimand: str, title: str) -> str:

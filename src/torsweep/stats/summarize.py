@@ -15,6 +15,7 @@ import polars as pl
 from torsweep.config.experiment import Experiment
 from torsweep.errors import InputError
 from torsweep.stats import starvation
+from torsweep.stats.breakdown import Breakdown, breakdown
 from torsweep.stats.cell_times import CellTimes, cell_times
 from torsweep.stats.claims import Evidence, Inquiry, Levels, Verdict, ask
 from torsweep.stats.closeup import closeup
@@ -54,6 +55,7 @@ class Summary:
     fairness: pl.DataFrame
     progress: pl.DataFrame
     cells: CellTimes
+    breakdown: Breakdown
     verdicts: tuple[Verdict, ...]
     design: Design = FIXED
 
@@ -70,8 +72,8 @@ def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
     steps = StairTable(streams)
     progress = tables.progress(starvation.PROGRESS_COLUMNS)
     shared = _fairness(tables, progress)
-    cells = cell_times(tables)
-    evidence = gather(tables, experiment, steps, shared, cells)
+    cells, ways = cell_times(tables), breakdown(tables)
+    evidence = gather(tables, experiment, steps, shared, cells, ways)
     provenance, knobs, baseline = tables.provenance, tables.knobs, dict(evidence.baseline)
     # The claims decide which steps are measured: they come before the table of them.
     verdicts = tuple(inquiry.verdict(design) for inquiry in inquiries(evidence, experiment))
@@ -91,6 +93,7 @@ def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
         fairness=fairness_over_networks(shared.clients, knobs),
         progress=progress_lines(shared.shares, progress, knobs, held_level(provenance.knobs, baseline)),
         cells=cells,
+        breakdown=ways,
         verdicts=verdicts,
         design=design,
     )
@@ -102,11 +105,12 @@ def gather(
     steps: StairTable,
     shared: Fairness | None = None,
     cells: CellTimes | None = None,
+    ways: Breakdown | None = None,
 ) -> Evidence:
     """What the claims of ``experiment`` are judged by, from ``tables`` and the ``steps`` of their streams.
 
-    ``shared`` is the fairness of the tables, and ``cells`` the times of their cells, where they have been
-    worked out.
+    ``shared`` is the fairness of the tables, ``cells`` the times of their cells and ``ways`` the breakdown,
+    where they have been worked out.
     """
     baseline = _plan_baseline(tables, experiment)
     if steps.streams.is_empty():
@@ -121,6 +125,7 @@ def gather(
         shared if tables.provenance.progress else None,
         experiment.precision.margin,
         cells=(cells or cell_times(tables)).runs,
+        ways=(ways or breakdown(tables)).runs,
     )
 
 

@@ -9,6 +9,9 @@ In: a :class:`~torsweep.stats.summarize.Summary`. Out, in one folder:
 - ``closeup.csv``: the first seconds of the web clients; ``queues.csv``: queues in relays over time
 - ``shares.csv``, ``clients.csv``, ``fairness.csv`` and ``progress.csv``: who starved; without rows where the
   runs were not asked for progress
+- ``breakdown.csv``, ``breakdown_runs.csv``, ``breakdown_time.csv`` and ``breakdown_way.csv``: what followed
+  downloads waited for, over networks, of each run, against time, and one download; without rows where none
+  were followed
 - ``cell_runs.csv``, ``cell_times.csv``, ``cell_density.csv`` and ``cell_counts.csv``: how long cells stayed
   in relays, of each run, over networks, against time, and what became of them; without rows where none were
   traced
@@ -48,6 +51,12 @@ TABLES = (
     "progress",
 )
 CELL_TABLES = ("runs", "times", "density", "counts")
+BREAKDOWN_TABLES = {
+    "means": "breakdown",
+    "runs": "breakdown_runs",
+    "time": "breakdown_time",
+    "way": "breakdown_way",
+}
 
 
 def write_summary(summary: Summary, out: Path) -> None:
@@ -57,6 +66,8 @@ def write_summary(summary: Summary, out: Path) -> None:
         write_csv(getattr(summary, name), out / f"{name}.csv")
     for name in CELL_TABLES:
         write_csv(getattr(summary.cells, name), out / f"cell_{name}.csv")
+    for name, file in BREAKDOWN_TABLES.items():
+        write_csv(getattr(summary.breakdown, name), out / f"{file}.csv")
     write_csv(claims_frame(summary.verdicts), out / "claims.csv")
     write_text(out / "claims.json", json.dumps(_claims_json(summary), indent=1, ensure_ascii=False) + "\n")
     write_text(out / "summary.md", summary_text(summary))

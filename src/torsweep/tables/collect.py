@@ -2,10 +2,10 @@
 
 In: run directories (``run.json``, ``provenance.json`` and three tables), each in a folder named by its
 variant. Out: ``streams.parquet``, ``relays.parquet`` and ``progress.parquet`` in one folder, with their
-checksums in ``provenance.json``; and ``passages.parquet``, from the cells of runs that traced them, else
-without rows. All have every run's rows with a column ``seed`` and a text column a knob in front. Rows of the
-warm-up are cut (downloads by their start, progress with its download); what the runs were stands in the
-files' key-value metadata.
+checksums in ``provenance.json``; and ``passages.parquet`` and ``breakdown.parquet``, from the cells and the
+downloads of runs that traced them, else without rows. All have every run's rows with a column ``seed`` and a
+text column a knob in front. Rows of the warm-up are cut (downloads by their start, progress with its
+download); what the runs were stands in the files' key-value metadata.
 
     torsweep results collect --network NAME [--plan main] --out TABLES_DIR RUN_DIR...
 
@@ -26,7 +26,15 @@ from torsweep.config.knobs import find_knob
 from torsweep.engines.cell_traces import scan_cells
 from torsweep.engines.prepare import run_status
 from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec, read_run
-from torsweep.engines.table_schema import PASSAGES, PROGRESS, RELAYS, STREAMS, TableSchema, validate
+from torsweep.engines.table_schema import (
+    BREAKDOWN,
+    PASSAGES,
+    PROGRESS,
+    RELAYS,
+    STREAMS,
+    TableSchema,
+    validate,
+)
 from torsweep.errors import InputError
 from torsweep.formats import parquet
 from torsweep.formats.json_file import read_json
@@ -177,7 +185,7 @@ def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: s
     own_folder(out, TABLES)
     (out / PROVENANCE_FILE).unlink(missing_ok=True)
     provenance = _write_passages(runs, provenance, out)
-    for schema in (STREAMS, RELAYS, PROGRESS):
+    for schema in (STREAMS, RELAYS, PROGRESS, BREAKDOWN):
         _write(runs, schema, provenance, out)
     document = {"format": "torsweep-tables", "format_version": 1, "tables": table_checksums(out)}
     write_text(out / PROVENANCE_FILE, json.dumps(document, indent=1) + "\n")
@@ -227,11 +235,13 @@ def _passages(run: Run) -> tuple[pl.DataFrame, dict[str, dict[str, int]]]:
 
 
 def _measured(run: Run, schema: TableSchema) -> pl.DataFrame:
-    """The rows of a table of ``run`` without those of the warm-up; progress goes with its download."""
+    """The rows of a table of ``run`` without those of the warm-up; what a download has goes with it."""
+    if schema is BREAKDOWN and run.spec.tracing is None:
+        return pl.DataFrame(schema=BREAKDOWN.polars)
     # open_run has compared the checksums.
     frame = read_table(run.directory, schema, trusted=True)
     warm_up_us = run.spec.warm_up_ns // 1000
-    if schema is PROGRESS:
+    if schema in (PROGRESS, BREAKDOWN):
         downloads = _measured(run, STREAMS).select("client", "stream")
         return frame.join(downloads, on=["client", "stream"], how="semi", maintain_order="left")
     if schema is RELAYS:

@@ -151,6 +151,13 @@ class PlanTables:
         chosen = [pl.col(name) == value for name, value in keys.items()]
         return pl.scan_parquet(file).filter(*chosen).select(columns).collect()
 
+    def breakdown(self, columns: Iterable[str]) -> pl.DataFrame:
+        """Seed, knobs and ``columns`` of the ways of followed downloads that started after the warm-up.
+
+        Without rows where the runs followed none.
+        """
+        return self._read("breakdown.parquet", columns)
+
     def _read(self, name: str, columns: Iterable[str]) -> pl.DataFrame:
         file = self.directory / name
         read_provenance(file, trusted=True)

@@ -23,7 +23,7 @@ def refusal(text: str, tmp_path: Path) -> str:
 
 
 def test_an_experiment_traces_nothing_unless_it_says_so() -> None:
-    assert load_experiment(EXPERIMENT.parents[1] / "refill_sweep/experiment.yaml").tracing is None
+    assert load_experiment(EXPERIMENT.parents[1] / "scheduler_choice/experiment.yaml").tracing is None
     tracing = load_experiment(EXPERIMENT).tracing
     assert tracing == Tracing(hosts=("relay1", "relay2"))
     assert tracing.points == POINTS

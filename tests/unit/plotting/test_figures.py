@@ -20,7 +20,7 @@ from plotting.source import Source
 from plotting.style import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN, style
 from tests.stamped import stamp
 from tests.synthetic import Size, write_sweep
-from torsweep.config.experiment import CELL_FIGURES, FigureName, load_experiment
+from torsweep.config.experiment import CELL_FIGURES, WAY_FIGURES, FigureName, load_experiment
 from torsweep.errors import InputError
 from torsweep.stats.summarize import summarize
 from torsweep.stats.writing import write_summary
@@ -31,8 +31,9 @@ EXPERIMENTS = Path(__file__).parents[3] / "experiments"
 OF_PROGRESS = ("stream_progress", "stream_fairness")
 """Figures of experiments with a table of progress, which test_stream_figures.py draws."""
 
-OF_ANY_PLAN = [name for name in FIGURES if name not in (*OF_PROGRESS, *CELL_FIGURES)]
-"""Those of traced cells are drawn where cells are: tests/unit/stats/test_cell_times.py."""
+OF_ANY_PLAN = [name for name in FIGURES if name not in (*OF_PROGRESS, *CELL_FIGURES, *WAY_FIGURES)]
+"""Those of traced cells and of followed downloads are drawn where these are:
+tests/unit/stats/test_cell_times.py and test_breakdown.py."""
 
 SMALL = Size(web_clients=10, bulk_clients=3, relays=3, warm_up_s=10, duration_s=70)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.config.engine_names import SHADOW_ENGINES
+from torsweep.engines.capsules.write import write_no_breakdown
 from torsweep.engines.cell_ring import RING_FILE
 from torsweep.engines.cell_traces import write_cells
 from torsweep.engines.prepare import RESULT_FILES
@@ -216,7 +217,7 @@ def _finish(run_directory: Path, record: dict[str, Any], *, keep_logs: bool) -> 
 
 
 def _write_cells(run_directory: Path, folder: Path) -> dict[str, dict[str, int]]:
-    """Write the table of cells, where relays were traced.
+    """Write the table of cells, where relays were traced, and an empty breakdown: nobody saw its packets.
 
     Shadow answers every clock with the simulated time of day, to the nanosecond.
     """
@@ -224,6 +225,7 @@ def _write_cells(run_directory: Path, folder: Path) -> dict[str, dict[str, int]]
     if run.tracing is None:
         return {}
     layout = read_layout(folder)
+    write_no_breakdown(run_directory)
     rings = {host: folder / HOSTS / host / RING_FILE for host in run.tracing.hosts}
     return write_cells(run_directory, rings, layout.epoch_s * SECOND_NS + layout.bootstrap_ns)
 

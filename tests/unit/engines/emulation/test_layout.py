@@ -103,6 +103,10 @@ def test_extra_lines_come_last():
 def test_the_links_have_each_hosts_rates_and_the_eras_tcp():
     made_network, tcp = network(*POSITIONS), TCP["2012"]
     document = links_document(made_network, Path("/l.npy"), tcp, tcp.sysctls(), 7, Path("/links.parquet"))
+    assert document["packets"] is None
+    recorded = (Path("/packets.parquet"), ("relay1",))
+    traced = links_document(made_network, Path("/l.npy"), tcp, {}, 7, Path("/links.parquet"), recorded)
+    assert traced["packets"] == {"file": "/packets.parquet", "hosts": ["relay1"]}
     assert json.loads(json.dumps(document)) == document
     hosts = {host["name"]: host for host in document["hosts"]}
     assert [host["node"] for host in document["hosts"]] == list(range(made_network.node_count))

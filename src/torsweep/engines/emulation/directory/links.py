@@ -5,7 +5,7 @@ In: a network and the TCP of an era. Out: the object that ``linkem run`` reads (
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,18 @@ DOWN_QUEUE_BYTES = 50 * MTU_BYTES
 
 
 def links_document(
-    network: Network, latency: Path, tcp: TcpEra, sysctls: dict[str, str], seed: int, statistics: Path
+    network: Network,
+    latency: Path,
+    tcp: TcpEra,
+    sysctls: dict[str, str],
+    seed: int,
+    statistics: Path,
+    recorded: tuple[Path, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
-    """The object; ``latency`` is latency.npy, ``statistics`` where the table of links is to go."""
+    """The object; ``latency`` is latency.npy, ``statistics`` where the table of links is to go.
+
+    ``recorded`` names the table of packets, and hosts all of whose connections are recorded there.
+    """
     return {
         "format": "torsweep-links",
         "format_version": 1,
@@ -43,7 +52,7 @@ def links_document(
         "initial_window_segments": tcp.initial_window_segments,
         "sysctls": sysctls,
         "statistics": str(statistics),
-        "packets": None,
+        "packets": {"file": str(recorded[0]), "hosts": list(recorded[1])} if recorded else None,
     }
 
 

@@ -18,13 +18,14 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from torsweep import __version__
+from torsweep.engines.capsules.write import write_breakdown, write_no_breakdown
 from torsweep.engines.cell_traces import ring_bytes, write_cells
 from torsweep.engines.emulation.directory.layout import Layout, check_network
 from torsweep.engines.emulation.directory.links import links_document
@@ -51,6 +52,7 @@ from torsweep.storage.folders import RUN
 
 PROCESS_FOLDER = "processes"
 LINKS_TABLE = "links.parquet"
+PACKETS_TABLE = "packets.parquet"
 READY_LIMIT_S = 900.0
 SETTLE_S = 0.5
 """How long the exit code of a process may take after its control port has hung up."""
@@ -90,7 +92,8 @@ def run_emulation(
         tcp = TCP[run.era]
         sysctls, absent = settable(tcp.sysctls())
         latency = network_directory / LATENCY_FILE
-        links = links_document(network, latency, tcp, sysctls, run.seed, folder / LINKS_TABLE)
+        recorded = _recorded(run, folder / PACKETS_TABLE)
+        links = links_document(network, latency, tcp, sysctls, run.seed, folder / LINKS_TABLE, recorded)
         running = RunningNetwork(
             layout, tools.tor, tools.linkem, links, ProcessSet(), say, started + ready_limit_s
         )
@@ -105,6 +108,7 @@ def run_emulation(
         _write_tables(run_directory, running, finished.measured, links_seen)
         rings = layout.rings
         traced = write_cells(run_directory, rings, finished.measured.zero_ns) if run.tracing else {}
+        followed = _write_breakdown(run_directory, run, network_directory, rings, finished.measured.zero_ns)
         for place in layout.places:
             shutil.rmtree(place.data, ignore_errors=True)
         for ring in rings.values():
@@ -127,6 +131,7 @@ def run_emulation(
             "tor": tools.tor.provenance,
             "counters": _counters(finished.measured),
             "tracing": traced,
+            "followed_downloads": followed,
             "versions": dict(versions()),
             "machine": dict(machine()),
         }
@@ -252,6 +257,30 @@ def _write_tables(run_directory: Path, running: RunningNetwork, measured: Measur
     _write(run_directory, CIRCUITS, circuits_frame(circuits, measured.downloads, zero_ns))
     _write(run_directory, PROGRESS, progress_frame(measured.downloads, zero_ns))
     _write_frame(run_directory / LINKS_TABLE, links.frame)
+
+
+def _recorded(run: RunSpec, packets: Path) -> tuple[Path, Sequence[str]] | None:
+    """The table of packets, and whose, if downloads are followed: their cells lead from relay to relay."""
+    if run.tracing is None or not run.tracing.downloads or not run.tracing.hosts:
+        return None
+    return packets, run.tracing.hosts
+
+
+def _write_breakdown(
+    run_directory: Path, run: RunSpec, network_directory: Path, rings: Mapping[str, Path], zero_ns: int
+) -> dict[str, int]:
+    """Write the breakdown of a run that traces, and forget the packets; what became of followed downloads."""
+    if run.tracing is None:
+        return {}
+    folder = run_directory / PROCESS_FOLDER
+    packets, summary = folder / PACKETS_TABLE, (folder / LINKS_TABLE).with_suffix(".json")
+    if _recorded(run, packets) is None:
+        write_no_breakdown(run_directory)
+        return {}
+    one_in = run.tracing.downloads
+    counts = write_breakdown(run_directory, network_directory, rings, packets, summary, zero_ns, one_in)
+    packets.unlink()
+    return counts
 
 
 def _write(run_directory: Path, schema: TableSchema, frame: pl.DataFrame) -> None:

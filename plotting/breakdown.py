@@ -1,0 +1,261 @@
+"""Where the time to a byte goes, of downloads that were followed.
+
+In: breakdown.csv, breakdown_time.csv and breakdown_way.csv. Out: what the first byte waits for under each
+variant, as stacked bars of means; the same by percentile of the time to that byte, and against time; and the
+way of one download, piece by piece. Parts are drawn by group, whose means add up to the mean of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from plotting.facets import levels_text, say_nothing_is_here
+from plotting.palette import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from plotting.source import Source
+from plotting.style import FAINT, GREY, SMALL_PT, TEXT_WIDTH_IN, canvas
+from torsweep.config.ways import GROUP_OF, GROUPS, PLACES
+from torsweep.stats.breakdown import ALL, SECONDS_PER_BIN, SLICES
+
+_COLOURS = {
+    "circuit": "#AAAAAA",
+    "kernel": VERMILION,
+    "circuit_queue": BLUE,
+    "process": PURPLE,
+    "bucket": ORANGE,
+    "window": BLACK,
+    "link_queue": SKY,
+    "link": GREEN,
+    "unknown": FAINT,
+}
+_NAMES = {
+    "circuit": "waiting for a circuit",
+    "kernel": "kernel",
+    "circuit_queue": "circuit queue",
+    "process": "a process's work",
+    "bucket": "bucket",
+    "window": "window",
+    "link_queue": "queue of a link",
+    "link": "link",
+    "unknown": "not recorded",
+}
+_BYTE = "first"
+
+Drawn = tuple[Figure, pl.DataFrame, str]
+
+
+def draw_means(source: Source) -> Drawn:
+    """The mean time to the first byte by group: a bar a variant, a panel a kind of client."""
+    means = source.summary("breakdown")
+    points = means.filter(pl.col("byte") == _BYTE, pl.col("slice") == ALL)
+    if points.is_empty():
+        return _nothing(source, points)
+    kinds, variants = _kinds(source, points), list(source.provenance.variants())
+    caption = source.caption(
+        f"Mean time to the first byte by what it waited for; {_followed(points, kinds)}."
+    )
+    figure = canvas(TEXT_WIDTH_IN, 0.75 + 0.24 * len(variants), caption)
+    axes = figure.subplots(1, len(kinds), sharey=True, squeeze=False)
+    for axis, kind in zip(axes[0], kinds, strict=True):
+        for place, variant in enumerate(variants):
+            sums = _by_group(_chosen(points, variant, kind), "mean_ms")
+            left = _stack(axis, -place, {group: mean / 1e3 for group, mean in sums.items()}, across=True)
+            said = f" {left:.2f}" if sums else " none followed"
+            axis.text(left, -place, said, va="center", size=SMALL_PT, color=GREY)
+        axis.set_title(kind)
+        axis.set_xlabel("Mean time to first byte (s)")
+        axis.margins(x=0.14)
+        axis.set_xlim(left=0)
+        axis.grid(visible=False, axis="y")
+    axes[0][0].set_yticks([-place for place in range(len(variants))], [_variant(v) for v in variants])
+    _legend(figure, points)
+    return figure, points, caption
+
+
+def draw_percentiles(source: Source) -> Drawn:
+    """The same between percentiles of the time to the first byte, as shares: a panel a variant."""
+    means = source.summary("breakdown")
+    kinds = _kinds(source, means)
+    points = means.filter(pl.col("byte") == _BYTE, pl.col("slice") != ALL, pl.col("kind").is_in(kinds[:1]))
+    if points.is_empty():
+        return _nothing(source, points)
+    kind, slices = kinds[0], [name for name in SLICES if name != ALL]
+    caption = source.caption(
+        f"What the first byte of {kind} clients waited for whose time to it lies between two percentiles of "
+        f"their run's, as shares of the mean, which stands above in s; {_followed(points, kinds[:1])}."
+    )
+    figure, axes = _panels(source, caption)
+    for variant, axis in axes:
+        own = _chosen(points, variant, kind)
+        for place, name in enumerate(slices):
+            sums = _by_group(own.filter(pl.col("slice") == name), "mean_ms")
+            whole = sum(sums.values())
+            if whole > 0:
+                shares = {group: 100 * mean / whole for group, mean in sums.items()}
+                _stack(axis, place, shares, across=False)
+                axis.text(place, 101, f"{whole / 1e3:.2g}", ha="center", size=SMALL_PT, color=GREY)
+        axis.set_xticks(range(len(slices)), [name.replace("-", "–") for name in slices], rotation=60)
+        axis.set_ylim(0, 114)
+        axis.grid(visible=False, axis="x")
+    _label(axes, "Percentile of the time", "Share (%)")
+    _legend(figure, points)
+    return figure, points, caption
+
+
+def draw_over_time(source: Source) -> Drawn:
+    """The same against the time when downloads were opened, on the first network."""
+    time = source.summary("breakdown_time")
+    kinds = _kinds(source, time)
+    points = time.filter(pl.col("byte") == _BYTE, pl.col("kind").is_in(kinds[:1]))
+    if points.is_empty():
+        return _nothing(source, points)
+    caption = source.caption(
+        f"Mean time to the first byte of {kinds[0]} clients by what it waited for, of downloads opened "
+        f"within "
+        f"{SECONDS_PER_BIN} s; network of seed {source.provenance.seeds[0]}."
+    )
+    figure, axes = _panels(source, caption)
+    for variant, axis in axes:
+        own = _chosen(points, variant, kinds[0])
+        for second in own["second"].unique().sort().to_list():
+            sums = _by_group(own.filter(pl.col("second") == second), "mean_ms")
+            heights = {group: mean / 1e3 for group, mean in sums.items()}
+            _stack(axis, second + SECONDS_PER_BIN / 2, heights, across=False, width=SECONDS_PER_BIN)
+        axis.grid(visible=False, axis="x")
+    _label(axes, "Opened at (s)", "Mean time (s)")
+    _legend(figure, points)
+    return figure, points, caption
+
+
+def draw_waterfall(source: Source) -> Drawn:
+    """The way of one download of each variant: time to the right, places downwards."""
+    points = source.summary("breakdown_way")
+    if points.is_empty():
+        return _nothing(source, points)
+    first = points.row(0, named=True)
+    caption = source.caption(
+        f"The way to the first byte of the {first['kind']} download with the median time to it; network of "
+        f"seed "
+        f"{first['seed']}."
+    )
+    figure, axes = _panels(source, caption, height_in=1.7)
+    for variant, axis in axes:
+        own = _chosen(points, variant)
+        for row in own.iter_rows(named=True):
+            axis.barh(
+                -PLACES.index(row["place"]),
+                row["duration_ms"] / 1e3,
+                left=row["start_ms"] / 1e3,
+                color=_COLOURS[GROUP_OF[row["part"]]],
+                height=0.8,
+            )
+        axis.set_yticks([-place for place in range(len(PLACES))], PLACES)
+    # Axes are shared: the limits are set once, when all is drawn.
+    axes[0][1].set(ylim=(0.6 - len(PLACES), 0.6), xlim=(0, None))
+    _label(axes, "Since the download was opened (s)", "")
+    _legend(figure, points.with_columns(pl.lit(1.0).alias("mean_ms")))
+    return figure, points, caption
+
+
+def _nothing(source: Source, points: pl.DataFrame) -> Drawn:
+    caption = source.caption("The first byte of no followed download came in the measured time.")
+    figure = canvas(TEXT_WIDTH_IN, 0.6, caption)
+    figure.text(0.5, 0.7, "No download was followed", ha="center", color=GREY)
+    return figure, points, caption
+
+
+def _panels(
+    source: Source, caption: str, height_in: float = 1.35
+) -> tuple[Figure, list[tuple[dict[str, str], Axes]]]:
+    """A panel each variant: a column each level of the first knob that varies."""
+    variants = list(source.provenance.variants())
+    varying = [levels for levels in source.knobs.values() if len(levels) > 1]
+    columns = len(varying[0]) if varying and len(variants) % len(varying[0]) == 0 else 1
+    rows = len(variants) // columns
+    figure = canvas(TEXT_WIDTH_IN, 0.5 + height_in * rows, caption)
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    axes = []
+    for number, variant in enumerate(variants):
+        axis = grid[number % rows, number // rows]
+        axis.set_title(_variant(variant))
+        axes.append((variant, axis))
+    return figure, axes
+
+
+def _label(axes: Sequence[tuple[Mapping[str, str], Axes]], below: str, beside: str) -> None:
+    for _, axis in axes:
+        place = axis.get_subplotspec()
+        if place is not None and place.is_last_row():
+            axis.set_xlabel(below)
+        if place is not None and place.is_first_col() and beside:
+            axis.set_ylabel(beside)
+        if not axis.has_data():
+            say_nothing_is_here(axis, "none followed")
+
+
+def _stack(axis: Axes, place: float, sums: Mapping[str, float], *, across: bool, width: float = 0.8) -> float:
+    """One bar of all groups; its length."""
+    end = 0.0
+    for group in GROUPS:
+        length = sums.get(group, 0.0)
+        if length > 0 and across:
+            axis.barh(place, length, left=end, color=_COLOURS[group], height=width)
+        elif length > 0:
+            axis.bar(place, length, bottom=end, color=_COLOURS[group], width=width)
+        end += length
+    return end
+
+
+def _by_group(own: pl.DataFrame, column: str) -> dict[str, float]:
+    groups = own["group"] if "group" in own.columns else own["part"].replace_strict(GROUP_OF)
+    summed = (
+        own.with_columns(groups.alias("group"))
+        .group_by("group", maintain_order=True)
+        .agg(pl.col(column).sum())
+    )
+    return dict(summed.select("group", column).iter_rows())
+
+
+def _legend(figure: Figure, points: pl.DataFrame) -> None:
+    """The groups that take any time, in their order."""
+    sums = _by_group(points, "mean_ms")
+    least = 1e-4 * sum(sums.values())
+    handles = [
+        Patch(color=_COLOURS[group], label=_NAMES[group]) for group in GROUPS if sums.get(group, 0) > least
+    ]
+    columns = min(len(handles), 7)
+    figure.legend(
+        handles=handles, loc="outside upper center", ncols=columns, borderaxespad=0.1, handlelength=1.2
+    )
+
+
+def _kinds(source: Source, frame: pl.DataFrame) -> list[str]:
+    found = set(frame["kind"])
+    return [kind for kind in source.kinds() if kind in found]
+
+
+def _chosen(frame: pl.DataFrame, variant: Mapping[str, str], kind: str | None = None) -> pl.DataFrame:
+    chosen = [pl.col(knob) == level for knob, level in variant.items()]
+    return frame.filter(*chosen, *([pl.col("kind") == kind] if kind else []))
+
+
+def _variant(variant: dict[str, str]) -> str:
+    return levels_text(variant)
+
+
+def _followed(points: pl.DataFrame, kinds: Sequence[str]) -> str:
+    """How many downloads the smallest and the largest bar rest on."""
+    keys = [name for name in points.columns if name not in ("leg", "place", "part", "mean_ms")]
+    texts = []
+    for kind in kinds:
+        counts = points.filter(pl.col("kind") == kind).unique(keys)["downloads"].to_numpy()
+        least, most = int(np.min(counts)), int(np.max(counts))
+        texts.append(
+            f"{least:,} to {most:,} {kind} downloads" if least < most else f"{most:,} {kind} downloads"
+        )
+    return " and ".join(texts) + " a bar"

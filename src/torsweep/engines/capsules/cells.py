@@ -1,0 +1,167 @@
+"""The records of cells of one or more relays, to be found by number or by byte offset.
+
+In: the ``cells`` table of a run, and the channels of the rings. Out: :class:`Cells`. A cell has one number in
+each relay; from one relay to the next it is followed by its end on their connection, counted in bytes before
+encryption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from torsweep.config.tracing import POINTS, Point
+from torsweep.engines.capsules.failure import Failure
+
+NONE = -1
+"""Stands for a value that a record has not."""
+
+_COLUMNS = (
+    "time_ns",
+    "cell",
+    "channel",
+    "circuit",
+    "relay_command",
+    "stream",
+    "write_ns",
+    "tls_offset",
+    "tcp_offset",
+)
+
+_KEY = np.dtype([("channel", "i8"), ("tls_offset", "i8")])
+
+Record = Mapping[str, int]
+"""The numbers of a row of the ``cells`` table, by column."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A TCP connection: the host and port that opened it, and the other host."""
+
+    opener: str
+    port: int
+    other: str
+
+
+class Cells:
+    """The records of all traced relays."""
+
+    def __init__(self, cells: pl.DataFrame, channels: pl.DataFrame, names: Mapping[str, str]) -> None:
+        """``cells`` and ``channels`` are of all traced hosts; ``names`` are hosts by address."""
+        self.hosts = tuple(sorted(map(str, cells["host"].unique().to_list())))
+        self._tables = {
+            (host, point): _Table(own.filter(pl.col("point") == point))
+            for host in self.hosts
+            for own in [cells.filter(pl.col("host").cast(pl.String) == host)]
+            for point in POINTS
+        }
+        known = channels.with_columns(
+            pl.col("remote_address")
+            .replace_strict(names, default=None, return_dtype=pl.String)
+            .alias("other")
+        )
+        self._channels = {(row["host"], row["channel"]): row for row in known.iter_rows(named=True)}
+        self._between: dict[tuple[str, str], list[int]] = {}
+        for (host, channel), row in self._channels.items():
+            self._between.setdefault((host, row["other"]), []).append(channel)
+
+    def record(self, host: str, point: Point, cell: int) -> Record:
+        """The record of ``cell`` at ``point`` of ``host``; Failure when there is none."""
+        found = self._tables[host, point].of_cell(cell) if (host, point) in self._tables else None
+        if found is None:
+            raise Failure("no_record")
+        return found
+
+    def told(self, host: str, point: Point, relay_command: int) -> pl.DataFrame:
+        """The records at ``point`` of cells of ``relay_command`` that begin or end at ``host``, by time."""
+        return self._tables[host, point].told(relay_command)
+
+    def other(self, host: str, channel: int) -> str:
+        """The host at the other end of ``channel``; Failure when nobody knows."""
+        row = self._channels.get((host, channel))
+        if row is None or row["other"] is None:
+            raise Failure("no_channel")
+        return str(row["other"])
+
+    def connection(self, host: str, channel: int) -> Connection:
+        """The connection under ``channel`` of ``host``.
+
+        A relay writes down another relay's port of the directory, not that of the connection: the side that
+        opened it knows its own.
+        """
+        row = self._channels[host, channel]
+        other = self.other(host, channel)
+        if row["is_outgoing"]:
+            return Connection(host, row["local_port"], other)
+        if other not in self.hosts:
+            return Connection(other, row["remote_port"], host)
+        return Connection(other, self._channels[other, self._peer(host, channel)]["local_port"], host)
+
+    def next_cell(self, host: str, sent: Record) -> tuple[str, Record]:
+        """The host that read the cell ``sent`` (a flush of ``host``), and its inbuf there."""
+        other = self.other(host, sent["channel"])
+        return other, self._at_offset(other, "inbuf", self._peer(host, sent["channel"]), sent["tls_offset"])
+
+    def last_cell(self, host: str, read: Record) -> tuple[str, Record]:
+        """The host that sent the cell ``read`` (an inbuf of ``host``), and its flush there."""
+        other = self.other(host, read["channel"])
+        return other, self._at_offset(other, "flush", self._peer(host, read["channel"]), read["tls_offset"])
+
+    def _at_offset(self, host: str, point: Point, channel: int, offset: int) -> Record:
+        found = self._tables[host, point].at_offset(channel, offset)
+        if found is None:
+            raise Failure("no_record")
+        return found
+
+    def _peer(self, host: str, channel: int) -> int:
+        """The number that the other end has for ``channel`` of ``host``."""
+        other, own = self.other(host, channel), self._channels[host, channel]
+        if other not in self.hosts:
+            raise Failure("untraced_host")
+        there = [
+            number
+            for number in self._between.get((other, host), ())
+            if self._channels[other, number]["is_outgoing"] != own["is_outgoing"]
+        ]
+        ports = (own["local_port"], own["remote_port"])
+        same = [
+            number
+            for number in there
+            if (self._channels[other, number]["remote_port"], self._channels[other, number]["local_port"])
+            == ports
+        ]
+        chosen = same or there
+        if len(chosen) != 1:
+            raise Failure("no_channel")
+        return chosen[0]
+
+
+class _Table:
+    """The records of one relay at one point."""
+
+    def __init__(self, own: pl.DataFrame) -> None:
+        self._frame = own.select(pl.col(_COLUMNS).fill_null(NONE).cast(pl.Int64)).sort("cell")
+        self._cells = self._frame["cell"].to_numpy()
+        self._by_offset = self._frame.with_row_index("row").sort("channel", "tls_offset")
+        self._keys = np.zeros(len(own), _KEY)
+        for name in ("channel", "tls_offset"):
+            self._keys[name] = self._by_offset[name].to_numpy()
+
+    def of_cell(self, cell: int) -> Record | None:
+        place = int(np.searchsorted(self._cells, cell))
+        if place == len(self._cells) or self._cells[place] != cell:
+            return None
+        return self._frame.row(place, named=True)
+
+    def at_offset(self, channel: int, offset: int) -> Record | None:
+        key = np.array((channel, offset), dtype=_KEY)
+        place = int(np.searchsorted(self._keys, key))
+        if place == len(self._keys) or self._keys[place] != key:
+            return None
+        return self._frame.row(int(self._by_offset["row"][place]), named=True)
+
+    def told(self, relay_command: int) -> pl.DataFrame:
+        return self._frame.filter(pl.col("relay_command") == relay_command).sort("time_ns", "cell")

@@ -1,0 +1,308 @@
+"""Follow downloads through real tors: cells, packets and downloads become the ``breakdown`` of a run.
+
+In: the ``cells`` of all relays on the way, their channels, the packets between hosts, the downloads, the
+network. Out: the table, and how many downloads were followed, and how many could not be, by reason. All times
+are of one clock.
+
+At the exit a download is found by its BEGIN, which leads back to the client from relay to relay; then come
+CONNECTED, the request, and the first and the last DATA cell of the same stream. What a client's tor and
+program do is one piece, ``program``, because nobody records them; so is the server's. What the exit does
+between reading an answer and queueing its cell is ``window``. Where the connection to the server is not to be
+told from others, all from the request on is ``beyond``.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+
+from torsweep.engines.capsules.cells import Cells, Record
+from torsweep.engines.capsules.failure import REASONS, Failure
+from torsweep.engines.capsules.packets import Direction, Packets
+from torsweep.engines.capsules.passing import SLACK_NS, Link, Way, over_link, through_relay
+from torsweep.engines.table_schema import BREAKDOWN
+
+BEGIN, DATA, END, CONNECTED = 1, 2, 3, 4
+"""Relay commands (tor-spec 6.1)."""
+
+RELAYS = ("guard", "middle", "exit")
+
+_POINTS = ("inbuf", "queue", "outbuf", "flush")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What was recorded of a run; ``one_way_ns`` takes the names of sender and receiver."""
+
+    cells: Cells
+    packets: Packets
+    one_way_ns: Callable[[str, str], int]
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A cell in a relay: where on the circuit, the relay, its records by point."""
+
+    place: str
+    host: str
+    records: dict[str, Record]
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A stream at an exit: its BEGIN there, and the way that it came, from the guard on."""
+
+    exit: str
+    cell: Record
+    client: str
+    hops: tuple[Hop, ...]
+
+
+def join(trace: Trace, streams: pl.DataFrame, one_in: int) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The table and the counts; one download in ``one_in`` is followed, chosen by its name."""
+    begun = _Begins(list(_begun(trace)), streams)
+    rows: list[dict[str, Any]] = []
+    counts = dict.fromkeys(("followed", "first_bytes", "whole", "no_byte", *REASONS), 0)
+    for stream in streams.iter_rows(named=True):
+        name = f"{stream['client']}/{stream['stream']}"
+        if zlib.crc32(name.encode()) % one_in:
+            continue
+        counts["followed"] += 1
+        if stream["first_byte_us"] is None:
+            counts["no_byte"] += 1
+            continue
+        try:
+            ways = _follow(trace, stream, begun)
+        except Failure as failure:
+            counts[failure.reason] += 1
+            continue
+        counts["first_bytes"] += 1
+        counts["whole"] += "last" in ways
+        for byte, way in ways.items():
+            rows += _rows(stream, byte, way)
+    return pl.DataFrame(rows, schema=BREAKDOWN.polars), counts
+
+
+def _rows(stream: Mapping[str, Any], byte: str, way: Way) -> Iterator[dict[str, Any]]:
+    for step, piece in enumerate(way.lasting(), 1):
+        yield {
+            "client": stream["client"],
+            "stream": stream["stream"],
+            "byte": byte,
+            "step": step,
+            "leg": piece.leg,
+            "place": piece.place,
+            "host": piece.host,
+            "part": piece.part,
+            "start_ns": piece.start_ns,
+            "duration_ns": piece.end_ns - piece.start_ns,
+        }
+
+
+def _begun(trace: Trace) -> Iterator[Begun]:
+    """All streams that reached an exit, as far as they can be led back to a client."""
+    for host in trace.cells.hosts:
+        for cell in trace.cells.told(host, "recognized", BEGIN).iter_rows(named=True):
+            try:
+                client, hops = _outward(trace, host, cell)
+            except Failure:
+                continue
+            yield Begun(host, cell, client, hops)
+
+
+class _Begins:
+    """Which BEGIN is that of which download."""
+
+    def __init__(self, begun: list[Begun], streams: pl.DataFrame) -> None:
+        self._begun: dict[str, list[Begun]] = {}
+        for one in sorted(begun, key=lambda one: one.cell["time_ns"]):
+            self._begun.setdefault(one.client, []).append(one)
+        opened = streams.filter(pl.col("socks_reply_us").is_not_null()).sort("client", "start_us", "stream")
+        self._streams: dict[str, list[Mapping[str, Any]]] = {}
+        for stream in opened.iter_rows(named=True):
+            self._streams.setdefault(stream["client"], []).append(stream)
+
+    def of(self, stream: Mapping[str, Any]) -> Begun:
+        """The BEGIN of ``stream``; Failure when none fits, or several do.
+
+        Where as many downloads as BEGINs of one circuit fit each other, they are taken in order: tor sends
+        BEGIN for streams as they come.
+        """
+        fits = self._fitting(stream)
+        if not fits:
+            raise Failure("no_begin")
+        if len(fits) == 1:
+            return fits[0]
+        rivals = [other for other in self._streams[stream["client"]] if self._fitting(other) == fits]
+        circuits = {(one.exit, one.cell["channel"], one.cell["circuit"]) for one in fits}
+        numbers = [other["stream"] for other in rivals]
+        if len(rivals) != len(fits) or len(circuits) > 1 or stream["stream"] not in numbers:
+            raise Failure("several_begins")
+        return fits[numbers.index(stream["stream"])]
+
+    def _fitting(self, stream: Mapping[str, Any]) -> list[Begun]:
+        start_ns = stream["start_us"] * 1000
+        connected_ns = start_ns + stream["socks_reply_us"] * 1000
+        return [
+            one
+            for one in self._begun.get(stream["client"], ())
+            if start_ns <= one.cell["time_ns"] <= connected_ns + SLACK_NS
+        ]
+
+
+def _follow(trace: Trace, stream: Mapping[str, Any], begun: _Begins) -> dict[str, Way]:
+    start_ns = stream["start_us"] * 1000
+    at_exit = begun.of(stream)
+    connected, request, answers = _exchange(trace, at_exit)
+    way = Way(start_ns)
+    way.leg = "begin"
+    _up(trace, way, at_exit.client, at_exit.hops, "circuit")
+    way.until(at_exit.cell["time_ns"], "exit", at_exit.exit, "relaying")
+    way.until(connected["time_ns"], "exit-server", at_exit.exit, "connect")
+    way.leg = "connected"
+    client, hops = _inward(trace, at_exit.exit, connected)
+    _down(trace, way, client, hops)
+    way.leg = "request"
+    client, hops = _outward(trace, at_exit.exit, request)
+    _up(trace, way, client, hops, "program")
+    way.until(request["time_ns"], "exit", at_exit.exit, "relaying")
+    server = trace.packets.opened(
+        at_exit.exit,
+        str(stream["server"]),
+        at_exit.cell["time_ns"] - SLACK_NS,
+        connected["time_ns"] + SLACK_NS,
+    )
+    ways = {"first": (answers[0], 1, stream["first_byte_us"])}
+    if stream["last_byte_us"] is not None:
+        ways["last"] = (answers[-1], stream["bytes_wanted"], stream["last_byte_us"])
+    found = {}
+    for byte, (cell, end, time_us) in ways.items():
+        own = way.copy()
+        _answer(trace, own, at_exit.exit, server, cell, end)
+        client, hops = _inward(trace, at_exit.exit, cell)
+        _down(trace, own, client, hops)
+        own.until(start_ns + time_us * 1000, "client", client, "program")
+        found[byte] = own
+    return found
+
+
+def _exchange(trace: Trace, begun: Begun) -> tuple[Record, Record, list[Record]]:
+    """CONNECTED, the end of the request, and the DATA cells of the answer, of the stream that ``begun``
+    opens."""
+    key = [pl.col(name) == begun.cell[name] for name in ("channel", "circuit", "stream")]
+    since = pl.col("time_ns") > begun.cell["time_ns"]
+    again = trace.cells.told(begun.exit, "recognized", BEGIN).filter(*key, since)["time_ns"].to_list()
+    within = since & (pl.col("time_ns") < again[0]) if again else since
+
+    def of(point: Any, command: int) -> list[Record]:
+        return list(trace.cells.told(begun.exit, point, command).filter(*key, within).iter_rows(named=True))
+
+    connected, answers = of("queue", CONNECTED), of("queue", DATA)
+    requests = [
+        cell for cell in of("recognized", DATA) if answers and cell["time_ns"] <= answers[0]["time_ns"]
+    ]
+    if not connected or not requests or not answers:
+        raise Failure("no_answer")
+    return connected[0], requests[-1], answers
+
+
+def _records(trace: Trace, host: str, cell: int, points: tuple[Any, ...]) -> dict[str, Record]:
+    return {point: trace.cells.record(host, point, cell) for point in points}
+
+
+def _outward(trace: Trace, exit_host: str, recognized: Record) -> tuple[str, tuple[Hop, ...]]:
+    """The client from which the cell ``recognized`` came, and its records at guard, middle and exit."""
+    hops = [Hop("exit", exit_host, _records(trace, exit_host, recognized["cell"], ("inbuf",)))]
+    for place in ("middle", "guard"):
+        host, sent = trace.cells.last_cell(hops[0].host, hops[0].records["inbuf"])
+        hops.insert(0, Hop(place, host, _records(trace, host, sent["cell"], _POINTS)))
+    return trace.cells.other(hops[0].host, hops[0].records["inbuf"]["channel"]), tuple(hops)
+
+
+def _inward(trace: Trace, exit_host: str, queued: Record) -> tuple[str, tuple[Hop, ...]]:
+    """The client that the cell ``queued`` goes to, and its records at exit, middle and guard."""
+    hops = [Hop("exit", exit_host, _records(trace, exit_host, queued["cell"], _POINTS[1:]))]
+    for place in ("middle", "guard"):
+        host, read = trace.cells.next_cell(hops[-1].host, hops[-1].records["flush"])
+        hops.append(Hop(place, host, _records(trace, host, read["cell"], _POINTS)))
+    return trace.cells.other(hops[-1].host, hops[-1].records["flush"]["channel"]), tuple(hops)
+
+
+def _up(trace: Trace, way: Way, client: str, hops: tuple[Hop, ...], waits_for: str) -> None:
+    """From the client to the hands of the exit."""
+    guard = hops[0]
+    link = _link(trace, ("client", client), (guard.place, guard.host))
+    read = guard.records["inbuf"]
+    carried = trace.packets.carried(
+        _direction(trace, guard.host, read["channel"], client), read["tcp_offset"]
+    )
+    over_link(way, link, carried, 0, waits_for)
+    for hop, after in pairwise(hops):
+        write_ns = through_relay(way, hop.place, hop.host, hop.records)
+        _between(trace, way, hop, after, write_ns)
+    last = hops[-1]
+    way.until(last.records["inbuf"]["time_ns"], last.place, last.host, "receive_kernel")
+
+
+def _down(trace: Trace, way: Way, client: str, hops: tuple[Hop, ...]) -> None:
+    """From the queue of the exit to the kernel of the client."""
+    for hop, after in pairwise(hops):
+        write_ns = through_relay(way, hop.place, hop.host, hop.records)
+        _between(trace, way, hop, after, write_ns)
+    guard = hops[-1]
+    write_ns = through_relay(way, guard.place, guard.host, guard.records)
+    sent = guard.records["flush"]
+    carried = trace.packets.carried(
+        _direction(trace, guard.host, sent["channel"], guard.host), sent["tcp_offset"]
+    )
+    over_link(way, _link(trace, (guard.place, guard.host), ("client", client)), carried, write_ns)
+
+
+def _between(trace: Trace, way: Way, hop: Hop, after: Hop, write_ns: int) -> None:
+    """From one relay's kernel to the next one's. The cell needs no more of the stream than either had by
+    then."""
+    sent, read = hop.records["flush"], after.records["inbuf"]
+    end = min(sent["tcp_offset"], read["tcp_offset"])
+    carried = trace.packets.carried(_direction(trace, hop.host, sent["channel"], hop.host), end)
+    over_link(way, _link(trace, (hop.place, hop.host), (after.place, after.host)), carried, write_ns)
+
+
+def _answer(
+    trace: Trace, way: Way, exit_host: str, server: Direction | None, queued: Record, end: int
+) -> None:
+    """From the request in the exit's hands to the cell with the byte before ``end`` of the answer in its
+    queue."""
+    way.leg = "response" if server is None else "request"
+    if server is None:
+        way.until(queued["time_ns"], "exit-server", exit_host, "beyond")
+        return
+    _, port, name, server_port = server
+    there = _link(trace, ("exit", exit_host), ("server", name))
+    request_end = trace.packets.sent_before(server, queued["time_ns"])
+    over_link(way, there, trace.packets.carried(server, request_end), 0)
+    way.leg = "response"
+    back = _link(trace, ("server", name), ("exit", exit_host))
+    answer = trace.packets.carried((name, server_port, exit_host, port), end)
+    over_link(way, back, answer, 0, "program")
+    way.until(queued["time_ns"], "exit", exit_host, "window")
+
+
+def _direction(trace: Trace, host: str, channel: int, sender: str) -> Direction:
+    """The direction of the connection under ``channel`` of ``host`` in which ``sender`` sends."""
+    connection = trace.cells.connection(host, channel)
+    port = trace.packets.port_of(connection.opener, connection.port, connection.other)
+    ends = ((connection.opener, connection.port), (connection.other, port))
+    (first, second) = ends if sender == connection.opener else ends[::-1]
+    return (*first, *second)
+
+
+def _link(trace: Trace, sends: tuple[str, str], receives: tuple[str, str]) -> Link:
+    order = ("client", *RELAYS, "server")
+    name = "-".join(sorted((sends[0], receives[0]), key=order.index))
+    one_way_ns = trace.one_way_ns(sends[1], receives[1])
+    return Link(name, sends[1], sends[0], receives[0], receives[1], one_way_ns)

@@ -1,0 +1,239 @@
+"""A made trace of downloads through a chain of real tors: cells, channels and packets, and where the time
+went.
+
+In: how many downloads. Out: :class:`Made`. Every wait is a different number of nanoseconds, so that a piece
+that is taken for another shows.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+
+from torsweep.engines.capsules.cells import Cells
+from torsweep.engines.capsules.join import BEGIN, CONNECTED, DATA, Trace
+from torsweep.engines.capsules.packets import Packets
+from torsweep.engines.table_schema import CELLS, STREAMS
+
+HOSTS = ("client1", "relay1", "relay2", "relay3", "server1")
+ADDRESSES = {f"11.0.0.{place}": host for place, host in enumerate(HOSTS, 1)}
+PORTS = {("client1", "relay1"): 40001, ("relay1", "relay2"): 40002, ("relay2", "relay3"): 40003}
+CELL_BYTES, RECORD_BYTES, HANDSHAKE_BYTES, ANSWER_BYTES = 514, 543, 3_000, 996
+ONE_WAY_NS = 20_000_000
+SECOND_NS = 1_000_000_000
+
+Spent = list[tuple[str, str, int]]
+"""Place, part and duration of each piece of a way, in order."""
+
+
+def one_way_ns(sender: str, receiver: str) -> int:
+    """The same between any two hosts."""
+    return ONE_WAY_NS if sender != receiver else 0
+
+
+@dataclass
+class Made:
+    """What hosts recorded, and ``spent``: the pieces of the way to each byte, by download and byte."""
+
+    cells: list[dict[str, Any]] = field(default_factory=list)
+    packets: list[dict[str, Any]] = field(default_factory=list)
+    streams: list[dict[str, Any]] = field(default_factory=list)
+    spent: dict[tuple[int, str], Spent] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    written: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+    steps: int = 0
+
+    def wait(self) -> int:
+        """A number of nanoseconds that no other wait has."""
+        self.steps += 1
+        return 1_000 + 37 * self.steps
+
+    def trace(self) -> Trace:
+        """As the join takes it."""
+        return Trace(
+            Cells(self.cells_frame(), channels(), ADDRESSES),
+            Packets(pl.DataFrame(self.packets, infer_schema_length=None)),
+            one_way_ns,
+        )
+
+    def cells_frame(self) -> pl.DataFrame:
+        """The ``cells`` table."""
+        return pl.DataFrame(self.cells, schema=CELLS.polars)
+
+    def streams_frame(self) -> pl.DataFrame:
+        """The ``streams`` table."""
+        return pl.DataFrame(self.streams, schema=STREAMS.polars)
+
+    def packet(
+        self, now: int, ends: tuple[str, str], ports: tuple[int, int], size: int, *, lost: bool
+    ) -> Spent:
+        """Send ``size`` bytes from one host to the other at ``now``; at the second attempt if ``lost``."""
+        offset = self.written[ends]
+        self.written[ends] += size
+        row = {"from_host": ends[0], "to_host": ends[1], "from_port": ports[0], "to_port": ports[1]}
+        row |= {"flags": 0x18, "offset": offset, "payload_bytes": size}
+        link = "-".join(sorted((ROLES[ends[0]], ROLES[ends[1]]), key=list(ROLES.values()).index))
+        spent: Spent = []
+        if lost:
+            again = 200_000_000 + self.wait()
+            self.packets.append(row | {"sent_ns": now, "done_ns": now + 5_000, "fate": "dropped"})
+            spent.append((link, "recovery", again))
+            now += again
+        queued = self.wait()
+        done = now + ONE_WAY_NS + queued
+        self.packets.append(row | {"sent_ns": now, "done_ns": done, "fate": "delivered"})
+        return [*spent, (link, "propagation", ONE_WAY_NS), (link, "down_queue", queued)]
+
+    def record(self, host: str, point: str, time_ns: int, **of: Any) -> None:
+        """Write one record of a cell down."""
+        row = dict.fromkeys(CELLS.polars) | {"host": host, "point": point, "time_ns": time_ns, "circuit": 7}
+        self.cells.append(row | {"command": 3} | of)
+
+    def hop(self, spent: Spent, start: int, ends: tuple[str, str], hold: str, lost: bool) -> int:
+        """One link: until the bytes are handed over; when that is."""
+        held = self.wait()
+        spent.append((ROLES[ends[0]], hold, held))
+        opener = ends if ends in PORTS else ends[::-1]
+        ports = (PORTS[opener], 9001) if ends in PORTS else (9001, PORTS[opener])
+        spent += self.packet(start + held, ends, ports, RECORD_BYTES, lost=lost)
+        return start + sum(duration for *_, duration in spent)
+
+    def cell(
+        self, path: tuple[str, ...], start: int, command: int, stream: int, hold: str, lost: bool = False
+    ) -> tuple[Spent, int]:
+        """A cell along ``path`` from ``start`` on; its pieces, and its end at the hands of the last host."""
+        spent: Spent = []
+        zero, outward = start, path[0] == "client1"
+        if not outward:
+            self._begin(path[0], spent, start, command, stream)
+            hold = "send_kernel"
+            self._leave(path[0], path[1], spent, zero)
+        for place, (here, there) in enumerate(pairwise(path)):
+            now = zero + sum(duration for *_, duration in spent)
+            before = len(spent)
+            part: Spent = []
+            self.hop(part, now, (here, there), hold if place == 0 else "send_kernel", lost and place == 1)
+            spent[before:] = part
+            if there == "client1":
+                break
+            now = zero + sum(duration for *_, duration in spent)
+            self._arrive(there, here, spent, now, command, stream, last=there == path[-1])
+            if there != path[-1]:
+                self._leave(there, path[place + 2], spent, zero)
+        return spent, zero + sum(duration for *_, duration in spent)
+
+    def _tls(self, ends: tuple[str, str]) -> int:
+        return 1_000 + CELL_BYTES * ((self.written[ends] - HANDSHAKE_BYTES) // RECORD_BYTES)
+
+    def _begin(self, host: str, spent: Spent, now: int, command: int, stream: int) -> None:
+        self.numbers[host] += 1
+        of = {"cell": self.numbers[host], "channel": 1, "outward": False, "relay_command": command}
+        self.record(host, "queue", now, queue_cells=0, stream=stream, **of)
+
+    def _arrive(
+        self, host: str, sender: str, spent: Spent, now: int, command: int, stream: int, *, last: bool
+    ) -> None:
+        self.numbers[host] += 1
+        number, role = self.numbers[host], ROLES[host]
+        read, work = self.wait(), self.wait()
+        inward = HOSTS.index(sender) > HOSTS.index(host)
+        ends = (sender, host)
+        of = {"cell": number, "channel": 2 if inward else 1}
+        offsets = {"tls_offset": self._tls(ends), "tcp_offset": self.written[ends]}
+        self.record(host, "inbuf", now + read, **of, **offsets)
+        spent.append((role, "receive_kernel", read))
+        spent.append((role, "relaying", work))
+        if last:
+            told = {"relay_command": command, "stream": stream, "outward": True}
+            self.record(host, "recognized", now + read + work, **of, **told)
+        else:
+            out = {"cell": number, "channel": 1 if inward else 2, "outward": not inward}
+            self.record(host, "queue", now + read + work, queue_cells=0, **out)
+
+    def _leave(self, host: str, receiver: str, spent: Spent, zero: int) -> None:
+        now = zero + sum(duration for *_, duration in spent)
+        outward = HOSTS.index(receiver) > HOSTS.index(host)
+        waiting, writing = self.wait(), self.wait()
+        of = {"cell": self.numbers[host], "channel": 2 if outward else 1, "outward": outward}
+        ends = (host, receiver)
+        after = self.written[ends] + RECORD_BYTES
+        tls = self._tls(ends) + CELL_BYTES
+        self.record(host, "outbuf", now + waiting, queue_cells=0, tls_offset=tls, **of)
+        flush = now + waiting + writing
+        self.record(host, "flush", flush, write_ns=500, tls_offset=tls, tcp_offset=after, **of)
+        spent += [(ROLES[host], "circuit_queue", waiting), (ROLES[host], "outbuf", writing)]
+
+
+ROLES = dict(zip(HOSTS, ("client", "guard", "middle", "exit", "server"), strict=True))
+UP, DOWN = HOSTS[:4], HOSTS[3::-1]
+
+
+def made(downloads: int = 3, *, lost: bool = False) -> Made:
+    """Downloads of two cells, ten seconds apart; with ``lost``, one packet of each answer is sent twice."""
+    trace = Made()
+    for ends, port in PORTS.items():
+        for both, ports in ((ends, (port, 9001)), (ends[::-1], (9001, port))):
+            opening = {"from_port": ports[0], "to_port": ports[1], "offset": 0, "sent_ns": 0, "done_ns": 1}
+            syn = {"flags": 0x02 if both == ends else 0x12, "payload_bytes": 0, "fate": "delivered"}
+            trace.packets.append({"from_host": both[0], "to_host": both[1], **opening, **syn})
+            trace.packet(0, both, ports, HANDSHAKE_BYTES, lost=False)
+    for number in range(downloads):
+        _download(trace, number, (10 * number + 5) * SECOND_NS, lost)
+    return trace
+
+
+def _download(trace: Made, number: int, start: int, lost: bool) -> None:
+    stream, port = 100 + number, 50_000 + number
+    spent, now = trace.cell(UP, start, BEGIN, stream, "circuit")
+    connect = 2 * ONE_WAY_NS + trace.wait()
+    opening = {"from_host": "relay3", "to_host": "server1", "from_port": port, "to_port": 80, "offset": 0}
+    syn = {"flags": 0x02, "payload_bytes": 0, "fate": "delivered"}
+    trace.packets.append({**opening, "sent_ns": now + 10, "done_ns": now + ONE_WAY_NS, **syn})
+    spent.append(("exit-server", "connect", connect))
+    down, now = trace.cell(DOWN, now + connect, CONNECTED, stream, "")
+    connected_us = -(-(now - start) // 1_000)
+    up, now = trace.cell(UP, now, DATA, stream, "program")
+    spent += [*down, *up]
+    trace.written["relay3", "server1"] = trace.written["server1", "relay3"] = 0
+    there: Spent = [("exit", "send_kernel", trace.wait())]
+    there += trace.packet(now + there[0][2], ("relay3", "server1"), (port, 80), 400, lost=False)
+    now += sum(duration for *_, duration in there)
+    row = dict.fromkeys(STREAMS.polars) | {"client": "client1", "kind": "web", "stream": number + 1}
+    for byte in ("first", "last"):
+        answer: Spent = [("server", "program", trace.wait() + (0 if byte == "first" else 5_000_000))]
+        ends = ("server1", "relay3")
+        answer += trace.packet(now + answer[0][2], ends, (80, port), ANSWER_BYTES // 2, lost=False)
+        answer.append(("exit", "window", trace.wait()))
+        queued = now + sum(duration for *_, duration in answer)
+        back, end = trace.cell(DOWN, queued, DATA, stream, "", lost)
+        whole_us = -(-(end - start) // 1_000) + 3
+        answer += [*back, ("client", "program", start + whole_us * 1_000 - end)]
+        trace.spent[number + 1, byte] = [*spent, *there, *answer]
+        row[f"{byte}_byte_us"] = whole_us
+    row |= {"circuit": 1, "server": "server1", "start_us": start // 1_000, "socks_reply_us": connected_us}
+    row |= {"observed_us": row["last_byte_us"], "bytes_wanted": ANSWER_BYTES, "bytes_got": ANSWER_BYTES}
+    trace.streams.append(row | {"outcome": "complete"})
+
+
+def channels() -> pl.DataFrame:
+    """The lists of channels: a relay takes another one's port for that of the directory."""
+    rows = []
+    for (opener, other), port in PORTS.items():
+        local, remote = (next(a for a, host in ADDRESSES.items() if host == name) for name in (opener, other))
+        if opener != "client1":
+            rows.append(_channel(opener, 2, (local, port), (remote, 9001), is_outgoing=True))
+        shown = port if opener == "client1" else 9001
+        rows.append(_channel(other, 1, (remote, 9001), (local, shown), is_outgoing=False))
+    return pl.DataFrame(rows)
+
+
+def _channel(
+    host: str, number: int, local: tuple[str, int], remote: tuple[str, int], *, is_outgoing: bool
+) -> dict[str, Any]:
+    row = {"host": host, "channel": number, "seen_ns": 0, "is_outgoing": is_outgoing}
+    row |= {"local_address": local[0], "local_port": local[1]}
+    return row | {"remote_address": remote[0], "remote_port": remote[1]}

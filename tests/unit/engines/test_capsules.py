@@ -1,0 +1,165 @@
+"""Downloads through real tors: made traces are joined to the nanosecond, and what cannot be joined is
+counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+
+from tests.synthetic_capsules import Made, made
+from torsweep.engines.capsules.failure import REASONS
+from torsweep.engines.capsules.join import join
+from torsweep.engines.table_schema import BREAKDOWN, validate
+
+
+def pieces(frame: pl.DataFrame, stream: int, byte: str) -> list[tuple[str, str, int]]:
+    own = frame.filter(pl.col("stream") == stream, pl.col("byte") == byte)
+    return list(own.select("place", "part", "duration_ns").iter_rows())
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_every_piece_of_a_made_trace_is_found(tmp_path, lost: bool) -> None:
+    trace = made(3, lost=lost)
+    frame, counts = join(trace.trace(), trace.streams_frame(), 1)
+    validate(frame, BREAKDOWN, tmp_path)
+    assert counts == dict.fromkeys(counts, 0) | {"followed": 3, "first_bytes": 3, "whole": 3}
+    for (stream, byte), spent in trace.spent.items():
+        assert pieces(frame, stream, byte) == [piece for piece in spent if piece[2]]
+
+
+def test_pieces_add_up_to_the_times_of_the_download() -> None:
+    trace = made(3, lost=True)
+    frame, _ = join(trace.trace(), trace.streams_frame(), 1)
+    sums = frame.group_by("stream", "byte").agg(
+        pl.col("duration_ns").sum(),
+        pl.col("start_ns").min(),
+        (pl.col("start_ns") + pl.col("duration_ns")).max().alias("end_ns"),
+    )
+    for stream, byte, duration_ns, start_ns, end_ns in sums.iter_rows():
+        row = trace.streams[stream - 1]
+        assert (start_ns, duration_ns) == (row["start_us"] * 1_000, row[f"{byte}_byte_us"] * 1_000)
+        assert end_ns == start_ns + duration_ns
+
+
+def test_a_sample_is_chosen_by_name() -> None:
+    trace = made(12)
+    _, counts = join(trace.trace(), trace.streams_frame(), 3)
+    assert 0 < counts["followed"] < 12 and counts["whole"] == counts["followed"]
+
+
+def without(trace: Made, host: str, point: str) -> None:
+    trace.cells = [row for row in trace.cells if (row["host"], row["point"]) != (host, point)]
+
+
+def without_middle(trace: Made) -> None:
+    trace.cells = [row for row in trace.cells if row["host"] != "relay2"]
+
+
+def without_packets(trace: Made) -> None:
+    of = ("relay3", "relay2")
+    trace.packets = [row for row in trace.packets if (row["from_host"], row["to_host"]) != of]
+
+
+def never_delivered(trace: Made) -> None:
+    for row in trace.packets:
+        if (row["from_host"], row["to_host"]) == ("relay2", "relay1"):
+            row["fate"] = "lost"
+
+
+def late_clock(trace: Made) -> None:
+    for row in trace.cells:
+        if row["host"] == "relay2":
+            row["time_ns"] += 50_000_000
+
+
+def no_answer(trace: Made) -> None:
+    trace.cells = [row for row in trace.cells if (row["host"], row["relay_command"]) != ("relay3", 4)]
+
+
+def two_begins(trace: Made) -> None:
+    """The second BEGIN falls into the time of the first download, too."""
+    wide = trace.streams[1]["socks_reply_us"] + 10_000_000
+    trace.streams = [dict(trace.streams[0], socks_reply_us=wide)]
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda trace: without(trace, "relay3", "recognized"), "no_begin"),
+        (lambda trace: without(trace, "relay1", "outbuf"), "no_begin"),
+        (without_middle, "no_begin"),
+        (two_begins, "several_begins"),
+        (no_answer, "no_answer"),
+        (without_packets, "no_packet"),
+        (never_delivered, "no_packet"),
+        (late_clock, "out_of_order"),
+    ],
+)
+def test_what_cannot_be_joined_is_counted_with_its_reason(
+    damage: Callable[[Made], None], reason: str
+) -> None:
+    trace = made(2)
+    damage(trace)
+    frame, counts = join(trace.trace(), trace.streams_frame(), 1)
+    assert frame.is_empty()
+    assert counts == dict.fromkeys(counts, 0) | {"followed": len(trace.streams), reason: len(trace.streams)}
+    assert reason in REASONS
+
+
+def test_a_missing_hop_costs_only_its_own_download() -> None:
+    trace = made(3)
+    inward = [row for row in trace.cells if row["host"] == "relay1" and row["point"] == "flush"]
+    answer = next(row for row in inward if not row["outward"] and row["time_ns"] > 15 * 10**9)
+    trace.cells.remove(answer)
+    _, counts = join(trace.trace(), trace.streams_frame(), 1)
+    assert (counts["whole"], counts["no_record"]) == (2, 1)
+
+
+def test_a_server_that_is_not_to_be_told_leaves_one_piece_that_nobody_saw() -> None:
+    trace = made(1)
+    trace.packets = [row for row in trace.packets if row["to_host"] != "server1"]
+    frame, counts = join(trace.trace(), trace.streams_frame(), 1)
+    assert counts["whole"] == 1
+    first = pieces(frame, 1, "first")
+    assert [part for _, part, _ in first].count("beyond") == 1
+    assert sum(duration for *_, duration in first) == trace.streams[0]["first_byte_us"] * 1_000
+
+
+def test_a_download_without_a_byte_is_counted_and_has_no_way() -> None:
+    trace = made(2)
+    trace.streams[1] |= {"first_byte_us": None, "last_byte_us": None, "outcome": "failed"}
+    frame, counts = join(trace.trace(), trace.streams_frame(), 1)
+    assert (counts["whole"], counts["no_byte"]) == (1, 1)
+    assert set(frame["stream"]) == {1}
+
+
+def test_a_write_that_ends_after_its_packet_has_left_is_no_contradiction() -> None:
+    trace = made(1)
+    for row in trace.cells:
+        if row["point"] == "flush":
+            row["time_ns"] += 200_000
+            row["write_ns"] += 200_000
+    frame, counts = join(trace.trace(), trace.streams_frame(), 1)
+    assert counts["whole"] == 1
+    assert (
+        sum(duration for *_, duration in pieces(frame, 1, "last")) == trace.streams[0]["last_byte_us"] * 1_000
+    )
+
+
+def test_downloads_opened_at_once_are_told_apart_by_their_order() -> None:
+    trace = made(2)
+    for stream in trace.streams:
+        end_us = stream["start_us"] + stream["socks_reply_us"]
+        stream["socks_reply_us"] = trace.streams[-1]["start_us"] + 10**7 - stream["start_us"]
+        assert end_us < stream["start_us"] + stream["socks_reply_us"]
+    early = trace.streams[0]["start_us"]
+    trace.streams[1]["start_us"] = early
+    trace.streams[1]["socks_reply_us"] = trace.streams[0]["socks_reply_us"]
+    for byte in ("first_byte_us", "last_byte_us"):
+        trace.streams[1][byte] += 10 * 10**6
+    frame, counts = join(trace.trace(), trace.streams_frame(), 1)
+    assert counts["whole"] == 2
+    assert pieces(frame, 1, "first") == [piece for piece in trace.spent[1, "first"] if piece[2]]
+    assert pieces(frame, 2, "first")[1:] == [piece for piece in trace.spent[2, "first"] if piece[2]][1:]

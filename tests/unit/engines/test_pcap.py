@@ -1,0 +1,106 @@
+"""Captures of two hosts become a table of packets; what is damaged is counted or refused."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from torsweep.engines.capsules.packets import Packets
+from torsweep.engines.capsules.pcap import join_captures, read_pcap
+from torsweep.errors import InputError
+
+ADDRESSES = {"11.0.0.1": "client", "11.0.0.2": "server"}
+MS = 1_000_000
+THERE = ("11.0.0.1", 40_000, "11.0.0.2", 80)
+FIRST = 2**32 - 1_000
+SYN, DATA = 0x02, 0x18
+
+
+def packet(ends: tuple[str, int, str, int], number: int, payload: int, flags: int = DATA) -> bytes:
+    octets = [bytes(map(int, address.split("."))) for address in (ends[0], ends[2])]
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, 40 + payload, 0, 0, 64, 6, 0) + octets[0] + octets[1]
+    tcp = struct.pack(">HHIIBBHHH", ends[1], ends[3], number % 2**32, 0, 0x50, flags, 0, 0, 0)
+    return ip + tcp + bytes(payload)
+
+
+def capture(
+    packets: Sequence[tuple[int, bytes]], *, order: str = "<", magic: int = 0xA1B23C4D, link: int = 101
+) -> bytes:
+    unit_ns = 1 if magic == 0xA1B23C4D else 1_000
+    content = struct.pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, 65_535, link)
+    for time_ns, data in packets:
+        seconds, rest = divmod(time_ns, 10**9)
+        content += struct.pack(f"{order}IIII", seconds, rest // unit_ns, len(data), len(data)) + data
+    return content
+
+
+def written(folder: Path, name: str, content: bytes) -> Path:
+    file = folder / f"{name}.pcap"
+    file.write_bytes(content)
+    return file
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("magic", [0xA1B23C4D, 0xA1B2C3D4])
+def test_captures_of_both_ends_become_packets(tmp_path: Path, order: str, magic: int) -> None:
+    opening, head = packet(THERE, FIRST - 1, 0, SYN), packet(THERE, FIRST, 1_400)
+    tail = packet(THERE, FIRST + 1_400, 600)
+    sent = [(1 * MS, opening), (5 * MS, head), (6 * MS, tail), (206 * MS, head)]
+    came = [(21 * MS, opening), (26 * MS, tail), (226 * MS, head)]
+    captures = {}
+    for name, packets in (("client", sent), ("server", came)):
+        file = written(tmp_path, name, capture(packets, order=order, magic=magic))
+        captures[name], counts = read_pcap(file)
+        assert counts == {"cut_short": 0, "not_tcp": 0}
+    frame, counts = join_captures(captures, ADDRESSES)
+    assert set(counts.values()) == {0}
+    told = frame.select("sent_ns", "done_ns", "fate", "offset", "payload_bytes").rows()
+    assert told == [
+        (1 * MS, 21 * MS, "delivered", 0, 0),
+        (5 * MS, 5 * MS, "lost", 0, 1_400),
+        (6 * MS, 26 * MS, "delivered", 1_400, 600),
+        (206 * MS, 226 * MS, "delivered", 0, 1_400),
+    ]
+    # The tail came in time, and could not be read before the head came again.
+    carried = Packets(frame).carried(("client", 40_000, "server", 80), 2_000)
+    assert (carried.sent_ns, carried.done_ns, carried.readable_ns) == (6 * MS, 26 * MS, 226 * MS)
+
+
+def test_ethernet_is_read_and_other_links_are_refused(tmp_path: Path) -> None:
+    frame = bytes(12) + b"\x08\x00" + packet(THERE, FIRST, 10)
+    segments, counts = read_pcap(written(tmp_path, "a", capture([(1, frame), (2, bytes(60))], link=1)))
+    assert (len(segments), counts["not_tcp"]) == (1, 1)
+    with pytest.raises(InputError, match="another kind of link, got 105; accepted: 1, 101 or 228"):
+        read_pcap(written(tmp_path, "b", capture([], link=105)))
+
+
+@pytest.mark.parametrize("cut", [1, 17, 39, 56])
+def test_a_capture_that_is_cut_short_keeps_what_is_whole(tmp_path: Path, cut: int) -> None:
+    data = packet(THERE, FIRST, 0)
+    whole = capture([(1, data), (2, data), (3, data)])
+    segments, counts = read_pcap(written(tmp_path, "cut", whole[:-cut]))
+    at_an_end = cut == 16 + len(data)
+    assert (len(segments), counts["cut_short"]) == (2, 0 if at_an_end else 1)
+
+
+def test_what_is_no_capture_or_has_a_clock_that_jumps_is_refused(tmp_path: Path) -> None:
+    for content in (b"", b"PAR1", bytes(100)):
+        with pytest.raises(InputError, match="is no capture"):
+            read_pcap(written(tmp_path, "none", content))
+    data = packet(THERE, FIRST, 0)
+    with pytest.raises(InputError, match="has a clock that goes back, got '5000000 ns'"):
+        read_pcap(written(tmp_path, "back", capture([(9 * MS, data), (4 * MS, data)])))
+    with pytest.raises(InputError, match="cannot be read"):
+        read_pcap(tmp_path / "missing.pcap")
+
+
+def test_connections_that_were_not_seen_to_open_and_strangers_are_counted(tmp_path: Path) -> None:
+    stranger = ("11.0.0.9", 1, "11.0.0.2", 80)
+    packets = [(1, packet(THERE, FIRST, 10)), (2, packet(stranger, 1, 10))]
+    segments, _ = read_pcap(written(tmp_path, "client", capture(packets)))
+    frame, counts = join_captures({"client": segments}, ADDRESSES)
+    assert frame.is_empty()
+    assert (counts["no_opening"], counts["unknown_host"]) == (1, 1)

@@ -1,0 +1,171 @@
+"""What followed downloads waited for: planted shares are found, means add up, claims are judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+from pydantic import TypeAdapter
+
+from plotting import breakdown as figures
+from plotting.source import Source
+from plotting.style import style
+from tests.synthetic import Size, write_sweep
+from tests.synthetic_ways import SHARES
+from torsweep.config.claims import Claim
+from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.config.knobs import KNOBS
+from torsweep.config.ways import GROUP_OF
+from torsweep.engines.table_schema import BREAKDOWN, validate
+from torsweep.errors import InputError
+from torsweep.stats.breakdown import ALL, SLICES, breakdown
+from torsweep.stats.claims import CONTRADICTED, HOLDS, judge
+from torsweep.stats.depths import StairTable
+from torsweep.stats.metrics import STREAM_COLUMNS
+from torsweep.stats.summarize import Summary, gather, summarize
+from torsweep.stats.writing import write_summary
+from torsweep.tables.collect import collect
+from torsweep.tables.reading import PlanTables
+
+SMALL = Size(web_clients=40, bulk_clients=20, relays=2, warm_up_s=10, duration_s=200)
+EXPERIMENTS = Path(__file__).parents[3] / "experiments"
+
+
+@pytest.fixture(scope="module")
+def followed() -> Experiment:
+    return load_experiment(EXPERIMENTS / "refill_waits")
+
+
+@pytest.fixture(scope="module")
+def followed_tables(followed: Experiment, tmp_path_factory: pytest.TempPathFactory) -> PlanTables:
+    folder = tmp_path_factory.mktemp("followed")
+    runs = write_sweep(folder / "runs", followed.plan("main").knobs, [1, 2, 3], SMALL, "refill_waits")
+    collect(runs, folder / "tables", network="ci")
+    return PlanTables.open(folder / "tables")
+
+
+@pytest.fixture(scope="module")
+def followed_summary(followed: Experiment, followed_tables: PlanTables) -> Summary:
+    return summarize(followed_tables, followed)
+
+
+def test_no_column_has_the_name_of_a_knob(followed: Experiment, followed_summary: Summary) -> None:
+    found = followed_summary.breakdown
+    for frame in (found.means, found.runs, found.time, found.way):
+        assert (set(frame.columns) - set(followed.knobs)) & KNOBS.keys() == set()
+
+
+def test_means_add_up_to_the_mean_time_of_the_followed(
+    followed_tables: PlanTables, followed_summary: Summary
+) -> None:
+    columns = ("client", "stream", "kind", "first_byte_us")
+    keys = ["seed", *followed_tables.knobs]
+    ways = followed_tables.breakdown(("client", "stream", "byte")).filter(pl.col("byte") == "first").unique()
+    seen = followed_tables.streams(columns).join(ways, on=[*keys, "client", "stream"], how="semi")
+    of_runs = seen.group_by([*keys, "kind"]).agg(pl.col("first_byte_us").mean() / 1e3)
+    expected = of_runs.group_by([*followed_tables.knobs, "kind"]).agg(pl.col("first_byte_us").mean())
+    means = followed_summary.breakdown.means.filter(pl.col("byte") == "first", pl.col("slice") == ALL)
+    found = means.group_by([*followed_tables.knobs, "kind"]).agg(pl.col("mean_ms").sum())
+    both = expected.join(found, on=[*followed_tables.knobs, "kind"])
+    assert len(both) == 12
+    assert (both["first_byte_us"] - both["mean_ms"]).abs().max() < 1e-6
+
+
+def test_planted_shares_are_found_in_every_slice(followed_summary: Summary) -> None:
+    means = followed_summary.breakdown.means.filter(pl.col("kind") == "web", pl.col("byte") == "first")
+    # With about fifty downloads a run, none or one lies in the last hundredth.
+    assert set(means["slice"]) >= set(SLICES[:-1])
+    for (_,), own in means.group_by("slice"):
+        shares = dict(own.group_by("part").agg(pl.col("mean_ms").sum() / own["mean_ms"].sum()).iter_rows())
+        for _, _, part, share in SHARES:
+            assert shares[part] == pytest.approx(share, abs=1e-4)
+    runs = followed_summary.breakdown.runs
+    sums = runs.group_by("seed", "refill_interval", "circuit_policy", "kind", "byte").agg(
+        pl.col("share").sum()
+    )
+    assert (sums["share"] - 1).abs().max() < 1e-9
+
+
+def test_slices_are_in_the_order_of_times(followed_summary: Summary) -> None:
+    means = followed_summary.breakdown.means.filter(
+        pl.col("kind") == "web",
+        pl.col("byte") == "first",
+        pl.col("refill_interval") == "1000ms",
+        pl.col("circuit_policy") == "ewma",
+    )
+    sums = dict(means.group_by("slice").agg(pl.col("mean_ms").sum()).iter_rows())
+    in_order = [sums[name] for name in SLICES[1:-1]]
+    assert in_order == sorted(in_order) and in_order[0] < in_order[-1]
+
+
+def test_the_way_drawn_is_whole_and_of_the_median_download(
+    followed_tables: PlanTables, followed_summary: Summary
+) -> None:
+    way = followed_summary.breakdown.way
+    assert set(way["kind"]) == {"web"} and way["seed"].unique().to_list() == [1]
+    for _, own in way.group_by("refill_interval", "circuit_policy", maintain_order=True):
+        assert own["step"].to_list() == list(range(1, len(SHARES) + 2))
+        ends = (own["start_ms"] + own["duration_ms"]).to_list()
+        assert own["start_ms"].to_list() == pytest.approx([0.0, *ends[:-1]])
+
+
+def test_claims_about_shares_are_judged(followed: Experiment, followed_tables: PlanTables) -> None:
+    evidence = gather(followed_tables, followed, StairTable(followed_tables.streams(STREAM_COLUMNS)))
+    # Shares that are all alike say nothing of their spread.
+    evidence = replace(
+        evidence, ways=evidence.ways.with_columns(pl.col("share") * (1 + pl.col("seed") / 100))
+    )
+    for least, verdict in ((0.1, HOLDS), (0.3, CONTRADICTED)):
+        claim = TypeAdapter(Claim).validate_python(
+            {
+                "id": "bucket",
+                "text": "The first byte waits for tokens.",
+                "test": "latency_share",
+                "knob": "refill_interval",
+                "level": "1000ms",
+                "kind": "web",
+                "metric": "ttfb",
+                "group": "bucket",
+                "least": least,
+            }
+        )
+        assert judge(claim, evidence, {}).verdict == verdict
+
+
+def test_runs_that_follow_none_have_frames_without_rows(tmp_path: Path) -> None:
+    size = Size(web_clients=2, bulk_clients=1, relays=2, warm_up_s=10, duration_s=40)
+    runs = write_sweep(tmp_path / "runs", {"scheduler": ["kist", "vanilla"]}, [1], size, "scheduler_choice")
+    collect(runs, tmp_path / "tables", network="ci")
+    found = breakdown(PlanTables.open(tmp_path / "tables"))
+    assert all(frame.is_empty() for frame in (found.means, found.runs, found.time, found.way))
+
+
+def test_figures_that_need_followed_downloads_say_so() -> None:
+    with pytest.raises(
+        InputError, match=r"figures\[.\].*followed downloads.*accepted: tracing, with downloads"
+    ):
+        load_experiment(EXPERIMENTS / "scheduler_choice", {"figures": ["ttfb_cdf", "latency_breakdown"]})
+    with pytest.raises(InputError, match="traces nothing"):
+        load_experiment(EXPERIMENTS / "refill_waits", {"tracing": {"downloads": 0}})
+
+
+def test_a_word_that_nobody_knows_is_refused(followed_tables: PlanTables, tmp_path: Path) -> None:
+    frame = pl.read_parquet(followed_tables.directory / "breakdown.parquet").select(list(BREAKDOWN.polars))
+    validate(frame, BREAKDOWN, tmp_path)
+    with pytest.raises(InputError, match=r"unknown word.*somewhere"):
+        validate(frame.with_columns(pl.lit("somewhere").alias("place")), BREAKDOWN, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "draw", [figures.draw_means, figures.draw_percentiles, figures.draw_over_time, figures.draw_waterfall]
+)
+def test_figures_are_drawn_from_the_files(followed_summary: Summary, tmp_path: Path, draw) -> None:
+    write_summary(followed_summary, tmp_path / "summaries")
+    with style():
+        figure, points, caption = draw(Source(tmp_path / "summaries"))
+        figure.savefig(tmp_path / "figure.png")
+    assert len(points) and "first byte" in caption
+    drawn = {part for part in points["part"]} if "part" in points.columns else set()
+    assert drawn <= set(GROUP_OF)
