@@ -10,15 +10,19 @@ import shlex
 import sys
 from pathlib import Path
 
+import snakemake.dag
 import snakemake.jobs
+import snakemake_interface_executor_plugins.executors.real as real_executors
 from snakemake.utils import min_version
 
 from torsweep.config.engine_names import MODEL_ENGINE, REAL_TIME_ENGINE, RUN_ENGINES, SHADOW_ENGINES
 from torsweep.config.eras import ERAS
 from torsweep.pipeline.failed_step import end_done, end_failed
+from torsweep.pipeline.targets import experiment_questions
 from torsweep.pipeline.protected import take_over_check
 from torsweep.pipeline.results_tree import COMPARED_LEVELS, PLAN_LEVELS, RUN_FILES, RUN_LEVELS, TABLE_FILES
 from torsweep.pipeline.sweep import Sweep, stop
+from torsweep.pipeline.target_jobs import take_over_target_jobs
 from torsweep.pipeline.traced import traced_experiments
 from torsweep.stats.files import SIDE_BY_SIDE_FILES, SUMMARY_FILES
 
@@ -26,6 +30,7 @@ min_version("9.1")
 
 # A user's mistake ends the process here, with one line.
 take_over_check(snakemake.jobs, stop)
+take_over_target_jobs(real_executors, snakemake.dag)
 sweep = Sweep(config)
 
 # torsweep, cellsim and python are those of the environment that Snakemake runs in. Braces of the shell stand
@@ -45,16 +50,8 @@ SIDE_BY_SIDE = f"results/side_by_side/{COMPARED_LEVELS}"
 PUBLISHED = f"results/publish/{PLAN_LEVELS}"
 STYLE = sorted(map(str, Path("plotting").glob("*.py")))
 TRACED = traced_experiments()
-
-EXPERIMENTS = (
-    "refill_sweep",
-    "scheduler_choice",
-    "starvation",
-    "cell_trace",
-    "clock_source",
-    "latency_breakdown",
-    "refill_waits",
-)
+# The name of each folder of experiments/, with the question that it asks.
+EXPERIMENTS = experiment_questions()
 
 
 report: "rules/captions/workflow.rst"
@@ -86,14 +83,7 @@ include: "rules/fidelity.smk"
 
 
 localrules:
-    refill_sweep,
-    scheduler_choice,
-    starvation,
     starvation_engines,
-    cell_trace,
-    clock_source,
-    latency_breakdown,
-    refill_waits,
     report,
     publish,
 
@@ -110,53 +100,26 @@ onerror:
     end_failed([log] if isinstance(log, str) else log)
 
 
-rule refill_sweep:
-    """Refill interval and circuit policy: Tor ticket 4086, comment 7."""
-    default_target: True
-    input:
-        lambda wildcards: sweep.targets("refill_sweep"),
+# A target for each experiment: the figures of its plan, and all before them.
+for name, question in EXPERIMENTS.items():
+
+    rule:
+        name:
+            name
+        input:
+            lambda wildcards, rule=name: sweep.targets(rule),
+        localrule: True
+
+    workflow.get_rule(name).docstring = question
 
 
-rule scheduler_choice:
-    """KIST, KISTLite and Vanilla, as users see them."""
-    input:
-        lambda wildcards: sweep.targets("scheduler_choice"),
-
-
-rule starvation:
-    """Who gets the bandwidth when many streams share a circuit: "Stream starvation in Tor" (2010)."""
-    input:
-        lambda wildcards: sweep.targets("starvation"),
+workflow.default_target = "refill_sweep"
 
 
 rule starvation_engines:
     """The same streams in every engine that can run here, side by side."""
     input:
         lambda wildcards: sweep.side_by_side("starvation"),
-
-
-rule cell_trace:
-    """Where cells spend their time in a relay: "Inprocess Cell Time Tracing" (2019)."""
-    input:
-        lambda wildcards: sweep.targets("cell_trace"),
-
-
-rule clock_source:
-    """What the step of a coarse clock does to buckets: the report on CLOCK_MONOTONIC_FAST (2022)."""
-    input:
-        lambda wildcards: sweep.targets("clock_source"),
-
-
-rule latency_breakdown:
-    """What downloads wait for until their first and their last byte: Time Capsule (2017), for Tor."""
-    input:
-        lambda wildcards: sweep.targets("latency_breakdown"),
-
-
-rule refill_waits:
-    """Where web clients wait for their first byte under each variant of refill_sweep."""
-    input:
-        lambda wildcards: sweep.targets("refill_waits"),
 
 
 rule report:

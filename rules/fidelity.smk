@@ -40,8 +40,8 @@ rule run_repeat:
         engine=MODEL_ENGINE,
     threads: 1
     resources:
-        mem_mb=sweep.memory_mb,
-        runtime=30,
+        mem_mb=needs.memory_mb,
+        runtime=needs.minutes,
     params:
         engine_version=sweep.engine_version,
         engine_run=sweep.engine_run,
@@ -58,17 +58,17 @@ use rule run_repeat as run_repeat_in_shadow with:
         engine="|".join(SHADOW_ENGINES),
     threads: 1
     resources:
-        mem_mb=sweep.memory_mb,
-        runtime=24 * 60,
+        mem_mb=needs.memory_mb,
+        runtime=needs.minutes,
 
 
 use rule run_repeat as run_repeat_in_emulation with:
     wildcard_constraints:
         engine=REAL_TIME_ENGINE,
-    threads: 1
+    threads: needs.whole_machine
     resources:
-        mem_mb=sweep.memory_mb,
-        runtime=60,
+        mem_mb=needs.memory_mb,
+        runtime=needs.minutes,
 
 
 rule run_replay:
@@ -89,8 +89,8 @@ rule run_replay:
         engine=MODEL_ENGINE,
     threads: 1
     resources:
-        mem_mb=sweep.memory_mb,
-        runtime=30,
+        mem_mb=needs.memory_mb,
+        runtime=needs.minutes,
     params:
         engine_version=sweep.engine_version,
         engine_run=sweep.engine_run,

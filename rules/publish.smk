@@ -52,7 +52,7 @@ rule bundle_plan:
         f"results/logs/bundles/{PLAN_LEVELS}.log",
     threads: 1
     resources:
-        mem_mb=500,
+        mem_mb=1000,
         runtime=5,
     params:
         source=sweep.source_sha256("bundle", "formats/zip_file.py"),

@@ -2,7 +2,12 @@
 # and leaves tables in it; its provenance comes last and says that the run is whole. --wait is for the
 # engine that a killed pipeline left at work in the folder. The table of progress has rows only where the
 # experiment says `progress: true`. Each engine has a rule of its own, because each needs other things of the
-# machine; what a run measured of its machine stands in its provenance and its benchmark file.
+# machine; memory and time are worked out from its network and engine. What a run measured of its machine stands
+# in its provenance and its benchmark file.
+
+from torsweep.pipeline.needs import Needs
+
+needs = Needs(sweep, workflow)
 
 OF_A_RUN = {Path(name).stem: f"{RUN}/{name}" for name in RUN_FILES}
 OF_SHADOW = {**OF_A_RUN, "circuits": f"{RUN}/circuits.parquet", "paths": f"{RUN}/paths.json"}
@@ -11,7 +16,7 @@ OF_TRACING = {"cells": f"{RUN}/cells.parquet", "breakdown": f"{RUN}/breakdown.pa
 
 
 rule run:
-    """Prepare one run and let cellsim run it; killed half-way, it starts over."""
+    """Prepare one run and let its engine run it; killed half-way, it starts over."""
     input:
         experiment=ancient(sweep.experiment_file),
         network=f"{NETWORK}/network.json",
@@ -26,8 +31,8 @@ rule run:
         engine=MODEL_ENGINE,
     threads: 1
     resources:
-        mem_mb=sweep.memory_mb,
-        runtime=30,
+        mem_mb=needs.memory_mb,
+        runtime=needs.minutes,
     params:
         settings=sweep.run_settings,
         engine_version=sweep.engine_version,
@@ -57,11 +62,12 @@ use rule run as run_in_shadow with:
         engine="|".join(SHADOW_ENGINES),
     threads: 1
     resources:
-        mem_mb=sweep.memory_mb,
-        runtime=24 * 60,
+        mem_mb=needs.memory_mb,
+        runtime=needs.minutes,
 
 
-# Real time: a run takes all cores, so that Snakemake starts nothing beside it.
+# Real time: a run takes all cores, so that Snakemake starts nothing beside it; profiles/slurm asks for a node
+# of its own.
 use rule run as run_in_emulation with:
     input:
         experiment=ancient(sweep.experiment_file),
@@ -72,10 +78,10 @@ use rule run as run_in_emulation with:
         **OF_EMULATION,
     wildcard_constraints:
         engine=REAL_TIME_ENGINE,
-    threads: workflow.cores
+    threads: needs.whole_machine
     resources:
-        mem_mb=sweep.memory_mb,
-        runtime=60,
+        mem_mb=needs.memory_mb,
+        runtime=needs.minutes,
 
 
 # The same for experiments that trace cells or follow downloads, whose runs leave the tables of them, too.

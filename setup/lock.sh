@@ -5,7 +5,7 @@
 set -eu
 
 cd "$(dirname "$0")/.."
-uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --fork-strategy fewest \
+uv pip compile pyproject.toml --extra dev --extra slurm --universal --python-version 3.11 --fork-strategy fewest \
     --exclude-newer "$(date --date '60 days ago' +%Y-%m-%d)" --upgrade --quiet \
     --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header \
     --output-file requirements.lock

@@ -53,7 +53,9 @@ def conda_ranges() -> dict[str, str]:
 
 def direct_dependencies(project: dict) -> dict[str, str]:
     """What pyproject.toml accepts of each package that it names."""
-    requirements = project["project"]["dependencies"] + project["project"]["optional-dependencies"]["dev"]
+    requirements = project["project"]["dependencies"] + [
+        one for extra in project["project"]["optional-dependencies"].values() for one in extra
+    ]
     return {NAME.match(one)[0]: one.removeprefix(NAME.match(one)[0]) for one in requirements}
 
 

@@ -27,7 +27,7 @@ def diagnose(engines: Sequence[str]) -> Diagnosis:
         tuple(_state(name) for name in names),
         machine,
         tuple(outlook(engine, machine, networks) for engine in engines),
-        f"{choice.engine}: {choice.reason}",
+        choice,
         standing().way,
     )
 

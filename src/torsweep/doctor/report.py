@@ -16,7 +16,8 @@ from rich.text import Text
 from torsweep.doctor.demand import SYSTEM_CONFIGURATION
 from torsweep.doctor.engines import REFERENCE_NETWORK, REQUIRED, Outlook
 from torsweep.doctor.machine import Machine
-from torsweep.engines.tools import TOOL_KINDS, Tool
+from torsweep.engines.selection import Choice
+from torsweep.engines.tools import BUILD_TOR, TOOL_KINDS, Tool
 
 GIB = 2**30
 LEAST_MAP_COUNT = 65_530
@@ -49,7 +50,7 @@ class Diagnosis:
     tools: tuple[ToolState, ...]
     machine: Machine
     outlooks: tuple[Outlook, ...]
-    auto: str
+    auto: Choice
     hosts_by: str
 
     def document(self) -> dict[str, object]:
@@ -60,7 +61,7 @@ class Diagnosis:
             "tools": [_tool_document(state) for state in self.tools],
             "machine": asdict(self.machine),
             "engines": [_engine_document(outlook) for outlook in self.outlooks],
-            "auto": self.auto,
+            "auto": f"{self.auto.engine}: {self.auto.reason}",
             "emulation_hosts_by": self.hosts_by,
         }
 
@@ -77,8 +78,8 @@ class Diagnosis:
         for state in self.tools:
             if state.tool is not None and state.finding:
                 console.print(Text(f"{state.name} {state.tool.version}: {state.finding}"), soft_wrap=True)
-        console.print(Text(f"engine=auto takes {self.auto}"), soft_wrap=True)
-        problems = [state.problem for state in self.tools if state.problem]
+        console.print(Text(f"engine=auto takes {self.auto.engine}: {self._why_auto()}"), soft_wrap=True)
+        problems = _tool_problems(self.tools)
         problems += [problem for outlook in self.outlooks for problem in outlook.problems]
         problems += [
             f"{outlook.engine}, network {name}: {lacking}"
@@ -88,6 +89,22 @@ class Diagnosis:
         ]
         for problem in dict.fromkeys([*problems, *_cautions(self.machine)]):
             console.print(Text(f"- {problem}"), soft_wrap=True)
+
+    def _why_auto(self) -> str:
+        """The reason, without the problems that are printed below it."""
+        told = {outlook.engine for outlook in self.outlooks}
+        if self.auto.passed_over and told.issuperset(self.auto.passed_over):
+            return f"{', '.join(self.auto.passed_over)} cannot run here, as said below"
+        return self.auto.reason
+
+
+def _tool_problems(tools: Sequence[ToolState]) -> list[str]:
+    """What is wrong with each; the programs that are built together are missing together."""
+    built = [state.name for state in tools if TOOL_KINDS[state.name].built and state.tool is None]
+    problems = [state.problem for state in tools if state.problem and state.name not in built]
+    if built:
+        problems.append(f"{', '.join(built)}: not built; {BUILD_TOR}")
+    return problems
 
 
 def _tool_document(state: ToolState) -> dict[str, object]:

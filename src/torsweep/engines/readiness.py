@@ -46,9 +46,8 @@ def problems(engine: Engine) -> Iterator[TorsweepError]:
 
 
 def _problems_of_tor() -> Iterator[ToolMissing]:
-    missing = [text for name in TOR_PROGRAMS if (text := tool_problem(name, find_tool(name)))]
-    if missing:
+    if any(tool_problem(name, find_tool(name)) for name in TOR_PROGRAMS):
         try:
             check_requirements()
         except ToolMissing as error:
-            yield ToolMissing(f"{missing[0]}; {error}")
+            yield error

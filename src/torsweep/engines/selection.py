@@ -40,10 +40,11 @@ def find_engine(kind: str) -> Engine:
 
 @dataclass(frozen=True)
 class Choice:
-    """An engine and the reason for it."""
+    """An engine and the reason for it; ``passed_over`` are engines that are preferred and cannot run here."""
 
     engine: str
     reason: str
+    passed_over: tuple[str, ...] = ()
 
 
 def choose_engine(wanted: str, experiment_engines: Sequence[str]) -> Choice:
@@ -71,7 +72,8 @@ def _chosen(wanted: str, experiment_engines: Sequence[str]) -> Choice:
             if not lack:
                 return Choice(name, "preferred, and installed")
             passed_over.append(lack)
-        return Choice(preferred[-1], "; ".join(passed_over) or "the one there is for it")
+        reason = "; ".join(passed_over) or "the one there is for it"
+        return Choice(preferred[-1], reason, tuple(preferred[: len(passed_over)]))
     if wanted not in _BY_KIND or find_engine(wanted).name not in usable:
         raise InputError(
             "no engine that can run this experiment",

@@ -6,6 +6,10 @@ processors of 2.8 GHz: right to within a factor of two elsewhere. Each engine's 
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
+from typing import Any
+
 from torsweep.config.network import NetworkConfig
 from torsweep.engines.selection import find_engine
 
@@ -15,6 +19,29 @@ def run_seconds(engine: str, network: NetworkConfig, run_s: float) -> float:
     return find_engine(engine).run_seconds(network, run_s)
 
 
-def runs_at_once(engine: str, cores: int) -> int:
-    """How many runs go on side by side: one a core, but one a machine in real time."""
-    return 1 if find_engine(engine).real_time else max(1, cores)
+@dataclass(frozen=True)
+class Slots:
+    """How many jobs go on side by side: the cores here, or the jobs that a cluster may be sent."""
+
+    count: int
+    on_cluster: bool = False
+
+    @classmethod
+    def of(cls, workflow: Any) -> Slots:
+        """Those of ``workflow``, Snakemake's."""
+        if not workflow.local_exec:
+            return cls(int(workflow.nodes), on_cluster=True)
+        return cls(int(workflow.cores or len(os.sched_getaffinity(0))))
+
+    def runs_at_once(self, engine: str) -> int:
+        """How many runs go on side by side: one a slot, but one a machine in real time."""
+        if find_engine(engine).real_time and not self.on_cluster:
+            return 1
+        return max(1, self.count)
+
+    @property
+    def text(self) -> str:
+        """``on 2 cores``."""
+        if self.on_cluster:
+            return f"in up to {self.count} jobs at once, without their time in the queue"
+        return f"on {self.count} cores"

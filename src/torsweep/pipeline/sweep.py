@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +28,7 @@ from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 from torsweep.folder_lock import hold_folder
 from torsweep.network.model import Network
 from torsweep.network.sampling import input_paths
-from torsweep.pipeline.duration import run_seconds, runs_at_once
+from torsweep.pipeline.duration import Slots, run_seconds
 from torsweep.pipeline.failed_step import forget_failed_step, watch_disk
 from torsweep.pipeline.protected import require_unprotected
 from torsweep.pipeline.results_tree import (
@@ -53,9 +52,6 @@ from torsweep.units import rounded_duration
 FIGURE_SUFFIXES = ("pdf", "png", "csv")
 RUN_RULE_PREFIX = "run"
 """The rules of rules/runs.smk, and no others, have names that begin so."""
-
-PREPARING_MB = 500
-"""Memory for the Python process that prepares a run, whatever the engine takes after it."""
 
 _INNER_FOLDERS = ("hosts", "data", "template", "processes", "downloads", "logs")
 """Folders of other programs' files, thousands of them: no leftovers of torsweep's are there."""
@@ -257,7 +253,7 @@ class Sweep:
     @stopping_with_a_line
     def topologies(self, wildcards: Any) -> list[str]:
         """The derived or imported tables that the network is sampled from."""
-        return [str(table) for table in input_paths(self._network(wildcards.network)).values()]
+        return [str(table) for table in input_paths(self.network(wildcards.network)).values()]
 
     def source_sha256(self, *names: str) -> str:
         """The hash of the Python files of packages and modules of torsweep."""
@@ -276,10 +272,11 @@ class Sweep:
         """
         tables = {path: sha256_of_file(Path(path)) for path in self.topologies(wildcards)}
         version = Network.model_fields["format_version"].default
-        config = self._network(wildcards.network).model_dump(mode="json")
+        config = self.network(wildcards.network).model_dump(mode="json")
         return json.dumps({"format_version": version, "config": config, **tables})
 
-    def _network(self, key: str) -> NetworkConfig:
+    def network(self, key: str) -> NetworkConfig:
+        """The configuration of the network ``paper,load=0.5``."""
         if key not in self._networks:
             self._networks[key] = load_network_config(*parse_network_key(key))
         return self._networks[key]
@@ -307,12 +304,6 @@ class Sweep:
         engine = find_engine(wildcards.engine)
         command = f"{engine.command} run"
         return f"{command} --threads {threads}" if engine.takes_threads else command
-
-    @stopping_with_a_line
-    def memory_mb(self, wildcards: Any) -> int:
-        """What a run may take in its engine, in MB: it has to fit beside the others."""
-        demand = find_engine(wildcards.engine).demand(self._network(wildcards.network))
-        return max(PREPARING_MB, demand.memory_bytes // 1_000_000 + 1)
 
     def _variant(self, experiment: Experiment, wildcards: Any) -> Variant:
         variant = experiment.variant(wildcards.variant)
@@ -346,7 +337,7 @@ class Sweep:
         forget_failed_step()
         hush(workflow.logger_manager.logger)
         planned = [job for job in workflow.dag.needrun_jobs() if job.rule.name.startswith(RUN_RULE_PREFIX)]
-        cores = getattr(workflow, "cores", None) or len(os.sched_getaffinity(0))
+        slots = Slots.of(workflow)
         kinds: dict[tuple[str, str, str], list[Any]] = {}
         for job in planned:
             kind = (job.wildcards.experiment, job.wildcards.engine, job.wildcards.era)
@@ -354,19 +345,19 @@ class Sweep:
         expected_s: dict[Path, float] = {}
         for (name, engine, era), jobs in kinds.items():
             networks = [job.wildcards.network for job in jobs]
-            line = self.announcement(name, engine, era, networks, cores)
+            line = self.announcement(name, engine, era, networks, slots)
             print(f"torsweep: {line}", file=sys.stderr, flush=True)
             files = (Path(job.output.provenance) for job in jobs)
-            expected_s |= dict(zip(files, self._expected_s(name, engine, networks, cores), strict=True))
+            expected_s |= dict(zip(files, self._expected_s(name, engine, networks, slots), strict=True))
         announce_runs(expected_s)
 
-    def announcement(self, name: str, engine: str, era: str, networks: Sequence[str], cores: int) -> str:
+    def announcement(self, name: str, engine: str, era: str, networks: Sequence[str], slots: Slots) -> str:
         """What is about to run on each of ``networks``, why there, and about how long it takes."""
         experiment, why, instead = self.experiment(name), "", ""
         chosen = choose_engine(AUTO, experiment.engines) if self.overrides.engine == AUTO else None
 
         def lasting(which: str) -> str:
-            return rounded_duration(sum(self._expected_s(name, which, networks, cores)))
+            return rounded_duration(sum(self._expected_s(name, which, networks, slots)))
 
         if chosen is not None and chosen.engine == engine:
             why = f" ({chosen.reason})"
@@ -375,14 +366,14 @@ class Sweep:
         runs = f"{name}: {len(networks)} runs in {engine}{why}, era {era}"
         # In real time a run ends with its downloads, or with its duration.
         word = "at most" if engine == REAL_TIME_ENGINE else "about"
-        return f"{runs}: {word} {lasting(engine)} on {cores} cores{instead}"
+        return f"{runs}: {word} {lasting(engine)} {slots.text}{instead}"
 
-    def _expected_s(self, name: str, engine: str, networks: Sequence[str], cores: int) -> list[float]:
+    def _expected_s(self, name: str, engine: str, networks: Sequence[str], slots: Slots) -> list[float]:
         """What a run on each of ``networks`` adds to the time that all of them take, in seconds."""
         experiment = self.experiment(name)
         run_s = (experiment.warm_up + experiment.measured) / 1e9
-        at_once = runs_at_once(engine, min(cores, len(networks)))
-        return [run_seconds(engine, self._network(network), run_s) / at_once for network in networks]
+        at_once = min(slots.runs_at_once(engine), len(networks))
+        return [run_seconds(engine, self.network(network), run_s) / at_once for network in networks]
 
     @property
     def tor_marker(self) -> str:

@@ -13,6 +13,7 @@ from tests.stand_ins import tells_round_trip
 from torsweep.cli import main
 from torsweep.engines import readiness
 from torsweep.engines.tools import TOOL_KINDS
+from torsweep.errors import ToolMissing
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -126,3 +127,25 @@ def test_people_see_every_tool_and_engine(capsys: pytest.CaptureFixture[str]) ->
     _, text = _doctor(capsys)
     for word in (*TOOL_KINDS, "cellsim", "emulation", "/dev/shm", "open files"):
         assert word in text
+
+
+def test_each_missing_thing_is_said_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacking() -> None:
+        raise ToolMissing("building tor needs libevent with its headers: apt-get install libevent-dev")
+
+    monkeypatch.setattr(readiness, "check_requirements", lacking)
+    code, text = _doctor(capsys)
+    assert code == 0
+    below = text[text.index("engine=auto takes") :]
+    for thing in ("TORSWEEP_SHADOW", "TORSWEEP_TGEN", "libevent-dev", "tor build", "tor-gencert"):
+        assert below.count(thing) == 1, below
+    assert "engine=auto takes cellsim: shadow cannot run here, as said below\n" in below
+
+
+def test_where_shadow_is_not_looked_at_the_choice_says_what_it_lacks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, text = _doctor(capsys, "--engine", "cellsim")
+    assert "engine=auto takes cellsim: shadow: not on PATH" in text

@@ -51,8 +51,7 @@ def test_a_tor_that_can_be_built_is_no_problem_and_one_that_cannot_is(
     assert found("emulation") == []
     monkeypatch.setattr(readiness, "check_requirements", no_libevent)
     (problem,) = found("emulation")
-    assert problem.startswith("tor: not built;")
-    assert problem.endswith("building tor needs libevent with its headers")
+    assert problem == "building tor needs libevent with its headers"
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,7 @@ def test_the_doctor_and_a_run_agree(
     for outlook in diagnosis.outlooks:
         assert outlook.can_run == _runs(outlook.engine), outlook.problems
     taken = choose_engine("auto", PREFERENCE).engine
-    assert diagnosis.auto.startswith(f"{taken}:")
+    assert diagnosis.auto.engine == taken
     assert _runs(taken)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from torsweep.config.network import load_network_config
-from torsweep.pipeline.duration import run_seconds, runs_at_once
+from torsweep.pipeline.duration import Slots, run_seconds
 
 
 @pytest.mark.parametrize(
@@ -25,5 +27,18 @@ def test_a_run_takes_what_it_was_measured_to_take(engine, network, run_s, least,
 
 
 def test_runs_in_real_time_do_not_share_a_machine():
-    assert runs_at_once("emulation", 32) == 1
-    assert runs_at_once("cellsim", 32) == runs_at_once("shadow-no-rtt", 32) == 32
+    here = Slots(32)
+    assert here.runs_at_once("emulation") == 1
+    assert here.runs_at_once("cellsim") == here.runs_at_once("shadow-no-rtt") == 32
+    assert Slots(32, on_cluster=True).runs_at_once("emulation") == 32
+
+
+def test_slots_are_cores_here_and_jobs_on_a_cluster():
+    class Elsewhere(SimpleNamespace):
+        @property
+        def cores(self):
+            raise AssertionError("Snakemake raises an error where there are only jobs")
+
+    assert Slots.of(SimpleNamespace(local_exec=True, cores=8)) == Slots(8)
+    assert Slots.of(Elsewhere(local_exec=False, nodes=100)) == Slots(100, on_cluster=True)
+    assert Slots(100, on_cluster=True).text.startswith("in up to 100 jobs at once")

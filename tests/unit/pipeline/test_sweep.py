@@ -10,6 +10,7 @@ import pytest
 
 from torsweep.engines.selection import Choice
 from torsweep.pipeline import sweep as sweep_module
+from torsweep.pipeline.duration import Slots
 from torsweep.pipeline.leaving import Leaving
 from torsweep.pipeline.sweep import Sweep
 
@@ -197,7 +198,7 @@ def test_what_is_about_to_run_is_said_with_how_long_it_takes(monkeypatch):
     monkeypatch.setattr(
         sweep_module, "choose_engine", lambda *asked: Choice("shadow", "preferred, and installed")
     )
-    said = sweep.announcement("refill_sweep", "shadow", "2012", ["paper"] * 48, 2)
+    said = sweep.announcement("refill_sweep", "shadow", "2012", ["paper"] * 48, Slots(2))
     assert said == (
         "refill_sweep: 48 runs in shadow (preferred, and installed), era 2012: about 22 h 3 min on 2 cores;"
         " engine=cellsim takes about 3 min"
@@ -206,5 +207,5 @@ def test_what_is_about_to_run_is_said_with_how_long_it_takes(monkeypatch):
 
 def test_an_engine_that_was_asked_for_needs_no_alternative():
     sweep = Sweep({"engine": "emulation", "network": "quarter"})
-    said = sweep.announcement("refill_sweep", "emulation", "2012", ["quarter"] * 6, 32)
+    said = sweep.announcement("refill_sweep", "emulation", "2012", ["quarter"] * 6, Slots(32))
     assert said == "refill_sweep: 6 runs in emulation, era 2012: at most 59 min on 32 cores"

@@ -102,7 +102,11 @@ def test_a_patch_that_does_not_apply_leaves_nothing_behind(tree, tmp_path, monke
 
 def test_missing_libraries_are_named_together_with_their_packages(monkeypatch):
     monkeypatch.setattr(requirements, "find_compiler", lambda: ["cc"])
-    monkeypatch.setattr(requirements, "can_link", lambda compiler, library: library.name == "OpenSSL")
+    monkeypatch.setattr(
+        requirements,
+        "can_link",
+        lambda compiler, libraries: [library.name for library in libraries] == ["OpenSSL"],
+    )
     monkeypatch.setattr(requirements.shutil, "which", lambda program: f"/usr/bin/{program}")
     with pytest.raises(ToolMissing) as raised:
         check_requirements()
@@ -111,6 +115,20 @@ def test_missing_libraries_are_named_together_with_their_packages(monkeypatch):
         "apt-get install libevent-dev zlib1g-dev"
     )
     assert raised.value.exit_code == 3
+
+
+def test_where_nothing_is_missing_the_compiler_is_started_once(monkeypatch):
+    started = []
+
+    def run(command, **named):
+        started.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(requirements.shutil, "which", lambda program: f"/usr/bin/{program}")
+    monkeypatch.setattr(requirements.subprocess, "run", run)
+    check_requirements()
+    assert len(started) == 1
+    assert {"-levent", "-lssl", "-lcrypto", "-lz"} <= set(started[0])
 
 
 def test_a_machine_without_compiler_make_and_patch_is_told_so(monkeypatch):

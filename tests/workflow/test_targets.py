@@ -1,0 +1,28 @@
+"""What a user can ask for: each experiment by its name, also one that is new."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.workflow.pair import QUESTION, workspace_with_pair
+
+
+def test_a_new_folder_is_a_target_and_is_listed_with_its_question(tmp_path):
+    workspace = workspace_with_pair(tmp_path)
+    jobs = workspace.planned_jobs("pair", config=("engine=cellsim",))
+    assert jobs == {"sample_network": 1, "run": 2, "collect_tables": 1, "summarize": 1, "draw_figure": 1}
+    published = workspace.planned_jobs("publish", config=("engine=cellsim", "network=ci", "replicates=1"))
+    assert published["bundle_plan"] > 1
+    listed = workspace.run(sys.executable, "-m", "snakemake", "--list-target-rules")
+    assert f"pair ({QUESTION})" in listed.stdout
+    assert all(" (" in line for line in listed.stdout.splitlines() if not line.startswith("Using "))
+
+
+def test_a_new_folder_with_a_mistake_stops_only_itself(tmp_path):
+    workspace = workspace_with_pair(tmp_path)
+    file = workspace.folder / "experiments" / "pair" / "experiment.yaml"
+    file.write_text("question: [\n")
+    assert workspace.planned_jobs("refill_sweep")["run"] == 12
+    refused = workspace.snakemake("pair", "--dry-run", config=("engine=cellsim",))
+    assert refused.returncode == 2, refused.stdout
+    assert "torsweep: experiments/pair/experiment.yaml: " in refused.stdout
