@@ -244,6 +244,7 @@ mod tests {
             points: CellPoint::ALL.to_vec(),
             sample,
             records: 10,
+            downloads: 0,
         };
         Tracer::new(&spec, ["relay1", "relay2"].into_iter())
     }

@@ -96,16 +96,21 @@ impl World {
             from: state.from,
             to: state.to,
             positions: state.tcp.positions(),
-            buffered: match () {
-                () if from_server => Part::Server,
-                () if state.write_blocked => Part::WriteBucket,
-                () if state.write_waiting => Part::SendKernel,
-                () => Part::Outbuf,
+            buffered: if from_server {
+                Part::Server
+            } else if state.write_blocked {
+                Part::WriteBucket
+            } else if state.write_waiting {
+                Part::SendKernel
+            } else {
+                Part::Outbuf
             },
-            readable: match () {
-                () if from_server && !self.edge_reads(state.edge) => Part::Window,
-                () if state.read_blocked => Part::ReadBucket,
-                () => Part::ReceiveKernel,
+            readable: if from_server && !self.edge_reads(state.edge) {
+                Part::Window
+            } else if state.read_blocked {
+                Part::ReadBucket
+            } else {
+                Part::ReceiveKernel
             },
             departure,
             down,
