@@ -29,7 +29,7 @@ from torsweep.loopback.comparing import PRECISE, ClockCosts, compare
 from torsweep.loopback.describe import as_markdown
 from torsweep.loopback.interface import enter_own_namespace
 from torsweep.loopback.load_beside import Beside
-from torsweep.loopback.measuring import RAMP_S, Lengths, Measuring, Sample
+from torsweep.loopback.measuring import Lengths, Measuring, Sample
 from torsweep.loopback.network import LoopbackNetwork, run_of
 from torsweep.loopback.plan import (
     REPORT_NS,
@@ -57,12 +57,15 @@ def run_plan(
     name: str,
     out: Path,
     tor: BuiltTor,
-    rounds: int,
-    lengths: Lengths,
     say: Say,
+    rounds: int | None = None,
+    load_s: float | None = None,
+    small_s: float = 1.0,
     claim: Callable[[], AbstractContextManager[None]] = machine_claimed,
 ) -> str:
     """Measure the plan ``name`` into ``out``; return the text of NAME.md.
+
+    ``rounds`` and ``load_s`` are the plan's own where they are left out.
 
     Raises OutputError when another measurement has the machine or the folder cannot be had, ToolMissing
     without the right to make a network namespace, TorsweepError when the network fails.
@@ -72,6 +75,7 @@ def run_plan(
         told = measure_clocks(CLOCK_ROUNDS)
         costs = ClockCosts.of(told)
         plan = _plan(name, costs)
+        rounds, lengths = rounds or plan.rounds, Lengths(small_s, load_s or plan.load_s)
         chains = plan.chains(rounds)
         enter_own_namespace()
         started = time.time()
@@ -113,7 +117,7 @@ def _measure(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     order = list(turns(chains, together=plan.together))
-    duration_s = len(order) * (lengths.small_s + lengths.load_s + RAMP_S + SETTING_UP_S)
+    duration_s = len(order) * (lengths.small_s + lengths.load_s + plan.ramp_s + SETTING_UP_S)
     sockets = Path(tempfile.mkdtemp(prefix="torsweep-"))
     layout = Layout(run_of(plan, chains, duration_s), network_of(plan, chains), folder.resolve(), sockets)
     running = LoopbackNetwork(

@@ -31,9 +31,6 @@ from torsweep.loopback.plan import CLIENT, POSITIONS, Chain, Plan
 ANSWER_BYTES = 400
 """Of a small request: less than a cell holds."""
 
-RAMP_S = 0.5
-"""Between the first byte of the load and the time that counts."""
-
 READ_BYTES = 256 * 1024
 
 _READINGS = re.compile(r"precise=(\d+) coarse=(\d+)")
@@ -125,7 +122,7 @@ class Measuring:
     async def _measure(self, chain: Chain, connections: list[socket.socket]) -> list[Sample]:
         asking, *loading = connections
         if self._plan.together:
-            small = asyncio.ensure_future(_small_requests(asking, RAMP_S + self._lengths.load_s))
+            small = asyncio.ensure_future(self._small_beside(asking))
             accounts = await self._under_load(chain, loading)
             took = await small
         else:
@@ -136,13 +133,18 @@ class Measuring:
             for position, relay, account in zip(POSITIONS, chain.relays, accounts, strict=True)
         ]
 
+    async def _small_beside(self, connection: socket.socket) -> list[int]:
+        """Small requests as long as the load counts."""
+        await asyncio.sleep(self._plan.ramp_s)
+        return await _small_requests(connection, self._lengths.load_s)
+
     async def _under_load(
         self, chain: Chain, connections: list[socket.socket]
     ) -> list[tuple[_Account, _Account]]:
         """The accounts of the relays of ``chain`` at both ends of the time that counts."""
         loads = [asyncio.ensure_future(_load(connection)) for connection in connections]
         try:
-            await asyncio.sleep(RAMP_S)
+            await asyncio.sleep(self._plan.ramp_s)
             before = await asyncio.gather(*(self._account(relay) for relay in chain.relays))
             await asyncio.sleep(self._lengths.load_s)
             after = await asyncio.gather(*(self._account(relay) for relay in chain.relays))

@@ -66,7 +66,8 @@ class Plan:
 
     With ``shared_ends`` all chains have one guard and one exit, without a variant. ``together`` measures the
     chains of a round at once, with a bucket of ``middle_rate`` that binds; then the small requests, which
-    else come before the load, run beside it.
+    else come before the load, run beside it. ``rounds`` and ``load_s``, the seconds of load that count in a
+    turn, are what is done unless asked for otherwise; the load lasts ``ramp_s`` before it counts.
     """
 
     name: str
@@ -74,6 +75,9 @@ class Plan:
     shared_ends: bool
     together: bool = False
     middle_rate: int = ENDS_RATE
+    rounds: int = 6
+    load_s: float = 3.0
+    ramp_s: float = 0.5
 
     def chains(self, rounds: int) -> tuple[Chain, ...]:
         """One a round and variant, with the names of their relays."""
@@ -133,7 +137,9 @@ def clocks_plan(calls_of_report: int) -> Plan:
 def tracing_plan() -> Plan:
     """All three relays of a chain record every cell at every place, or none does."""
     lines = ("CellTraceFile {ring}", f"CellTraceRecords {RING_RECORDS}")
-    return Plan("tracing", (Variant("off", COUNTED), Variant("on", COUNTED, lines)), shared_ends=False)
+    return Plan(
+        "tracing", (Variant("off", COUNTED), Variant("on", COUNTED, lines)), shared_ends=False, rounds=12
+    )
 
 
 def quantum_plan() -> Plan:
@@ -146,7 +152,16 @@ def quantum_plan() -> Plan:
             )
             lines = (f"TokenBucketRefillInterval {interval}",)
             found.append(Variant(name, COUNTED | {"TOR_MONOTIME_COARSE_CLOCK": clock}, lines))
-    return Plan("quantum", tuple(found), shared_ends=True, together=True, middle_rate=QUANTUM_RATE)
+    # Its ramp is long enough to empty a bucket that was full.
+    return Plan(
+        "quantum",
+        tuple(found),
+        shared_ends=True,
+        together=True,
+        middle_rate=QUANTUM_RATE,
+        load_s=15.0,
+        ramp_s=4.0,
+    )
 
 
 def network_of(plan: Plan, chains: tuple[Chain, ...]) -> Network:
