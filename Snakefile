@@ -17,6 +17,7 @@ from snakemake.utils import min_version
 
 from torsweep.config.engine_names import MODEL_ENGINE, REAL_TIME_ENGINE, RUN_ENGINES, SHADOW_ENGINES
 from torsweep.config.eras import ERAS
+from torsweep.findings.places import FINISHED, FindingsPlan
 from torsweep.pipeline.failed_step import end_done, end_failed
 from torsweep.pipeline.targets import experiment_questions
 from torsweep.pipeline.protected import take_over_check
@@ -24,7 +25,7 @@ from torsweep.pipeline.results_tree import COMPARED_LEVELS, PLAN_LEVELS, RUN_FIL
 from torsweep.pipeline.sweep import Sweep, stop
 from torsweep.pipeline.target_jobs import take_over_target_jobs
 from torsweep.pipeline.traced import traced_experiments
-from torsweep.stats.files import SIDE_BY_SIDE_FILES, SUMMARY_FILES
+from torsweep.stats.files import FINDINGS_FILES, SIDE_BY_SIDE_FILES, SUMMARY_FILES
 
 min_version("9.1")
 
@@ -46,6 +47,8 @@ RUN = f"results/runs/{RUN_LEVELS}"
 TABLES = f"results/tables/{PLAN_LEVELS}"
 SUMMARIES = f"results/summaries/{PLAN_LEVELS}"
 FIGURES = f"results/figures/{PLAN_LEVELS}"
+FINDINGS_LEVELS = "{experiment}/{asked}/{era}/{network}/{plan}"
+FINDINGS = f"results/findings/{FINDINGS_LEVELS}"
 SIDE_BY_SIDE = f"results/side_by_side/{COMPARED_LEVELS}"
 PUBLISHED = f"results/publish/{PLAN_LEVELS}"
 STYLE = sorted(map(str, Path("plotting").glob("*.py")))
@@ -67,6 +70,7 @@ wildcard_constraints:
     seed="[0-9]+",
     variant="[a-z_]+=[^/]+",
     engines="[a-z+-]+",
+    asked="|".join((*RUN_ENGINES, FINISHED)),
     plan="[a-z][a-z0-9_]*",
     figure="[a-z_]+",
 
@@ -75,6 +79,7 @@ include: "rules/tools.smk"
 include: "rules/networks.smk"
 include: "rules/runs.smk"
 include: "rules/looks.smk"
+include: "rules/findings.smk"
 include: "rules/tables.smk"
 include: "rules/figures.smk"
 include: "rules/report.smk"
@@ -84,6 +89,7 @@ include: "rules/fidelity.smk"
 
 localrules:
     starvation_engines,
+    findings,
     report,
     publish,
 
@@ -120,6 +126,12 @@ rule starvation_engines:
     """The same streams in every engine that can run here, side by side."""
     input:
         lambda wildcards: sweep.side_by_side("starvation"),
+
+
+rule findings:
+    """Claims and contrasts of a plan under every transport that it has run over; nothing is run for it."""
+    input:
+        lambda wildcards: findings_plan.targets(),
 
 
 rule report:

@@ -90,8 +90,16 @@ LOOKS: Mapping[str, Mapping[str, Look]] = {
         "planetlab": Look(VERMILION, DASHED, "s"),
         "atlas-2023": Look(GREEN, DASH_DOT, "^"),
     },
+    "transport": {
+        "cellsim, tcp=linux": Look(BLUE, SOLID, "o"),
+        "cellsim, tcp=linux_6_18": Look(GREEN, DASH_DOT, "^"),
+        "cellsim, tcp=shadow": Look(SKY, LONG_DASHED, "D"),
+        "shadow": Look(VERMILION, DASHED, "s"),
+        "shadow-no-rtt": Look(ORANGE, DOTTED, "P"),
+        "emulation": Look(BLACK, SOLID, "v"),
+    },
 }
-"""Of each knob and level. A knob's usual level is a solid blue line."""
+"""Of each knob and level, and of what carries bytes. A knob's usual level is a solid blue line."""
 
 _WORDS = {
     "ewma": "EWMA",

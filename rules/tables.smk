@@ -33,6 +33,7 @@ rule summarize:
     """Compute medians, paired differences and curves over networks, and judge the claims."""
     input:
         experiment=sweep.experiment_file,
+        findings=findings_plan.of_plan,
         streams=f"{TABLES}/streams.parquet",
         relays=f"{TABLES}/relays.parquet",
         progress=f"{TABLES}/progress.parquet",
@@ -57,12 +58,13 @@ rule summarize:
     params:
         source=sweep.source_sha256("tables", "stats", "engines/table_schema.py"),
         overrides=looks.arguments,
+        findings=findings_plan.summary_argument,
         tables=subpath(input.streams, parent=True),
         out=subpath(output.summary, parent=True),
     shell:
         "step {log:q}"
         " && torsweep results summarize {wildcards.experiment} --tables {params.tables:q}"
-        " --out {params.out:q} {params.overrides}"
+        " --out {params.out:q} {params.overrides} {params.findings}"
 
 
 rule compare_streams:

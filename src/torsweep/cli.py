@@ -22,6 +22,7 @@ from torsweep.engines.cli import run_app
 from torsweep.engines.emulation.cli import emulation_app
 from torsweep.engines.shadow.cli import shadow_app
 from torsweep.fidelity.cli import fidelity_app
+from torsweep.findings.cli import findings_command
 from torsweep.loopback.cli import loopback_command
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
 from torsweep.pipeline.cli import check_command
@@ -52,6 +53,7 @@ app.add_typer(shadow_app, name="shadow")
 app.add_typer(emulation_app, name="emulation")
 app.command("doctor")(doctor_command)
 results_app.command("report")(report_command)
+results_app.command("findings")(findings_command)
 config_app.command("check")(check_command)
 run_app.command("publish")(publish_command)
 run_app.command("bundle")(bundle_command)

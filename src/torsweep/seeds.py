@@ -7,7 +7,10 @@ client changes no relay, and a new use of randomness changes no old one.
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import TYPE_CHECKING
+
+from torsweep.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,3 +31,11 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     label = "\x1f".join(["torsweep", str(seed), *map(str, names)])
     digest = hashlib.sha256(label.encode()).digest()
     return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))
+
+
+def seed_range(text: str) -> range:
+    """The seeds ``FIRST-LAST``, or the one; raises InputError for anything else."""
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    if match is None:
+        raise InputError("is no range of seeds", key="--seeds", value=text, accepted="such as 1-8")
+    return range(int(match[1]), int(match[2] or match[1]) + 1)

@@ -44,6 +44,7 @@ _WHAT: Mapping[str, str] = {
     "provenance.json": "Versions, networks, and what each run says about itself",
     "report.html": "The results as a page to read",
     "summaries/claims.json": "The verdict on each claim, with the numbers that it rests on",
+    "summaries/findings.json": "Which findings survive under other transports, whose runs are not in here",
     "summaries/summary.md": "Medians, differences, outcomes and verdicts, to read",
     "tables/breakdown.parquet": "What followed downloads waited for, where downloads were followed",
     "tables/passages.parquet": "How long each cell stayed in a traced relay, where cells were traced",

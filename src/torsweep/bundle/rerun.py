@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from torsweep.bundle.verify import Findings, experiment_of, read_origin
+from torsweep.bundle.verify import Findings, experiment_of, findings_of, read_origin
 from torsweep.config.engine_names import REAL_TIME_ENGINE
 from torsweep.config.reading import validate
 from torsweep.config.variant import Variant
@@ -72,6 +72,8 @@ def rerun(folder: Path, checkout: Path, cores: int) -> Findings:
             str(place.page),
         ]
         overrides = repeat_overrides(origin, experiment, read_origin(folder).settings)
+        if findings_of(folder) is not None:
+            overrides["findings"] = str((folder / "summaries/findings.json").resolve())
         _run(scratch, targets, [f"{key}={value}" for key, value in overrides.items()], cores)
         return compare(folder, scratch)
 

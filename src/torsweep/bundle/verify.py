@@ -31,6 +31,7 @@ from torsweep.formats.zip_file import unpack_zip, write_zip
 from torsweep.provenance import sha256_of_file, versions
 from torsweep.stats.claims_file import read_claims
 from torsweep.stats.files import SUMMARY_FILES
+from torsweep.stats.findings_file import FindingsFile, read_findings
 from torsweep.stats.summarize import summarize
 from torsweep.stats.writing import write_summary
 from torsweep.tables.reading import PlanTables
@@ -121,8 +122,17 @@ def check_claims(folder: Path) -> Findings:
         read_metadata(table)
     with tempfile.TemporaryDirectory(prefix="torsweep-verify-") as scratch:
         again = Path(scratch, "summaries")
-        write_summary(summarize(PlanTables.open(folder / "tables"), experiment_of(folder)), again)
+        summary = summarize(PlanTables.open(folder / "tables"), experiment_of(folder))
+        write_summary(summary, again, findings_of(folder))
         return _verdicts(folder / "summaries", again) + _summaries(folder, again)
+
+
+def findings_of(folder: Path) -> FindingsFile | None:
+    """What the bundle in ``folder`` says of other transports, whose runs are not in it; None where it says
+    nothing."""
+    file = folder / "summaries/findings.json"
+    found = read_findings(file) if file.is_file() else None
+    return found if found is not None and found.transports else None
 
 
 def read_origin(folder: Path) -> Origin:

@@ -1,12 +1,14 @@
 """Variants: one level for each knob, and the text that names it in paths.
 
-In: ``refill_interval=10ms,circuit_policy=ewma``. Out: a :class:`Variant`, and the same text again.
+In: ``refill_interval=10ms,circuit_policy=ewma``. Out: a :class:`Variant`, and the same text again; of
+several, the pairs that a contrast is between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Self
 
 from torsweep.config.knobs import KNOBS, find_knob
@@ -73,3 +75,16 @@ class Variant:
             if KNOBS[knob].target == target:
                 settings.update(KNOBS[knob].read(level))
         return settings
+
+
+def one_knob_apart(
+    variants: Sequence[Mapping[str, str]],
+) -> list[tuple[Mapping[str, str], Mapping[str, str], str]]:
+    """Pairs of variants (knob to level, in order) that differ in one knob, and that knob."""
+    different = list({tuple(variant.items()): variant for variant in variants}.values())
+    pairs = []
+    for one, other in combinations(different, 2):
+        differing = [knob for knob in one if one[knob] != other.get(knob)]
+        if list(one) == list(other) and len(differing) == 1:
+            pairs.append((one, other, differing[0]))
+    return pairs

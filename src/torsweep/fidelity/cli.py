@@ -11,13 +11,11 @@ Out: run.json for an engine to run; or the tables and the text of a comparison.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from torsweep.errors import InputError
 from torsweep.output_options import OutputFolder
 from torsweep.storage.folders import COMPARISON, RUN
 
@@ -66,21 +64,15 @@ def compare_command(
     from torsweep.fidelity.places import Pair, finished_runs
     from torsweep.fidelity.report import compare, write_comparison
     from torsweep.pipeline.results_tree import Place
+    from torsweep.seeds import seed_range
 
     loaded = load_experiment(experiment)
     pair = Pair(model, reference)
     pair.check()
     place = Place(loaded.name, pair.folder, era or loaded.era, network, plan)
-    finished = finished_runs(pair, place, loaded.plan(plan).variants, _range(seeds))
+    finished = finished_runs(pair, place, loaded.plan(plan).variants, seed_range(seeds))
     found = {one: [run for run in own if not runs or run in runs] for one, own in finished.items()}
     comparison = compare(match_runs(found), network)
     write_comparison(comparison, out)
     verdicts = comparison.cells["verdict"].value_counts(sort=True)
     typer.echo(f"{out}: " + ", ".join(f"{count} cells {verdict}" for verdict, count in verdicts.iter_rows()))
-
-
-def _range(text: str) -> range:
-    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
-    if match is None:
-        raise InputError("is no range of seeds", key="--seeds", value=text, accepted="such as 1-8")
-    return range(int(match[1]), int(match[2] or match[1]) + 1)

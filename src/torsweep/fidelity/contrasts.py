@@ -14,12 +14,13 @@ its sign means nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 import polars as pl
 
 from torsweep.config.clients import KINDS
+from torsweep.config.variant import one_knob_apart
 from torsweep.fidelity.comparison import Curves
 from torsweep.fidelity.distance import PROBABILITIES, SHOWN_METRICS
 from torsweep.fidelity.matches import (
@@ -41,7 +42,7 @@ _MEDIAN = list(PROBABILITIES).index("p50")
 
 
 def contrasts(matches: Sequence[Match], curves: Curves) -> pl.DataFrame:
-    """Every contrast of :func:`one_knob_apart`, for each kind and metric.
+    """Every contrast of :func:`~torsweep.config.variant.one_knob_apart`, for each kind and metric.
 
     Columns: kind, metric, ``knob``, ``at`` (the levels of the other knobs), ``from`` and ``to`` (levels of
     the knob), ``networks``, ``reference``, ``model`` and ``replay`` (logarithms of ratios of medians, to over
@@ -53,7 +54,7 @@ def contrasts(matches: Sequence[Match], curves: Curves) -> pl.DataFrame:
         medians = {series: _medians(matches, curves, series, kind, metric) for series in SERIES}
         pairs = [
             (one, other, knob, {series: _log_ratios(found, one, other) for series, found in medians.items()})
-            for one, other, knob in one_knob_apart(matches)
+            for one, other, knob in one_knob_apart([match.variant for match in matches])
         ]
         for one, other, knob, found in pairs:
             shared = sorted(found[REFERENCE].keys() & found[MODEL].keys())
@@ -90,17 +91,6 @@ _COLUMNS = {
     "noise_from": pl.String,
     "verdict": pl.String,
 }
-
-
-def one_knob_apart(matches: Sequence[Match]) -> list[tuple[Mapping[str, str], Mapping[str, str], str]]:
-    """Pairs of variants that differ in one knob, and that knob."""
-    variants = list({tuple(match.variant.items()): match.variant for match in matches}.values())
-    pairs = []
-    for one, other in combinations(variants, 2):
-        differing = [knob for knob in one if one[knob] != other.get(knob)]
-        if list(one) == list(other) and len(differing) == 1:
-            pairs.append((one, other, differing[0]))
-    return pairs
 
 
 def verdict(reference: float, model: float, noise: float | None) -> str:

@@ -100,6 +100,7 @@ class Sweep:
         self.overrides = Overrides.read(config)
         self._experiment_overrides = experiment_overrides(config)
         self.networks_enough: Callable[[Place, tuple[int, ...]], int] = lambda place, looks: looks[-1]
+        self.findings_files: Callable[[Place], list[str]] = lambda place: []
         self._experiments: dict[str, Experiment] = {}
         self._networks: dict[str, NetworkConfig] = {}
 
@@ -139,6 +140,7 @@ class Sweep:
             *(str(place.stage("tables") / name) for name in TABLE_FILES),
             *(str(place.stage("summaries") / name) for name in SUMMARY_FILES),
             *self._figures(experiment, place),
+            *self.findings_files(place),
         ]
 
     @stopping_with_a_line
@@ -232,6 +234,10 @@ class Sweep:
         if not experiment.looks:
             return experiment.seeds
         return experiment.seeds_of(self.networks_enough(place, experiment.looks))
+
+    def experiment_settings(self) -> dict[str, object]:
+        """The overrides that are keys of experiment.yaml."""
+        return dict(self._experiment_overrides)
 
     def number_settings(self) -> dict[str, object]:
         """The overrides that say how many networks there are."""

@@ -22,13 +22,17 @@ def report_command(
         Path,
         typer.Option(parser=OutputFile("torsweep-report"), help="HTML file to write, whole or not at all."),
     ],
+    findings: Annotated[
+        Path | None, typer.Option(help="The plan's findings under other transports, with their figure.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="key=value of experiment.yaml to replace; repeatable.")
     ] = None,
 ) -> None:
     """Write one self-contained page: claims and verdicts, figures, tables, networks, how to repeat it."""
     from torsweep.config.reading import parse_settings
-    from torsweep.report.page import gather, render
+    from torsweep.report.page import Folders, gather, render
     from torsweep.storage import write_text
 
-    write_text(out, render(gather(summaries, figures, experiment, networks, parse_settings(settings))))
+    folders = Folders(summaries, figures, findings)
+    write_text(out, render(gather(folders, experiment, networks, parse_settings(settings))))

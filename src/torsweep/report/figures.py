@@ -15,6 +15,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from PIL import Image, UnidentifiedImageError
 
@@ -32,6 +33,9 @@ class Reading:
     title: str
     how: str
 
+
+FINDINGS: Final = "findings"
+"""The figure of which findings survive."""
 
 _CURVES = (
     "A point of a curve is the share of downloads that have their {byte} byte by that time: further left "
@@ -98,8 +102,14 @@ READINGS: Mapping[str, Reading] = {
         "Each piece of the way to the first byte of one download, the median one of the first network, at "
         "the place where it was spent; time runs to the right.",
     ),
+    FINDINGS: Reading(
+        "Which findings survive",
+        "Above, the verdict on each claim under each transport that the plan has run over. Below, how far "
+        "two variants one knob apart differ: points that agree, with intervals on one side of 1, are a "
+        "finding that does not hang on the transport.",
+    ),
 }
-"""By the names that an experiment.yaml lists under ``figures``."""
+"""By the names that an experiment.yaml lists under ``figures``, and that of the findings."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from torsweep.config.traffic import ClientTraffic
 from torsweep.errors import InputError
 from torsweep.formats.files import read_bytes
 from torsweep.formats.limits import MOST_WHOLE_TEXT_BYTES, MOST_YAML_BYTES
-from torsweep.report.figures import Picture, read_picture
+from torsweep.report.figures import FINDINGS, Picture, read_picture
 from torsweep.report.networks import Networks, describe_networks
 from torsweep.report.repeat import repeat_command, repeat_overrides
 from torsweep.report.sections import Row, Section, SummaryText, parse_summary
@@ -67,17 +67,26 @@ class Page:
         return {verdict: given.count(verdict) for verdict in dict.fromkeys(given)}
 
 
+@dataclass(frozen=True)
+class Folders:
+    """Where numbers and pictures are; ``findings`` where the plan has run over other transports too."""
+
+    summaries: Path
+    figures: Path
+    findings: Path | None = None
+
+
 def gather(
-    summaries: Path,
-    figures: Path,
+    folders: Folders,
     experiment_file: Path,
     networks: Sequence[Path],
     settings: Mapping[str, object] | None = None,
 ) -> Page:
-    """What a page says about the plan in ``summaries``, whose claims were judged with ``settings``.
+    """What a page says about the plan in ``folders``, whose claims were judged with ``settings``.
 
     Raises InputError when a file is missing or damaged, or they are not all of one plan.
     """
+    summaries = folders.summaries
     experiment = load_experiment(experiment_file, settings)
     plan = read_plan(summaries)
     plan.pop("baseline", None)
@@ -90,12 +99,15 @@ def gather(
             accepted=provenance.experiment,
         )
     variants = [", ".join(variant.values()) for variant in provenance.variants()]
+    figures: list[tuple[Path, str]] = [(folders.figures, name) for name in experiment.figures]
+    if folders.findings is not None:
+        figures.append((folders.findings, FINDINGS))
     return Page(
         experiment=experiment,
         provenance=provenance,
         claims=read_claims(summaries),
         summary=parse_summary(_text(summaries / "summary.md", MOST_WHOLE_TEXT_BYTES)),
-        pictures=tuple(read_picture(figures, name, variants) for name in experiment.figures),
+        pictures=tuple(read_picture(folder, name, variants) for folder, name in figures),
         networks=describe_networks(networks, provenance, experiment.traffic.web),
         experiment_yaml=_text(experiment_file, MOST_YAML_BYTES),
         overrides=repeat_overrides(provenance, experiment, settings or {}),

@@ -4,6 +4,7 @@
     torsweep results look EXPERIMENT --network NAME [--plan main] [--previous LOOK] --out LOOK RUN_DIR...
     torsweep results summarize EXPERIMENT --tables TABLES_DIR --out SUMMARIES_DIR [--set replicates=auto]
     torsweep results claims SUMMARIES_DIR
+    torsweep results findings EXPERIMENT [--network NAME] --out DIR
     torsweep results side-by-side MODEL_SUMMARIES REAL_SUMMARIES --out DIR
 
 :mod:`torsweep.stats.writing` says which files a summary has. Figures are drawn from it by
@@ -89,17 +90,21 @@ def summarize_command(
     experiment: ExperimentName,
     tables: Annotated[Path, typer.Option(help="Folder that `results collect` wrote.")],
     out: Annotated[Path, typer.Option(parser=OutputFolder(SUMMARIES), help="Folder for the summaries.")],
+    findings: Annotated[
+        Path | None, typer.Option(help="findings.json of the plan, to stand in the summary.")
+    ] = None,
     settings: Settings = None,
 ) -> None:
     """Write medians, curves, paired differences, verdicts and a readable summary."""
     from torsweep.config.experiment import load_experiment
     from torsweep.config.reading import parse_settings
+    from torsweep.stats.findings_file import read_findings
     from torsweep.stats.summarize import summarize
     from torsweep.stats.writing import write_summary
     from torsweep.tables.reading import PlanTables
 
     summary = summarize(PlanTables.open(tables), load_experiment(experiment, parse_settings(settings)))
-    write_summary(summary, out)
+    write_summary(summary, out, None if findings is None else read_findings(findings))
     for verdict in summary.verdicts:
         where = f" ({verdict.setting})" if verdict.setting else ""
         typer.echo(f"{verdict.claim}{where}: {verdict.verdict}, {verdict.reason}")

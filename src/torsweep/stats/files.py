@@ -22,6 +22,7 @@ SUMMARY_FILES = (
     "curves.csv",
     "differences.csv",
     "fairness.csv",
+    "findings.json",
     "medians.csv",
     "outcomes.csv",
     PLAN_FILE,
@@ -35,3 +36,6 @@ SUMMARY_FILES = (
 
 SIDE_BY_SIDE_FILES = ("clients.csv", "completion.csv", "shares.csv", "side_by_side.json", "side_by_side.md")
 """Of the same plan in two engines."""
+
+FINDINGS_FILES = ("contrasts.csv", "findings.json", "findings.md", "verdicts.csv")
+"""Of the same plan under several transports."""

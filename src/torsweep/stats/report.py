@@ -1,6 +1,7 @@
 """A summary as Markdown that reads as text, too.
 
-In: a :class:`~torsweep.stats.summarize.Summary`. Out: the text of summary.md.
+In: a :class:`~torsweep.stats.summarize.Summary`, and the sections on other transports. Out: the text of
+summary.md.
 """
 
 from __future__ import annotations
@@ -45,11 +46,12 @@ def duration_text(nanoseconds: int) -> str:
     return f"{seconds / 60:g} min" if seconds and seconds % 60 == 0 else f"{seconds:g} s"
 
 
-def summary_text(summary: Summary) -> str:
-    """The whole of summary.md."""
+def summary_text(summary: Summary, other_transports: Sequence[str] = ()) -> str:
+    """The whole of summary.md; ``other_transports`` stands below the claims."""
     parts = [
         _heading(summary),
         _claims(summary),
+        *other_transports,
         _fairness(summary),
         _cells(summary),
         _breakdown(summary),

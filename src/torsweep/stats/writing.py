@@ -1,6 +1,7 @@
 """Summaries as files.
 
-In: a :class:`~torsweep.stats.summarize.Summary`. Out, in one folder:
+In: a :class:`~torsweep.stats.summarize.Summary`, and what the same plan came to under other transports. Out,
+in one folder:
 
 - ``medians.csv``: quantiles of every run; ``curves.csv``: mean curves over networks with bands
 - ``differences.csv``: every variant against the baseline, paired by network
@@ -15,6 +16,7 @@ In: a :class:`~torsweep.stats.summarize.Summary`. Out, in one folder:
 - ``cell_runs.csv``, ``cell_times.csv``, ``cell_density.csv`` and ``cell_counts.csv``: how long cells stayed
   in relays, of each run, over networks, against time, and what became of them; without rows where none were
   traced
+- ``findings.json``: which findings survive under other transports; without rows where there are no such runs
 - ``summary.md``: all of it to read; ``plan.json``, written last: what the tables were collected from, the
   baseline, and the checksums of all other files
 """
@@ -28,9 +30,12 @@ from pathlib import Path
 
 import polars as pl
 
+from torsweep.errors import InputError
 from torsweep.stats.checksums import with_checksums
 from torsweep.stats.claims import Verdict
 from torsweep.stats.files import PLAN_FILE, SUMMARY_FILES
+from torsweep.stats.findings_file import FindingsFile
+from torsweep.stats.findings_text import findings_sections
 from torsweep.stats.report import summary_text
 from torsweep.stats.summarize import Summary
 from torsweep.storage import whole_file, write_text
@@ -59,8 +64,12 @@ BREAKDOWN_TABLES = {
 }
 
 
-def write_summary(summary: Summary, out: Path) -> None:
-    """Write the files of the module's docstring into ``out``, each as a whole."""
+def write_summary(summary: Summary, out: Path, findings: FindingsFile | None = None) -> None:
+    """Write the files of the module's docstring into ``out``, each as a whole.
+
+    Raises InputError when ``findings`` are those of another plan.
+    """
+    told = _findings_of(summary, findings)
     own_folder(out, SUMMARIES)
     for name in TABLES:
         write_csv(getattr(summary, name), out / f"{name}.csv")
@@ -70,10 +79,27 @@ def write_summary(summary: Summary, out: Path) -> None:
         write_csv(getattr(summary.breakdown, name), out / f"{file}.csv")
     write_csv(claims_frame(summary.verdicts), out / "claims.csv")
     write_text(out / "claims.json", json.dumps(_claims_json(summary), indent=1, ensure_ascii=False) + "\n")
-    write_text(out / "summary.md", summary_text(summary))
+    write_text(out / "findings.json", told.text())
+    write_text(out / "summary.md", summary_text(summary, findings_sections(told)))
     plan = {**json.loads(summary.provenance.to_json()), "baseline": dict(summary.baseline)}
     plan = with_checksums(plan, out, [name for name in SUMMARY_FILES if name != PLAN_FILE])
     write_text(out / PLAN_FILE, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
+
+
+def _findings_of(summary: Summary, findings: FindingsFile | None) -> FindingsFile:
+    provenance = summary.provenance
+    where = (provenance.experiment, provenance.era, provenance.plan)
+    if findings is None:
+        named = dict(zip(("experiment", "era", "plan"), where, strict=True))
+        return FindingsFile(
+            **named, margin=0.0, baseline=dict(summary.baseline), transports=(), claims=(), contrasts=()
+        )
+    found = (findings.experiment, findings.era, findings.plan)
+    if found != where:
+        raise InputError(
+            "are of another plan", key="findings", value=", ".join(found), accepted=", ".join(where)
+        )
+    return findings
 
 
 def write_csv(frame: pl.DataFrame, path: Path) -> None:

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from tests.unit.fidelity.conftest import VARIANTS, MakeRun
+from torsweep.config.variant import one_knob_apart
 from torsweep.fidelity.comparison import BEYOND, MARGIN, UNKNOWN, WITHIN, all_curves, cells, distances
 from torsweep.fidelity.contrasts import (
     NO_CONTRAST,
@@ -14,7 +15,6 @@ from torsweep.fidelity.contrasts import (
     OTHER_SIZE,
     SAME,
     contrasts,
-    one_knob_apart,
     verdict,
 )
 from torsweep.fidelity.matches import (
@@ -171,7 +171,7 @@ def test_verdicts(reference: float, model: float, noise: float | None, expected:
 
 def test_contrasts_are_one_knob_apart() -> None:
     grid = [{"a": a, "b": b} for a in "12" for b in "xy"]
-    pairs = one_knob_apart([Match(variant, 1) for variant in grid])
+    pairs = one_knob_apart(grid)
     assert [(one["a"] + one["b"], other["a"] + other["b"], knob) for one, other, knob in pairs] == [
         ("1x", "1y", "b"),
         ("1x", "2x", "a"),

@@ -16,7 +16,7 @@ from tests.stamped import stamp
 from torsweep.config.experiment import FigureName
 from torsweep.report.figures import READINGS
 from torsweep.report.networks import describe_networks
-from torsweep.report.page import SIGNATURE, gather, interval_text, render
+from torsweep.report.page import SIGNATURE, Folders, gather, interval_text, render
 from torsweep.report.sections import parse_summary
 from torsweep.stats.claims_file import StatedInterval, read_claims
 from torsweep.tables.reading import PlanTables
@@ -50,7 +50,7 @@ class Outline(HTMLParser):
 
 @pytest.fixture(scope="session")
 def text(plan: Plan) -> str:
-    return render(gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks))
+    return render(gather(Folders(plan.stage("summaries"), plan.stage("figures")), EXPERIMENT, plan.networks))
 
 
 @pytest.fixture(scope="session")
@@ -148,7 +148,7 @@ def test_only_addresses_of_the_web_are_links(plan: Plan, tmp_path: Path, source:
     file.parent.mkdir()
     address = "https://gitlab.torproject.org/tpo/core/tor/-/issues/4086"
     file.write_text(EXPERIMENT.read_text().replace(f"source: {address}", f"source: {source!r}"))
-    page = render(gather(plan.stage("summaries"), plan.stage("figures"), file, plan.networks))
+    page = render(gather(Folders(plan.stage("summaries"), plan.stage("figures")), file, plan.networks))
     parsed = Outline()
     parsed.feed(page)
     outer = [each["href"] for each in parsed.all("a") if not str(each["href"]).startswith("#")]
@@ -163,7 +163,9 @@ def test_what_a_file_says_is_text_and_no_markup(plan: Plan, tmp_path: Path) -> N
     document["claims"][0]["reason"] = '<script>alert(1)</script> & "quotes"'
     file.write_text(json.dumps(document))
     stamp(file.parent)
-    page = render(gather(hostile.stage("summaries"), hostile.stage("figures"), EXPERIMENT, hostile.networks))
+    page = render(
+        gather(Folders(hostile.stage("summaries"), hostile.stage("figures")), EXPERIMENT, hostile.networks)
+    )
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp;" in page
 
