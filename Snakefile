@@ -63,7 +63,7 @@ report: "rules/captions/workflow.rst"
 wildcard_constraints:
     experiment="[a-z0-9_]+",
     engine="|".join(RUN_ENGINES),
-    model="[a-z-]+",
+    model="[a-z-]+(,tcp=[a-z0-9_]+)?",
     reference="[a-z-]+",
     era="|".join(ERAS),
     network=r"[A-Za-z0-9_.-]+(,[a-z_]+=[A-Za-z0-9_.-]+)*",

@@ -15,6 +15,7 @@ from tests.workflow.conftest import TINY, Workspace
 from torsweep.engines.table_schema import CIRCUITS
 
 VARIANT = "refill_interval=10ms,circuit_policy=ewma"
+AS_IN_SHADOW = f"{VARIANT},tcp=shadow,link_queue=codel"
 PLACE = "refill_sweep/{engine}/2012/ci/1"
 CONFIG = (*TINY, "compare=finished")
 
@@ -59,11 +60,11 @@ def test_a_finished_run_is_compared_and_no_shadow_is_needed(workspace: Workspace
     results = workspace.folder / "results"
     comparison = results / "fidelity/refill_sweep/cellsim_against_shadow/2012/ci/main"
     text = (comparison / "fidelity.md").read_text()
-    assert "against shadow 3.3.0" in text
+    assert "(tcp=shadow, link_queue=codel) against shadow 3.3.0" in text
     assert "there is no floor to judge by" in text
     assert (comparison / f"curves/{VARIANT}.pdf").exists()
     repeat = json.loads(
-        (results / "repeats" / PLACE.format(engine="cellsim") / VARIANT / "run.json").read_text()
+        (results / "repeats" / PLACE.format(engine="cellsim") / AS_IN_SHADOW / "run.json").read_text()
     )
     assert repeat["seed"] != 1
     replay = json.loads(

@@ -22,6 +22,7 @@ from torsweep.config.experiment import (
 from torsweep.config.network import NetworkName, network_path
 from torsweep.config.precision import Precision, Replicates
 from torsweep.config.reading import Section, parse_scalar, validate
+from torsweep.config.transport import TcpRules
 
 
 def _read_scalars(value: object) -> object:
@@ -56,6 +57,8 @@ class Overrides(Section):
     `publish` take all experiments where none is named."""
     model: RunEngineName = MODEL_ENGINE
     """The engine that `snakemake fidelity` judges."""
+    tcp: TcpRules | None = None
+    """The TCP of the model in it; without, that of the other engine."""
     reference: RunEngineName = "shadow"
     """The engine that it is judged by."""
     compare: Literal["all", "finished"] = "all"

@@ -51,3 +51,12 @@ AS_IN: Mapping[RunEngineName, Transport] = {
     "shadow-no-rtt": Transport(tcp="shadow", link_queue=Codel(kind="codel")),
 }
 """What the model has in place of the TCP and the queues of each engine that runs tor itself."""
+
+
+def levels_as_in(engine: RunEngineName, tcp: TcpRules | None = None) -> dict[str, str]:
+    """The levels of the knobs ``tcp`` and ``link_queue`` that make the model's transport as in ``engine``, or
+    with ``tcp`` in its place; what is so anyway is left out."""
+    there, usual = AS_IN[engine], Transport()
+    rules = there.tcp if tcp is None else tcp
+    levels = {} if rules == usual.tcp else {"tcp": rules}
+    return levels if there.link_queue == usual.link_queue else {**levels, "link_queue": there.link_queue.kind}

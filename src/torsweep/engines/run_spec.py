@@ -14,13 +14,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StrictBool, model_validator
 
 from torsweep.config.clients import AnyKind
-from torsweep.config.engine_names import RunEngineName
+from torsweep.config.engine_names import MODEL_ENGINE, RunEngineName
 from torsweep.config.eras import EraName
 from torsweep.config.reading import RefusedValue, Section, validate
 from torsweep.config.tor_settings import MILLISECOND_NS, TorSettings, whole
 from torsweep.config.tracing import Tracing
 from torsweep.config.traffic import ClientTraffic
-from torsweep.config.transport import Transport
+from torsweep.config.transport import AS_IN, Transport
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import table_checksums
@@ -99,6 +99,16 @@ class RunSettings(Section):
     paths: Mapping[str, tuple[tuple[str, str, str], ...]] | None = None
     tables: RunTables
     tracing: Tracing | None = None
+
+    @property
+    def model_transport(self) -> Transport | None:
+        """What carries bytes in a run of the model; None in one of an engine with a TCP of its own.
+
+        Older versions said nothing where it was Shadow's.
+        """
+        if self.engine != MODEL_ENGINE:
+            return None
+        return self.transport or AS_IN["shadow"]
 
     @model_validator(mode="after")
     def _warm_up_fits(self) -> Self:

@@ -51,7 +51,9 @@ def compare_command(
     out: Annotated[Path, typer.Option(parser=OutputFolder(COMPARISON), help="Folder for the comparison.")],
     era: Annotated[str | None, typer.Option(help="2012 or today; the experiment's when left out.")] = None,
     plan: Annotated[str, typer.Option(help="Part of the experiment: main or a sensitivity.")] = "main",
-    model: Annotated[str, typer.Option(help="The engine that is judged.")] = "cellsim",
+    model: Annotated[
+        str, typer.Option(help="The engine that is judged; cellsim,tcp=linux names its TCP.")
+    ] = "cellsim",
     reference: Annotated[str, typer.Option(help="The engine that it is judged by.")] = "shadow",
     seeds: Annotated[str, typer.Option(help="Networks to compare on, FIRST-LAST.")] = "1-200",
     runs: Annotated[
@@ -67,7 +69,7 @@ def compare_command(
     from torsweep.seeds import seed_range
 
     loaded = load_experiment(experiment)
-    pair = Pair(model, reference)
+    pair = Pair.named(model, reference)
     pair.check()
     place = Place(loaded.name, pair.folder, era or loaded.era, network, plan)
     finished = finished_runs(pair, place, loaded.plan(plan).variants, seed_range(seeds))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
+from torsweep.config.knobs import KNOBS
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import STREAMS
 from torsweep.errors import InputError
@@ -31,7 +32,8 @@ _MAY_DIFFER = {
     REFERENCE_REPEAT: {"seed"},
     MODEL_REPEAT: {"engine", "seed"},
 }
-_NEVER_COMPARED = {"experiment", "network", "tables", "tracing"}
+_NEVER_COMPARED = {"experiment", "network", "tables", "tracing", "transport", "variant"}
+"""The knobs of variants are compared by :func:`_key`, transports by :func:`_check_transports`."""
 
 
 @dataclass(frozen=True)
@@ -85,25 +87,36 @@ def engine_of(matches: Sequence[Match], series: str) -> str:
     for match in matches:
         if series in match.runs:
             run = match.runs[series]
-            return f"{run.spec.engine} {run.provenance['engine_version']}"
+            carried = f" ({carried_by(run)})" if carried_by(run) else ""
+            return f"{run.spec.engine} {run.provenance['engine_version']}{carried}"
     return ""
 
 
-def _key(run: Run) -> tuple[str, str]:
-    return run.directory.name, run.spec.network_sha256
+def carried_by(run: Run) -> str:
+    """The TCP of a run of the model and its queue before down-links; empty for other engines."""
+    transport = run.spec.model_transport
+    return "" if transport is None else f"tcp={transport.tcp}, link_queue={transport.link_queue.kind}"
+
+
+def _key(run: Run) -> tuple[tuple[tuple[str, str], ...], str]:
+    """The variant and the network of a run; knobs of the transport are the model's alone."""
+    levels = tuple((knob, level) for knob, level in run.variant.items() if KNOBS[knob].target != "transport")
+    return levels, run.spec.network_sha256
 
 
 def _check_versions(series: str, runs: Sequence[Run]) -> None:
     for run in runs:
-        found = run.spec.engine, run.provenance["engine_version"]
-        first = runs[0].spec.engine, runs[0].provenance["engine_version"]
+        found, first = (
+            (each.spec.engine, str(each.provenance["engine_version"]), carried_by(each))
+            for each in (run, runs[0])
+        )
         if found != first:
             raise InputError(
-                f"is by another engine or version than {runs[0]}",
+                f"is by another engine, version or TCP than {runs[0]}",
                 file=run.directory,
                 key=series,
-                value=" ".join(found),
-                accepted=" ".join(first),
+                value=" ".join(filter(None, found)),
+                accepted=" ".join(filter(None, first)),
             )
 
 
@@ -119,3 +132,18 @@ def _check_alike(match: Match) -> None:
                 )
         if series == MODEL_REPEAT and run.spec.engine != match.runs[MODEL].spec.engine:
             raise InputError(f"is no repeat of {match.runs[MODEL]}", file=run.directory, key="engine")
+    _check_transports(match)
+
+
+def _check_transports(match: Match) -> None:
+    """InputError unless repeats and replays have the transport of what they stand beside."""
+    for series, beside in ((REFERENCE_REPEAT, REFERENCE), (MODEL_REPEAT, MODEL), (REPLAY, MODEL)):
+        run, other = match.runs.get(series), match.runs[beside]
+        if run is not None and run.spec.model_transport != other.spec.model_transport:
+            raise InputError(
+                f"has another transport than {other}",
+                file=run.directory,
+                key="transport",
+                value=carried_by(run),
+                accepted=carried_by(other),
+            )

@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self, cast, get_args
 
-from torsweep.config.engine_names import MODEL_ENGINE, SHADOW_ENGINES
+from torsweep.config.engine_names import MODEL_ENGINE, RUN_ENGINES, SHADOW_ENGINES, RunEngineName
 from torsweep.config.experiment import Experiment
+from torsweep.config.transport import TcpRules, levels_as_in
 from torsweep.config.variant import Variant
 from torsweep.engines.run_spec import PROVENANCE_FILE
 from torsweep.engines.selection import choose_engine, find_engine, require_engine
@@ -24,8 +25,6 @@ from torsweep.fidelity.matches import MODEL, MODEL_REPEAT, REFERENCE, REFERENCE_
 from torsweep.pipeline.results_tree import RESULTS, RUN_FILES, Place
 from torsweep.pipeline.sweep import FIGURE_SUFFIXES, Sweep, stopping_with_a_line
 from torsweep.provenance import sha256_of_file
-
-"""Runs of this engine take minutes: a comparison makes them even where it starts none in others."""
 
 TREES = {
     REFERENCE: "runs",
@@ -50,25 +49,56 @@ COMPARISON_FILES = (
 
 @dataclass(frozen=True)
 class Pair:
-    """The two engines that are compared, the one that is judged first."""
+    """The two engines that are compared, the one that is judged first.
 
-    model: str
-    reference: str
+    The transport of cellsim is as in the other engine, or ``tcp`` in its place.
+    """
+
+    model: RunEngineName
+    reference: RunEngineName
+    tcp: TcpRules | None = None
+
+    @classmethod
+    def named(cls, model: str, reference: str) -> Self:
+        """The pair of ``cellsim`` or ``cellsim,tcp=linux``, say, and a reference.
+
+        Raises InputError when one is no engine, or the TCP none of the model's.
+        """
+        engine, _, tcp = model.partition(",tcp=")
+        for key, name in (("model", engine), ("reference", reference)):
+            if name not in RUN_ENGINES:
+                raise InputError("is no engine", key=key, value=name, accepted=", ".join(RUN_ENGINES))
+        if tcp and tcp not in get_args(TcpRules):
+            raise InputError("is no TCP", key="tcp", value=tcp, accepted=", ".join(get_args(TcpRules)))
+        return cls(cast(RunEngineName, engine), cast(RunEngineName, reference), cast(TcpRules, tcp) or None)
+
+    @property
+    def name(self) -> str:
+        """The model as :meth:`named` reads it."""
+        return f"{self.model},tcp={self.tcp}" if self.tcp else self.model
 
     @property
     def folder(self) -> str:
         """The level of the tree that stands for both."""
-        return f"{self.model}_against_{self.reference}"
+        return f"{self.name}_against_{self.reference}"
 
     @property
     def series(self) -> tuple[str, ...]:
-        """What there can be of the two: cellsim can replay circuits, Shadow leaves those that tor chose."""
-        replays = self.model == MODEL_ENGINE and self.reference in SHADOW_ENGINES
+        """What there can be of the two: cellsim can replay circuits, over the reference's own TCP, and Shadow
+        leaves those that tor chose."""
+        replays = self.model == MODEL_ENGINE and self.reference in SHADOW_ENGINES and self.tcp is None
         return tuple(one for one in SERIES if one != REPLAY or replays)
 
     def engine(self, series: str) -> str:
         """The engine of a series."""
         return self.reference if series in (REFERENCE, REFERENCE_REPEAT) else self.model
+
+    def variant(self, series: str, variant: Variant) -> Variant:
+        """``variant`` as the engine of a series runs it: in cellsim with the knobs of its transport."""
+        if self.engine(series) != MODEL_ENGINE or series == REPLAY:
+            return variant
+        other = self.model if self.engine(series) == self.reference else self.reference
+        return Variant((*variant.levels, *levels_as_in(other, self.tcp).items()))
 
     def tree(self, series: str) -> Path:
         """Where a series stands below the results. Replays on the circuits of two engines stand apart."""
@@ -76,15 +106,18 @@ class Pair:
         return tree / self.reference if series == REPLAY else tree
 
     def check(self) -> None:
-        """InputError when the two are one."""
+        """InputError when the two are one, or neither has the TCP that is asked for."""
         if self.model == self.reference:
             raise InputError("is the reference too", key="model", value=self.model, accepted="another engine")
+        if self.tcp and MODEL_ENGINE not in (self.model, self.reference):
+            raise InputError("is of the model alone", key="tcp", value=self.tcp, accepted=MODEL_ENGINE)
 
 
 def run_directory(series: str, pair: Pair, place: Place, variant: Variant, seed: int | str) -> Path:
     """The folder of a run of ``series``; the engine of ``place`` does not count."""
     there = replace(place, engine=pair.engine(series))
-    return RESULTS / pair.tree(series) / there.run_directory(variant, seed).relative_to(RESULTS / "runs")
+    folder = there.run_directory(pair.variant(series, variant), seed)
+    return RESULTS / pair.tree(series) / folder.relative_to(RESULTS / "runs")
 
 
 def finished_runs(
@@ -127,7 +160,7 @@ class FidelityPlan:
                 raise InputError(f"no run in {engine} is finished", file=runs)
         folder = place.stage("fidelity")
         figures = ["overview", *(f"curves/{variant.key}" for variant in variants)]
-        names = SimpleNamespace(**asdict(place), **asdict(pair))
+        names = SimpleNamespace(**asdict(place), model=pair.name, reference=pair.reference)
         return [
             *_files(self._wanted(names)),
             *(str(folder / name) for name in COMPARISON_FILES),
@@ -136,6 +169,7 @@ class FidelityPlan:
 
     def _pair(self, experiment: Experiment) -> Pair:
         """The engines asked for; ``shadow`` beside another engine is the kind that is here, to be run."""
+        tcp = self.sweep.overrides.tcp
         asked: list[str] = [self.sweep.overrides.model, self.sweep.overrides.reference]
         for engine in asked:
             if find_engine(engine).name not in experiment.engines:
@@ -146,7 +180,7 @@ class FidelityPlan:
                 )
         if not self.only_finished and not set(asked) <= set(SHADOW_ENGINES):
             asked = [choose_engine(engine, experiment.engines).engine for engine in asked]
-        pair = Pair(*asked)
+        pair = replace(Pair.named(*asked), tcp=tcp)
         pair.check()
         for engine in asked:
             if engine == MODEL_ENGINE or not self.only_finished:
@@ -220,7 +254,7 @@ class FidelityPlan:
 
     def _names(self, wildcards: Any) -> tuple[Experiment, Pair, Place]:
         experiment = self.sweep.experiment(wildcards.experiment)
-        pair = Pair(wildcards.model, wildcards.reference)
+        pair = Pair.named(wildcards.model, wildcards.reference)
         return (
             experiment,
             pair,

@@ -19,7 +19,7 @@ from pathlib import Path
 from torsweep.config.engine_names import MODEL_ENGINE, REAL_TIME_ENGINE, RUN_ENGINES
 from torsweep.config.experiment import Experiment, Plan
 from torsweep.config.knobs import KNOBS
-from torsweep.config.transport import AS_IN, Droptail
+from torsweep.config.transport import Droptail
 from torsweep.config.variant import Variant
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec
@@ -112,10 +112,9 @@ def transport_knobs(plan: Plan) -> list[str]:
 
 def transport_of(run: RunSpec) -> tuple[str, str]:
     """The transport of ``run``: engine and TCP, and the queue before down-links (empty: the engine's own)."""
-    if run.engine != MODEL_ENGINE:
+    transport = run.model_transport
+    if transport is None:
         return run.engine, ""
-    # Older versions said nothing where it was Shadow's.
-    transport = run.transport or AS_IN["shadow"]
     queue = transport.link_queue
     size = f" of {queue.bytes:,} bytes" if isinstance(queue, Droptail) else ""
     return f"{run.engine}, tcp={transport.tcp}", f"{queue.kind}{size}"

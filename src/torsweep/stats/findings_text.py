@@ -104,7 +104,7 @@ def _contrasts(findings: FindingsFile) -> str:
         [
             f"{row.kind}, {SHOWN_METRICS[row.metric]}",
             _pair(row),
-            *(_value(one) for one in row.values),
+            *(ratio_text(one) for one in row.values),
             _said(row.together),
         ]
         for row in findings.contrasts
@@ -124,7 +124,8 @@ def _pair(row: ContrastUnderTransports) -> str:
     return f"{row.from_level} → {row.to_level}" + (f", {row.at}" if row.at else "")
 
 
-def _value(one: TransportContrast) -> str:
+def ratio_text(one: TransportContrast) -> str:
+    """``× 0.96 [0.67, 1.37] (3)``: ratio, interval, networks; a dash where there is none."""
     if one.ratio is None:
         return "–"
     if one.low is None or one.high is None:

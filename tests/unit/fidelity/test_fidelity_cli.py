@@ -29,11 +29,29 @@ def results(make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         tree, engine = TREES[name], PAIR.engine(name)
         for variant in variants:
             draws = {"draws": 70} if name == REFERENCE_REPEAT else {}
-            run = make_run(name, dict(variant), 1, **draws)
+            levels = AS_IN_SHADOW if name == MODEL else {}
+            run = make_run(name, {**variant, **levels}, 1, **draws)
             place = tmp_path / "results" / tree / "refill_sweep" / engine / "2012" / "ci" / "1"
             place.mkdir(parents=True, exist_ok=True)
             shutil.move(run, place / run.name)
     return tmp_path / "results"
+
+
+AS_IN_SHADOW = {"tcp": "shadow", "link_queue": "codel"}
+
+
+def test_the_tcp_that_is_named_is_compared(
+    results: Path, make_run: MakeRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = results / "runs/refill_sweep/cellsim/2012/ci/1"
+    run = make_run(MODEL, {**VARIANTS[0], "link_queue": "codel"}, 1)
+    shutil.move(run, place / run.name)
+    out = tmp_path / "out"
+    assert _compare(out, "--model", "cellsim,tcp=linux") == 0
+    text = (out / "fidelity.md").read_text()
+    assert text.startswith("# cellsim 1.0 (tcp=linux, link_queue=codel) against shadow 1.0\n")
+    assert _compare(out, "--model", "cellsim,tcp=bbr") == 2
+    assert "tcp: is no TCP, got 'bbr'; accepted: shadow, linux, linux_6_18" in capsys.readouterr().err
 
 
 def _torsweep(*arguments: str) -> int:
@@ -50,7 +68,7 @@ def test_a_comparison_is_tables_and_text(results: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert _compare(out) == 0
     text = (out / "fidelity.md").read_text()
-    assert text.startswith("# cellsim 1.0 against shadow 1.0\n")
+    assert text.startswith("# cellsim 1.0 (tcp=shadow, link_queue=codel) against shadow 1.0\n")
     assert "**8 of 8**" in text
     assert "network ci, 1 network (seed 1)" in text
     cells = pl.read_csv(out / "cells.csv")
@@ -59,7 +77,7 @@ def test_a_comparison_is_tables_and_text(results: Path, tmp_path: Path) -> None:
     document = json.loads((out / "fidelity.json").read_text())
     assert document["engines"] == {
         "reference": "shadow 1.0",
-        "model": "cellsim 1.0",
+        "model": "cellsim 1.0 (tcp=shadow, link_queue=codel)",
         "reference repeat": "shadow 1.0",
     }
 
@@ -73,7 +91,8 @@ def test_any_two_engines_are_compared(results: Path, make_run: MakeRun, tmp_path
     assert _compare(out, "--model", "shadow-no-rtt") == 0
     assert (out / "fidelity.md").read_text().startswith("# shadow-no-rtt 1.0 against shadow 1.0\n")
     assert _compare(out, "--reference", "shadow-no-rtt") == 0
-    assert (out / "fidelity.md").read_text().startswith("# cellsim 1.0 against shadow-no-rtt 1.0\n")
+    text = (out / "fidelity.md").read_text()
+    assert text.startswith("# cellsim 1.0 (tcp=shadow, link_queue=codel) against shadow-no-rtt 1.0\n")
     cells = pl.read_csv(out / "cells.csv")
     # The repeat is Shadow's: of the other kind of it there is none to judge by.
     assert cells["floor"].null_count() == len(cells) == 4

@@ -98,3 +98,27 @@ def test_a_run_that_is_not_finished_is_refused(make_run: MakeRun) -> None:
     (directory / "provenance.json").unlink()
     with pytest.raises(InputError, match="is no finished run"):
         match_runs({REFERENCE: [directory], MODEL: [make_run(MODEL, ONE, 1)]})
+
+
+def test_the_knobs_of_the_transport_are_no_other_variant(make_run: MakeRun) -> None:
+    model = make_run(MODEL, {**ONE, "tcp": "linux_6_18"}, 1)
+    (match,) = match_runs({REFERENCE: [make_run(REFERENCE, ONE, 1)], MODEL: [model]})
+    assert match.variant == ONE
+    assert engine_of([match], MODEL) == "cellsim 1.0 (tcp=linux_6_18, link_queue=droptail)"
+
+
+def test_a_repeat_over_another_transport_is_refused(make_run: MakeRun) -> None:
+    directories = {
+        REFERENCE: [make_run(REFERENCE, ONE, 1)],
+        MODEL: [make_run(MODEL, {**ONE, "tcp": "shadow"}, 1)],
+        MODEL_REPEAT: [make_run(MODEL_REPEAT, ONE, 1, draws=99)],
+    }
+    with pytest.raises(InputError, match="has another transport than"):
+        match_runs(directories)
+
+
+def test_a_series_of_two_transports_is_refused(make_run: MakeRun) -> None:
+    references = [make_run(REFERENCE, variant, 1) for variant in VARIANTS]
+    models = [make_run(MODEL, VARIANTS[0], 1), make_run(MODEL, {**VARIANTS[1], "tcp": "shadow"}, 1)]
+    with pytest.raises(InputError, match="engine, version or TCP"):
+        match_runs({REFERENCE: references, MODEL: models})

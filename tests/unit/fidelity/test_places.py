@@ -17,6 +17,8 @@ from torsweep.pipeline.sweep import Sweep
 REPOSITORY = Path(__file__).parents[3]
 BASELINE = "refill_interval=100ms,circuit_policy=ewma"
 OTHER = "refill_interval=10ms,circuit_policy=ewma"
+AS_SHADOW, AS_EMULATION = ",tcp=shadow,link_queue=codel", ",tcp=linux_6_18"
+"""What the model's variants go on with beside these engines."""
 SIZE = {"network": "ci", "replicates": 1, "first_seed": 41}
 
 
@@ -60,8 +62,15 @@ def refusal(capsys, **config) -> str:
 
 def test_of_a_costly_reference_the_baseline_alone_is_repeated(checkout):
     found = wanted("cellsim", "shadow")
-    of_other = {(tree, engine) for tree, engine, variant in found if variant == OTHER}
-    of_baseline = {(tree, engine) for tree, engine, variant in found if variant == BASELINE}
+    names = {engine: AS_SHADOW if engine == "cellsim" else "" for engine in ("cellsim", "shadow")}
+    of_other, of_baseline = (
+        {
+            (tree, engine)
+            for tree, engine, run in found
+            if run == variant + ("" if tree.startswith("replays") else names[engine])
+        }
+        for variant in (OTHER, BASELINE)
+    )
     made = {("runs", "shadow"), ("runs", "cellsim"), ("replays/shadow", "cellsim"), ("repeats", "cellsim")}
     assert of_other == made
     assert of_baseline == made | {("repeats", "shadow")}
@@ -93,16 +102,36 @@ def test_against_the_emulation_there_are_no_circuits_to_replay(checkout):
     }
 
 
+def test_the_model_has_the_transport_of_the_other_engine_or_the_one_asked_for(checkout):
+    def of_model(model: str, reference: str) -> set[str]:
+        found = wanted(model, reference)
+        return {run.removeprefix(OTHER) for _, engine, run in found if engine == "cellsim" and OTHER in run}
+
+    assert of_model("cellsim", "emulation") == {AS_EMULATION}
+    assert of_model("shadow", "cellsim") == {AS_SHADOW}
+    assert of_model("cellsim,tcp=linux", "emulation") == {""}
+    # Another TCP than the reference's: a replay would have that, and is left out.
+    assert of_model("cellsim,tcp=linux", "shadow") == {",link_queue=codel"}
+    config = {**SIZE, "model": "cellsim", "reference": "emulation", "tcp": "linux"}
+    folder = "results/fidelity/refill_sweep/cellsim,tcp=linux_against_emulation/2012/ci/main"
+    assert f"{folder}/fidelity.md" in FidelityPlan(Sweep(config)).targets()
+
+
+def test_a_tcp_of_two_engines_that_have_their_own_is_refused(checkout, capsys):
+    said = refusal(capsys, model="shadow", reference="emulation", tcp="linux")
+    assert "tcp: is of the model alone" in said
+
+
 def test_only_cellsim_is_started_for_finished_runs(checkout):
     finish(checkout, "shadow", BASELINE, circuits=True)
     finish(checkout, "shadow", OTHER)
     finish(checkout, "shadow-no-rtt", OTHER)
     assert wanted("cellsim", "shadow", compare="finished") == {
-        ("runs", "cellsim", BASELINE),
-        ("repeats", "cellsim", BASELINE),
+        ("runs", "cellsim", BASELINE + AS_SHADOW),
+        ("repeats", "cellsim", BASELINE + AS_SHADOW),
         ("replays/shadow", "cellsim", BASELINE),
-        ("runs", "cellsim", OTHER),
-        ("repeats", "cellsim", OTHER),
+        ("runs", "cellsim", OTHER + AS_SHADOW),
+        ("repeats", "cellsim", OTHER + AS_SHADOW),
     }
     assert wanted("shadow-no-rtt", "shadow", compare="finished") == set()
     targets = FidelityPlan(
