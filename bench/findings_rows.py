@@ -55,7 +55,7 @@ def contrast_rows(findings: FindingsFile) -> pl.DataFrame:
                 "kind": row.kind,
                 "time": f"{row.kind}, {SHOWN_METRICS[row.metric]}",
                 "knob": row.knob,
-                "contrast": _words(f"{row.from_level} → {row.to_level}" + (f", {row.at}" if row.at else "")),
+                "contrast": words(f"{row.from_level} → {row.to_level}" + (f", {row.at}" if row.at else "")),
                 **_all(ratios),
                 "together": row.together,
             }
@@ -67,7 +67,8 @@ def _all(known: Mapping[str, str]) -> dict[str, str]:
     return {column: known.get(column, NOTHING) for column in COLUMNS.values()}
 
 
-def _words(levels: str) -> str:
+def words(levels: str) -> str:
+    """Levels of refill intervals and circuit policies as a reader would write them."""
     return levels.replace("ms", " ms").replace("ewma", "EWMA").replace("round_robin", "round-robin")
 
 

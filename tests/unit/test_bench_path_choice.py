@@ -1,0 +1,57 @@
+"""Circuits drawn by the model's weights fit them; circuits drawn otherwise do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bench.path_choice import compare, fit, guard_chances, weights
+from tests.small_network import small_network
+from torsweep.network.model import Network
+
+
+def _network() -> Network:
+    """Two guards, two exits and four middles, of which exits are none and guards a fifth as often."""
+    network = small_network(["guard"] * 2 + ["exit"] * 2 + ["middle"] * 4, ["web1"])
+    changed = {**network.bandwidth_weights, "Wme": 0, "Wmg": 2_000}
+    return network.model_copy(update={"bandwidth_weights": changed})
+
+
+def _paths(network: Network, middle: np.ndarray) -> list[tuple[int, int, int]]:
+    generator = np.random.default_rng(7)
+    guard, exits = weights(network, "guard"), weights(network, "exit")
+    paths = []
+    for _ in range(1_000):
+        last = int(generator.choice(len(exits), p=exits / exits.sum()))
+        first = int(generator.choice(len(guard), p=guard / guard.sum()))
+        free = middle.copy()
+        free[[first, last]] = 0
+        paths.append((first, int(generator.choice(len(free), p=free / free.sum())), last))
+    return paths
+
+
+def test_the_weights_fit_what_is_drawn_by_them_and_nothing_else() -> None:
+    network = _network()
+    middle = weights(network, "middle")
+    fitting = compare(network, _paths(network, middle), 1)
+    assert fitting["middle_p"] > 0.001 and fitting["exit_p"] > 0.001
+    assert fitting["guard_tor"] == pytest.approx(fitting["guard_model"], abs=4 * fitting["guard_error"])
+    other = np.where(middle > 0, 1.0, 0.0)
+    assert compare(network, _paths(network, other), 1)["middle_p"] < 1e-6
+    assert compare(network, _paths(network, np.ones(len(middle))), 1)["middle_p"] == 0
+
+
+def test_chances_of_guards_are_those_of_draws() -> None:
+    guard, exits = np.array([4.0, 2.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0, 3.0])
+    chances = guard_chances(guard, exits, 2)
+    assert chances.sum() == pytest.approx(1)
+    # By hand: the pairs {0, 1}, {0, 2}, {1, 2}; relay 0 is the exit of a quarter of the circuits.
+    pairs = {(0, 1): 4 / 7 * 2 / 3 + 2 / 7 * 4 / 5, (0, 2): 4 / 7 / 3 + 1 / 7 * 4 / 6}
+    assert chances[0] == pytest.approx(sum(pairs.values()) * 0.75 / 2)
+
+
+def test_relays_of_few_circuits_are_one() -> None:
+    value, probability = fit(np.array([50.0, 48.0, 1.0, 3.0]), np.array([49.0, 49.0, 2.0, 2.0]))
+    # The last two are 4 of 4.
+    assert value == pytest.approx(2 / 49)
+    assert probability == pytest.approx(0.98, abs=0.01)
