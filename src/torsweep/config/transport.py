@@ -58,5 +58,5 @@ def levels_as_in(engine: RunEngineName, tcp: TcpRules | None = None) -> dict[str
     with ``tcp`` in its place; what is so anyway is left out."""
     there, usual = AS_IN[engine], Transport()
     rules = there.tcp if tcp is None else tcp
-    levels = {} if rules == usual.tcp else {"tcp": rules}
+    levels: dict[str, str] = {} if rules == usual.tcp else {"tcp": rules}
     return levels if there.link_queue == usual.link_queue else {**levels, "link_queue": there.link_queue.kind}

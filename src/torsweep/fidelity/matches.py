@@ -36,6 +36,10 @@ _NEVER_COMPARED = {"experiment", "network", "tables", "tracing", "transport", "v
 """The knobs of variants are compared by :func:`_key`, transports by :func:`_check_transports`."""
 
 
+_Key = tuple[tuple[tuple[str, str], ...], str]
+"""The levels of a variant, and the hash of its network."""
+
+
 @dataclass(frozen=True)
 class Match:
     """One variant on one network; ``runs`` by series, always with a reference and a model."""
@@ -61,7 +65,7 @@ def match_runs(directories: Mapping[str, Iterable[Path]]) -> list[Match]:
     opened = {series: [open_run(directory) for directory in directories.get(series, ())] for series in SERIES}
     for series, runs in opened.items():
         _check_versions(series, runs)
-    found: dict[tuple[str, str], dict[str, Run]] = {}
+    found: dict[_Key, dict[str, Run]] = {}
     for series, runs in opened.items():
         for run in runs:
             place = found.setdefault(_key(run), {})
@@ -98,7 +102,7 @@ def carried_by(run: Run) -> str:
     return "" if transport is None else f"tcp={transport.tcp}, link_queue={transport.link_queue.kind}"
 
 
-def _key(run: Run) -> tuple[tuple[tuple[str, str], ...], str]:
+def _key(run: Run) -> _Key:
     """The variant and the network of a run; knobs of the transport are the model's alone."""
     levels = tuple((knob, level) for knob, level in run.variant.items() if KNOBS[knob].target != "transport")
     return levels, run.spec.network_sha256

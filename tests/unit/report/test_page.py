@@ -14,7 +14,7 @@ import pytest
 from tests.published_plan import EXPERIMENT, Plan, copied
 from tests.stamped import stamp
 from torsweep.config.experiment import FigureName
-from torsweep.report.figures import READINGS
+from torsweep.report.figures import FINDINGS, READINGS
 from torsweep.report.networks import describe_networks
 from torsweep.report.page import SIGNATURE, Folders, gather, interval_text, render
 from torsweep.report.sections import parse_summary
@@ -121,7 +121,7 @@ def test_every_figure_has_its_words(plan: Plan, outline: Outline) -> None:
 
 
 def test_every_figure_of_an_experiment_can_be_read() -> None:
-    assert set(READINGS) == set(get_args(FigureName))
+    assert set(READINGS) == {*get_args(FigureName), FINDINGS}
 
 
 def test_networks_and_repetition_are_described(outline: Outline) -> None:
