@@ -69,8 +69,8 @@ impl Cell {
         let mut run: Value = serde_json::from_str(include_str!("run.json")).expect("an example");
         run["seed"] = json!(seed);
         run["era"] = json!(era);
-        // One after another, as a program opens them.
-        run["client_start_window_ns"] = json!(1_000_000 * self.connections);
+        // At once, as a program writes to one after another.
+        run["client_start_window_ns"] = json!(50_000 * self.connections);
         run["transport"] = json!({"tcp": tcp, "link_queue": {"kind": "droptail", "bytes": QUEUE_BYTES}});
         run["duration_ns"] = json!(END.ns());
         run["tor"]["refill"] = json!({"mode": "burst", "interval_ns": 5_000_000, "phase": "aligned",

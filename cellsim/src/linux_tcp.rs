@@ -11,6 +11,7 @@
 //! Left out: pacing, ECN, what a path's earlier connections taught (metrics), lost or reordered acknowledgements,
 //! acknowledgements that travel with data, segments of several packets (TSO, GRO), memory pressure.
 
+mod ack_delay;
 mod board;
 mod cubic;
 pub mod kernel;
@@ -81,6 +82,8 @@ pub struct Linux {
     send_memory: u64,
     /// The program found no space (`SOCK_NOSPACE`).
     full: bool,
+    /// It will have found none when what it has written is sent.
+    filled: bool,
     board: Board,
     window: Window,
     round_trip: RoundTrip,
@@ -132,7 +135,7 @@ impl Linux {
             read: 0,
             holes: VecDeque::new(),
             hole_bytes: 0,
-            buffer: ReceiveBuffer::new(kernel),
+            buffer: ReceiveBuffer::new(kernel, 2 * one_way),
             acks: Fifo::default(),
             news: VecDeque::new(),
             news_made: 0,
@@ -143,6 +146,7 @@ impl Linux {
             edge: kernel.first_offer,
             send_memory: kernel.first_send_segments * kernel.expected_segment,
             full: false,
+            filled: false,
             board: Board::default(),
             window: Window::new(),
             round_trip,

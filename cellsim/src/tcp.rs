@@ -74,6 +74,24 @@ impl Tcp {
         }
     }
 
+    /// A program that writes when it is told that it can asks at `now` whether it can: with Linux's TCP there is no space
+    /// until a third of what a full buffer holds is free.
+    pub fn poll(&mut self, now: Time) {
+        if let Self::Linux(tcp) = self {
+            tcp.apply_acks(now);
+            tcp.poll();
+        }
+    }
+
+    /// What a server writes at most before it asks again, bytes: of tgen (`DEFAULT_STREAM_WRITE_BUFLEN`); with Shadow's TCP
+    /// as much as there is space.
+    pub fn server_block(&self) -> u64 {
+        match self {
+            Self::Shadow(_) => u64::MAX,
+            Self::Linux(_) => 32_768,
+        }
+    }
+
     /// Free space in the send buffer, bytes.
     pub fn send_space(&self) -> u64 {
         either!(self, tcp => tcp.send_space())

@@ -18,6 +18,8 @@ pub struct Flight {
     pub packets: u32,
     /// When it left last.
     pub sent: Time,
+    /// When it left first.
+    pub first_sent: Time,
     /// What had been sent of the stream when it was sent again.
     pub next_then: u64,
     /// The receiver has it (`TCPCB_SACKED_ACKED`).
@@ -55,8 +57,10 @@ pub struct Delivered {
     pub packets: u32,
     /// Whether the stream is acknowledged further.
     pub advanced: bool,
-    /// When the packet left whose round trip counts.
+    /// When the packet left whose round trip counts, if it was sent only once.
     pub sent: Option<Time>,
+    /// When the segment left whose time stamp comes back.
+    pub stamped: Option<Time>,
     /// When the last of them left, and where it ends.
     pub newest: Option<(Time, u64)>,
     /// A flight that had been sent again came without having been a hole.
@@ -106,6 +110,7 @@ impl Board {
             bytes,
             packets,
             sent: now,
+            first_sent: now,
             next_then: 0,
             sacked: false,
             lost: false,
@@ -199,14 +204,15 @@ impl Board {
                     });
                     let flight = self.flights[place];
                     delivered.add(&flight);
-                    delivered.sent = Some(flight.sent);
                 }
             }
         }
     }
 
+    /// A round trip is that of the oldest packet that was sent only once; where there is none, that of the segment that
+    /// moved the edge, whose time stamp comes back (`tcp_ack_update_rtt`).
     fn acknowledge(&mut self, acked: u64, delivered: &mut Delivered) {
-        let mut oldest = None;
+        let (mut oldest, mut stamped) = (None, None);
         while let Some(flight) = self.flights.front().copied().filter(|flight| flight.start() < acked) {
             if flight.end > acked {
                 self.split(acked);
@@ -216,6 +222,7 @@ impl Board {
             self.count(&flight, false);
             delivered.advanced = true;
             delivered.spurious |= flight.ever_resent && !flight.filled;
+            stamped = stamped.or(Some(if flight.filled { flight.sent } else { flight.first_sent }));
             if !flight.sacked {
                 delivered.add(&flight);
                 if !flight.ever_resent {
@@ -223,7 +230,7 @@ impl Board {
                 }
             }
         }
-        delivered.sent = oldest.or(delivered.sent);
+        (delivered.sent, delivered.stamped) = (oldest, stamped);
         while self.gaps.front().is_some_and(|&gap| gap < acked) {
             self.gaps.pop_front();
         }
@@ -370,7 +377,7 @@ mod tests {
         assert_eq!(board.resend(at(50), 8000), None);
         assert_eq!(board.in_flight(), 2);
         let delivered = board.take_in(7000, 7000, [News::Filled(1000)].into_iter());
-        assert_eq!((delivered.packets, delivered.sent, delivered.spurious), (1, Some(at(50)), false));
+        assert_eq!((delivered.packets, delivered.stamped, delivered.spurious), (1, Some(at(50)), false));
         assert_eq!((board.out, board.sacked, board.lost, board.resent), (1, 0, 0, 0));
     }
 
@@ -382,6 +389,11 @@ mod tests {
         assert_eq!(board.resend(at(900), 4000), Some((0, PACKET)));
         let delivered = board.take_in(2000, 2000, std::iter::empty());
         assert!(delivered.spurious);
+        assert_eq!(
+            (delivered.sent, delivered.stamped),
+            (Some(at(1)), Some(at(1))),
+            "the one that left first"
+        );
         board.lose_nothing();
         assert_eq!((board.lost, board.to_resend, board.in_flight()), (0, 0, 2));
     }

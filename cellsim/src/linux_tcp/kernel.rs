@@ -40,6 +40,8 @@ pub struct Kernel {
     pub received_segment: u64,
     /// How much of a receive buffer is window (`tcp_win_from_space`), in 256ths.
     pub window_share: u64,
+    /// What offers are rounded to (`rcv_wscale`), bytes: the greatest receive buffer says how much.
+    pub window_unit: u64,
     /// What the receiver offers at first, bytes.
     pub first_offer: u64,
     /// How a receive buffer grows.
@@ -73,6 +75,7 @@ pub static LINUX_3_2: Kernel = Kernel {
     receive_buffer_max: 4_194_304,
     received_segment: 2304,
     window_share: 192,
+    window_unit: 1 << 7,
     first_offer: 14_600,
     right_sizing: RightSizing::Twice,
     rack: false,
@@ -95,7 +98,8 @@ pub static LINUX_6_18: Kernel = Kernel {
     receive_buffer_max: 33_554_432,
     received_segment: 2304,
     window_share: 160,
-    first_offer: 64_088,
+    window_unit: 1 << 10,
+    first_offer: 65_160,
     right_sizing: RightSizing::Accelerating,
     rack: true,
     loss_probes: true,
@@ -112,6 +116,7 @@ pub static LINUX_6_18: Kernel = Kernel {
 pub static LINUX_6_18_AS_OF_2012: Kernel = Kernel {
     receive_buffer: 87_380,
     receive_buffer_max: 4_194_304,
+    window_unit: 1 << 7,
     first_offer: 43_440,
     loss_probes: false,
     ..LINUX_6_18

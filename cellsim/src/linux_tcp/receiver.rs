@@ -2,7 +2,7 @@
 
 use super::board::News;
 use super::kernel::MSS_BYTES;
-use super::receive_buffer::{ACK_DELAY, Stream, When};
+use super::receive_buffer::{Offer, Stream};
 use super::{Ack, Linux};
 use crate::counts::low_bits;
 use crate::time::{Span, Time};
@@ -35,8 +35,8 @@ impl Linux {
         self.highest = self.arrived;
         let more = self.deliver();
         let stream = self.stream();
-        let when = self.buffer.arrive(self.kernel, now, &stream, bytes);
-        self.acknowledge(now, when);
+        let offer = self.buffer.arrive(self.kernel, now, &stream, bytes);
+        self.acknowledge(now, offer);
         more
     }
 
@@ -65,7 +65,9 @@ impl Linux {
             self.tell(News::Filled(start));
         }
         let more = self.deliver();
-        self.acknowledge(now, When::Now);
+        let stream = self.stream();
+        let offer = self.buffer.acknowledge(self.kernel, now, &stream);
+        self.acknowledge(now, offer);
         more
     }
 
@@ -79,23 +81,20 @@ impl Linux {
         self.read += bytes;
         let stream = self.stream();
         let round_trip = Span::from_us(self.round_trip.smoothed_us());
-        let tells = self.buffer.taken(self.kernel, now, &stream, round_trip);
-        if tells {
-            self.acknowledge(now, When::Now);
-        }
-        tells
+        let Some(offer) = self.buffer.taken(self.kernel, now, &stream, round_trip) else {
+            return false;
+        };
+        self.acknowledge(now, offer);
+        offer.leaves == now
     }
 
     /// Tell the sender what has come by `now`. An acknowledgement that has not left yet tells all of it.
-    fn acknowledge(&mut self, now: Time, when: When) {
-        let stream = self.stream();
-        let edge = self.buffer.offer(self.kernel, &stream, when);
-        let leaves = if when == When::Now { now } else { now + ACK_DELAY };
+    fn acknowledge(&mut self, now: Time, offer: Offer) {
         let ack = Ack {
-            time: leaves + self.one_way,
+            time: offer.leaves + self.one_way,
             delivered: low_bits(self.delivered),
             highest: low_bits(self.highest.max(self.delivered)),
-            edge: low_bits(edge),
+            edge: low_bits(offer.edge),
             news: self.news_made,
         };
         let at_once = now + self.one_way;

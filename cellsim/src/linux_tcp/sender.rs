@@ -41,7 +41,7 @@ impl Linux {
         self.news_taken = ack.news;
         let delivered = self.board.take_in(acked, highest, self.news.drain(..news));
         self.acked = acked;
-        let round_trip_us = delivered.sent.map(|sent| (now - sent).us());
+        let round_trip_us = delivered.sent.or(delivered.stamped).map(|sent| (now - sent).us());
         if let Some(us) = round_trip_us {
             self.round_trip.sample(us, acked, self.sent);
         }
@@ -216,6 +216,7 @@ impl Linux {
             self.window.validate(now, out, in_flight, self.place(), timeout, !self.full);
         }
         self.check_space(self.on_the_way());
+        self.full |= std::mem::take(&mut self.filled);
     }
 
     /// The next segment to be sent again at `now`: its start, cut to 32 bits, and its bytes.
@@ -240,9 +241,19 @@ impl Linux {
         queued + queued.div_ceil(MSS) * (self.kernel.sent_segment - MSS)
     }
 
-    /// Free space in the send buffer, bytes: none until a third of a full one is free (`sk_stream_is_writeable`).
+    /// Free space in the send buffer, bytes: none for a program that found it full, until it is writable again.
     pub fn send_space(&self) -> u64 {
-        if self.full { 0 } else { self.room() }
+        if self.full || self.filled { 0 } else { self.room() }
+    }
+
+    /// The program asks whether it can write (`tcp_poll`).
+    pub fn poll(&mut self) {
+        self.full |= !self.is_writable();
+    }
+
+    /// A third of what a full buffer holds is free (`sk_stream_is_writeable`).
+    fn is_writable(&self) -> bool {
+        3 * self.queued_memory() <= 2 * self.send_memory
     }
 
     /// A segment is taken as long as there is any (`sk_stream_memory_free`).
@@ -251,10 +262,11 @@ impl Linux {
         free.div_ceil(self.kernel.sent_segment) * MSS
     }
 
-    /// The sending program gives `bytes` to the kernel.
+    /// The sending program gives `bytes` to the kernel. What they let go leaves before it finds no more space
+    /// (`tcp_sendmsg_locked`: `tcp_push_one`, and `SOCK_NOSPACE` last).
     pub fn write(&mut self, bytes: u64) {
         self.written += bytes;
-        self.full |= self.room() == 0;
+        self.filled |= self.room() == 0;
     }
 
     /// Packets that count against the window when the send buffer asks.
@@ -274,6 +286,6 @@ impl Linux {
             let demanded = (2 * window * self.kernel.expected_segment).min(self.kernel.send_buffer_max);
             self.send_memory = self.send_memory.max(demanded);
         }
-        self.full = 3 * self.queued_memory() > 2 * self.send_memory;
+        self.full = !self.is_writable();
     }
 }

@@ -60,6 +60,7 @@ impl Scene {
                 self.send(now, bytes, Some(start));
             }
             let mut chunk = self.tcp.next_chunk(now, &self.up);
+            self.tcp.poll();
             let space = self.tcp.send_space().min(self.to_write);
             if chunk == 0 && space > 0 {
                 self.to_write -= space;
@@ -192,4 +193,36 @@ fn a_send_buffer_follows_the_window_packet_by_packet_though_bytes_wait() {
     let (at_each_segment, at_acknowledgements) = (behind(&LINUX_6_18), behind(&AT_ACKNOWLEDGEMENTS));
     assert!(at_each_segment <= 4, "{at_each_segment}");
     assert!(at_acknowledgements > 20, "{at_acknowledgements}");
+}
+
+/// A connection whose window is larger than its send buffer, and what a link takes of it at once.
+fn wide() -> (Linux, Link) {
+    let mut tcp = Linux::new(&LINUX_6_18, ONE_WAY, MSS);
+    tcp.window.packets = 40;
+    (tcp, Link::new(12_500_000))
+}
+
+#[test]
+fn what_a_write_lets_go_leaves_before_its_program_finds_no_space() {
+    let (mut tcp, up) = wide();
+    let first = tcp.send_memory;
+    tcp.write(tcp.send_space());
+    while tcp.unsent() > 0 {
+        let chunk = tcp.next_chunk(Time::START, &up);
+        tcp.note_sent(Time::START, chunk, Time::START);
+    }
+    assert_eq!(tcp.next_chunk(Time::START, &up), 0);
+    assert_eq!((tcp.send_memory, tcp.send_space()), (first, 0));
+}
+
+#[test]
+fn a_program_that_asks_is_told_of_space_once_a_third_is_free() {
+    let (mut tcp, _) = wide();
+    tcp.write(10 * MSS);
+    tcp.poll();
+    assert!(tcp.send_space() > 0, "half of the buffer is full");
+    tcp.write(5 * MSS);
+    assert!(tcp.send_space() > 0, "for a program that does not ask");
+    tcp.poll();
+    assert_eq!(tcp.send_space(), 0);
 }

@@ -116,7 +116,8 @@ impl World {
         loop {
             let state = &mut self.network.pipes[pipe];
             let edge = &mut self.tor.edges[state.edge];
-            let bytes = state.tcp.send_space().min(edge.response_left);
+            state.tcp.poll(self.now);
+            let bytes = state.tcp.send_space().min(edge.response_left).min(state.tcp.server_block());
             state.tcp.write(bytes, false);
             edge.response_left -= bytes;
             let more = edge.response_left > 0;

@@ -46,6 +46,7 @@ impl World {
                 Action::Read(pipe) => self.read(relay, pipe),
                 Action::Write(pipe) => {
                     self.network.pipes[pipe].write_queued = false;
+                    self.network.pipes[pipe].tcp.poll(self.now);
                     self.write(relay, pipe);
                     self.free_pipes_if_done(pipe);
                 }
@@ -328,6 +329,7 @@ impl World {
         if blocked.reading {
             self.read(relay, blocked.pipe);
         } else if !state.write_waiting {
+            self.network.pipes[blocked.pipe].tcp.poll(self.now);
             self.write(relay, blocked.pipe);
             self.free_pipes_if_done(blocked.pipe);
         }
