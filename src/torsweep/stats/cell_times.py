@@ -1,7 +1,8 @@
 """How long RELAY cells stay in a traced relay, and in which stage.
 
 In: the passages of a plan (:mod:`torsweep.tables.passages`). Out: :class:`CellTimes`: frames for
-cell_runs.csv, cell_times.csv, cell_density.csv and cell_counts.csv. Without rows where no cells were traced.
+cell_runs.csv, cell_times.csv, cell_density.csv, cell_spikes.csv and cell_counts.csv. Without rows where no
+cells were traced.
 
 Circuits are *quiet* with no more cells than the first quartile of cells per circuit of the run, and *busy*
 from the third quartile on, as in the report of 2019; *busiest* is the one with the most cells. A cell's
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from torsweep.config.tracing import STAGES
 from torsweep.stats.intervals import t_interval
+from torsweep.stats.spikes import find_period
 from torsweep.tables.reading import PlanTables, Provenance
 
 TOTAL = "total"
@@ -55,23 +57,29 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class CellTimes:
-    """The frames that the module's docstring names; ``density`` is of the first network alone."""
+    """The frames that the module's docstring names.
+
+    ``density`` is of the first network alone; ``spikes`` has a row a relay and run whose longest times come
+    back, every so many cells or seconds.
+    """
 
     runs: pl.DataFrame
     times: pl.DataFrame
     density: pl.DataFrame
+    spikes: pl.DataFrame
     counts: pl.DataFrame
 
 
 def cell_times(tables: PlanTables) -> CellTimes:
     """The times of the cells of ``tables``, a run after the other."""
     provenance = tables.provenance
-    runs, density = [], []
+    runs, density, spikes = [], [], []
     for run in provenance.runs if any(run.get("cells") for run in provenance.runs) else ():
         keys = {"seed": run["seed"], **run["variant"]}
         for (host,), own in tables.passages(keys, _COLUMNS).group_by("host", maintain_order=True):
             head = {**keys, "host": str(host)}
             runs += [head | row for row in _rows(own)]
+            spikes += [head | row for row in _spikes(own)]
             if run["seed"] == provenance.seeds[0]:
                 found = _density(own).with_columns(**{name: pl.lit(value) for name, value in head.items()})
                 density.append(found.select(*provenance.knobs, *_DENSITY_COLUMNS).cast({"seed": pl.Int64}))
@@ -80,6 +88,7 @@ def cell_times(tables: PlanTables) -> CellTimes:
         runs=of_runs,
         times=_over_networks(of_runs, provenance),
         density=pl.concat(density) if density else _frame([], _DENSITY_COLUMNS, provenance),
+        spikes=_frame(spikes, _SPIKE_COLUMNS, provenance),
         counts=_counts(tables),
     )
 
@@ -89,6 +98,13 @@ _RUN_COLUMNS = {
     **dict.fromkeys(TEXTS, pl.String),
     "cell_count": pl.Int64,
     **dict.fromkeys(("mean_ms", *QUANTILES), pl.Float64),
+}
+_SPIKE_COLUMNS = {
+    "seed": pl.Int64,
+    "host": pl.String,
+    "counted_in": pl.String,
+    **dict.fromkeys(("every", "share", "height_ms", "chance"), pl.Float64),
+    "spikes": pl.Int64,
 }
 _DENSITY_COLUMNS = {
     "seed": pl.Int64,
@@ -119,6 +135,24 @@ def _rows(own: pl.DataFrame) -> Iterator[dict[str, Any]]:
                 "cell_count": len(of_section),
                 "mean_ms": float(of_section.mean()),
                 **dict(zip(QUANTILES, map(float, found), strict=True)),
+            }
+
+
+def _spikes(own: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """A row each for cells and seconds, where the longest times of a relay's cells have a period in them."""
+    own = own.sort("start_ns", maintain_order=True)
+    total = _total(own)
+    positions = {"cells": np.arange(len(own), dtype=np.float64), "seconds": own["start_ns"].to_numpy() / 1e9}
+    for name, position in positions.items():
+        found = find_period(total, position)
+        if found is not None:
+            yield {
+                "counted_in": name,
+                "every": found.length,
+                "share": found.share,
+                "height_ms": found.height,
+                "chance": found.chance,
+                "spikes": found.spikes,
             }
 
 

@@ -14,6 +14,7 @@ SUMMARY_FILES = (
     "cell_counts.csv",
     "cell_density.csv",
     "cell_runs.csv",
+    "cell_spikes.csv",
     "cell_times.csv",
     "claims.csv",
     "claims.json",

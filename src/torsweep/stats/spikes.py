@@ -25,7 +25,7 @@ The lowest that leaves spikes with a period is taken: queues have long tails, wh
 it."""
 
 FEWEST_SPIKES = 5
-MOST_SPIKES = 1_000
+MOST_SPIKES = 300
 """Of the highest, where there are more."""
 
 CHANCE = 1e-3
@@ -34,6 +34,9 @@ CHANCE = 1e-3
 LEAST_REGULAR = 0.8
 """The length of the mean vector: spikes that scatter by a tenth of the period around their places have
 0.82."""
+
+NEARLY = 0.9
+"""Of the most regular frequency: a lower one that is so regular is the one meant."""
 
 LEAST_SHARE = 0.5
 """Of the places of the period from the first to the last spike that have one."""
@@ -65,10 +68,14 @@ def find_period(latencies: NDArray[np.float64], positions: NDArray[np.float64]) 
     if len(latencies) != len(positions) or (len(positions) and np.any(np.diff(positions) < 0)):
         raise InputError("needs a position for each latency, in order", accepted="positions that ascend")
     latencies, positions = np.asarray(latencies, np.float64), np.asarray(positions, np.float64)
+    tried = np.array([])
     for least in SPIKE_HEIGHTS:
-        found = _period_of(*_events(latencies, positions, least))
+        events, heights = _events(latencies, positions, least)
+        # Spikes that stand clear of the rest are the same ones at several heights.
+        found = None if np.array_equal(events, tried) else _period_of(events, heights)
         if found is not None:
             return found
+        tried = events
     return None
 
 
@@ -83,7 +90,7 @@ def _period_of(events: NDArray[np.float64], heights: NDArray[np.float64]) -> Per
     if best < LEAST_REGULAR or chance > CHANCE:
         return None
     # The lowest frequency that is nearly as regular as any.
-    place = int(np.flatnonzero(regular >= 0.95 * best)[0])
+    place = int(np.flatnonzero(regular >= NEARLY * best)[0])
     length = _refined(events, frequencies, place)
     places = round(float(events[-1] - events[0]) / length) + 1
     taken = len(np.unique(np.round((events - events[0]) / length)))

@@ -13,9 +13,9 @@ in one folder:
 - ``breakdown.csv``, ``breakdown_runs.csv``, ``breakdown_time.csv`` and ``breakdown_way.csv``: what followed
   downloads waited for, over networks, of each run, against time, and one download; without rows where none
   were followed
-- ``cell_runs.csv``, ``cell_times.csv``, ``cell_density.csv`` and ``cell_counts.csv``: how long cells stayed
-  in relays, of each run, over networks, against time, and what became of them; without rows where none were
-  traced
+- ``cell_runs.csv``, ``cell_times.csv``, ``cell_density.csv``, ``cell_spikes.csv``, ``cell_counts.csv``: how
+  long cells stayed in relays, of each run, over networks, against time, whether their longest times come
+  back, and what became of them; without rows where none were traced
 - ``findings.json``: which findings survive under other transports; without rows where there are no such runs
 - ``summary.md``: all of it to read; ``plan.json``, written last: what the tables were collected from, the
   baseline, and the checksums of all other files
@@ -55,7 +55,7 @@ TABLES = (
     "fairness",
     "progress",
 )
-CELL_TABLES = ("runs", "times", "density", "counts")
+CELL_TABLES = ("runs", "times", "density", "spikes", "counts")
 BREAKDOWN_TABLES = {
     "means": "breakdown",
     "runs": "breakdown_runs",

@@ -54,7 +54,7 @@ def section(frame: pl.DataFrame, scheduler: str, circuits: str, stage: str) -> p
 def test_no_column_has_the_name_of_a_knob(traced: Experiment, traced_summary: Summary) -> None:
     """Knobs are columns, too, and `starvation` has one that is called `cells`."""
     cells = traced_summary.cells
-    for frame in (cells.runs, cells.times, cells.density, cells.counts):
+    for frame in (cells.runs, cells.times, cells.density, cells.spikes, cells.counts):
         assert (set(frame.columns) - set(traced.knobs)) & KNOBS.keys() == set()
 
 
