@@ -163,3 +163,14 @@ def test_downloads_opened_at_once_are_told_apart_by_their_order() -> None:
     assert counts["whole"] == 2
     assert pieces(frame, 1, "first") == [piece for piece in trace.spent[1, "first"] if piece[2]]
     assert pieces(frame, 2, "first")[1:] == [piece for piece in trace.spent[2, "first"] if piece[2]][1:]
+
+
+def test_a_write_that_holds_later_cells_does_not_delay_the_byte() -> None:
+    trace = made(1)
+    for row in trace.cells:
+        if (row["host"], row["point"], row["outward"]) == ("relay1", "flush", False):
+            # As if all that came later had been written at once.
+            row["tcp_offset"] = trace.written["relay1", "client1"]
+    frame, counts = join(trace.trace(), trace.streams_frame(), 1)
+    assert counts["whole"] == 1
+    assert pieces(frame, 1, "first") == [piece for piece in trace.spent[1, "first"] if piece[2]]

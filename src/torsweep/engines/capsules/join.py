@@ -157,6 +157,7 @@ class _Begins:
 
 def _follow(trace: Trace, stream: Mapping[str, Any], begun: _Begins) -> dict[str, Way]:
     start_ns = stream["start_us"] * 1000
+    connected_ns = start_ns + stream["socks_reply_us"] * 1000
     at_exit = begun.of(stream)
     connected, request, answers = _exchange(trace, at_exit)
     way = Way(start_ns)
@@ -166,7 +167,7 @@ def _follow(trace: Trace, stream: Mapping[str, Any], begun: _Begins) -> dict[str
     way.until(connected["time_ns"], "exit-server", at_exit.exit, "connect")
     way.leg = "connected"
     client, hops = _inward(trace, at_exit.exit, connected)
-    _down(trace, way, client, hops)
+    _down(trace, way, client, hops, connected_ns)
     way.leg = "request"
     client, hops = _outward(trace, at_exit.exit, request)
     _up(trace, way, client, hops, "program")
@@ -185,7 +186,7 @@ def _follow(trace: Trace, stream: Mapping[str, Any], begun: _Begins) -> dict[str
         own = way.copy()
         _answer(trace, own, at_exit.exit, server, cell, end)
         client, hops = _inward(trace, at_exit.exit, cell)
-        _down(trace, own, client, hops)
+        _down(trace, own, client, hops, start_ns + time_us * 1000)
         own.until(start_ns + time_us * 1000, "client", client, "program")
         found[byte] = own
     return found
@@ -249,18 +250,21 @@ def _up(trace: Trace, way: Way, client: str, hops: tuple[Hop, ...], waits_for: s
     way.until(last.records["inbuf"]["time_ns"], last.place, last.host, "receive_kernel")
 
 
-def _down(trace: Trace, way: Way, client: str, hops: tuple[Hop, ...]) -> None:
-    """From the queue of the exit to the kernel of the client."""
+def _down(trace: Trace, way: Way, client: str, hops: tuple[Hop, ...], known_ns: int) -> None:
+    """From the queue of the exit to the kernel of the client, whose program has the cell by ``known_ns``.
+
+    One write of the guard may hold cells after this one: the cell needs no more than could be read by then.
+    """
     for hop, after in pairwise(hops):
         write_ns = through_relay(way, hop.place, hop.host, hop.records)
         _between(trace, way, hop, after, write_ns)
     guard = hops[-1]
     write_ns = through_relay(way, guard.place, guard.host, guard.records)
     sent = guard.records["flush"]
-    carried = trace.packets.carried(
-        _direction(trace, guard.host, sent["channel"], guard.host), sent["tcp_offset"]
-    )
-    over_link(way, _link(trace, (guard.place, guard.host), ("client", client)), carried, write_ns)
+    direction = _direction(trace, guard.host, sent["channel"], guard.host)
+    end = min(sent["tcp_offset"], trace.packets.readable_by(direction, known_ns + SLACK_NS))
+    link = _link(trace, (guard.place, guard.host), ("client", client))
+    over_link(way, link, trace.packets.carried(direction, end), write_ns)
 
 
 def _between(trace: Trace, way: Way, hop: Hop, after: Hop, write_ns: int) -> None:

@@ -45,11 +45,18 @@ class Packets:
 
     def carried(self, direction: Direction, end: int) -> Carried:
         """How the byte before ``end`` of ``direction`` came; Failure when no delivered packet has it."""
+        return self._index(direction).carried(end)
+
+    def readable_by(self, direction: Direction, time_ns: int) -> int:
+        """The end of what could be read of ``direction`` at ``time_ns``; Failure when no packet was seen."""
+        return self._index(direction).readable_by(time_ns)
+
+    def _index(self, direction: Direction) -> _Index:
         if direction not in self._indices:
             if direction not in self._directions:
                 raise Failure("no_packet")
             self._indices[direction] = _Index(self._directions[direction])
-        return self._indices[direction].carried(end)
+        return self._indices[direction]
 
     def sent_before(self, direction: Direction, time_ns: int) -> int:
         """The end of what had been sent in ``direction`` by ``time_ns``; Failure when nothing had."""
@@ -110,6 +117,9 @@ class _Index:
                 ends.append(readable)
                 times.append(int(self._done_ns[place]))
         return np.array(ends), np.array(times)
+
+    def readable_by(self, time_ns: int) -> int:
+        return int(self._ends[int(np.searchsorted(self._readable_ns, time_ns, side="right")) - 1])
 
     def carried(self, end: int) -> Carried:
         has = (self._begin < end) & (self._end >= end)
