@@ -14,7 +14,8 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from tests.fuzz.documents import TARBALL, TARGETS, Target
+from tests.fuzz.bundles import BUNDLE_TARGETS
+from tests.fuzz.documents import TARBALL, TARGETS
 from tests.fuzz.engine import ENGINE_TARGETS, run_engine
 from tests.fuzz.mutations import Damage, damaged, damages
 from tests.fuzz.properties import (
@@ -25,11 +26,12 @@ from tests.fuzz.properties import (
     require_whole_or_nothing,
     run_inside,
 )
+from tests.fuzz.target import Target
 from torsweep.errors import InputError
 from torsweep.formats.archive import unpack_tarball
 
 Example = tuple[Target, list[Damage]]
-FORMATS = (*TARGETS, "tarball", "run directory")
+FORMATS = (*TARGETS, "tarball", "run directory", "bundle")
 
 
 def examples(name: str) -> st.SearchStrategy[Example]:
@@ -40,7 +42,8 @@ def examples(name: str) -> st.SearchStrategy[Example]:
 
 def targets_of(name: str) -> tuple[Target, ...]:
     """What is read in the format ``name``, one of :data:`FORMATS`."""
-    return {**TARGETS, "tarball": (TARBALL,), "run directory": ENGINE_TARGETS}[name]
+    own = {"tarball": (TARBALL,), "run directory": ENGINE_TARGETS, "bundle": BUNDLE_TARGETS}
+    return {**TARGETS, **own}[name]
 
 
 def check(folder: Path, name: str, example: Example) -> Outcome:
@@ -55,7 +58,7 @@ def check(folder: Path, name: str, example: Example) -> Outcome:
     before = contents(place / "in")
     try:
         outcome = _RUNNERS.get(name, _command)(target, place)
-        require_sound(outcome)
+        require_sound(outcome, target.codes)
         require_undisturbed(place / "in", before)
         require_whole_or_nothing(place / "out", target.marker if outcome.code == 0 else "")
         if outcome.code == 2:

@@ -11,7 +11,6 @@ import io
 import json
 import tarfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ import polars as pl
 
 from tests.fuzz.directory_texts import consensus_text, descriptor_text
 from tests.fuzz.mutations import BYTE_KINDS, DOCUMENT_KINDS, LINE_KINDS
+from tests.fuzz.target import Target
 from tests.small_network import equal_rtts, small_network
 from tests.synthetic import Size, write_sweep
 from torsweep.config.experiment import load_experiment
@@ -40,24 +40,6 @@ from torsweep.tables.reading import PlanTables
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 HOSTS = 12
 SWEEP_KNOBS = {"refill_interval": ["100ms", "10ms"], "circuit_policy": ["ewma"]}
-
-
-@dataclass(frozen=True)
-class Target:
-    """A file that a command reads: ``make`` writes the folder ``in``, ``file`` is what is damaged.
-
-    ``arguments`` are torsweep's, with ``{in}`` and ``{out}`` for the folders; ``marker`` is the file of an
-    output that is whole. ``mend`` is called with the folder after the damage, where a checksum would hide
-    what lies behind it.
-    """
-
-    name: str
-    file: str
-    kinds: tuple[str, ...]
-    arguments: tuple[str, ...]
-    make: Callable[[Path], None]
-    marker: str | None = None
-    mend: Callable[[Path], None] | None = None
 
 
 def _network_yaml(folder: Path) -> None:

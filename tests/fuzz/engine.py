@@ -10,9 +10,10 @@ import os
 import shutil
 from pathlib import Path
 
-from tests.fuzz.documents import Target, _mend_network, _network
+from tests.fuzz.documents import _mend_network, _network
 from tests.fuzz.mutations import BYTE_KINDS, DOCUMENT_KINDS
 from tests.fuzz.properties import Outcome, run_program
+from tests.fuzz.target import Target
 from torsweep.config.experiment import load_experiment
 from torsweep.engines.cellsim.tools import find_cellsim
 from torsweep.engines.prepare import build_run, run_settings

@@ -1,9 +1,10 @@
 """What no command may do with any input.
 
 In: a command line, the folder of its inputs, the folder of its output. Out: nothing, or an AssertionError
-that says what did not hold: the exit code is 0 or 2, what is refused is refused in one line, no panic and no
-traceback shows, it takes less than 10 s of processor time and 1 GB, and nothing is displaced: the inputs are
-what they were, the output is whole or is not there, and nothing else is left.
+that says what did not hold: the exit code is one that the command may end with, 0 or 2 for most; what is
+refused is refused in one line, no panic and no traceback shows, it takes less than 10 s of processor time and
+1 GB, and nothing is displaced: the inputs are what they were, the output is whole or is not there, and
+nothing else is left.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ class Outcome(NamedTuple):
     said: str
 
 
-def require_sound(outcome: Outcome) -> None:
-    """AssertionError unless the command said yes, or no in one line."""
+def require_sound(outcome: Outcome, codes: tuple[int, ...] = (0, 2)) -> None:
+    """AssertionError unless the command ended with one of ``codes``, and said a no in one line."""
     said = outcome.said.strip("\n")
-    assert outcome.code in (0, 2), f"exit code {outcome.code}: {said[-2000:]}"
+    assert outcome.code in codes, f"exit code {outcome.code}: {said[-2000:]}"
     assert "panicked" not in said and "Traceback" not in said, said[-2000:]
-    if outcome.code == 2:
+    if outcome.code:
         assert len(said.splitlines()) == 1, f"not one line: {said[-2000:]}"
         assert len(said) < 2000, f"a line of {len(said)} characters: {said[:300]}"
 

@@ -1,0 +1,96 @@
+"""The commands that README and how-tos show, and how each is tried out.
+
+In: the documents. Out: the commands of each, in order; what to run for one in a clean folder, or why none is.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs" / "how-to").glob("*.md")))
+
+PROGRAMS = (".", "cargo", "cellsim", "clocks", "conda", "export", "for", "linkem", "make", "pip", "python")
+PROGRAMS += ("setsid", "setup/one_node_slurm.sh", "snakemake", "sudo", "torsweep", "tornettools", "unshare")
+"""What a line of a document that is a command begins with, after variables of the environment."""
+
+SHADOW = "needs Shadow, TGen and OnionTrace"
+REAL_TIME = "needs real tor, rights for namespaces, and the machine for itself"
+TOR = "compiles tor from Debian's source package"
+SLURM = "needs Slurm: tests/workflow/test_slurm.py runs it"
+FILES = "changes files of the repository"
+
+NOT_RUN = {
+    "snakemake --cores 32 fidelity": SHADOW,
+    "snakemake --cores 32 refill_sweep --config engine=shadow network=quarter replicates=3": SHADOW,
+    "snakemake --cores 2 starvation --config engine=emulation": REAL_TIME,
+    "torsweep tor build --jobs 4": TOR,
+    "torsweep tor build --source tor-0.4.9.11.tar.gz --sha256 2e6c…": TOR,
+    "snakemake --cores 4 … --config tor_source=tor-0.4.9.11.tar.gz": TOR,
+    "TORSWEEP_SHADOW=~/shadow/build/src/main TORSWEEP_TGEN=~/tgen/build/src snakemake refill_sweep": SHADOW,
+    "torsweep verify refill_sweep.zip --rerun --cores 8": "plays runs again: tests/workflow/test_publish.py",
+    "torsweep latency fetch-king --out imported/king": "fetches a file from the data set's home",
+    "python -m bench.pace docs/tables/emulation_pace.csv 'nothing=RUN_DIR'"
+    " 'two busy loops=RUN_DIR'": REAL_TIME,
+    "for name in refill circuits waking; do cp DIR/$name.csv docs/tables/emulation_$name.csv; done": FILES,
+    "setsid sh -c 'while :; do :; done' &": "keeps the processor busy until it is killed",
+    ". .venv/bin/activate": "the tests run in an environment of their own",
+    "snakemake --workflow-profile profiles/slurm refill_sweep": SLURM,
+    "setup/one_node_slurm.sh start ~/one-node": SLURM,
+    "export SLURM_CONF=~/one-node/slurm.conf": SLURM,
+    "snakemake --workflow-profile profiles/slurm --slurm-status-command squeue refill_sweep"
+    " --config network=ci": SLURM,
+    "setup/one_node_slurm.sh stop ~/one-node": SLURM,
+    "torsweep shadow run RUN_DIR --keep-logs": SHADOW,
+    "torsweep shadow for-tornettools RUN_DIR --out COLLECTION/RUN": SHADOW,
+    "tornettools parse -c 360 COLLECTION/RUN": "is another project's program",
+    "tornettools plot COLLECTION": "is another project's program",
+}
+"""Commands that the test leaves out, and why."""
+
+PUT_IN = {
+    "experiments/NAME/": "experiments/refill_sweep/",
+    "snakemake --cores 8 NAME": "snakemake --cores 8 scheduler_choice",
+    "latency import FILE --format FORMAT": "latency import matrix.txt --format matrix",
+    "latency import atlas_v201801.shadow_v2.gml.xz --format gml --out imported/latency": (
+        "latency import atlas.gml --format gml --out imported/atlas"
+    ),
+    "bandwidth import FILE --format FORMAT": "bandwidth import netindex.csv --format netindex",
+    "relays import FILE --format FORMAT": "relays import relayinfo.json --format relayinfo",
+}
+"""What stands for the words in capitals."""
+
+MAY_END_WITH = {"torsweep doctor --engine": (0, 3), "torsweep tor check": (0, 3)}
+"""Exit codes of commands that say what this machine has; all others end with 0."""
+
+
+def commands_of(document: Path) -> list[str]:
+    """The commands that ``document`` shows in blocks of code, without what follows a ``#``."""
+    found = []
+    for token in MarkdownIt().parse(document.read_text()):
+        if token.type in ("code_block", "fence"):
+            lines = token.content.replace("\\\n", " ").splitlines()
+            found += [re.sub(r" +# .*", "", line).strip() for line in lines if _is_command(line)]
+    return found
+
+
+def _is_command(line: str) -> bool:
+    words = [word for word in line.split() if not re.match(r"[A-Z_]+=", word)]
+    return not line.startswith(" ") and bool(words) and words[0] in PROGRAMS
+
+
+def to_run(command: str) -> str:
+    """``command`` with everything put in; long ones only say what they would do."""
+    for shown, meant in PUT_IN.items():
+        command = command.replace(shown, meant)
+    # What is planned is everything up to the figures; other tests run it.
+    command = re.sub(r"^snakemake ", "snakemake --dry-run --quiet all ", command)
+    return re.sub(r"^make ", f"make --directory {ROOT} --dry-run --assume-old=.venv/torsweep.stamp ", command)
+
+
+def codes_of(command: str) -> tuple[int, ...]:
+    """The exit codes that ``command`` may end with."""
+    return next((codes for start, codes in MAY_END_WITH.items() if command.startswith(start)), (0,))

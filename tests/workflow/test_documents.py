@@ -1,0 +1,84 @@
+"""Every command that README and how-tos show works in a clean folder, or is named with the reason why not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.documents import TARGETS
+from tests.published_plan import write_plan
+from tests.workflow.conftest import Workspace, make_workspace
+from tests.workflow.documented import DOCUMENTS, NOT_RUN, codes_of, commands_of, to_run
+from torsweep.cli import main
+
+# docs/how-to/import-your-own-data.md, in the size of the network `ci`.
+MINE = """
+relays: 10
+web_clients: 95
+bulk_clients: 5
+servers: 20
+relay_population: {file: imported/relays}
+client_bandwidth: {file: imported/bandwidth}
+latency: {file: imported/latency, use: fit}
+"""
+SHOWN = {document.name: commands_of(document) for document in DOCUMENTS}
+
+
+def test_each_command_that_is_left_out_is_shown_somewhere():
+    shown = {command for commands in SHOWN.values() for command in commands}
+    assert NOT_RUN.keys() <= shown
+
+
+def test_commands_are_found():
+    assert "make refill_sweep" in SHOWN["README.md"]
+    assert (
+        "torsweep network sample mine --seed 1 --out look && torsweep network describe look"
+        in (SHOWN["import-your-own-data.md"])
+    )
+    assert sum(map(len, SHOWN.values())) > 40
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A workspace with what a user would bring: measurements, a network of their own, a bundle."""
+    folder = tmp_path_factory.mktemp("clean")
+    workspace = make_workspace(folder)
+    for name in ("matrix", "gml", "netindex", "relayinfo"):
+        next(target for targets in TARGETS.values() for target in targets if target.name == name).make(folder)
+    (folder / "configs/networks/mine.yaml").write_text(MINE)
+    plan = write_plan(tmp_path_factory.mktemp("plan") / "plan")
+    for command in (plan.report(), plan.publish(folder / "published")):
+        _torsweep(command)
+    _torsweep(["run", "bundle", folder / "published", "--out", folder / "refill_sweep.zip"])
+    return workspace
+
+
+def _torsweep(arguments: list[object]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    assert ended.value.code == 0
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_what_a_document_shows_works(document: Path, clean: Workspace):
+    path = os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"]))
+    # `make test` must not hand its own options down to the make under test.
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    for command in SHOWN[document.name]:
+        if command in NOT_RUN:
+            continue
+        done = subprocess.run(
+            ["bash", "-c", to_run(command)],
+            cwd=clean.folder,
+            env={**kept, "PATH": path},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        assert done.returncode in codes_of(command), f"{command}\n{done.stdout}"
+        assert "Traceback" not in done.stdout, f"{command}\n{done.stdout}"
