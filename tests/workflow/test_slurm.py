@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.conftest import REPOSITORY, Workspace
+from tests.workflow.conftest import REPOSITORY, TIMEOUT_S, Workspace
 from tests.workflow.kills import differences
 from tests.workflow.pair import workspace_with_pair
 
@@ -94,7 +94,7 @@ def test_a_cluster_makes_the_same_tables_though_a_worker_is_killed(tmp_path, env
             # Some of them last no longer than it takes to list them.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-        assert pipeline.wait() == 0, said.read_text()
+        assert pipeline.wait(TIMEOUT_S) == 0, said.read_text()
     finally:
         there.stop_all()
 
