@@ -86,7 +86,9 @@ def to_run(command: str) -> str:
     """``command`` with everything put in; long ones only say what they would do."""
     for shown, meant in PUT_IN.items():
         command = command.replace(shown, meant)
-    # What is planned is everything up to the figures; other tests run it.
+    # What is planned is everything up to the figures, of one network; other tests run it.
+    if command.startswith("snakemake ") and "replicates=" not in command:
+        command += " replicates=1" if "--config" in command else " --config replicates=1"
     command = re.sub(r"^snakemake ", "snakemake --dry-run --quiet all ", command)
     return re.sub(r"^make ", f"make --directory {ROOT} --dry-run --assume-old=.venv/torsweep.stamp ", command)
 

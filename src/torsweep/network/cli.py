@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +19,7 @@ from torsweep.errors import InputError, OutputError
 from torsweep.output_options import OutputFile, OutputFolder
 from torsweep.seeds import MOST_SEED
 from torsweep.storage.folders import BANDWIDTHS, LATENCIES, NETWORK, RELAYS, Kind
+from torsweep.waiting import told_while_it_lasts
 
 network_app = typer.Typer(help="Sample networks and describe them.", no_args_is_help=True)
 latency_app = typer.Typer(help="Import measured latencies.", no_args_is_help=True)
@@ -51,6 +52,14 @@ def sample(
 
     sampled = sample_network(load_network_config(config, parse_settings(overrides)), seed)
     write_network(sampled.network, sampled.latency.blocks(), out)
+
+
+def _print_imported(file: Path, run: Callable[[], Iterable[str]]) -> None:
+    """Print the lines that ``run`` returns of ``file``, and while it lasts that it goes on."""
+    with told_while_it_lasts(f"importing {file}"):
+        lines = list(run())
+    for line in lines:
+        print(line)
 
 
 def _progress_on_stderr() -> Callable[[int], None]:
@@ -145,8 +154,7 @@ def import_latency(
     """
     from torsweep.network.latency_import import import_latency as run
 
-    for line in run(file, file_format, unit, out, one_way=one_way):
-        print(line)
+    _print_imported(file, lambda: run(file, file_format, unit, out, one_way=one_way))
 
 
 @latency_app.command("fetch-king")
@@ -168,8 +176,7 @@ def fetch_king(
     home = base_url or KING_HOME
     checksum = download_king(home, file, _progress_on_stderr())
     print(f"sha256: {checksum}  {file}")
-    for line in run(file, "king-matrix", "us", out, origin=home):
-        print(line)
+    _print_imported(file, lambda: run(file, "king-matrix", "us", out, origin=home))
 
 
 @bandwidth_app.command("import")
@@ -184,8 +191,7 @@ def import_bandwidth(
     """Import client bandwidths. Use them as client_bandwidth: {file: OUT}."""
     from torsweep.network.bandwidth_import import import_bandwidth as run
 
-    for line in run(file, file_format, out, year):
-        print(line)
+    _print_imported(file, lambda: run(file, file_format, out, year))
 
 
 @relays_app.command("import")
@@ -200,5 +206,4 @@ def import_relays(
     """Import a relay population. Use it as relay_population: {file: OUT}."""
     from torsweep.network.relays_import import import_relays as run
 
-    for line in run(file, file_format, out, descriptors):
-        print(line)
+    _print_imported(file, lambda: run(file, file_format, out, descriptors))
