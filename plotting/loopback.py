@@ -37,8 +37,8 @@ def draw(rows: pl.DataFrame, document: dict[str, Any]) -> tuple[Figure, str]:
     figure_of = {"clocks": _clocks, "tracing": _tracing, "quantum": _quantum}
     lines = len(rows) if plan == "clocks" else max(4, len(rows) // 2)
     caption = (
-        f"tor {document['tor']['version']} over one machine's own interface; {document['rounds']} rounds of "
-        "new processes, variants by turns; means and 95 % intervals over rounds. "
+        f"tor {document['tor']['version']} over one machine's own interface; variants by "
+        f"turns, rounds of new processes: {document['rounds']}; means and 95 % intervals over rounds. "
         f"{document['machine'].get('cpu', 'A machine')}. {_MEANING[plan]}"
     )
     figure = canvas(TEXT_WIDTH_IN, 0.6 + 0.26 * lines, caption)
