@@ -14,6 +14,7 @@
 mod ack_delay;
 mod board;
 mod cubic;
+mod flight;
 pub mod kernel;
 mod receive_buffer;
 mod receiver;
@@ -25,10 +26,13 @@ mod together;
 mod window;
 
 use std::collections::VecDeque;
+use std::mem::offset_of;
 
+use crate::counts::narrow;
 use crate::fifo::Fifo;
 use crate::time::{Span, Time};
 use board::{Board, News};
+use flight::{BYTES_MAX, Flight};
 use kernel::{Kernel, MSS_BYTES};
 use receive_buffer::ReceiveBuffer;
 use round_trip::RoundTrip;
@@ -47,67 +51,78 @@ pub(crate) struct Ack {
     news: u32,
 }
 
-/// The state of one direction, sender and receiver.
+/// The state of one direction, sender and receiver, in the order in which events touch it: the receiver's, the sender's,
+/// and what only losses and full links touch.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Linux {
     kernel: &'static Kernel,
     one_way: Span,
-    /// Whether the sender has something that only an acknowledgement, or space below TCP, sets free.
-    pub waiting: bool,
-    /// For when an event is under way that wakes the sender.
-    wake_at: Time,
-    /// For when an event is under way that looks at the timers.
-    timer_at: Time,
-    chunk: u32,
-    // The receiver's.
     pub(crate) arrived: u64,
     highest: u64,
     pub(crate) delivered: u64,
     /// Bytes the receiving program has read.
     pub read: u64,
-    holes: VecDeque<(u64, u32)>,
     hole_bytes: u64,
-    buffer: ReceiveBuffer,
+    /// For when an event is under way that wakes the sender.
+    wake_at: Time,
     /// Under way to the sender.
     acks: Fifo<Ack>,
-    news: VecDeque<News>,
+    /// When the last of them comes.
+    last_ack: Time,
     news_made: u32,
-    // The sender's.
-    news_taken: u32,
+    /// Whether the sender has something that only an acknowledgement, or space below TCP, sets free.
+    pub waiting: bool,
+    /// Whether the sender looks for losses or makes up for them.
+    recovers: bool,
+    /// What waits below TCP is what keeps the sender from sending (`TSQ_THROTTLED`).
+    throttled: bool,
+    /// The program found no space (`SOCK_NOSPACE`).
+    full: bool,
+    buffer: ReceiveBuffer,
+    round_trip: RoundTrip,
+    // The sender's from here on.
+    board: Board,
     pub(crate) written: u64,
     pub(crate) sent: u64,
     acked: u64,
     /// The end of what the receiver offers.
     edge: u64,
     send_memory: u64,
-    /// The program found no space (`SOCK_NOSPACE`).
-    full: bool,
-    /// It will have found none when what it has written is sent.
-    filled: bool,
-    board: Board,
-    window: Window,
-    round_trip: RoundTrip,
     /// Where the last segment ends that was not full (`snd_sml`).
     small_end: u64,
     last_sent: Time,
-    sent_since_stop: bool,
-    /// What waits below TCP is what keeps the sender from sending (`TSQ_THROTTLED`).
-    throttled: bool,
+    news_taken: u32,
     /// Packets beyond the window that a probe may send.
     credit: u32,
+    chunk: u32,
+    sent_since_stop: bool,
+    /// The program will have found no space when what it has written is sent.
+    filled: bool,
     timers: Timers,
     /// The packet that was sent last of those that came, and its round trip (`tp->rack`).
     newest: (Time, u64),
     newest_round_trip: Span,
+    window: Window,
     /// When packets leave that have not left the host: their departures and sizes.
     below: VecDeque<(Time, u32)>,
+    /// What the receiver misses: where it starts, and its bytes.
+    holes: VecDeque<(u64, u32)>,
+    news: VecDeque<News>,
 }
+
+/// What of a connection its receiver touches while nothing is lost, bytes from the start: up to the smoothed round trip.
+pub(crate) const RECEIVER_BYTES: usize = offset_of!(Linux, round_trip) + size_of::<u64>();
+/// What sender and receiver touch while nothing is lost, bytes from the start.
+pub(crate) const BOTH_BYTES: usize = offset_of!(Linux, below);
 
 /// From when the sender's timers run.
 #[derive(Clone, Debug)]
 struct Timers {
     timeout_from: Time,
     probe_from: Time,
+    /// For when an event is under way that looks at them.
+    event_at: Time,
     /// The end of what was sent when a probe was.
     probed: Option<u64>,
     /// What is sent again as a probe.
@@ -127,8 +142,7 @@ impl Linux {
             one_way,
             waiting: false,
             wake_at: Time::NEVER,
-            timer_at: Time::NEVER,
-            chunk: u32::try_from(chunk).unwrap_or(u32::MAX).max(MSS_BYTES) / MSS_BYTES * MSS_BYTES,
+            chunk: narrow(chunk.clamp(MSS_BYTES.into(), BYTES_MAX.into())) / MSS_BYTES * MSS_BYTES,
             arrived: 0,
             highest: 0,
             delivered: 0,
@@ -137,6 +151,8 @@ impl Linux {
             hole_bytes: 0,
             buffer: ReceiveBuffer::new(kernel, 2 * one_way),
             acks: Fifo::default(),
+            last_ack: Time::START,
+            recovers: false,
             news: VecDeque::new(),
             news_made: 0,
             news_taken: 0,
@@ -158,6 +174,7 @@ impl Linux {
             timers: Timers {
                 timeout_from: Time::START,
                 probe_from: Time::START,
+                event_at: Time::NEVER,
                 probed: None,
                 probe: None,
                 reordered: Time::NEVER,
@@ -171,6 +188,11 @@ impl Linux {
     /// Propagation delay.
     pub fn one_way(&self) -> Span {
         self.one_way
+    }
+
+    /// What the sender will soon touch and that lies elsewhere.
+    pub(crate) fn elsewhere(&self) -> (Option<&Ack>, Option<&Flight>) {
+        (self.acks.second(), self.board.first())
     }
 
     /// Congestion window, packets (`tcpi_snd_cwnd`).

@@ -5,41 +5,8 @@
 
 use std::collections::VecDeque;
 
+use super::flight::{EVER_RESENT, FILLED, Flight, LOST, RESENT, SACKED};
 use crate::time::Time;
-
-/// Packets that left together.
-#[derive(Clone, Copy, Debug)]
-pub struct Flight {
-    /// Where in the stream it ends.
-    pub end: u64,
-    /// Payload.
-    pub bytes: u32,
-    /// Packets.
-    pub packets: u32,
-    /// When it left last.
-    pub sent: Time,
-    /// When it left first.
-    pub first_sent: Time,
-    /// What had been sent of the stream when it was sent again.
-    pub next_then: u64,
-    /// The receiver has it (`TCPCB_SACKED_ACKED`).
-    pub sacked: bool,
-    /// It is taken for lost (`TCPCB_LOST`).
-    pub lost: bool,
-    /// It was sent again, and that is not known to be lost (`TCPCB_SACKED_RETRANS`).
-    pub resent: bool,
-    /// It was sent again at some time (`TCPCB_EVER_RETRANS`).
-    pub ever_resent: bool,
-    /// The receiver said that it filled a hole.
-    pub filled: bool,
-}
-
-impl Flight {
-    /// Where in the stream it starts.
-    pub fn start(&self) -> u64 {
-        self.end - u64::from(self.bytes)
-    }
-}
 
 /// News of holes, in the order in which the receiver learned it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +36,7 @@ pub struct Delivered {
 
 impl Delivered {
     fn add(&mut self, flight: &Flight) {
-        self.packets += flight.packets;
+        self.packets += flight.packets();
         self.newest = self.newest.max(Some((flight.sent, flight.end)));
     }
 }
@@ -105,20 +72,12 @@ impl Board {
     /// A flight leaves.
     pub fn send(&mut self, now: Time, end: u64, bytes: u32, packets: u32) {
         self.out += packets;
-        let flight = Flight {
-            end,
-            bytes,
-            packets,
-            sent: now,
-            first_sent: now,
-            next_then: 0,
-            sacked: false,
-            lost: false,
-            resent: false,
-            ever_resent: false,
-            filled: false,
-        };
-        self.flights.push_back(flight);
+        self.flights.push_back(Flight::new(now, end, bytes, packets));
+    }
+
+    /// The flight that left first.
+    pub fn first(&self) -> Option<&Flight> {
+        self.flights.front()
     }
 
     /// Whether the receiver misses something.
@@ -128,15 +87,18 @@ impl Board {
 
     fn count(&mut self, flight: &Flight, there: bool) {
         let change = |counter: &mut u32, applies: bool| match (applies, there) {
-            (true, true) => *counter += flight.packets,
-            (true, false) => *counter -= flight.packets,
+            (true, true) => *counter += flight.packets(),
+            (true, false) => *counter -= flight.packets(),
             (false, _) => {}
         };
         change(&mut self.out, true);
-        change(&mut self.sacked, flight.sacked);
-        change(&mut self.lost, flight.lost);
-        change(&mut self.resent, flight.resent);
-        change(&mut self.to_resend, flight.lost && !flight.resent);
+        if flight.is_unmarked() {
+            return;
+        }
+        change(&mut self.sacked, flight.is(SACKED));
+        change(&mut self.lost, flight.is(LOST));
+        change(&mut self.resent, flight.is(RESENT));
+        change(&mut self.to_resend, flight.waits());
     }
 
     fn change(&mut self, place: usize, change: impl FnOnce(&mut Flight)) {
@@ -160,11 +122,7 @@ impl Board {
             return;
         };
         let whole = self.flights[place];
-        let bytes = u32::try_from(position - whole.start()).expect("less than the flight");
-        let packets = (u64::from(bytes) * u64::from(whole.packets)).div_ceil(whole.bytes.into());
-        let packets = u32::try_from(packets).expect("no more than the flight's");
-        let head = Flight { end: position, bytes, packets, ..whole };
-        let tail = Flight { bytes: whole.bytes - bytes, packets: (whole.packets - packets).max(1), ..whole };
+        let (head, tail) = whole.split(position);
         self.count(&whole, false);
         self.count(&head, true);
         self.count(&tail, true);
@@ -196,12 +154,9 @@ impl Board {
             }
             News::Filled(start) => {
                 self.gaps.retain(|&gap| gap != start);
-                let place = self.place_of(start).filter(|&place| !self.flights[place].sacked);
+                let place = self.place_of(start).filter(|&place| !self.flights[place].is(SACKED));
                 if let Some(place) = place {
-                    self.change(place, |flight| {
-                        (flight.sacked, flight.filled) = (true, true);
-                        (flight.lost, flight.resent) = (false, false);
-                    });
+                    self.change(place, |flight| flight.mark(SACKED | FILLED, LOST | RESENT));
                     let flight = self.flights[place];
                     delivered.add(&flight);
                 }
@@ -221,14 +176,18 @@ impl Board {
             self.flights.pop_front();
             self.count(&flight, false);
             delivered.advanced = true;
-            delivered.spurious |= flight.ever_resent && !flight.filled;
-            stamped = stamped.or(Some(if flight.filled { flight.sent } else { flight.first_sent }));
-            if !flight.sacked {
+            delivered.spurious |= flight.is(EVER_RESENT) && !flight.is(FILLED);
+            stamped = stamped.or(Some(if flight.is(FILLED) { flight.sent } else { flight.first_sent }));
+            if !flight.is(SACKED) {
                 delivered.add(&flight);
-                if !flight.ever_resent {
+                if !flight.is(EVER_RESENT) {
                     oldest = oldest.or(Some(flight.sent));
                 }
             }
+        }
+        if self.flights.is_empty() {
+            // The next flight goes to the first place again, whose line of cache is the likeliest to be near.
+            self.flights.clear();
         }
         (delivered.sent, delivered.stamped) = (oldest, stamped);
         while self.gaps.front().is_some_and(|&gap| gap < acked) {
@@ -246,14 +205,12 @@ impl Board {
             if flight.end > highest {
                 break;
             }
-            if flight.sacked || self.gaps.contains(&flight.start()) {
+            if flight.is(SACKED) || self.gaps.contains(&flight.start()) {
                 continue;
             }
-            self.change(place, |flight| {
-                (flight.sacked, flight.lost, flight.resent) = (true, false, false);
-            });
+            self.change(place, |flight| flight.mark(SACKED, LOST | RESENT));
             delivered.add(&flight);
-            if !flight.ever_resent {
+            if !flight.is(EVER_RESENT) {
                 oldest = oldest.or(Some(flight.sent));
             }
         }
@@ -268,7 +225,7 @@ impl Board {
             let gap = self.gaps[index];
             let Some(place) = self.place_of(gap) else { continue };
             let flight = self.flights[place];
-            let known = flight.sacked || (flight.lost && !flight.resent);
+            let known = flight.is(SACKED) || flight.waits();
             if !known && is_lost(&flight, self.sacked_to) {
                 self.lose(place);
                 any = true;
@@ -278,7 +235,7 @@ impl Board {
     }
 
     fn lose(&mut self, place: usize) {
-        self.change(place, |flight| (flight.lost, flight.resent) = (true, false));
+        self.change(place, |flight| flight.mark(LOST, RESENT));
         self.hint = self.hint.min(self.flights[place].start());
     }
 
@@ -286,7 +243,7 @@ impl Board {
     /// (`tcp_timeout_mark_lost`).
     pub fn lose_all(&mut self, is_lost: impl Fn(&Flight) -> bool) {
         for place in 0..self.flights.len() {
-            if !self.flights[place].sacked && (place == 0 || is_lost(&self.flights[place])) {
+            if !self.flights[place].is(SACKED) && (place == 0 || is_lost(&self.flights[place])) {
                 self.lose(place);
             }
         }
@@ -295,8 +252,8 @@ impl Board {
     /// The time-out was wrong: nothing is lost (`tcp_undo_cwnd_reduction`).
     pub fn lose_nothing(&mut self) {
         for place in 0..self.flights.len() {
-            if self.flights[place].lost {
-                self.change(place, |flight| (flight.lost, flight.resent) = (false, false));
+            if self.flights[place].is(LOST) {
+                self.change(place, |flight| flight.mark(0, LOST | RESENT));
             }
         }
     }
@@ -308,16 +265,15 @@ impl Board {
             return None;
         }
         let from = self.flights.partition_point(|flight| flight.end <= self.hint);
-        let waits = |flight: &Flight| flight.lost && !flight.resent;
-        let place = (from..self.flights.len()).find(|&place| waits(&self.flights[place]))?;
+        let place = (from..self.flights.len()).find(|&place| self.flights[place].waits())?;
         Some(self.resend_packet(place, now, next))
     }
 
     /// The last packet is sent again, to see whether it came (`tcp_send_loss_probe`).
     pub fn resend_last(&mut self, now: Time, next: u64) -> Option<(u64, u32)> {
-        let last = *self.flights.back().filter(|flight| !flight.sacked)?;
-        let packet = last.bytes.div_ceil(last.packets);
-        let start = last.end - u64::from(last.bytes - (last.packets - 1) * packet);
+        let last = *self.flights.back().filter(|flight| !flight.is(SACKED))?;
+        let packet = last.bytes().div_ceil(last.packets());
+        let start = last.end - u64::from(last.bytes() - (last.packets() - 1) * packet);
         self.split(start);
         Some(self.resend_packet(self.flights.len() - 1, now, next))
     }
@@ -325,14 +281,11 @@ impl Board {
     fn resend_packet(&mut self, place: usize, now: Time, next: u64) -> (u64, u32) {
         let flight = self.flights[place];
         let start = flight.start();
-        self.split(start + u64::from(flight.bytes.div_ceil(flight.packets)));
-        self.change(place, |flight| {
-            (flight.resent, flight.ever_resent) = (true, true);
-            (flight.sent, flight.next_then) = (now, next);
-        });
+        self.split(start + u64::from(flight.bytes().div_ceil(flight.packets())));
+        self.change(place, |flight| flight.resend(now, next));
         let flight = self.flights[place];
         self.hint = self.hint.max(flight.end);
-        (start, flight.bytes)
+        (start, flight.bytes())
     }
 }
 
@@ -434,13 +387,13 @@ mod tests {
                     _ => {}
                 }
                 let sum = |of: fn(&Flight) -> bool| -> u32 {
-                    board.flights.iter().filter(|flight| of(flight)).map(|flight| flight.packets).sum()
+                    board.flights.iter().filter(|flight| of(flight)).map(Flight::packets).sum()
                 };
                 prop_assert_eq!(board.out, sum(|_| true));
-                prop_assert_eq!(board.sacked, sum(|flight| flight.sacked));
-                prop_assert_eq!(board.lost, sum(|flight| flight.lost));
-                prop_assert_eq!(board.resent, sum(|flight| flight.resent));
-                prop_assert_eq!(board.to_resend, sum(|flight| flight.lost && !flight.resent));
+                prop_assert_eq!(board.sacked, sum(|flight| flight.is(SACKED)));
+                prop_assert_eq!(board.lost, sum(|flight| flight.is(LOST)));
+                prop_assert_eq!(board.resent, sum(|flight| flight.is(RESENT)));
+                prop_assert_eq!(board.to_resend, sum(Flight::waits));
                 prop_assert_eq!(u64::from(board.out), (40_000 - acked) / 1000);
                 prop_assert!(board.flights.iter().zip(board.flights.iter().skip(1)).all(|(a, b)| a.end == b.start()));
             }

@@ -19,13 +19,14 @@ impl Linux {
 
     /// Whether segments are missing.
     pub fn has_holes(&self) -> bool {
-        !self.holes.is_empty()
+        self.hole_bytes > 0
     }
 
     /// Make readable what has come without a hole; whether it is more than before.
     fn deliver(&mut self) -> bool {
         let before = self.delivered;
-        self.delivered = self.holes.front().map_or(self.arrived, |&(start, _)| start);
+        let first = if self.has_holes() { self.holes.front() } else { None };
+        self.delivered = first.map_or(self.arrived, |&(start, _)| start);
         self.delivered > before
     }
 
@@ -98,9 +99,12 @@ impl Linux {
             news: self.news_made,
         };
         let at_once = now + self.one_way;
-        match self.acks.back_mut().filter(|last| last.time > at_once) {
+        // The queue's end is not looked at without need: it is the part of it that was used least lately.
+        let waits = self.last_ack > at_once;
+        match self.acks.back_mut().filter(|_| waits) {
             Some(last) => *last = Ack { time: last.time.min(ack.time), ..ack },
             None => self.acks.push(ack),
         }
+        self.last_ack = if waits { self.last_ack.min(ack.time) } else { ack.time };
     }
 }

@@ -11,7 +11,9 @@ const LEAST_VARIATION_US: u64 = 200_000;
 
 /// What was measured, with the kernel's scaling: a smoothed round trip times eight, variations times four.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct RoundTrip {
+    /// First, since a receiver looks at it.
     smoothed_us: u64,
     deviation_us: u64,
     greatest_deviation_us: u64,

@@ -1,7 +1,10 @@
 //! What the sender of a connection does: taking acknowledgements in, finding losses, sending, its buffer.
 
 use super::board::Delivered;
+use std::iter;
+
 use super::cubic::Place;
+use super::flight::RESENT;
 use super::kernel::{HEADER_BYTES, MSS_BYTES};
 use super::window::{Progress, State};
 use super::{Ack, Linux};
@@ -39,7 +42,10 @@ impl Linux {
         self.edge = self.edge.max(acked + ahead(ack.edge, acked));
         let news = ack.news.wrapping_sub(self.news_taken) as usize;
         self.news_taken = ack.news;
-        let delivered = self.board.take_in(acked, highest, self.news.drain(..news));
+        let delivered = match news {
+            0 => self.board.take_in(acked, highest, iter::empty()),
+            _ => self.board.take_in(acked, highest, self.news.drain(..news)),
+        };
         self.acked = acked;
         let round_trip_us = delivered.sent.or(delivered.stamped).map(|sent| (now - sent).us());
         if let Some(us) = round_trip_us {
@@ -56,6 +62,7 @@ impl Linux {
             place: self.place(),
         };
         self.window.acknowledged(now, &progress, self.kernel);
+        self.recovers = self.in_recovery();
         if self.unsent() == 0 {
             self.check_space(self.on_the_way());
         }
@@ -115,9 +122,9 @@ impl Linux {
     fn find_by_segments(&mut self) -> bool {
         let (first, many) = (self.acked, self.board.sacked >= REORDERING);
         self.board.lose_gaps(|flight, highest| {
-            let passed = if flight.resent { flight.next_then } else { flight.end };
+            let passed = if flight.is(RESENT) { flight.next_then() } else { flight.end };
             highest >= passed + u64::from(REORDERING) * MSS
-                || (!flight.resent && many && flight.start() == first)
+                || (!flight.is(RESENT) && many && flight.start() == first)
         })
     }
 
@@ -164,6 +171,7 @@ impl Linux {
             let full = up.queued_bytes(now) >= UP_QUEUE_BYTES;
             if full {
                 self.window.enter_reduction(self.sent);
+                self.recovers = self.in_recovery();
             }
             return full;
         }

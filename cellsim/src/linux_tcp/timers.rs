@@ -14,8 +14,8 @@ const PROBE_ALONE: Span = Span::from_ms(200);
 impl Linux {
     /// When an event is to wake the sender, if it waits and none is under way for then.
     pub fn wake(&mut self, now: Time) -> Option<Time> {
-        let recovers = self.window.state != State::Open || self.board.has_gaps();
-        if !(self.waiting || recovers || self.has_holes()) {
+        debug_assert_eq!(self.recovers, self.in_recovery());
+        if !(self.waiting || self.recovers || self.has_holes()) {
             return None;
         }
         let ack = self.acks.front().map(|ack| ack.time);
@@ -30,6 +30,11 @@ impl Linux {
             self.wake_at = time;
             time
         })
+    }
+
+    /// What [`Linux::recovers`] says, so that a receiver need not look at the sender's state.
+    pub(super) fn in_recovery(&self) -> bool {
+        self.window.state != State::Open || self.board.has_gaps()
     }
 
     /// An event that wakes the sender has come: whether it is still the one.
@@ -62,25 +67,26 @@ impl Linux {
 
     /// When an event is to look at the timers, if none is under way for then or before.
     pub fn timer_due(&mut self) -> Option<Time> {
-        let deadline = self.deadline().filter(|&deadline| deadline < self.timer_at)?;
-        self.timer_at = deadline;
+        let deadline = self.deadline().filter(|&deadline| deadline < self.timers.event_at)?;
+        self.timers.event_at = deadline;
         Some(deadline)
     }
 
     /// What the timers find at `now`, with all acknowledgements applied. After one has expired, something may be sent.
     pub fn timer(&mut self, now: Time) -> Timer {
-        if self.timer_at != now {
+        if self.timers.event_at != now {
             return Timer::Off;
         }
-        self.timer_at = Time::NEVER;
+        self.timers.event_at = Time::NEVER;
         match self.deadline() {
             None => Timer::Off,
             Some(deadline) if deadline > now => {
-                self.timer_at = deadline;
+                self.timers.event_at = deadline;
                 Timer::Until(deadline)
             }
             Some(_) => {
                 self.expire(now);
+                self.recovers = self.in_recovery();
                 Timer::Expired
             }
         }

@@ -9,9 +9,10 @@
 use std::mem::offset_of;
 
 use super::World;
-use super::state::{Action, Pipe, Relay, Role, queue_of};
+use super::state::{Action, Blocked, Pipe, Relay, Role, queue_of};
 use crate::events::Kind;
 use crate::ids::{HostId, PipeId, Table};
+use crate::linux_tcp;
 use crate::shadow_tcp::Shadow;
 use crate::tcp::Tcp;
 
@@ -22,8 +23,12 @@ const ON: bool = cfg!(all(feature = "prefetch", target_arch = "x86_64"));
 const PIPES_AHEAD: usize = 10;
 /// Events ahead at which what those pipes lead to is asked for.
 const CELLS_AHEAD: usize = 5;
+/// Events ahead at which the queues of a sender by Linux's rules are asked for.
+const QUEUES_AHEAD: usize = 2;
 /// The same in actions of a relay, whose pipes have been asked for before.
 const ACTIONS_AHEAD: usize = 3;
+/// Blocked connections of a relay that are asked for ahead of the one that tries again.
+const BLOCKED_AHEAD: usize = 4;
 /// Channels of a relay that are asked for before its scheduler runs.
 const PENDING: usize = 2;
 const LINE_BYTES: usize = 64;
@@ -60,6 +65,16 @@ fn prefetch_one<I: Into<usize>, T>(elements: &Table<I, T>, index: I) {
     elements.get(index.into()).into_iter().for_each(prefetch);
 }
 
+/// Ask for the queues of a sender by Linux's rules, which lie elsewhere.
+#[inline]
+fn prefetch_queues(pipe: &Pipe) {
+    if let Tcp::Linux(tcp) = &pipe.tcp {
+        let (ack, flight) = tcp.elsewhere();
+        ack.into_iter().for_each(prefetch);
+        flight.into_iter().for_each(prefetch);
+    }
+}
+
 impl World {
     /// Ask for what the next events will touch.
     #[inline]
@@ -78,13 +93,16 @@ impl World {
             Some((Kind::Arrive | Kind::Deliver, pipe)) => {
                 let pipe = &self.network.pipes[PipeId(pipe)];
                 if let Tcp::Linux(tcp) = &pipe.tcp {
-                    prefetch(&**tcp);
+                    prefetch_start(&**tcp, linux_tcp::RECEIVER_BYTES);
                 }
                 self.prefetch_cells(pipe);
             }
             Some((Kind::Acknowledged, pipe)) => self.prefetch_tcp(&self.network.pipes[PipeId(pipe)]),
             Some((Kind::Scheduler, relay)) => self.prefetch_schedule(HostId(relay)),
             _ => {}
+        }
+        if let Some((Kind::Acknowledged, pipe)) = self.events.ahead(QUEUES_AHEAD) {
+            prefetch_queues(&self.network.pipes[PipeId(pipe)]);
         }
     }
 
@@ -123,7 +141,47 @@ impl World {
                 acks.into_iter().for_each(prefetch);
                 recovery.into_iter().for_each(prefetch);
             }
-            Tcp::Linux(tcp) => prefetch(&**tcp),
+            Tcp::Linux(tcp) => prefetch_start(&**tcp, linux_tcp::BOTH_BYTES),
+        }
+    }
+
+    /// Ask for the sender's side of `pipe`, to which a relay will soon write.
+    #[inline]
+    pub(super) fn prefetch_sender(&self, pipe: PipeId) {
+        if let Tcp::Linux(tcp) = &self.network.pipes[pipe].tcp {
+            if ON {
+                prefetch_start(&**tcp, linux_tcp::BOTH_BYTES);
+            }
+        }
+    }
+
+    /// Ask for the queues of the sender of `pipe`, to which a relay writes next.
+    #[inline]
+    pub(super) fn prefetch_sender_queues(&self, pipe: PipeId) {
+        if ON {
+            prefetch_queues(&self.network.pipes[pipe]);
+        }
+    }
+
+    /// Ask for a connection that will try again after those before it in `woken`.
+    #[inline]
+    pub(super) fn prefetch_blocked(&self, woken: &[Blocked], place: usize) {
+        if !ON {
+            return;
+        }
+        if let Some(blocked) = woken.get(place + BLOCKED_AHEAD) {
+            prefetch(&self.network.pipes[blocked.pipe]);
+        }
+        if let Some(blocked) = woken.get(place + BLOCKED_AHEAD / 2) {
+            let pipe = &self.network.pipes[blocked.pipe];
+            match &pipe.tcp {
+                Tcp::Linux(tcp) if blocked.reading => prefetch_start(&**tcp, linux_tcp::RECEIVER_BYTES),
+                Tcp::Linux(tcp) => prefetch_start(&**tcp, linux_tcp::BOTH_BYTES),
+                Tcp::Shadow(_) => {}
+            }
+            if blocked.reading {
+                self.prefetch_cells(pipe);
+            }
         }
     }
 

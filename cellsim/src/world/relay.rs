@@ -297,12 +297,13 @@ impl World {
         }
         woken.sort_unstable();
         woken.retain(|blocked| steady(blocked) || !self.forget_closed(blocked));
-        for blocked in &woken {
+        for (place, blocked) in woken.iter().enumerate() {
             let Relay { buckets, blocked_changed, .. } = &self.tor.relays[relay];
             let left = if blocked.reading { buckets.read } else { buckets.write };
             if steady(blocked) && !blocked_changed && left <= 0 {
                 self.await_tokens(relay, *blocked);
             } else {
+                self.prefetch_blocked(&woken, place);
                 self.revive(relay, blocked);
             }
         }

@@ -43,6 +43,7 @@ impl World {
             return;
         }
         state.turn = Turn::Pending;
+        self.prefetch_sender(pipe);
         self.tor.relays[relay].pending.push(pipe);
         self.request_schedule(relay);
     }
@@ -109,6 +110,7 @@ impl World {
             let pipe = pending.swap_remove(place);
             let room = OUTBUF_HIGH_BYTES.saturating_sub(self.network.pipes[pipe].outbuf);
             let room = narrow(room.div_ceil(CELL_BYTES));
+            self.prefetch_sender_queues(pipe);
             let flushed = self.flush(relay, pipe, room, weight);
             let state = &mut self.network.pipes[pipe];
             state.turn = if flushed == room { Turn::WaitingToWrite } else { Turn::Idle };
