@@ -69,7 +69,10 @@ impl<T: Copy + Default> Fifo<T> {
         self.count -= 1;
         if self.count > 0 {
             self.first = self.ring[self.start as usize];
-            self.start = u32::try_from(self.place(2)).expect("a ring has fewer than 2^32 places");
+            // An empty ring begins at its first place again: a queue that is short most of the time stays in one line
+            // of cache, however long it once was.
+            let next = if self.count == 1 { 0 } else { self.place(2) };
+            self.start = u32::try_from(next).expect("a ring has fewer than 2^32 places");
         }
         Some(first)
     }

@@ -43,10 +43,10 @@ impl Link {
         service(bytes, self.bytes_per_second)
     }
 
-    /// What waits for it or is on it at `now`, bytes.
-    pub fn queued_bytes(&self, now: Time) -> u64 {
+    /// Whether at least `bytes` wait for it or are on it at `now`.
+    pub fn has_queued(&self, now: Time, bytes: u64) -> bool {
         let left = u128::from(self.free_at.saturating_since(now).ns()) * u128::from(self.bytes_per_second);
-        u64::try_from(left / 1_000_000_000).unwrap_or(u64::MAX)
+        left >= u128::from(bytes) * 1_000_000_000
     }
 
     /// Queue `bytes` at `now`; the time when the last of them leaves.

@@ -27,6 +27,7 @@ mod window;
 
 use std::collections::VecDeque;
 use std::mem::offset_of;
+use std::num::NonZero;
 
 use crate::counts::narrow;
 use crate::fifo::Fifo;
@@ -124,9 +125,9 @@ struct Timers {
     /// For when an event is under way that looks at them.
     event_at: Time,
     /// The end of what was sent when a probe was.
-    probed: Option<u64>,
-    /// What is sent again as a probe.
-    probe: Option<(u64, u32)>,
+    probed: Option<NonZero<u64>>,
+    /// What is sent again as a probe: its start, cut to 32 bits, and its bytes.
+    probe: Option<(u32, u32)>,
     /// When a hole that might be reordering will be taken for a loss (`tcp_rack_reo_timeout`).
     reordered: Time,
 }

@@ -25,24 +25,25 @@ const TRAIN_SLACK_US: u64 = 1_000;
 /// Round trips in the first second after a reduction say nothing of the path (`cubictcp_acked`).
 const SETTLING_US: u64 = 1_000_000;
 
-/// The state of `struct bictcp`.
+/// The state of `struct bictcp`: what each acknowledgement touches, what it touches in slow start, and what seldom counts.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct Cubic {
-    last_max: u32,
-    last_window: u32,
-    last_time_us: u64,
-    origin: u32,
-    /// Time from the start of the epoch to the plateau, 1/1024 s.
-    plateau: u64,
     epoch_us: Option<u64>,
-    acked: u64,
-    reno_window: u64,
-    /// Acknowledged packets for one packet of window.
-    count: u32,
     least_rtt_us: u64,
     /// Packets that an acknowledgement stands for, in 16ths (3.2).
     packets_per_ack: u32,
+    /// Acknowledged packets for one packet of window.
+    count: u32,
+    acked: u64,
+    last_time_us: u64,
+    last_window: u32,
+    last_max: u32,
     hystart: HyStart,
+    reno_window: u64,
+    /// Time from the start of the epoch to the plateau, 1/1024 s.
+    plateau: u64,
+    origin: u32,
 }
 
 /// What ends slow start before a loss does.

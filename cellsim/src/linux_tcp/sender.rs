@@ -78,7 +78,7 @@ impl Linux {
         }
         if delivered.advanced {
             self.timers.timeout_from = now;
-            self.timers.probed = self.timers.probed.filter(|&end| end > self.acked);
+            self.timers.probed = self.timers.probed.filter(|end| end.get() > self.acked);
             if delivered.spurious && self.window.undo_loss() {
                 self.board.lose_nothing();
             }
@@ -168,7 +168,7 @@ impl Linux {
     /// or of all of them (the queue drops, `tcp_enter_cwr`).
     fn host_is_full(&mut self, now: Time, up: &Link) -> bool {
         if !self.kernel.small_queues {
-            let full = up.queued_bytes(now) >= UP_QUEUE_BYTES;
+            let full = up.has_queued(now, UP_QUEUE_BYTES);
             if full {
                 self.window.enter_reduction(self.sent);
                 self.recovers = self.in_recovery();
@@ -229,8 +229,9 @@ impl Linux {
 
     /// The next segment to be sent again at `now`: its start, cut to 32 bits, and its bytes.
     pub fn next_resend(&mut self, now: Time) -> Option<(u32, u64)> {
-        if let Some((start, bytes)) = self.timers.probe.take() {
-            return Some((low_bits(start), bytes.into()));
+        if let Some((start, bytes)) = self.timers.probe {
+            self.timers.probe = None;
+            return Some((start, bytes.into()));
         }
         if self.board.to_resend == 0 || self.board.in_flight() >= self.window.packets {
             return None;

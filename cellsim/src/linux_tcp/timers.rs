@@ -1,8 +1,11 @@
 //! When the sender of a connection is to be woken, and what its timers do.
 
+use std::num::NonZero;
+
 use super::Linux;
 use super::sender::SOON;
 use super::window::State;
+use crate::counts::low_bits;
 use crate::time::{Span, Time};
 use crate::timer::Timer;
 
@@ -114,12 +117,13 @@ impl Linux {
 
     /// `tcp_send_loss_probe`: a new segment, or the last one again.
     fn probe(&mut self, now: Time) {
-        self.timers.probed = Some(self.sent);
+        self.timers.probed = NonZero::new(self.sent);
         self.timers.timeout_from = now;
         if self.unsent() > 0 && self.edge > self.sent {
             self.credit = 1;
         } else {
-            self.timers.probe = self.board.resend_last(now, self.sent);
+            let last = self.board.resend_last(now, self.sent);
+            self.timers.probe = last.map(|(start, bytes)| (low_bits(start), bytes));
         }
     }
 }

@@ -20,23 +20,24 @@ pub enum State {
     Loss,
 }
 
-/// The window and what moves it. Windows count packets.
+/// The window and what moves it. Windows count packets. What only reductions touch comes last.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Window {
     /// `snd_cwnd`.
     pub packets: u32,
     /// `snd_ssthresh`; no limit at first.
     pub threshold: u32,
+    counter: u32,
     /// The state.
     pub state: State,
+    usage: Usage,
     /// What ends the state when it is acknowledged (`high_seq`).
     end: u64,
     cubic: Cubic,
-    counter: u32,
     before: Before,
     delivered: u32,
     sent: u32,
-    usage: Usage,
 }
 
 /// What a reduction that was wrong goes back to (`tcp_undo_cwnd_reduction`).

@@ -148,10 +148,10 @@ impl World {
     /// Ask for the sender's side of `pipe`, to which a relay will soon write.
     #[inline]
     pub(super) fn prefetch_sender(&self, pipe: PipeId) {
-        if let Tcp::Linux(tcp) = &self.network.pipes[pipe].tcp {
-            if ON {
-                prefetch_start(&**tcp, linux_tcp::BOTH_BYTES);
-            }
+        let state = &self.network.pipes[pipe];
+        let may = ON && !(state.write_blocked || state.write_waiting);
+        if let (true, Tcp::Linux(tcp)) = (may, &state.tcp) {
+            prefetch_start(&**tcp, linux_tcp::BOTH_BYTES);
         }
     }
 
