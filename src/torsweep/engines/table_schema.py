@@ -257,8 +257,8 @@ def validate(frame: pl.DataFrame, schema: TableSchema, file: Path) -> pl.DataFra
         if not column.nullable and frame[column.name].null_count():
             raise InputError("holds empty cells", file=file, key=column.name, accepted="a value in every row")
     if schema is BREAKDOWN:
-        for column, words in (("byte", BYTES), ("leg", LEGS), ("place", PLACES), ("part", PARTS)):
-            _check_words(frame, column, words, file)
+        for name, words in (("byte", BYTES), ("leg", LEGS), ("place", PLACES), ("part", PARTS)):
+            _check_words(frame, name, words, file)
     if schema is STREAMS:
         _check_words(frame, "kind", KINDS + PERF_KINDS, file)
         _check_words(frame, "outcome", OUTCOMES, file)
