@@ -12,10 +12,12 @@ from typing import Any
 
 import polars as pl
 
+from torsweep.config.engine_names import MODEL_ENGINE
 from torsweep.config.eras import tor_settings
 from torsweep.config.knobs import CELL_PAYLOAD_BYTES
 from torsweep.config.network import load_network_config
 from torsweep.config.tracing import Tracing
+from torsweep.config.transport import Transport
 from torsweep.engines.cell_traces import scan_cells
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.engines.table_schema import BREAKDOWN, PROGRESS, RELAYS, STREAMS, validate
@@ -57,6 +59,7 @@ def prepare(folder: Path, engine: str, era: str = "2012", *, traced: bool = Fals
         duration_ns=60 * 10**9,
         client_start_window_ns=0,
         tor=tor_settings(era, {}),
+        transport=Transport() if engine == MODEL_ENGINE else None,
         traffic={"bulk": traffic},
         paths=given_paths(sampled.network),
         tables=RunTables(progress=True),

@@ -93,6 +93,7 @@ def test_tracing_changes_nothing_else_in_cellsim(tmp_path: Path) -> None:
     traced, plain = (prepared(tmp_path, name, **of) for name, of in (("a", {"sample": 1}), ("b", {})))
     tables = [simulated(run)["tables"] for run in (traced, plain)]
     assert tables[0].pop("cells.parquet")
+    assert tables[0].pop("breakdown.parquet")
     assert tables[0] == tables[1]
     assert not (plain / "cells.parquet").exists()
 

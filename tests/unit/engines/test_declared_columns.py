@@ -12,7 +12,7 @@ import subprocess
 import polars as pl
 import pytest
 
-from torsweep.engines.table_schema import CELLS, PROGRESS, RELAYS, STREAMS
+from torsweep.engines.table_schema import BREAKDOWN, CELLS, PROGRESS, RELAYS, STREAMS
 
 TYPES = {"int32": pl.Int32, "int64": pl.Int64, "string": pl.String, "bool": pl.Boolean}
 
@@ -25,10 +25,12 @@ def stated() -> dict[str, list[dict[str, object]]]:
 
 
 def test_cellsim_has_the_tables_of_every_engine(stated):
-    assert set(stated) == {"streams", "relays", "progress", "cells"}
+    assert set(stated) == {"streams", "relays", "progress", "cells", "breakdown"}
 
 
-@pytest.mark.parametrize("schema", [STREAMS, RELAYS, PROGRESS, CELLS], ids=lambda schema: schema.name)
+@pytest.mark.parametrize(
+    "schema", [BREAKDOWN, STREAMS, RELAYS, PROGRESS, CELLS], ids=lambda schema: schema.name
+)
 def test_columns_are_the_same_in_both(schema, stated):
     columns = stated[schema.name]
     # What Python reads as one of few words, cellsim writes as a text.

@@ -107,7 +107,10 @@ def test_a_networks_knobs_are_passed_to_the_sampler():
             {"netwrk": "ci"},
             "--config: netwrk: unknown key (did you mean 'network'?); accepted: network, repl",
         ),
-        ({"network": "tiny"}, "network: no such network, got 'tiny'; accepted: ci, laptop, paper, quarter"),
+        (
+            {"network": "tiny"},
+            "network: no such network, got 'tiny'; accepted: binding_middle, ci, laptop, paper",
+        ),
         ({"network": "../x"}, "--config: network: is not accepted, got '../x'"),
         (
             {"replicates": -1},
