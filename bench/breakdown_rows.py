@@ -9,13 +9,10 @@ over networks.
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
 import polars as pl
 
+from bench.writing import write_rows
 from plotting.palette import level_name
-from torsweep.storage import write_text
 
 
 def rows(runs: pl.DataFrame) -> pl.DataFrame:
@@ -38,12 +35,9 @@ def rows(runs: pl.DataFrame) -> pl.DataFrame:
 
 def main() -> None:
     """Write the table."""
-    parser = argparse.ArgumentParser(description="What first bytes waited for, for a document.")
-    parser.add_argument("summary", type=Path)
-    parser.add_argument("out", type=Path)
-    arguments = parser.parse_args()
-    runs = pl.read_csv(arguments.summary / "breakdown_runs.csv")
-    write_text(arguments.out, rows(runs).write_csv(float_precision=4))
+    write_rows(
+        "What first bytes waited for", lambda folder: rows(pl.read_csv(folder / "breakdown_runs.csv")), 4
+    )
 
 
 if __name__ == "__main__":

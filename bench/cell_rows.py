@@ -9,12 +9,9 @@ circuits, and the medians of the three stages; all in milliseconds, means over n
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
 import polars as pl
 
-from torsweep.storage import write_text
+from bench.writing import write_rows
 
 NUMBERS = ("min_ms", "q1_ms", "median_ms", "q3_ms", "mean_ms", "max_ms")
 CIRCUITS = ("quiet", "busy", "busiest")
@@ -50,12 +47,9 @@ def rows(times: pl.DataFrame) -> pl.DataFrame:
 
 def main() -> None:
     """Write the table."""
-    parser = argparse.ArgumentParser(description="How long cells stay in relays, for a document.")
-    parser.add_argument("summary", type=Path)
-    parser.add_argument("out", type=Path)
-    arguments = parser.parse_args()
-    times = pl.read_csv(arguments.summary / "cell_times.csv")
-    write_text(arguments.out, rows(times).write_csv(float_precision=6))
+    write_rows(
+        "How long cells stay in relays", lambda folder: rows(pl.read_csv(folder / "cell_times.csv")), 6
+    )
 
 
 if __name__ == "__main__":

@@ -9,12 +9,9 @@ and last bytes in both. `make docs-tables` then writes it into the document.
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
 import polars as pl
 
-from torsweep.storage import write_text
+from bench.writing import write_rows
 
 METRICS = {"ttfb": "first", "ttlb": "last"}
 SERIES = {"model": "", "reference repeat": "the reference again: "}
@@ -50,12 +47,9 @@ def rows(distances: pl.DataFrame) -> pl.DataFrame:
 
 def main() -> None:
     """Write the table."""
-    parser = argparse.ArgumentParser(description="Rows of a comparison of two engines, for a document.")
-    parser.add_argument("comparison", type=Path)
-    parser.add_argument("out", type=Path)
-    arguments = parser.parse_args()
-    distances = pl.read_csv(arguments.comparison / "distances.csv")
-    write_text(arguments.out, rows(distances).write_csv())
+    write_rows(
+        "Rows of a comparison of two engines", lambda folder: rows(pl.read_csv(folder / "distances.csv"))
+    )
 
 
 if __name__ == "__main__":

@@ -11,14 +11,13 @@ that was not reached in every network leaves its cells empty.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import polars as pl
 
+from bench.writing import write_rows
 from plotting.palette import level_name
 from torsweep.stats.intervals import t_interval
-from torsweep.storage import write_text
 
 METRICS = {"ttfb": "first", "ttlb": "last"}
 DIFFERENCES = {
@@ -59,15 +58,12 @@ def _percent(share: float | None) -> float | None:
 
 def main() -> None:
     """Write the table."""
-    parser = argparse.ArgumentParser(description="Rows of a plan's summary, for a document.")
-    parser.add_argument("summary", type=Path)
-    parser.add_argument("out", type=Path)
-    arguments = parser.parse_args()
-    medians, differences = (
-        pl.read_csv(arguments.summary / name, infer_schema_length=None)
-        for name in ("medians.csv", "differences.csv")
-    )
-    write_text(arguments.out, rows(medians, differences).write_csv(float_precision=4))
+    write_rows("Rows of a plan's summary", lambda folder: rows(*_tables(folder)), 4)
+
+
+def _tables(summary: Path) -> list[pl.DataFrame]:
+    names = ("medians.csv", "differences.csv")
+    return [pl.read_csv(summary / name, infer_schema_length=None) for name in names]
 
 
 if __name__ == "__main__":

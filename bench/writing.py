@@ -1,16 +1,20 @@
 """What benchmarks write: a record with the machine and a page to read, or the rows of a CSV file.
 
-In: results. Out: files, each as a whole.
+In: results. Out: files, each as a whole; and the command line of programs that make a document's table from a
+folder of results.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from torsweep.provenance import machine, versions
 from torsweep.storage import write_text
@@ -31,3 +35,15 @@ def csv_text(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> st
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
+
+
+def write_rows(what: str, rows: Callable[[Path], pl.DataFrame], decimals: int | None = None) -> None:
+    """A command line: a folder of results, and the CSV file that gets its ``rows``; ``what`` they are.
+
+    Numbers have ``decimals`` digits after the point, or all that they have.
+    """
+    parser = argparse.ArgumentParser(description=f"{what}, for a document.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("out", type=Path)
+    arguments = parser.parse_args()
+    write_text(arguments.out, rows(arguments.folder).write_csv(float_precision=decimals))
