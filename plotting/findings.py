@@ -22,7 +22,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from plotting.command import exit_code_of
-from plotting.palette import Look, level_name, look
+from plotting.palette import Look, level_name, transport_look
 from plotting.style import FAINT, GREY, SMALL_PT, TEXT_WIDTH_IN, canvas, save, style
 from torsweep.findings.writing import contrasts_frame
 from torsweep.stats.claims import CONTRADICTED, HOLDS, NO_DIFFERENCE
@@ -105,7 +105,7 @@ def _line_name(line: _Line) -> str:
 
 
 def _looks(transports: Sequence[TransportColumn]) -> list[Look]:
-    return [look("transport", one.transport) for one in transports]
+    return [transport_look(one.transport) for one in transports]
 
 
 def _verdict_panel(axis: Axes, findings: FindingsFile) -> None:

@@ -90,16 +90,18 @@ LOOKS: Mapping[str, Mapping[str, Look]] = {
         "planetlab": Look(VERMILION, DASHED, "s"),
         "atlas-2023": Look(GREEN, DASH_DOT, "^"),
     },
-    "transport": {
-        "cellsim, tcp=linux": Look(BLUE, SOLID, "o"),
-        "cellsim, tcp=linux_6_18": Look(GREEN, DASH_DOT, "^"),
-        "cellsim, tcp=shadow": Look(SKY, LONG_DASHED, "D"),
-        "shadow": Look(VERMILION, DASHED, "s"),
-        "shadow-no-rtt": Look(ORANGE, DOTTED, "P"),
-        "emulation": Look(BLACK, SOLID, "v"),
-    },
 }
-"""Of each knob and level, and of what carries bytes. A knob's usual level is a solid blue line."""
+"""Of each knob and level. A knob's usual level is a solid blue line."""
+
+TRANSPORTS: Mapping[str, Look] = {
+    "cellsim, tcp=linux": Look(BLUE, SOLID, "o"),
+    "cellsim, tcp=linux_6_18": Look(GREEN, DASH_DOT, "^"),
+    "cellsim, tcp=shadow": Look(SKY, LONG_DASHED, "D"),
+    "shadow": Look(VERMILION, DASHED, "s"),
+    "shadow-no-rtt": Look(ORANGE, DOTTED, "P"),
+    "emulation": Look(BLACK, SOLID, "v"),
+}
+"""Of what carries bytes, by the names that findings have for it."""
 
 _WORDS = {
     "ewma": "EWMA",
@@ -125,10 +127,16 @@ _DURATION = re.compile(r"(\d+)(ns|us|ms|s|min)\Z")
 
 def look(knob: str, level: str) -> Look:
     """How ``level`` of ``knob`` is drawn; one that no table knows gets a look computed from both names."""
-    known = LOOKS.get(knob, {}).get(level)
-    if known is not None:
-        return known
-    digest = hashlib.sha256(f"{knob}={level}".encode()).digest()
+    return LOOKS.get(knob, {}).get(level) or _computed(f"{knob}={level}")
+
+
+def transport_look(name: str) -> Look:
+    """How the transport ``name`` is drawn; one that the table does not know gets a look computed from it."""
+    return TRANSPORTS.get(name) or _computed(f"transport={name}")
+
+
+def _computed(name: str) -> Look:
+    digest = hashlib.sha256(name.encode()).digest()
     colours = (BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE)
     dashes = (SOLID, DASHED, DOTTED, DASH_DOT, LONG_DASHED)
     return Look(colours[digest[0] % len(colours)], dashes[digest[1] % len(dashes)], "osv^DPX"[digest[2] % 7])
