@@ -22,7 +22,10 @@ def _assert_refused(done: subprocess.CompletedProcess[str], said: str) -> None:
     ("config", "said"),
     [
         ("networks=ci", "--config: networks: unknown key (did you mean 'network'?)"),
-        ("network=tiny", "network: no such network, got 'tiny'; accepted: binding_middle, ci, laptop"),
+        (
+            "network=tiny",
+            "network: no such network, got 'tiny'; accepted: binding_middle, ci, laptop, paper, quarter",
+        ),
         (
             "replicates=0",
             "--config: replicates: is not accepted, got 0; accepted: a whole number",

@@ -12,9 +12,9 @@ import os
 import socket
 import struct
 
+from torsweep.engines.emulation.run.namespaces import CLONE_NEWNET
 from torsweep.errors import ToolMissing
 
-CLONE_NEWNET = 0x40000000
 _SIOCSIFADDR, _SIOCSIFNETMASK, _SIOCSIFFLAGS = 0x8916, 0x891C, 0x8914
 _IFF_UP, _IFF_LOOPBACK, _IFF_RUNNING = 0x1, 0x8, 0x40
 """Of linux/sockios.h and linux/if.h."""

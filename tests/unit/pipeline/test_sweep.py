@@ -109,7 +109,7 @@ def test_a_networks_knobs_are_passed_to_the_sampler():
         ),
         (
             {"network": "tiny"},
-            "network: no such network, got 'tiny'; accepted: binding_middle, ci, laptop, paper",
+            "network: no such network, got 'tiny'; accepted: binding_middle, ci, laptop, paper, quarter",
         ),
         ({"network": "../x"}, "--config: network: is not accepted, got '../x'"),
         (
