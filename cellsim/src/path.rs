@@ -1,8 +1,10 @@
 //! Which relays a circuit takes: by consensus weight and position, as a Tor client chooses.
 //!
 //! Exit first, then guard, then middle (path-spec §2.2): a relay counts with its weight times the
-//! bandwidth-weight of its flags in that position. A client keeps its guards for the whole run. A path
-//! is a function of seed, client and circuit number, so variants of an experiment share their paths.
+//! bandwidth-weight of its flags in that position. A client keeps its guards for the whole run. Where the
+//! exit is its only guard it takes the next of its own list, as tor does: its second guard, the same each time
+//! (`select_primary_guard_for_circuit` and what it falls back to). A path is a function of seed, client and
+//! circuit number, so variants of an experiment share their paths.
 //!
 //! Left out: families and address ranges (the sampled relays have neither), and failing guards.
 
@@ -16,6 +18,9 @@ use crate::spec::{NetworkSpec, Position};
 /// Draws that may hit taken relays before the taken ones are left out of the draw. A relay with nine tenths of
 /// all weight passes this once in 10^45 draws.
 const REJECTIONS: u32 = 1_000;
+
+/// Guards that a client has a list of at least: with two, one of them is not the exit.
+const LEAST_LISTED: usize = 2;
 
 /// Draws paths.
 pub struct PathChooser {
@@ -133,27 +138,30 @@ impl PathChooser {
         Ok(Self { seed, guards_per_client, guard, middle, exit, given })
     }
 
-    /// The guards of client number `client`.
+    /// The list of guards of client number `client`, by priority: those that it keeps, and a second behind a
+    /// lone one (where the network has it).
     pub fn guards(&self, client: ClientId) -> Vec<HostId> {
         let mut draws = Stream::new(self.seed, "guards", client.into(), 0);
-        let mut guards = Vec::with_capacity(self.guards_per_client);
+        let listed = self.guards_per_client.max(LEAST_LISTED).min(self.guard.positive());
+        let mut guards = Vec::with_capacity(listed);
         // Ends: each step adds one, and there are as many with a positive weight.
-        while guards.len() < self.guards_per_client {
+        while guards.len() < listed {
             guards.push(self.guard.draw(&mut draws, &guards));
         }
         guards
     }
 
-    /// Guard, middle and exit of the client's circuit number `number` (from 1).
+    /// Guard, middle and exit of the client's circuit number `number` (from 1); `guards` is its list.
     pub fn path(&self, client: ClientId, number: u64, guards: &[HostId]) -> [HostId; 3] {
         if let Some(paths) = self.given.get(usize::from(client)).filter(|paths| !paths.is_empty()) {
             return paths[usize::try_from((number - 1) % paths.len() as u64).expect("less than a length")];
         }
         let mut draws = Stream::new(self.seed, "path", client.into(), number);
         let exit = self.exit.draw(&mut draws, &[]);
-        let free: Vec<HostId> = guards.iter().copied().filter(|&guard| guard != exit).collect();
+        let (kept, further) = guards.split_at(self.guards_per_client);
+        let free: Vec<HostId> = kept.iter().copied().filter(|&guard| guard != exit).collect();
         let guard = match free.len() {
-            0 => self.guard.draw(&mut draws, &[exit]),
+            0 => further[0],
             count => free[draws.index(count)],
         };
         let middle = self.middle.draw(&mut draws, &[exit, guard]);
@@ -201,6 +209,8 @@ fn given_paths(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -216,5 +226,55 @@ mod tests {
         assert!((400..600).contains(&drawn[2]), "{drawn:?}");
         assert_eq!(weighted.draw(&mut draws, &[HostId(1), HostId(4)]), HostId(2));
         assert_eq!(weighted.draw(&mut draws, &[HostId(2), HostId(1)]), HostId(4));
+    }
+    /// Four guards, of which two are exits as well, and two exits; a third of all circuits meet their guard.
+    fn chooser(guards: usize) -> PathChooser {
+        let relay = |name: &str, position: &str, weight: u64| {
+            json!({"name": name, "position": position, "rate_bytes_per_s": 1, "burst_bytes": 1,
+                   "capacity_bytes_per_s": 1, "consensus_weight": weight, "refill_phase": 0.0, "node": 0})
+        };
+        let network: NetworkSpec = serde_json::from_value(json!({
+            "format": "torsweep-network", "format_version": 2, "latency_sha256": "",
+            "bandwidth_weights": {"Wgg": 10000, "Wgd": 10000, "Wmg": 0, "Wme": 0, "Wmd": 0, "Wmm": 10000,
+                                  "Wee": 10000, "Wed": 10000},
+            "relays": [relay("g1", "guard", 100), relay("g2", "guard", 100), relay("d1", "guard_exit", 300),
+                       relay("d2", "guard_exit", 200), relay("e1", "exit", 50), relay("m1", "middle", 100),
+                       relay("m2", "middle", 100), relay("m3", "middle", 100)],
+            "clients": [], "servers": [],
+        }))
+        .expect("a network");
+        PathChooser::new(&network, 7, guards, None).expect("a chooser")
+    }
+
+    #[test]
+    fn a_client_whose_only_guard_is_the_exit_takes_its_second_each_time() {
+        let (chooser, listed) = (chooser(1), chooser(2));
+        let mut met = 0;
+        for client in (0..50).map(ClientId::from) {
+            let guards = chooser.guards(client);
+            assert_eq!(guards, listed.guards(client));
+            for number in 1..=40 {
+                let [guard, _, exit] = chooser.path(client, number, &guards);
+                assert_eq!(guard, guards[usize::from(exit == guards[0])]);
+                met += u32::from(exit == guards[0]);
+            }
+        }
+        assert!((300..1_000).contains(&met), "{met} of 2,000");
+    }
+
+    #[test]
+    fn a_client_of_several_guards_takes_one_of_the_others_when_one_is_the_exit() {
+        let chooser = chooser(3);
+        for client in (0..50).map(ClientId::from) {
+            let guards = chooser.guards(client);
+            assert_eq!(guards.len(), 3);
+            let mut taken = Vec::new();
+            for number in 1..=40 {
+                let [guard, _, exit] = chooser.path(client, number, &guards);
+                assert!(guards.contains(&guard) && guard != exit);
+                taken.push(guard);
+            }
+            assert!(guards.iter().all(|guard| taken.contains(guard)), "{guards:?}: {taken:?}");
+        }
     }
 }
