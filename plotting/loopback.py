@@ -26,7 +26,7 @@ from torsweep.errors import InputError
 from torsweep.formats.csv_file import read_frame
 from torsweep.formats.json_file import read_json
 from torsweep.loopback.comparing import CHAIN
-from torsweep.loopback.plan import MOST_COST
+from torsweep.loopback.plan import MOST_COST, NOT_TRACED
 
 PANELS = {"clocks": 1, "tracing": 2, "quantum": 2}
 
@@ -53,7 +53,7 @@ _MEANING = {
         "that one costs, its share beside it. The slowest clock is made of system calls, to be as slow as "
         "the report's."
     ),
-    "tracing": "Every cell at every place, by all three relays of a path; the line is 2 %.",
+    "tracing": "Cells recorded at every place, by all three relays of a path; the dashed line is 2 %.",
     "quantum": "One download and small requests beside it through a middle of 200 KiB/s, tor's lazy refill.",
 }
 
@@ -75,20 +75,26 @@ def _clocks(axes: list[Axes], rows: pl.DataFrame) -> None:
 
 
 def _tracing(axes: list[Axes], rows: pl.DataFrame) -> None:
-    traced = rows.filter(pl.col("variant") == "on").to_dicts()
+    positions = list(reversed(rows["position"].unique(maintain_order=True).to_list()))
+    variants = rows.filter(pl.col("variant") != NOT_TRACED)["variant"].unique(maintain_order=True).to_list()
+    looks = ((BLUE, "o", 0.12), (VERMILION, "s", -0.12))
     metrics = (("cpu_s_per_gb_relative", "CPU a GB"), ("small_us_relative", "Time of a small request"))
     for axis, (name, label) in zip(axes, metrics, strict=True):
-        for height, row in enumerate(reversed(traced)):
-            # A request passes all three relays: it has one time.
-            if name == "small_us_relative" and row["position"] != CHAIN:
-                continue
-            axis.plot(100 * row[name], height, "o", color=BLUE, markersize=4)
-            _whisker(axis, row, name, height, 100.0)
-        axis.axvline(100 * MOST_COST, color=VERMILION, linewidth=0.8)
+        for variant, (colour, marker, aside) in zip(variants, looks, strict=True):
+            for row in rows.filter(pl.col("variant") == variant).to_dicts():
+                # A request passes all three relays: it has one time.
+                if name == "small_us_relative" and row["position"] != CHAIN:
+                    continue
+                height = positions.index(row["position"]) + aside
+                label_once = _words(variant) if row["position"] == CHAIN else None
+                axis.plot(100 * row[name], height, marker, color=colour, markersize=4, label=label_once)
+                _whisker(axis, row, name, height, 100.0)
+        axis.axvline(100 * MOST_COST, color="black", linewidth=0.8, linestyle="--")
         axis.axvline(0, color=GREY, linewidth=0.6)
         axis.set_xlabel(f"{label}, with tracing (difference, %)")
-    words = ["all three" if row["position"] == CHAIN else row["position"] for row in reversed(traced)]
-    axes[0].set_yticks(range(len(traced)), words)
+    words = ["all three" if position == CHAIN else position for position in positions]
+    axes[0].set_yticks(range(len(positions)), words)
+    axes[0].legend(title="Recorded")
 
 
 def _quantum(axes: list[Axes], rows: pl.DataFrame) -> None:

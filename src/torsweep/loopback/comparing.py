@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from torsweep.loopback.plan import Plan
+from torsweep.loopback.plan import ENDS_RATE, Plan
 from torsweep.stats.intervals import Interval, exponential, t_interval
 
 CHAIN = "chain"
@@ -94,7 +94,7 @@ def compare(plan: Plan, samples: pl.DataFrame, costs: ClockCosts) -> list[Row]:
                 relative = t_interval(np.log(own[name].to_numpy() / base[name].to_numpy()))
                 if variant is not plan.variants[0]:
                     row |= _spread(f"{name}_relative", exponential(relative))
-            if plan.together:
+            if plan.middle_rate != ENDS_RATE:
                 row |= _spread("read_of_rate", t_interval(own["read_bytes_per_s"] / plan.middle_rate))
             if position != CHAIN and own["readings_coarse"].sum():
                 row |= _clock_columns(own, base, costs, variant.coarse, variant.calls)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torsweep.loopback.comparing import Row
-from torsweep.loopback.plan import MOST_COST, REPORT_NS, Plan
+from torsweep.loopback.plan import MOST_COST, NOT_TRACED, REPORT_NS, Plan
 
 MOST_BESIDE = 0.1
 """Cores that others may take before the reader is told to measure again."""
@@ -87,9 +87,11 @@ def _sentences(plan: Plan, rows: Sequence[Row]) -> list[str]:
         ]
     if plan.name != "tracing":
         return []
-    (chain,) = (row for row in rows if row["position"] == "chain" and row["variant"] == "on")
+    traced = [row for row in rows if row["position"] == "chain" and row["variant"] != NOT_TRACED]
     return [
-        f"Tracing costs at most {MOST_COST:.0%} of {what}: {_verdict(chain, name)}."
+        f"Tracing {row['variant'].replace('_', ' ')} costs at most {MOST_COST:.0%} of {what}:"
+        f" {_verdict(row, name)}."
+        for row in traced
         for what, name in (("latency", "small_us_relative"), ("CPU", "cpu_s_per_gb_relative"))
     ]
 

@@ -86,13 +86,21 @@ class Measuring:
         self._turn = 0
 
     async def turn(self, chains: tuple[Chain, ...]) -> list[Sample]:
-        """Measure ``chains`` at once; each takes the next paths of the client's."""
+        """Load ``chains`` at once; each takes the next paths of the client's.
+
+        Small requests that come before the load have the machine for themselves, one chain after the other.
+        """
         self._turn += 1
         opened: list[list[socket.socket]] = []
         try:
             for chain in chains:
                 opened.append([await self._open(chain) for _ in range(streams_of(self._plan))])
-            measured = await asyncio.gather(*(map(self._measure, chains, opened)))
+            if self._plan.small_beside:
+                work = [self._with_requests_beside(*each) for each in zip(chains, opened, strict=True)]
+            else:
+                small = [await _small_requests(own[0], self._lengths.small_s) for own in opened]
+                work = [self._after_requests(*each) for each in zip(chains, opened, small, strict=True)]
+            measured = await asyncio.gather(*work)
         finally:
             for connection in (connection for of_chain in opened for connection in of_chain):
                 connection.close()
@@ -119,17 +127,22 @@ class Measuring:
             if seen.closed_ns is None:
                 await close_quietly(control, f"CLOSECIRCUIT {seen.number}")
 
-    async def _measure(self, chain: Chain, connections: list[socket.socket]) -> list[Sample]:
+    async def _with_requests_beside(self, chain: Chain, connections: list[socket.socket]) -> list[Sample]:
         asking, *loading = connections
-        if self._plan.together:
-            small = asyncio.ensure_future(self._small_beside(asking))
-            accounts = await self._under_load(chain, loading)
-            took = await small
-        else:
-            took = await _small_requests(asking, self._lengths.small_s)
-            accounts = await self._under_load(chain, connections)
+        small = asyncio.ensure_future(self._small_beside(asking))
+        accounts = await self._under_load(chain, loading)
+        return self._samples(chain, accounts, await small)
+
+    async def _after_requests(
+        self, chain: Chain, connections: list[socket.socket], took_ns: list[int]
+    ) -> list[Sample]:
+        return self._samples(chain, await self._under_load(chain, connections), took_ns)
+
+    def _samples(
+        self, chain: Chain, accounts: list[tuple[_Account, _Account]], took_ns: list[int]
+    ) -> list[Sample]:
         return [
-            self._sample(chain, position, relay, *account, took)
+            self._sample(chain, position, relay, *account, took_ns)
             for position, relay, account in zip(POSITIONS, chain.relays, accounts, strict=True)
         ]
 

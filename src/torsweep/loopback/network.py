@@ -78,4 +78,4 @@ def run_of(plan: Plan, chains: tuple[Chain, ...], duration_s: float) -> RunSpec:
 
 def streams_of(plan: Plan) -> int:
     """Connections through a chain at a time: of a bucket that binds, one loads and one asks."""
-    return 2 if plan.together else STREAMS
+    return 2 if plan.small_beside else STREAMS

@@ -30,6 +30,9 @@ QUANTUM_RATE = 200 * 1024
 MOST_COST = 0.02
 """The part of latency that Time Capsule claims that tracing costs."""
 
+NOT_TRACED = "off"
+"""The variant of the plan ``tracing`` that records nothing."""
+
 RING_RECORDS = 200_000
 """Of a traced relay: a ring of 11 MB, which is overwritten; what is measured is the writing."""
 
@@ -64,16 +67,18 @@ class Chain:
 class Plan:
     """Variants, the first of which is what the others are compared with.
 
-    With ``shared_ends`` all chains have one guard and one exit, without a variant. ``together`` measures the
-    chains of a round at once, with a bucket of ``middle_rate`` that binds; then the small requests, which
-    else come before the load, run beside it. ``rounds`` and ``load_s``, the seconds of load that count in a
-    turn, are what is done unless asked for otherwise; the load lasts ``ramp_s`` before it counts.
+    With ``shared_ends`` all chains have one guard and one exit, without a variant. ``together`` loads the
+    chains of a round at once, so that whatever else befalls the machine meets all variants alike; a middle
+    has a bucket of ``middle_rate``. Small requests run before the load, or beside it with ``small_beside``.
+    ``rounds`` and ``load_s``, the seconds of load that count in a turn, are what is done unless asked for
+    otherwise; the load lasts ``ramp_s`` before it counts.
     """
 
     name: str
     variants: tuple[Variant, ...]
     shared_ends: bool
     together: bool = False
+    small_beside: bool = False
     middle_rate: int = ENDS_RATE
     rounds: int = 6
     load_s: float = 3.0
@@ -135,11 +140,14 @@ def clocks_plan(calls_of_report: int) -> Plan:
 
 
 def tracing_plan() -> Plan:
-    """All three relays of a chain record every cell at every place, or none does."""
+    """All three relays of a chain record every cell at every place, or one cell in ten, or none."""
     lines = ("CellTraceFile {ring}", f"CellTraceRecords {RING_RECORDS}")
-    return Plan(
-        "tracing", (Variant("off", COUNTED), Variant("on", COUNTED, lines)), shared_ends=False, rounds=12
+    variants = (
+        Variant(NOT_TRACED, COUNTED),
+        Variant("every_cell", COUNTED, lines),
+        Variant("one_in_10", COUNTED, (*lines, "CellTraceSample 10")),
     )
+    return Plan("tracing", variants, shared_ends=False, together=True, rounds=12)
 
 
 def quantum_plan() -> Plan:
@@ -158,6 +166,7 @@ def quantum_plan() -> Plan:
         tuple(found),
         shared_ends=True,
         together=True,
+        small_beside=True,
         middle_rate=QUANTUM_RATE,
         load_s=15.0,
         ramp_s=4.0,

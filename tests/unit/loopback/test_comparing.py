@@ -70,7 +70,7 @@ def row_of(rows, variant: str, position: str = "middle") -> dict:
 def test_a_chain_is_its_relays_over_what_the_middle_wrote():
     rounds = per_round(samples(tracing_plan(), lambda variant, number: BASE_CPU_S))
     middle, chain = (
-        rounds.filter(pl.col("position") == position, pl.col("round") == 1, pl.col("variant") == "on")
+        rounds.filter(pl.col("position") == position, pl.col("round") == 1, pl.col("variant") == "every_cell")
         for position in ("middle", "chain")
     )
     assert middle["cpu_s_per_gb"].item() == pytest.approx(10.0)
@@ -107,12 +107,12 @@ def test_differences_are_of_the_same_round():
         samples(
             plan,
             lambda variant, number: (
-                number * (1.1 + 0.001 * (-1) ** number if variant == "on" else 1.0) * BASE_CPU_S
+                number * (1.1 + 0.001 * (-1) ** number if variant == "every_cell" else 1.0) * BASE_CPU_S
             ),
         ),
         COSTS,
     )
-    on = row_of(rows, "on", "chain")
+    on = row_of(rows, "every_cell", "chain")
     assert on["cpu_s_per_gb_relative"] == pytest.approx(0.1, abs=1e-4)
     assert 0.1 < on["cpu_s_per_gb_relative_high"] < 0.103
     assert on["cpu_s_per_gb_high"] > 2 * on["cpu_s_per_gb_low"]
@@ -128,7 +128,7 @@ def test_what_a_bucket_read_is_told_of_its_rate():
 def test_one_round_has_no_intervals():
     plan = tracing_plan()
     rows = compare(plan, samples(plan, lambda variant, number: BASE_CPU_S, rounds=1), COSTS)
-    assert row_of(rows, "on")["cpu_s_per_gb_relative_low"] is None
+    assert row_of(rows, "every_cell")["cpu_s_per_gb_relative_low"] is None
     assert "not known, of one round" in as_markdown(plan, rows, DOCUMENT)
 
 
@@ -140,10 +140,10 @@ def test_tracing_is_judged_by_its_interval(factor, spread, verdict):
     plan = tracing_plan()
 
     def cpu_s(variant: str, number: int) -> float:
-        return BASE_CPU_S * (factor + spread * (-1) ** number if variant == "on" else 1.0)
+        return BASE_CPU_S * (factor + spread * (-1) ** number if variant == "every_cell" else 1.0)
 
     text = as_markdown(plan, compare(plan, samples(plan, cpu_s), COSTS), DOCUMENT)
-    assert f"of CPU: {verdict}." in text
+    assert f"Tracing every cell costs at most 2% of CPU: {verdict}." in text
 
 
 def test_a_busy_machine_is_told_of():
