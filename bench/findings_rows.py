@@ -2,9 +2,10 @@
 
     python -m bench.findings_rows DIR/findings.json docs/tables/findings_refill
 
-In: the file that ``torsweep results findings`` wrote. Out: ``STEM_verdicts.csv`` with a row a claim and
-``STEM_contrasts.csv`` with a row a contrast. Each has a column for every transport that there can be, with
-"–" where there is nothing, so that the columns of a document's table stay when other transports have run.
+In: the file that ``torsweep results findings`` wrote. Out: ``STEM_verdicts.csv`` with a row a claim, where
+the experiment has any, and ``STEM_contrasts.csv`` with a row a contrast. Each has a column for every
+transport that there can be, with "–" where there is nothing, so that the columns of a document's table stay
+when other transports have run.
 `make docs-tables` then writes them into the document.
 """
 
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import polars as pl
 
+from plotting.palette import level_name
 from torsweep.stats.findings_file import FindingsFile, read_findings
 from torsweep.stats.findings_text import ratio_text
 from torsweep.stats.report import SHOWN_METRICS
@@ -55,7 +57,12 @@ def contrast_rows(findings: FindingsFile) -> pl.DataFrame:
                 "kind": row.kind,
                 "time": f"{row.kind}, {SHOWN_METRICS[row.metric]}",
                 "knob": row.knob,
-                "contrast": words(f"{row.from_level} → {row.to_level}" + (f", {row.at}" if row.at else "")),
+                "at": words(row.at),
+                "contrast": ", ".join(
+                    part
+                    for part in (f"{level_name(row.from_level)} → {level_name(row.to_level)}", words(row.at))
+                    if part
+                ),
                 **_all(ratios),
                 "together": row.together,
             }
@@ -68,8 +75,8 @@ def _all(known: Mapping[str, str]) -> dict[str, str]:
 
 
 def words(levels: str) -> str:
-    """Levels of refill intervals and circuit policies as a reader would write them."""
-    return levels.replace("ms", " ms").replace("ewma", "EWMA").replace("round_robin", "round-robin")
+    """Levels of knobs, between commas, as a reader would write them."""
+    return ", ".join(map(level_name, levels.split(", ")))
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -80,7 +87,8 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     found = read_findings(options.findings)
     for name, rows in (("verdicts", verdict_rows(found)), ("contrasts", contrast_rows(found))):
-        write_text(options.stem.with_name(f"{options.stem.name}_{name}.csv"), rows.write_csv())
+        if not rows.is_empty():
+            write_text(options.stem.with_name(f"{options.stem.name}_{name}.csv"), rows.write_csv())
 
 
 if __name__ == "__main__":

@@ -4,9 +4,10 @@
 
 In: finished runs of engines that run tor and leave ``circuits.parquet``. Out: a CSV file with a row a run:
 the circuits for streams that tor built, how well their exits and middles fit the model's chances (χ²,
-p-value; a middle given guard and exit), and the share of the heaviest guard in both. The model's chances are
-those of ``cellsim/src/path.rs``: the exit first, a guard among the client's that is not the exit, then the
-middle, each by consensus weight times the bandwidth-weight of its position.
+p-value; a middle given guard and exit), the share of the heaviest guard in both, and which share of these
+exits would be the guard of a client that has only one. The model's chances are those of
+``cellsim/src/path.rs``: the exit first, a guard among the client's that is not the exit, then the middle,
+each by consensus weight times the bandwidth-weight of its position.
 """
 
 from __future__ import annotations
@@ -104,6 +105,7 @@ def compare(network: Network, paths: Sequence[tuple[int, int, int]], guards: int
         "guard_model": float(of_guards[heaviest]),
         "guard_tor": float(seen["guard"][heaviest] / len(paths)),
         "guard_error": float(np.sqrt(of_guards[heaviest] * (1 - of_guards[heaviest]) / len(paths))),
+        "only_guard": float(seen["exit"] @ guard / guard.sum() / len(paths)),
     }
 
 

@@ -59,4 +59,9 @@ def test_every_transport_has_a_column(tmp_path: Path) -> None:
     (contrast,) = pl.read_csv(tmp_path / "here_contrasts.csv").to_dicts()
     assert contrast["contrast"] == "1000 ms → 10 ms, round-robin"
     assert contrast["linux"] == "× 0.50 [0.25, 1.00] (3)"
+    assert contrast["at"] == "round-robin"
     assert set(COLUMNS.values()) <= contrast.keys()
+    # An experiment without claims has no table of verdicts.
+    file.write_text(found.model_copy(update={"claims": ()}).text())
+    main([str(file), str(tmp_path / "none")])
+    assert (tmp_path / "none_contrasts.csv").exists() and not (tmp_path / "none_verdicts.csv").exists()

@@ -41,6 +41,14 @@ def test_the_weights_fit_what_is_drawn_by_them_and_nothing_else() -> None:
     assert compare(network, _paths(network, np.ones(len(middle))), 1)["middle_p"] == 0
 
 
+def test_exits_that_an_only_guard_would_be_are_counted() -> None:
+    network = small_network(["guard", "guard_exit", "exit", *["middle"] * 3], ["web1"])
+    # Half of the circuits end at the relay that has half of the guards' weight.
+    paths = [(0, 3, 1), (0, 4, 2)] * 10
+    guard = weights(network, "guard")
+    assert compare(network, paths, 1)["only_guard"] == pytest.approx(guard[1] / guard.sum() / 2)
+
+
 def test_chances_of_guards_are_those_of_draws() -> None:
     guard, exits = np.array([4.0, 2.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0, 3.0])
     chances = guard_chances(guard, exits, 2)
