@@ -39,6 +39,14 @@ QUIET_CLIENT_LINES = (
 )
 """What every client of a private network has besides its template, in either engine of real tor."""
 
+PRIMARY_GUARDS = 3
+"""Guards that a client holds primary by tor's own default (``DFLT_N_PRIMARY_GUARDS``), also if it uses one.
+
+A circuit over another guard waits until all primary ones are down: where the only guard that is used is the
+exit, there has to be a further primary one, or tor never uses the circuit (0.4.9.11,
+``entry_guards_upgrade_waiting_circuits``).
+"""
+
 _ORDERS = {
     "list": "list",
     "reversed": "reversed",
@@ -99,6 +107,7 @@ def _settled(role: Role, settings: TorSettings, relay: Relay | None) -> dict[str
     if role == "client":
         return {
             "guard_count": str(settings.guards),
+            "primary_guard_count": str(max(settings.guards, PRIMARY_GUARDS)),
             "circuit_lifetime_s": str(settings.circuit_lifetime_ns // 1_000_000_000),
         }
     if relay is None:

@@ -91,6 +91,12 @@ def test_clients_have_no_bucket_to_refill() -> None:
     assert "TokenBucket" not in text_of("client")
 
 
+@pytest.mark.parametrize(("guards", "primary"), [("1", "3"), ("3", "3"), ("5", "5")])
+def test_a_client_holds_guards_primary_that_it_does_not_use(guards: str, primary: str) -> None:
+    text = text_of("client", "today", guards=guards)
+    assert f"NumEntryGuards {guards}\nNumPrimaryGuards {primary}\n" in text
+
+
 def test_the_burst_is_the_descriptors_or_the_rate() -> None:
     assert "BandwidthBurst 300000 bytes" in text_of("relay")
     assert "BandwidthBurst 100000 bytes" in text_of("relay", refill_burst="rate")
