@@ -19,7 +19,7 @@ from torsweep.config.engine_names import MODEL_ENGINE, REAL_TIME_ENGINE, RUN_ENG
 from torsweep.config.eras import ERAS
 from torsweep.findings.places import FINISHED, FindingsPlan
 from torsweep.pipeline.failed_step import end_done, end_failed
-from torsweep.pipeline.targets import experiment_questions
+from torsweep.pipeline.targets import experiment_targets
 from torsweep.pipeline.protected import take_over_check
 from torsweep.pipeline.results_tree import COMPARED_LEVELS, PLAN_LEVELS, RUN_FILES, RUN_LEVELS, TABLE_FILES
 from torsweep.pipeline.sweep import Sweep, stop
@@ -53,8 +53,8 @@ SIDE_BY_SIDE = f"results/side_by_side/{COMPARED_LEVELS}"
 PUBLISHED = f"results/publish/{PLAN_LEVELS}"
 STYLE = sorted(map(str, Path("plotting").glob("*.py")))
 TRACED = traced_experiments()
-# The name of each folder of experiments/, with the question that it asks.
-EXPERIMENTS = experiment_questions()
+# The name of each folder of experiments/, with its question and its figures.
+EXPERIMENTS = experiment_targets()
 
 
 report: "rules/captions/workflow.rst"
@@ -107,7 +107,7 @@ onerror:
 
 
 # A target for each experiment: the figures of its plan, and all before them.
-for name, question in EXPERIMENTS.items():
+for name, experiment in EXPERIMENTS.items():
 
     rule:
         name:
@@ -116,7 +116,7 @@ for name, question in EXPERIMENTS.items():
             lambda wildcards, rule=name: sweep.targets(rule),
         localrule: True
 
-    workflow.get_rule(name).docstring = question
+    workflow.get_rule(name).docstring = experiment.question
 
 
 workflow.default_target = "refill_sweep"

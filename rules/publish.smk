@@ -1,51 +1,55 @@
-# Publish: what goes with a result when it leaves this machine.
+# Publish: what goes with a result when it leaves this machine. Every file of a published folder is an output, so
+# that the one that is missing is made again; its figures are those of the experiment, which is why each experiment
+# has a rule of its own.
+from torsweep.pipeline.leaving import published_files
 
+for name, experiment in EXPERIMENTS.items():
 
-rule publish_plan:
-    """Gather tables, summaries, figures, page, configuration and provenance of a plan, with their checksums."""
-    input:
-        experiment=sweep.experiment_file,
-        tables=multiext(f"{TABLES}/", *TABLE_FILES),
-        summaries=multiext(f"{SUMMARIES}/", *SUMMARY_FILES),
-        figures=sweep.figures,
-        page=f"results/reports/{PLAN_LEVELS}/{{experiment}}.html",
-        runs=sweep.runs,
-        networks=sweep.networks,
-    output:
-        experiment=f"{PUBLISHED}/experiment.yaml",
-        provenance=f"{PUBLISHED}/provenance.json",
-        page=f"{PUBLISHED}/report.html",
-        readme=f"{PUBLISHED}/README.md",
-        citation=f"{PUBLISHED}/CITATION.cff",
-        crate=f"{PUBLISHED}/ro-crate-metadata.json",
-        sums=f"{PUBLISHED}/SHA256SUMS",
-    log:
-        f"results/logs/publish/{PLAN_LEVELS}.log",
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=5,
-    params:
-        source=sweep.source_sha256("bundle"),
-        tables=lambda wildcards, input: Path(input.tables[0]).parent,
-        summaries=lambda wildcards, input: Path(input.summaries[0]).parent,
-        figures=lambda wildcards, input: Path(input.figures[0]).parent,
-        runs=sweep.run_directories,
-        credit=leaving.credit,
-        settings=leaving.settings,
-        out=subpath(output.sums, parent=True),
-    shell:
-        "step {log:q}"
-        " && torsweep run publish {params.runs} --tables {params.tables:q} --summaries {params.summaries:q}"
-        " --figures {params.figures:q} --page {input.page:q} --experiment {input.experiment:q}"
-        " {params.credit} {params.settings} --out {params.out:q}"
+    rule:
+        name:
+            f"publish_{name}"
+        input:
+            experiment=sweep.experiment_file,
+            tables=multiext(f"{TABLES}/", *TABLE_FILES),
+            summaries=multiext(f"{SUMMARIES}/", *SUMMARY_FILES),
+            figures=sweep.figures,
+            page=f"results/reports/{PLAN_LEVELS}/{{experiment}}.html",
+            runs=sweep.runs,
+            networks=sweep.networks,
+        output:
+            [f"{PUBLISHED}/{file}" for file in published_files(experiment.figures)],
+        log:
+            f"results/logs/publish/{PLAN_LEVELS}.log",
+        wildcard_constraints:
+            experiment=name,
+        threads: 1
+        resources:
+            mem_mb=1000,
+            runtime=5,
+        params:
+            source=sweep.source_sha256("bundle"),
+            tables=lambda wildcards, input: Path(input.tables[0]).parent,
+            summaries=lambda wildcards, input: Path(input.summaries[0]).parent,
+            figures=lambda wildcards, input: Path(input.figures[0]).parent,
+            runs=sweep.run_directories,
+            credit=leaving.credit,
+            settings=leaving.settings,
+            out=subpath(output[0], parent=True),
+        shell:
+            "step {log:q}"
+            " && torsweep run publish {params.runs} --tables {params.tables:q} --summaries {params.summaries:q}"
+            " --figures {params.figures:q} --page {input.page:q} --experiment {input.experiment:q}"
+            " {params.credit} {params.settings} --out {params.out:q}"
+
+    workflow.get_rule(f"publish_{name}").docstring = (
+        "Gather tables, summaries, figures, page, configuration and provenance of a plan, with their checksums."
+    )
 
 
 rule bundle_plan:
     """Pack what is published of a plan as one file, which `torsweep verify` checks."""
     input:
-        f"{PUBLISHED}/README.md",
-        sums=f"{PUBLISHED}/SHA256SUMS",
+        leaving.published,
     output:
         bundle=f"results/bundles/{PLAN_LEVELS}/{{experiment}}.zip",
     log:
@@ -56,6 +60,6 @@ rule bundle_plan:
         runtime=5,
     params:
         source=sweep.source_sha256("bundle", "formats/zip_file.py"),
-        folder=subpath(input.sums, parent=True),
+        folder=subpath(input[0], parent=True),
     shell:
         "step {log:q} && torsweep run bundle {params.folder:q} --out {output.bundle:q}"

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.workflow.conftest import TINY, Workspace
+from torsweep.config.experiment import load_experiment
+from torsweep.pipeline.leaving import published_files
+from torsweep.storage.folders import MARKER
 
 LEVELS = "refill_sweep/cellsim/2012/ci/main"
 NETWORK = "results/networks/ci/1"
@@ -44,13 +47,29 @@ KINDS = {
     PAGE: {"report_plan": 1},
     **{
         f"{PUBLISHED}/{name}": {}
-        for name in ("README.md", "provenance.json", "report.html", "ro-crate-metadata.json", "SHA256SUMS")
+        for name in (
+            "README.md",
+            "provenance.json",
+            "experiment.yaml",
+            "report.html",
+            "ro-crate-metadata.json",
+            "CITATION.cff",
+            "SHA256SUMS",
+            "tables/streams.parquet",
+            "tables/provenance.json",
+            "summaries/summary.md",
+            "summaries/claims.json",
+            "figures/ttfb_cdf.pdf",
+            "figures/ttfb_cdf.png",
+            "figures/ttfb_cdf.csv",
+        )
     },
-    BUNDLE: {"bundle_plan": 1, "publish_plan": 0},
+    BUNDLE: {"bundle_plan": 1, "publish_refill_sweep": 0},
 }
 """A file of each kind, and the jobs that its deletion brings."""
 
-PUBLISHING = [name for name in KINDS if name.startswith(PUBLISHED) or name in (PAGE, BUNDLE)]
+PUBLISHING = (*TINY, "experiment=refill_sweep")
+"""What a user asks for with ``snakemake publish``: everything, from the networks to the bundle."""
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +80,14 @@ def published(
     folder = tmp_path_factory.mktemp("published") / "copy"
     shutil.copytree(finished[0].folder, folder, symlinks=True)
     made = Workspace(folder)
-    done = made.snakemake(*PUBLISHING)
+    done = made.snakemake("publish", config=PUBLISHING)
     assert done.returncode == 0, done.stdout
     yield made
     made.stop_all()
 
 
 def _planned(workspace: Workspace) -> dict[str, int]:
-    return workspace.planned_jobs("refill_sweep", config=TINY, more=PUBLISHING)
+    return workspace.planned_jobs("publish", config=PUBLISHING)
 
 
 def test_there_are_twenty_kinds_and_nothing_to_do(published: Workspace) -> None:
@@ -85,8 +104,44 @@ def test_a_deletion_brings_the_jobs_that_it_needs(published: Workspace, name: st
     finally:
         (tmp_path / "kept").rename(file)
     # What is published holds everything, and is made again with whatever it holds.
-    expected = {"publish_plan": 1, "bundle_plan": 1, **KINDS[name]}
+    expected = {"publish_refill_sweep": 1, "bundle_plan": 1, **KINDS[name]}
     assert planned == {rule: jobs for rule, jobs in expected.items() if jobs}
+
+
+def test_every_file_of_a_published_folder_is_known_to_the_pipeline(published: Workspace) -> None:
+    folder = published.folder / PUBLISHED
+    there = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+    figures = load_experiment(published.folder / "experiments" / "refill_sweep").figures
+    assert there == {*published_files(figures), MARKER}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"{PUBLISHED}/figures/relay_queues.pdf",
+        f"{PUBLISHED}/tables/relays.parquet",
+        f"{PUBLISHED}/summaries/medians.csv",
+        f"{PUBLISHED}/report.html",
+        BUNDLE,
+    ],
+)
+def test_a_copy_that_is_deleted_is_made_again_and_nothing_is_simulated(
+    published: Workspace, name: str
+) -> None:
+    file, runs = published.folder / name, published.provenance_files()
+    before, ran = file.read_bytes(), [run.stat().st_mtime_ns for run in runs]
+    file.unlink()
+    if name != BUNDLE:
+        found = published.run("torsweep", "verify", PUBLISHED)
+        assert (found.returncode, f"{Path(name).name}: is missing" in found.stdout) == (1, True)
+    done = published.snakemake("publish", config=PUBLISHING)
+    assert done.returncode == 0, done.stdout
+    assert file.read_bytes() == before
+    assert [run.stat().st_mtime_ns for run in runs] == ran
+    for bundle in (PUBLISHED, BUNDLE):
+        assert published.run("torsweep", "verify", bundle).returncode == 0
+    again = published.snakemake("publish", config=PUBLISHING)
+    assert (again.returncode, "Nothing to be done" in again.stdout) == (0, True), again.stdout
 
 
 def test_all_of_them_come_back_with_the_same_bytes(published: Workspace) -> None:
@@ -96,7 +151,7 @@ def test_all_of_them_come_back_with_the_same_bytes(published: Workspace) -> None
     }
     for name in KINDS:
         (published.folder / name).unlink()
-    done = published.snakemake("refill_sweep", *PUBLISHING)
+    done = published.snakemake("publish", config=PUBLISHING)
     assert done.returncode == 0, done.stdout
     tells_of_the_machine = {
         f"{RUN}/provenance.json",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,8 +35,6 @@ from torsweep.storage.folders import PUBLISHED
 from torsweep.tables.reading import PlanTables, Provenance
 
 README_FILE = "README.md"
-_HIDDEN = shutil.ignore_patterns(".*")
-"""Markers, and what a kill may have left beside figures and summaries."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +62,9 @@ def publish(sources: Sources, credit: Credit, settings: Mapping[str, object], ou
     _require_one_plan(sources, origin)
     experiment = load_experiment(sources.experiment, settings)
     with whole_directory(out, PUBLISHED) as folder:
-        for name in ("tables", "summaries", "figures"):
-            shutil.copytree(getattr(sources, name), folder / name, ignore=_HIDDEN)
+        _copy(sources.tables, folder / "tables")
+        _copy(sources.summaries, folder / "summaries")
+        _copy(sources.figures, folder / "figures", {f"{name}.*" for name in experiment.figures})
         shutil.copyfile(sources.page, folder / "report.html")
         shutil.copyfile(sources.experiment, folder / "experiment.yaml")
         document = {**_provenance(origin, runs, sources.runs), "settings": dict(settings)}
@@ -143,6 +142,14 @@ def _network(run: RunSpec, run_directory: Path) -> Network:
     if sha256_of_file(directory / NETWORK_FILE) != run.network_sha256:
         raise InputError("has been sampled anew since its runs", file=directory)
     return network
+
+
+def _copy(source: Path, folder: Path, patterns: Iterable[str] = ("*",)) -> None:
+    """Copy what in ``source`` has a name like ``patterns``, but not its time: a copy is newer than it."""
+    folder.mkdir()
+    for file in sorted({file for pattern in patterns for file in source.glob(pattern)}):
+        if not file.name.startswith("."):
+            shutil.copyfile(file, folder / file.name)
 
 
 def _write(file: Path, text: str) -> None:

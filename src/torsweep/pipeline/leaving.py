@@ -6,30 +6,43 @@ In: the overrides of a user, the wildcards of the rules. Out: paths, and argumen
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from torsweep.config.fitting import require_fitting_networks
 from torsweep.errors import InputError
-from torsweep.pipeline.results_tree import Place, network_directory, network_key
-from torsweep.pipeline.sweep import PACKAGE, Sweep, place_of, set_arguments, stopping_with_a_line
-
-PUBLISHED_FILES = (
-    "experiment.yaml",
-    "provenance.json",
-    "report.html",
-    "README.md",
-    "CITATION.cff",
-    "ro-crate-metadata.json",
-    "SHA256SUMS",
+from torsweep.pipeline.results_tree import TABLE_FILES, Place, network_directory, network_key
+from torsweep.pipeline.sweep import (
+    FIGURE_SUFFIXES,
+    PACKAGE,
+    Sweep,
+    place_of,
+    set_arguments,
+    stopping_with_a_line,
 )
-"""What the pipeline knows of a published folder, beside its copies of tables, figures and summaries."""
+from torsweep.stats.files import SUMMARY_FILES
 
 PAGE_TEMPLATES = tuple(
     str(file.relative_to(PACKAGE)) for file in sorted((PACKAGE / "report/templates").glob("*.*"))
 )
 """Files that a page depends on beside the modules that make it."""
+
+
+def published_files(figures: Sequence[str]) -> list[str]:
+    """Every file of a published folder, for an experiment that draws ``figures``."""
+    return [
+        "experiment.yaml",
+        "provenance.json",
+        "report.html",
+        "README.md",
+        "CITATION.cff",
+        "ro-crate-metadata.json",
+        "SHA256SUMS",
+        *(f"tables/{name}" for name in TABLE_FILES),
+        *(f"summaries/{name}" for name in SUMMARY_FILES),
+        *(f"figures/{name}.{suffix}" for name in figures for suffix in FIGURE_SUFFIXES),
+    ]
 
 
 class Leaving:
@@ -51,10 +64,18 @@ class Leaving:
     def bundles(self, *experiment_names: str) -> list[str]:
         """What is published of each of these, likewise: a folder, and the same as a zip."""
 
-        def files(place: Place) -> list[Path]:
-            return [*(place.stage("publish") / name for name in PUBLISHED_FILES), place.page, place.bundle]
+        return self._of_each(
+            experiment_names, lambda place: [*self._published(place), place.page, place.bundle]
+        )
 
-        return self._of_each(experiment_names, files)
+    @stopping_with_a_line
+    def published(self, wildcards: Any) -> list[str]:
+        """Every file of the published folder of a plan."""
+        return list(map(str, self._published(place_of(wildcards))))
+
+    def _published(self, place: Place) -> list[Path]:
+        figures = self.sweep.experiment(place.experiment).figures
+        return [place.stage("publish") / name for name in published_files(figures)]
 
     def _of_each(self, names: tuple[str, ...], more: Callable[[Place], list[Path]]) -> list[str]:
         asked = names if self._only is None else (self._only,)

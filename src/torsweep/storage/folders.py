@@ -63,8 +63,8 @@ COMPARISON = Kind("comparison", "a comparison of engines", rf"{_SUMMARIES}|{_FIG
 PUBLISHED = Kind(
     "published",
     "a published result",
-    rf"figures/{_FIGURES}|summaries/{_SUMMARIES}|tables/[a-z]+\.(parquet|json)|experiment\.yaml|provenance\.json"
-    r"|README\.md|SHA256SUMS|report\.html|CITATION\.cff|ro-crate-metadata\.json",
+    rf"figures(/{_FIGURES})?|summaries(/{_SUMMARIES})?|tables(/[a-z]+\.(parquet|json))?|experiment\.yaml"
+    r"|provenance\.json|README\.md|SHA256SUMS|report\.html|CITATION\.cff|ro-crate-metadata\.json",
 )
 TORNETTOOLS = Kind(
     "tornettools", "a run for tornettools", r"shadow\.data/.*|[a-z.]+\.log|hosts\.json|tornet.*"
@@ -244,10 +244,16 @@ def _raise(error: OSError) -> None:
 
 
 def _require_earlier_version(path: Path, kinds: tuple[Kind, ...]) -> None:
-    """Nothing, when all in ``path`` has the names of one of ``kinds`` and something in it tells of it."""
+    """Nothing, when all in ``path`` has the names of one of ``kinds`` and something in it tells of torsweep.
+
+    Empty folders alone need not tell: Snakemake makes those of the files that a rule is to leave.
+    """
     for kind in kinds:
-        foreign = next((name for name in _files(path) if not re.fullmatch(kind.names, name)), None)
-        if foreign is None and any(_tells(path / name) for name in _files(path)):
+        found = list(_files(path))
+        foreign = next((name for name in found if not re.fullmatch(kind.names, name)), None)
+        if foreign is None and (
+            any(_tells(path / name) for name in found) or all(map(os.path.isdir, map(path.joinpath, found)))
+        ):
             return
     why = f"holds {foreign}" if foreign else "holds files"
     _refuse(path, f"{why}, which torsweep did not write", kinds)

@@ -159,13 +159,44 @@ def test_what_a_user_put_beside_a_published_result_is_kept(plan: Plan, torsweep,
     assert notes.read_text() == "to be asked"
 
 
-def test_leftovers_and_markers_are_not_published(plan: Plan, torsweep, tmp_path: Path) -> None:
+def test_leftovers_markers_and_figures_of_others_are_not_published(
+    plan: Plan, torsweep, tmp_path: Path
+) -> None:
     messy = copied(plan, tmp_path / "plan")
     (messy.stage("figures") / ".torsweep-a1b2c3d4-ttfb_cdf.pdf").write_text("half")
+    # The experiment drew it before its list of figures was edited.
+    (messy.stage("figures") / "shares.pdf").write_text("of an earlier list")
     assert torsweep(*messy.publish(tmp_path / "out"))[0] == 0
     names = {file.name for file in (tmp_path / "out" / "figures").iterdir()}
     assert len(names) == 15
     assert not any(name.startswith(".") for name in names)
+
+
+def test_a_folder_whose_files_the_pipeline_has_removed_is_written_again(
+    plan: Plan, published: Path, torsweep, tmp_path: Path
+) -> None:
+    emptied = tmp_path / "out"
+    shutil.copytree(published, emptied)
+    for file in emptied.rglob("*"):
+        if file.is_file() and file.name != ".torsweep":
+            file.unlink()
+    assert torsweep(*plan.publish(emptied))[0] == 0
+    assert torsweep("verify", emptied)[0] == 0
+
+
+def test_empty_folders_that_the_pipeline_has_made_are_no_ones(plan: Plan, torsweep, tmp_path: Path) -> None:
+    (tmp_path / "out" / "figures").mkdir(parents=True)
+    assert torsweep(*plan.publish(tmp_path / "out"))[0] == 0
+    (tmp_path / "other" / "holiday").mkdir(parents=True)
+    assert torsweep(*plan.publish(tmp_path / "other"))[0] == 2
+
+
+def test_copies_are_newer_than_what_they_are_copies_of(plan: Plan, torsweep, tmp_path: Path) -> None:
+    old = copied(plan, tmp_path / "plan")
+    for file in old.folder.rglob("*"):
+        os.utime(file, (10**9, 10**9))
+    assert torsweep(*old.publish(tmp_path / "out"))[0] == 0
+    assert min(file.stat().st_mtime for file in (tmp_path / "out").rglob("*")) > 10**9
 
 
 def test_a_folder_that_is_not_as_it_was_published_is_not_packed(

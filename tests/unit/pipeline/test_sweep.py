@@ -137,7 +137,16 @@ def test_published_are_the_experiments_that_have_the_plan(capsys):
     levels = "refill_sweep/cellsim/2012/paper/aligned_phases"
     folder = f"results/publish/{levels}"
     assert [name for name in published if name.endswith("SHA256SUMS")] == [f"{folder}/SHA256SUMS"]
-    assert {f"{folder}/README.md", f"results/bundles/{levels}/refill_sweep.zip"} <= set(published)
+    assert f"results/bundles/{levels}/refill_sweep.zip" in published
+    place = SimpleNamespace(
+        experiment="refill_sweep", engine="cellsim", era="2012", network="paper", plan="aligned_phases"
+    )
+    packed = _leaving(engine="cellsim").published(place)
+    assert {
+        f"{folder}/README.md",
+        f"{folder}/tables/streams.parquet",
+        f"{folder}/figures/ttfb_cdf.pdf",
+    } <= set(packed)
     code, error = _refusal(capsys, _leaving(plan="phases").bundles, *names)
     assert (code, "refill_sweep has no such plan" in error) == (2, True)
 
