@@ -62,7 +62,7 @@ from torsweep.stats.cell_claims import AnyCellClaim, cell_question
 from torsweep.stats.design import FIXED, Design
 from torsweep.stats.differences import paired
 from torsweep.stats.intervals import CONFIDENCE, Interval, bonferroni, fewest_for_median
-from torsweep.stats.planning import MOST, networks_to_halve
+from torsweep.stats.planning import MOST
 from torsweep.stats.questions import NO, NOTHING, UNCLEAR, YES, Comparison, Question, Reading
 from torsweep.stats.stairs import VISIBLE_DEPTH
 from torsweep.stats.starvation import Fairness
@@ -362,22 +362,25 @@ def _sum_up(comparisons: Sequence[Comparison]) -> tuple[str, str]:
         return INCONCLUSIVE, "fewer than two networks to compare"
     if all(np.isnan(c.interval.mean) for c in unclear):
         return INCONCLUSIVE, "a network never reached the quantile, or had too few downloads"
+    many = f"{len(unclear)} of {len(comparisons)} comparisons are unclear"
     if all(not c.interval.known for c in unclear):
         fewest = fewest_for_median(unclear[0].interval.confidence)
-        return INCONCLUSIVE, f"an interval of values that are all alike takes {fewest} networks or more"
-    more = _networks_needed(comparisons)
-    return INCONCLUSIVE, f"{len(unclear)} of {len(comparisons)} comparisons are unclear" + more
+        many = f"an interval of counts, or of values that are all alike, takes {fewest} networks or more"
+    return INCONCLUSIVE, f"{many}; {_networks_needed(comparisons)}"
 
 
 def _networks_needed(comparisons: Sequence[Comparison]) -> str:
     """How many networks would halve the intervals, and about how many would decide the claim."""
-    unclear = [c for c in comparisons if c.shows == UNCLEAR and c.networks_for]
-    if not unclear:
-        return ""
-    widest = max(unclear, key=lambda c: c.interval.high - c.interval.low).interval
-    half = networks_to_halve(widest.networks, widest.confidence)
+    unclear = [c for c in comparisons if c.shows == UNCLEAR]
     ways = [c.networks_for[answer] for c in unclear for answer in (NO, NOTHING) if answer in c.networks_for]
-    if all(c.shows == YES or YES in c.networks_for for c in comparisons):
+    if all(YES in c.networks_for for c in unclear):
         ways.append(max(c.networks_for[YES] for c in unclear))
+    if not ways and any(np.isnan(c.interval.mean) for c in unclear):
+        return "how many networks would decide it cannot be told, as a network lacks a value"
     decide = f"about {min(ways):,}" if ways else f"more than {MOST:,}"
-    return f"; {half} networks would halve their intervals, {decide} would decide it"
+    wide = [c for c in unclear if c.interval.known and c.interval.high > c.interval.low]
+    if not wide:
+        return f"{decide} networks would decide it"
+    halves = [c.halved_by for c in wide if c.halved_by is not None]
+    half = f"{max(halves):,}" if len(halves) == len(wide) else f"more than {MOST:,}"
+    return f"{half} networks would halve their intervals, {decide} would decide it"

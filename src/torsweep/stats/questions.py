@@ -18,7 +18,7 @@ import numpy as np
 
 from torsweep.stats.design import FIXED, Design, IntervalOf
 from torsweep.stats.intervals import CONFIDENCE, Interval, exponential, median_interval, t_interval
-from torsweep.stats.planning import networks_to_show
+from torsweep.stats.planning import networks_to_halve, networks_to_show
 
 YES, NO, NOTHING, UNCLEAR = "yes", "no", "no difference", "unclear"
 
@@ -32,8 +32,9 @@ class Comparison:
     ``required`` is the range it should lie in, as text; ``interval`` is the one ``shows`` was read from
     (90 % for an equivalence, else 95 %), ``simultaneous`` covers all comparisons of the claim. ``shows`` is
     ``yes``, ``no`` (the opposite), ``no difference`` (none as large as the margin) or ``unclear``. Of an
-    unclear one, ``networks_for`` says about how many networks would make it each of these; an answer that
-    the values do not point to is left out.
+    unclear one, ``networks_for`` says about how many networks would make it each of these, where an answer
+    that the values do not point to is left out, and ``halved_by`` how many would halve ``interval``; None
+    where there is none, or no number would.
     """
 
     statement: str
@@ -42,6 +43,7 @@ class Comparison:
     required: str
     shows: str
     networks_for: dict[str, int]
+    halved_by: int | None = None
 
 
 @dataclass(frozen=True)
@@ -75,12 +77,13 @@ class Question:
             shows = NO
         elif simultaneous.known and self.nothing and self.nothing(simultaneous):
             shows = NOTHING
-        more = self._networks_for(together) if shows == UNCLEAR and each.known else {}
-        return Comparison(self.statement, each, simultaneous, self.required, shows, more)
+        said = (self.statement, each, simultaneous, self.required, shows)
+        if shows != UNCLEAR or len(self.values) < 2 or not np.isfinite(self.values).all():
+            return Comparison(*said, {})
+        halved = networks_to_halve(self.values, self.counted, self.confidence) if each.known else None
+        return Comparison(*said, self._networks_for(together), halved)
 
     def _networks_for(self, together: float) -> dict[str, int]:
-        if self.counted:
-            return {}
         readings = (
             (YES, self.shown, self.confidence),
             (NO, self.opposite, together),
@@ -90,7 +93,7 @@ class Question:
         for name, reading, confidence in readings:
             if reading is not None:
                 relative = _of_relative(reading) if self.logarithms else reading
-                needed = networks_to_show(self.values, confidence, relative)
+                needed = networks_to_show(self.values, self.counted, confidence, relative)
                 found |= {} if needed is None else {name: needed}
         return found
 
