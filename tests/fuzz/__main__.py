@@ -1,20 +1,23 @@
 """Damage documents for as long as one likes.
 
     python -m tests.fuzz --examples 20000 --record docs/robustness.md
-    python -m tests.fuzz --minutes 30 --seed 7
+    python -m tests.fuzz --minutes 30 --seed 7 --formats bundle tarball
 
-In: how many examples, or how many minutes, and a seed. Out: a line a format; each example for which a
-property does not hold, with the damage that makes it again; with ``--record`` a page in Markdown. The exit
-code is 1 when one was found.
+In: how many examples, or how many minutes, a seed, and which formats. Out: a line a format; each example for
+which a property does not hold, with the damage that makes it again; with ``--record`` a page in Markdown, for
+which single bits of bundles are changed, too. The exit code is 1 when one was found.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
-from tests.fuzz.cases import targets_of
+from tests.fuzz.bundles import ZIP, published
+from tests.fuzz.cases import FORMATS, targets_of
+from tests.fuzz.flips import Flips, all_flips
 from tests.fuzz.loop import FELL_THROUGH, Counts, fuzz_in_parts
 from torsweep.provenance import versions
 
@@ -31,8 +34,17 @@ Damaged latencies, run directories and published folders come with checksums tha
 behind the checksums is read too. The suite runs 300 examples of each format, 60 of bundles, the same ones
 every time."""
 
+_FLIPS = """\
+A zip is also given other files: names that lead out of its folder, a file twice, one less or one more,
+contents swapped, links, and files of kilobytes that unpack to 20 MB. `torsweep verify` may accept a zip or a
+`SHA256SUMS` only with the bytes that it was published with. Single bits were changed, too:"""
 
-def page(counts: dict[str, Counts], seed: int) -> str:
+
+BITS_APART = 4_001
+"""Of a plan's zip, which has millions; odd, so that each of the eight in a byte has its turn."""
+
+
+def page(counts: dict[str, Counts], seed: int, flips: Sequence[Flips]) -> str:
     """The record, in Markdown."""
     total = sum(sum(own.values()) for own in counts.values())
     fallen = sum(own[FELL_THROUGH] for own in counts.values())
@@ -59,6 +71,12 @@ def page(counts: dict[str, Counts], seed: int) -> str:
             "",
             _FOOT,
             "",
+            _FLIPS,
+            "",
+            "| bundle | bytes | bits changed, one at a time | not found |",
+            "|---|---:|---:|---:|",
+            *(f"| {each.what} | {each.size:,} | {each.changed:,} | {len(each.missed):,} |" for each in flips),
+            "",
         ]
     )
 
@@ -71,13 +89,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--record", type=Path)
+    parser.add_argument("--formats", nargs="+", choices=FORMATS, default=FORMATS)
     asked = parser.parse_args()
-    counts, fallen = fuzz_in_parts(asked.seed, asked.examples, asked.minutes, asked.jobs)
+    counts, fallen = fuzz_in_parts(asked.seed, asked.examples, asked.minutes, asked.jobs, asked.formats)
+    flips = all_flips(published() / ZIP, BITS_APART) if asked.record else []
     if asked.record:
-        asked.record.write_text(page(counts, asked.seed), encoding="utf-8")
+        asked.record.write_text(page(counts, asked.seed, flips), encoding="utf-8")
     for name, own in counts.items():
         print(f"{name}: {own[0]} accepted, {own[1] + own[2]} refused, {own[FELL_THROUGH]} fell through")
-    return 1 if fallen else 0
+    return 1 if fallen or any(each.missed for each in flips) else 0
 
 
 if __name__ == "__main__":

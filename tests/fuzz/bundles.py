@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.fuzz.mutations import BYTE_KINDS, DOCUMENT_KINDS, LINE_KINDS
 from tests.fuzz.target import Target
+from tests.fuzz.zips import ZIP_KINDS
 from tests.published_plan import EXPERIMENT, write_plan
 from torsweep.bundle.citation import Credit
 from torsweep.bundle.publish import Sources, pack, publish
@@ -23,8 +24,8 @@ ZIP = "refill_sweep.zip"
 
 
 @functools.cache
-def _published() -> Path:
-    """A published result and the zip of it, made once in this process; they go when it ends."""
+def published() -> Path:
+    """A folder with a published result and the zip of it, made once in this process; they go when it ends."""
     scratch = tempfile.TemporaryDirectory()
     atexit.register(scratch.cleanup)
     plan = write_plan(Path(scratch.name, "plan"))
@@ -37,11 +38,11 @@ def _published() -> Path:
 
 
 def _zip(folder: Path) -> None:
-    shutil.copy(_published() / ZIP, folder / ZIP)
+    shutil.copy(published() / ZIP, folder / ZIP)
 
 
 def _folder(folder: Path) -> None:
-    shutil.copytree(_published() / "published", folder / "published")
+    shutil.copytree(published() / "published", folder / "published")
 
 
 def _mend(folder: Path) -> None:
@@ -51,12 +52,17 @@ def _mend(folder: Path) -> None:
 
 def _inside(name: str, kinds: tuple[str, ...]) -> Target:
     file = f"published/{name}"
-    mend = None if name == SUMS_FILE else _mend
-    return Target(name, file, kinds, ("verify", "{in}/published"), _folder, None, mend, codes=(0, 1, 2))
+    sealed = name == SUMS_FILE
+    mend = None if sealed else _mend
+    command = ("verify", "{in}/published")
+    return Target(name, file, kinds, command, _folder, None, mend, codes=(0, 1, 2), sealed=sealed)
+
+
+_ZIP_COMMAND = ("verify", f"{{in}}/{ZIP}")
 
 
 BUNDLE_TARGETS = (
-    Target(ZIP, ZIP, BYTE_KINDS, ("verify", f"{{in}}/{ZIP}"), _zip, codes=(0, 1, 2)),
+    Target(ZIP, ZIP, (*BYTE_KINDS, *ZIP_KINDS), _ZIP_COMMAND, _zip, codes=(0, 1, 2), sealed=True),
     _inside(SUMS_FILE, LINE_KINDS),
     _inside("provenance.json", DOCUMENT_KINDS),
     _inside("experiment.yaml", LINE_KINDS),

@@ -52,13 +52,16 @@ def check(folder: Path, name: str, example: Example) -> Outcome:
     place = made(folder, name, target.name)
     file = place / "in" / target.file
     whole = original(folder, name, target.name)
-    file.write_bytes(damaged(whole, changes))
+    content = damaged(whole, changes)
+    file.write_bytes(content)
     if target.mend:
         target.mend(place / "in")
     before = contents(place / "in")
     try:
         outcome = _RUNNERS.get(name, _command)(target, place)
         require_sound(outcome, target.codes)
+        if target.sealed and content != whole:
+            assert outcome.code != 0, "a change was not found"
         require_undisturbed(place / "in", before)
         require_whole_or_nothing(place / "out", target.marker if outcome.code == 0 else "")
         if outcome.code == 2:

@@ -12,6 +12,7 @@ import functools
 import multiprocessing
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -41,15 +42,17 @@ def _folder() -> Path:
     return Path(folder.name)
 
 
-def fuzz(seed: int, examples: int, seconds: float | None) -> tuple[dict[str, Counts], list[str]]:
+def fuzz(
+    seed: int, examples: int, seconds: float | None, formats: Sequence[str] = FORMATS
+) -> tuple[dict[str, Counts], list[str]]:
     """Outcomes by format and exit code, and what fell through."""
     random = Random(seed)
-    counts: dict[str, Counts] = {name: collections.Counter() for name in FORMATS}
+    counts: dict[str, Counts] = {name: collections.Counter() for name in formats}
     fallen = []
     end = None if seconds is None else time.monotonic() + seconds
     number = 0
     while time.monotonic() < end if end is not None else number < examples:
-        name = FORMATS[number % len(FORMATS)]
+        name = formats[number % len(formats)]
         example = drawn(name, random)
         try:
             counts[name][check(_folder(), name, example).code] += 1
@@ -62,20 +65,20 @@ def fuzz(seed: int, examples: int, seconds: float | None) -> tuple[dict[str, Cou
 
 
 def fuzz_in_parts(
-    seed: int, examples: int, minutes: float | None, jobs: int
+    seed: int, examples: int, minutes: float | None, jobs: int, formats: Sequence[str] = FORMATS
 ) -> tuple[dict[str, Counts], list[str]]:
     """The same, in parts of 500 examples (or of a minute), each with a seed of its own."""
     parts = -(-examples // PART) if minutes is None else max(1, round(minutes * jobs))
     seconds = None if minutes is None else 60.0
-    counts: dict[str, Counts] = {name: collections.Counter() for name in FORMATS}
+    counts: dict[str, Counts] = {name: collections.Counter() for name in formats}
     fallen = []
     # A process that a format ends takes no other with it, and its end is an error here.
     with concurrent.futures.ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
         seeds = [1000 * seed + part for part in range(parts)]
         for part, (own, found) in enumerate(
-            pool.map(fuzz, seeds, [PART] * parts, [seconds] * parts), start=1
+            pool.map(fuzz, seeds, [PART] * parts, [seconds] * parts, [formats] * parts), start=1
         ):
-            for name in FORMATS:
+            for name in formats:
                 counts[name] += own[name]
             fallen += found
             print(f"part {part} of {parts}: {len(fallen)} fell through so far", flush=True)

@@ -13,6 +13,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.fuzz.zips import ZIP_KINDS, damaged_zip
+
 EXTREMES = (
     *("0", "-1", "1", "2", "-0", "010", "0x10", "1_000", "1:30", "1e400", "-1e400", "1e-400", "1.5", ".5"),
     *("NaN", "Infinity", "-Infinity", ".nan", ".inf", "null", "~", "true", "false", "yes", "on", "9" * 400),
@@ -89,15 +91,19 @@ def damages(kinds: tuple[str, ...]) -> st.SearchStrategy[list[Damage]]:
 def damaged(content: bytes, changes: list[Damage]) -> bytes:
     """``content`` after ``changes``, of at most :data:`MOST_DOCUMENT_BYTES`.
 
-    Those of trees come first, because they need a whole document. One repetition, the last of them: a
-    repetition inside another multiplies.
+    Those of trees and of zips come first, because they need a whole document. One repetition, the last of
+    them: a repetition inside another multiplies.
     """
     trees = [change for change in changes if change.kind in TREE_KINDS and change.kind != "repeat"]
     trees += [change for change in changes if change.kind == "repeat"][:1]
     if trees:
         content = _damaged_tree(content, trees)
     for change in changes:
-        if change.kind not in TREE_KINDS:
+        # These need a whole zip.
+        if change.kind in ZIP_KINDS:
+            content = damaged_zip(content, change.kind, change.where, change.choice)
+    for change in changes:
+        if change.kind in _CHANGES:
             content = _CHANGES[change.kind](content, change)
     return content[:MOST_DOCUMENT_BYTES]
 
@@ -184,7 +190,7 @@ LINE_KINDS = (*BYTE_KINDS, "word", "word", "drop_line", "double_line")
 MOST_REPEATED_BYTES = 500_000
 """Of the copies of one value, as many as :mod:`torsweep.formats.limits` accepts of YAML twice over."""
 
-MOST_DOCUMENT_BYTES = 2_000_000
+MOST_DOCUMENT_BYTES = 4_000_000
 """A document of gigabytes would test this program, not torsweep."""
 
 TREE_KINDS = ("drop_key", "double_key", "rename_key", "extreme", "retype", "empty", "repeat")

@@ -16,7 +16,8 @@ class Target:
 
     ``arguments`` are torsweep's, with ``{in}`` and ``{out}`` for the folders; ``marker`` is the file of an
     output that is whole. ``mend`` is called with the folder after the damage, where a checksum would hide
-    what lies behind it. ``codes`` are the exit codes that the command may end with.
+    what lies behind it. ``codes`` are the exit codes that the command may end with. ``sealed``: any other
+    byte has to be found, so that 0 is right for the whole document alone.
     """
 
     name: str
@@ -27,3 +28,4 @@ class Target:
     marker: str | None = None
     mend: Callable[[Path], None] | None = None
     codes: tuple[int, ...] = (0, 2)
+    sealed: bool = False

@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 from tests.fuzz import properties
 from tests.fuzz.cases import FORMATS, check, examples, targets_of
+from tests.fuzz.flips import flip_folder, flip_zip, found, small_bundle
 from tests.fuzz.mutations import BYTE_KINDS, DOCUMENT_KINDS, MOST_DOCUMENT_BYTES, Damage, damaged, damages
 from tests.fuzz.properties import MOST_BYTES, Outcome, require_sound, run_inside
+from tests.fuzz.zips import ZIP_KINDS, damaged_zip
+from torsweep.storage.folders import MARKER
 
 EXAMPLES = 300
 FEWER_EXAMPLES = {"bundle": 60}
@@ -87,3 +90,31 @@ def test_a_command_that_takes_too_much_memory_is_found(monkeypatch: pytest.Monke
 def test_what_is_not_sound_is_found(code: int, said: str) -> None:
     with pytest.raises(AssertionError):
         require_sound(Outcome(code, said))
+
+
+def test_every_changed_byte_of_a_small_bundle_is_found(tmp_path: Path) -> None:
+    folder, zip_file = small_bundle(tmp_path)
+    assert not found(folder) and not found(zip_file)
+    size = zip_file.stat().st_size
+    each_byte_once = flip_zip(zip_file, range(3, 8 * size, 8), "zip")
+    assert (each_byte_once.changed, each_byte_once.missed) == (size, ())
+    every_bit = flip_folder(folder, "folder")
+    assert (every_bit.changed, every_bit.missed) == (8 * every_bit.size, ())
+    assert not found(folder)
+
+
+def test_a_bit_that_is_not_found_is_told(tmp_path: Path) -> None:
+    folder, _ = small_bundle(tmp_path)
+    (folder / MARKER).write_text("{}")
+    # The marker of a folder is no part of what was published.
+    assert flip_folder(folder, "folder").missed == tuple(range(16))
+
+
+@pytest.mark.parametrize("kind", ZIP_KINDS)
+def test_a_zip_with_other_files_is_found(tmp_path: Path, kind: str) -> None:
+    _, zip_file = small_bundle(tmp_path)
+    whole = zip_file.read_bytes()
+    for choice in range(25):
+        zip_file.write_bytes(damaged_zip(whole, kind, choice / 25, choice))
+        assert found(zip_file) or zip_file.read_bytes() == whole
+    assert zip_file.read_bytes() != whole

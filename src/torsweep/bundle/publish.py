@@ -18,7 +18,7 @@ from pathlib import Path
 from torsweep import __version__
 from torsweep.bundle.citation import CITATION_FILE, Credit, citation_text
 from torsweep.bundle.crate import CrateFacts, write_crate
-from torsweep.bundle.sums import SUMS_FILE, bundle_files, sums_text
+from torsweep.bundle.sums import README_FILE, SUMS_FILE, bundle_files, packing_order, sums_text
 from torsweep.bundle.verify import require_whole
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.engines.prepare import run_status
@@ -33,8 +33,6 @@ from torsweep.stats.checksums import read_plan
 from torsweep.storage import whole_directory, whole_file
 from torsweep.storage.folders import PUBLISHED
 from torsweep.tables.reading import PlanTables, Provenance
-
-README_FILE = "README.md"
 
 
 @dataclass(frozen=True)
@@ -87,11 +85,6 @@ def pack(folder: Path, zip_file: Path) -> None:
     names = [file.relative_to(folder).as_posix() for file in bundle_files(folder)]
     with whole_file(zip_file) as temporary:
         write_zip(folder, packing_order(names), temporary)
-
-
-def packing_order(names: Sequence[str]) -> list[str]:
-    """``names`` in the order of a bundle: what to read first comes first."""
-    return sorted(names, key=lambda name: (name != README_FILE, name))
 
 
 def _complete_run(directory: Path) -> RunSpec:

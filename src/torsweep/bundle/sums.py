@@ -17,6 +17,7 @@ from torsweep.formats.limits import MIB, MOST_BUNDLE_FILES
 from torsweep.provenance import sha256_of_file
 from torsweep.storage.folders import MARKER
 
+README_FILE = "README.md"
 SUMS_FILE = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64})  ([^\n]+)\n")
 _MOST_BYTES = 8 * MIB
@@ -37,6 +38,11 @@ def bundle_files(folder: Path) -> Iterator[Path]:
         if len(found) > MOST_BUNDLE_FILES:
             raise InputError("holds too many files", file=folder, accepted=f"at most {MOST_BUNDLE_FILES}")
     yield from sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+
+
+def packing_order(names: Iterable[str]) -> list[str]:
+    """``names`` in the order of a bundle: what to read first comes first."""
+    return sorted(names, key=lambda name: (name != README_FILE, name))
 
 
 def sums_text(folder: Path) -> str:

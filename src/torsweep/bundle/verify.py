@@ -20,7 +20,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from torsweep.bundle.sums import SUMS_FILE, bundle_files, read_sums
+from torsweep.bundle.sums import SUMS_FILE, bundle_files, packing_order, read_sums
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.reading import validate
 from torsweep.engines.run_spec import PROVENANCE_FILE
@@ -82,10 +82,12 @@ def opened(bundle: Path) -> Iterator[tuple[Path, Findings]]:
         folder.mkdir()
         names = unpack_zip(bundle, folder)
         again = Path(scratch, "again.zip")
-        write_zip(folder, names, again)
+        write_zip(folder, packing_order(names), again)
         same = filecmp.cmp(bundle, again, shallow=False)
         again.unlink()
-        problem = (f"{bundle.name}: bytes between its files are not as torsweep writes them",)
+        problem = (
+            f"{bundle.name}: its files, or the bytes between them, do not lie as torsweep writes them",
+        )
         yield folder, Findings((), ()) if same else Findings(problem, problem)
 
 

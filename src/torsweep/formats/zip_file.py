@@ -15,7 +15,7 @@ import shutil
 import struct
 import zipfile
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from torsweep.errors import InputError
 from torsweep.formats.files import reason, require_regular, size
@@ -23,7 +23,7 @@ from torsweep.formats.limits import MOST_BUNDLE_BYTES, MOST_BUNDLE_FILES
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 _UNIX, _RIGHTS = 3, 0o100644 << 16
-_NAME = re.compile(r"(?!\.)[A-Za-z0-9_.,=-]+(/(?!\.)[A-Za-z0-9_.,=-]+)*")
+_NAME = re.compile(r"(?=.{1,200}$)(?!\.)[A-Za-z0-9_.,=-]+(/(?!\.)[A-Za-z0-9_.,=-]+)*")
 _DAMAGE = (
     zipfile.BadZipFile,
     EOFError,
@@ -80,7 +80,7 @@ def _check(entries: Sequence[zipfile.ZipInfo], zip_file: Path) -> None:
     names = [entry.filename for entry in entries]
     for entry in entries:
         if not _NAME.fullmatch(entry.filename):
-            accepted = "paths below the bundle, of letters, digits and _ . , = -"
+            accepted = "paths below the bundle, of at most 200 letters, digits and _ . , = -"
             raise InputError(
                 "holds a file of another name", file=zip_file, value=entry.filename, accepted=accepted
             )
@@ -90,6 +90,9 @@ def _check(entries: Sequence[zipfile.ZipInfo], zip_file: Path) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError("holds a file twice", file=zip_file, value=twice)
+    folders = {str(folder) for name in names for folder in PurePosixPath(name).parents}
+    if both := folders.intersection(names):
+        raise InputError("holds a file and a folder of one name", file=zip_file, value=min(both))
     if len(names) > MOST_BUNDLE_FILES or sum(entry.file_size for entry in entries) > MOST_BUNDLE_BYTES:
         accepted = f"at most {MOST_BUNDLE_FILES} files and {size(MOST_BUNDLE_BYTES)}"
         raise InputError("holds too much", file=zip_file, accepted=accepted)

@@ -101,7 +101,8 @@ def _written(file: Path, name: str, content: bytes = b"x", kind: int = zipfile.Z
 
 
 @pytest.mark.parametrize(
-    "name", ["../outside", "/outside", "a/../../outside", "a\\b", "dir/", ".torsweep", "a//b"]
+    "name",
+    ["../outside", "/outside", "a/../../outside", "a\\b", "dir/", ".torsweep", "a//b", "x" * 201, "a/" * 200],
 )
 def test_names_that_lead_elsewhere_are_refused(torsweep, tmp_path: Path, name: str) -> None:
     file = tmp_path / "in" / "evil.zip"
@@ -127,6 +128,26 @@ def test_a_file_that_stands_twice_is_refused(torsweep, tmp_path: Path) -> None:
         archive.writestr("a", "1")
         archive.writestr("a", "2")
     assert "holds a file twice" in torsweep("verify", file)[2]
+
+
+def test_a_file_that_is_a_folder_too_is_refused(torsweep, tmp_path: Path) -> None:
+    file = tmp_path / "both.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a/b", "1")
+        archive.writestr("a", "2")
+    code, _, error = torsweep("verify", file)
+    assert (code, "holds a file and a folder of one name, got 'a'" in error) == (2, True)
+
+
+def test_files_in_another_order_are_found(bundle: Path, torsweep, tmp_path: Path) -> None:
+    with zipfile.ZipFile(bundle) as archive:
+        files = [(entry, archive.read(entry)) for entry in archive.infolist()]
+    moved = tmp_path / "moved.zip"
+    with zipfile.ZipFile(moved, "w") as archive:
+        for entry, content in (files[-1], *files[:-1]):
+            archive.writestr(entry, content)
+    code, said, _ = torsweep("verify", moved)
+    assert (code, said.startswith("moved.zip: its files, or the bytes between them")) == (1, True)
 
 
 def test_something_else_than_a_bundle_is_refused(torsweep, tmp_path: Path) -> None:
