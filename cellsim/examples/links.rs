@@ -4,7 +4,8 @@
 //! `reader_bytes_per_s` and `rtt_ms` first, as `python -m bench.tcp_kernel` writes it; as arguments: an era, a level of
 //! `tcp`, and how many seeds (1). Out: CSV with a row for each seed and cell, these columns and `carried_share`,
 //! `held_bytes`, `unread_bytes`, `srtt_ms` and `cwnd`: medians over connections and quarters of a second from the tenth to
-//! the fiftieth second. A seed says when within a short time each connection begins.
+//! the fiftieth second. A seed says when within a short time each connection begins. Before a down-link is a queue of
+//! 75,000 bytes; with Shadow's TCP, that of its router.
 //!
 //! The connections are those of an exit with one server: each of its clients downloads without end.
 
@@ -71,7 +72,11 @@ impl Cell {
         run["era"] = json!(era);
         // At once, as a program writes to one after another.
         run["client_start_window_ns"] = json!(50_000 * self.connections);
-        run["transport"] = json!({"tcp": tcp, "link_queue": {"kind": "droptail", "bytes": QUEUE_BYTES}});
+        let queue = match tcp {
+            "shadow" => json!({"kind": "codel"}),
+            _ => json!({"kind": "droptail", "bytes": QUEUE_BYTES}),
+        };
+        run["transport"] = json!({"tcp": tcp, "link_queue": queue});
         run["duration_ns"] = json!(END.ns());
         run["tor"]["refill"] = json!({"mode": "burst", "interval_ns": 5_000_000, "phase": "aligned",
             "burst": "descriptor"});
