@@ -32,7 +32,7 @@ NOT_RUN = {
     "torsweep tor build --source tor-0.4.9.11.tar.gz --sha256 2e6c…": TOR,
     "snakemake --cores 4 … --config tor_source=tor-0.4.9.11.tar.gz": TOR,
     "TORSWEEP_SHADOW=~/shadow/build/src/main TORSWEEP_TGEN=~/tgen/build/src snakemake refill_sweep": SHADOW,
-    "torsweep verify refill_sweep.zip --rerun --cores 8": "plays runs again: tests/workflow/test_publish.py",
+    "torsweep verify refill_sweep.zip --rerun --cores 8": "plays runs again: test_refill_sweep.py",
     "torsweep latency fetch-king --out imported/king": "fetches a file from the data set's home",
     "python -m bench.pace docs/tables/emulation_pace.csv 'nothing=RUN_DIR'"
     " 'two busy loops=RUN_DIR'": REAL_TIME,
