@@ -55,6 +55,7 @@ impl Scene {
 
     fn pump(&mut self, now: Time) {
         self.tcp.apply_acks(now);
+        // Ends: each turn but the last sends of what there is to send.
         loop {
             while let Some((start, bytes)) = self.tcp.next_resend(now) {
                 self.send(now, bytes, Some(start));

@@ -113,6 +113,7 @@ impl World {
 
     /// A server writes what its kernel takes, and again when sending has made room.
     pub(super) fn server_write(&mut self, pipe: PipeId) {
+        // Ends: a turn after the first has space to write into, and takes from what is left of the response.
         loop {
             let state = &mut self.network.pipes[pipe];
             let edge = &mut self.tor.edges[state.edge];
