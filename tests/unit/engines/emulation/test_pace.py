@@ -15,7 +15,7 @@ def accounts(monkeypatch, looks: list[tuple[int, int, int]]) -> None:
     """Have a process account for these nanoseconds run and waited, one look after the other, a second
     apart."""
     told, clock = iter(looks), iter(range(10**9, 10**12, 10**9))
-    monkeypatch.setattr(module, "_account", lambda pid: next(told))
+    monkeypatch.setattr(module, "account_of", lambda pid: next(told))
     monkeypatch.setattr(module.time, "monotonic_ns", lambda: next(clock))
 
 
@@ -31,11 +31,11 @@ def test_time_counts_from_the_first_look(monkeypatch):
 
 
 def test_the_kernels_account_of_a_process_is_read():
-    ran, waited, turns = module._account(os.getpid())
+    ran, waited, turns = module.account_of(os.getpid())
     assert ran > 0
     assert waited >= 0
     assert turns > 0
-    assert module._account(2**22 + 1) is None
+    assert module.account_of(2**22 + 1) is None
 
 
 def pace_of(delay_ms: float, ran: float = 0.1) -> dict[str, dict[str, float]]:

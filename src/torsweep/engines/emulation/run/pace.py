@@ -53,7 +53,7 @@ class Pace:
         """Read every process's account; the first look is where counting begins."""
         now_ns = time.monotonic_ns()
         for name, pid in self.pids.items():
-            account = _account(pid)
+            account = account_of(pid)
             if account is None:
                 continue
             known = self.waiting.get(name)
@@ -82,7 +82,7 @@ class Pace:
         }
 
 
-def _account(pid: int) -> tuple[int, int, int] | None:
+def account_of(pid: int) -> tuple[int, int, int] | None:
     """Nanoseconds that all threads of ``pid`` ran and waited, and their turns; None when it is gone."""
     ran = waited = turns = 0
     with contextlib.suppress(OSError):
