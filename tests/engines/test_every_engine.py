@@ -28,9 +28,7 @@ def test_three_streams_on_one_circuit(
         request.getfixturevalue("emulation")
     elif lack := lacking(engine):
         pytest.skip(f"needs {engine}: {lack}")
-    # Rings have not been tried under Shadow.
-    traced = engine in ("cellsim", "emulation")
-    folder = chain_scenario.prepare(tmp_path, engine, era, traced=traced)
+    folder = chain_scenario.prepare(tmp_path, engine, era, traced=True)
     program, *rest = find_engine(engine).command.split()
     command = [sys.executable, "-m", "torsweep", *rest] if program == "torsweep" else [str(find_cellsim())]
     done = subprocess.run([*command, "run", str(folder)], capture_output=True, text=True, check=False)
@@ -38,6 +36,5 @@ def test_three_streams_on_one_circuit(
     provenance = chain_scenario.check(folder)
     # cellsim's provenance names no engine: run.json does.
     assert provenance.get("engine", engine) == engine
-    if traced:
-        chain_scenario.check_cells(folder)
-        chain_scenario.check_breakdown(folder)
+    chain_scenario.check_cells(folder)
+    chain_scenario.check_breakdown(folder)

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from torsweep.config.tracing import POINTS, Point
+from torsweep.engines.capsules.clocks import MESSAGES
 from torsweep.engines.capsules.failure import Failure
 
 NONE = -1
@@ -110,6 +111,22 @@ class Cells:
         other = self.other(host, read["channel"])
         return other, self._at_offset(other, "flush", self._peer(host, read["channel"]), read["tls_offset"])
 
+    def messages(self) -> pl.DataFrame:
+        """The cells that one traced relay wrote and another one read: when they went to the one's output
+        buffer, and when they were taken from the other's input buffer."""
+        frames = [pl.DataFrame(schema=MESSAGES)]
+        for host, channel in self._channels:
+            try:
+                other, peer = self.other(host, channel), self._peer(host, channel)
+            except Failure:
+                continue
+            ends = self._tables[host, "outbuf"].ends(channel, "left_ns")
+            read = self._tables[other, "inbuf"].ends(peer, "came_ns")
+            both = ends.join(read, on="tls_offset")
+            hosts = pl.lit(host).alias("from_host"), pl.lit(other).alias("to_host")
+            frames.append(both.select(*hosts, "left_ns", "came_ns"))
+        return pl.concat(frames)
+
     def _at_offset(self, host: str, point: Point, channel: int, offset: int) -> Record:
         found = self._tables[host, point].at_offset(channel, offset)
         if found is None:
@@ -162,6 +179,10 @@ class _Table:
         if place == len(self._keys) or self._keys[place] != key:
             return None
         return self._frame.row(int(self._by_offset["row"][place]), named=True)
+
+    def ends(self, channel: int, time: str) -> pl.DataFrame:
+        own = self._frame.filter(pl.col("channel") == channel, pl.col("tls_offset") >= 0)
+        return own.select("tls_offset", pl.col("time_ns").alias(time))
 
     def told(self, relay_command: int) -> pl.DataFrame:
         return self._frame.filter(pl.col("relay_command") == relay_command).sort("time_ns", "cell")

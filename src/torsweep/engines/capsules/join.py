@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import polars as pl
 
 from torsweep.engines.capsules.cells import Cells, Record
+from torsweep.engines.capsules.clocks import Clocks
 from torsweep.engines.capsules.failure import REASONS, Failure
 from torsweep.engines.capsules.packets import Direction, Packets
 from torsweep.engines.capsules.passing import SLACK_NS, Link, Way, over_link, through_relay
@@ -37,11 +38,17 @@ _POINTS = ("inbuf", "queue", "outbuf", "flush")
 
 @dataclass(frozen=True)
 class Trace:
-    """What was recorded of a run; ``one_way_ns`` takes the names of sender and receiver."""
+    """What was recorded of a run; ``one_way_ns`` takes the names of sender and receiver.
+
+    ``before_answer`` takes the name of a server: how many bytes it sends before those that were asked for.
+    ``clocks`` is what was found of the hosts' clocks, by one of which all times are.
+    """
 
     cells: Cells
     packets: Packets
     one_way_ns: Callable[[str, str], int]
+    before_answer: Callable[[str], int] = lambda _: 0
+    clocks: Clocks = field(default_factory=lambda: Clocks(()))
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,7 @@ class Begun:
 
 def join(trace: Trace, streams: pl.DataFrame, one_in: int) -> tuple[pl.DataFrame, dict[str, int]]:
     """The table and the counts; one download in ``one_in`` is followed, chosen by its name."""
-    begun = _Begins(list(_begun(trace)), streams)
+    begun = _Begins(list(_begun(trace)) if trace.clocks.whole else [], streams)
     rows: list[dict[str, Any]] = []
     counts = dict.fromkeys(("followed", "first_bytes", "whole", "no_byte", *REASONS), 0)
     for stream in streams.iter_rows(named=True):
@@ -158,6 +165,8 @@ class _Begins:
 def _follow(trace: Trace, stream: Mapping[str, Any], begun: _Begins) -> dict[str, Way]:
     start_ns = stream["start_us"] * 1000
     connected_ns = start_ns + stream["socks_reply_us"] * 1000
+    if not trace.clocks.whole:
+        raise Failure("no_clock")
     at_exit = begun.of(stream)
     connected, request, answers = _exchange(trace, at_exit)
     way = Way(start_ns)
@@ -291,7 +300,7 @@ def _answer(
     over_link(way, there, trace.packets.carried(server, request_end), 0)
     way.leg = "response"
     back = _link(trace, ("server", name), ("exit", exit_host))
-    answer = trace.packets.carried((name, server_port, exit_host, port), end)
+    answer = trace.packets.carried((name, server_port, exit_host, port), trace.before_answer(name) + end)
     over_link(way, back, answer, 0, "program")
     way.until(queued["time_ns"], "exit", exit_host, "window")
 

@@ -11,14 +11,17 @@ that was sent before. A connection whose opening is not in the captures has no o
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from torsweep.engines.capsules.clocks import Clocks
 from torsweep.errors import InputError
 
 _UNITS_NS = {0xA1B2C3D4: 1_000, 0xA1B23C4D: 1}
@@ -27,14 +30,30 @@ _UNITS_NS = {0xA1B2C3D4: 1_000, 0xA1B23C4D: 1}
 _LINK_HEADERS = {1: 14, 101: 0, 228: 0}
 """Bytes before the IP packet: Ethernet, raw IP, raw IPv4."""
 
+_FILE_HEADER_BYTES, _RECORD_HEADER_BYTES = 24, 16
+
+HEADER_BYTES = 128
+"""How much of a packet has to be captured: Ethernet, and IP and TCP with all their options, take 134 at
+most; without Ethernet and options of IP, 80."""
+
 _IPV4, _TCP, SYN = 0x0800, 6, 0x02
 
 REASONS = {
     "cut_short": "the capture ends within a record",
     "not_tcp": "no TCP over IPv4, or too little of it was captured",
-    "unknown_host": "an address of no host",
+    "unknown_host": "an address of no host that has a capture",
     "no_opening": "the opening of the connection is not in the captures",
+    "reused": "the connection's ends were those of another one before",
+    "gap": "where packets are numbered: one before it is not in its sender's capture",
 }
+
+Numbering = Literal["bytes", "packets"]
+"""What TCP's sequence numbers count. Shadow's TCP gives each packet with payload the number after that of
+the one before, however long it is, in captures as in the simulation (its ``tcp.c``; 3.3.0)."""
+
+_NUMBERS = ("time_ns", "from_port", "to_port", "number", "payload_bytes", "flags")
+SEGMENTS = {**dict.fromkeys(("from_ipv4", "to_ipv4"), pl.UInt32), **dict.fromkeys(_NUMBERS, pl.Int64)}
+"""Columns of a capture: a row a TCP segment."""
 
 PACKETS = {
     **dict.fromkeys(("from_host", "to_host"), pl.String),
@@ -43,22 +62,15 @@ PACKETS = {
     **dict.fromkeys(("offset", "payload_bytes", "flags"), pl.Int64),
 }
 
-Ends = tuple[str, int, str, int]
-"""Sender's host and port, receiver's host and port."""
+_ENDS = ["from_host", "from_port", "to_host", "to_port"]
+_SAME = [*_ENDS, "number", "payload_bytes", "flags"]
+"""What a packet has in common with one that was sent again."""
+
+Bytes = NDArray[np.uint8]
+Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Segment:
-    """A TCP segment in a capture: when, between which ends (addresses and ports), its number and payload."""
-
-    time_ns: int
-    ends: Ends
-    number: int
-    payload_bytes: int
-    flags: int
-
-
-def read_pcap(file: Path) -> tuple[list[Segment], dict[str, int]]:
+def read_pcap(file: Path) -> tuple[pl.DataFrame, dict[str, int]]:
     """The segments of ``file``, in its order, and how many records it has that are none.
 
     Raises InputError for a file that is no pcap, is of another kind of link, or whose clock goes back.
@@ -68,32 +80,22 @@ def read_pcap(file: Path) -> tuple[list[Segment], dict[str, int]]:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=file) from None
     order, unit_ns, before = _read_header(content, file)
-    counts = {"cut_short": 0, "not_tcp": 0}
-    segments: list[Segment] = []
-    record, at, last_ns = struct.Struct(f"{order}IIII"), 24, 0
-    while at < len(content):
-        end = at + record.size
-        seconds, fraction, held, _ = record.unpack_from(content, at) if end <= len(content) else (0, 0, 0, 0)
-        if end > len(content) or end + held > len(content):
-            counts["cut_short"] += 1
-            break
-        time_ns = seconds * 1_000_000_000 + fraction * unit_ns
-        if time_ns < last_ns:
-            raise InputError("has a clock that goes back", file=file, value=f"{last_ns - time_ns} ns")
-        last_ns = time_ns
-        segment = _segment(content[end : end + held], before, time_ns)
-        if segment is None:
-            counts["not_tcp"] += 1
-        else:
-            segments.append(segment)
-        at = end + held
-    return segments, counts
+    starts, cut_short = _record_starts(content, order)
+    data = np.frombuffer(content, np.uint8)
+    time_ns = _number(data, starts, 4, order) * 1_000_000_000 + _number(data, starts + 4, 4, order) * unit_ns
+    back = np.flatnonzero(np.diff(time_ns) < 0)
+    if len(back):
+        gone_ns = int(time_ns[back[0]] - time_ns[back[0] + 1])
+        raise InputError("has a clock that goes back", file=file, value=f"{gone_ns} ns")
+    held = _number(data, starts + 8, 4, order)
+    frame = _segments(data, starts + _RECORD_HEADER_BYTES, held, before, time_ns)
+    return frame, {"cut_short": int(cut_short), "not_tcp": len(starts) - len(frame)}
 
 
 def _read_header(content: bytes, file: Path) -> tuple[str, int, int]:
     """The order of bytes, the unit of fractions in ns, and how many bytes stand before IP."""
     accepted = "a pcap, as tcpdump and Shadow write it"
-    if len(content) < 24:
+    if len(content) < _FILE_HEADER_BYTES:
         raise InputError("is no capture", file=file, value=f"{len(content)} bytes", accepted=accepted)
     for order in "<>":
         magic, _, _, _, _, _, link = struct.unpack_from(f"{order}IHHiIII", content)
@@ -106,87 +108,206 @@ def _read_header(content: bytes, file: Path) -> tuple[str, int, int]:
     raise InputError("is no capture", file=file, value=content[:4].hex(), accepted=accepted)
 
 
-def _segment(packet: bytes, before: int, time_ns: int) -> Segment | None:
-    if before and (len(packet) < before or int.from_bytes(packet[12:14], "big") != _IPV4):
-        return None
-    packet = packet[before:]
-    if len(packet) < 40 or packet[0] >> 4 != 4 or packet[9] != _TCP:
-        return None
-    header = (packet[0] & 0xF) * 4
-    total = int.from_bytes(packet[2:4], "big")
-    if len(packet) < header + 20:
-        return None
-    ports = struct.unpack_from(">HH", packet, header)
-    (number,) = struct.unpack_from(">I", packet, header + 4)
-    payload = total - header - (packet[header + 12] >> 4) * 4
-    source, target = (str(IPv4Address(packet[place : place + 4])) for place in (12, 16))
-    return Segment(
-        time_ns, (source, ports[0], target, ports[1]), number, max(payload, 0), packet[header + 13]
+def _record_starts(content: bytes, order: str) -> tuple[Ints, bool]:
+    """Where whole records begin, and whether something follows that is none."""
+    starts, at = [], _FILE_HEADER_BYTES
+    length = struct.Struct(f"{order}8xI4x")
+    while at + _RECORD_HEADER_BYTES <= len(content):
+        end = at + _RECORD_HEADER_BYTES + length.unpack_from(content, at)[0]
+        if end > len(content):
+            break
+        starts.append(at)
+        at = end
+    return np.array(starts, np.int64), at < len(content)
+
+
+def _number(data: Bytes, at: Ints, width: int, order: str = ">") -> Ints:
+    """The numbers of ``width`` bytes that begin at ``at``."""
+    places = range(width) if order == ">" else range(width - 1, -1, -1)
+    found = np.zeros(len(at), np.int64)
+    for place in places:
+        found = found << 8 | data[at + place]
+    return found
+
+
+def _segments(data: Bytes, packet: Ints, held: Ints, before: int, time_ns: Ints) -> pl.DataFrame:
+    """The TCP segments among the packets of ``held`` bytes that begin at ``packet``."""
+
+    def kept(chosen: NDArray[np.bool_]) -> None:
+        nonlocal packet, held, time_ns
+        packet, held, time_ns = packet[chosen], held[chosen], time_ns[chosen]
+
+    kept(held >= before + 40)
+    if before:
+        kept(_number(data, packet + 12, 2) == _IPV4)
+    packet, held = packet + before, held - before
+    kept((data[packet] >> 4 == 4) & (data[packet + 9] == _TCP))
+    header = (data[packet] & 0xF).astype(np.int64) * 4
+    enough = held >= header + 20
+    header = header[enough]
+    kept(enough)
+    tcp = packet + header
+    tcp_header = (data[tcp + 12] >> 4).astype(np.int64) * 4
+    payload = np.maximum(_number(data, packet + 2, 2) - header - tcp_header, 0)
+    return pl.DataFrame(
+        {
+            "from_ipv4": _number(data, packet + 12, 4).astype(np.uint32),
+            "to_ipv4": _number(data, packet + 16, 4).astype(np.uint32),
+            "time_ns": time_ns,
+            "from_port": _number(data, tcp, 2),
+            "to_port": _number(data, tcp + 2, 2),
+            "number": _number(data, tcp + 4, 4),
+            "payload_bytes": payload,
+            "flags": data[tcp + 13].astype(np.int64),
+        },
+        schema=SEGMENTS,
     )
 
 
-def join_captures(
-    captures: Mapping[str, list[Segment]], addresses: Mapping[str, str]
-) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The table of packets between the hosts of ``captures``, and the counts.
+@dataclass(frozen=True)
+class Captures:
+    """What the captures of several hosts hold: segments as they left, and as they came.
 
-    ``captures`` has the segments of each host's capture, by its name; ``addresses`` hosts by address.
+    Both have the ends by name, and ``time_ns`` by the clock of the host whose capture it is: the sender's in
+    ``sent``, the receiver's in ``came``. ``numbers`` says what TCP's numbers count, ``unknown_host`` how many
+    segments are from or to an address of none of these hosts.
     """
-    counts = dict.fromkeys(REASONS, 0)
-    sent: dict[tuple[Ends, int, int, int], list[int]] = {}
-    came: dict[tuple[Ends, int, int, int], list[int]] = {}
-    for host, segments in captures.items():
-        for segment in segments:
-            ends = segment.ends
-            names = addresses.get(ends[0]), addresses.get(ends[2])
-            if None in names:
-                counts["unknown_host"] += 1
-                continue
-            key = (ends, segment.number, segment.payload_bytes, segment.flags)
-            (sent if names[0] == host else came).setdefault(key, []).append(segment.time_ns)
-    firsts = {key[0]: (min(times), key[1]) for key, times in sorted(sent.items()) if key[3] & SYN}
-    offsets = _Offsets({ends: number for ends, (_, number) in firsts.items()})
-    rows = []
-    for key in sorted(sent, key=lambda key: min(sent[key])):
-        ends, number, payload_bytes, flags = key
-        offset = offsets.of(ends, number, is_syn=bool(flags & SYN))
-        if offset is None:
-            counts["no_opening"] += len(sent[key])
-            continue
-        row: dict[str, Any] = {"from_host": addresses[ends[0]], "to_host": addresses[ends[2]]}
-        row |= {"from_port": ends[1], "to_port": ends[3], "offset": offset}
-        for sent_ns, done_ns in _matched(sent[key], came.get(key, [])):
-            fate = "lost" if done_ns is None else "delivered"
-            times = {"sent_ns": sent_ns, "done_ns": sent_ns if done_ns is None else done_ns, "fate": fate}
-            rows.append({**row, **times, "payload_bytes": payload_bytes, "flags": flags})
-    frame = pl.DataFrame(rows, schema=PACKETS)
-    return frame.sort("sent_ns", maintain_order=True), counts
+
+    sent: pl.DataFrame
+    came: pl.DataFrame
+    numbers: Numbering
+    unknown_host: int
+
+    def messages(self) -> pl.DataFrame:
+        """The packets that were sent once and came once, as :data:`.clocks.MESSAGES`."""
+        once = [frame.filter(pl.len().over(_SAME) == 1) for frame in (self.sent, self.came)]
+        return (
+            once[0]
+            .join(once[1], on=_SAME, suffix="_came")
+            .select("from_host", "to_host", left_ns=pl.col("time_ns"), came_ns=pl.col("time_ns_came"))
+        )
+
+    def by_one(self, clocks: Clocks) -> Captures:
+        """The same by one clock."""
+        sent = clocks.by_one(self.sent, "from_host", "time_ns")
+        return replace(self, sent=sent, came=clocks.by_one(self.came, "to_host", "time_ns"))
 
 
-def _matched(sent: list[int], came: list[int]) -> Iterator[tuple[int, int | None]]:
-    """When each was sent, and when it came: each that came is the last sent before it that is left."""
+def captures_of(
+    segments: Mapping[str, pl.DataFrame], addresses: Mapping[str, str], numbers: Numbering
+) -> Captures:
+    """The segments of each host's capture, by its name; ``addresses`` has hosts by address."""
+    names = {int(IPv4Address(address)): name for address, name in addresses.items()}
+    frames = [frame.with_columns(pl.lit(host).alias("host")) for host, frame in segments.items()]
+    every = pl.concat(frames) if frames else pl.DataFrame(schema={**SEGMENTS, "host": pl.String})
+    named = every.with_columns(
+        pl.col(f"{end}_ipv4").replace_strict(names, default=None, return_dtype=pl.String).alias(f"{end}_host")
+        for end in ("from", "to")
+    )
+    known = named.filter(pl.all_horizontal(pl.col("from_host", "to_host").is_in(list(segments))))
+    own = pl.col("from_host") == pl.col("host")
+    columns = [*_SAME, "time_ns"]
+    return Captures(
+        sent=known.filter(own).select(columns),
+        came=known.filter(~own).select(columns),
+        numbers=numbers,
+        unknown_host=len(every) - len(known),
+    )
+
+
+def join_captures(captures: Captures) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The table of packets between the hosts of ``captures``, by one clock, and the counts.
+
+    It has openings and packets with payload; acknowledgements alone carry nothing that anybody follows.
+    """
+    sent, counts = _with_offsets(captures.sent, captures.numbers)
+    frame = _matched(sent, captures.came).select(
+        *("from_host", "to_host", "from_port", "to_port"),
+        pl.col("time_ns").alias("sent_ns"),
+        pl.col("done_ns").fill_null(pl.col("time_ns")),
+        fate=pl.when(pl.col("done_ns").is_null()).then(pl.lit("lost")).otherwise(pl.lit("delivered")),
+        offset=pl.col("offset"),
+        payload_bytes=pl.col("payload_bytes"),
+        flags=pl.col("flags"),
+    )
+    ordered = frame.sort("sent_ns", maintain_order=True)
+    return ordered.cast(PACKETS), {"unknown_host": captures.unknown_host, **counts}  # type: ignore[arg-type]
+
+
+def _with_offsets(sent: pl.DataFrame, numbers: Numbering) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The openings and the segments with payload of which it is known at which byte of their direction they
+    begin, as ``offset``, and how many are left out, by reason."""
+    syn, loaded = (pl.col("flags") & SYN) > 0, pl.col("payload_bytes") > 0
+    ordered = sent.filter(syn | loaded).sort("time_ns", maintain_order=True)
+    opened = ordered.with_columns(
+        # A SYN takes a number, too: the first byte has the next.
+        first=pl.when(syn).then(pl.col("number") + 1).first().over(_ENDS),
+        again=(syn & (loaded.cum_sum().over(_ENDS) > 0)).cum_max().over(_ENDS),
+    )
+    usable = opened.filter(pl.col("first").is_not_null() & ~pl.col("again"))
+    found = _byte_offsets(usable) if numbers == "bytes" else _packet_offsets(usable)
+    known = found.filter(pl.col("offset").is_not_null())
+    counts = {
+        "no_opening": opened["first"].null_count(),
+        "reused": opened.filter(pl.col("first").is_not_null() & pl.col("again")).height,
+        "gap": len(found) - len(known),
+    }
+    return known.drop("first", "again"), counts
+
+
+def _byte_offsets(usable: pl.DataFrame) -> pl.DataFrame:
+    """TCP's numbers of 32 bits counted on from a direction's first byte, each by the shorter way from the
+    one before."""
+    here = (
+        pl.when(pl.col("payload_bytes") == 0).then(0).otherwise((pl.col("number") - pl.col("first")) % 2**32)
+    )
+    step = (pl.col("here") - pl.col("here").shift(1, fill_value=0) + 2**31) % 2**32 - 2**31
+    counted = usable.with_columns(here=here).with_columns(offset=step.cum_sum().over(_ENDS))
+    return counted.drop("here")
+
+
+def _packet_offsets(usable: pl.DataFrame) -> pl.DataFrame:
+    """The payload of all packets with smaller numbers; null from the first number on that is missing."""
+    numbered = (
+        usable.filter(pl.col("payload_bytes") > 0)
+        .unique([*_ENDS, "number"], keep="first")
+        .sort(*_ENDS, "number")
+        .with_columns(place=pl.int_range(pl.len()).over(_ENDS))
+    )
+    before = pl.col("payload_bytes").cum_sum().over(_ENDS) - pl.col("payload_bytes")
+    whole = pl.col("number") == pl.col("first") + pl.col("place")
+    offsets = numbered.select(*_ENDS, "number", offset=pl.when(whole).then(before))
+    found = usable.join(offsets, on=[*_ENDS, "number"], how="left", maintain_order="left")
+    opening = pl.col("payload_bytes") == 0
+    return found.with_columns(offset=pl.when(opening).then(0).otherwise("offset"))
+
+
+def _matched(sent: pl.DataFrame, came: pl.DataFrame) -> pl.DataFrame:
+    """``sent`` with ``done_ns``, when each came: what came is the last sent before it that is left.
+
+    Most packets are sent once and come once, which leaves nothing to choose.
+    """
+    times = came.group_by(_SAME).agg(pl.col("time_ns").sort().alias("came_ns"))
+    every = sent.with_columns(pl.len().over(_SAME).alias("copies")).join(
+        times, on=_SAME, how="left", maintain_order="left"
+    )
+    once = (pl.col("copies") == 1) & (pl.col("came_ns").list.len().fill_null(0) <= 1)
+    alone = every.filter(once).with_columns(done_ns=pl.col("came_ns").list.first())
+    rest = every.filter(~once).sort("time_ns", maintain_order=True)
+    chosen = [
+        group.with_columns(
+            done_ns=pl.Series(_chosen(group["time_ns"].to_list(), group["came_ns"][0]), dtype=pl.Int64)
+        )
+        for group in rest.partition_by(_SAME, maintain_order=True)
+    ]
+    return pl.concat([alone, *chosen]).drop("copies", "came_ns")
+
+
+def _chosen(sent: list[int], came: pl.Series | None) -> list[int | None]:
+    """When each of ``sent`` came, in its order; None for what was lost."""
     done: dict[int, int] = {}
-    for done_ns in sorted(came, reverse=True):
+    for done_ns in sorted(came.to_list(), reverse=True) if came is not None else ():
         fits = [place for place, sent_ns in enumerate(sent) if sent_ns <= done_ns and place not in done]
         if fits:
             done[fits[-1]] = done_ns
-    return ((sent_ns, done.get(place)) for place, sent_ns in enumerate(sent))
-
-
-class _Offsets:
-    """TCP's numbers of 32 bits as offsets from a direction's first byte: those nearest to the last."""
-
-    def __init__(self, openings: Mapping[Ends, int]) -> None:
-        self._first = {ends: (number + 1) % 2**32 for ends, number in openings.items()}
-        self._last = dict.fromkeys(openings, 0)
-
-    def of(self, ends: Ends, number: int, *, is_syn: bool) -> int | None:
-        if ends not in self._first:
-            return None
-        if is_syn:
-            return 0
-        here = (number - self._first[ends]) % 2**32
-        ahead = (here - self._last[ends] + 2**31) % 2**32 - 2**31
-        offset = self._last[ends] + ahead
-        self._last[ends] = max(self._last[ends], offset)
-        return offset
+    return [done.get(place) for place in range(len(sent))]

@@ -1,59 +1,85 @@
 """The ``breakdown`` of a run of real tors.
 
-In: the run directory with its cells and its downloads, the rings that the relays wrote, and the packets that
-linkem saw; all times are of one clock. Out: the table, and for provenance.json what became of the followed
-downloads.
+In: the run directory with its cells and its downloads, the rings that the relays wrote, and the packets
+between hosts. Out: the table, and for provenance.json what became of the followed downloads, and what was
+found of the hosts' clocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from torsweep.engines.addresses import address
 from torsweep.engines.capsules.cells import Cells
+from torsweep.engines.capsules.clocks import Clocks, compare
 from torsweep.engines.capsules.join import Trace, join
 from torsweep.engines.capsules.packets import Packets
+from torsweep.engines.capsules.pcap import Captures, join_captures
 from torsweep.engines.cell_ring import channels_frame, read_ring
 from torsweep.engines.cell_traces import scan_cells
 from torsweep.engines.table_schema import BREAKDOWN, validate
-from torsweep.formats.json_file import read_json
 from torsweep.network.model import Network, read_network
 from torsweep.storage import whole_file
 
 BREAKDOWN_TABLE = "breakdown.parquet"
 
 
-def write_breakdown(
-    run_directory: Path,
-    network_directory: Path,
-    rings: Mapping[str, Path],
-    packets: Path,
-    links_summary: Path,
-    zero_ns: int,
-    one_in: int,
-) -> dict[str, int]:
-    """Follow one download in ``one_in`` and write the table; the counts of :func:`.join.join`.
+@dataclass(frozen=True)
+class Seen:
+    """What an engine saw between hosts, with times of the run.
 
-    ``packets`` counts from the start of linkem, which ``links_summary`` dates; ``zero_ns`` is the run's time
-    0. Raises InputError for a file that is not whole.
+    ``packets`` are those that linkem wrote down by one clock, or the hosts' own captures. A pair of hosts is
+    never closer than ``least_one_way_ns``; ``before_answer`` is that of :class:`.join.Trace`.
+    """
+
+    packets: pl.DataFrame | Captures
+    least_one_way_ns: int = 0
+    before_answer: Callable[[str], int] = lambda _: 0
+
+
+def write_breakdown(
+    run_directory: Path, network_directory: Path, rings: Mapping[str, Path], seen: Seen, one_in: int
+) -> dict[str, Any]:
+    """Follow one download in ``one_in`` and write the table; what provenance.json has of it.
+
+    Hosts whose clocks contradict each other are taken to one clock where each host has a capture of its own;
+    else no download is followed. Raises InputError for a file that is not whole.
     """
     network, rtt_us = read_network(network_directory)
-    nodes = _nodes(network)
-    names = {address(node): name for name, node in nodes.items()}
-    ahead_ns = read_json(links_summary)["started_monotonic_ns"] - zero_ns
-    seen = pl.read_parquet(packets).with_columns(pl.col("sent_ns", "done_ns") + ahead_ns)
+    nodes = nodes_of(network)
     channels = pl.concat(channels_frame(read_ring(file), host) for host, file in rings.items())
+    names = {address(node): name for name, node in nodes.items()}
+    found = scan_cells(run_directory).collect()
+    cells, packets = Cells(found, channels, names), seen.packets
+    streams = pl.read_parquet(run_directory / "streams.parquet")
+    counts: dict[str, Any] = {}
+    if isinstance(packets, Captures):
+        clocks = compare(pl.concat([cells.messages(), packets.messages()]))
+        if not clocks.one:
+            cells = Cells(clocks.by_one(found, "host", "time_ns"), channels, names)
+            streams = _by_one(streams, clocks)
+        packets, counts["captures"] = join_captures(packets.by_one(clocks))
+    else:
+        clocks = compare(cells.messages()).uncorrected()
 
     def one_way_ns(sender: str, receiver: str) -> int:
-        return int(rtt_us[nodes[sender], nodes[receiver]]) * 1000 // 2
+        return max(int(rtt_us[nodes[sender], nodes[receiver]]) * 1000 // 2, seen.least_one_way_ns)
 
-    trace = Trace(Cells(scan_cells(run_directory).collect(), channels, names), Packets(seen), one_way_ns)
-    frame, counts = join(trace, pl.read_parquet(run_directory / "streams.parquet"), one_in)
+    trace = Trace(cells, Packets(packets), one_way_ns, seen.before_answer, clocks)
+    frame, counts["followed_downloads"] = join(trace, streams, one_in)
     write_frame(run_directory, frame)
-    return counts
+    return {**counts, "clocks": [clock.document() for clock in clocks.found]}
+
+
+def _by_one(streams: pl.DataFrame, clocks: Clocks) -> pl.DataFrame:
+    """``streams`` with their starts by one clock; how long they took stays as their clients have it."""
+    ns = streams.with_columns(pl.col("start_us") * 1000)
+    return clocks.by_one(ns, "client", "start_us").with_columns(pl.col("start_us") // 1000)
 
 
 def write_no_breakdown(run_directory: Path) -> None:
@@ -69,7 +95,8 @@ def write_frame(run_directory: Path, frame: pl.DataFrame) -> None:
         frame.write_parquet(temporary, compression="zstd")
 
 
-def _nodes(network: Network) -> dict[str, int]:
+def nodes_of(network: Network) -> dict[str, int]:
+    """The node of each host of ``network``, by its name."""
     nodes = {relay.name: relay.node for relay in network.relays}
     nodes |= {authority.name: authority.node for authority in network.authorities}
     nodes |= {client.name: client.node for client in network.clients}

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torsweep.engines import addresses
+from torsweep.engines.capsules.pcap import HEADER_BYTES
 from torsweep.engines.cell_ring import RING_FILE
 from torsweep.engines.draws import client_start_ns
 from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.shadow.captured import captured_hosts
 from torsweep.engines.shadow.graph import write_graph
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.layout import Layout
@@ -144,12 +146,14 @@ class _Builder:
         (self.shared / "server.graphml").write_text(server_graph())
         (self.shared / "bandwidths").write_text(self._bandwidths())
         self.template.mkdir(parents=True)
-        return {
+        hosts = {
             **{host.name: self._authority(host.name, host.node) for host in self.network.authorities},
             **{relay.name: self._relay(index) for index, relay in enumerate(self.network.relays)},
             **{client.name: self._client(index) for index, client in enumerate(self.network.clients)},
             **{server.name: self._server(server.node) for server in self.network.servers},
         }
+        captured = captured_hosts(self.run.tracing, self.network)
+        return hosts | {name: replace(hosts[name], captured_bytes=HEADER_BYTES) for name in captured}
 
     def _torrc(
         self, role: Role, values: Mapping[str, str], relay: Relay | None = None, extra: Sequence[str] = ()

@@ -14,9 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.config.engine_names import SHADOW_ENGINES
-from torsweep.engines.capsules.write import write_no_breakdown
-from torsweep.engines.cell_ring import RING_FILE
-from torsweep.engines.cell_traces import write_cells
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import (
     PROVENANCE_FILE,
@@ -28,12 +25,13 @@ from torsweep.engines.run_spec import (
 from torsweep.engines.shadow.cores import claimed_cores
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import network_keys
-from torsweep.engines.shadow.layout import HOSTS, read_layout
+from torsweep.engines.shadow.layout import read_layout
 from torsweep.engines.shadow.logs import compress_logs, drop_half_compressed
 from torsweep.engines.shadow.memory import require_memory
 from torsweep.engines.shadow.preflight import require_preflight
 from torsweep.engines.shadow.process import shadow_process
 from torsweep.engines.shadow.read import write_tables
+from torsweep.engines.shadow.read.traces import require_traces, write_traced_tables
 from torsweep.engines.shadow.settings import BOOTSTRAP_NS, SECOND_NS, ShadowSettings
 from torsweep.engines.shadow.tools import Tools, find_tools
 from torsweep.engines.shadow.watch import Watch
@@ -171,6 +169,7 @@ def read_again(run_directory: Path) -> None:
         record = read_json(file)
         if record.get("run_sha256") != sha256_of_file(run_directory / RUN_FILE):
             raise InputError("is of another run than run.json", file=file)
+        require_traces(run_directory, run_directory / SHADOW_FOLDER)
         (run_directory / PROVENANCE_FILE).unlink(missing_ok=True)
         _finish(run_directory, record, keep_logs=False)
 
@@ -210,24 +209,10 @@ def _finish(run_directory: Path, record: dict[str, Any], *, keep_logs: bool) -> 
     folder = run_directory / SHADOW_FOLDER
     drop_half_compressed(folder)
     counters = write_tables(run_directory, folder)
-    traced = _write_cells(run_directory, folder)
+    traced = write_traced_tables(run_directory, folder, record["settings"]["latency_floor_us"] * 1000)
     if not keep_logs:
         compress_logs(folder)
-    write_provenance(run_directory, {**record, "counters": counters, "tracing": traced})
-
-
-def _write_cells(run_directory: Path, folder: Path) -> dict[str, dict[str, int]]:
-    """Write the table of cells, where relays were traced, and an empty breakdown: nobody saw its packets.
-
-    Shadow answers every clock with the simulated time of day, to the nanosecond.
-    """
-    run = read_run(run_directory)
-    if run.tracing is None:
-        return {}
-    layout = read_layout(folder)
-    write_no_breakdown(run_directory)
-    rings = {host: folder / HOSTS / host / RING_FILE for host in run.tracing.hosts}
-    return write_cells(run_directory, rings, layout.epoch_s * SECOND_NS + layout.bootstrap_ns)
+    write_provenance(run_directory, {**record, "counters": counters, **traced})
 
 
 def _json(document: dict[str, Any]) -> str:

@@ -30,11 +30,12 @@ class Process:
 
 @dataclass(frozen=True)
 class Host:
-    """A host at a node of the graph."""
+    """A host at a node of the graph; ``captured_bytes`` of each of its packets are kept in a capture."""
 
     node: int
     address: str
     processes: Sequence[Process]
+    captured_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,11 @@ class Simulation:
                     value=_ns(process.start_ns),
                     accepted=f"before stop_time, {_ns(self.stop_ns)}",
                 )
+        captured = {"pcap_enabled": True, "pcap_capture_size": f"{host.captured_bytes} B"}
         return {
             "network_node_id": host.node,
             "ip_addr": host.address,
+            "host_options": captured if host.captured_bytes else {},
             "processes": [
                 {
                     "path": str(process.path),

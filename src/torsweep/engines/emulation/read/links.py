@@ -1,7 +1,7 @@
 """What the links did, in the time of the run.
 
-In: the table that the link emulator left, whose seconds count from its own start, and its summary. Out: the
-table of links (docs/linkem.md has its columns), seconds of the run.
+In: the tables that the link emulator left, whose times count from its own start, and its summary. Out: the
+table of links (docs/linkem.md has its columns), seconds of the run, and that of packets.
 """
 
 from __future__ import annotations
@@ -38,3 +38,9 @@ def read_links(table: Path, zero_ns: int, end_ns: int) -> Links:
     second = pl.col("second") - ahead
     frame = pl.read_parquet(table).with_columns(second.alias("second"))
     return Links(frame.filter(pl.col("second").is_between(0, last - 1)).sort("second", "host"), summary)
+
+
+def read_packets(table: Path, summary: Path, zero_ns: int) -> pl.DataFrame:
+    """The packets in ``table``, which counts from the start that ``summary`` tells, with times of the run."""
+    ahead_ns = json.loads(summary.read_text(encoding="utf-8"))["started_monotonic_ns"] - zero_ns
+    return pl.read_parquet(table).with_columns(pl.col("sent_ns", "done_ns") + ahead_ns)

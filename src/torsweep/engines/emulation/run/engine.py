@@ -21,16 +21,17 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from torsweep import __version__
-from torsweep.engines.capsules.write import write_breakdown, write_no_breakdown
+from torsweep.engines.capsules.write import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_traces import ring_bytes, write_cells
 from torsweep.engines.emulation.directory.layout import Layout, check_network
 from torsweep.engines.emulation.directory.links import links_document
 from torsweep.engines.emulation.machine_lock import machine_claimed
-from torsweep.engines.emulation.read.links import Links, read_links
+from torsweep.engines.emulation.read.links import Links, read_links, read_packets
 from torsweep.engines.emulation.read.tables import circuits_frame, progress_frame, relays_frame, streams_frame
 from torsweep.engines.emulation.run.control import ControlClosed
 from torsweep.engines.emulation.run.measuring import Measured, measure
@@ -131,7 +132,7 @@ def run_emulation(
             "tor": tools.tor.provenance,
             "counters": _counters(finished.measured),
             "tracing": traced,
-            "followed_downloads": followed,
+            **followed,
             "versions": dict(versions()),
             "machine": dict(machine()),
         }
@@ -268,8 +269,8 @@ def _recorded(run: RunSpec, packets: Path) -> tuple[Path, Sequence[str]] | None:
 
 def _write_breakdown(
     run_directory: Path, run: RunSpec, network_directory: Path, rings: Mapping[str, Path], zero_ns: int
-) -> dict[str, int]:
-    """Write the breakdown of a run that traces, and forget the packets; what became of followed downloads."""
+) -> dict[str, Any]:
+    """Write the breakdown of a run that traces, and forget the packets; what provenance has of it."""
     if run.tracing is None:
         return {}
     folder = run_directory / PROCESS_FOLDER
@@ -277,10 +278,10 @@ def _write_breakdown(
     if _recorded(run, packets) is None:
         write_no_breakdown(run_directory)
         return {}
-    one_in = run.tracing.downloads
-    counts = write_breakdown(run_directory, network_directory, rings, packets, summary, zero_ns, one_in)
+    seen = Seen(read_packets(packets, summary, zero_ns))
+    told = write_breakdown(run_directory, network_directory, rings, seen, run.tracing.downloads)
     packets.unlink()
-    return counts
+    return told
 
 
 def _write(run_directory: Path, schema: TableSchema, frame: pl.DataFrame) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from torsweep import seeds
+from torsweep.engines.capsules.host_clocks import Messages, Skew, estimate, stretches, tick_ratio
 from torsweep.errors import InputError
-from torsweep.stats.host_clocks import Messages, Skew, estimate, stretches, tick_ratio
 
 MS, SECOND = 1_000_000, 1_000_000_000
 WAY_NS = 40 * MS
