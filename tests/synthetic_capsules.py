@@ -8,6 +8,7 @@ that is taken for another shows.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -17,6 +18,7 @@ import polars as pl
 from torsweep.engines.capsules.cells import Cells
 from torsweep.engines.capsules.join import BEGIN, CONNECTED, DATA, Trace
 from torsweep.engines.capsules.packets import Packets
+from torsweep.engines.capsules.pcap import Captures
 from torsweep.engines.table_schema import CELLS, STREAMS
 
 HOSTS = ("client1", "relay1", "relay2", "relay3", "server1")
@@ -26,8 +28,16 @@ CELL_BYTES, RECORD_BYTES, HANDSHAKE_BYTES, ANSWER_BYTES = 514, 543, 3_000, 996
 ONE_WAY_NS = 20_000_000
 SECOND_NS = 1_000_000_000
 
+Shown = Callable[[str, int], int]
+"""What the clock of a host shows at a time, both in ns."""
+
 Spent = list[tuple[str, str, int]]
 """Place, part and duration of each piece of a way, in order."""
+
+
+def the_time(_: str, time_ns: int) -> int:
+    """A clock that is right."""
+    return time_ns
 
 
 def one_way_ns(sender: str, receiver: str) -> int:
@@ -60,9 +70,27 @@ class Made:
             one_way_ns,
         )
 
-    def cells_frame(self) -> pl.DataFrame:
-        """The ``cells`` table."""
-        return pl.DataFrame(self.cells, schema=CELLS.polars)
+    def cells_frame(self, shown: Shown = the_time) -> pl.DataFrame:
+        """The ``cells`` table, by what the clock of each host shows."""
+        cells = [row | {"time_ns": shown(row["host"], row["time_ns"])} for row in self.cells]
+        return pl.DataFrame(cells, schema=CELLS.polars)
+
+    def captures(self, shown: Shown = the_time) -> Captures:
+        """The packets as both ends captured them, each by its clock."""
+        numbered = [row | {"number": row["offset"] + (row["payload_bytes"] > 0)} for row in self.packets]
+        columns = ("from_host", "from_port", "to_host", "to_port", "number", "payload_bytes", "flags")
+        ends = {"sent_ns": "from_host", "done_ns": "to_host"}
+        both = [
+            pl.DataFrame(
+                [
+                    {name: row[name] for name in columns} | {"time_ns": shown(row[host], row[time])}
+                    for row in numbered
+                    if time == "sent_ns" or row["fate"] == "delivered"
+                ]
+            )
+            for time, host in ends.items()
+        ]
+        return Captures(both[0], both[1], "bytes", 0)
 
     def streams_frame(self) -> pl.DataFrame:
         """The ``streams`` table."""
@@ -177,7 +205,8 @@ def made(downloads: int = 3, *, lost: bool = False) -> Made:
     trace = Made()
     for ends, port in PORTS.items():
         for both, ports in ((ends, (port, 9001)), (ends[::-1], (9001, port))):
-            opening = {"from_port": ports[0], "to_port": ports[1], "offset": 0, "sent_ns": 0, "done_ns": 1}
+            opening = {"from_port": ports[0], "to_port": ports[1], "offset": 0}
+            opening |= {"sent_ns": 0, "done_ns": ONE_WAY_NS}
             syn = {"flags": 0x02 if both == ends else 0x12, "payload_bytes": 0, "fate": "delivered"}
             trace.packets.append({"from_host": both[0], "to_host": both[1], **opening, **syn})
             trace.packet(0, both, ports, HANDSHAKE_BYTES, lost=False)
@@ -192,7 +221,12 @@ def _download(trace: Made, number: int, start: int, lost: bool) -> None:
     connect = 2 * ONE_WAY_NS + trace.wait()
     opening = {"from_host": "relay3", "to_host": "server1", "from_port": port, "to_port": 80, "offset": 0}
     syn = {"flags": 0x02, "payload_bytes": 0, "fate": "delivered"}
-    trace.packets.append({**opening, "sent_ns": now + 10, "done_ns": now + ONE_WAY_NS, **syn})
+    trace.packets.append({**opening, "sent_ns": now + 10, "done_ns": now + ONE_WAY_NS + 10, **syn})
+    back = {"from_host": "server1", "to_host": "relay3", "from_port": 80, "to_port": port, "offset": 0}
+    answered = now + ONE_WAY_NS + 10
+    trace.packets.append(
+        {**back, **syn, "flags": 0x12, "sent_ns": answered, "done_ns": answered + ONE_WAY_NS}
+    )
     spent.append(("exit-server", "connect", connect))
     down, now = trace.cell(DOWN, now + connect, CONNECTED, stream, "")
     connected_us = -(-(now - start) // 1_000)

@@ -1,8 +1,8 @@
 """What followed downloads waited for until their first and their last byte.
 
 In: the breakdown of a plan (:mod:`torsweep.config.ways` has its words). Out: :class:`Breakdown`: frames for
-breakdown.csv, breakdown_runs.csv, breakdown_time.csv and breakdown_way.csv. Without rows where no download
-was followed.
+breakdown.csv, breakdown_runs.csv, breakdown_time.csv, breakdown_way.csv, breakdown_counts.csv and
+breakdown_clocks.csv. Without rows where no download was followed.
 
 The parts of a byte's way add up to its time exactly, and so do their means: whoever sums rows of a slice over
 legs, places or parts gets the mean of that sum. A slice holds the downloads of a run whose time to that byte
@@ -20,6 +20,7 @@ import polars as pl
 from torsweep.config.claims import Metric
 from torsweep.config.clients import KINDS
 from torsweep.config.ways import BYTES, GROUP_OF, GROUPS, LEGS, PARTS, PLACES
+from torsweep.stats.breakdown_checks import clock_checks, download_counts
 from torsweep.tables.reading import PlanTables
 
 EDGES = (0, 10, 25, 50, 75, 90, 99, 100)
@@ -46,13 +47,16 @@ class Breakdown:
     ``means`` is over networks, by slice, leg, place and part, ms; ``runs`` has the mean and the share of each
     group in each run; ``time`` the means of ``SECONDS_PER_BIN`` by group, and ``way`` one download of each
     variant, piece by piece, both of the first network. That download is the one whose time to the first byte
-    is the median of web clients', or of the first kind there is.
+    is the median of web clients', or of the first kind there is. ``counts`` and ``clocks`` are those of
+    :mod:`~torsweep.stats.breakdown_checks`.
     """
 
     means: pl.DataFrame
     runs: pl.DataFrame
     time: pl.DataFrame
     way: pl.DataFrame
+    counts: pl.DataFrame
+    clocks: pl.DataFrame
 
 
 def breakdown(tables: PlanTables) -> Breakdown:
@@ -70,6 +74,8 @@ def breakdown(tables: PlanTables) -> Breakdown:
         runs=_runs(ways, totals, run),
         time=_time(first, run),
         way=_way(first, totals, tables.knobs, run),
+        counts=download_counts(tables),
+        clocks=clock_checks(tables),
     )
 
 

@@ -8,6 +8,8 @@ PLAN_FILE = "plan.json"
 
 SUMMARY_FILES = (
     "breakdown.csv",
+    "breakdown_clocks.csv",
+    "breakdown_counts.csv",
     "breakdown_runs.csv",
     "breakdown_time.csv",
     "breakdown_way.csv",

@@ -189,7 +189,24 @@ def _breakdown(summary: Summary) -> str:
         "\n\nMeans of followed downloads, over networks. The parts of a download add up to its time. By "
         "place and part, and for the last byte: breakdown.csv."
     )
-    return markdown_table("What the first byte waits for, seconds", header, rows) + note
+    return markdown_table("What the first byte waits for, seconds", header, rows) + note + _joined(summary)
+
+
+def _joined(summary: Summary) -> str:
+    """How many followed downloads are in the table, and what was found of the clocks behind it."""
+    counts = dict(summary.breakdown.counts.group_by("outcome").agg(pl.col("downloads").sum()).iter_rows())
+    clocks = summary.breakdown.clocks
+    if not counts:
+        return ""
+    text = (
+        f"\n\nOf {counts['followed']} followed downloads, {counts['first_bytes']} with a first byte and "
+        f"{counts['whole']} with a last one were joined; why others were not: breakdown_counts.csv."
+    )
+    if clocks.is_empty():
+        return text
+    found = dict(clocks.group_by("verdict").len().iter_rows())
+    told = ", ".join(f"{found[verdict]} {verdict}" for verdict in sorted(found))
+    return f"{text} Clocks of hosts, compared by their messages: {told} (breakdown_clocks.csv)."
 
 
 def _medians(summary: Summary, estimand: str, title: str) -> str:

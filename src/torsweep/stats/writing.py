@@ -11,8 +11,9 @@ in one folder:
 - ``shares.csv``, ``clients.csv``, ``fairness.csv`` and ``progress.csv``: who starved; without rows where the
   runs were not asked for progress
 - ``breakdown.csv``, ``breakdown_runs.csv``, ``breakdown_time.csv`` and ``breakdown_way.csv``: what followed
-  downloads waited for, over networks, of each run, against time, and one download; without rows where none
-  were followed
+  downloads waited for, over networks, of each run, against time, and one download; ``breakdown_counts.csv``
+  and ``breakdown_clocks.csv``: how many could be joined, and the hosts' clocks; without rows where none were
+  followed
 - ``cell_runs.csv``, ``cell_times.csv``, ``cell_density.csv``, ``cell_spikes.csv``, ``cell_counts.csv``: how
   long cells stayed in relays, of each run, over networks, against time, whether their longest times come
   back, and what became of them; without rows where none were traced
@@ -61,6 +62,8 @@ BREAKDOWN_TABLES = {
     "runs": "breakdown_runs",
     "time": "breakdown_time",
     "way": "breakdown_way",
+    "counts": "breakdown_counts",
+    "clocks": "breakdown_clocks",
 }
 
 

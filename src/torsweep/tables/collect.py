@@ -44,6 +44,9 @@ from torsweep.storage.folders import TABLES, own_folder
 from torsweep.tables.passages import passages
 from torsweep.tables.reading import METADATA_KEY, Provenance
 
+CHECKS = ("followed_downloads", "clocks")
+"""What the tables of a plan say of a run beside its rows."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -184,7 +187,7 @@ def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: s
     provenance = gather_provenance(runs, network, plan)
     own_folder(out, TABLES)
     (out / PROVENANCE_FILE).unlink(missing_ok=True)
-    provenance = _write_passages(runs, provenance, out)
+    provenance = _write_passages(runs, _with_checks(runs, provenance), out)
     for schema in (STREAMS, RELAYS, PROGRESS, BREAKDOWN):
         _write(runs, schema, provenance, out)
     document = {"format": "torsweep-tables", "format_version": 1, "tables": table_checksums(out)}
@@ -205,6 +208,15 @@ def _keys(run: Run) -> list[pl.Expr]:
 def _write_frame(frame: pl.DataFrame, schema: TableSchema, provenance: Provenance, out: Path) -> None:
     with whole_file(out / f"{schema.name}.parquet") as temporary:
         frame.write_parquet(temporary, compression="zstd", metadata={METADATA_KEY: provenance.to_json()})
+
+
+def _with_checks(runs: Sequence[Run], provenance: Provenance) -> Provenance:
+    """The provenance with what each run says of the downloads that it followed, and of its hosts' clocks."""
+    checked = []
+    for run, entry in zip(runs, provenance.runs, strict=True):
+        told = {key: run.provenance[key] for key in CHECKS if run.provenance.get(key)}
+        checked.append({**entry, "checks": told} if told else entry)
+    return replace(provenance, runs=checked)
 
 
 def _write_passages(runs: Sequence[Run], provenance: Provenance, out: Path) -> Provenance:

@@ -35,7 +35,8 @@ class Provenance:
 
     ``knobs`` maps each knob to its levels, both in the order of the experiment. ``progress`` says whether
     the runs were asked how far each download was at what time. ``runs`` holds, for each run, its variant,
-    its seed, and the hashes of its network and of its run.json. What a run measured of its machine is not
+    its seed, the hashes of its network and of its run.json, and what became of its cells (``cells``) and of
+    the downloads that it followed (``checks``). What a run measured of its machine is not
     here, so that the same runs made elsewhere give the same bytes: it stands in their provenance.json.
     """
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from torsweep.engines.capsules.packets import Packets
-from torsweep.engines.capsules.pcap import join_captures, read_pcap
+from torsweep.engines.capsules.pcap import Captures, captures_of, join_captures, read_pcap
 from torsweep.errors import InputError
 
 ADDRESSES = {"11.0.0.1": "client", "11.0.0.2": "server"}
 MS = 1_000_000
 THERE = ("11.0.0.1", 40_000, "11.0.0.2", 80)
 FIRST = 2**32 - 1_000
-SYN, DATA = 0x02, 0x18
+SYN, ACK, DATA = 0x02, 0x10, 0x18
 
 
 def packet(ends: tuple[str, int, str, int], number: int, payload: int, flags: int = DATA) -> bytes:
@@ -37,6 +37,12 @@ def capture(
     return content
 
 
+def read(folder: Path, **packets: Sequence[tuple[int, bytes]]) -> Captures:
+    """The captures of the hosts named, of a TCP that numbers packets."""
+    segments = {name: read_pcap(written(folder, name, capture(own)))[0] for name, own in packets.items()}
+    return captures_of(segments, ADDRESSES, "packets")
+
+
 def written(folder: Path, name: str, content: bytes) -> Path:
     file = folder / f"{name}.pcap"
     file.write_bytes(content)
@@ -55,7 +61,7 @@ def test_captures_of_both_ends_become_packets(tmp_path: Path, order: str, magic:
         file = written(tmp_path, name, capture(packets, order=order, magic=magic))
         captures[name], counts = read_pcap(file)
         assert counts == {"cut_short": 0, "not_tcp": 0}
-    frame, counts = join_captures(captures, ADDRESSES)
+    frame, counts = join_captures(captures_of(captures, ADDRESSES, "bytes"))
     assert set(counts.values()) == {0}
     told = frame.select("sent_ns", "done_ns", "fate", "offset", "payload_bytes").rows()
     assert told == [
@@ -101,6 +107,56 @@ def test_connections_that_were_not_seen_to_open_and_strangers_are_counted(tmp_pa
     stranger = ("11.0.0.9", 1, "11.0.0.2", 80)
     packets = [(1, packet(THERE, FIRST, 10)), (2, packet(stranger, 1, 10))]
     segments, _ = read_pcap(written(tmp_path, "client", capture(packets)))
-    frame, counts = join_captures({"client": segments}, ADDRESSES)
+    both = {"client": segments, "server": segments.clear()}
+    frame, counts = join_captures(captures_of(both, ADDRESSES, "bytes"))
     assert frame.is_empty()
-    assert (counts["no_opening"], counts["unknown_host"]) == (1, 1)
+    assert counts == {"unknown_host": 1, "no_opening": 1, "reused": 0, "gap": 0}
+
+
+def test_hosts_without_a_capture_are_strangers(tmp_path: Path) -> None:
+    """That nobody saw a packet come does not mean that it was lost."""
+    segments, _ = read_pcap(written(tmp_path, "client", capture([(1, packet(THERE, FIRST, 0, SYN))])))
+    frame, counts = join_captures(captures_of({"client": segments}, ADDRESSES, "bytes"))
+    assert (len(frame), counts["unknown_host"]) == (0, 1)
+
+
+def test_where_packets_are_numbered_their_payload_is_added_up(tmp_path: Path) -> None:
+    opening = packet(THERE, 1, 0, SYN)
+    data = {number: packet(THERE, number, payload) for number, payload in ((2, 100), (3, 700), (4, 60))}
+    alone = packet(THERE, 0, 0, ACK)
+    sent = [(1, opening), (2, alone), (3, data[2]), (4, data[3]), (5, data[4]), (205, data[3])]
+    came = [(11, opening), (12, alone), (13, data[2]), (15, data[4]), (215, data[3])]
+    frame, counts = join_captures(read(tmp_path, client=sent, server=came))
+    assert set(counts.values()) == {0}
+    told = frame.select("sent_ns", "done_ns", "fate", "offset", "payload_bytes").rows()
+    assert told == [
+        (1, 11, "delivered", 0, 0),
+        (3, 13, "delivered", 0, 100),
+        (4, 4, "lost", 100, 700),
+        (5, 15, "delivered", 800, 60),
+        (205, 215, "delivered", 100, 700),
+    ]
+
+
+def test_after_a_number_that_is_missing_nobody_knows_offsets(tmp_path: Path) -> None:
+    opening, head, tail = packet(THERE, 1, 0, SYN), packet(THERE, 2, 100), packet(THERE, 4, 60)
+    sent = [(1, opening), (2, head), (4, tail), (204, tail)]
+    frame, counts = join_captures(read(tmp_path, client=sent, server=[]))
+    assert frame["offset"].to_list() == [0, 0]
+    assert counts == {"unknown_host": 0, "no_opening": 0, "reused": 0, "gap": 2}
+
+
+def test_a_second_connection_between_the_same_ends_is_left_out(tmp_path: Path) -> None:
+    opening, head, other = packet(THERE, 1, 0, SYN), packet(THERE, 2, 100), packet(THERE, 2, 30)
+    sent = [(1, opening), (2, opening), (3, head), (900, opening), (901, other)]
+    frame, counts = join_captures(read(tmp_path, client=sent, server=[]))
+    assert frame["payload_bytes"].to_list() == [0, 0, 100]
+    assert counts["reused"] == 2
+
+
+def test_only_packets_that_were_sent_and_came_once_say_something_of_clocks(tmp_path: Path) -> None:
+    once, twice = packet(THERE, 2, 100), packet(THERE, 3, 100)
+    captures = read(
+        tmp_path, client=[(5, once), (6, twice), (7, twice)], server=[(2, once), (9, twice), (9, twice)]
+    )
+    assert captures.messages().rows() == [("client", "server", 5, 2)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from torsweep.stats.breakdown import ALL, SLICES, breakdown
 from torsweep.stats.claims import CONTRADICTED, HOLDS, judge
 from torsweep.stats.depths import StairTable
 from torsweep.stats.metrics import STREAM_COLUMNS
+from torsweep.stats.report import summary_text
 from torsweep.stats.summarize import Summary, gather, summarize
 from torsweep.stats.writing import write_summary
 from torsweep.tables.collect import collect
@@ -53,7 +55,7 @@ def followed_summary(followed: Experiment, followed_tables: PlanTables) -> Summa
 
 def test_no_column_has_the_name_of_a_knob(followed: Experiment, followed_summary: Summary) -> None:
     found = followed_summary.breakdown
-    for frame in (found.means, found.runs, found.time, found.way):
+    for frame in (found.means, found.runs, found.time, found.way, found.counts, found.clocks):
         assert (set(frame.columns) - set(followed.knobs)) & KNOBS.keys() == set()
 
 
@@ -139,7 +141,39 @@ def test_runs_that_follow_none_have_frames_without_rows(tmp_path: Path) -> None:
     runs = write_sweep(tmp_path / "runs", {"scheduler": ["kist", "vanilla"]}, [1], size, "scheduler_choice")
     collect(runs, tmp_path / "tables", network="ci")
     found = breakdown(PlanTables.open(tmp_path / "tables"))
-    assert all(frame.is_empty() for frame in (found.means, found.runs, found.time, found.way))
+    frames = (found.means, found.runs, found.time, found.way, found.counts, found.clocks)
+    assert all(frame.is_empty() for frame in frames)
+
+
+def test_what_a_run_says_of_its_joins_and_clocks_comes_to_the_summary(tmp_path: Path) -> None:
+    size = Size(web_clients=20, bulk_clients=10, relays=2, warm_up_s=10, duration_s=60)
+    followed = load_experiment(EXPERIMENTS / "refill_waits")
+    runs = write_sweep(tmp_path / "runs", followed.plan("main").knobs, [1], size, "refill_waits")
+    clock = {"host": "relay2", "against": "relay1", "messages": 90, "verdict": "shared"}
+    clock |= {"offset_us": 12.5, "drift_ppm": 0.25, "uncertainty_us": 40_000.0}
+    unknown = {"host": "web1", "against": "relay1", "messages": 3, "verdict": "unknown", "reason": "too few"}
+    for run in runs:
+        document = json.loads((run / "provenance.json").read_text())
+        document["followed_downloads"] = {"followed": 9, "first_bytes": 8, "whole": 7, "no_record": 1}
+        (run / "provenance.json").write_text(json.dumps({**document, "clocks": [clock, unknown]}))
+    collect(runs, tmp_path / "tables", network="ci")
+    tables = PlanTables.open(tmp_path / "tables")
+    summary = summarize(tables, followed)
+    counts, clocks = summary.breakdown.counts, summary.breakdown.clocks
+    assert len(counts) == 4 * len(runs)
+    assert dict(counts.group_by("outcome").agg(pl.col("downloads").min()).iter_rows()) == {
+        "followed": 9,
+        "first_bytes": 8,
+        "whole": 7,
+        "no_record": 1,
+    }
+    assert clocks["verdict"].value_counts(sort=True)["count"].to_list() == [len(runs), len(runs)]
+    assert clocks.filter(pl.col("verdict") == "unknown")["offset_us"].null_count() == len(runs)
+    assert (clocks.filter(pl.col("verdict") == "shared")["uncertainty_us"] == 40_000.0).all()
+    text = summary_text(summary)
+    many = len(runs)
+    assert f"Of {9 * many} followed downloads, {8 * many} with a first byte and {7 * many}" in text
+    assert f"{many} shared, {many} unknown" in text
 
 
 def test_figures_that_need_followed_downloads_say_so() -> None:

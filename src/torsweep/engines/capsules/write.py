@@ -16,7 +16,7 @@ import polars as pl
 
 from torsweep.engines.addresses import address
 from torsweep.engines.capsules.cells import Cells
-from torsweep.engines.capsules.clocks import Clocks, compare
+from torsweep.engines.capsules.clocks import compare
 from torsweep.engines.capsules.join import Trace, join
 from torsweep.engines.capsules.packets import Packets
 from torsweep.engines.capsules.pcap import Captures, join_captures
@@ -52,34 +52,51 @@ def write_breakdown(
     """
     network, rtt_us = read_network(network_directory)
     nodes = nodes_of(network)
-    channels = pl.concat(channels_frame(read_ring(file), host) for host, file in rings.items())
-    names = {address(node): name for name, node in nodes.items()}
-    found = scan_cells(run_directory).collect()
-    cells, packets = Cells(found, channels, names), seen.packets
-    streams = pl.read_parquet(run_directory / "streams.parquet")
-    counts: dict[str, Any] = {}
-    if isinstance(packets, Captures):
-        clocks = compare(pl.concat([cells.messages(), packets.messages()]))
-        if not clocks.one:
-            cells = Cells(clocks.by_one(found, "host", "time_ns"), channels, names)
-            streams = _by_one(streams, clocks)
-        packets, counts["captures"] = join_captures(packets.by_one(clocks))
-    else:
-        clocks = compare(cells.messages()).uncorrected()
 
     def one_way_ns(sender: str, receiver: str) -> int:
         return max(int(rtt_us[nodes[sender], nodes[receiver]]) * 1000 // 2, seen.least_one_way_ns)
 
-    trace = Trace(cells, Packets(packets), one_way_ns, seen.before_answer, clocks)
-    frame, counts["followed_downloads"] = join(trace, streams, one_in)
+    recorded = Recorded(
+        cells=scan_cells(run_directory).collect(),
+        channels=pl.concat(channels_frame(read_ring(file), host) for host, file in rings.items()),
+        names={address(node): name for name, node in nodes.items()},
+        streams=pl.read_parquet(run_directory / "streams.parquet"),
+    )
+    trace, streams, unused = by_one_clock(recorded, seen, one_way_ns)
+    frame, counts = join(trace, streams, one_in)
     write_frame(run_directory, frame)
-    return {**counts, "clocks": [clock.document() for clock in clocks.found]}
+    clocks = [clock.document() for clock in trace.clocks.found]
+    return {"followed_downloads": counts, "clocks": clocks, "captures": unused}
 
 
-def _by_one(streams: pl.DataFrame, clocks: Clocks) -> pl.DataFrame:
-    """``streams`` with their starts by one clock; how long they took stays as their clients have it."""
-    ns = streams.with_columns(pl.col("start_us") * 1000)
-    return clocks.by_one(ns, "client", "start_us").with_columns(pl.col("start_us") // 1000)
+@dataclass(frozen=True)
+class Recorded:
+    """What tors and programs wrote down, each by the clock of its host: tables ``cells`` and ``streams``, the
+    channels of all relays, and the hosts' ``names`` by address."""
+
+    cells: pl.DataFrame
+    channels: pl.DataFrame
+    names: Mapping[str, str]
+    streams: pl.DataFrame
+
+
+def by_one_clock(
+    recorded: Recorded, seen: Seen, one_way_ns: Callable[[str, str], int]
+) -> tuple[Trace, pl.DataFrame, dict[str, int]]:
+    """The trace and the downloads by one clock, and how many captured packets are not in it, by reason."""
+    cells, streams = Cells(recorded.cells, recorded.channels, recorded.names), recorded.streams
+    if not isinstance(seen.packets, Captures):
+        clocks = compare(cells.messages()).uncorrected()
+        return Trace(cells, Packets(seen.packets), one_way_ns, seen.before_answer, clocks), streams, {}
+    clocks = compare(pl.concat([cells.messages(), seen.packets.messages()]))
+    if not clocks.one:
+        found = clocks.by_one(recorded.cells, "host", "time_ns")
+        cells = Cells(found, recorded.channels, recorded.names)
+        # How long downloads took stays as their clients have it.
+        starts = clocks.by_one(streams.with_columns(pl.col("start_us") * 1000), "client", "start_us")
+        streams = starts.with_columns(pl.col("start_us") // 1000)
+    packets, unused = join_captures(seen.packets.by_one(clocks))
+    return Trace(cells, Packets(packets), one_way_ns, seen.before_answer, clocks), streams, unused
 
 
 def write_no_breakdown(run_directory: Path) -> None:
