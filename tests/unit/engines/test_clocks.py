@@ -106,7 +106,8 @@ def test_a_trace_of_hosts_with_clocks_of_their_own_is_joined() -> None:
     clock = skewed(relay2=(5 * SECOND, 2e-6), client1=(-2 * SECOND, 0.0), server1=(SECOND, 0.0))
     told, streams, unused = by_one_clock(recorded(trace, clock), Seen(trace.captures(clock)), one_way_ns)
     assert told.clocks.whole and not told.clocks.one
-    assert set(unused.values()) == {0}
+    assert {unused[reason] for reason in ("unknown_host", "no_opening", "reused", "gap")} == {0}
+    assert unused["sent_again"] > 0 == unused["came_again"]
     frame, counts = join(told, streams, 1)
     assert counts == dict.fromkeys(counts, 0) | {"followed": 40, "first_bytes": 40, "whole": 40}
     sums = frame.group_by("stream", "byte").agg(pl.col("duration_ns").sum() // 1000)

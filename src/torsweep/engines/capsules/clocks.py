@@ -61,9 +61,9 @@ class HostClock:
         found |= {"verdict": self.verdict}
         if self.skew is not None:
             found |= {
-                "offset_us": round(self.skew.offset_ns / 1e3, 3),
-                "drift_ppm": round(self.skew.drift * 1e6, 4),
-                "uncertainty_us": round(self.skew.uncertainty_ns / 1e3, 3),
+                "offset_us": _rounded(self.skew.offset_ns / 1e3, 3),
+                "drift_ppm": _rounded(self.skew.drift * 1e6, 4),
+                "uncertainty_us": _rounded(self.skew.uncertainty_ns / 1e3, 3),
             }
         return found | ({"reason": self.reason} if self.reason else {})
 
@@ -164,3 +164,8 @@ def _judged(host: str, against: str, messages: int, there: Messages, back: Messa
     else:
         verdict = "corrected" if skew is not None else "refused"
     return HostClock(host, against, messages, verdict, skew, reason)
+
+
+def _rounded(value: float, digits: int) -> float:
+    """``value`` with so many digits after the point; there is no negative 0."""
+    return round(value, digits) + 0.0

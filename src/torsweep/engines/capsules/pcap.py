@@ -46,6 +46,7 @@ REASONS = {
     "reused": "the connection's ends were those of another one before",
     "gap": "where packets are numbered: one before it is not in its sender's capture",
 }
+"""Why a record is not in the table of packets."""
 
 Numbering = Literal["bytes", "packets"]
 """What TCP's sequence numbers count. Shadow's TCP gives each packet with payload the number after that of
@@ -230,8 +231,24 @@ def join_captures(captures: Captures) -> tuple[pl.DataFrame, dict[str, int]]:
         payload_bytes=pl.col("payload_bytes"),
         flags=pl.col("flags"),
     )
-    ordered = frame.sort("sent_ns", maintain_order=True)
-    return ordered.cast(PACKETS), {"unknown_host": captures.unknown_host, **counts}  # type: ignore[arg-type]
+    ordered = frame.sort("sent_ns", maintain_order=True).cast(PACKETS)  # type: ignore[arg-type]
+    return ordered, {"unknown_host": captures.unknown_host, **counts, **_sent_again(ordered)}
+
+
+def _sent_again(packets: pl.DataFrame) -> dict[str, int]:
+    """How many packets with payload there are, how many of them had been sent before, and how many came
+    although they had come before."""
+    same = [*_ENDS, "offset"]
+    copies = (
+        packets.filter(pl.col("payload_bytes") > 0)
+        .group_by(same)
+        .agg(pl.len().alias("sent"), (pl.col("fate") == "delivered").sum().alias("came"))
+    )
+    return {
+        "packets": int(copies["sent"].sum()),
+        "sent_again": int((copies["sent"] - 1).sum()),
+        "came_again": int((copies["came"].cast(pl.Int64) - 1).clip(0).sum()),
+    }
 
 
 def _with_offsets(sent: pl.DataFrame, numbers: Numbering) -> tuple[pl.DataFrame, dict[str, int]]:
