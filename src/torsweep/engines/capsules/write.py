@@ -66,7 +66,7 @@ def write_breakdown(
     frame, counts = join(trace, streams, one_in)
     write_frame(run_directory, frame)
     clocks = [clock.document() for clock in trace.clocks.found]
-    return {"followed_downloads": counts, "clocks": clocks, "captures": unused}
+    return {"followed_downloads": counts, "clocks": clocks, **({"captures": unused} if unused else {})}
 
 
 @dataclass(frozen=True)
