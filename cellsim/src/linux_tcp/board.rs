@@ -117,10 +117,13 @@ impl Board {
 
     /// Make a flight end at `position`.
     fn split(&mut self, position: u64) {
-        let Some(place) = self.place_of(position).filter(|&place| self.flights[place].start() < position)
-        else {
-            return;
-        };
+        if let Some(place) = self.place_of(position).filter(|&place| self.flights[place].start() < position) {
+            self.split_flight(place, position);
+        }
+    }
+
+    /// Make the flight at `place` end at `position`, which is within it.
+    fn split_flight(&mut self, place: usize, position: u64) {
         let whole = self.flights[place];
         let (head, tail) = whole.split(position);
         self.count(&whole, false);
@@ -170,7 +173,7 @@ impl Board {
         let (mut oldest, mut stamped) = (None, None);
         while let Some(flight) = self.flights.front().copied().filter(|flight| flight.start() < acked) {
             if flight.end > acked {
-                self.split(acked);
+                self.split_flight(0, acked);
                 continue;
             }
             self.flights.pop_front();

@@ -40,7 +40,7 @@ pub struct Kernel {
     pub received_segment: u64,
     /// How much of a receive buffer is window (`tcp_win_from_space`), in 256ths.
     pub window_share: u64,
-    /// What offers are rounded to (`rcv_wscale`), bytes: the greatest receive buffer says how much.
+    /// What offers are rounded to (`rcv_wscale`), bytes, a power of two: the greatest receive buffer says how much.
     pub window_unit: u64,
     /// What the receiver offers at first, bytes.
     pub first_offer: u64,
@@ -63,6 +63,13 @@ pub struct Kernel {
     pub hystart_shift: u32,
     /// The least rise of the round trip that ends slow start, us.
     pub hystart_least_us: u64,
+}
+
+impl Kernel {
+    /// `window` as the header can say it, rounded up.
+    pub fn round_up(&self, window: u64) -> u64 {
+        (window + self.window_unit - 1) & !(self.window_unit - 1)
+    }
 }
 
 /// Linux 3.2, the first of 2012.

@@ -91,8 +91,8 @@ impl ReceiveBuffer {
     }
 
     /// `tcp_space`.
-    fn space(&self, kernel: &Kernel, stream: &Stream) -> u64 {
-        window_of(kernel, self.memory.saturating_sub(held(kernel, stream)))
+    fn space_beside(&self, kernel: &Kernel, held: u64) -> u64 {
+        window_of(kernel, self.memory.saturating_sub(held))
     }
 
     /// `bytes` have come at `now`: the acknowledgement that goes at once, or later.
@@ -125,15 +125,13 @@ impl ReceiveBuffer {
 
     /// Let the offer, and where it must the buffer, grow with what has come.
     fn widen(&mut self, kernel: &Kernel, stream: &Stream, bytes: u64) {
-        let before = self.most_offer;
-        for _ in 0..bytes / MSS {
-            let room = self.clamp.min(self.space(kernel, stream)).saturating_sub(self.most_offer);
-            self.most_offer += (2 * MSS).min(room);
-        }
-        if self.most_offer > before {
+        let held = held(kernel, stream);
+        let room = self.clamp.min(self.space_beside(kernel, held)).saturating_sub(self.most_offer);
+        let more = room.min(bytes / MSS * 2 * MSS);
+        if more > 0 {
+            self.most_offer += more;
             self.quick_acks = self.quick_acks.max(1);
         }
-        let held = held(kernel, stream);
         if held > self.memory {
             // `tcp_clamp_window`: the sender was allowed to send this much.
             self.memory = held.min(kernel.receive_buffer_max);
@@ -175,21 +173,22 @@ impl ReceiveBuffer {
     /// header can say.
     fn offer(&mut self, kernel: &Kernel, stream: &Stream, leaves: Time) -> Offer {
         let (current, new) = (self.edge - stream.delivered, self.new_window(kernel, stream));
-        let window = if new < current { current.next_multiple_of(kernel.window_unit) } else { new };
+        let window = if new < current { kernel.round_up(current) } else { new };
         Offer { leaves, edge: stream.delivered + window, window }
     }
 
     /// `__tcp_select_window`.
     fn new_window(&mut self, kernel: &Kernel, stream: &Stream) -> u64 {
-        let (mut free, full) = (self.space(kernel, stream), window_of(kernel, self.memory));
+        let (mut free, full) =
+            (self.space_beside(kernel, held(kernel, stream)), window_of(kernel, self.memory));
         if free < full.min(self.clamp) / 2 {
             self.quick_acks = 0;
-            free -= free % kernel.window_unit;
+            free &= !(kernel.window_unit - 1);
             if free < full >> 4 || free < MSS {
                 return 0;
             }
         }
-        free.min(self.most_offer).next_multiple_of(kernel.window_unit)
+        kernel.round_up(free.min(self.most_offer))
     }
 
     /// The program has read by `now`, with a round trip of `round_trip`: the acknowledgement that goes at once, or what
