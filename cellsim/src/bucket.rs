@@ -48,6 +48,8 @@ pub struct Buckets {
     per_step: i64,
     burst: i64,
     last_stamp: u64,
+    /// When the next tokens come: what is asked before is answered without a division.
+    next: Time,
     clock_quantum: Span,
 }
 
@@ -71,10 +73,21 @@ impl Buckets {
             per_step: per_step.max(1),
             burst: (burst as i64).max(per_step.max(1)),
             last_stamp: 0,
+            next: Time::START,
             clock_quantum,
         };
-        buckets.last_stamp = buckets.stamp(Time::START);
+        buckets.note_stamp(buckets.stamp(Time::START));
         buckets
+    }
+
+    fn note_stamp(&mut self, stamp: u64) {
+        self.last_stamp = stamp;
+        let next = match self.refill {
+            Refill::Lazy { .. } => Time::from_ns((stamp + TICKS_PER_STEP) << TICK_SHIFT),
+            Refill::Burst { interval, phase } => Time::START + stamp * interval + phase,
+        };
+        // A coarse clock shows it only at its next tick.
+        self.next = next.ceil(self.clock_quantum);
     }
 
     fn stamp(&self, now: Time) -> u64 {
@@ -88,19 +101,20 @@ impl Buckets {
 
     /// Add the tokens that have come by `now`.
     pub fn refill(&mut self, now: Time) {
+        if now < self.next {
+            return;
+        }
         let stamp = self.stamp(now);
         let elapsed = stamp - self.last_stamp;
         let steps = match self.refill {
             Refill::Lazy { .. } => elapsed / TICKS_PER_STEP,
             Refill::Burst { .. } => elapsed,
         };
-        if steps == 0 {
-            return;
-        }
+        debug_assert!(steps > 0);
         let tokens = self.per_step.saturating_mul(steps as i64);
         self.read = self.read.saturating_add(tokens).min(self.burst);
         self.write = self.write.saturating_add(tokens).min(self.burst);
-        self.last_stamp = stamp;
+        self.note_stamp(stamp);
     }
 
     /// When a connection blocked at `now` is woken.
