@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from torsweep.config.tracing import Tracing
 from torsweep.engines.draws import client_start_ns
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.directory import Written, write_directory
@@ -72,6 +73,27 @@ def test_the_run_is_as_long_as_asked_after_the_bootstrap(written: dict[str, Any]
     assert written["general"]["seed"] == run.seed + 1
     assert written["experimental"]["use_new_tcp"] is False
     assert written["network"]["use_shortest_path"] is False
+
+
+@pytest.mark.parametrize(("downloads", "captured"), [(0, set()), (5, {"relay2", "relay4"})])
+def test_where_downloads_are_followed_all_hosts_on_their_ways_capture(
+    run: RunSpec,
+    network: Network,
+    rtt_us: NDArray[np.int32],
+    keys: Keys,
+    tools: Tools,
+    folder: Path,
+    downloads: int,
+    captured: set[str],
+) -> None:
+    tracing = Tracing(hosts=("relay2", "relay4"), downloads=downloads)
+    _write(run.model_copy(update={"tracing": tracing}), network, rtt_us, keys, tools, folder)
+    hosts = _configuration(folder)["hosts"]
+    capture = {"pcap_enabled": True, "pcap_capture_size": "128 B"}
+    found = {name for name, host in hosts.items() if host["host_options"] == capture}
+    ends = {"web1", "web2", "bulk1", "server1", "server2"} if downloads else set()
+    assert found == captured | ends
+    assert all(hosts[name]["host_options"] == {} for name in hosts.keys() - found)
 
 
 def test_clients_download_from_their_offset_in_the_window(written: dict[str, Any], run: RunSpec) -> None:

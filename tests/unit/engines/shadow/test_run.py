@@ -162,6 +162,21 @@ def test_tables_are_read_again_without_a_simulation(
         run.read_again(run_directory)
 
 
+def test_a_traced_run_whose_rings_are_gone_keeps_what_it_has(
+    run_directory: Path, simulated: Callable[[], list[str]]
+) -> None:
+    file = run_directory / "run.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "tracing": {"hosts": ["relay1"]}}))
+    record = {"run_sha256": sha256_of_file(file)}
+    (run_directory / "shadow").mkdir()
+    (run_directory / "shadow" / run.RECORD_FILE).write_text(json.dumps(record))
+    (run_directory / "provenance.json").write_text("{}")
+    with pytest.raises(InputError, match=r"relay1/cells\.ring: is gone: .*without tracing, or .*--keep-logs"):
+        run.read_again(run_directory)
+    assert simulated() == []
+    assert (run_directory / "provenance.json").exists()
+
+
 def test_logs_of_a_run_are_not_written_over(
     run_directory: Path, simulated: Callable[[], list[str]], tools: Tools
 ) -> None:
