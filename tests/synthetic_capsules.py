@@ -200,8 +200,11 @@ ROLES = dict(zip(HOSTS, ("client", "guard", "middle", "exit", "server"), strict=
 UP, DOWN = HOSTS[:4], HOSTS[3::-1]
 
 
-def made(downloads: int = 3, *, lost: bool = False) -> Made:
-    """Downloads of two cells, ten seconds apart; with ``lost``, one packet of each answer is sent twice."""
+def made(downloads: int = 3, *, lost: bool = False, header_bytes: int = 0) -> Made:
+    """Downloads of two cells, ten seconds apart; with ``lost``, one packet of each answer is sent twice.
+
+    A server sends ``header_bytes`` before its answer, if any, which the exit sends on in a cell of their own.
+    """
     trace = Made()
     for ends, port in PORTS.items():
         for both, ports in ((ends, (port, 9001)), (ends[::-1], (9001, port))):
@@ -211,11 +214,11 @@ def made(downloads: int = 3, *, lost: bool = False) -> Made:
             trace.packets.append({"from_host": both[0], "to_host": both[1], **opening, **syn})
             trace.packet(0, both, ports, HANDSHAKE_BYTES, lost=False)
     for number in range(downloads):
-        _download(trace, number, (10 * number + 5) * SECOND_NS, lost)
+        _download(trace, number, (10 * number + 5) * SECOND_NS, lost, header_bytes)
     return trace
 
 
-def _download(trace: Made, number: int, start: int, lost: bool) -> None:
+def _download(trace: Made, number: int, start: int, lost: bool, header_bytes: int) -> None:
     stream, port = 100 + number, 50_000 + number
     spent, now = trace.cell(UP, start, BEGIN, stream, "circuit")
     connect = 2 * ONE_WAY_NS + trace.wait()
@@ -237,6 +240,11 @@ def _download(trace: Made, number: int, start: int, lost: bool) -> None:
     there += trace.packet(now + there[0][2], ("relay3", "server1"), (port, 80), 400, lost=False)
     now += sum(duration for *_, duration in there)
     row = dict.fromkeys(STREAMS.polars) | {"client": "client1", "kind": "web", "stream": number + 1}
+    if header_bytes:
+        header = trace.packet(now, ("server1", "relay3"), (80, port), header_bytes, lost=False)
+        trace.cell(DOWN, now + sum(duration for *_, duration in header) + trace.wait(), DATA, stream, "")
+        there.append(("server", "program", 3_000_000))
+        now += 3_000_000
     for byte in ("first", "last"):
         answer: Spent = [("server", "program", trace.wait() + (0 if byte == "first" else 5_000_000))]
         ends = ("server1", "relay3")

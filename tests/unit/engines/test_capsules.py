@@ -4,6 +4,7 @@ counted."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -146,6 +147,22 @@ def test_a_write_that_ends_after_its_packet_has_left_is_no_contradiction() -> No
     assert (
         sum(duration for *_, duration in pieces(frame, 1, "last")) == trace.streams[0]["last_byte_us"] * 1_000
     )
+
+
+def test_what_a_server_sends_before_the_answer_is_not_its_first_byte() -> None:
+    trace = made(3, header_bytes=69)
+    frame, counts = join(replace(trace.trace(), before_answer=lambda _: 69), trace.streams_frame(), 1)
+    assert counts["whole"] == 3
+    for stream in (1, 2, 3):
+        found = pieces(frame, stream, "first")
+        waited = [duration for place, part, duration in found if (place, part) == ("client", "program")]
+        # The rest of it, a few microseconds, is what its program and the rounding to microseconds take.
+        assert all(duration < 1_000_000 for duration in waited[1:])
+        assert sum(duration for *_, duration in found) == trace.streams[stream - 1]["first_byte_us"] * 1_000
+    # Who takes the header's cell for the first one finds the byte waiting at the client.
+    wrong, _ = join(trace.trace(), trace.streams_frame(), 1)
+    at_client = [duration for place, part, duration in pieces(wrong, 1, "first") if place == "client"]
+    assert max(at_client) > 2_000_000
 
 
 def test_downloads_opened_at_once_are_told_apart_by_their_order() -> None:

@@ -187,7 +187,8 @@ def _follow(trace: Trace, stream: Mapping[str, Any], begun: _Begins) -> dict[str
         at_exit.cell["time_ns"] - SLACK_NS,
         connected["time_ns"] + SLACK_NS,
     )
-    ways = {"first": (answers[0], 1, stream["first_byte_us"])}
+    first = _first_answer(trace, at_exit.exit, server, answers)
+    ways = {"first": (first, 1, stream["first_byte_us"])}
     if stream["last_byte_us"] is not None:
         ways["last"] = (answers[-1], stream["bytes_wanted"], stream["last_byte_us"])
     found = {}
@@ -219,6 +220,17 @@ def _exchange(trace: Trace, begun: Begun) -> tuple[Record, Record, list[Record]]
     if not connected or not requests or not answers:
         raise Failure("no_answer")
     return connected[0], requests[-1], answers
+
+
+def _first_answer(trace: Trace, exit_host: str, server: Direction | None, answers: list[Record]) -> Record:
+    """The cell with the first byte that was asked for: what a server sends before may have left in a cell of
+    its own, when that byte could not be read yet."""
+    before = trace.before_answer(server[2]) if server is not None else 0
+    if server is None or not before:
+        return answers[0]
+    _, port, name, server_port = server
+    readable_ns = trace.packets.carried((name, server_port, exit_host, port), before + 1).readable_ns
+    return next((cell for cell in answers if cell["time_ns"] >= readable_ns), answers[-1])
 
 
 def _records(trace: Trace, host: str, cell: int, points: tuple[Any, ...]) -> dict[str, Record]:
