@@ -173,6 +173,7 @@ impl Tcp {
     }
 
     /// Take in the acknowledgements that have come by `now`.
+    #[inline]
     pub fn apply_acks(&mut self, now: Time) {
         either!(self, tcp => tcp.apply_acks(now));
     }
@@ -195,6 +196,7 @@ impl Tcp {
     }
 
     /// The next segment to be sent again at `now`: its start, cut to 32 bits, and its bytes.
+    #[inline]
     pub fn next_resend(&mut self, now: Time) -> Option<(u32, u64)> {
         either!(self, tcp => tcp.next_resend(now))
     }

@@ -25,7 +25,8 @@ impl Linux {
         Place { acked: self.acked, next: self.sent }
     }
 
-    /// Take in the acknowledgements that have come by `now`.
+    /// Take in the acknowledgements that have come by `now`, most often none.
+    #[inline]
     pub fn apply_acks(&mut self, now: Time) {
         while let Some(ack) = self.acks.front().copied().filter(|ack| ack.time <= now) {
             self.acks.pop();
@@ -33,6 +34,7 @@ impl Linux {
         }
     }
 
+    #[inline(never)]
     fn apply(&mut self, ack: &Ack) {
         let now = ack.time;
         let ahead = |position: u32, from: u64| u64::from(position.wrapping_sub(low_bits(from)));
@@ -227,15 +229,19 @@ impl Linux {
         self.full |= std::mem::take(&mut self.filled);
     }
 
-    /// The next segment to be sent again at `now`: its start, cut to 32 bits, and its bytes.
+    /// The next segment to be sent again at `now`, most often none: its start, cut to 32 bits, and its bytes.
+    #[inline]
     pub fn next_resend(&mut self, now: Time) -> Option<(u32, u64)> {
-        if let Some((start, bytes)) = self.timers.probe {
-            self.timers.probe = None;
+        if let Some((start, bytes)) = self.timers.probe.take() {
             return Some((start, bytes.into()));
         }
         if self.board.to_resend == 0 || self.board.in_flight() >= self.window.packets {
             return None;
         }
+        self.resend(now)
+    }
+
+    fn resend(&mut self, now: Time) -> Option<(u32, u64)> {
         let (start, bytes) = self.board.resend(now, self.sent)?;
         self.window.note_sent(1);
         if start == self.acked {
