@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -132,14 +133,14 @@ def test_a_copy_that_is_deleted_is_made_again_and_nothing_is_simulated(
     before, ran = file.read_bytes(), [run.stat().st_mtime_ns for run in runs]
     file.unlink()
     if name != BUNDLE:
-        found = published.run("torsweep", "verify", PUBLISHED)
+        found = published.run(sys.executable, "-m", "torsweep", "verify", PUBLISHED)
         assert (found.returncode, f"{Path(name).name}: is missing" in found.stdout) == (1, True)
     done = published.snakemake("publish", config=PUBLISHING)
     assert done.returncode == 0, done.stdout
     assert file.read_bytes() == before
     assert [run.stat().st_mtime_ns for run in runs] == ran
     for bundle in (PUBLISHED, BUNDLE):
-        assert published.run("torsweep", "verify", bundle).returncode == 0
+        assert published.run(sys.executable, "-m", "torsweep", "verify", bundle).returncode == 0
     again = published.snakemake("publish", config=PUBLISHING)
     assert (again.returncode, "Nothing to be done" in again.stdout) == (0, True), again.stdout
 
