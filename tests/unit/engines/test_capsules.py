@@ -149,6 +149,18 @@ def test_a_write_that_ends_after_its_packet_has_left_is_no_contradiction() -> No
     )
 
 
+def test_a_byte_that_was_there_before_its_packet_was_written_down_ends_its_way() -> None:
+    trace = made(1)
+    *_, (_, _, program_ns) = trace.spent[1, "first"]
+    trace.streams[0]["first_byte_us"] -= program_ns // 1_000 + 300
+    frame, counts = join(trace.trace(), trace.streams_frame(), 1)
+    assert counts["whole"] == 1
+    spent_ns = sum(duration for *_, duration in pieces(frame, 1, "first"))
+    assert spent_ns == trace.streams[0]["first_byte_us"] * 1_000
+    trace.streams[0]["first_byte_us"] -= 1_000
+    assert join(trace.trace(), trace.streams_frame(), 1)[1]["out_of_order"] == 1
+
+
 def test_what_a_server_sends_before_the_answer_is_not_its_first_byte() -> None:
     trace = made(3, header_bytes=69)
     frame, counts = join(replace(trace.trace(), before_answer=lambda _: 69), trace.streams_frame(), 1)

@@ -197,7 +197,7 @@ def _follow(trace: Trace, stream: Mapping[str, Any], begun: _Begins) -> dict[str
         _answer(trace, own, at_exit.exit, server, cell, end)
         client, hops = _inward(trace, at_exit.exit, cell)
         _down(trace, own, client, hops, start_ns + time_us * 1000)
-        own.until(start_ns + time_us * 1000, "client", client, "program")
+        own.ends(start_ns + time_us * 1000, "client", client, "program")
         found[byte] = own
     return found
 

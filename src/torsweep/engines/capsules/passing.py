@@ -50,6 +50,13 @@ class Way:
             raise Failure("out_of_order")
         self.pieces.append(Piece(self.leg, place, host, part, self.now_ns, max(end_ns, self.now_ns)))
 
+    def ends(self, end_ns: int, place: str, host: str, part: str) -> None:
+        """The byte is there at ``end_ns``: what was written down as later than that, by less than the slack,
+        gives its time back, so that the pieces add up to the time that the download took."""
+        if end_ns >= self.now_ns - SLACK_NS:
+            self.give_back(end_ns)
+        self.until(end_ns, place, host, part)
+
     def give_back(self, until_ns: int) -> None:
         """What was written down last happened by ``until_ns`` already: a packet left before the write had
         ended."""
