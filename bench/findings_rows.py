@@ -57,12 +57,9 @@ def contrast_rows(findings: FindingsFile) -> pl.DataFrame:
                 "kind": row.kind,
                 "time": f"{row.kind}, {SHOWN_METRICS[row.metric]}",
                 "knob": row.knob,
-                "at": words(row.at),
-                "contrast": ", ".join(
-                    part
-                    for part in (f"{level_name(row.from_level)} → {level_name(row.to_level)}", words(row.at))
-                    if part
-                ),
+                "at": (at := words(row.at)),
+                "contrast": f"{level_name(row.from_level)} → {level_name(row.to_level)}"
+                + (f", {at}" if at else ""),
                 **_all(ratios),
                 "together": row.together,
             }

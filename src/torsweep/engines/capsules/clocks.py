@@ -110,8 +110,9 @@ def _corrected(frame: pl.DataFrame, own: pl.Expr, skew: Skew, times: tuple[str, 
 
 def compare(messages: pl.DataFrame) -> Clocks:
     """Compare the clocks of the hosts in ``messages``, which has the columns :data:`MESSAGES`."""
-    ways = {key: _quickest(own) for key, own in messages.partition_by(_WAYS, as_dict=True).items()}
-    sizes = {key: len(own) for key, own in messages.partition_by(_WAYS, as_dict=True).items()}
+    directions = messages.partition_by(_WAYS, as_dict=True)
+    ways = {key: _quickest(own) for key, own in directions.items()}
+    sizes = {key: len(own) for key, own in directions.items()}
     both = {
         (first, second): min(sizes[first, second], sizes[second, first])
         for first, second in sizes
