@@ -56,9 +56,9 @@ pub struct Followed {
 
 impl Followed {
     fn way(&mut self, byte: Byte) -> &mut Way {
-        match (byte, &mut self.last) {
-            (Byte::Last, Some(last)) => last,
-            _ => &mut self.first,
+        match byte {
+            Byte::First => &mut self.first,
+            Byte::Last => self.last.as_mut().expect("the last byte is followed from the answer on"),
         }
     }
 }

@@ -79,7 +79,8 @@ impl Latency {
             Source::File { map, data } => {
                 let at = data + (from * self.nodes + to) * 4;
                 let cell = [map[at], map[at + 1], map[at + 2], map[at + 3]];
-                i32::from_le_bytes(cell).max(1) as u64
+                // `open` has refused what is not positive, so that the sign's bit is 0.
+                u64::from(u32::from_le_bytes(cell))
             }
         };
         rtt_us * HALF_MICROSECOND

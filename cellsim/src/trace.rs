@@ -212,7 +212,14 @@ impl Run {
             CellKind::BuildUp => 9,
             CellKind::BuiltDown if last_hop(self.position + 1) => 11,
             CellKind::DestroyUp => 4,
-            _ => 3,
+            CellKind::BeginUp
+            | CellKind::DataUp
+            | CellKind::CircuitSendmeUp
+            | CellKind::StreamSendmeUp
+            | CellKind::EndUp
+            | CellKind::BuiltDown
+            | CellKind::ConnectedDown
+            | CellKind::DataDown => 3,
         }
     }
 

@@ -148,8 +148,10 @@ fn report(clock: &Clock, courses: &mut [Course], loop_ns: f64) -> Option<Report>
 /// How often the loop that takes `ns` a turn fits into a round.
 fn calls_in_a_round(ns: impl Fn(u32) -> f64) -> u32 {
     let calls = ROUND.as_nanos() as f64 / ns(TRIAL_CALLS).max(f64::MIN_POSITIVE);
-    // A number from 1 to ten million.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a number from 1 to ten million, of which the whole part counts"
+    )]
     let whole = calls.clamp(1.0, MOST_CALLS) as u32;
     whole
 }

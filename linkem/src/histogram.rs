@@ -79,7 +79,7 @@ fn bucket(duration_ns: u64) -> usize {
     usize::try_from(number).expect("64 bits have fewer than 512 buckets")
 }
 
-/// The longest duration of a bucket, ns.
+/// The longest duration of a bucket, ns; of those that no duration falls into, behind the last, the longest of all.
 fn upper_ns(bucket: usize) -> u64 {
     if bucket < 8 {
         return bucket as u64;

@@ -194,14 +194,14 @@ fn set_sysctls(config: &Config) -> Result<(), Error> {
 }
 
 fn refused_route(config: &Config, error: &io::Error) -> Error {
-    let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
-    let available = available.unwrap_or_default();
-    if available.split_whitespace().all(|name| name != config.congestion_control) {
-        return Error::input(format!(
-            "congestion_control: {:?}; this kernel has: {}",
-            config.congestion_control,
-            available.trim()
-        ));
+    match fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control") {
+        Ok(available) if available.split_whitespace().all(|name| name != config.congestion_control) => {
+            Error::input(format!(
+                "congestion_control: {:?}; this kernel has: {}",
+                config.congestion_control,
+                available.trim()
+            ))
+        }
+        _ => Error::failed(format!("adding the default route: {error}")),
     }
-    Error::failed(format!("adding the default route: {error}"))
 }

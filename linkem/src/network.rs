@@ -116,6 +116,7 @@ impl Network {
     /// Do what was due by `now_ns`. `hand_over` gets each packet that is through, with the time it was due,
     /// and answers with the time at which it has been handed over.
     pub fn advance(&mut self, now_ns: u64, mut hand_over: impl FnMut(HostIndex, &[u8]) -> u64) {
+        // Ends: a packet arrives once and departs once, and none comes in from a host meanwhile.
         while let Some((due_ns, event)) = self.agenda.take_due(now_ns) {
             match event {
                 Event::Arrive(to, slot) => self.arrive(due_ns, to, slot),
@@ -176,7 +177,7 @@ impl Network {
 fn delays(config: &Config, latency: &Latency) -> Vec<u32> {
     let pairs = config.hosts.iter().flat_map(|from| config.hosts.iter().map(move |to| (from.node, to.node)));
     let halves = |(from, to)| latency.one_way(from, to).ns() / HALF_MICROSECOND_NS;
-    pairs.map(|pair| u32::try_from(halves(pair)).unwrap_or(u32::MAX)).collect()
+    pairs.map(|pair| u32::try_from(halves(pair)).expect("a round trip takes less than 2^32 us")).collect()
 }
 
 fn bound(config: &Config) -> Bound {

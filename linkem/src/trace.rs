@@ -98,7 +98,7 @@ impl Trace {
             payload_bytes: segment.payload_bytes,
             flags: segment.flags,
         });
-        u32::try_from(self.rows.len() - 1).ok()
+        Some(u32::try_from(self.rows.len() - 1).expect("memory ends before 2^32 packets"))
     }
 
     /// The packet of `row` met its fate at `now_ns`.

@@ -92,6 +92,7 @@ impl Cubic {
         };
         let time = (now_us - epoch_us + self.least_rtt_us) * SCALE / 1_000_000;
         let cube = u128::from(time.abs_diff(self.plateau)).pow(3);
+        // What 32 bits do not hold is further than any window.
         let distance = u32::try_from((u128::from(RATE) * cube) >> 40).unwrap_or(u32::MAX / 2);
         let target = if time < self.plateau {
             self.origin.saturating_sub(distance)

@@ -241,8 +241,12 @@ impl World {
 }
 
 /// What a spot of a way along `path` is called.
+///
+/// # Panics
+/// When the spot does not lie on the path: `Breakdown::detach` forgets the bytes of a path that is given up.
 fn place_name(path: &[HostId; 5], spot: Spot) -> &'static str {
-    let position = |host| path.iter().position(|other| *other == host).unwrap_or(0);
+    let place = |host| path.iter().position(|other| *other == host);
+    let position = |host| place(host).expect("followed bytes are on the path of their download");
     let Some(to) = spot.to else {
         return ["client", "guard", "middle", "exit", "server"][position(spot.at)];
     };
