@@ -45,7 +45,7 @@ def _folder(folder: Path) -> None:
     shutil.copytree(published() / "published", folder / "published")
 
 
-def _mend(folder: Path) -> None:
+def _reseal(folder: Path) -> None:
     """Checksums that fit what is damaged."""
     (folder / "published" / SUMS_FILE).write_text(sums_text(folder / "published"))
 
@@ -53,9 +53,9 @@ def _mend(folder: Path) -> None:
 def _inside(name: str, kinds: tuple[str, ...]) -> Target:
     file = f"published/{name}"
     sealed = name == SUMS_FILE
-    mend = None if sealed else _mend
+    reseal = None if sealed else _reseal
     command = ("verify", "{in}/published")
-    return Target(name, file, kinds, command, _folder, None, mend, codes=(0, 1, 2), sealed=sealed)
+    return Target(name, file, kinds, command, _folder, None, reseal, codes=(0, 1, 2), sealed=sealed)
 
 
 _ZIP_COMMAND = ("verify", f"{{in}}/{ZIP}")

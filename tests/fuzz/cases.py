@@ -54,8 +54,8 @@ def check(folder: Path, name: str, example: Example) -> Outcome:
     whole = original(folder, name, target.name)
     content = damaged(whole, changes)
     file.write_bytes(content)
-    if target.mend:
-        target.mend(place / "in")
+    if target.reseal:
+        target.reseal(place / "in")
     before = contents(place / "in")
     try:
         outcome = _RUNNERS.get(name, _command)(target, place)

@@ -73,7 +73,7 @@ def _plain_yaml(folder: Path) -> None:
     (folder / "experiment.yaml").write_bytes(source.read_bytes())
 
 
-def _network(folder: Path) -> None:
+def fuzzed_network(folder: Path) -> None:
     made = small_network(
         ("guard_exit", "exit", "guard", "guard", "middle"), ["web1", "bulk1"], config={"load": 1.0}
     )
@@ -84,7 +84,7 @@ def _network(folder: Path) -> None:
 _WEIGHTS = ("Wgg", "Wgd", "Wmg", "Wme", "Wmd", "Wmm", "Wee", "Wed", "Weg", "Wgm", "Wem", "Wge")
 
 
-def _mend_network(folder: Path) -> None:
+def reseal_network(folder: Path) -> None:
     """network.json with the checksum of the damaged latencies."""
     file = folder / "network" / NETWORK_FILE
     document = json.loads(file.read_text())
@@ -92,7 +92,7 @@ def _mend_network(folder: Path) -> None:
     file.write_text(json.dumps(document))
 
 
-def _mend_plan(folder: Path) -> None:
+def _reseal_plan(folder: Path) -> None:
     """plan.json with the checksum of the damaged claims."""
     file = folder / "summaries" / PLAN_FILE
     document = json.loads(file.read_text())
@@ -269,7 +269,7 @@ TARGETS: dict[str, tuple[Target, ...]] = {
         ),
     ),
     "JSON": (
-        Target("network.json", "network/network.json", DOCUMENT_KINDS, _DESCRIBE, _network),
+        Target("network.json", "network/network.json", DOCUMENT_KINDS, _DESCRIBE, fuzzed_network),
         Target("run.json", f"{RUN_NAME}/run.json", DOCUMENT_KINDS, _COLLECT, _run),
         Target("provenance.json", f"{RUN_NAME}/provenance.json", DOCUMENT_KINDS, _COLLECT, _run),
         Target(
@@ -279,7 +279,7 @@ TARGETS: dict[str, tuple[Target, ...]] = {
             ("results", "claims", "{in}/summaries"),
             _plan,
             None,
-            _mend_plan,
+            _reseal_plan,
         ),
         Target(
             "relayinfo",
@@ -316,7 +316,13 @@ TARGETS: dict[str, tuple[Target, ...]] = {
     ),
     "NumPy": (
         Target(
-            "latency.npy", f"network/{LATENCY_FILE}", BYTE_KINDS, _DESCRIBE, _network, None, _mend_network
+            "latency.npy",
+            f"network/{LATENCY_FILE}",
+            BYTE_KINDS,
+            _DESCRIBE,
+            fuzzed_network,
+            None,
+            reseal_network,
         ),
         Target(
             "latency.npz",

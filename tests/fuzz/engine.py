@@ -10,7 +10,7 @@ import os
 import shutil
 from pathlib import Path
 
-from tests.fuzz.documents import _mend_network, _network
+from tests.fuzz.documents import fuzzed_network, reseal_network
 from tests.fuzz.mutations import BYTE_KINDS, DOCUMENT_KINDS
 from tests.fuzz.properties import Outcome, run_program
 from tests.fuzz.target import Target
@@ -24,7 +24,7 @@ RUN = "run"
 
 
 def _make(folder: Path) -> None:
-    _network(folder)
+    fuzzed_network(folder)
     asked = {"warm_up": "0 s", "measured": "1 s", "client_start_window": "0 s"}
     experiment = load_experiment("refill_sweep", asked, Path(__file__).parents[2] / "experiments")
     variant = experiment.variant("")
@@ -33,7 +33,7 @@ def _make(folder: Path) -> None:
     build_run(settings, variant, folder / "network", folder / RUN).write(folder / RUN)
 
 
-def _mend_run(folder: Path) -> None:
+def _reseal_run(folder: Path) -> None:
     """run.json with the checksum of the damaged network.json."""
     file = folder / RUN / "run.json"
     document = json.loads(file.read_text())
@@ -41,15 +41,15 @@ def _mend_run(folder: Path) -> None:
     file.write_text(json.dumps(document))
 
 
-def _mend_both(folder: Path) -> None:
-    _mend_network(folder)
-    _mend_run(folder)
+def _reseal_both(folder: Path) -> None:
+    reseal_network(folder)
+    _reseal_run(folder)
 
 
 ENGINE_TARGETS = (
     Target("run.json", f"{RUN}/run.json", DOCUMENT_KINDS, (), _make),
-    Target("network.json", f"network/{NETWORK_FILE}", DOCUMENT_KINDS, (), _make, None, _mend_run),
-    Target("latency.npy", f"network/{LATENCY_FILE}", BYTE_KINDS, (), _make, None, _mend_both),
+    Target("network.json", f"network/{NETWORK_FILE}", DOCUMENT_KINDS, (), _make, None, _reseal_run),
+    Target("latency.npy", f"network/{LATENCY_FILE}", BYTE_KINDS, (), _make, None, _reseal_both),
 )
 
 

@@ -19,7 +19,7 @@ import polars as pl
 from torsweep.errors import InputError
 from torsweep.formats.text import text_chunks
 
-_CHUNK_CHARACTERS = 1 << 24
+CHUNK_CHARACTERS = 1 << 24
 _MOST_BETWEEN = 1 << 20
 """Characters that may stand outside of nodes and edges in a row: graphs have a few lines there."""
 
@@ -51,7 +51,7 @@ def read_gml(file: Path, of_nodes: Sequence[str], of_edges: Sequence[str]) -> Gm
     wanted = {"node": of_nodes, "edge": of_edges}
     blocks: dict[str, list[pl.DataFrame]] = {"node": [], "edge": []}
     head, rest = "", ""
-    for chunk in text_chunks(file, _CHUNK_CHARACTERS):
+    for chunk in text_chunks(file, CHUNK_CHARACTERS):
         begun = any(map(len, blocks["node"]))
         before, found, rest = _blocks(rest + chunk, begun, file)
         head = head if begun else before
@@ -83,7 +83,7 @@ def _blocks(text: str, begun: bool, file: Path) -> tuple[str, dict[str, list[str
         end = match.end()
         found[match[1]].append(match[2])
     rest = text[end:]
-    if len(rest) > (_MOST_BETWEEN if end else _CHUNK_CHARACTERS):
+    if len(rest) > (_MOST_BETWEEN if end else CHUNK_CHARACTERS):
         raise _no_gml(rest, file)
     return before, found, rest
 

@@ -7,33 +7,21 @@ turn: what the relay used, moved and asked the clock while the load lasted, and 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import re
 import socket
 import statistics
-import time
 from dataclasses import dataclass
 
 from torsweep.engines.addresses import SERVER_PORT, address
 from torsweep.engines.emulation.run.control import close_quietly
-from torsweep.engines.emulation.run.meter import process_cpu_ns
-from torsweep.engines.emulation.run.servers import request
 from torsweep.engines.emulation.run.socks import connect
 from torsweep.errors import TorsweepError
+from torsweep.loopback.account import Account, account_of
 from torsweep.loopback.network import (
-    ENDLESS_BYTES,
-    REQUEST_BYTES,
     LoopbackNetwork,
     streams_of,
 )
 from torsweep.loopback.plan import CLIENT, POSITIONS, Chain, Plan
-
-ANSWER_BYTES = 400
-"""Of a small request: less than a cell holds."""
-
-READ_BYTES = 256 * 1024
-
-_READINGS = re.compile(r"precise=(\d+) coarse=(\d+)")
+from torsweep.loopback.requests import load, small_requests
 
 
 @dataclass(frozen=True)
@@ -63,18 +51,6 @@ class Sample:
     small_us: float
 
 
-@dataclass(frozen=True)
-class _Account:
-    """What a relay has used, moved and asked so far, and when."""
-
-    at_ns: int
-    cpu_ns: int
-    read: int
-    written: int
-    precise: int
-    coarse: int
-
-
 class Measuring:
     """Measures the chains of one network; streams are numbered in the order of opening."""
 
@@ -98,7 +74,7 @@ class Measuring:
             if self._plan.small_beside:
                 work = [self._with_requests_beside(*each) for each in zip(chains, opened, strict=True)]
             else:
-                small = [await _small_requests(own[0], self._lengths.small_s) for own in opened]
+                small = [await small_requests(own[0], self._lengths.small_s) for own in opened]
                 work = [self._after_requests(*each) for each in zip(chains, opened, small, strict=True)]
             measured = await asyncio.gather(*work)
         finally:
@@ -139,7 +115,7 @@ class Measuring:
         return self._samples(chain, await self._under_load(chain, connections), took_ns)
 
     def _samples(
-        self, chain: Chain, accounts: list[tuple[_Account, _Account]], took_ns: list[int]
+        self, chain: Chain, accounts: list[tuple[Account, Account]], took_ns: list[int]
     ) -> list[Sample]:
         return [
             self._sample(chain, position, relay, *account, took_ns)
@@ -149,13 +125,13 @@ class Measuring:
     async def _small_beside(self, connection: socket.socket) -> list[int]:
         """Small requests as long as the load counts."""
         await asyncio.sleep(self._plan.ramp_s)
-        return await _small_requests(connection, self._lengths.load_s)
+        return await small_requests(connection, self._lengths.load_s)
 
     async def _under_load(
         self, chain: Chain, connections: list[socket.socket]
-    ) -> list[tuple[_Account, _Account]]:
+    ) -> list[tuple[Account, Account]]:
         """The accounts of the relays of ``chain`` at both ends of the time that counts."""
-        loads = [asyncio.ensure_future(_load(connection)) for connection in connections]
+        loads = [asyncio.ensure_future(load(connection)) for connection in connections]
         try:
             await asyncio.sleep(self._plan.ramp_s)
             before = await asyncio.gather(*(self._account(relay) for relay in chain.relays))
@@ -170,22 +146,16 @@ class Measuring:
                 raise end
         return list(zip(before, after, strict=True))
 
-    async def _account(self, relay: str) -> _Account:
-        control, pid = self._running.controls[relay], self._running.children[relay].handle.pid
-        told = "\n".join(await control.ask("GETINFO traffic/read traffic/written"))
-        read, written = (int(value) for value in re.findall(r"traffic/\w+=(\d+)", told))
-        # A relay whose readings are not counted refuses to tell of them.
-        found = _READINGS.search(await control.value("clock-readings") or "precise=0 coarse=0")
-        precise, coarse = (int(value) for value in found.groups()) if found else (0, 0)
-        return _Account(time.monotonic_ns(), process_cpu_ns(pid), read, written, precise, coarse)
+    async def _account(self, relay: str) -> Account:
+        return await account_of(self._running.controls[relay], self._running.children[relay].handle.pid)
 
     def _sample(
         self,
         chain: Chain,
         position: str,
         relay: str,
-        before: _Account,
-        after: _Account,
+        before: Account,
+        after: Account,
         took_ns: list[int],
     ) -> Sample:
         return Sample(
@@ -203,30 +173,3 @@ class Measuring:
             small_requests=len(took_ns),
             small_us=round(statistics.median(took_ns) / 1e3, 1),
         )
-
-
-async def _small_requests(connection: socket.socket, for_s: float) -> list[int]:
-    """From request to the first byte of the answer, ns, one request after the other."""
-    loop, until_ns = asyncio.get_running_loop(), time.monotonic_ns() + int(for_s * 1e9)
-    took: list[int] = []
-    while not took or time.monotonic_ns() < until_ns:
-        asked_ns, got = time.monotonic_ns(), 0
-        await loop.sock_sendall(connection, request(REQUEST_BYTES, ANSWER_BYTES))
-        while got < ANSWER_BYTES:
-            came = len(await loop.sock_recv(connection, ANSWER_BYTES - got))
-            if not got:
-                took.append(time.monotonic_ns() - asked_ns)
-            if not came:
-                raise ConnectionError("a stream was closed in the middle of an answer")
-            got += came
-    return took
-
-
-async def _load(connection: socket.socket) -> None:
-    """Download until cancelled."""
-    loop, buffer = asyncio.get_running_loop(), bytearray(READ_BYTES)
-    with contextlib.suppress(asyncio.CancelledError):
-        await loop.sock_sendall(connection, request(REQUEST_BYTES, ENDLESS_BYTES))
-        while await loop.sock_recv_into(connection, buffer):
-            pass
-        raise ConnectionError("a download was closed before its end")

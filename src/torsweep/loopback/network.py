@@ -35,11 +35,13 @@ class LoopbackNetwork(RunningNetwork):
         hosts += [server.name for server in self.layout.network.servers]
         self.namespaces = dict.fromkeys(hosts, OWN_NAMESPACE)
 
-    def _environment(self, place: Place) -> dict[str, str]:
+    def environment_of(self, place: Place) -> dict[str, str]:
+        """That of every tor, and what the variant of ``place`` adds."""
         variant = self.variants.get(place.name)
-        return super()._environment(place) | dict(variant.environment if variant else {})
+        return super().environment_of(place) | dict(variant.environment if variant else {})
 
-    def _lines(self, place: Place) -> tuple[str, ...]:
+    def lines_of(self, place: Place) -> tuple[str, ...]:
+        """Those of the variant of ``place``, with the path of its ring filled in."""
         variant = self.variants.get(place.name)
         return tuple(line.format(ring=place.ring) for line in variant.lines) if variant else ()
 

@@ -62,7 +62,7 @@ class _SpeedtestCountry(BaseModel):
     up_mbits: Mbits
 
 
-class _Speedtest(BaseModel):
+class Speedtest(BaseModel):
     """A table of Speedtest's, of which only the countries count."""
 
     countries: Annotated[dict[str, _SpeedtestCountry], Field(min_length=1)]
@@ -148,7 +148,7 @@ def _net_index(file: Path, year: int | None) -> Regions:
 
 def _speedtest(file: Path) -> Regions:
     """``{"countries": {CODE: {"down_mbits": …, "up_mbits": …}}}``, without the countries of rate 0."""
-    table = validate(_Speedtest, parse_json(whole_text(file), file), file)
+    table = validate(Speedtest, parse_json(whole_text(file), file), file)
     rates = [(each.down_mbits * _PER_MBIT, each.up_mbits * _PER_MBIT) for each in table.countries.values()]
     return _regions([(down, up, 1.0) for down, up in rates if min(down, up) > 0], file)
 

@@ -32,7 +32,7 @@ from torsweep.network.model import LATENCY_FLOOR_US
 from torsweep.ranges import MOST_RTT_US
 from torsweep.seeds import stream
 
-_BLOCK_CELLS = 100_000
+BLOCK_CELLS = 100_000
 """A block's arrays stay in a processor's cache; with blocks of 16 MB sampling took twice as long."""
 _NS_PER_US = 1_000
 _HEIGHT_SIGMA = 0.2
@@ -65,7 +65,7 @@ class LatencyField:
 
     def blocks(self) -> Iterator[NDArray[np.int32]]:
         """Blocks of rows from top to bottom, (rows, hosts) int32 microseconds."""
-        step = max(1, _BLOCK_CELLS // self.hosts)
+        step = max(1, BLOCK_CELLS // self.hosts)
         for first in range(0, self.hosts, step):
             yield self._rows(first, min(first + step, self.hosts))
 

@@ -62,7 +62,7 @@ class Leaving:
 
     @stopping_with_a_line
     def bundles(self, *experiment_names: str) -> list[str]:
-        """What is published of each of these, likewise: a folder, and the same as a zip."""
+        """What is published of each of these that can run: a folder, and the same as a zip."""
 
         return self._of_each(
             experiment_names, lambda place: [*self._published(place), place.page, place.bundle]

@@ -24,7 +24,7 @@ from torsweep.config.overrides import Overrides
 from torsweep.config.schema import schema_text
 from torsweep.engines.run_spec import RunSpec
 from torsweep.errors import InputError
-from torsweep.network.bandwidth_import import _Speedtest
+from torsweep.network.bandwidth_import import Speedtest
 from torsweep.network.model import Network
 from torsweep.network.relays_import import StagedRelays
 from torsweep.units import (
@@ -36,7 +36,7 @@ from torsweep.units import (
     parse_quantity,
 )
 
-FILES = (NetworkConfig, Experiment, Overrides, RunSpec, Network, StagedRelays, _Speedtest)
+FILES = (NetworkConfig, Experiment, Overrides, RunSpec, Network, StagedRelays, Speedtest)
 
 
 class Number(NamedTuple):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from torsweep.engines.emulation.directory.layout import Identities, Layout
 from torsweep.engines.emulation.run.processes import ProcessSet
 from torsweep.engines.emulation.run.servers import answer
-from torsweep.loopback import measuring
+from torsweep.loopback.account import account_of
 from torsweep.loopback.load_beside import busy_s
 from torsweep.loopback.network import LoopbackNetwork, run_of, streams_of
 from torsweep.loopback.plan import (
@@ -24,6 +24,7 @@ from torsweep.loopback.plan import (
     tracing_plan,
     turns,
 )
+from torsweep.loopback.requests import load, small_requests
 from torsweep.tor.build import BuiltTor
 
 PLANS = {"clocks": clocks_plan(28), "tracing": tracing_plan(), "quantum": quantum_plan()}
@@ -91,14 +92,14 @@ def test_relays_are_where_their_chains_need_them(plan):
 def test_only_a_relay_with_a_variant_has_its_environment_and_its_lines(tmp_path):
     network = running(tracing_plan(), tmp_path)
     off, on = network.layout.relays[1], network.layout.relays[4]
-    assert network._lines(off) == ()
-    assert network._lines(on)[0] == f"CellTraceFile {on.ring}"
+    assert network.lines_of(off) == ()
+    assert network.lines_of(on)[0] == f"CellTraceFile {on.ring}"
     slow = running(clocks_plan(28), tmp_path)
     guard, *middles = (place for place in slow.layout.relays if place.name != "relay2")
-    assert "TOR_MONOTIME_SYSTEM_CALLS" not in slow._environment(guard)
-    told = [slow._environment(place)["TOR_MONOTIME_SYSTEM_CALLS"] for place in middles[:5]]
+    assert "TOR_MONOTIME_SYSTEM_CALLS" not in slow.environment_of(guard)
+    told = [slow.environment_of(place)["TOR_MONOTIME_SYSTEM_CALLS"] for place in middles[:5]]
     assert told == ["0", "0", "1", "1", "28"]
-    clocks = [slow._environment(place)["TOR_MONOTIME_COARSE_CLOCK"] for place in middles[:5]]
+    clocks = [slow.environment_of(place)["TOR_MONOTIME_COARSE_CLOCK"] for place in middles[:5]]
     assert clocks == ["coarse", "precise", "coarse", "precise", "precise"]
 
 
@@ -132,7 +133,7 @@ async def _served(do) -> object:
 
 
 def test_small_requests_are_one_after_the_other_and_at_least_one():
-    took = asyncio.run(_served(lambda connection: measuring._small_requests(connection, 0.0)))
+    took = asyncio.run(_served(lambda connection: small_requests(connection, 0.0)))
     assert len(took) == 1
     assert took[0] > 0
 
@@ -143,13 +144,13 @@ def test_a_load_that_is_closed_is_an_error():
         ours.setblocking(False)
         theirs.shutdown(socket.SHUT_WR)
         with ours, theirs:
-            await measuring._load(ours)
+            await load(ours)
 
     with pytest.raises(ConnectionError, match="before its end"):
         asyncio.run(closed())
 
 
-def test_a_relay_that_counts_no_readings_has_none(tmp_path):
+def test_a_relay_that_counts_no_readings_has_none():
     class Control:
         async def ask(self, command):
             return ["traffic/read=70", "traffic/written=60"]
@@ -158,13 +159,9 @@ def test_a_relay_that_counts_no_readings_has_none(tmp_path):
             return self.told
 
     control = Control()
-    network = SimpleNamespace(
-        controls={"relay1": control}, children={"relay1": SimpleNamespace(handle=SimpleNamespace(pid=1))}
-    )
-    of = measuring.Measuring(network, tracing_plan(), measuring.Lengths(0.1, 0.1))
     for told, readings in (("", (0, 0)), ("precise=3 coarse=40", (3, 40))):
         control.told = told
-        account = asyncio.run(of._account("relay1"))
+        account = asyncio.run(account_of(control, os.getpid()))
         assert (account.read, account.written) == (70, 60)
         assert (account.precise, account.coarse) == readings
 

@@ -125,7 +125,7 @@ def tiny_model() -> CoordinateModel:
 
 def test_blocks_of_any_size_give_the_same_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = rtts(tiny_model(), relay=40)
-    monkeypatch.setattr("torsweep.network.latency._BLOCK_CELLS", 120)
+    monkeypatch.setattr("torsweep.network.latency.BLOCK_CELLS", 120)
     assert (rtts(tiny_model(), relay=40) == whole).all()
 
 

@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from collections import namedtuple
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -52,17 +53,19 @@ SHUT_DOOR = OPEN_DOOR.replace('250 OK\\n"\n', '515 Authentication failed: no\\n"
 
 @pytest.fixture(autouse=True)
 def on_no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nobody waits long; hosts are this machine, which needs no rights; other runs of the machine do not
-    matter."""
+    """Nobody waits long, whatever the time of day; hosts are this machine, which needs no rights; other runs
+    of the machine do not matter."""
     monkeypatch.setattr(network_module, "CONTROL_PATIENCE_S", 1.0)
+    monkeypatch.setattr(network_module, "wait_s", lambda *of: 0.0)
     monkeypatch.setattr(processes_module, "enter", lambda namespace: None)
-    monkeypatch.setattr(network_module.RunningNetwork, "_start_servers", _no_servers)
+    monkeypatch.setattr(network_module, "servers_command", _nobody_asks)
     lock = functools.partial(machine_claimed, tmp_path / "machine.lock")
     monkeypatch.setattr(engine_module, "machine_claimed", lock)
 
 
-async def _no_servers(network: network_module.RunningNetwork) -> None:
-    """Nobody gets as far as to ask one."""
+def _nobody_asks(port: int, hosts: Sequence[tuple[str, str]]) -> list[str]:
+    """Servers in name only: nobody gets as far as to ask one."""
+    return [sys.executable, "-c", "import time; print('ready', flush=True); time.sleep(600)"]
 
 
 @pytest.fixture(autouse=True)

@@ -31,9 +31,9 @@ class FakeControl:
         return ["OK"]
 
 
-def meter(folder: Path, pid: int, asked: int = 0) -> RelayMeter:
+def meter(folder: Path, pid: int, asked: int = 0, control: FakeControl | None = None) -> RelayMeter:
     async def make() -> RelayMeter:
-        made = await RelayMeter.on(FakeControl(), pid, folder)
+        made = await RelayMeter.on(control or FakeControl(), pid, folder)
         for _ in range(asked):
             await made.ask_for_queues()
         return made
@@ -61,8 +61,9 @@ def test_a_process_that_is_gone_has_no_more_seconds(tmp_path):
 
 def test_each_dump_answers_one_question(tmp_path):
     (tmp_path / QUEUES_FILE).write_text(DUMPS)
-    made = meter(tmp_path, os.getpid(), asked=3)
-    assert made._control.asked == ["SIGNAL DUMP"] * 3
+    control = FakeControl()
+    made = meter(tmp_path, os.getpid(), asked=3, control=control)
+    assert control.asked == ["SIGNAL DUMP"] * 3
     # The last one has not been answered yet.
     assert made.queued_cells() == list(zip(made.asked_ns, [8, 310], strict=False))
 

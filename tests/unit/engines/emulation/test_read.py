@@ -15,7 +15,7 @@ from torsweep.engines.emulation.read.tables import (
     streams_frame,
 )
 from torsweep.engines.emulation.run.desk import CircuitSeen
-from torsweep.engines.emulation.run.traffic import Download
+from torsweep.engines.emulation.run.downloads import Download
 from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RELAYS, STREAMS, validate
 
 CLIENT = network(*POSITIONS).clients[0]

@@ -13,7 +13,8 @@ from tests.small_network import small_network
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
 from torsweep.engines.draws import pause_ns, server_index
 from torsweep.engines.emulation.directory.layout import Layout
-from torsweep.engines.emulation.run.traffic import PROGRESS_STEP_NS, Download, Generator
+from torsweep.engines.emulation.run.downloads import PROGRESS_STEP_NS, Download, DownloadOrder
+from torsweep.engines.emulation.run.traffic import Generator
 
 SECOND_NS = 10**9
 
@@ -147,11 +148,9 @@ def test_the_time_limit_of_the_traffic_is_an_outcome_of_its_own(tmp_path):
 
 def test_points_of_progress_keep_their_distance():
     made = network(*POSITIONS)
-    generator = Generator.__new__(Generator)
-    generator._progress = True
     download = Download(made.clients[0], 1, made.servers[0], 10_000, 0)
     for step in range(100):
-        generator._note(download, 100, step * PROGRESS_STEP_NS // 10)
+        download.take_in(100, step * PROGRESS_STEP_NS // 10, progress=True)
     moments = [moment for moment, _ in download.progress]
     assert moments[0] == download.first_byte_ns == 0
     assert moments[-1] == download.last_byte_ns == 99 * PROGRESS_STEP_NS // 10
@@ -163,11 +162,10 @@ def test_pauses_and_servers_are_drawn_as_in_the_other_engines():
     made = small_network(POSITIONS, ["web1", "bulk1"], servers=7)
     think = {"think_min_ns": SECOND_NS, "think_max_ns": 30 * SECOND_NS, "think_step_ns": SECOND_NS}
     kinds = {"web": traffic(**think), "bulk": traffic(**think)}
-    layout = Layout(run_spec(seed=11, traffic=kinds), made, Path("/nowhere"), Path("/nowhere"))
-    generator = Generator(layout, {}, 0, progress=False)
+    order = DownloadOrder(run_spec(seed=11, traffic=kinds), made)
     for number in range(1, 20):
-        download = generator._next_download(1, made.clients[1])
+        download = order.open_next(1)
         assert download.number == number
         assert download.server == made.servers[server_index(11, 1, number, 7)]
         expected = pause_ns(11, 1, number, SECOND_NS, 30 * SECOND_NS, SECOND_NS)
-        assert generator._pause_ns(1, download) == expected
+        assert order.pause_ns(1, download) == expected

@@ -9,9 +9,10 @@ import asyncio
 import time
 from dataclasses import dataclass
 
+from torsweep.engines.emulation.run.downloads import Download
 from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.emulation.run.pace import Pace
-from torsweep.engines.emulation.run.traffic import Download, Generator
+from torsweep.engines.emulation.run.traffic import Generator
 
 SAY_S = 10.0
 LAST_SECOND_S = 1.1

@@ -10,7 +10,6 @@ import asyncio
 import json
 import re
 import shutil
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -32,6 +31,7 @@ from torsweep.engines.emulation.run.control import (
 from torsweep.engines.emulation.run.desk import Desk
 from torsweep.engines.emulation.run.meter import RelayMeter
 from torsweep.engines.emulation.run.processes import Child, ProcessSet
+from torsweep.engines.emulation.run.servers import servers_command
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor.build import BuiltTor
 from torsweep.tor.torrc import environment
@@ -139,9 +139,8 @@ class RunningNetwork:
     async def _start_servers(self) -> None:
         """One process, which listens on the hosts of all servers and says when it does."""
         servers = self.layout.network.servers
-        hosts = [f"{self.namespaces[server.name]}={address(server.node)}" for server in servers]
-        module = "torsweep.engines.emulation.run.servers"
-        command = [sys.executable, "-m", module, str(addresses.SERVER_PORT), *hosts]
+        hosts = [(self.namespaces[server.name], address(server.node)) for server in servers]
+        command = servers_command(addresses.SERVER_PORT, hosts)
         log = self.layout.folder / "servers.log"
         # The package is found where this process has found it, whatever the folder.
         source = str(Path(__file__).parents[4])
@@ -158,19 +157,19 @@ class RunningNetwork:
             await asyncio.sleep(due_s)
 
     def _start_tor(self, place: Place, identities: Identities) -> None:
-        text = self.layout.torrc(place, identities) + "".join(f"{line}\n" for line in self._lines(place))
+        text = self.layout.torrc(place, identities) + "".join(f"{line}\n" for line in self.lines_of(place))
         place.torrc.write_text(text, encoding="utf-8")
         command: list[str | Path] = [self.tor.program.resolve(), "-f", place.torrc]
         command += ["--defaults-torrc", place.folder / "no-defaults", "--ignore-missing-torrc"]
         self.children[place.name] = self.processes.start(
-            place.name, command, place.log, self._environment(place), self.namespaces[place.name]
+            place.name, command, place.log, self.environment_of(place), self.namespaces[place.name]
         )
 
-    def _environment(self, place: Place) -> dict[str, str]:
+    def environment_of(self, place: Place) -> dict[str, str]:
         """What ``place`` has in its environment beside this process's own."""
         return environment(self.layout.run.tor)
 
-    def _lines(self, place: Place) -> tuple[str, ...]:
+    def lines_of(self, place: Place) -> tuple[str, ...]:
         """Lines of its torrc that only ``place`` has, after all others."""
         return ()
 

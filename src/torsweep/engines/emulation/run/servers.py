@@ -24,6 +24,12 @@ HEADER = struct.Struct(">QQ")
 _CHUNK = bytes(64 * 1024)
 
 
+def servers_command(port: int, hosts: Sequence[tuple[str, str]]) -> list[str]:
+    """The command whose process listens on ``port`` of each (namespace, address)."""
+    told = [f"{namespace}={address}" for namespace, address in hosts]
+    return [sys.executable, "-m", "torsweep.engines.emulation.run.servers", str(port), *told]
+
+
 def request(request_bytes: int, response_bytes: int) -> bytes:
     """A request of ``request_bytes`` for ``response_bytes``; ValueError when it is too short to say so."""
     if request_bytes < HEADER.size:
