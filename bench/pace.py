@@ -13,7 +13,8 @@ from pathlib import Path
 
 from bench.writing import csv_text
 from torsweep.engines.emulation.kept_up import kept_up
-from torsweep.engines.run_spec import PROVENANCE_FILE, read_run
+from torsweep.engines.run_spec import read_run
+from torsweep.provenance import PROVENANCE_FILE
 from torsweep.storage import write_text
 
 COLUMNS = ("network", "beside", "run", "slowest", "delay_ms", "late_percent")

@@ -19,6 +19,9 @@ from pathlib import Path
 
 from torsweep import __version__
 
+PROVENANCE_FILE = "provenance.json"
+"""What a run, a plan's tables and a published result say of themselves."""
+
 LIBRARIES = ("numpy", "scipy", "polars", "matplotlib", "snakemake")
 """The libraries whose version can show in a number or in a picture."""
 
@@ -34,7 +37,7 @@ def table_checksums(directory: Path) -> dict[str, str]:
     return {file.name: sha256_of_file(file) for file in sorted(directory.glob("*.parquet"))}
 
 
-def damaged_table(directory: Path, checksums: object, stated_in: str = "provenance.json") -> str:
+def damaged_table(directory: Path, checksums: object, stated_in: str = PROVENANCE_FILE) -> str:
     """What is wrong with the tables in ``directory``, in a few words; empty when nothing is.
 
     ``checksums`` is what the file ``stated_in`` has under ``tables``; every table of it is read.

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep.bundle.publish import pack
-from torsweep.bundle.sums import SUMS_FILE, sums_text
+from torsweep.bundle.sums import sums_text
 from torsweep.bundle.verify import check_files, opened
 from torsweep.errors import InputError
+from torsweep.storage.published import SUMS_FILE
 
 SMALL = {
     "README.md": "# A bundle\n",

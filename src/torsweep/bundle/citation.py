@@ -15,10 +15,9 @@ from pathlib import Path
 
 import yaml
 
-from torsweep.engines.run_spec import PROVENANCE_FILE
 from torsweep.errors import InputError
+from torsweep.provenance import PROVENANCE_FILE
 
-CITATION_FILE = "CITATION.cff"
 UNNAMED = "anonymous"
 """The author of a result whose publisher names none: the format asks for one."""
 

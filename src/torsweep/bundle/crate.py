@@ -16,10 +16,18 @@ from rocrate.rocrate import ROCrate
 
 from torsweep import __version__
 from torsweep.bundle.citation import Credit
-from torsweep.bundle.sums import SUMS_FILE, bundle_files, sums_size
+from torsweep.bundle.sums import bundle_files, sums_size
 from torsweep.config.experiment import Report
+from torsweep.provenance import PROVENANCE_FILE
+from torsweep.storage.published import (
+    CITATION_FILE,
+    CRATE_FILE,
+    EXPERIMENT_FILE,
+    PAGE_FILE,
+    README_FILE,
+    SUMS_FILE,
+)
 
-CRATE_FILE = "ro-crate-metadata.json"
 CRATE_VERSION = "1.2"
 
 _SOFTWARE = "CreativeWork"
@@ -37,12 +45,12 @@ _FORMATS: Mapping[str, str] = {
     ".yaml": "application/yaml",
 }
 _WHAT: Mapping[str, str] = {
-    "README.md": "What is here, and how to make it again",
-    "CITATION.cff": "How to cite these results",
-    "SHA256SUMS": "The SHA-256 of every other file",
-    "experiment.yaml": "The question, the knobs and the claims",
-    "provenance.json": "Versions, networks, and what each run says about itself",
-    "report.html": "The results as a page to read",
+    README_FILE: "What is here, and how to make it again",
+    CITATION_FILE: "How to cite these results",
+    SUMS_FILE: "The SHA-256 of every other file",
+    EXPERIMENT_FILE: "The question, the knobs and the claims",
+    PROVENANCE_FILE: "Versions, networks, and what each run says about itself",
+    PAGE_FILE: "The results as a page to read",
     "summaries/claims.json": "The verdict on each claim, with the numbers that it rests on",
     "summaries/findings.json": "Which findings survive under other transports, whose runs are not in here",
     "summaries/summary.md": "Medians, differences, outcomes and verdicts, to read",

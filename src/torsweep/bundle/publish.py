@@ -16,22 +16,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep import __version__
-from torsweep.bundle.citation import CITATION_FILE, Credit, citation_text
+from torsweep.bundle.citation import Credit, citation_text
 from torsweep.bundle.crate import CrateFacts, write_crate
-from torsweep.bundle.sums import README_FILE, SUMS_FILE, bundle_files, packing_order, sums_text
+from torsweep.bundle.sums import bundle_files, packing_order, sums_text
 from torsweep.bundle.verify import require_whole
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.engines.prepare import run_status
-from torsweep.engines.run_spec import PROVENANCE_FILE, RUN_FILE, RunSpec, read_run
+from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.formats.zip_file import write_zip
 from torsweep.network.model import NETWORK_FILE, Network, read_network
-from torsweep.provenance import machine, sha256_of_file, versions
+from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file, versions
 from torsweep.report.repeat import repeat_command, repeat_overrides
 from torsweep.stats.checksums import read_plan
 from torsweep.storage import whole_directory, whole_file
 from torsweep.storage.folders import PUBLISHED
+from torsweep.storage.published import CITATION_FILE, EXPERIMENT_FILE, PAGE_FILE, README_FILE, SUMS_FILE
 from torsweep.tables.reading import PlanTables, Provenance
 
 
@@ -63,8 +64,8 @@ def publish(sources: Sources, credit: Credit, settings: Mapping[str, object], ou
         _copy(sources.tables, folder / "tables")
         _copy(sources.summaries, folder / "summaries")
         _copy(sources.figures, folder / "figures", {f"{name}.*" for name in experiment.figures})
-        shutil.copyfile(sources.page, folder / "report.html")
-        shutil.copyfile(sources.experiment, folder / "experiment.yaml")
+        shutil.copyfile(sources.page, folder / PAGE_FILE)
+        shutil.copyfile(sources.experiment, folder / EXPERIMENT_FILE)
         document = {**_provenance(origin, runs, sources.runs), "settings": dict(settings)}
         _write(folder / PROVENANCE_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
         overrides = repeat_overrides(origin, experiment, settings)

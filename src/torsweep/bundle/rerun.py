@@ -20,13 +20,13 @@ from torsweep.bundle.verify import Findings, experiment_of, findings_of, read_or
 from torsweep.config.engine_names import REAL_TIME_ENGINE
 from torsweep.config.reading import validate
 from torsweep.config.variant import Variant
-from torsweep.engines.run_spec import PROVENANCE_FILE
 from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import NETWORK_FILE
 from torsweep.pipeline.results_tree import Place, network_directory, network_key
-from torsweep.provenance import sha256_of_file
+from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.report.repeat import repeat_overrides
+from torsweep.storage.published import EXPERIMENT_FILE, PAGE_FILE
 from torsweep.tables.reading import PlanTables, Provenance
 
 _NEEDED = ("Snakefile", "rules", "configs", "topologies", "plotting")
@@ -87,7 +87,7 @@ def _prepare(scratch: Path, checkout: Path, folder: Path, experiment: str) -> No
             (scratch / name).symlink_to((checkout / name).resolve())
     place = scratch / "experiments" / experiment
     place.mkdir(parents=True)
-    (place / "experiment.yaml").write_bytes((folder / "experiment.yaml").read_bytes())
+    (place / EXPERIMENT_FILE).write_bytes((folder / EXPERIMENT_FILE).read_bytes())
 
 
 def _run(scratch: Path, targets: Sequence[str], overrides: Sequence[str], cores: int) -> None:
@@ -108,7 +108,7 @@ def compare(folder: Path, scratch: Path) -> Findings:
         "networks": list(_networks(scratch, place, origin)),
         "runs": list(_tables_of_runs(scratch, place, origin, runs)),
         **{stage: list(_files(folder / stage, scratch / place.stage(stage))) for stage in _STAGES},
-        "page": [filecmp.cmp(folder / "report.html", scratch / place.page, shallow=False)],
+        "page": [filecmp.cmp(folder / PAGE_FILE, scratch / place.page, shallow=False)],
     }
     said = tuple(f"made again, {what}: {sum(same)} of {len(same)} identical" for what, same in counts.items())
     different = any(not all(same) for same in counts.values())

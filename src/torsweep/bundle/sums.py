@@ -16,9 +16,8 @@ from torsweep.formats.files import read_bytes
 from torsweep.formats.limits import MIB, MOST_BUNDLE_FILES
 from torsweep.provenance import sha256_of_file
 from torsweep.storage.folders import MARKER
+from torsweep.storage.published import README_FILE, SUMS_FILE
 
-README_FILE = "README.md"
-SUMS_FILE = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64})  ([^\n]+)\n")
 _MOST_BYTES = 8 * MIB
 

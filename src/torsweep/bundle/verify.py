@@ -20,20 +20,20 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from torsweep.bundle.sums import SUMS_FILE, bundle_files, packing_order, read_sums
+from torsweep.bundle.sums import bundle_files, packing_order, read_sums
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.reading import validate
-from torsweep.engines.run_spec import PROVENANCE_FILE
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.formats.parquet import read_metadata
 from torsweep.formats.zip_file import unpack_zip, write_zip
-from torsweep.provenance import sha256_of_file, versions
+from torsweep.provenance import PROVENANCE_FILE, sha256_of_file, versions
 from torsweep.stats.claims_file import read_claims
 from torsweep.stats.files import SUMMARY_FILES
 from torsweep.stats.findings_file import FindingsFile, read_findings
 from torsweep.stats.summarize import summarize
 from torsweep.stats.writing import write_summary
+from torsweep.storage.published import EXPERIMENT_FILE, SUMS_FILE
 from torsweep.tables.reading import PlanTables
 
 _NUMBERS_OF = ("torsweep", "numpy", "scipy", "polars")
@@ -150,8 +150,8 @@ def experiment_of(folder: Path) -> Experiment:
         # An experiment has the name of its folder.
         place = Path(scratch, origin.experiment)
         place.mkdir()
-        (place / "experiment.yaml").write_bytes((folder / "experiment.yaml").read_bytes())
-        return load_experiment(place / "experiment.yaml", origin.settings)
+        (place / EXPERIMENT_FILE).write_bytes((folder / EXPERIMENT_FILE).read_bytes())
+        return load_experiment(place / EXPERIMENT_FILE, origin.settings)
 
 
 def _verdicts(published: Path, again: Path) -> Findings:

@@ -19,21 +19,13 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.traffic import PERF_TRAFFIC
 from torsweep.config.transport import Transport
 from torsweep.config.variant import Variant
-from torsweep.engines.run_spec import (
-    PROVENANCE_FILE,
-    RUN_FILE,
-    RunSettings,
-    RunSpec,
-    RunTables,
-    RunTraffic,
-    read_run,
-)
+from torsweep.engines.run_spec import RUN_FILE, RunSettings, RunSpec, RunTables, RunTraffic, read_run
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
 from torsweep.network.chain import given_paths
 from torsweep.network.model import NETWORK_FILE, read_network
-from torsweep.provenance import damaged_table, sha256_of_file
+from torsweep.provenance import PROVENANCE_FILE, damaged_table, sha256_of_file
 from torsweep.storage.folders import RUN
 
 RESULT_FILES = (

@@ -23,13 +23,12 @@ from torsweep.config.traffic import ClientTraffic
 from torsweep.config.transport import AS_IN, Transport
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
-from torsweep.provenance import table_checksums
+from torsweep.provenance import PROVENANCE_FILE, table_checksums
 from torsweep.ranges import WEEK_NS
 from torsweep.seeds import MOST_SEED
 from torsweep.storage import write_text
 
 RUN_FILE = "run.json"
-PROVENANCE_FILE = "provenance.json"
 """Written last by an engine: a run is whole when it is there."""
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

@@ -18,13 +18,12 @@ from torsweep.config.engine_names import MODEL_ENGINE, RUN_ENGINES, SHADOW_ENGIN
 from torsweep.config.experiment import Experiment
 from torsweep.config.transport import TcpRules, levels_as_in
 from torsweep.config.variant import Variant
-from torsweep.engines.run_spec import PROVENANCE_FILE
 from torsweep.engines.selection import choose_engine, find_engine, require_engine
 from torsweep.errors import InputError
 from torsweep.fidelity.matches import MODEL, MODEL_REPEAT, REFERENCE, REFERENCE_REPEAT, REPLAY, SERIES
 from torsweep.pipeline.results_tree import RESULTS, RUN_FILES, Place
 from torsweep.pipeline.sweep import FIGURE_SUFFIXES, Sweep, stopping_with_a_line
-from torsweep.provenance import sha256_of_file
+from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 
 TREES = {
     REFERENCE: "runs",

@@ -16,12 +16,11 @@ from typing import Any
 
 from torsweep.config.engine_names import RUN_ENGINES
 from torsweep.config.experiment import Experiment
-from torsweep.engines.run_spec import PROVENANCE_FILE
 from torsweep.errors import InputError
 from torsweep.findings.transports import standing_runs, transport_knobs
 from torsweep.pipeline.results_tree import RESULTS, Place
 from torsweep.pipeline.sweep import FIGURE_SUFFIXES, Sweep, place_of, set_arguments, stopping_with_a_line
-from torsweep.provenance import sha256_of_file
+from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.stats.files import FINDINGS_FILES
 
 FINISHED = "finished"

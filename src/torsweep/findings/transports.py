@@ -22,9 +22,10 @@ from torsweep.config.knobs import KNOBS
 from torsweep.config.transport import Droptail
 from torsweep.config.variant import Variant
 from torsweep.engines.prepare import run_settings
-from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec
+from torsweep.engines.run_spec import RunSpec
 from torsweep.errors import InputError
 from torsweep.pipeline.results_tree import RESULTS, network_key, parse_network_key
+from torsweep.provenance import PROVENANCE_FILE
 from torsweep.tables.collect import Run, open_run
 
 TRANSPORT = "transport"

@@ -22,6 +22,7 @@ from torsweep.pipeline.sweep import (
     stopping_with_a_line,
 )
 from torsweep.stats.files import SUMMARY_FILES
+from torsweep.storage.published import TOP_FILES
 
 PAGE_TEMPLATES = tuple(
     str(file.relative_to(PACKAGE)) for file in sorted((PACKAGE / "report/templates").glob("*.*"))
@@ -32,13 +33,7 @@ PAGE_TEMPLATES = tuple(
 def published_files(figures: Sequence[str]) -> list[str]:
     """Every file of a published folder, for an experiment that draws ``figures``."""
     return [
-        "experiment.yaml",
-        "provenance.json",
-        "report.html",
-        "README.md",
-        "CITATION.cff",
-        "ro-crate-metadata.json",
-        "SHA256SUMS",
+        *TOP_FILES,
         *(f"tables/{name}" for name in TABLE_FILES),
         *(f"summaries/{name}" for name in SUMMARY_FILES),
         *(f"figures/{name}.{suffix}" for name in figures for suffix in FIGURE_SUFFIXES),

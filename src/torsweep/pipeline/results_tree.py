@@ -12,7 +12,10 @@ from pathlib import Path
 
 from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.variant import Variant
+from torsweep.engines.run_spec import RUN_FILE
 from torsweep.errors import InputError
+from torsweep.network.model import LATENCY_FILE, NETWORK_FILE
+from torsweep.provenance import PROVENANCE_FILE
 
 RESULTS = Path("results")
 
@@ -22,8 +25,8 @@ COMPARED_LEVELS = "{experiment}/{engines}/{era}/{network}/{plan}"
 """Levels of the tree, as wildcards of the pipeline's rules: a run's, a plan's, and those of a comparison of
 engines, whose names are joined by plus signs."""
 
-NETWORK_FILES = ("network.json", "latency.npy")
-RUN_FILES = ("run.json", "streams.parquet", "relays.parquet", "progress.parquet", "provenance.json")
+NETWORK_FILES = (NETWORK_FILE, LATENCY_FILE)
+RUN_FILES = (RUN_FILE, "streams.parquet", "relays.parquet", "progress.parquet", PROVENANCE_FILE)
 TRACED_RUN_FILES = (*RUN_FILES, "cells.parquet", "breakdown.parquet")
 TABLE_FILES = (
     "streams.parquet",
@@ -31,7 +34,7 @@ TABLE_FILES = (
     "progress.parquet",
     "passages.parquet",
     "breakdown.parquet",
-    "provenance.json",
+    PROVENANCE_FILE,
 )
 """What stands in the folder of a network, of a run, of a run that traces, and of a plan's
 tables."""

@@ -23,6 +23,7 @@ from torsweep.config.network import NetworkConfig, load_network_config, network_
 from torsweep.config.overrides import Overrides, experiment_overrides
 from torsweep.config.variant import Variant
 from torsweep.engines.prepare import run_settings
+from torsweep.engines.run_spec import RUN_FILE
 from torsweep.engines.selection import AUTO, choose_engine, find_engine, lacking, require_engine, version_of
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 from torsweep.folder_lock import hold_folder
@@ -43,7 +44,7 @@ from torsweep.pipeline.results_tree import (
 from torsweep.pipeline.telling import hush
 from torsweep.pipeline.traced import run_files
 from torsweep.pipeline.watch import announce_runs
-from torsweep.provenance import sha256_of_file
+from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.stats.files import SIDE_BY_SIDE_FILES, SUMMARY_FILES
 from torsweep.storage.leftovers import sweep_tree
 from torsweep.tor.series import SERIES as PATCHES
@@ -186,7 +187,7 @@ class Sweep:
     def run_records(self, wildcards: Any) -> list[str]:
         """What the runs of a plan say about themselves, in the same order."""
         place = place_of(wildcards)
-        return self.runs_on(place, self.seeds_of(place), ("run.json", "provenance.json"))
+        return self.runs_on(place, self.seeds_of(place), (RUN_FILE, PROVENANCE_FILE))
 
     def runs_on(self, place: Place, seeds: range, names: Sequence[str]) -> list[str]:
         """The files ``names`` of the runs of a plan on the networks of ``seeds``."""

@@ -23,6 +23,7 @@ from typing import NoReturn
 
 from torsweep.errors import OutputError
 from torsweep.storage.leftovers import is_temporary, temporary_file
+from torsweep.storage.published import TOP_FILES
 
 MARKER = ".torsweep"
 _FORMAT = "torsweep-folder"
@@ -63,8 +64,8 @@ COMPARISON = Kind("comparison", "a comparison of engines", rf"{_SUMMARIES}|{_FIG
 PUBLISHED = Kind(
     "published",
     "a published result",
-    rf"figures(/{_FIGURES})?|summaries(/{_SUMMARIES})?|tables(/[a-z]+\.(parquet|json))?|experiment\.yaml"
-    r"|provenance\.json|README\.md|SHA256SUMS|report\.html|CITATION\.cff|ro-crate-metadata\.json",
+    rf"figures(/{_FIGURES})?|summaries(/{_SUMMARIES})?|tables(/[a-z]+\.(parquet|json))?|"
+    + "|".join(map(re.escape, TOP_FILES)),
 )
 TORNETTOOLS = Kind(
     "tornettools", "a run for tornettools", r"shadow\.data/.*|[a-z.]+\.log|hosts\.json|tornet.*"

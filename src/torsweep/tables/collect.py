@@ -25,7 +25,7 @@ import polars as pl
 from torsweep.config.knobs import find_knob
 from torsweep.engines.cell_traces import scan_cells
 from torsweep.engines.prepare import run_status
-from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec, read_run
+from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.table_schema import (
     BREAKDOWN,
     PASSAGES,
@@ -38,7 +38,7 @@ from torsweep.engines.table_schema import (
 from torsweep.errors import InputError
 from torsweep.formats import parquet
 from torsweep.formats.json_file import read_json
-from torsweep.provenance import table_checksums
+from torsweep.provenance import PROVENANCE_FILE, table_checksums
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import TABLES, own_folder
 from torsweep.tables.passages import passages

@@ -17,11 +17,10 @@ import polars as pl
 
 from torsweep.config.clients import KINDS
 from torsweep.config.reading import validate_fields
-from torsweep.engines.run_spec import PROVENANCE_FILE
 from torsweep.errors import InputError
 from torsweep.formats import parquet
 from torsweep.formats.json_file import parse_json, read_json
-from torsweep.provenance import damaged_table
+from torsweep.provenance import PROVENANCE_FILE, damaged_table
 
 METADATA_KEY = "torsweep"
 """Key of the Parquet key-value metadata that holds the :class:`Provenance` as JSON."""

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from torsweep.engines.emulation.run.engine import PROCESS_FOLDER
 from torsweep.engines.emulation.run.pace import LEAST_RAN
-from torsweep.engines.run_spec import PROVENANCE_FILE
 from torsweep.formats.json_file import read_json
+from torsweep.provenance import PROVENANCE_FILE
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep.config.clients import PERF_KINDS
-from torsweep.engines.run_spec import PROVENANCE_FILE, RunSpec, read_run
+from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.shadow.layout import HOSTS, Layout, read_layout
 from torsweep.engines.shadow.read.logs import Log, find_logs
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.formats.text import text_lines
+from torsweep.provenance import PROVENANCE_FILE
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import TORNETTOOLS
 

@@ -15,13 +15,7 @@ from typing import Any
 
 from torsweep.config.engine_names import SHADOW_ENGINES
 from torsweep.engines.prepare import RESULT_FILES
-from torsweep.engines.run_spec import (
-    PROVENANCE_FILE,
-    RUN_FILE,
-    RunSpec,
-    read_run,
-    write_provenance,
-)
+from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
 from torsweep.engines.shadow.cores import claimed_cores
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import network_keys
@@ -40,7 +34,7 @@ from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
 from torsweep.network.chain import given_paths
 from torsweep.network.model import NETWORK_FILE, read_network
-from torsweep.provenance import machine, sha256_of_file
+from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file
 from torsweep.storage import write_text
 from torsweep.storage.folders import RUN
 from torsweep.tor.torrc import consensus_parameters
