@@ -40,21 +40,14 @@ impl World {
         let chooser = PathChooser::new(&network, run.seed, run.tor.guards, run.paths.as_ref())?;
         let relays: Table<HostId, Relay> =
             network.relays.iter().map(|relay| new_relay(&run, relay)).collect();
-        let policy = match run.tor.circuit_policy {
-            CircuitPolicySpec::Ewma { half_life_ns } => Policy::Ewma { half_life: half_life_ns },
-            CircuitPolicySpec::RoundRobin { quantum_cells } => Policy::RoundRobin { quantum: quantum_cells },
-        };
-        let decay = match policy {
-            Policy::Ewma { half_life } => Decay::new(half_life),
-            Policy::RoundRobin { .. } => Decay::new(Span::from_ns(u64::MAX / 2)),
-        };
+        let (policy, decay) = policy_of(&run.tor.circuit_policy);
         let kinds: Vec<(String, Traffic)> =
             run.traffic.iter().map(|(name, traffic)| (name.clone(), traffic.clone())).collect();
+        let clients = new_clients(&network, &kinds, &chooser)?;
         let tail_bytes = match run.transport.link_queue {
             LinkQueue::Codel => 0,
             LinkQueue::Droptail { bytes } => bytes,
         };
-        let clients = new_clients(&network, &kinds, &chooser)?;
         let names = || network.relays.iter().map(|relay| relay.name.as_str());
         let trace = run.tracing.as_ref().map(|tracing| Tracer::new(tracing, names()));
         let downloads = run.tracing.as_ref().map_or(0, |tracing| tracing.downloads);
@@ -63,21 +56,7 @@ impl World {
             now: Time::START,
             events: EventQueue::default(),
             params: Params { policy, rules: rules_of(&run), kinds, run },
-            tor: Tor {
-                chooser,
-                decay,
-                relays,
-                clients,
-                circuits: Table::default(),
-                free_circuits: Vec::new(),
-                circuits_made: 0,
-                queues: Table::default(),
-                edges: Table::default(),
-                free_edges: Vec::new(),
-                downloads: Table::default(),
-                free_downloads: Vec::new(),
-                activations: 0,
-            },
+            tor: Tor::at_rest(chooser, decay, relays, clients),
             network: Network {
                 hosts: hosts_of(&network, tail_bytes),
                 latency,
@@ -95,6 +74,44 @@ impl World {
         world.events.push(Time::START + SECOND, Kind::Second, 0, 0);
         world.schedule_client_starts();
         Ok(world)
+    }
+}
+
+impl Tor {
+    /// Relays and clients without circuits.
+    fn at_rest(
+        chooser: PathChooser,
+        decay: Decay,
+        relays: Table<HostId, Relay>,
+        clients: Table<ClientId, Client>,
+    ) -> Self {
+        Self {
+            chooser,
+            decay,
+            relays,
+            clients,
+            circuits: Table::default(),
+            free_circuits: Vec::new(),
+            circuits_made: 0,
+            queues: Table::default(),
+            edges: Table::default(),
+            free_edges: Vec::new(),
+            downloads: Table::default(),
+            free_downloads: Vec::new(),
+            activations: 0,
+        }
+    }
+}
+
+/// How circuits take turns, and how the counts of their cells decay; without such counts, never.
+fn policy_of(spec: &CircuitPolicySpec) -> (Policy, Decay) {
+    match *spec {
+        CircuitPolicySpec::Ewma { half_life_ns } => {
+            (Policy::Ewma { half_life: half_life_ns }, Decay::new(half_life_ns))
+        }
+        CircuitPolicySpec::RoundRobin { quantum_cells } => {
+            (Policy::RoundRobin { quantum: quantum_cells }, Decay::new(Span::from_ns(u64::MAX / 2)))
+        }
     }
 }
 
