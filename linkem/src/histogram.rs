@@ -76,17 +76,17 @@ fn bucket(duration_ns: u64) -> usize {
             u64::from(power - 2) * 8 + (duration_ns >> (power - 3)) - 8
         }
     };
-    usize::try_from(number).expect("64 bits have fewer than 512 buckets")
+    usize::try_from(number).expect("64 bits have 496 buckets")
 }
 
-/// The longest duration of a bucket, ns; of those that no duration falls into, behind the last, the longest of all.
+/// The longest duration of a bucket, ns.
 fn upper_ns(bucket: usize) -> u64 {
     if bucket < 8 {
         return bucket as u64;
     }
     let shift = bucket / 8 - 1;
     let next = (bucket % 8 + 9) as u128;
-    u64::try_from((next << shift) - 1).unwrap_or(u64::MAX)
+    u64::try_from((next << shift) - 1).expect("the last bucket ends with the longest duration of 64 bits")
 }
 
 #[cfg(test)]

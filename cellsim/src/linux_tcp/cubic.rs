@@ -5,8 +5,9 @@
 use super::kernel::Kernel;
 use crate::time::{Span, Time};
 
-/// What a loss leaves of a window: 717 / 1024.
+/// What a loss leaves of a window: 717 / 1024 (`beta`).
 const BETA: u64 = 717;
+/// `BICTCP_BETA_SCALE`.
 const SCALE: u64 = 1024;
 /// C = 0.4, as `bic_scale` times ten, over [`SCALE`].
 const RATE: u64 = 410;
@@ -16,9 +17,11 @@ const RENO_SCALE: u64 = 15;
 const STEP_US: u64 = 31_250;
 /// Windows below this leave slow start only by a loss (`hystart_low_window`).
 const HYSTART_WINDOW: u32 = 16;
+/// Round trips of a round from which its least one counts (`HYSTART_MIN_SAMPLES`).
 const HYSTART_SAMPLES: u32 = 8;
 /// Acknowledgements closer than this belong to one train (`hystart_ack_delta_us`).
 const TRAIN_GAP_US: u64 = 2_000;
+/// A rise of the round trip that ends slow start in any case (`HYSTART_DELAY_MAX`).
 const MOST_RISE_US: u64 = 16_000;
 /// What a train may take longer for held back acknowledgements (`hystart_ack_delay`).
 const TRAIN_SLACK_US: u64 = 1_000;
