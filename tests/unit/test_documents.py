@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from torsweep.config.claims import Claim
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(
@@ -25,6 +28,37 @@ def test_relative_links_lead_to_files(document):
     links = re.findall(r"\]\(([^)#\s]+)", document.read_text())
     local = [link for link in links if "://" not in link]
     assert [link for link in local if not (document.parent / link).exists()] == []
+
+
+def test_the_tree_of_the_readme_names_what_there_is():
+    """Each folder and file that it names stands below the folder whose line it is on."""
+    _, text = (ROOT / "README.md").read_text().split("### Where to change what\n\n")
+    named, place, above = [], Path(), Path()
+    for line in text[: text.index("\n\n")].splitlines():
+        where, what = line[4:30].strip(), line[30:]
+        if where:
+            above = above if line.startswith(6 * " ") else Path()
+            place = above / where.split(", ")[0]
+            named += [above / one for one in where.split(", ")]
+            if where == "src/torsweep/":
+                above = place
+        named += [_found(place, one) for one in re.findall(r"[\w./]+(?:\.(?:py|rs|json)|/(?=\W))", what)]
+    assert len(named) > 40
+    assert [str(path) for path in named if not path.exists()] == []
+
+
+def _found(place: Path, name: str) -> Path:
+    """``name`` as a path from the top, or below ``place`` at any depth."""
+    below = (ROOT / place).rglob(name.rstrip("/")) if (ROOT / place).is_dir() else iter(())
+    return ROOT / name if (ROOT / name).exists() else next(below, ROOT / place / name)
+
+
+def test_every_test_of_a_claim_is_explained():
+    union = get_args(get_args(Claim)[0])
+    tests = {get_args(claim.model_fields["test"].annotation)[0] for claim in union}
+    assert len(tests) >= 10
+    table = (ROOT / "docs/how-to/add-an-experiment.md").read_text()
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == tests
 
 
 def test_make_targets_exist(document):

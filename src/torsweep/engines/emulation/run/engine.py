@@ -87,52 +87,38 @@ def run_emulation(
     say = _speaker(progress)
     with machine_claimed(), folder_claimed(run_directory, RUN, wait=False), orderly_end():
         _clear(run_directory, run, network)
-        started, sockets = time.monotonic(), Path(tempfile.mkdtemp(prefix="torsweep-"))
+        started = time.monotonic()
         folder = run_directory.resolve() / PROCESS_FOLDER
-        layout = Layout(run, network, folder, sockets, extra)
         tcp = TCP[run.era]
         sysctls, absent = settable(tcp.sysctls())
-        latency = network_directory / LATENCY_FILE
         recorded = _recorded(run, folder / PACKETS_TABLE)
+        latency = network_directory / LATENCY_FILE
         links = links_document(network, latency, tcp, sysctls, run.seed, folder / LINKS_TABLE, recorded)
-        running = RunningNetwork(
-            layout, tools.tor, tools.linkem, links, ProcessSet(), say, started + ready_limit_s
-        )
-        try:
+        with tempfile.TemporaryDirectory(prefix="torsweep-", ignore_cleanup_errors=True) as sockets:
+            running = RunningNetwork(
+                Layout(run, network, folder, Path(sockets), extra),
+                tools.tor,
+                tools.linkem,
+                links,
+                ProcessSet(),
+                say,
+                started + ready_limit_s,
+            )
             finished = _run_whole(run_directory, running)
-        finally:
-            shutil.rmtree(sockets, ignore_errors=True)
-        pace = finished.measured.pace.document()
-        write_text(folder / "pace.json", json.dumps(pace, indent=1) + "\n")
-        links_seen = read_links(folder / LINKS_TABLE, finished.measured.zero_ns, finished.measured.end_ns)
-        refuse_late(pace, links_seen.late_share)
-        _write_tables(run_directory, running, finished.measured, links_seen)
-        rings = layout.rings
-        traced = write_cells(run_directory, rings, finished.measured.zero_ns) if run.tracing else {}
-        followed = _write_breakdown(run_directory, run, network_directory, rings, finished.measured.zero_ns)
-        for place in layout.places:
-            shutil.rmtree(place.data, ignore_errors=True)
-        for ring in rings.values():
-            ring.unlink()
+        left = _leave_results(run_directory, network_directory, running, finished.measured)
         document = {
             "engine": "emulation",
             "engine_version": f"{__version__}, tor {tools.tor.version}",
             "run_sha256": sha256_of_file(run_directory / RUN_FILE),
             "network_sha256": run.network_sha256,
-            "simulated_s": round((finished.measured.end_ns - finished.measured.zero_ns) / 1e9, 3),
             "wall_s": round(time.monotonic() - started, 3),
             "ready_s": round(finished.ready_at - started, 3),
             "memory_at_end_bytes": finished.memory_at_end_bytes,
             "tcp": {**tcp.model_dump(mode="json"), "not_in_this_kernel": absent},
             "links": {key: links[key] for key in ("mtu_bytes", "up_queue", "down_queue", "loss")},
-            "pace": pace,
-            "late_share": round(links_seen.late_share, 5),
-            "linkem": links_seen.summary,
             "extra_torrc_lines": list(extra),
             "tor": tools.tor.provenance,
-            "counters": _counters(finished.measured),
-            "tracing": traced,
-            **followed,
+            **left,
             "versions": dict(versions()),
             "machine": dict(machine()),
         }
@@ -258,6 +244,36 @@ def _write_tables(run_directory: Path, running: RunningNetwork, measured: Measur
     _write(run_directory, CIRCUITS, circuits_frame(circuits, measured.downloads, zero_ns))
     _write(run_directory, PROGRESS, progress_frame(measured.downloads, zero_ns))
     _write_frame(run_directory / LINKS_TABLE, links.frame)
+
+
+def _leave_results(
+    run_directory: Path, network_directory: Path, running: RunningNetwork, measured: Measured
+) -> dict[str, Any]:
+    """Write the tables of a run that has ended and clear its processes' folders; what provenance has of it.
+
+    Raises TorsweepError, before any table, where the machine fell behind.
+    """
+    layout, folder, zero_ns = running.layout, running.layout.folder, measured.zero_ns
+    pace = measured.pace.document()
+    write_text(folder / "pace.json", json.dumps(pace, indent=1) + "\n")
+    links = read_links(folder / LINKS_TABLE, zero_ns, measured.end_ns)
+    refuse_late(pace, links.late_share)
+    _write_tables(run_directory, running, measured, links)
+    traced = write_cells(run_directory, layout.rings, zero_ns) if layout.run.tracing else {}
+    followed = _write_breakdown(run_directory, layout.run, network_directory, layout.rings, zero_ns)
+    for place in layout.places:
+        shutil.rmtree(place.data, ignore_errors=True)
+    for ring in layout.rings.values():
+        ring.unlink()
+    return {
+        "simulated_s": round((measured.end_ns - zero_ns) / 1e9, 3),
+        "pace": pace,
+        "late_share": round(links.late_share, 5),
+        "linkem": links.summary,
+        "counters": _counters(measured),
+        "tracing": traced,
+        **followed,
+    }
 
 
 def _recorded(run: RunSpec, packets: Path) -> tuple[Path, Sequence[str]] | None:
