@@ -40,6 +40,7 @@ pub mod tables;
 pub mod tcp;
 pub mod time;
 pub mod timer;
+pub mod tls;
 pub mod totals;
 pub mod trace;
 pub mod vegas;

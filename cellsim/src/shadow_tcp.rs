@@ -20,6 +20,7 @@ mod recovery;
 use crate::counts::{low_bits, narrow};
 use crate::fifo::Fifo;
 use crate::time::{Span, Time};
+use crate::tls::RECORD_BYTES;
 use losses::{Losses, NO_HOLE};
 
 /// Payload of a full segment, bytes (`CONFIG_TCP_MAX_SEGMENT_SIZE`, Shadow's src/main/core/definitions.h).
@@ -31,9 +32,6 @@ pub const HEADER_BYTES: u64 = 40;
 pub const NEW_WINDOW_SEGMENTS: u64 = 2;
 /// One packet of a congestion window, which counts fractions.
 pub(crate) const PACKET: u64 = 1024;
-/// What tor puts into a TLS record at most, bytes: the room in a chunk of 4,096 of its buffers
-/// (`CHUNK_SIZE_WITH_ALLOC`, src/lib/buf/buffers.c).
-const RECORD_BYTES: u64 = 4048;
 /// Packets over which the mean size of a pipe's packets forgets: the model's own, some TLS records.
 const PACKET_MEMORY: u64 = 16;
 /// A send buffer at first, bytes (`CONFIG_SEND_BUFFER_SIZE`).

@@ -124,7 +124,7 @@ impl World {
         let pipe = self.tor.circuits[circuit].pipes[0];
         let state = &mut self.network.pipes[pipe];
         state.cells.push(run);
-        state.tcp.write(u64::from(cells) * CELL_BYTES, true);
+        state.write(u64::from(cells) * CELL_BYTES);
         self.totals.cell_hops += u64::from(cells);
         self.follow_sent_up(pipe, &run);
         self.pump(pipe);
@@ -134,7 +134,9 @@ impl World {
     pub(super) fn client_read(&mut self, pipe: PipeId) {
         let bytes = self.network.pipes[pipe].tcp.readable();
         self.take(pipe, bytes);
-        self.network.pipes[pipe].unparsed += narrow(bytes);
+        let state = &mut self.network.pipes[pipe];
+        state.note_read(bytes);
+        state.unparsed += narrow(bytes);
         // Ends: each step takes whole cells out of what was read.
         while let Some(run) = self.network.pipes[pipe].next_cells() {
             let closed = self.tor.circuits[run.circuit].state == CircuitState::Closed;

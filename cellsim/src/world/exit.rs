@@ -119,7 +119,7 @@ impl World {
             let edge = &mut self.tor.edges[state.edge];
             state.tcp.poll(self.now);
             let bytes = state.tcp.send_space().min(edge.response_left).min(state.tcp.server_block());
-            state.tcp.write(bytes, false);
+            state.write(bytes);
             edge.response_left -= bytes;
             let more = edge.response_left > 0;
             if more {

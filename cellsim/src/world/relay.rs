@@ -21,14 +21,6 @@ use crate::ids::{HostId, PipeId, QueueId};
 /// src/core/or/congestion_control_common.c).
 const OUTBUF_LOW_BYTES: u64 = 16 * 1024;
 
-/// Bytes that a bucket is charged for `bytes` of a channel: a TLS record of 4 KiB adds about 29.
-fn charged(role: Role, bytes: u64) -> u64 {
-    match role {
-        Role::Channel => bytes + bytes / 128,
-        Role::Response | Role::Request => bytes,
-    }
-}
-
 fn share_base(role: Role) -> u64 {
     match role {
         Role::Channel => CELL_BYTES,
@@ -87,12 +79,13 @@ impl World {
         }
         let buckets = &mut self.tor.relays[relay].buckets;
         buckets.refill(self.now);
-        let bytes = share(share_base(role), buckets.read).min(readable);
+        let allowed = share(share_base(role), buckets.read);
+        let bytes = self.network.pipes[pipe].records.whole(allowed).min(readable);
         if bytes == 0 {
             self.block(relay, pipe, true, true);
             return;
         }
-        let charge = charged(role, bytes);
+        let charge = self.network.pipes[pipe].note_read(bytes);
         buckets.read -= charge as i64;
         let exhausted = buckets.read <= 0;
         self.tor.relays[relay].bytes_in += charge;
@@ -234,8 +227,7 @@ impl World {
             return;
         }
         state.outbuf -= bytes;
-        state.tcp.write(bytes, state.role == Role::Channel);
-        let charge = charged(state.role, bytes);
+        let charge = state.write(bytes);
         totals.buckets.write -= charge as i64;
         let exhausted = totals.buckets.write <= 0;
         let is_channel = state.role == Role::Channel;

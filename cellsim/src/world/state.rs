@@ -13,6 +13,7 @@ use crate::mux::Mux;
 use crate::shadow_tcp::SEGMENT_BYTES;
 use crate::tcp::Tcp;
 use crate::time::Time;
+use crate::tls::Records;
 use crate::vegas::Vegas;
 
 /// [`CELL_BYTES`], as [`Pipe::unparsed`] counts.
@@ -97,8 +98,8 @@ pub enum Turn {
 pub struct Pipe {
     /// Cells between the circuit queues of the sender and the reader's hands.
     pub cells: CellQueue,
-    /// The sending program's output buffer, bytes.
-    pub outbuf: u64,
+    /// Of a channel, what is written and not yet read.
+    pub records: Records,
     /// Bytes read that no cell has been made of yet: less than a cell between two events.
     pub unparsed: u32,
     /// The edge it belongs to; none for a channel.
@@ -122,16 +123,32 @@ pub struct Pipe {
     /// Who receives.
     pub to: HostId,
     pub tcp: Tcp,
+    /// The sending program's output buffer, bytes.
+    pub outbuf: u64,
     /// Rate of the receiver's down-link, bytes per second: its sender asks at each chunk.
     pub down_rate: u64,
     /// Circuits with cells for this pipe.
     pub mux: Mux,
 }
 
+const _: () = assert!(size_of::<Pipe>() == 5 * 64);
+
 impl Pipe {
     /// Whether an empty bucket keeps the receiver from reading, or else the sender from writing.
     pub fn blocked(&mut self, reading: bool) -> &mut bool {
         if reading { &mut self.read_blocked } else { &mut self.write_blocked }
+    }
+
+    /// The sending program gives `bytes` to the kernel. What a bucket counts for them.
+    pub fn write(&mut self, bytes: u64) -> u64 {
+        let cells = self.role == Role::Channel;
+        self.tcp.write(bytes, cells);
+        if cells { self.records.write(bytes) } else { bytes }
+    }
+
+    /// What a bucket counts for `bytes` that the receiving program reads.
+    pub fn note_read(&mut self, bytes: u64) -> u64 {
+        if self.role == Role::Channel { self.records.read(bytes) } else { bytes }
     }
 
     /// The next cells that have been read as a whole.

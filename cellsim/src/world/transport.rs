@@ -17,6 +17,7 @@ use crate::shadow_tcp::{NEW_WINDOW_SEGMENTS, SEGMENT_BYTES};
 use crate::tcp::Tcp;
 use crate::time::{Span, Time};
 use crate::timer::Timer;
+use crate::tls::Records;
 
 /// Room in a send buffer at which its program is told of it.
 pub(super) const WRITABLE_BYTES: u64 = 4 * CELL_BYTES;
@@ -56,6 +57,7 @@ impl World {
             closed: false,
             cells: Default::default(),
             outbuf: 0,
+            records: Records::default(),
             unparsed: 0,
             mux: Mux::default(),
             turn: Turn::Idle,

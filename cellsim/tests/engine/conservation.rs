@@ -178,9 +178,9 @@ fn tables_of_a_small_network_are_golden() {
     assert_eq!(
         [digest(&old), digest(&modern), digest(&turns)],
         [
-            "d667b1b15b8a668111deaeb71a98f2909a2fc6f336f7b8507512900241c49b83",
-            "fbfcd4654b2fa69c86cf6772b53f50aa66c09b589d5252efc038aba8a5b0b71e",
-            "6730f335be5e3f290a2107e6dd6f2672da2c0058302ef0841526c2fa1f212a84"
+            "c8617cf64f3d24d3d59aa1383849ef47f725622bad5644f69614f81e57fc56ad",
+            "0379bc58abec8ce4443148d5dc2c97511bec0e804dc119dedecc9c26709b3199",
+            "ba46ef203fcf377574c5ee54e326763455a5b72c5ee479719a69a99c36bb410f"
         ]
     );
 }
