@@ -8,6 +8,7 @@ mod breakdown;
 mod build;
 mod circuits;
 mod client;
+mod down_link;
 mod exit;
 mod inspect;
 mod prefetch;

@@ -1,0 +1,131 @@
+//! The receiver's down-link: its queue, and what the queue drops.
+//!
+//! In: chunks that have come to a host. Out: when each has passed the down-link, and the losses that their senders are to
+//! learn of. What has passed is `transport`'s again.
+
+use super::World;
+use super::state::{Chunk, Waiting};
+use crate::counts::narrow;
+use crate::events::Kind;
+use crate::ids::HostId;
+use crate::time::Time;
+
+impl World {
+    /// Take a chunk to the receiver's down-link; whether it has passed it by now.
+    pub(super) fn join_down_link(&mut self, chunk: Chunk) -> bool {
+        let pipe = &self.network.pipes[chunk.pipe];
+        let host = &mut self.network.hosts[pipe.to];
+        let service = host.down.service(pipe.tcp.wire_bytes(chunk.bytes.into()));
+        // Its packets may have become smaller on the way, and more.
+        let came = self.now.saturating_sub(service);
+        if host.down_busy {
+            if host.tail_bytes > 0 {
+                self.join_tail(came, chunk);
+            } else {
+                host.queue.push_back(Waiting { came, chunk });
+                host.queued_bytes += u64::from(chunk.bytes);
+            }
+            return false;
+        }
+        let departure = host.down.free_at.max(came) + service;
+        host.down.free_at = departure;
+        if departure > self.now {
+            host.down_busy = true;
+            self.schedule_departure(departure, chunk);
+        } else {
+            host.codel.spare();
+        }
+        departure == self.now
+    }
+
+    /// Take a chunk to a queue that drops what it has no room for.
+    fn join_tail(&mut self, came: Time, chunk: Chunk) {
+        let pipe = &mut self.network.pipes[chunk.pipe];
+        let host = &mut self.network.hosts[pipe.to];
+        let room = host.tail_bytes.saturating_sub(host.queued_bytes);
+        let packets = room / pipe.tcp.wire_bytes(pipe.tcp.packet_bytes());
+        let whole = pipe.tcp.wire_bytes(chunk.bytes.into());
+        let head = if whole <= room {
+            chunk.bytes
+        } else {
+            narrow(packets * pipe.tcp.packet_bytes()).min(chunk.bytes)
+        };
+        if head > 0 {
+            host.queued_bytes += pipe.tcp.wire_bytes(head.into());
+            host.queue.push_back(Waiting { came, chunk: Chunk { bytes: head, ..chunk } });
+        }
+        if head < chunk.bytes {
+            pipe.events += u32::from(head > 0);
+            let chunk = Chunk { bytes: chunk.bytes - head, ..chunk };
+            host.queue.push_back(Waiting { came: Time::NEVER, chunk });
+        }
+    }
+
+    fn schedule_departure(&mut self, time: Time, chunk: Chunk) {
+        match chunk.again {
+            None => self.events.push(time, Kind::Deliver, chunk.pipe.0, chunk.bytes),
+            Some(start) => self.events.push(time, Kind::HoleFilled, chunk.pipe.0, start),
+        }
+    }
+
+    /// The down-link of `host` is free: the next chunk of its queue that is not dropped takes it. Of a chunk CoDel drops
+    /// one segment.
+    pub(super) fn next_departure(&mut self, host: HostId) {
+        while let Some(Waiting { came, mut chunk }) = self.network.hosts[host].queue.pop_front() {
+            let state = &mut self.network.hosts[host];
+            if state.tail_bytes > 0 {
+                if came == Time::NEVER {
+                    self.lose_segments(chunk);
+                    continue;
+                }
+                // Its packets may have become more while it waited.
+                let wire = self.network.pipes[chunk.pipe].tcp.wire_bytes(chunk.bytes.into());
+                state.queued_bytes = state.queued_bytes.saturating_sub(wire);
+            } else {
+                state.queued_bytes -= u64::from(chunk.bytes);
+            }
+            if state.tail_bytes == 0 && state.drops(self.now, came, chunk.bytes.into()) {
+                chunk.bytes -= self.lose_segment(chunk);
+            }
+            if chunk.bytes > 0 {
+                let wire = self.network.pipes[chunk.pipe].tcp.wire_bytes(chunk.bytes.into());
+                let link = &mut self.network.hosts[host].down;
+                link.free_at = self.now + link.service(wire);
+                let departure = link.free_at;
+                self.schedule_departure(departure, chunk);
+                return;
+            }
+        }
+        let state = &mut self.network.hosts[host];
+        state.down_busy = false;
+        state.queued_bytes = 0;
+        state.codel.spare();
+    }
+
+    /// All of `chunk` is lost.
+    fn lose_segments(&mut self, mut chunk: Chunk) {
+        while chunk.bytes > 0 {
+            chunk.bytes -= self.lose_segment(chunk);
+        }
+    }
+
+    /// The segment at the head of `chunk` is lost; its bytes. With nothing else in it, the chunk is gone.
+    fn lose_segment(&mut self, chunk: Chunk) -> u32 {
+        let state = &mut self.network.pipes[chunk.pipe];
+        if chunk.again.is_none() {
+            let lost = chunk.bytes.min(narrow(state.tcp.packet_bytes()));
+            if let Some(time) = state.tcp.lose(self.now, lost) {
+                state.events += 1;
+                self.events.push(time, Kind::RetransmissionTimer, chunk.pipe.0, 0);
+            }
+            self.follow(chunk.pipe);
+            if lost < chunk.bytes {
+                return lost;
+            }
+        }
+        self.network.pipes[chunk.pipe].events -= 1;
+        self.await_ack(chunk.pipe);
+        self.free_pipes_if_done(chunk.pipe);
+        chunk.bytes
+    }
+}
