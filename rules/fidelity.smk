@@ -27,11 +27,7 @@ rule run_repeat:
     input:
         original=multiext(f"{RUN}/", *RUN_FILES),
     output:
-        run=f"{REPEAT}/run.json",
-        streams=f"{REPEAT}/streams.parquet",
-        relays=f"{REPEAT}/relays.parquet",
-        progress=f"{REPEAT}/progress.parquet",
-        provenance=f"{REPEAT}/provenance.json",
+        **files_of_a_run(REPEAT),
     log:
         f"results/logs/repeats/{RUN_LEVELS}.log",
     benchmark:
@@ -56,19 +52,12 @@ rule run_repeat:
 use rule run_repeat as run_repeat_in_shadow with:
     wildcard_constraints:
         engine="|".join(SHADOW_ENGINES),
-    threads: 1
-    resources:
-        mem_mb=needs.memory_mb,
-        runtime=needs.minutes,
 
 
 use rule run_repeat as run_repeat_in_emulation with:
     wildcard_constraints:
         engine=REAL_TIME_ENGINE,
     threads: needs.whole_machine
-    resources:
-        mem_mb=needs.memory_mb,
-        runtime=needs.minutes,
 
 
 rule run_replay:
@@ -76,11 +65,7 @@ rule run_replay:
     input:
         fidelity_plan.replayed_run,
     output:
-        run=f"{REPLAY}/run.json",
-        streams=f"{REPLAY}/streams.parquet",
-        relays=f"{REPLAY}/relays.parquet",
-        progress=f"{REPLAY}/progress.parquet",
-        provenance=f"{REPLAY}/provenance.json",
+        **files_of_a_run(REPLAY),
     log:
         f"results/logs/replays/{{reference}}/{RUN_LEVELS}.log",
     benchmark:

@@ -9,7 +9,13 @@ from torsweep.pipeline.needs import Needs
 
 needs = Needs(sweep, workflow)
 
-OF_A_RUN = {Path(name).stem: f"{RUN}/{name}" for name in RUN_FILES}
+
+def files_of_a_run(folder):
+    """What every run leaves in ``folder``, by the names that rules give its files."""
+    return {Path(name).stem: f"{folder}/{name}" for name in RUN_FILES}
+
+
+OF_A_RUN = files_of_a_run(RUN)
 OF_SHADOW = {**OF_A_RUN, "circuits": f"{RUN}/circuits.parquet", "paths": f"{RUN}/paths.json"}
 OF_EMULATION = {**OF_A_RUN, "circuits": f"{RUN}/circuits.parquet", "links": f"{RUN}/links.parquet"}
 OF_TRACING = {"cells": f"{RUN}/cells.parquet", "breakdown": f"{RUN}/breakdown.parquet"}
@@ -60,10 +66,6 @@ use rule run as run_in_shadow with:
         **OF_SHADOW,
     wildcard_constraints:
         engine="|".join(SHADOW_ENGINES),
-    threads: 1
-    resources:
-        mem_mb=needs.memory_mb,
-        runtime=needs.minutes,
 
 
 # Real time: a run takes all cores, so that Snakemake starts nothing beside it; profiles/slurm asks for a node
@@ -79,9 +81,6 @@ use rule run as run_in_emulation with:
     wildcard_constraints:
         engine=REAL_TIME_ENGINE,
     threads: needs.whole_machine
-    resources:
-        mem_mb=needs.memory_mb,
-        runtime=needs.minutes,
 
 
 # The same for experiments that trace cells or follow downloads, whose runs leave the tables of them, too.

@@ -1,5 +1,6 @@
 # Tables: the runs of a plan, one after the other. Summaries: what they say, with intervals. The sources
 # that compute them are parameters, so that changed statistics are computed anew.
+OF_TABLES = {Path(name).stem: f"{TABLES}/{name}" for name in TABLE_FILES}
 
 
 rule collect_tables:
@@ -7,12 +8,7 @@ rule collect_tables:
     input:
         sweep.runs,
     output:
-        streams=f"{TABLES}/streams.parquet",
-        relays=f"{TABLES}/relays.parquet",
-        progress=f"{TABLES}/progress.parquet",
-        passages=f"{TABLES}/passages.parquet",
-        breakdown=f"{TABLES}/breakdown.parquet",
-        provenance=f"{TABLES}/provenance.json",
+        **OF_TABLES,
     log:
         f"results/logs/tables/{PLAN_LEVELS}.log",
     threads: 1
@@ -32,14 +28,9 @@ rule collect_tables:
 rule summarize:
     """Compute medians, paired differences and curves over networks, and judge the claims."""
     input:
+        **OF_TABLES,
         experiment=sweep.experiment_file,
-        findings=findings_plan.of_plan,
-        streams=f"{TABLES}/streams.parquet",
-        relays=f"{TABLES}/relays.parquet",
-        progress=f"{TABLES}/progress.parquet",
-        passages=f"{TABLES}/passages.parquet",
-        breakdown=f"{TABLES}/breakdown.parquet",
-        provenance=f"{TABLES}/provenance.json",
+        findings=findings_plan.verdicts_of_plan,
     output:
         multiext(f"{SUMMARIES}/", *(name for name in SUMMARY_FILES if name != "summary.md")),
         summary=report(

@@ -30,8 +30,7 @@ from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, write_network
 from torsweep.network.population import POPULATION_FILE
 from torsweep.network.relays_import import import_relays
 from torsweep.provenance import sha256_of_file
-from torsweep.stats.claims_file import CLAIMS_FILE
-from torsweep.stats.files import PLAN_FILE
+from torsweep.stats.files import CLAIMS_FILE, PLAN_FILE
 from torsweep.stats.summarize import summarize
 from torsweep.stats.writing import write_summary
 from torsweep.tables.collect import collect

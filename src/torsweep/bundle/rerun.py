@@ -26,6 +26,7 @@ from torsweep.network.model import NETWORK_FILE
 from torsweep.pipeline.results_tree import Place, network_directory, network_key
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.report.repeat import repeat_overrides
+from torsweep.stats.files import FINDINGS_FILE
 from torsweep.storage.published import EXPERIMENT_FILE, PAGE_FILE
 from torsweep.tables.reading import PlanTables, Provenance
 
@@ -73,7 +74,7 @@ def rerun(folder: Path, checkout: Path, cores: int) -> Findings:
         ]
         overrides = repeat_overrides(origin, experiment, read_origin(folder).settings)
         if findings_of(folder) is not None:
-            overrides["findings"] = str((folder / "summaries/findings.json").resolve())
+            overrides["findings"] = str((folder / "summaries" / FINDINGS_FILE).resolve())
         _run(scratch, targets, [f"{key}={value}" for key, value in overrides.items()], cores)
         return compare(folder, scratch)
 

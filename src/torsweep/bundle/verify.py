@@ -29,7 +29,7 @@ from torsweep.formats.parquet import read_metadata
 from torsweep.formats.zip_file import unpack_zip, write_zip
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file, versions
 from torsweep.stats.claims_file import read_claims
-from torsweep.stats.files import SUMMARY_FILES
+from torsweep.stats.files import FINDINGS_FILE, SUMMARY_FILES
 from torsweep.stats.findings_file import FindingsFile, read_findings
 from torsweep.stats.summarize import summarize
 from torsweep.stats.writing import write_summary
@@ -132,7 +132,7 @@ def check_claims(folder: Path) -> Findings:
 def findings_of(folder: Path) -> FindingsFile | None:
     """What the bundle in ``folder`` says of other transports, whose runs are not in it; None where it says
     nothing."""
-    file = folder / "summaries/findings.json"
+    file = folder / "summaries" / FINDINGS_FILE
     found = read_findings(file) if file.is_file() else None
     return found if found is not None and found.transports else None
 

@@ -21,7 +21,7 @@ from torsweep.findings.transports import standing_runs, transport_knobs
 from torsweep.pipeline.results_tree import RESULTS, Place
 from torsweep.pipeline.sweep import FIGURE_SUFFIXES, Sweep, place_of, set_arguments, stopping_with_a_line
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
-from torsweep.stats.files import FINDINGS_FILES
+from torsweep.stats.files import FINDINGS_FILE, FINDINGS_FILES
 
 FINISHED = "finished"
 """Stands for an engine where no plan's own runs are waited for."""
@@ -63,13 +63,17 @@ class FindingsPlan:
 
     @stopping_with_a_line
     def of_plan(self, wildcards: Any) -> list[str]:
-        """The same, as the input of what shows them."""
+        """The same, as the input of a page."""
         return self.files_of(place_of(wildcards))
+
+    @stopping_with_a_line
+    def verdicts_of_plan(self, wildcards: Any) -> list[str]:
+        """The one file of them that a summary reads."""
+        return [file for file in self.files_of(place_of(wildcards)) if Path(file).name == FINDINGS_FILE]
 
     def summary_argument(self, wildcards: Any, input: Any) -> str:
         """``--findings FILE`` for a summary, or nothing."""
-        files = [file for file in input.findings if file.endswith("findings.json")]
-        return f"--findings {shlex.quote(files[0])}" if files else ""
+        return f"--findings {shlex.quote(str(input.findings[0]))}" if input.findings else ""
 
     def page_argument(self, wildcards: Any, input: Any) -> str:
         """``--findings FOLDER`` for a page, or nothing."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from torsweep.stats.files import FINDINGS_FILE
 from torsweep.stats.findings_file import FindingsFile
 from torsweep.stats.findings_text import findings_text
 from torsweep.stats.writing import write_csv
@@ -24,7 +25,7 @@ def write_findings(findings: FindingsFile, out: Path) -> None:
     write_csv(verdicts_frame(findings), out / "verdicts.csv")
     write_csv(contrasts_frame(findings), out / "contrasts.csv")
     write_text(out / "findings.md", findings_text(findings))
-    write_text(out / "findings.json", findings.text())
+    write_text(out / FINDINGS_FILE, findings.text())
 
 
 def verdicts_frame(findings: FindingsFile) -> pl.DataFrame:

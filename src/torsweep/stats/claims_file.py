@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from torsweep.config.reading import validate
 from torsweep.formats.json_file import read_json
 from torsweep.stats.checksums import NO_SUMMARIES, read_plan
-
-CLAIMS_FILE = "claims.json"
+from torsweep.stats.files import CLAIMS_FILE
 
 
 class _Part(BaseModel):

@@ -6,6 +6,12 @@ Here and not with what writes them, so that the pipeline can name them without l
 PLAN_FILE = "plan.json"
 """What the tables were collected from, and the baseline."""
 
+CLAIMS_FILE = "claims.json"
+"""The verdict on each claim."""
+
+FINDINGS_FILE = "findings.json"
+"""Which findings survive under other transports: in a summary, and among the findings themselves."""
+
 SUMMARY_FILES = (
     "breakdown.csv",
     "breakdown_clocks.csv",
@@ -19,13 +25,13 @@ SUMMARY_FILES = (
     "cell_spikes.csv",
     "cell_times.csv",
     "claims.csv",
-    "claims.json",
+    CLAIMS_FILE,
     "clients.csv",
     "closeup.csv",
     "curves.csv",
     "differences.csv",
     "fairness.csv",
-    "findings.json",
+    FINDINGS_FILE,
     "medians.csv",
     "outcomes.csv",
     PLAN_FILE,
@@ -40,5 +46,5 @@ SUMMARY_FILES = (
 SIDE_BY_SIDE_FILES = ("clients.csv", "completion.csv", "shares.csv", "side_by_side.json", "side_by_side.md")
 """Of the same plan in two engines."""
 
-FINDINGS_FILES = ("contrasts.csv", "findings.json", "findings.md", "verdicts.csv")
+FINDINGS_FILES = ("contrasts.csv", FINDINGS_FILE, "findings.md", "verdicts.csv")
 """Of the same plan under several transports."""

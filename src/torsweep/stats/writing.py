@@ -34,7 +34,7 @@ import polars as pl
 from torsweep.errors import InputError
 from torsweep.stats.checksums import with_checksums
 from torsweep.stats.claims import Verdict
-from torsweep.stats.files import PLAN_FILE, SUMMARY_FILES
+from torsweep.stats.files import CLAIMS_FILE, FINDINGS_FILE, PLAN_FILE, SUMMARY_FILES
 from torsweep.stats.findings_file import FindingsFile
 from torsweep.stats.findings_text import findings_sections
 from torsweep.stats.report import summary_text
@@ -81,8 +81,8 @@ def write_summary(summary: Summary, out: Path, findings: FindingsFile | None = N
     for name, file in BREAKDOWN_TABLES.items():
         write_csv(getattr(summary.breakdown, name), out / f"{file}.csv")
     write_csv(claims_frame(summary.verdicts), out / "claims.csv")
-    write_text(out / "claims.json", json.dumps(_claims_json(summary), indent=1, ensure_ascii=False) + "\n")
-    write_text(out / "findings.json", told.text())
+    write_text(out / CLAIMS_FILE, json.dumps(_claims_json(summary), indent=1, ensure_ascii=False) + "\n")
+    write_text(out / FINDINGS_FILE, told.text())
     write_text(out / "summary.md", summary_text(summary, findings_sections(told)))
     plan = {**json.loads(summary.provenance.to_json()), "baseline": dict(summary.baseline)}
     plan = with_checksums(plan, out, [name for name in SUMMARY_FILES if name != PLAN_FILE])

@@ -68,6 +68,9 @@ def test_beside_another_transport_a_plan_shows_them(
     plan = FindingsPlan(sweep)
     folder = "results/findings/refill_sweep/cellsim/2012/ci/main"
     assert {f"{folder}/findings.json", f"{folder}/findings.png"} <= set(sweep.findings_files(OWN))
+    # A summary reads one of them: a picture of them that is drawn again changes no summary.
+    own = SimpleNamespace(**vars(wildcards("cellsim")), engine="cellsim")
+    assert plan.verdicts_of_plan(own) == [f"{folder}/findings.json"]
     # It waits for the plan's own runs, and starts none of the others.
     awaited = plan.runs(wildcards("cellsim"))
     assert len(awaited) == 12 and all("/cellsim/2012/ci/" in file and "tcp=" not in file for file in awaited)
