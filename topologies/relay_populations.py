@@ -26,6 +26,7 @@ import numpy as np
 
 from torsweep.network.model import POSITIONS
 from torsweep.network.population import Population, PopulationRelay, shares, write_population
+from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 
 _SIZE = 1_000
 _SEED = 20120404
@@ -231,5 +232,7 @@ def _summary(rates: np.ndarray) -> dict:
             float(usable[binds].sum() / usable.sum()), 3
         ),
         "burst over rate p50": round(float(np.median(burst / rate)), 2),
-        "below 75 KiB/s": round(float((rate < 75 * _KIB).mean()), 3),
+        f"below {LEAST_TOR_RATE_BYTES_PER_S // _KIB} KiB/s": round(
+            float((rate < LEAST_TOR_RATE_BYTES_PER_S).mean()), 3
+        ),
     }

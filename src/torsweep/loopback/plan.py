@@ -68,7 +68,7 @@ class Plan:
     """Variants, the first of which is what the others are compared with.
 
     With ``shared_ends`` all chains have one guard and one exit, without a variant. ``together`` loads the
-    chains of a round at once, so that whatever else befalls the machine meets all variants alike; a middle
+    chains of a round at once, so that what else happens on the machine meets all variants alike; a middle
     has a bucket of ``middle_rate``. Small requests run before the load, or beside it with ``small_beside``.
     ``rounds`` and ``load_s``, the seconds of load that count in a turn, are what is done unless asked for
     otherwise; the load lasts ``ramp_s`` before it counts.

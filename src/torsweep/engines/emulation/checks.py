@@ -28,6 +28,7 @@ from torsweep.network.chain import given_paths
 from torsweep.network.model import NETWORK_FILE, write_network
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import sha256_of_file
+from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 from torsweep.storage import write_text
 from torsweep.storage.folders import KNOB_CHECKS, own_folder
 
@@ -152,12 +153,13 @@ def circuits_row(condition: Condition, run_directory: Path) -> Row:
 
 
 def waking_conditions() -> list[Condition]:
-    """Six streams, each on its circuit, at an exit whose bucket holds less than one read gives out.
+    """Six streams, each on its circuit, at an exit whose bucket holds less than one read gives out: the least
+    that tor takes.
 
     With ``default`` tor wakes blocked connections as it always did, which no level of the knob is; the
     knob orders the streams of one circuit, and should make no difference here.
     """
-    network = _chain("4 MiB/s", "4 MiB/s", "75 KiB/s")
+    network = _chain("4 MiB/s", "4 MiB/s", f"{LEAST_TOR_RATE_BYTES_PER_S // 1024} KiB/s")
     levels = {"refill_mode": "burst", "refill_interval": "10ms"}
     traffic = {"bulk": _downloads(WAKING_STREAMS, isolated=True)}
     return [
