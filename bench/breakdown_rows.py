@@ -2,8 +2,8 @@
 
     python -m bench.breakdown_rows results/summaries/…/main docs/tables/latency_breakdown_emulation.csv
 
-In: the summary of a plan whose downloads were followed. Out: a CSV file with a row a variant: how many web
-downloads, the mean time to the first byte and the mean of each group of its parts, in milliseconds; means
+In: the summary of a plan whose downloads were followed. Out: a CSV file with a row for each variant: how many
+web downloads, the mean time to the first byte and the mean of each group of its parts, in milliseconds; means
 over networks.
 """
 
@@ -16,7 +16,7 @@ from plotting.palette import level_name
 
 
 def rows(runs: pl.DataFrame) -> pl.DataFrame:
-    """One row a variant, of ``breakdown_runs.csv``."""
+    """One row for each variant, of ``breakdown_runs.csv``."""
     knobs = runs.columns[1 : runs.columns.index("kind")]
     own = runs.filter(pl.col("kind") == "web", pl.col("byte") == "first")
     downloads = own.group_by(*knobs, "group").agg(pl.col("downloads").sum())

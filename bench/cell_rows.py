@@ -2,9 +2,9 @@
 
     python -m bench.cell_rows results/summaries/cell_trace/…/main docs/tables/cell_trace_emulation.csv
 
-In: the summary of a plan whose cells were traced. Out: a CSV file with a row a scheduler and relay: least,
-quartiles, mean and greatest of the RELAY cells' times in the relay, the medians of quiet, busy and busiest
-circuits, and the medians of the three stages; all in milliseconds, means over networks.
+In: the summary of a plan whose cells were traced. Out: a CSV file with a row for each scheduler and relay:
+least, quartiles, mean and greatest of the RELAY cells' times in the relay, the medians of quiet, busy and
+busiest circuits, and the medians of the three stages; all in milliseconds, means over networks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WHERE = ["scheduler", "host"]
 
 
 def rows(times: pl.DataFrame) -> pl.DataFrame:
-    """One row a scheduler and relay, of ``cell_times.csv``."""
+    """One row for each scheduler and relay, of ``cell_times.csv``."""
     every = times.filter(
         (pl.col("direction") == "any") & (pl.col("command") == "any"), pl.col("queue") == "any"
     )

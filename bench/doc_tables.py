@@ -83,7 +83,7 @@ def read_specification(root: Path) -> Specification:
 
 
 def render(root: Path, name: str, table: DocumentTable) -> str:
-    """The table as Markdown, a line a row; a column is empty in a row that has none of its cells."""
+    """The table as Markdown, a line for each row; a column is empty in a row that has none of its cells."""
     file = root / TABLES / table.file
     needed = [*table.where, *(field for _, text in table.columns for field in _CELLS.fields(text))]
     lines = [_line(heading for heading, _ in table.columns), "|" + "---|" * len(table.columns)]

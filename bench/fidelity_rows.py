@@ -2,10 +2,10 @@
 
     python -m bench.fidelity_rows results/fidelity/…/main docs/tables/fidelity_emulation.csv
 
-In: the folder that `torsweep fidelity compare` wrote. Out: a CSV file with a row a variant and network, and
-one for each repeat of the reference: greatest gap (KS), medians and ninth deciles of the web clients' first
-and last bytes in both; and for the model's, whether the gap's mean over networks is within the floor + 0.05.
-`make docs-tables` then writes it into the document.
+In: the folder that `torsweep fidelity compare` wrote. Out: a CSV file with a row for each variant and
+network, and one for each repeat of the reference: greatest gap (KS), medians and ninth deciles of the web
+clients' first and last bytes in both; and for the model's, whether the gap's mean over networks is within the
+floor + 0.05. `make docs-tables` then writes it into the document.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ NO_VERDICT = "–"
 
 
 def rows(distances: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
-    """One row a series, variant and network of ``distances``; ``first_`` and ``last_`` columns for the two
-    times, with what ``cells`` say of the variant."""
+    """One row for each series, variant and network of ``distances``; ``first_`` and ``last_`` columns for the
+    two times, with what ``cells`` say of the variant."""
     web = distances.filter(pl.col("kind") == "web", pl.col("series").is_in(list(SERIES)))
     knobs = ["refill_interval", "circuit_policy"]
     where = ["series", *knobs, "seed"]

@@ -2,11 +2,10 @@
 
     python -m bench.findings_rows DIR/findings.json docs/tables/findings_refill
 
-In: the file that ``torsweep results findings`` wrote. Out: ``STEM_verdicts.csv`` with a row a claim, where
-the experiment has any, and ``STEM_contrasts.csv`` with a row a contrast. Each has a column for every
-transport that there can be, with "–" where there is nothing, so that the columns of a document's table stay
-when other transports have run.
-`make docs-tables` then writes them into the document.
+In: the file that ``torsweep results findings`` wrote. Out: ``STEM_verdicts.csv`` with a row for each claim,
+where the experiment has any, and ``STEM_contrasts.csv`` with a row for each contrast. Each has a column for
+every transport that there can be, with "–" where there is nothing, so that the columns of a document's table
+stay when other transports have run. `make docs-tables` then writes them into the document.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ NOTHING = "–"
 
 
 def verdict_rows(findings: FindingsFile) -> pl.DataFrame:
-    """A row a claim: the verdict and the networks under each transport, and what they say together."""
+    """A row for each claim: the verdict and the networks under each transport, and what they say together."""
     rows = []
     for claim in findings.claims:
         verdicts = {
@@ -48,7 +47,8 @@ def verdict_rows(findings: FindingsFile) -> pl.DataFrame:
 
 
 def contrast_rows(findings: FindingsFile) -> pl.DataFrame:
-    """A row a contrast: the time, the levels, the ratio under each transport, and what they say together."""
+    """A row for each contrast: the time, the levels, the ratio under each transport, and what they say
+    together."""
     rows = []
     for row in findings.contrasts:
         ratios = {COLUMNS[one.transport]: ratio_text(one) for one in row.values if one.transport in COLUMNS}

@@ -2,8 +2,8 @@
 
     python -m bench.path_choice docs/tables/path_choice.csv RUN_DIR…
 
-In: finished runs of engines that run tor and leave ``circuits.parquet``. Out: a CSV file with a row a run:
-the circuits for streams that tor built, how well their exits and middles fit the model's chances (χ²,
+In: finished runs of engines that run tor and leave ``circuits.parquet``. Out: a CSV file with a row for each
+run: the circuits for streams that tor built, how well their exits and middles fit the model's chances (χ²,
 p-value; a middle given guard and exit), the share of the heaviest guard in both, and which share of these
 exits would be the guard of a client that has only one. The model's chances are those of
 ``cellsim/src/path.rs``: the exit first, a guard among the client's that is not the exit, then the middle,

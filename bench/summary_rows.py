@@ -2,11 +2,11 @@
 
     python -m bench.summary_rows results/summaries/…/main docs/tables/scheduler_choice.csv
 
-In: the summary of a plan. Out: a CSV file with a row a variant, in the order of the plan: means over networks
-of the medians over downloads, in seconds, with 95 % t-intervals (``web_first_s``, ``web_first_low_s``,
-``web_first_high_s``; the same for ``last`` and ``bulk``), and the difference from the baseline in percent,
-paired by network, with intervals that hold for all variants together (``web_first_difference``, …). A median
-that was not reached in every network leaves its cells empty.
+In: the summary of a plan. Out: a CSV file with a row for each variant, in the order of the plan: means over
+networks of the medians over downloads, in seconds, with 95 % t-intervals (``web_first_s``,
+``web_first_low_s``, ``web_first_high_s``; the same for ``last`` and ``bulk``), and the difference from the
+baseline in percent, paired by network, with intervals that hold for all variants together
+(``web_first_difference``, …). A median that was not reached in every network leaves its cells empty.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DIFFERENCES = {
 
 
 def rows(medians: pl.DataFrame, differences: pl.DataFrame) -> pl.DataFrame:
-    """One row a variant, of ``medians.csv`` and ``differences.csv``."""
+    """One row for each variant, of ``medians.csv`` and ``differences.csv``."""
     knobs = medians.columns[medians.columns.index("kind") + 1 : medians.columns.index("seed")]
     table: dict[tuple[str, ...], dict[str, object]] = {}
     of_variants = medians.filter(pl.col("metric").is_in(list(METRICS)))

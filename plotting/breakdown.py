@@ -50,7 +50,7 @@ Drawn = tuple[Figure, pl.DataFrame, str]
 
 
 def draw_means(source: Source) -> Drawn:
-    """The mean time to the first byte by group: a bar a variant, a panel a kind of client."""
+    """The mean time to the first byte by group: a bar for each variant, a panel for each kind of client."""
     means = source.summary("breakdown")
     points = means.filter(pl.col("byte") == _BYTE, pl.col("slice") == ALL)
     if points.is_empty():
@@ -78,7 +78,7 @@ def draw_means(source: Source) -> Drawn:
 
 
 def draw_percentiles(source: Source) -> Drawn:
-    """The same between percentiles of the time to the first byte, as shares: a panel a variant."""
+    """The same between percentiles of the time to the first byte, as shares: a panel for each variant."""
     means = source.summary("breakdown")
     kinds = _kinds(source, means)
     points = means.filter(pl.col("byte") == _BYTE, pl.col("slice") != ALL, pl.col("kind").is_in(kinds[:1]))

@@ -1,7 +1,8 @@
 """The first seconds of the web clients' time to first byte, where a stair-step shows.
 
-In: closeup.csv. Out: a panel a facet on a linear axis; the mean curve over networks, and a thin one for each
-network. Vertical lines stand a longest refill interval apart, so a step of that width repeats in each field.
+In: closeup.csv. Out: a panel for each facet on a linear axis; the mean curve over networks, and a thin one
+for each network. Vertical lines stand a longest refill interval apart, so a step of that width repeats in
+each field.
 """
 
 from __future__ import annotations

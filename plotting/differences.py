@@ -1,7 +1,7 @@
 """Paired differences against the baseline, as a forest plot.
 
-In: differences.csv. Out: a panel a kind and metric, a line a variant: the mean over networks of the relative
-difference of medians, its 95 % interval (thick) and the simultaneous one (thin).
+In: differences.csv. Out: a panel for each kind and metric, a line for each variant: the mean over networks of
+the relative difference of medians, its 95 % interval (thick) and the simultaneous one (thin).
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python -m plotting.engines COMPARISON --out FOLDER/stream_engines
 
-In: the folder that `torsweep results side-by-side` wrote. Out: a panel an activation order, rows for what
-else varies (the middle's bandwidth at the baseline's); the completion of each stream against its place in the
-order of opening, a mark an engine, thin marks for single networks.
+In: the folder that `torsweep results side-by-side` wrote. Out: a panel for each activation order, rows for
+what else varies (the middle's bandwidth at the baseline's); the completion of each stream against its place
+in the order of opening, a mark for each engine, thin marks for single networks.
 """
 
 from __future__ import annotations

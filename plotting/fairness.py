@@ -1,7 +1,7 @@
 """How evenly streams on one circuit were served, against the middle's bandwidth or the number of streams.
 
-In: fairness.csv. Out: two rows of panels, Jain's index and the number of starved streams; a curve a level of
-the first other knob that varies, columns for the rest; means over networks, with bands.
+In: fairness.csv. Out: two rows of panels, Jain's index and the number of starved streams; a curve for each
+level of the first other knob that varies, columns for the rest; means over networks, with bands.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
     python -m plotting.findings FOLDER/findings.json --out FOLDER/findings
 
 In: what ``torsweep results findings`` wrote. Out: above, the verdict on each claim under each transport;
-below, a panel a kind and metric and a line a contrast: the ratio of medians under each transport with its
-95 % interval, hollow where one network gives none. Grey: the margin within which there is no difference.
+below, a panel for each kind and metric and a line for each contrast: the ratio of medians under each
+transport with its 95 % interval, hollow where one network gives none. Grey: the margin within which there is
+no difference.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Cells received against time, a line a stream.
+"""Cells received against time, a line for each stream.
 
-In: progress.csv and shares.csv of a plan whose clients download in parallel. Out: a panel a level of the
-first knob that varies, rows for the others; a line a stream of the first network, its colour by the order of
-opening. A dotted line stands where the first stream is complete: there it is counted who has starved.
+In: progress.csv and shares.csv of a plan whose clients download in parallel. Out: a panel for each level of
+the first knob that varies, rows for the others; a line for each stream of the first network, its colour by
+the order of opening. A dotted line stands where the first stream is complete: there it is counted who has
+starved.
 """
 
 from __future__ import annotations

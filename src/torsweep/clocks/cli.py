@@ -56,7 +56,7 @@ def measure(rounds: int) -> dict[str, Any]:
 
 
 def print_clocks(measured: Mapping[str, Any]) -> None:
-    """Print ``measured`` as a table: a row a clock, with its costs in each way."""
+    """Print ``measured`` as a table: a row for each clock, with its costs in each way."""
     from rich.console import Console
     from rich.table import Table
 

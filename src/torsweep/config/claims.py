@@ -1,6 +1,6 @@
 """Claims: the findings of a report, each as a test that can come out against it.
 
-In: the ``claims`` of an experiment.yaml. Out: one model a kind of test, told apart by ``test``. What
+In: the ``claims`` of an experiment.yaml. Out: one model for each kind of test, told apart by ``test``. What
 each test computes stands in :mod:`torsweep.stats.claims`; here is what it needs to know.
 """
 

@@ -54,7 +54,7 @@ def all_curves(matches: Sequence[Match]) -> Curves:
 
 
 def distances(matches: Sequence[Match], curves: Curves) -> pl.DataFrame:
-    """A row a match, kind, metric and series.
+    """A row for each match, kind, metric and series.
 
     Columns: kind, metric, the knobs, seed, series, ``downloads`` and ``reference_downloads``, ``ks``, ``gap``
     (signed; above 0 when more of the series was complete by ``at_s``), and for each quantile its time in
@@ -99,7 +99,7 @@ def distances(matches: Sequence[Match], curves: Curves) -> pl.DataFrame:
 
 
 def cells(found: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
-    """A row a variant, kind and metric: means over networks of what :func:`distances` found.
+    """A row for each variant, kind and metric: means over networks of what :func:`distances` found.
 
     Columns: kind, metric, the knobs, ``networks``, ``ks``, ``floor`` and ``floor_networks`` (0: of other
     variants), ``replay_ks``, ``model_floor`` (model against its repeat), ``verdict``, and the mean ratio of

@@ -1,6 +1,6 @@
 """Contrasts between variants: does the model see the same difference, with the same sign and size?
 
-In: matches and their curves. Out: a frame with a row a contrast, kind and metric.
+In: matches and their curves. Out: a frame with a row for each contrast, kind and metric.
 
 A contrast is between two variants that differ in one knob: the logarithm of the ratio of their medians
 within each network, averaged over the networks that both engines have run both variants on. On that scale a

@@ -1,6 +1,6 @@
 """Curves to draw: the share complete by a time, as a mean over networks.
 
-In: matches and their curves. Out: a frame with a row a variant, kind, metric, series and time.
+In: matches and their curves. Out: a frame with a row for each variant, kind, metric, series and time.
 
 Each series is averaged over the networks of the matches that have a run of it; the reference's mean over
 those networks alone stands beside it, so that a repeat of one network is never held against the mean of

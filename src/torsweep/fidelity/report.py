@@ -1,8 +1,8 @@
 """The comparison as files.
 
-In: a :class:`Comparison`. Out, in one folder: ``distances.csv`` (a row a run and series), ``cells.csv``,
-``contrasts.csv``, ``curves.csv`` (what the figures draw), ``fidelity.json`` (what was compared, by which
-versions) and ``fidelity.md``, to read.
+In: a :class:`Comparison`. Out, in one folder: ``distances.csv`` (a row for each run and series),
+``cells.csv``, ``contrasts.csv``, ``curves.csv`` (what the figures draw), ``fidelity.json`` (what was
+compared, by which versions) and ``fidelity.md``, to read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Findings as files.
 
 In: a :class:`~torsweep.stats.findings_file.FindingsFile`. Out, in one folder: ``findings.json`` (all of it),
-``verdicts.csv`` (a row a claim and transport), ``contrasts.csv`` (a row a contrast and transport) and
-``findings.md``, to read.
+``verdicts.csv`` (a row for each claim and transport), ``contrasts.csv`` (a row for each contrast and
+transport) and ``findings.md``, to read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def write_findings(findings: FindingsFile, out: Path) -> None:
 
 
 def verdicts_frame(findings: FindingsFile) -> pl.DataFrame:
-    """A row a claim, setting and transport."""
+    """A row for each claim, setting and transport."""
     texts = dict.fromkeys(("claim", "setting", "transport", "verdict", "reason"), pl.String)
     rows = [
         {"claim": claim.claim, "setting": claim.setting, **one.model_dump(), "together": claim.together}
@@ -40,7 +40,7 @@ def verdicts_frame(findings: FindingsFile) -> pl.DataFrame:
 
 
 def contrasts_frame(findings: FindingsFile) -> pl.DataFrame:
-    """A row a contrast and transport; the numbers are ratios of medians."""
+    """A row for each contrast and transport; the numbers are ratios of medians."""
     texts = dict.fromkeys(("kind", "metric", "knob", "at", "from", "to", "transport"), pl.String)
     numbers = {"networks": pl.Int64, **dict.fromkeys(("ratio", "low", "high"), pl.Float64)}
     rows = [

@@ -1,6 +1,6 @@
 """Variants compared, round by round, with intervals over rounds.
 
-In: samples of a plan; what one call of each clock costs here. Out: a row a variant and position of the
+In: samples of a plan; what one call of each clock costs here. Out: a row for each variant and position of the
 relay: means over rounds, and differences from the first variant of the same round.
 
 A relay's CPU seconds a gigabyte are those of its two turns of a round together, over 10⁹ bytes that it wrote
@@ -56,7 +56,7 @@ class ClockCosts:
 
 
 def per_round(samples: pl.DataFrame) -> pl.DataFrame:
-    """A row a round, variant and position, the chain last: sums over turns, and what they come to."""
+    """A row for each round, variant and position, the chain last: sums over turns, and what they come to."""
     keys = ["round", "variant", "position"]
     sums = pl.col("cpu_s", "span_s", "bytes_read", "bytes_written", "readings_precise", "readings_coarse")
     relays = samples.group_by(keys, maintain_order=True).agg(sums.sum(), pl.col("small_us").mean())

@@ -131,7 +131,7 @@ def _regions(rows: Iterable[tuple[float, float, float]], file: Path) -> Regions:
 
 
 def _net_index(file: Path, year: int | None) -> Regions:
-    """``country_daily_speeds``: a line a country and day, kbit/s."""
+    """``country_daily_speeds``: a line for each country and day, kbit/s."""
     totals: dict[str, np.ndarray] = {}
     columns = ("country_code", "date", "download_kbps", "upload_kbps", "total_tests")
     for line, row in csv_rows(file, columns):
@@ -154,7 +154,7 @@ def _speedtest(file: Path) -> Regions:
 
 
 def _ookla_open(file: Path) -> Regions:
-    """A line a tile (``avg_d_kbps``, ``avg_u_kbps``, ``tests``), weighted by tests."""
+    """A line for each tile (``avg_d_kbps``, ``avg_u_kbps``, ``tests``), weighted by tests."""
     columns = ("avg_d_kbps", "avg_u_kbps", "tests")
     if file.suffix == ".parquet":
         return _ookla_parquet(file, columns)

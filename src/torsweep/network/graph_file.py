@@ -1,7 +1,7 @@
 """A network as a graph for other programs to read: Gephi, Cytoscape, networkx, igraph.
 
-In: a network and its RTT matrix. Out: GraphML, an undirected graph with a node a host, its kind and its
-rates, and an edge a pair of hosts, its RTT: of all pairs, or of each host with those nearest to it.
+In: a network and its RTT matrix. Out: GraphML, an undirected graph with a node for each host, its kind and
+its rates, and an edge a pair of hosts, its RTT: of all pairs, or of each host with those nearest to it.
 """
 
 from __future__ import annotations

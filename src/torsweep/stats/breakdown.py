@@ -80,7 +80,8 @@ def breakdown(tables: PlanTables) -> Breakdown:
 
 
 def _totals(ways: pl.DataFrame, run: Sequence[str]) -> pl.DataFrame:
-    """A row a byte of a download: the time to it, and in which slice of its run, kind and byte that lies."""
+    """A row for each byte of a download: the time to it, and in which slice of its run, kind and byte that
+    lies."""
     of_run = [*run, "kind", "byte"]
     totals = ways.group_by(*of_run, "client", "stream", maintain_order=True).agg(pl.col("duration_ns").sum())
     place = (pl.col("duration_ns").rank("ordinal").over(of_run) - 0.5) / pl.len().over(of_run)

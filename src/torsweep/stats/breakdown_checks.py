@@ -23,7 +23,7 @@ COMPARED = {
 
 
 def download_counts(tables: PlanTables) -> pl.DataFrame:
-    """A row a run and outcome: ``followed``, ``first_bytes``, ``whole``, and the reasons why not."""
+    """A row for each run and outcome: ``followed``, ``first_bytes``, ``whole``, and the reasons why not."""
     rows = [
         {**run, "outcome": outcome, "downloads": count}
         for run, checks in _runs(tables)
@@ -33,7 +33,7 @@ def download_counts(tables: PlanTables) -> pl.DataFrame:
 
 
 def clock_checks(tables: PlanTables) -> pl.DataFrame:
-    """A row a run and host: its clock against that of a host before it, as messages between them tell.
+    """A row for each run and host: its clock against that of a host before it, as messages between them tell.
 
     Null without an estimate.
     """

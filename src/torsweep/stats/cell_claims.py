@@ -1,7 +1,7 @@
 """What a claim about cells inside a relay comes to.
 
 In: the claim, and the times of the cells of each run (:mod:`torsweep.stats.cell_times`). Out: one question,
-with a number a network.
+with a number for each network.
 
 - ``cell_median``: the median time of RELAY cells in the relay, in ms. Shown: its interval lies on the
   claimed side of the bound. The opposite: it lies on the other.

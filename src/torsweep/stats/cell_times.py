@@ -59,8 +59,8 @@ _COLUMNS = (
 class CellTimes:
     """The frames that the module's docstring names.
 
-    ``density`` is of the first network alone; ``spikes`` has a row a relay and run whose longest times come
-    back, every so many cells or seconds.
+    ``density`` is of the first network alone; ``spikes`` has a row for each relay and run whose longest times
+    come back, every so many cells or seconds.
     """
 
     runs: pl.DataFrame
@@ -226,7 +226,7 @@ def _bounds(values: pl.Series) -> Sequence[float | None]:
 
 
 def _counts(tables: PlanTables) -> pl.DataFrame:
-    """A row a run and relay: what became of its RELAY cells, and the load that the relay had.
+    """A row for each run and relay: what became of its RELAY cells, and the load that the relay had.
 
     ``cpu_share`` is the mean share of one core; null where the engine models none.
     """

@@ -54,7 +54,7 @@ def _until_s(ninth_deciles_s: npt.NDArray[np.float64], knobs: Mapping[str, Seque
 def _with_mean(
     keys: pl.DataFrame, grid_s: npt.NDArray[np.float64], shares: npt.NDArray[np.float64]
 ) -> pl.DataFrame:
-    """The mean over the rows of ``shares`` first, then each of them; a row a point."""
+    """The mean over the rows of ``shares`` first, then each of them; a row for each point."""
     whose = pl.concat([keys.head(1).with_columns(pl.lit(None, pl.Int64).alias("seed")), keys])
     return whose[np.repeat(np.arange(whose.height), len(grid_s))].with_columns(
         pl.Series("time_s", np.tile(grid_s, whose.height)),

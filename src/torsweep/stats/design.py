@@ -1,6 +1,6 @@
 """What interval a sweep allows: of a fixed number of networks, or looked at after each batch of them.
 
-In: one number a network, in the order in which the networks were added. Out: an
+In: one number for each network, in the order in which the networks were added. Out: an
 :class:`~torsweep.stats.intervals.Interval` whose confidence holds although a sequential sweep ends when its
 data say so.
 

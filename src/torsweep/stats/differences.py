@@ -44,7 +44,7 @@ FAMILIES = (
 
 @dataclass(frozen=True)
 class Paired:
-    """An estimand of two variants on the same networks, seconds, one entry a network."""
+    """An estimand of two variants on the same networks, seconds, one entry for each network."""
 
     reference_s: npt.NDArray[np.float64]
     variant_s: npt.NDArray[np.float64]

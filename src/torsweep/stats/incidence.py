@@ -73,7 +73,7 @@ def cumulative_incidence(
     """The Aalen–Johansen estimate of the incidence of completion in each group.
 
     ``times`` (any unit), ``events`` (the module's constants) and ``groups`` (0 … ``group_count`` − 1) have
-    one entry a download.
+    one entry for each download.
 
     With n_j at risk and S the all-cause Kaplan–Meier curve, F(t) = Σ S(t_j−) · complete_j / n_j. Tied
     events are taken one after another, censored ones last: the products telescope to the same sum.

@@ -1,6 +1,6 @@
 """Means over networks with t-intervals, and medians with exact ones.
 
-In: one number a network. Out: :class:`Interval`, or arrays of them for a curve.
+In: one number for each network. Out: :class:`Interval`, or arrays of them for a curve.
 
 The replicates are independently sampled networks, so the network is the unit: downloads within a network
 share relays and are far from independent, and an interval over downloads would be much too narrow.

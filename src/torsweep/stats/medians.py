@@ -1,7 +1,7 @@
 """Quantiles of each run, curves over networks, and counts of outcomes.
 
 In: the streams of a plan (:meth:`torsweep.tables.reading.PlanTables.streams`). Out: frames for medians.csv
-(a row a run), curves.csv (a row a quantile) and outcomes.csv (a row a variant).
+(a row for each run), curves.csv (a row for each quantile) and outcomes.csv (a row for each variant).
 
 The estimand is the median of a run's downloads. Closed-loop clients that are fast download more, so the
 median over clients of each client's own median stands beside it: there every client counts once.

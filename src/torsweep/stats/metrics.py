@@ -54,7 +54,8 @@ GROUP = "_group"
 
 @dataclass(frozen=True)
 class Downloads:
-    """Times in seconds, events and group numbers, one entry a download; ``keys`` has one row a group."""
+    """Times in seconds, events and group numbers, one entry for each download; ``keys`` has one row for each
+    group."""
 
     times_s: npt.NDArray[np.float64]
     events: npt.NDArray[np.int8]

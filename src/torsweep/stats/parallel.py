@@ -17,7 +17,7 @@ from torsweep.stats.intervals import bands
 FAIRNESS_NUMBERS = ("jain", "starved")
 
 HELD_KNOB = "middle_bandwidth"
-"""Lines are kept at the baseline's level of it: a panel a level would be too many."""
+"""Lines are kept at the baseline's level of it: a panel for each level would be too many."""
 
 _POINTS = 400
 """Steps of a line."""
@@ -26,7 +26,8 @@ _KEPT = ("opened", "client", "stream", "first_byte_s", "completed_s")
 
 
 def fairness_over_networks(clients: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
-    """A row a variant: the knobs, ``opened`` streams, and each number's mean over networks with its band.
+    """A row for each variant: the knobs, ``opened`` streams, and each number's mean over networks with its
+    band.
 
     ``clients`` is that of :class:`torsweep.stats.starvation.Fairness`. Bands are 95 % t-intervals; null with
     one network.
@@ -53,7 +54,8 @@ def held_level(knobs: Mapping[str, Sequence[str]], baseline: Mapping[str, str]) 
 def progress_lines(
     shares: pl.DataFrame, progress: pl.DataFrame, knobs: Sequence[str], held: Mapping[str, str]
 ) -> pl.DataFrame:
-    """Cells received at equal steps of time, a line a stream of the first network at the levels ``held``.
+    """Cells received at equal steps of time, a line for each stream of the first network at the levels
+    ``held``.
 
     Columns: ``seed``, the knobs, ``opened``, ``client``, ``stream``, ``first_byte_s``, ``completed_s``,
     ``time_s`` and ``cells_received``. ``shares`` is that of :class:`torsweep.stats.starvation.Fairness`.

@@ -1,7 +1,7 @@
 """The comparisons that a verdict rests on.
 
-In: one number a network, the range it should lie in, what would be the opposite, and what would be nothing.
-Out: a :class:`Comparison` with intervals over networks.
+In: one number for each network, the range it should lie in, what would be the opposite, and what would be
+nothing. Out: a :class:`Comparison` with intervals over networks.
 
 Times are compared as logarithms of their ratio, network by network: a network where the variant takes twice
 as long weighs as much as one where it takes half, and the mean of differences is the same whichever of the
@@ -50,7 +50,7 @@ class Comparison:
 class Question:
     """A comparison before its interval: ``shown``, ``opposite`` and ``nothing`` read an interval.
 
-    ``values`` holds one number a network, in the order in which networks were added; where they are
+    ``values`` holds one number for each network, in the order in which networks were added; where they are
     ``logarithms``, the readings are of what they are logarithms of, less 1. ``counted``: they are counts or
     shares, of which the median over networks counts. ``required`` says in words what ``shown`` asks for.
     """

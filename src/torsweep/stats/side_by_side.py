@@ -131,7 +131,7 @@ def completion_times(both: SideBySide) -> pl.DataFrame:
 
 
 def side_by_side_text(both: SideBySide) -> str:
-    """The comparison as Markdown: a row a variant, each number for every engine."""
+    """The comparison as Markdown: a row for each variant, each number for every engine."""
     title = f"{both.where['experiment']}, era {both.where['era']}, plan {both.where['plan']}"
     seeds = ", ".join(map(str, both.seeds))
     lines = [

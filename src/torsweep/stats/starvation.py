@@ -38,7 +38,7 @@ PROGRESS_COLUMNS = ("client", "stream", "time_us", "bytes_got")
 
 @dataclass(frozen=True)
 class Fairness:
-    """``shares`` has a row a stream, ``clients`` one a client; both with kind, knobs and seed.
+    """``shares`` has a row for each stream, ``clients`` one a client; both with kind, knobs and seed.
 
     ``shares``: ``opened`` (1 for the stream opened first), ``completed`` (1 for the one completed first,
     null: never), ``first_byte_s`` and ``completed_s`` (since the client's first stream was opened),
@@ -58,7 +58,7 @@ class Fairness:
     def served_share(self, kind: str, variant: Mapping[str, str], served: str, count: int) -> np.ndarray:
         """Of the first ``count`` streams to complete, the share that was opened ``first`` or ``last``.
 
-        One number a network; NaN where none completes.
+        One number for each network; NaN where none completes.
         """
         streams = pl.len().over("seed", "client")
         among = pl.col("opened") <= count if served == "first" else pl.col("opened") > streams - count

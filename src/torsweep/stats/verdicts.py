@@ -1,6 +1,6 @@
 """Verdicts on a terminal.
 
-In: a folder that ``torsweep results summarize`` wrote. Out: a table a claim, on standard output.
+In: a folder that ``torsweep results summarize`` wrote. Out: a table for each claim, on standard output.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ in one folder:
 
 - ``medians.csv``: quantiles of every run; ``curves.csv``: mean curves over networks with bands
 - ``differences.csv``: every variant against the baseline, paired by network
-- ``claims.csv`` (a row a comparison) and ``claims.json`` (a verdict a claim); ``stairs.csv``
+- ``claims.csv`` (a row for each comparison) and ``claims.json`` (a verdict for each claim); ``stairs.csv``
 - ``outcomes.csv``: downloads by outcome; ``stationarity.csv``: drift after the warm-up
 - ``closeup.csv``: the first seconds of the web clients; ``queues.csv``: queues in relays over time
 - ``shares.csv``, ``clients.csv``, ``fairness.csv`` and ``progress.csv``: who starved; without rows where the

@@ -1,6 +1,6 @@
 """The network graph that Shadow reads (GML).
 
-In: a network and its RTT matrix. Out: the text of a complete graph, one node a host, with rates on the
+In: a network and its RTT matrix. Out: the text of a complete graph, one node for each host, with rates on the
 nodes and one-way latencies on the edges.
 """
 

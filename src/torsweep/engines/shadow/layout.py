@@ -17,7 +17,8 @@ from torsweep.storage import write_text
 LAYOUT_FILE = "layout.json"
 
 HOSTS = "data/hosts"
-"""Below the ``shadow`` folder: a folder a host, in it ``PROGRAM.PID.stdout`` of each of its processes."""
+"""Below the ``shadow`` folder: a folder for each host, in it ``PROGRAM.PID.stdout`` of each of its
+processes."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Circuits of clients, and which of them carried which download.
 
 In: OnionTrace's events of the clients, and their downloads. Out: what tor knows of each download
-(:func:`traced_downloads`) and a row a circuit (:func:`circuit_rows`).
+(:func:`traced_downloads`) and a row for each circuit (:func:`circuit_rows`).
 
 TGen's connection and tor's stream are matched by the port of the connection, which both name; a download
 without a report is matched with what is left over, in order.
@@ -28,7 +28,7 @@ _LEAST_PAYLOAD_BYTES = 16
 
 
 def tor_streams(events: Events) -> pl.DataFrame:
-    """A row a stream that an application asked for.
+    """A row for each stream that an application asked for.
 
     Columns: log, tor_stream, new_us, port, target, circuit (that carried it last; null: none did),
     connected_us (null: never), closed_us (null: still open).
@@ -109,7 +109,8 @@ def _stream_totals(events: Events) -> pl.DataFrame:
 
 
 def circuit_rows(events: Events, streams: pl.DataFrame, relays: Mapping[str, str]) -> pl.DataFrame:
-    """A row a circuit: log, circuit, purpose, built_us, closed_us, close_reason, path, first_use_us, streams.
+    """A row for each circuit: log, circuit, purpose, built_us, closed_us, close_reason, path, first_use_us,
+    streams.
 
     ``relays`` maps fingerprints to names; a relay that is not in it keeps its fingerprint. ``path`` is null
     for a circuit that OnionTrace came too late to see built.

@@ -1,8 +1,8 @@
 """Logs of simulated hosts, cut into lines: many files at once, in bounded memory.
 
 In: the folder of hosts that Shadow leaves, ``HOST/PROGRAM.PID.stdout`` each, plain or compressed. Out: frames
-with a row a line, in batches of some megabytes, that threads parse side by side, and what came out of it as
-one again.
+with a row for each line, in batches of some megabytes, that threads parse side by side, and what came out of
+it as one again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The rows of ``streams.parquet``.
 
-In: what TGen reported, what was unfinished, what tor traced of either. Out: one row a download, in the order
-of clients and, for each, of starts. All times count from the making of the SOCKS connection's socket.
+In: what TGen reported, what was unfinished, what tor traced of either. Out: one row for each download, in the
+order of clients and, for each, of starts. All times count from the making of the SOCKS connection's socket.
 
 Of an unfinished download TGen says nothing: the SOCKS reply is tor's, the first byte known to the second in
 which it came, its bytes those that tor passed on, and null where that was not traced.

@@ -53,8 +53,9 @@ _GROWTH = {"id": _NUMBERS["id"], "bytes_got": _NUMBERS["bytes_got"]}
 class TgenLog:
     """What the logs of all clients hold. Column ``log`` is the index of the log; times are µs since 1970.
 
-    ``downloads``: a row a finished download. ``begun`` (log, time_us): when the client opened its first one.
-    ``growth`` (log, id, time_us, bytes_got): a row each time a download grew, at log level info only.
+    ``downloads``: a row for each finished download. ``begun`` (log, time_us): when the client opened its
+    first one. ``growth`` (log, id, time_us, bytes_got): a row each time a download grew, at log level info
+    only.
     """
 
     downloads: pl.DataFrame
