@@ -18,6 +18,6 @@ PerfKind = Literal["perf_50kib", "perf_1mib", "perf_5mib"]
 AnyKind = Literal[ClientKind, PerfKind]
 
 KINDS: tuple[ClientKind, ...] = get_args(ClientKind)
-"""In the order in which tables and figures show them."""
+"""All kinds of client, in the order in which tables and figures show them."""
 
 PERF_KINDS: tuple[PerfKind, ...] = get_args(PerfKind)

@@ -77,7 +77,7 @@ CELL_FIGURES = ("cell_density", "cell_stages")
 WAY_FIGURES = ("latency_breakdown", "latency_percentiles", "latency_over_time", "latency_waterfall")
 MOST_LEVELS = 50
 MOST_VARIANTS = 2_000
-"""Of one plan: each takes minutes for every network."""
+"""The most variants of one plan: each takes minutes for every network."""
 
 Grid = Mapping[str, Annotated[tuple[Level, ...], Field(min_length=1, max_length=MOST_LEVELS)]]
 

@@ -1,4 +1,4 @@
-"""The words of a breakdown: on which legs of its way a byte was, where, and what it waited for.
+"""The words of a breakdown: the legs of a byte's way, the places on it, and what the byte waited for.
 
 In: nothing. Out: the words in their order. What each means in an engine stands in
 ``docs/latency-breakdown.md``.
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 BYTES = ("first", "last")
-"""Of a download's answer."""
+"""The bytes of a download's answer that are followed."""
 
 LEGS = ("attach", "begin", "connected", "request", "response")
 """The client waits for a circuit; BEGIN goes to the exit, which connects to the server; CONNECTED comes back;

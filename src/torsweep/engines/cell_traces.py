@@ -22,7 +22,7 @@ CELLS_TABLE = "cells.parquet"
 
 _MOST_CHANNELS = 8192
 _HEADER_BYTES = 4096
-"""Of a ring as tor makes it (cell_trace.h)."""
+"""Sizes of the parts of a ring, as tor makes it (cell_trace.h)."""
 
 _WORDS = {"host": pl.Categorical(), "point": pl.Enum(POINTS)}
 """Columns that a program without such types writes as texts."""

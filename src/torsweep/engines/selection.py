@@ -90,10 +90,9 @@ def lacking(name: str) -> str:
 
 
 def require_engine(kind: str) -> None:
-    """Nothing, when the engine ``kind`` can run here; ToolMissing, saying how to get it, when not.
+    """Raise ToolMissing, which says how to get it, when the engine ``kind`` cannot run here.
 
-    A Shadow of the other kind than asked for is as good as none. Raises TorsweepError when it cannot be told
-    which kind is here.
+    A Shadow of the other kind does not count. Raises TorsweepError when it cannot be told which kind is here.
     """
     engine = find_engine(kind)
     for problem in problems(engine):

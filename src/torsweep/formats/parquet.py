@@ -73,7 +73,8 @@ def _require_whole(file: Path, trusted: bool) -> None:
 
 @functools.lru_cache(maxsize=4096)
 def _tried(file: Path, size: int, changed_ns: int, inode: int) -> None:
-    """Nothing, when another process could read ``file``; remembered until the file changes."""
+    """Raise InputError when another process could not read ``file``; success is remembered until the file
+    changes."""
     if "\n" in str(file):
         raise InputError("its path holds a line end", file=file)
     seconds = _TRIAL_S + size / _TRIAL_BYTES_PER_S

@@ -48,7 +48,7 @@ from torsweep.tor.build import BuiltTor
 
 CLOCK_ROUNDS = 41
 SETTING_UP_S = 1.0
-"""Of a turn, beside what is measured: four circuits, generously."""
+"""Seconds that a turn may take beside its measured time: enough to build four circuits."""
 
 Say = Callable[[str], None]
 
@@ -113,7 +113,7 @@ def _plan(name: str, costs: ClockCosts) -> Plan:
 def _measure(
     plan: Plan, chains: tuple[Chain, ...], folder: Path, tor: BuiltTor, lengths: Lengths, say: Say
 ) -> tuple[list[Sample], float]:
-    """The samples, and the cores that others took beside them."""
+    """The samples, and how many cores other programs used meanwhile."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     order = list(turns(chains, together=plan.together))

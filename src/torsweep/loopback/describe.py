@@ -12,7 +12,7 @@ from torsweep.loopback.comparing import Row
 from torsweep.loopback.plan import MOST_COST, NOT_TRACED, REPORT_NS, Plan
 
 MOST_BESIDE = 0.1
-"""Cores that others may take before the reader is told to measure again."""
+"""If other programs take more cores than this, the text tells the reader to measure again."""
 
 _Column = tuple[str, str, float, str]
 """Header, name in the row, factor, format."""

@@ -17,11 +17,11 @@ from torsweep.errors import ToolMissing
 
 _SIOCSIFADDR, _SIOCSIFNETMASK, _SIOCSIFFLAGS = 0x8916, 0x891C, 0x8914
 _IFF_UP, _IFF_LOOPBACK, _IFF_RUNNING = 0x1, 0x8, 0x40
-"""Of linux/sockios.h and linux/if.h."""
+"""Constants of linux/sockios.h and linux/if.h."""
 
 INTERFACE, ADDRESS, MASK = b"lo", "11.0.0.1", "255.0.0.0"
 OWN_NAMESPACE = "/proc/self/ns/net"
-"""Where each process finds the one that it is in."""
+"""Where each process finds the network namespace that it is in."""
 
 
 def enter_own_namespace() -> None:

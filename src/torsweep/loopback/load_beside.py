@@ -1,4 +1,4 @@
-"""How much of the processors others took while something was measured.
+"""How much processor time other programs took while something was measured.
 
 In: the processes that belong to the measurement. Out: the cores that everything else on the machine used, on
 average. What is measured is CPU time, which waiting does not lengthen, but caches and cores are shared.
@@ -15,10 +15,10 @@ from pathlib import Path
 from torsweep.engines.emulation.run.meter import process_cpu_ns
 
 IDLE_FIELDS = (3, 4)
-"""Of the line ``cpu`` in /proc/stat (proc(5)): idle and iowait."""
+"""Fields of the line ``cpu`` in /proc/stat (proc(5)) in which processors idle: idle and iowait."""
 
 TIME_FIELDS = 8
-"""Up to steal; a guest's time is in the first two already."""
+"""Fields up to steal; the first two already contain the time of guests."""
 
 
 def busy_s(stat: str, ticks_per_s: float) -> float:

@@ -3,8 +3,9 @@
 In: the name of a plan, how many rounds. Out: :class:`Plan`, its :class:`Chain` s, and a network with a path
 for each chain.
 
-A round has one chain of each variant, with processes of its own; chains are measured by turns, forwards and
-then backwards (A B C C B A), so that what drifts meets all variants alike. The round is the replicate.
+A round has one chain of each variant, with processes of its own; chains are measured in turn, forwards and
+then backwards (A B C C B A), so that a drift of the machine affects all variants alike. The round is the
+replicate.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ CLIENT = "bulk1"
 POSITIONS: tuple[Position, ...] = ("guard", "middle", "exit")
 
 ENDS_RATE = 1_000_000_000
-"""Bytes a second of relays that no bucket shall hold up."""
+"""Bytes a second of relays that no token bucket should limit."""
 
 REPORT_NS = 4_780
 """What a call of CLOCK_MONOTONIC cost in the report on CLOCK_MONOTONIC_FAST: 4.78 s a million."""
@@ -28,13 +29,14 @@ QUANTUM_RATE = 200 * 1024
 """Bytes a second of the bucket whose delivered rate is measured."""
 
 MOST_COST = 0.02
-"""The part of latency that Time Capsule claims that tracing costs."""
+"""The share of latency that tracing costs, as Time Capsule claims."""
 
 NOT_TRACED = "off"
 """The variant of the plan ``tracing`` that records nothing."""
 
 RING_RECORDS = 200_000
-"""Of a traced relay: a ring of 11 MB, which is overwritten; what is measured is the writing."""
+"""Records in the ring of a traced relay. The ring of 11 MB is overwritten: what is measured is the
+writing."""
 
 COUNTED = {"TOR_MONOTIME_COUNT": "1"}
 
@@ -68,8 +70,8 @@ class Plan:
     """Variants, the first of which is what the others are compared with.
 
     With ``shared_ends`` all chains have one guard and one exit, without a variant. ``together`` loads the
-    chains of a round at once, so that what else happens on the machine meets all variants alike; a middle
-    has a bucket of ``middle_rate``. Small requests run before the load, or beside it with ``small_beside``.
+    chains of a round at once, so that other work on the machine affects all variants alike; a middle has a
+    bucket of ``middle_rate``. Small requests run before the load, or beside it with ``small_beside``.
     ``rounds`` and ``load_s``, the seconds of load that count in a turn, are what is done unless asked for
     otherwise; the load lasts ``ramp_s`` before it counts.
     """

@@ -14,7 +14,7 @@ from torsweep.engines.emulation.run.servers import request
 from torsweep.loopback.network import ENDLESS_BYTES, REQUEST_BYTES
 
 ANSWER_BYTES = 400
-"""Of a small request: less than a cell holds."""
+"""Bytes of the answer to a small request: less than a cell holds."""
 
 READ_BYTES = 256 * 1024
 

@@ -13,7 +13,7 @@ WEIGHT_SCALE = 10_000
 """The directory's default ``bwweightscale``."""
 
 WEIGHTS_OF_HOPS = ("Wgg", "Wgd", "Wmg", "Wme", "Wmd", "Wmm", "Wee", "Wed")
-"""Those that the choice of a path asks for; the others are for directory and bridge connections."""
+"""The weights that path selection uses; the others are for directory and bridge connections."""
 
 
 class PositionTotals(NamedTuple):

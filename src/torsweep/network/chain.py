@@ -11,7 +11,7 @@ from torsweep.network.model import Network, Relay
 from torsweep.seeds import stream
 
 _CONSENSUS_WEIGHT = 1_000
-"""The same for each: who takes the only path there is does not choose by weight."""
+"""The same for each relay: with only one path, clients do not choose by weight."""
 
 
 def chain_relays(chain: Chain, seed: int) -> tuple[Relay, ...]:

@@ -1,7 +1,7 @@
 """A network as a graph for other programs to read: Gephi, Cytoscape, networkx, igraph.
 
-In: a network and its RTT matrix. Out: GraphML, an undirected graph with a node for each host, its kind and
-its rates, and an edge a pair of hosts, its RTT: of all pairs, or of each host with those nearest to it.
+In: a network and its RTT matrix. Out: GraphML, an undirected graph: a node for each host with its kind and
+rates, and an edge with the RTT for each pair of hosts, or only between each host and those nearest to it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torsweep.formats.graphml import Attribute, document, node_line
 from torsweep.network.model import Authority, Client, Network, Relay, Server
 
 SIGNATURE = "torsweep-network-graph"
-"""In the first lines of each file, by which its command knows it."""
+"""A text in the first lines of each file, by which the command recognises its own files."""
 
 Host = Relay | Authority | Client | Server
 

@@ -37,7 +37,8 @@ _MICROSECONDS_PER = {
 }
 """By the units that Shadow knows, up to seconds."""
 MOST_NODES = 5_000
-"""With an edge between any two, such a graph has 1.5 GB; the Atlas has fewer than half as many nodes."""
+"""A graph of so many nodes has 1.5 GB if there is an edge between any two; the Atlas has less than half as
+many nodes."""
 
 _ENDS = ("source", "target")
 _NO_EDGES = "holds nodes and no edge: tornettools stages the nodes of its graph alone"

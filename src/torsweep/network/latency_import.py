@@ -34,7 +34,7 @@ from torsweep.storage.folders import LATENCIES
 IMPORT_FILE = "import.json"
 
 _MOST_FIT_ERROR = 3.0
-"""Of the ninth decile of |predicted − measured| / measured. King's is below 1."""
+"""The largest ninth decile of |predicted − measured| / measured that is accepted. King's is below 1."""
 
 
 def import_latency(

@@ -21,7 +21,8 @@ from torsweep.ranges import MOST_RTT_US
 
 _TRIANGLES = 400_000
 _LEAST_HOSTS = 8
-"""With fewer, a model of five coordinates and a height a host has more numbers than the matrix."""
+"""With fewer hosts, a model of five coordinates and one height for each host has more numbers than the
+matrix."""
 
 LEAST_MEDIAN_US = 1_000.0
 MOST_MEDIAN_US = 5_000_000.0

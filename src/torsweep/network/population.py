@@ -24,7 +24,7 @@ _MOST_RELAYS = 100_000
 POPULATION_FORMAT = "torsweep-relay-population"
 
 _MOST = (MOST_CONSENSUS_WEIGHT, MOST_RATE_BYTES_PER_S, MOST_CONFIGURED_BYTES, MOST_CONFIGURED_BYTES)
-"""Of the four numbers of a row, in their order."""
+"""The largest values of the four numbers of a row, in their order."""
 _COLUMNS = ["position", "consensus_weight", "capacity_bytes_per_s", "rate_bytes_per_s", "burst_bytes"]
 
 

@@ -29,14 +29,14 @@ from torsweep.seeds import stream
 
 _POSITION_TOLERANCE_PERMILLE = np.array([150, 150, 250])
 _NETWORK_TOLERANCE_PERMILLE = np.array([30, 30, 80])
-"""For link capacity, usable capacity, and what of the usable capacity a bucket bounds. The last one
+"""For link capacity, usable capacity, and the part of the usable capacity that a bucket limits. The last one
 counts against all usable capacity: it says which regime a network is in, not how large it is."""
 _ANY = 1_000_000
 _MOST_CANDIDATES = 8_192
 _CANDIDATE_DRAWS = 400_000
 _LEAST_CANDIDATES = 256
-"""As many are kept even if they are out of tolerance: where a position has one or two relays, it is
-the others that have to make up for them."""
+"""At least this many candidates are kept, even if they are out of tolerance: if a position has one or two
+relays, relays of other positions have to compensate for them."""
 _COMBINATIONS = 4_096
 
 

@@ -16,7 +16,7 @@ SLURM_PLUGIN = "snakemake-executor-plugin-slurm"
 
 
 def require_slurm_plugin() -> None:
-    """Nothing, when Snakemake can send jobs to Slurm; else the process ends, saying what to install."""
+    """End the process with a line that says what to install when Snakemake cannot send jobs to Slurm."""
     if importlib.util.find_spec(SLURM_PLUGIN.replace("-", "_")) is None:
         stop(
             ToolMissing(

@@ -31,7 +31,7 @@ _TOLD = ("torsweep: ", "cellsim: ", "linkem: ", "plotting: ")
 """How the one line begins in which a program says what a user can put right."""
 
 _LAST_LINES = 12
-"""Of a log without such a line: a traceback, or the words of a program of others."""
+"""How many last lines are shown of a log without such a line: a traceback, or another program's messages."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from torsweep.storage.folders import require_plain
 
 
 def require_unprotected(jobs: Iterable[Any]) -> None:
-    """Nothing, when every output and log of ``jobs`` can be written.
+    """Check that every output and log of ``jobs`` can be written.
 
     Raises OutputError for one that is write-protected, even where the user is root and may write it, or that
     is in the place of something else or in a folder that takes no files.

@@ -12,8 +12,8 @@ from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment
 from torsweep.pipeline.results_tree import RUN_FILES, TRACED_RUN_FILES
 
 _TRACING = re.compile(r"^tracing:", re.MULTILINE)
-"""In an experiment.yaml. None is read as a whole before it is asked for: one that is wrong stops only
-itself."""
+"""The line of an experiment.yaml that asks for traces. No experiment.yaml is parsed before its experiment is
+asked for, so that an invalid one stops only its own experiment."""
 
 
 def run_files(experiment: Experiment) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ TEXTS = ("host", *SECTION, "stage")
 SECONDS_PER_BIN = 1
 BINS_PER_DECADE = 20
 LEAST_DECADE, MOST_DECADE = -3, 4
-"""Of a time in ms: what is shorter or longer counts in the first or last bin."""
+"""Powers of ten of the bins' times in ms: a shorter or longer time counts in the first or last bin."""
 
 _COLUMNS = (
     "host",

@@ -16,7 +16,7 @@ from torsweep.provenance import damaged_table, sha256_of_file
 from torsweep.stats.files import PLAN_FILE
 
 KEY = "tables"
-"""As in the provenance.json of runs and tables."""
+"""The key of the checksums, the same as in the provenance.json of runs and tables."""
 
 NO_SUMMARIES = "no such file: run `torsweep results summarize` first"
 

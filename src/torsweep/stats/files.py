@@ -44,7 +44,7 @@ SUMMARY_FILES = (
 )
 
 SIDE_BY_SIDE_FILES = ("clients.csv", "completion.csv", "shares.csv", "side_by_side.json", "side_by_side.md")
-"""Of the same plan in two engines."""
+"""Files of a comparison of the same plan in two engines."""
 
 FINDINGS_FILES = ("contrasts.csv", FINDINGS_FILE, "findings.md", "verdicts.csv")
-"""Of the same plan under several transports."""
+"""Files of the findings of the same plan under several transports."""

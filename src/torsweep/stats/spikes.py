@@ -26,23 +26,24 @@ it."""
 
 FEWEST_SPIKES = 5
 MOST_SPIKES = 300
-"""Of the highest, where there are more."""
+"""The most spikes that are used: the highest ones, if there are more."""
 
 CHANCE = 1e-3
-"""Probability at which a period is found in spikes without one, all periods tried together."""
+"""The probability that a period is found in spikes that have none, over all periods that are tried."""
 
 LEAST_REGULAR = 0.8
 """The length of the mean vector: spikes that scatter by a tenth of the period around their places have
 0.82."""
 
 NEARLY = 0.9
-"""Of the most regular frequency: a lower one that is so regular is the one meant."""
+"""If a lower frequency has at least this share of the regularity of the most regular one, the lower one is
+taken."""
 
 LEAST_SHARE = 0.5
-"""Of the places of the period from the first to the last spike that have one."""
+"""The least share of the period's places, from the first spike to the last, at which there is a spike."""
 
 _STEPS = 8
-"""Of the grid of periods, for each turn that the whole observation makes."""
+"""Steps of the grid of frequencies for each whole turn during the observation."""
 
 
 @dataclass(frozen=True)

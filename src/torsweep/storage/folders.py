@@ -1,9 +1,9 @@
 """The one rule about what torsweep writes.
 
-In: a path and the kind of folder a command is to leave there. Out: that folder with torsweep's marker in
-it, or an OutputError with nothing touched. Written is only what does not exist, an empty folder, or a folder
-with the marker of the same kind: no file, no symbolic link, device, pipe or mount point, and nobody else's
-folder, whatever the rights of the user.
+In: a path and the kind of folder a command is to leave there. Out: that folder with torsweep's marker in it,
+or an OutputError with nothing touched. torsweep writes only to a path that does not exist, to an empty
+folder, or to a folder with the marker of the same kind: never to a file, a symbolic link, a device, a pipe, a
+mount point or another user's folder, whatever the rights of the user.
 
 The marker ``.torsweep`` names the kind and, in a folder that is replaced as a whole, every file that torsweep
 put there: one that holds anything else is not replaced. Folders of versions that left no marker are known by
@@ -89,7 +89,7 @@ KNOB_CHECKS = Kind(
 
 
 def require_writable(path: Path, *kinds: Kind) -> None:
-    """Nothing, when a folder of ``kinds`` may be written to ``path``; OutputError, saying why, otherwise."""
+    """Raise OutputError, which says why, when a folder of ``kinds`` may not be written to ``path``."""
     state = _state(path)
     if state is None:
         return
@@ -157,7 +157,7 @@ def files_of(folder: Path) -> tuple[str, ...]:
 
 
 def require_file(path: Path, signature: str) -> None:
-    """Nothing, when the file ``path`` does not exist or has ``signature`` in it; OutputError otherwise."""
+    """Raise OutputError unless the file ``path`` does not exist or has ``signature`` in it."""
     require_plain(path)
     state = _state(path)
     if state is None:
@@ -168,7 +168,7 @@ def require_file(path: Path, signature: str) -> None:
 
 
 def require_plain(path: Path) -> None:
-    """Nothing, when ``path`` does not exist or is a regular file that is not write-protected."""
+    """Raise OutputError unless ``path`` does not exist or is a regular file that is not write-protected."""
     state = _state(path)
     if state is None:
         return
@@ -245,7 +245,8 @@ def _raise(error: OSError) -> None:
 
 
 def _require_earlier_version(path: Path, kinds: tuple[Kind, ...]) -> None:
-    """Nothing, when all in ``path`` has the names of one of ``kinds`` and something in it tells of torsweep.
+    """Raise OutputError unless all in ``path`` has names of one of ``kinds`` and some file in it mentions
+    torsweep.
 
     Empty folders alone need not tell: Snakemake makes those of the files that a rule is to leave.
     """

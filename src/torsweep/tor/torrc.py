@@ -57,7 +57,7 @@ _SCHEDULERS = {"kist": "KIST", "kist_lite": "KISTLite", "vanilla": "Vanilla"}
 
 
 def check_rates(network: Network, file: str | Path) -> None:
-    """Nothing, when tor takes the rate of every relay of ``network``.
+    """Check that tor accepts the rate of every relay of ``network``.
 
     Raises InputError, naming ``file`` and the relay, for one below :data:`LEAST_TOR_RATE_BYTES_PER_S`.
     """

@@ -1,4 +1,4 @@
-"""How far the clock of one host is ahead of another's, and how much faster it runs, from what passed between
+"""How far the clock of one host is ahead of another's, and how much faster it runs, from messages between
 them.
 
 In: for both directions between two hosts, when each message left by the sender's clock and came by the
@@ -29,16 +29,17 @@ from scipy.optimize import linprog
 from torsweep.errors import InputError
 
 FEWEST = 20
-"""Messages in each direction."""
+"""The fewest messages in each direction."""
 
 LARGEST_DRIFT = 1e-2
 """Quartz is within 1e-4; a clock in another unit is told by :func:`tick_ratio` before."""
 
 SPLITS = 10
-"""Of the time, between which a step is looked for."""
+"""Parts into which the time is divided; a step of the clock is looked for between them."""
 
 LEAST_ROOM = 0.7
-"""Of the room that two stretches leave apart, what they must leave together; else there is a step between."""
+"""The least share of the room that two stretches leave for a line apart which they must leave together; with
+less, there is a step between them."""
 
 Times = NDArray[np.int64]
 

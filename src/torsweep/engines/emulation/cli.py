@@ -25,7 +25,7 @@ TorBuilds = Annotated[Path, typer.Option("--tools", help="Folder of tor's builds
 
 
 class CheckName(StrEnum):
-    """What is measured: see :mod:`torsweep.engines.emulation.checks`."""
+    """Which check to make: see :mod:`torsweep.engines.emulation.checks`."""
 
     REFILL = "refill"
     CIRCUITS = "circuits"

@@ -15,16 +15,17 @@ START_S, START_S_PER_CLIENT = 45, 0.25
 """docs/emulation.md: from the first process to the first download."""
 
 TOR_BYTES, TOR_THREADS = 3_000_000, 3
-"""Of one process of tor under load, half as much again as was measured under Shadow."""
+"""Memory and threads of one process of tor under load; the memory is one and a half times that measured under
+Shadow."""
 
 CORES_PER_HOST = 0.0027
 """docs/emulation.md: 0.8 of a core for 316 hosts, all of whose relays are busy."""
 
 BUSY_SHARE_OF_CORES = 0.7
-"""Of the cores' time; nearer to the whole, processes wait for each other."""
+"""The share of the cores' time that a run may take: if it takes more, processes wait for each other."""
 
 FILES_PER_HOST = 4
-"""Of the engine and of the link emulator."""
+"""Open files of the engine and of the link emulator together."""
 
 
 def run_seconds(network: NetworkConfig, run_s: float) -> float:

@@ -1,4 +1,4 @@
-"""How well a run kept up with real time, from what it left.
+"""How far a run fell behind real time, from the files that it left.
 
 In: a run directory with provenance.json, or with ``processes/pace.json`` alone, which a refused run leaves.
 Out: the longest mean wait of a process before a turn, and the share of packets that were late.

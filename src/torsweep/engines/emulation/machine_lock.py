@@ -1,8 +1,8 @@
 """One emulation at a time on a machine.
 
-In: nothing. Out: a lock on a file that every user of the machine can read, until a block or the process
-ends; the kernel lets go of it when the process is gone, however it went. Two runs side by side would each
-see the other's load as its own network's.
+In: nothing. Out: a lock on a file that every user of the machine can read, until a block or the process ends;
+the kernel releases it when the process has ended, for whatever reason. Two runs at the same time would
+disturb each other's measurements.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from torsweep.errors import OutputError
 
 LOCK = Path("/tmp") / "torsweep-emulation.lock"
-"""In the one folder that is the same for all users."""
+"""The file is in /tmp, because that folder is the same for all users."""
 
 
 @contextlib.contextmanager

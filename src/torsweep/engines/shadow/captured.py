@@ -10,8 +10,8 @@ from torsweep.network.model import Network
 
 
 def captured_hosts(tracing: Tracing | None, network: Network) -> list[str]:
-    """All hosts that may be on the way of a download that is followed; none where none are, or where no
-    cells lead from host to host."""
+    """All hosts that may be on the way of a followed download; no host if no download is followed, or if no
+    cells are traced that lead from host to host."""
     if tracing is None or not tracing.downloads or not tracing.hosts:
         return []
     clients = [client.name for client in network.clients]

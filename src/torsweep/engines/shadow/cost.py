@@ -20,7 +20,7 @@ FILES = {"tor": 6, "tgen": 5, "oniontrace": 5}
 """Files open in Shadow's own process: by itself, and for each process of a program."""
 
 THREADS = {"tor": 3, "tgen": 1, "oniontrace": 1}
-"""Of a process; the kernel's limits count threads."""
+"""Threads of one process of each program: the kernel's limits count threads."""
 
 SHARED_BYTES_PER_PROCESS = 12_300
 """Shared memory through which Shadow talks to one process."""

@@ -14,7 +14,7 @@ from torsweep.engines.shadow.round_trips import round_trips
 from torsweep.engines.tools import TOOL_KINDS, require_tool
 
 OLDEST_KERNEL = (5, 10)
-"""Of Linux: the list of supported platforms in Shadow's guide."""
+"""The oldest Linux kernel in the list of supported platforms of Shadow's guide."""
 
 
 def _here() -> str:

@@ -20,7 +20,7 @@ client's tor 1.8 MB, a relay's 5.2 MB, TGen 0.95 MB, OnionTrace 0.35 MB): queues
 OTHER_PROGRAM_BYTES = 5_000_000
 
 LEAST_AVAILABLE_BYTES = 300_000_000
-"""Below this the kernel is about to choose what to kill."""
+"""With less memory than this, the kernel may soon kill processes."""
 
 _PROC = Path("/proc")
 CGROUP = Path("/sys/fs/cgroup")

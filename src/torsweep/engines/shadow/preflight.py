@@ -35,8 +35,9 @@ LASTING_S = 40
 
 LEAST_SHARE = 0.6
 MOST_SHARE = 1.02
-"""Of the rate asked for. Headers take 4 %, and Shadow's TCP, which loses packets in the short queue of a
-host's router, does not fill a link downwards. Rates that are mixed up are off by a factor of four."""
+"""Accepted shares of the configured rate. Headers take 4 %, and Shadow's TCP, which loses packets in the
+short queue of a host's router, does not fill the down-link. If Shadow confuses the two rates, the measured
+rate is wrong by a factor of four."""
 
 _READ = re.compile(r"\[driver-heartbeat\] \[bytes-read=(\d+)")
 

@@ -1,4 +1,4 @@
-"""Shadow as a process of ours: started, followed, and gone when we are.
+"""Shadow as a child process: started, followed, and ended together with this process.
 
 In: a simulation written in a folder. Out: Shadow's exit, with every line of its standard error handed to
 whoever watches; what it prints on standard output is kept in ``shadow.log``.

@@ -1,4 +1,4 @@
-"""Run by Python as a process of a simulated host: what TCP says that a round trip takes.
+"""Run by Python as a process of a simulated host: the round trip time that TCP reports.
 
     python round_trip_probe.py answer              # sends every byte back, to one peer
     python round_trip_probe.py ask 11.0.0.1        # prints tcpi_rtt after a few exchanges
@@ -16,7 +16,8 @@ EXCHANGES = 5
 
 RTT_OFFSET = 68
 RTT_BYTES = 4
-"""Of ``tcpi_rtt`` in ``struct tcp_info`` (linux/tcp.h): eight bytes, then the sixteenth word of 32 bits."""
+"""Where ``tcpi_rtt`` is in ``struct tcp_info`` (linux/tcp.h): eight bytes, then the sixteenth word of 32
+bits."""
 
 
 def answer(address: str = "0.0.0.0", port: int = PORT) -> None:

@@ -1,8 +1,9 @@
 """A tiny simulation that shows whether Shadow's TCP measures round trips.
 
-In: the program shadow. Out: :class:`RoundTrips`, kept by the content of the program, or one line on why it
-cannot be told. Shadow 2.5.0 and later, up to at least 3.3.0, never measures one (``patches/shadow``), and its
-version does not say whether it was patched: its TCP is another one then, and so are all results.
+In: the program shadow. Out: :class:`RoundTrips`, kept by the content of the program, or one line that says
+why this cannot be found out. Shadow 2.5.0 and later, up to at least 3.3.0, never measures one
+(``patches/shadow``), and its version does not say whether it was patched: its TCP is another one then, and so
+are all results.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ from torsweep.storage import write_text
 
 RESULTS = Path("results")
 KEPT = Path("tools/preflight")
-"""Below :data:`RESULTS`: what was measured of each program. Nothing is kept where there are no results."""
+"""The folder below :data:`RESULTS` that keeps what was measured of each program. Without a folder of results
+nothing is kept."""
 
 ONE_WAY_MS = 50
 LASTING_S = 10
-"""Of simulated time: enough for a connection and five exchanges, a time-out or two included."""
+"""Simulated seconds: enough for a connection and five exchanges, a time-out or two included."""
 
 _UNITS_MS = (1.0, 0.001)
-"""In which ``tcpi_rtt`` may be: Shadow has it in milliseconds, Linux in microseconds."""
+"""Units in which ``tcpi_rtt`` may be: Shadow gives milliseconds, Linux microseconds."""
 
 _NOT_TOLD = "whether it measures round trips cannot be told"
 

@@ -21,7 +21,8 @@ AUTHORITIES_NS = 1 * SECOND_NS
 RELAYS_NS = 3 * SECOND_NS
 CLIENTS_NS = 45 * SECOND_NS
 CLIENTS_SPREAD_NS = 60 * SECOND_NS
-"""Clients come after the first consensus (at 30 s), spread out so that no relay meets them all at once."""
+"""Clients start after the first consensus (at 30 s), spread out so that they do not all reach a relay at
+once."""
 
 INITIAL_VOTING_INTERVAL_S = 30
 VOTE_DELAY_S = 5

@@ -53,7 +53,8 @@ class Simulation:
     def text(self, folder: Path) -> str:
         """The configuration, for a simulation in ``folder``.
 
-        Raises InputError for a process that would start when all is over: Shadow waits for it for ever.
+        Raises InputError for a process that would start after the end of the simulation: Shadow would wait
+        for it for ever.
         """
         document: dict[str, Any] = {
             "general": {

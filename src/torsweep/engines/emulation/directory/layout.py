@@ -22,18 +22,19 @@ from torsweep.network.model import Network
 from torsweep.tor.torrc import QUIET_CLIENT_LINES, Role, check_rates, torrc, tracing_options
 
 VOTE_DELAY_S = 2
-"""The least that tor takes."""
+"""The shortest delay of a vote that tor accepts."""
 
 NO_VOTE_SOON_S = 1800
-"""The first vote waits for all relays' descriptors; the engine then says that it is time. The most that tor
-takes."""
+"""The greatest interval that tor accepts: the first vote waits for all relays' descriptors, and the engine
+then asks for it."""
 
 LATER_VOTES_S = 86_400
-"""At midnight UTC, the most that tor takes: a vote in a run changes what its clients do."""
+"""The greatest interval that tor accepts, with votes at midnight UTC: a vote during a run changes what its
+clients do."""
 
 VOTES_VALID = 720
-"""A consensus lives for so many intervals of five seconds: an hour, over which clients spread their asking
-for the next one."""
+"""A consensus is valid for this many intervals of five seconds: an hour, over which clients spread their
+requests for the next one."""
 
 LEAST_AUTHORITIES = 3
 """Weights are medians of measurements, which a consensus takes from three authorities or more. Where there
@@ -42,7 +43,7 @@ is only one path, weights do not matter."""
 RELAYS_OF_A_PATH = 3
 
 QUEUES_FILE = "queues.log"
-"""Where a relay writes how many cells it has queued, each time it is asked (SIGNAL DUMP)."""
+"""The file into which a relay writes how many cells it has queued, each time it is asked (SIGNAL DUMP)."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ class Layout:
         return (self.run.paths or {}).get(client, ())
 
     def _lines(self, place: Place) -> list[str]:
-        # It looks for this process every 15 s; the kernel is quicker, where the engine has been killed.
+        # tor looks for this process every 15 s; if the engine has been killed, the kernel ends tor sooner.
         lines = [f"__OwningControllerProcess {os.getpid()}"]
         if place.role == "authority":
             return [
@@ -218,7 +219,7 @@ class Layout:
 
 
 def check_network(network: Network, file: Path) -> None:
-    """Nothing, when real tor can be ``network``; InputError where it can not."""
+    """Raise InputError when ``network`` cannot be built with real tor."""
     if len(network.authorities) < LEAST_AUTHORITIES and len(network.relays) > RELAYS_OF_A_PATH:
         raise InputError(
             "too few authorities for a consensus with weights",

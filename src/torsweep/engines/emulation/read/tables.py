@@ -1,8 +1,8 @@
 """The tables of a run in real time.
 
-In: the downloads and circuits of the clients, what the relays' meters saw, the moment that counts as 0.
-Out: frames that fit :mod:`torsweep.engines.table_schema`. What tor tells nobody, the bytes in its output
-buffers, is null.
+In: the downloads and circuits of the clients, what the relays' meters saw, the moment that counts as 0. Out:
+frames that fit :mod:`torsweep.engines.table_schema`. The bytes in tor's output buffers are null, because tor
+does not report them.
 """
 
 from __future__ import annotations
@@ -114,10 +114,10 @@ def relays_frame(
 ) -> pl.DataFrame:
     """A row for each relay and whole second from ``zero_ns`` to ``end_ns``.
 
-    A relay's seconds are its own and lie across the table's; each is booked where most of it lies, one
-    after the other. A second that the relay told nothing of has no row. ``queued`` holds (monotonic time
-    ns, cells) for each time that a relay was asked; a second takes what was said nearest to its end, within
-    half a second.
+    A relay counts by seconds of its own, which overlap the table's; each is assigned to the table's second in
+    which most of it lies, one after the other. A second for which the relay reported nothing has no row.
+    ``queued`` holds (monotonic time ns, cells) for each time that a relay was asked; a second takes what was
+    said nearest to its end, within half a second.
     """
     rows: list[dict[str, Any]] = []
     for relay, told in samples.items():
@@ -160,8 +160,8 @@ def _by_second(told: Sequence[Sample], zero_ns: int) -> dict[int, list[int]]:
 def _booked(since_zero_ns: int, last_second: int | None) -> int:
     """The second that the one which ended at ``since_zero_ns`` counts for.
 
-    The one after ``last_second``, as long as that is less than a second off: events that come a little early
-    or late would else fall into one second and leave the next empty.
+    This is the second after ``last_second``, as long as that is less than a second off: otherwise two events
+    that come a little early or late could fall into one second and leave the next one empty.
     """
     middle_ns = since_zero_ns - SECOND_NS // 2
     if last_second is not None:

@@ -1,1 +1,2 @@
-"""What lives while a run does: processes, their control ports, traffic, and what looks after them."""
+"""Everything that exists only during a run: processes, their control ports, traffic, and the watching of
+them."""

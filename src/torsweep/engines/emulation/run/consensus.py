@@ -1,9 +1,9 @@
-"""Whether clients have the consensus that they should have, and that it stays the one.
+"""Whether clients have the consensus that they should have, and that no vote replaces it during the run.
 
 In: what a client's tor tells of its consensus; the network. Out: nothing, or an error that names the relay.
 Authorities vote when the engine says so. By themselves they vote at each half hour until then, and at
-midnight UTC afterwards: a start beside such a vote has been seen to end with weights of 0, or with three
-guards of five that no client took, and in any run a vote wakes every process.
+midnight UTC afterwards: starts at the time of such a vote ended with weights of 0, or with three of five
+guards that no client used; and in any run a vote wakes every process.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from torsweep.errors import TorsweepError
 from torsweep.network.model import Network
 
 AFTER_VOTE_S = 20
-"""When a vote is over, and what came of it has been fetched."""
+"""Seconds after which a vote is over and its consensus has been fetched."""
 
 FIRST_VOTE_S = 60
-"""From the start of the authorities to the vote that the engine asks for: 4 to 10 s were seen."""
+"""The longest time from the start of the authorities to the vote that the engine asks for: 4 to 10 s were
+measured."""
 
 LONGEST_START = 2
-"""Times what starts of networks were seen to take."""
+"""How many times as long as in measured starts the start of a network may take."""
 
 _RELAY = re.compile(r"^r (\S+) .*\n(?:a .*\n)*s ?(.*)\n(?:v .*\n)?w Bandwidth=(\d+)", re.MULTILINE)
 
@@ -46,7 +47,7 @@ def read_entries(text: str) -> dict[str, Entry]:
 
 
 async def require_consensus(client: Control, network: Network, *, weighted: bool) -> None:
-    """Nothing, when ``client`` has every relay of ``network`` with what it is for; TorsweepError when not.
+    """Raise TorsweepError unless ``client`` has every relay of ``network`` with the flags of its position.
 
     With ``weighted`` the weights are those of the network too.
     """
@@ -76,7 +77,7 @@ def _problems(entries: Mapping[str, Entry], network: Network, *, weighted: bool)
 def wait_s(now_s: float, clients: int, run_s: float) -> float:
     """How long authorities have to wait with their start, so that no vote falls into a run of ``run_s``.
 
-    0, but for the minute before a half hour and for what would go on over midnight UTC.
+    0, except in the minute before a half hour, and for a run that would go on past midnight UTC.
     """
     to_half_hour_s = NO_VOTE_SOON_S - now_s % NO_VOTE_SOON_S
     to_midnight_s = LATER_VOTES_S - now_s % LATER_VOTES_S

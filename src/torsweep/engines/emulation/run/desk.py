@@ -1,4 +1,4 @@
-"""The circuits and streams of one client: which went where, and onto which circuit each stream is put.
+"""The circuits and streams of one client: the path of each circuit, and the circuit of each stream.
 
 In: the control port of a client's tor, the paths that it is to take, where the run gives them. Out:
 :class:`Desk`, which knows the circuit and the error of each download, and :class:`CircuitSeen` for each
@@ -23,7 +23,7 @@ from torsweep.engines.emulation.run.control import (
 )
 
 CIRCUIT_LIMIT_S = 60.0
-"""What building one circuit may take; tor's own limit is the same here."""
+"""The longest time that building one circuit may take; tor's own limit is the same here."""
 
 GONE = ("FAILED", "CLOSED")
 

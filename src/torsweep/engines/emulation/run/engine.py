@@ -59,10 +59,10 @@ SETTLE_S = 0.5
 """How long the exit code of a process may take after its control port has hung up."""
 
 DISK_BYTES_PER_PROCESS = 5_000_000
-"""Consensus, descriptors and log of a tor in a small network, generously."""
+"""A generous size for the consensus, descriptors and log of one tor in a small network."""
 
 FILES_PER_HOST = 4
-"""Sockets of the engine and of the link emulator, a host."""
+"""Sockets of the engine and of the link emulator for each host."""
 
 
 def run_emulation(
@@ -172,7 +172,7 @@ def _check_input(run: RunSpec, network: Network, file: Path) -> None:
 
 
 def _clear(run_directory: Path, run: RunSpec, network: Network) -> None:
-    """Make room: results of an earlier run and its processes' folders go."""
+    """Remove results of an earlier run and its processes' folders."""
     for name in RESULT_FILES:
         (run_directory / name).unlink(missing_ok=True)
     shutil.rmtree(run_directory / PROCESS_FOLDER, ignore_errors=True)
@@ -208,7 +208,7 @@ def _speaker(progress: bool) -> Say:
 
 @contextlib.contextmanager
 def _blamed(run_directory: Path) -> Iterator[None]:
-    """A full disk is what is told of, whatever it was that noticed."""
+    """If the disk is full, that is the error to report, whichever error came first."""
     try:
         yield
     except (TorsweepError, OSError) as error:

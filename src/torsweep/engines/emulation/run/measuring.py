@@ -17,7 +17,7 @@ from torsweep.engines.emulation.run.traffic import Generator
 SAY_S = 10.0
 LAST_SECOND_S = 1.1
 LEAD_S = 0.5
-"""Between the end of preparations and the time that counts as 0."""
+"""Seconds between the end of preparations and the time that counts as 0."""
 
 SECOND_NS = 1_000_000_000
 
@@ -51,9 +51,9 @@ async def measure(running: RunningNetwork) -> Measured:
         watch.result()
     traffic.result()
     end_ns = min(time.monotonic_ns(), zero_ns + run.duration_ns)
-    # The relays' own second that the end falls into is still to come.
+    # Relays have not reported the second that contains the end yet.
     await asyncio.sleep(LAST_SECOND_S)
-    # Downloads that all failed at once end a run before the watch has looked why.
+    # If all downloads fail at once, the run ends before the watch has looked for the reason.
     running.processes.check()
     return Measured(zero_ns, end_ns, generator.downloads, pace)
 

@@ -26,9 +26,9 @@ def process_cpu_ns(pid: int) -> int:
 
 
 class RelayMeter:
-    """Of one relay. ``samples`` holds (monotonic time ns, bytes read, bytes written, CPU time so far ns) at
-    the end of each second of the relay's own clock; ``asked_ns`` the times at which it was asked for its
-    queues."""
+    """The meter of one relay. ``samples`` holds (monotonic time ns, bytes read, bytes written, CPU time so
+    far ns) at the end of each second of the relay's own clock; ``asked_ns`` the times at which it was asked
+    for its queues."""
 
     def __init__(self, control: Control, pid: int, folder: Path) -> None:
         self.samples: list[tuple[int, int, int, int]] = []

@@ -38,13 +38,14 @@ from torsweep.tor.torrc import environment
 
 CONTROL_PATIENCE_S = 60.0
 VOTING_INTERVAL_S = 5
-"""Of the one vote that makes the network: the least that tor takes."""
+"""Seconds of the only vote before a run: the shortest interval that tor accepts."""
 
 CLIENTS_AT_ONCE = 32
-"""Clients that are on their way into the network at a time: more would only wait for the processors."""
+"""The most clients that start at the same time: more would only wait for processors."""
 
 DIRECTORY_CACHES = ("cached-certs", "cached-microdesc-consensus", "cached-microdescs.new")
-"""What a client has learned of the network. All learn the same, and a start with it takes half as long."""
+"""Files in which a client keeps what it has learned of the network. All clients learn the same, and a start
+with these files takes half as long."""
 
 REST_SECONDS = 3
 REST_BYTES_PER_S = 4_000
@@ -125,7 +126,8 @@ class RunningNetwork:
         self.namespaces = json.loads(ready[0])["hosts"]
 
     def _require_links(self, child: Child) -> None:
-        """Nothing, while the link emulator runs; what it said when it has ended, by its exit code."""
+        """Raise an error with the link emulator's last words, of the kind of its exit code, if it has
+        ended."""
         code = child.handle.poll()
         if code is None:
             return
@@ -149,7 +151,8 @@ class RunningNetwork:
         await self._until(_soon(lambda: log.read_bytes().startswith(b"ready")), "the servers do not listen")
 
     async def _let_votes_pass(self) -> None:
-        """Return when no vote of the authorities' own will fall into the run; that time is nobody's delay."""
+        """Wait until no vote of the authorities' own will fall into the run; the deadline moves by
+        this wait."""
         due_s = wait_s(time.time(), len(self.layout.clients), self.layout.run.duration_ns / 1e9)
         if due_s:
             self.say(f"waiting {due_s:.0f} s, so that no vote but the first falls into the run")
@@ -265,7 +268,8 @@ class RunningNetwork:
                 task.cancel()
 
     async def _require_consensus(self) -> None:
-        """Nothing, when the client from which all others learned knows the network as it is meant to be."""
+        """Raise TorsweepError unless the client from which all others learned has the consensus that it
+        should have."""
         layout = self.layout
         weighted = len(layout.authorities) >= LEAST_AUTHORITIES
         first = await self._control(layout.clients[0])

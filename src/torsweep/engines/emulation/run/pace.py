@@ -21,13 +21,13 @@ from torsweep.errors import TorsweepError
 PROC = Path("/proc")
 
 MOST_DELAY_MS = 1.0
-"""Before each turn of a process, on average: a tenth of the shortest refill interval of a sweep."""
+"""The longest mean wait of a process before a turn: a tenth of the shortest refill interval of a sweep."""
 
 LEAST_RAN = 0.002
-"""Of the time: a process that runs less has too few turns to judge it by."""
+"""A process that runs for a smaller share of the time has too few turns to be judged."""
 
 MOST_LATE = 0.01
-"""Of the packets of a run."""
+"""The largest share of a run's packets that may be late."""
 
 
 @dataclass
@@ -94,7 +94,7 @@ def account_of(pid: int) -> tuple[int, int, int] | None:
 
 
 def refuse_late(pace: Mapping[str, Mapping[str, float]], late_share: float) -> None:
-    """Nothing, when the run kept up with real time; TorsweepError, naming what did not, when it fell behind.
+    """Raise TorsweepError, naming what was late, when the run fell behind real time.
 
     ``pace`` is :meth:`Pace.document`; ``late_share`` the share of packets that were handed over more than a
     millisecond after their time.

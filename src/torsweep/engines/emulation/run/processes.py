@@ -24,7 +24,7 @@ from torsweep.errors import TorsweepError
 
 LAST_LINES = 3
 GRACE_S = 5.0
-"""What a process has between being asked to end and being made to."""
+"""Seconds that a process has to end after it was asked to, before it is killed."""
 
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 """Signals that ask a process to end."""
@@ -94,7 +94,7 @@ class ProcessSet:
         return child
 
     def check(self) -> None:
-        """Nothing, while all processes run; ProcessEnded for the first, in order of start, that does not."""
+        """Raise ProcessEnded for the first process, in order of start, that has ended."""
         for child in self.children:
             code = child.handle.poll()
             if code is not None:

@@ -24,7 +24,7 @@ BEFORE_PAYLOAD_BYTES = 80
 A password adds 2, a longer name its letters: bytes of unfinished downloads are right to within a few."""
 
 _LEAST_PAYLOAD_BYTES = 16
-"""Below it, what came may be a rest of the header; payload comes by the cell."""
+"""Fewer bytes may be a rest of the header; payload arrives in whole cells."""
 
 
 def tor_streams(events: Events) -> pl.DataFrame:
