@@ -34,8 +34,8 @@ take_over_check(snakemake.jobs, stop)
 take_over_target_jobs(real_executors, snakemake.dag)
 sweep = Sweep(config)
 
-# torsweep, cellsim and python are those of the environment that Snakemake runs in. Braces of the shell stand
-# twice, since Snakemake takes single ones for names.
+# torsweep, cellsim and python are those of the environment that Snakemake runs in. Braces of the shell are
+# doubled, because Snakemake reads single ones as names.
 BIN = shlex.quote(str(Path(sys.executable).parent)).replace("{", "{{").replace("}", "}}")
 STEP = shlex.quote(str(Path(workflow.basedir) / "rules/step.sh")).replace("{", "{{").replace("}", "}}")
 shell.executable("bash")
@@ -106,7 +106,7 @@ onerror:
     end_failed([log] if isinstance(log, str) else log)
 
 
-# A target for each experiment: the figures of its plan, and all before them.
+# A target for each experiment: the figures of its plan, and everything that they are made from.
 for name, experiment in EXPERIMENTS.items():
 
     rule:
@@ -129,7 +129,7 @@ rule starvation_engines:
 
 
 rule findings:
-    """Claims and contrasts of a plan under every transport that it has run over; nothing is run for it."""
+    """Claims and contrasts of a plan under every transport that it has run over; starts no run."""
     input:
         lambda wildcards: findings_plan.targets(),
 

@@ -238,7 +238,8 @@ def _namespaces() -> int:
 
 
 def _settled() -> int:
-    """How many there are when those of earlier runs are gone: no fewer for two seconds."""
+    """The number of namespaces once those of earlier runs are gone: when it has not fallen for two
+    seconds."""
     before = _namespaces()
     while True:
         time.sleep(2)

@@ -1,9 +1,10 @@
-"""How well runs of the emulation kept up with real time, as a table of docs/emulation.md.
+"""How far runs of the emulation fell behind real time, as a table of docs/emulation.md.
 
     python -m bench.pace docs/tables/emulation_pace.csv 'nothing=RUN_DIR' 'two busy loops=RUN_DIR' ...
 
-In: for each run what ran beside it, and its directory, also of a run that was refused. Out: a CSV file with a
-row a run, in place of the one that there was; `make docs-tables` then writes it into the document.
+In: for each run, refused ones included, the other work on the machine and the run's directory. Out: a CSV
+file with a row a run, in place of the one that there was; `make docs-tables` then writes it into the
+document.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ COLUMNS = ("network", "beside", "run", "slowest", "delay_ms", "late_percent")
 
 
 def row(beside: str, run_directory: Path) -> dict[str, object]:
-    """What one run has to say; ``network`` is the name of the configuration, from the run's network."""
+    """The row of one run; ``network`` is the name of the configuration, from the run's network."""
     run, found = read_run(run_directory), kept_up(run_directory)
     late = "" if found.late_share is None else f"{100 * found.late_share:.2f}"
     return {

@@ -30,7 +30,8 @@ from torsweep.storage import write_text
 from torsweep.tables.collect import read_table
 
 FOR_STREAMS = ("GENERAL", "PATH_BIAS_TESTING")
-"""Purposes of circuits to an exit; what is tested for path bias was one of them, and is to be closed."""
+"""Purposes of circuits to an exit. A circuit that is tested for path bias had one of the other purposes
+before, and will be closed."""
 
 LEAST_EXPECTED = 5
 """Relays of fewer expected circuits are counted together, as the χ² distribution asks for."""
@@ -68,7 +69,8 @@ def guard_chances(guard: Array, exits: Array, count: int) -> Array:
 
 
 def fit(seen: Array, expected: Array) -> tuple[float, float]:
-    """χ² and its p-value; relays of few expected circuits are one, and none may be seen where none can be."""
+    """χ² and its p-value; relays with few expected circuits are counted as one, and no circuit may use a
+    relay whose chance is 0."""
     if seen[expected == 0].any():
         return float("inf"), 0.0
     order = np.argsort(expected)
@@ -81,7 +83,7 @@ def fit(seen: Array, expected: Array) -> tuple[float, float]:
 
 
 def compare(network: Network, paths: Sequence[tuple[int, int, int]], guards: int) -> dict[str, float]:
-    """What the paths of real circuits (guard, middle and exit as numbers of relays) say of the weights."""
+    """How well the paths of real circuits (guard, middle and exit as numbers of relays) fit the weights."""
     guard, middle, exits = (weights(network, place) for place in _WEIGHTS)
     count = len(network.relays)
     seen = {

@@ -5,10 +5,10 @@
 In: the networks and variants of ``python -m bench``, at full and at tenfold size, one minute of warm-up and
 one measured. Out: one JSON file with the machine, and the same as a table in Markdown beside it.
 
-Both builds run at the same time, each bound to a processor, and then once more with the processors
-exchanged: what else the machine does meets both. A round's ratio is the geometric mean of these two, of
-processor time with the feature over processor time without. The tables of both have to be the same, byte
-for byte.
+Both builds run at the same time, each bound to a processor, and then once more with the processors exchanged:
+other work on the machine affects both builds. A round's ratio is the geometric mean of these two, of
+processor time with the feature over processor time without. The tables of both have to be the same, byte for
+byte.
 """
 
 from __future__ import annotations

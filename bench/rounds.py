@@ -1,4 +1,5 @@
-"""How many rounds a benchmark makes: at least three, since the median of fewer is a single measurement.
+"""The number of rounds of a benchmark: at least three, because a median of fewer is no better than one
+measurement.
 
 In: the option ``--rounds`` of a command line. Out: a number.
 """

@@ -49,7 +49,7 @@ def by_cell(text: str) -> dict[tuple[str, ...], list[Row]]:
 
 
 def row(kernel: Sequence[Row], model: Sequence[Row]) -> dict[str, object]:
-    """What the repeats of the two have to say of one cell."""
+    """The row of one cell, from the repeats of kernel and model."""
     ours, theirs = _measured(kernel), _measured(model)
     middle = {name: median(values) for name, values in ours.items()}
     modelled = {name: median(values) for name, values in theirs.items()}
@@ -79,7 +79,7 @@ def _measured(repeats: Sequence[Row]) -> dict[str, list[float]]:
 
 
 def _differ(name: str, first: float, second: float) -> bool:
-    """Whether they are apart, the second as seen from the first."""
+    """Whether the second differs from the first by more than is allowed."""
     return abs(second - first) > (POINTS if name == "use" else SHARE * first)
 
 
@@ -99,7 +99,7 @@ def _link(cell: Row) -> str:
 
 
 def _told(rows: Sequence[Mapping[str, object]]) -> str:
-    """How many cells agree, in a line."""
+    """One line that says how many cells agree."""
     agree = sum(found["apart"] == "none" for found in rows)
     judged = [found for found in rows if found["kernel_apart"] == "none"]
     among = sum(found["apart"] == "none" for found in judged)

@@ -1,4 +1,4 @@
-"""Where the time to a byte goes, of downloads that were followed.
+"""Where the time to a byte goes, for downloads that were followed.
 
 In: breakdown.csv, breakdown_time.csv and breakdown_way.csv. Out: what the first byte waits for under each
 variant, as stacked bars of means; the same by percentile of the time to that byte, and against time; and the
@@ -249,7 +249,7 @@ def _variant(variant: dict[str, str]) -> str:
 
 
 def _followed(points: pl.DataFrame, kinds: Sequence[str]) -> str:
-    """How many downloads the smallest and the largest bar rest on."""
+    """The numbers of downloads behind the bars: the smallest and the largest."""
     keys = [name for name in points.columns if name not in ("leg", "place", "part", "mean_ms")]
     texts = []
     for kind in kinds:

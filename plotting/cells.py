@@ -44,7 +44,7 @@ _BARS = {
     "quiet, RELAY": ("quiet", "relay"),
     "quiet, RELAY_EARLY": ("quiet", "relay_early"),
 }
-"""The bars of a variant: of which circuits, and which command."""
+"""The bars of a variant: the kind of circuits and the command of each."""
 
 
 def draw_density(source: Source) -> tuple[Figure, pl.DataFrame, str]:
@@ -67,7 +67,8 @@ def draw_density(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         own = _chosen(points, variant, host)
         drawn = _density(axis, own, most)
         for median in _section(_chosen(times, variant, host), "all", ANY, TOTAL)["median_ms"]:
-            # A logarithmic scale has no place for the 0 of a model in which a relay's work takes no time.
+            # A logarithmic scale cannot show 0, the relaying time in a model where a relay's work takes no
+            # time.
             height = max(median, 10.0**LEAST_DECADE)
             axis.axhline(height, color="black", linewidth=0.8)
             written = axis.annotate(

@@ -21,7 +21,7 @@ from plotting.ticks import signed_percent
 _METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
 _LINE_IN = 0.16
 _INTERVAL = "interval"
-"""What the lines of intervals are known by, among an axis's."""
+"""The label by which the lines of intervals are found among an axis's lines."""
 
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
@@ -106,7 +106,8 @@ def _finish(axis: Axes, names: list[str]) -> None:
 
 
 def _keep_in_view(axis: Axes, rows: pl.DataFrame) -> None:
-    """Let an interval of two or three networks, tens of times its mean, leave the panel, with an arrow."""
+    """Cut an interval of two or three networks, which can be tens of times as wide as its mean, at the edge
+    of the panel, with an arrow."""
     farthest = float(np.nanmax(rows["relative"].cast(pl.Float64).abs().to_numpy(), initial=0.0))
     low, high = axis.get_xlim()
     low, high = axis.set_xlim(max(low, -1.0), min(high, max(1.0, 2.5 * farthest)))

@@ -55,7 +55,7 @@ _CELL_LOOKS = {
 }
 _RATIO_TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
 _FINE_TICKS = (0.8, 1.25)
-"""Where the ratios reach no further than ``_FINE_REACH``: beyond, they would stand on one another."""
+"""Ticks for ratios within ``_FINE_REACH``: on a wider axis, their labels would overlap."""
 _FINE_REACH = 4
 _FLOOR_GREY, _AIM_GREY = "#BBBBBB", "#E4E4E4"
 

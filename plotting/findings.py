@@ -89,7 +89,7 @@ def _key(row: ContrastUnderTransports) -> _Line:
 
 
 def _lines(findings: FindingsFile) -> tuple[list[_Line], bool]:
-    """The contrasts that are drawn, knob by knob, and whether they are some of all there are."""
+    """The contrasts that are drawn, knob by knob, and whether any are left out."""
     lines = list(dict.fromkeys(_key(row) for row in findings.contrasts))
     some = len(lines) > MOST_LINES
     if some:

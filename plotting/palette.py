@@ -91,7 +91,7 @@ LOOKS: Mapping[str, Mapping[str, Look]] = {
         "atlas-2023": Look(GREEN, DASH_DOT, "^"),
     },
 }
-"""Of each knob and level. A knob's usual level is a solid blue line."""
+"""The look of each knob and level. A knob's usual level is a solid blue line."""
 
 TRANSPORTS: Mapping[str, Look] = {
     "cellsim, tcp=linux": Look(BLUE, SOLID, "o"),
@@ -101,7 +101,7 @@ TRANSPORTS: Mapping[str, Look] = {
     "shadow-no-rtt": Look(ORANGE, DOTTED, "P"),
     "emulation": Look(BLACK, SOLID, "v"),
 }
-"""Of what carries bytes, by the names that findings have for it."""
+"""The look of each transport, by the name that findings use."""
 
 _WORDS = {
     "ewma": "EWMA",

@@ -1,7 +1,7 @@
 """What the figures of streams that share a circuit have in common.
 
 In: a :class:`~plotting.source.Source` of runs with a table of progress. Out: its levels in their columns and
-rows, and the notes that their captions owe.
+rows, and the notes that their captions need.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def notes(source: Source) -> list[str]:
 
 
 def delay_note(source: Source) -> str:
-    """What made the round trips."""
+    """A note on how the engine makes round trips."""
     return f"Round trips: those of the network, {_ROUND_TRIPS[source.provenance.engine]}."
 
 

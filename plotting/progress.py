@@ -2,8 +2,8 @@
 
 In: progress.csv and shares.csv of a plan whose clients download in parallel. Out: a panel for each level of
 the first knob that varies, rows for the others; a line for each stream of the first network, its colour by
-the order of opening. A dotted line stands where the first stream is complete: there it is counted who has
-starved.
+the order of opening. A dotted line marks when the first stream is complete: at that time, starved streams are
+counted.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _panel(axis: Axes, lines: pl.DataFrame, most: int) -> None:
 
 
 def _starved(shares: pl.DataFrame) -> str:
-    """How many starved, where that is decided: a stream completed."""
+    """How many streams starved; this is known only if one stream completed."""
     if shares["share"].null_count():
         return "none complete"
     return f"{shares['starved'].sum()} of {shares.height} starved"

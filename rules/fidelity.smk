@@ -1,7 +1,7 @@
-# Fidelity: an engine against another, by default cellsim against Shadow. A repeat is a run again with another
-# seed; a replay is cellsim on the circuits that tor chose in a run of the reference, below whose name it
-# stands. With `compare=finished` runs of other engines than cellsim are compared as far as they are
-# finished, and none is started.
+# Fidelity: an engine against another, by default cellsim against Shadow. A repeat is the same run with
+# another seed; a replay is cellsim on the circuits that tor chose in a run of the reference, and is kept in a
+# folder below the reference's name. With `compare=finished` runs of other engines than cellsim are compared
+# as far as they are finished, and none is started.
 from torsweep.fidelity.places import COMPARISON_FILES, FidelityPlan
 
 REPEAT = f"results/repeats/{RUN_LEVELS}"
@@ -23,7 +23,7 @@ rule fidelity:
 
 
 rule run_repeat:
-    """Run once more what has been run, with another seed: what lies between the two is chance."""
+    """Repeat a run with another seed: the difference between the two is chance."""
     input:
         original=multiext(f"{RUN}/", *RUN_FILES),
     output:
@@ -89,7 +89,7 @@ rule run_replay:
 
 
 rule compare_engines:
-    """Measure how far one engine is from the other, beside what a run leaves to chance."""
+    """Measure how far one engine is from the other, and how far two runs of one engine differ by chance."""
     input:
         fidelity_plan.runs,
     output:

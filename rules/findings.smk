@@ -1,5 +1,5 @@
-# Findings: the claims and contrasts of a plan under every transport that has finished runs of it. They are made of
-# runs as they stand: no rule makes them for this, and a parameter tells when one of them changes.
+# Findings: the claims and contrasts of a plan under every transport that has finished runs of it. They are
+# made from finished runs: no rule makes a run for them, and a parameter changes when one of the runs changes.
 findings_plan = FindingsPlan(sweep)
 
 

@@ -6,7 +6,7 @@ looks = Looks(sweep)
 
 
 checkpoint look_at_claims:
-    """Judge the claims on the networks so far: are they decided, or is another batch to follow?"""
+    """Judge the claims on the networks so far: are they decided, or is another batch needed?"""
     input:
         looks.runs,
         experiment=sweep.experiment_file,

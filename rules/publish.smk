@@ -1,6 +1,6 @@
-# Publish: what goes with a result when it leaves this machine. Every file of a published folder is an output, so
-# that the one that is missing is made again; its figures are those of the experiment, which is why each experiment
-# has a rule of its own.
+# Publish: everything that belongs to a result when it leaves this machine. Every file of a published folder
+# is an output, so that a missing file is made again. The figures in the folder depend on the experiment, so
+# each experiment has a rule of its own.
 from torsweep.pipeline.leaving import published_files
 
 for name, experiment in EXPERIMENTS.items():

@@ -1,4 +1,4 @@
-# Report: one page a plan, to read and to hand on.
+# Report: one page for each plan, to read and to hand on.
 from torsweep.pipeline.leaving import PAGE_TEMPLATES, Leaving
 
 leaving = Leaving(sweep, config)

@@ -1,9 +1,9 @@
-# Runs: one variant on one network in one engine. An engine is a program that takes a run directory
-# and leaves tables in it; its provenance comes last and says that the run is whole. --wait is for the
-# engine that a killed pipeline left at work in the folder. The table of progress has rows only where the
-# experiment says `progress: true`. Each engine has a rule of its own, because each needs other things of the
-# machine; memory and time are worked out from its network and engine. What a run measured of its machine stands
-# in its provenance and its benchmark file.
+# Runs: one variant on one network in one engine. An engine is a program that takes a run directory and leaves
+# tables in it; it writes its provenance last, which shows that the run is complete. With --wait, a step waits
+# for an engine that a killed pipeline left at work in the folder. The table of progress has rows only where
+# the experiment says `progress: true`. Each engine has a rule of its own, because each needs different
+# resources; memory and time are computed from the run's network and engine. What a run measured of its
+# machine stands in its provenance and its benchmark file.
 
 from torsweep.pipeline.needs import Needs
 
@@ -22,7 +22,7 @@ OF_TRACING = {"cells": f"{RUN}/cells.parquet", "breakdown": f"{RUN}/breakdown.pa
 
 
 rule run:
-    """Prepare one run and let its engine run it; killed half-way, it starts over."""
+    """Prepare one run and let its engine run it; a run that was killed starts over."""
     input:
         experiment=ancient(sweep.experiment_file),
         network=f"{NETWORK}/network.json",
@@ -83,7 +83,8 @@ use rule run as run_in_emulation with:
     threads: needs.whole_machine
 
 
-# The same for experiments that trace cells or follow downloads, whose runs leave the tables of them, too.
+# The same for experiments that trace cells or follow downloads: their runs also leave tables of cells and
+# downloads.
 ruleorder: run_traced > run
 ruleorder: run_traced_in_shadow > run_in_shadow
 ruleorder: run_traced_in_emulation > run_in_emulation

@@ -1,5 +1,5 @@
-# What every rule's command starts with: `step LOG &&`. From there on all that the command says goes into
-# LOG, and when it fails its exit code and LOG are left in results/logs/failed_step, for the end of the
+# Every rule's command starts with `step LOG &&`. From there on, the command's output goes into LOG; when the
+# command fails, its exit code and the name LOG are left in results/logs/failed_step, for the end of the
 # pipeline (torsweep.pipeline.failed_step).
 set -euo pipefail
 
@@ -9,7 +9,7 @@ step() {
     trap step_ended EXIT
 }
 
-# The file is there since the start, at its full length, and is written in place: that works on a full disk.
+# The file exists from the start, at its full length, and is written in place: this works on a full disk.
 step_ended() {
     step_code=$?
     if [ "$step_code" -ne 0 ]; then

@@ -1,5 +1,5 @@
-# Tables: the runs of a plan, one after the other. Summaries: what they say, with intervals. The sources
-# that compute them are parameters, so that changed statistics are computed anew.
+# Tables hold the runs of a plan, one after the other. Summaries hold their statistics, with intervals. Hashes
+# of the Python sources are parameters of these rules, so that a change of the statistics computes them again.
 OF_TABLES = {Path(name).stem: f"{TABLES}/{name}" for name in TABLE_FILES}
 
 

@@ -1,6 +1,7 @@
-# Tools: tor with the patch series, for the engines that run the real thing. The marker is named by what was
-# built from what, and its inputs are ancient: it is missing or right, never out of date. Snakemake leaves runs
-# out that take an outdated file as ancient, even when they are missing, and ends as if all were done.
+# Tools: tor with the patch series, for the engines that run the real thing. The marker's name holds the
+# patches and the source of the build, and its inputs are ancient, so that it is either missing or right, and
+# never out of date. If it could be out of date, Snakemake would skip runs that take it as an ancient input,
+# even missing ones, and would end as if everything were done.
 
 
 rule build_tor:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from torsweep.errors import OutputError, TorsweepError
 
 INTERRUPTED = 130
-"""What a shell sees of a process that Ctrl-C ended."""
+"""The exit code that a shell sees when Ctrl-C ended a process."""
 
 _BROKEN_PIPE = 141
 
@@ -37,7 +37,7 @@ def exit_code_of(work: Callable[[], object], program: str, *, debug: bool = Fals
     except KeyboardInterrupt:
         return _said(program, "interrupted", INTERRUPTED)
     except BrokenPipeError:
-        # The reader of the output has gone: nothing is to be said, and the rest goes nowhere.
+        # Nobody reads the output any more: print no error, and discard the rest of the output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
     except OSError as error:

@@ -1,4 +1,4 @@
-"""ro-crate-metadata.json: what a published result says of itself to machines.
+"""ro-crate-metadata.json: the description of a published result for programs.
 
 In: a folder with everything else in it, and the facts. Out: the metadata of an RO-Crate 1.2
 (https://w3id.org/ro/crate/1.2), with every file of the folder.
@@ -31,7 +31,8 @@ from torsweep.storage.published import (
 CRATE_VERSION = "1.2"
 
 _SOFTWARE = "CreativeWork"
-"""What was run is no SoftwareApplication here: that must have the address of a page, and not each has one."""
+"""Programs are not described as SoftwareApplication: that type requires the address of a page, which not
+every program has."""
 
 _FORMATS: Mapping[str, str] = {
     ".cff": "application/yaml",

@@ -1,4 +1,4 @@
-"""Publish: everything that goes with a result when it leaves this machine, in one folder.
+"""Publish: everything that belongs to a result when it leaves this machine, in one folder.
 
 In: a plan's tables, summaries, figures and page, its experiment.yaml, its run directories. Out: a folder with
 copies of them, ``provenance.json`` (the networks and what each engine run says about itself), ``README.md``

@@ -38,7 +38,7 @@ _STAGES = ("tables", "summaries", "figures")
 
 
 class _Run(BaseModel):
-    """Of what the bundle says of a run: its place in the plan, and the checksums of its tables."""
+    """What the bundle says about a run: its place in the plan, and the checksums of its tables."""
 
     variant: dict[str, str]
     seed: int
@@ -46,7 +46,7 @@ class _Run(BaseModel):
 
 
 class _Runs(BaseModel):
-    """Of provenance.json: the runs."""
+    """The runs in provenance.json."""
 
     runs: tuple[_Run, ...]
 

@@ -3,9 +3,9 @@
 In: the folder that ``torsweep run publish`` wrote, or the zip of it. Out: the :class:`Findings`: files that
 are not what SHA256SUMS says, and verdicts or summaries that are not what the tables give.
 
-The checks tell whether a result is as it was published, and whether its verdicts follow from its tables. Who
-changes tables, summaries and checksums alike is not found by them: that takes the runs made again
-(:mod:`torsweep.bundle.rerun`).
+The checks tell whether a result is as it was published, and whether its verdicts follow from its tables. They
+cannot find a change that somebody made in tables, summaries and checksums alike: only making the runs again
+can (:mod:`torsweep.bundle.rerun`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class PublishedWith(BaseModel):
 
 
 class Origin(BaseModel):
-    """Of a bundle's provenance.json: whose results these are, and how its claims were judged.
+    """The part of a bundle's provenance.json that says whose results these are, and how the claims were
+    judged.
 
     ``settings`` are keys of experiment.yaml that were replaced.
     """
@@ -120,7 +121,7 @@ def require_whole(folder: Path) -> None:
 def check_claims(folder: Path) -> Findings:
     """Whether the summaries in ``folder``, and the verdicts in them, are what its tables give."""
     for table in sorted((folder / "tables").glob("*.parquet")):
-        # A stranger's checksums vouch for nothing: another process reads each table first.
+        # Checksums from a stranger prove nothing, so another process reads each table first.
         read_metadata(table)
     with tempfile.TemporaryDirectory(prefix="torsweep-verify-") as scratch:
         again = Path(scratch, "summaries")

@@ -63,7 +63,7 @@ def largest_scale(engine: str, network: NetworkConfig, machine: Machine) -> tupl
 
 
 def _lacking(engine: str, network: NetworkConfig, hundredths: int, machine: Machine) -> str:
-    """What a network of so many hundredths the size lacks first; empty when it fits."""
+    """What a network of ``hundredths`` of the size lacks first; empty when it fits."""
     counts = ("relays", "web_clients", "bulk_clients", "perf_clients", "servers", "authorities")
     sizes = {name: round(getattr(network, name) * hundredths / 100) for name in counts}
     grown = network.model_copy(update=sizes)

@@ -29,7 +29,8 @@ class Outlook:
 
     ``problems`` keep it from running; ``networks`` says of each network configuration what keeps it from
     running, empty where nothing does; ``scale`` is the largest network as a multiple of
-    :data:`REFERENCE_NETWORK`, None where that is not there to compare with, and ``bound`` what it hangs on.
+    :data:`REFERENCE_NETWORK`, None without that network to compare with, and ``bound`` is the limit that
+    allows no more.
     """
 
     engine: str

@@ -28,7 +28,7 @@ LEAST_MAP_COUNT = 65_530
 class ToolState:
     """A tool as it was found, or not; ``problem`` is empty when it will do.
 
-    ``finding`` is what trying it out has shown that its version does not say; empty for most.
+    ``finding`` is what a trial showed and the version does not tell; empty for most tools.
     """
 
     name: str
@@ -202,7 +202,7 @@ def _scale(outlook: Outlook) -> str:
 
 
 def _cautions(machine: Machine) -> list[str]:
-    """What does not keep an engine from running, and can end a run of real tor all the same."""
+    """Settings of the machine that do not prevent an engine from starting, but can end a run of real tor."""
     cautions = []
     if machine.overcommit == 2:
         cautions.append(

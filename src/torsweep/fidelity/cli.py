@@ -4,9 +4,9 @@
     torsweep fidelity replay RUN_DIR --out REPLAY_DIR
     torsweep fidelity compare EXPERIMENT --network NAME [--reference shadow-no-rtt] --out DIR [RUN_DIR...]
 
-In: run directories; without any, ``compare`` takes all that are finished in the tree of results
-(:mod:`torsweep.fidelity.places`).
-Out: run.json for an engine to run; or the tables and the text of a comparison.
+In: run directories; without any, ``compare`` takes all finished runs in the tree of results
+(:mod:`torsweep.fidelity.places`). Out: run.json for an engine to run; or the tables and the text of a
+comparison.
 """
 
 from __future__ import annotations

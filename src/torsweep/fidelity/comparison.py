@@ -4,8 +4,8 @@ In: matches. Out: two frames. ``distances`` has a row for each match, kind, metr
 reference; a reference's repeat stands against the reference, a model's repeat against the model. ``cells``
 has a row for each variant, kind and metric, means over networks, with the floor and a verdict.
 
-The floor is the distance between the reference and its repeat: what a run leaves to chance. It is the
-variant's own where that was repeated, else the mean of the variants that were. A cell is within the aim
+The floor is the distance between the reference and its repeat: the difference that chance alone makes. It is
+the variant's own where that was repeated, else the mean of the variants that were. A cell is within the aim
 when the model's distance is at most :data:`MARGIN` above the floor.
 """
 

@@ -2,13 +2,13 @@
 
 In: matches and their curves. Out: a frame with a row for each contrast, kind and metric.
 
-A contrast is between two variants that differ in one knob: the logarithm of the ratio of their medians
-within each network, averaged over the networks that both engines have run both variants on. On that scale a
-half and a double are of one size, and one slow network does not outweigh the rest. Its noise is how far such
-a mean is from itself with another seed: the root mean square difference between the contrasts of a knob on
-a network and those of the repeats, over the root of the number of networks. It is the reference's where it
-has repeats of both variants of any, else the model's. A contrast within the noise in both engines is none:
-its sign means nothing.
+A contrast is between two variants that differ in one knob: the logarithm of the ratio of their medians within
+each network, averaged over the networks that both engines have run both variants on. On that scale half and
+double are equally far from equal, and one slow network does not outweigh the others. The noise of a contrast
+is how far such a mean moves when the seed changes: the root mean square difference between the contrasts of a
+knob on a network and those of the repeats, over the root of the number of networks. It is the reference's
+where it has repeats of both variants of any, else the model's. A contrast that lies within the noise in both
+engines does not count: its sign means nothing.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ _COLUMNS = {
 
 
 def verdict(reference: float, model: float, noise: float | None) -> str:
-    """What two contrasts say of each other; ``noise`` is that of one of them, None where it is not known."""
+    """Whether the contrasts of two engines agree; ``noise`` is that of one of them, None where it is not
+    known."""
     if noise is not None and abs(reference) <= noise and abs(model) <= noise:
         return NO_CONTRAST
     if not np.isfinite([reference, model]).all() or reference * model <= 0:

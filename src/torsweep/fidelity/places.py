@@ -189,7 +189,7 @@ class FidelityPlan:
     def _finished(
         self, pair: Pair, place: Place, variants: Sequence[Variant], seeds: Iterable[int]
     ) -> set[tuple[str, int]]:
-        """Keys of variants and seeds of which every run that has to be there is."""
+        """Keys of the variants and seeds for which every run that is needed exists."""
         waiting = [one for one in (REFERENCE, MODEL) if pair.engine(one) != MODEL_ENGINE]
 
         def is_there(series: str, variant: Variant, seed: int) -> bool:
@@ -270,14 +270,15 @@ class FidelityPlan:
         return [one for one in pair.series if one in modelled or one not in repeats]
 
     def replayed_run(self, wildcards: Any) -> list[str]:
-        """The files of the run whose circuits are replayed, unless it only has to be there."""
+        """The files of the run whose circuits are replayed; none if that run is taken as it is."""
         if self.only_finished:
             return []
         folder = self.replayed_directory(wildcards)
         return [*_files([Path(folder)]), f"{folder}/circuits.parquet"]
 
     def replayed_record(self, wildcards: Any) -> str:
-        """The checksum of the record of that run where it stands, for :meth:`replayed_run` does not tell."""
+        """The checksum of the record of that run if it exists, because :meth:`replayed_run` does not notice
+        when it changes."""
         file = Path(self.replayed_directory(wildcards)) / PROVENANCE_FILE
         return sha256_of_file(file) if self.only_finished and file.is_file() else ""
 

@@ -5,8 +5,8 @@ In: the runs of a plan by transport. Out: a :class:`~torsweep.stats.findings_fil
 A claim is judged as in any summary (:mod:`torsweep.stats.claims`), on the networks that every variant of the
 plan has run on under the transport; where there is none, it has not been run. A contrast takes the networks
 that both of its variants have run on: the mean of the logarithms of the ratios of their medians within each
-network, with a t-interval. An interval within ± the experiment's margin shows that there is no difference;
-else one that lies above 1 that times are longer, and one below 1 that they are shorter.
+network, with a t-interval. An interval within ± the experiment's margin shows that there is no difference.
+Otherwise, an interval above 1 shows that times are longer, and one below 1 that they are shorter.
 """
 
 from __future__ import annotations

@@ -24,10 +24,10 @@ from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.stats.files import FINDINGS_FILE, FINDINGS_FILES
 
 FINISHED = "finished"
-"""Stands for an engine where no plan's own runs are waited for."""
+"""Takes the place of an engine's name in paths of findings that wait for no plan's own runs."""
 
 ANY_NETWORK = "any"
-"""Stands for a network where each transport is taken where it has run."""
+"""Takes the place of a network's name when each transport is taken on the networks on which it has run."""
 
 
 class FindingsPlan:

@@ -52,8 +52,7 @@ class PlannedRun:
 class TransportRuns:
     """The runs of one transport on networks of the configuration ``network``, all of one version.
 
-    ``queue`` is what drops before down-links in the model; ``left_out`` counts runs that are there and do
-    not fit.
+    ``queue`` is the queue before down-links in the model; ``left_out`` counts runs that exist but do not fit.
     """
 
     name: str
@@ -206,7 +205,7 @@ def _largest(
 
 
 def _is_of(planned: PlannedRun, experiment: Experiment) -> bool:
-    """Whether the experiment would make this run today, but for how long it takes."""
+    """Whether the experiment would make this run today; its durations may differ."""
     spec = planned.run.spec
     asked = run_settings(experiment, spec.engine, spec.era, planned.variant)
     traffic = {kind: does for kind, does in spec.traffic.items() if kind in asked.traffic}
@@ -214,7 +213,7 @@ def _is_of(planned: PlannedRun, experiment: Experiment) -> bool:
 
 
 def _with_names_of_their_own(chosen: Sequence[TransportRuns]) -> list[TransportRuns]:
-    """Where two have one name, their queues tell them apart."""
+    """Add the queue to the names of transports that otherwise have the same name."""
     names = [one.name for one in chosen]
     return [
         replace(one, name=f"{one.name}, {one.queue}") if names.count(one.name) > 1 else one for one in chosen
