@@ -1,4 +1,5 @@
-"""What a command writes, as parsers of its parameters: refused while the command line is read.
+"""Parsers for the parameters that name what a command writes: a forbidden path is refused while the command
+line is read.
 
 In: a path on the command line. Out: the same path, once the rule of :mod:`torsweep.storage.folders` allows
 it to be written; OutputError otherwise, before anything has been read, downloaded or computed.

@@ -1,7 +1,7 @@
 """Quantities with units, as they stand in configuration files.
 
-``100 ms``, ``5 MiB``, ``10 Mbit/s`` come in; integers in one base unit each come out: nanoseconds,
-bytes, bytes per second. A bare number is refused, because its unit would be in the reader's head.
+``100 ms``, ``5 MiB``, ``10 Mbit/s`` come in; integers in one base unit each come out: nanoseconds, bytes,
+bytes per second. A bare number is refused, because a reader would have to guess its unit.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def format_quantity(amount: int, unit_factors: dict) -> str:
 
 
 def rounded_duration(seconds: float) -> str:
-    """``seconds`` as a reader takes it in: ``40 s``, ``3 min``, ``2 h 5 min``."""
+    """``seconds`` rounded for a reader: ``40 s``, ``3 min``, ``2 h 5 min``."""
     if seconds < 59.5:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)

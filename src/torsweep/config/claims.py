@@ -1,7 +1,7 @@
 """Claims: the findings of a report, each as a test that can come out against it.
 
-In: the ``claims`` of an experiment.yaml. Out: one model for each kind of test, told apart by ``test``. What
-each test computes stands in :mod:`torsweep.stats.claims`; here is what it needs to know.
+In: the ``claims`` of an experiment.yaml. Out: one model for each kind of test, told apart by ``test``.
+:mod:`torsweep.stats.claims` says what each test computes; the models here hold what a test needs to know.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def level_text(value: object) -> object:
 
 
 NO_DIFFERENCE_BELOW = 0.05
-"""A difference of less than this part of the median is none, where nothing else is said."""
+"""A difference smaller than this part of the median counts as none, unless the claim says otherwise."""
 
 Margin = Annotated[float, Field(strict=True, ge=0.001, le=0.5, allow_inf_nan=False)]
 """A part of the median (of a depth: a depth), from which on a difference counts as one."""
@@ -229,7 +229,8 @@ class LatencyShare(_ClientClaim):
 
 
 PROGRESS_TESTS = ("starvation", "starvation_threshold")
-"""The tests that look at who had how much when, for which an experiment has to ask for progress."""
+"""The tests that need to know how much each stream had at each time; an experiment has to ask for progress
+for them."""
 
 Claim = Annotated[
     BestLevel

@@ -36,7 +36,7 @@ CHAIN_POSITIONS = ("guard", "middle", "exit")
 """The relays of a path, in order."""
 
 LEAST_GUARDS = 2
-"""A client whose only guard is also the exit of its circuit would have no way in."""
+"""With one guard only, a client whose circuit ends at that guard would have no other guard to use."""
 
 
 def _text_of_number(value: object) -> object:
@@ -55,10 +55,10 @@ NetworkName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$", ma
 
 
 LinkRate = Annotated[RateBytesPerSecond, Between("64 kbit/s", "100 Gbit/s")]
-"""From an ISDN channel to more than the link of any relay or household."""
+"""The range of a link's rate: from an ISDN channel to more than the link of any relay or household."""
 
 BucketRate = Annotated[RateBytesPerSecond, Between("20 KiB/s", "100 Gbit/s")]
-"""From what tor asked of a relay in 2010."""
+"""The range of a relay's rate: it begins at the least rate that tor accepted in 2010."""
 
 
 def _count(least: int, most: int) -> Any:

@@ -33,7 +33,7 @@ def _read_scalars(value: object) -> object:
 
 
 class Overrides(Section):
-    """What stands here replaces what the experiment says; None leaves it as it is."""
+    """Each value replaces the experiment's own; None leaves the experiment's."""
 
     network: NetworkName | None = None
     replicates: Replicates | None = None

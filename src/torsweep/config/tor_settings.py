@@ -1,4 +1,4 @@
-"""The world inside a simulated relay and client: the ``tor`` section of run.json.
+"""The settings of a simulated relay and client: the ``tor`` section of run.json.
 
 Every field is set explicitly on every run, from an era and the levels of a variant; nothing is left
 to the default of an engine. Times are integer nanoseconds, windows and queues are counted in cells.

@@ -122,7 +122,7 @@ def read_ring(file: Path) -> CellRing:
     oldest = written - held
     turn = oldest % capacity
     records = np.concatenate([ring[turn:], ring[:turn]])
-    # What tor has written since, and the record that it may be at, has taken the place of the oldest.
+    # Records that tor has written since, and the one that it may be writing now, have overwritten the oldest.
     after = int(read_header(content, file)["records"])
     replaced = max(0, min(held, after + 1 - capacity - oldest)) if after > written else 0
     expected = (oldest + 1 + np.arange(held, dtype=np.uint64)).astype(np.uint32)
@@ -186,7 +186,7 @@ def cells_frame(ring: CellRing, host: str, zero_ns: int = 0) -> pl.DataFrame:
             pl.when(pl.Series(chosen)).then(pl.Series(values.astype(np.int64))).otherwise(None)
         ).to_series()
 
-    # At the input buffer nobody knows yet which way the circuit has the cell go.
+    # At the input buffer it is not known yet in which direction the cell travels on its circuit.
     outward = pl.Series((records["place"] & OUTWARD) > 0)
     return pl.DataFrame(
         {

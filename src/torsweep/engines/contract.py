@@ -1,4 +1,5 @@
-"""What the pipeline and the doctor know of an engine; each engine's package states it in its ``entry.py``.
+"""What the pipeline and the doctor have to know about an engine; each engine's package states it in its
+``entry.py``.
 
 In: nothing. Out: :class:`Engine`, and :class:`Demand` for what a network takes of a machine in it. An engine
 is a program: ``COMMAND run RUN_DIR --progress`` reads run.json (:mod:`torsweep.engines.run_spec`) and leaves
@@ -33,10 +34,10 @@ class Engine:
     are the programs of others that it needs (:mod:`torsweep.engines.tools`). ``here`` returns the name that
     runs made here have, one of ``kinds``, and raises ToolMissing when a part of torsweep or a right is
     missing; it is called only where all ``tools`` are there. ``kinds`` says of each name what is different
-    about it, and ``other_kind`` how to get the one that is not here. ``versions`` are those of torsweep's own
-    programs that run in it. ``run_seconds`` estimates how long a run of so many seconds takes, and ``demand``
-    what a network takes of the machine. ``unsupported`` says, a line each, why the engine does not run on
-    this platform at all. With ``real_time`` a run has the machine for itself.
+    about it, and ``other_kind`` how to get the kind that is not installed. ``versions`` are those of
+    torsweep's own programs that run in it. ``run_seconds`` estimates how long a run of so many seconds takes,
+    and ``demand`` what a network takes of the machine. ``unsupported`` says, a line each, why the engine does
+    not run on this platform at all. With ``real_time`` a run needs the machine for itself.
     """
 
     name: EngineName

@@ -129,8 +129,8 @@ class Tool:
 def find_tool(name: str) -> Tool | None:
     """The tool ``name``, whatever its version; None when it is nowhere.
 
-    Raises ToolMissing when the tool's environment variable is set and the tool is not there: what was
-    asked for is never replaced by something else.
+    Raises ToolMissing when the tool's environment variable is set and the tool is not there: the program that
+    the variable names is never replaced by another one.
     """
     kind = TOOL_KINDS[name]
     if kind.built:

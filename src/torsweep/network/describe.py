@@ -1,8 +1,8 @@
 """What a network is like before anything runs on it.
 
 In: a :class:`Network`, its RTT matrix, and what an experiment's web clients do. Out: :class:`Description`:
-capacity by position, quantiles of latency and bandwidth, and the regime, that is how what web clients ask for
-compares with what relays can carry.
+capacity by position, quantiles of latency and bandwidth, and the regime, that is how the demand of web
+clients compares with the capacity of relays.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ def run_seconds(engine: str, network: NetworkConfig, run_s: float) -> float:
 
 @dataclass(frozen=True)
 class Slots:
-    """How many jobs go on side by side: the cores here, or the jobs that a cluster may be sent."""
+    """How many jobs go on at the same time: one on each core of this machine, or as many as may be sent to a
+    cluster."""
 
     count: int
     on_cluster: bool = False
@@ -34,7 +35,7 @@ class Slots:
         return cls(int(workflow.cores or len(os.sched_getaffinity(0))))
 
     def runs_at_once(self, engine: str) -> int:
-        """How many runs go on side by side: one a slot, but one a machine in real time."""
+        """How many runs go on at the same time: one in each slot, but only one on a machine in real time."""
         if find_engine(engine).real_time and not self.on_cluster:
             return 1
         return max(1, self.count)

@@ -1,4 +1,4 @@
-"""What leaves this machine: the page of a plan, its published folder and its bundle.
+"""Results for others: the page of a plan, its published folder and its bundle.
 
 In: the overrides of a user, the wildcards of the rules. Out: paths, and arguments of the commands.
 """
@@ -51,7 +51,7 @@ class Leaving:
     def pages(self, *experiment_names: str) -> list[str]:
         """The page of each experiment that has the plan and can run on the network, and what it is made of.
 
-        When there is none, what speaks against the first is said.
+        When no experiment has a page, the error says why the first one has none.
         """
         return self._of_each(experiment_names, lambda place: [place.page])
 

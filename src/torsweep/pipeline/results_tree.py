@@ -91,6 +91,6 @@ class Place:
         return self.stage("bundles") / f"{self.experiment}.zip"
 
     def run_directory(self, variant: Variant, seed: int | str) -> Path:
-        """The folder of one run. Plans share it: a variant is the same run in whichever it stands."""
+        """The folder of one run. Plans share it: a variant is the same run in every plan that has it."""
         runs = RESULTS / "runs" / self.experiment / self.engine / self.era
         return runs / network_key(self.network, variant) / str(seed) / variant.key

@@ -1,4 +1,4 @@
-"""What a pipeline says to its user once Snakemake has told its plan: warnings, and no more.
+"""What a pipeline prints for its user after Snakemake's plan: only warnings.
 
 In: Snakemake's logger. Out: the same, with a stream that lets warnings through. How far the runs are is said
 by :mod:`torsweep.pipeline.watch`, and what failed by :mod:`torsweep.pipeline.failed_step`; everything stands

@@ -17,7 +17,8 @@ from torsweep.units import rounded_duration
 POLL_SECONDS = 2.0
 
 TRUST = 0.05
-"""How much the estimate made before the start counts: as much as this part of all runs, done in that time."""
+"""The weight of the estimate made before the start: it counts as much as this share of all runs, finished in
+the estimated time."""
 
 
 def progress_line(finished: int, total: int, elapsed_s: float, done_s: float, all_s: float) -> str:

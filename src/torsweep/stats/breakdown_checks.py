@@ -1,4 +1,4 @@
-"""Whether a breakdown can be believed: how many followed downloads could be joined, and the hosts' clocks.
+"""Whether a breakdown can be trusted: how many followed downloads could be joined, and the hosts' clocks.
 
 In: what the engines' provenance has of it, which the tables of a plan carry. Out: frames for
 breakdown_counts.csv and breakdown_clocks.csv. Without rows where no download was followed, or where an engine

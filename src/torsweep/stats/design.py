@@ -5,10 +5,10 @@ In: one number for each network, in the order in which the networks were added. 
 data say so.
 
 At each look of a sequential sweep there is an interval, and all of them together cover with the confidence
-asked for (:mod:`torsweep.stats.sequential`). What they have in common is therefore an interval of that
-confidence too, and it only ever shrinks: what one look has decided, no later one takes back. Where they have
-nothing in common, at least one of them has missed; the last stands then. A look at values that were all alike
-says nothing of the spread and is passed over, unless it is the last.
+asked for (:mod:`torsweep.stats.sequential`). Their intersection is therefore an interval of that confidence
+too, and it can only shrink: no later look reverses a decision. If the intersection is empty, at least one of
+the intervals has missed the value; the last interval is then used. A look at values that were all alike says
+nothing of the spread and is passed over, unless it is the last.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Design:
             raise InputError("is no number of networks to look at", value=networks, accepted=accepted)
 
     def interval(self, values: np.ndarray, confidence: float, of: IntervalOf = t_interval) -> Interval:
-        """The interval of ``values`` (one a network) by ``of``, paid for all looks so far."""
+        """The interval of ``values`` (one for each network) by ``of``, corrected for all looks so far."""
         if not self.looks:
             return of(values, confidence)
         whole = of(values, self.last_confidence(len(values), confidence))

@@ -1,9 +1,9 @@
-"""How many networks would say more.
+"""How many networks would decide an unclear comparison.
 
 In: the values behind a comparison that is unclear, one a network. Out: the number of networks at which its
 interval is half as wide, and about the number at which the comparison would be decided.
 
-Both take it that further networks are like those there are: of means, that mean and spread stay; of medians
+Both assume that further networks are like the present ones: of means, that mean and spread stay; of medians
 of counts and shares, that each value stays as frequent as it is. Where those lie is only known to within the
 interval, so the second number is a guide and not a promise: it is too small where the values are farther from
 the edge by chance, and too large where they are nearer. Even with networks drawn from just such values, that
@@ -19,7 +19,8 @@ import numpy as np
 from torsweep.stats.intervals import CONFIDENCE, Interval, median_interval, t_quantile
 
 MOST = 10_000
-"""Nobody samples more networks than this: beyond it, the answer is that it cannot be decided this way."""
+"""The most networks that are considered: if more would be needed, the answer is that more networks cannot
+decide it."""
 
 Outlook = Callable[[int, float], Interval]
 """(networks, confidence) → the interval over so many networks like those there are."""

@@ -1,4 +1,4 @@
-"""A summary as Markdown that reads as text, too.
+"""A summary as Markdown that is also readable as plain text.
 
 In: a :class:`~torsweep.stats.summarize.Summary`, and the sections on other transports. Out: the text of
 summary.md.

@@ -22,7 +22,7 @@ from torsweep.tables.reading import Provenance
 
 BLOCKS = 5
 TOLERANCE = 0.05
-"""A change of the median along the measured time that nobody would care about."""
+"""The largest change of the median over the measured time that does not matter."""
 
 
 def stationarity(streams: pl.DataFrame, provenance: Provenance, knobs: Sequence[str]) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Tor's own rules as the measure of cellsim's: a driver linked with patched tor's files, and its answers.
+"""Tor's own rules, to test cellsim's against: a driver linked with patched tor's files, and its answers.
 
 In: a release of tor and the patch series. Out: a file of answers to random cases, which
 ``cellsim/tests/oracle`` compares with what the model says.
@@ -45,7 +45,7 @@ def build_oracle(source: Path, build: Path, out: Path) -> Path:
         objects.append(str(out.resolve() / f"{file.stem}.o"))
         _cc([*flags, "-c", str(file.resolve()), "-o", objects[-1]])
     program = out.resolve() / "oracle"
-    # What no answer needs is cut away, or stays without an address.
+    # Functions that no answer needs are removed by the linker, or stay unresolved.
     links = ["-no-pie", "-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all"]
     _cc([*links, *objects, "-lm", "-o", str(program)])
     return program

@@ -54,7 +54,8 @@ def read_series(folder: Path = SERIES) -> Series:
 
 
 def apply_series(series: Series, tree: Path) -> None:
-    """Apply every patch of ``series`` to the source ``tree``; no hunk may need its context bent (fuzz 0).
+    """Apply every patch of ``series`` to the source ``tree``; every hunk must match its whole context (fuzz
+    0).
 
     Raises InputError naming the patch, the file and the hunk that does not apply; that patch has then
     changed nothing, and those before it are in the tree.

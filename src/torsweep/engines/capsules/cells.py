@@ -18,7 +18,7 @@ from torsweep.engines.capsules.clocks import MESSAGES
 from torsweep.engines.capsules.failure import Failure
 
 NONE = -1
-"""Stands for a value that a record has not."""
+"""Stands for a value that a record does not have."""
 
 _COLUMNS = (
     "time_ns",
@@ -81,7 +81,7 @@ class Cells:
         return self._tables[host, point].told(relay_command)
 
     def other(self, host: str, channel: int) -> str:
-        """The host at the other end of ``channel``; Failure when nobody knows."""
+        """The host at the other end of ``channel``; Failure when it is not known."""
         row = self._channels.get((host, channel))
         if row is None or row["other"] is None:
             raise Failure("no_channel")
@@ -90,8 +90,8 @@ class Cells:
     def connection(self, host: str, channel: int) -> Connection:
         """The connection under ``channel`` of ``host``.
 
-        A relay writes down another relay's port of the directory, not that of the connection: the side that
-        opened it knows its own.
+        A relay records the port that the directory gives for another relay, not that of the connection; the
+        side that opened the connection knows its own port.
         """
         row = self._channels[host, channel]
         other = self.other(host, channel)

@@ -1,5 +1,5 @@
-"""The clocks of all hosts of a trace as one: whether they are, as far as messages between them tell, and if
-not, the first one's.
+"""Whether the clocks of all hosts of a trace are one, as far as messages between them show; if not, times are
+taken to the first host's clock.
 
 In: messages between hosts, each with when it left by its sender's clock and when it came by its receiver's:
 cells that one relay wrote and the next one read, packets that both ends captured. Out: :class:`Clocks`, which
@@ -29,7 +29,7 @@ VERDICTS: Mapping[Verdict, str] = {
     "unknown": "no message comes before it leaves, and there are too few, or a step between them",
     "refused": "messages would come before they leave, and no clock with a fixed drift explains it",
 }
-"""What is said of a host's clock against another's."""
+"""The verdicts on a host's clock against another's."""
 
 MESSAGES = {
     **dict.fromkeys(("from_host", "to_host"), pl.String),
@@ -37,8 +37,8 @@ MESSAGES = {
 }
 
 BINS = 500
-"""Stretches of a trace, of each of which the quickest message of a direction counts: queues of a busy link
-say nothing about clocks."""
+"""Stretches into which a trace is divided. Of each, only the quickest message of a direction counts: queues
+of a busy link say nothing about clocks."""
 
 _WAYS = ["from_host", "to_host"]
 
@@ -85,7 +85,8 @@ class Clocks:
         return all(clock.verdict in ("shared", "unknown") for clock in self.found)
 
     def uncorrected(self) -> Clocks:
-        """The same, where times cannot be corrected: what would have to be is refused."""
+        """The same verdicts for times that cannot be corrected: a host whose times would need it is
+        refused."""
         return Clocks(
             tuple(
                 replace(clock, verdict="refused") if clock.verdict == "corrected" else clock
@@ -143,7 +144,7 @@ def _pairs(both: Mapping[tuple[str, str], int]) -> Iterator[tuple[str, str]]:
 
 
 def _quickest(own: pl.DataFrame) -> Messages:
-    """Of each of :data:`BINS` stretches, the message that took least."""
+    """The message that took least time in each of :data:`BINS` stretches."""
     begin, end = int(own["left_ns"].to_numpy().min()), int(own["left_ns"].to_numpy().max())
     width = max(1, (end - begin) // BINS)
     taken = pl.col("came_ns") - pl.col("left_ns")

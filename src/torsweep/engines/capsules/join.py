@@ -7,8 +7,8 @@ are of one clock.
 At the exit a download is found by its BEGIN, which leads back to the client from relay to relay; then come
 CONNECTED, the request, and the first and the last DATA cell of the same stream. What a client's tor and
 program do is one piece, ``program``, because nobody records them; so is the server's. What the exit does
-between reading an answer and queueing its cell is ``window``. Where the connection to the server is not to be
-told from others, all from the request on is ``beyond``.
+between reading an answer and queueing its cell is ``window``. Where the connection to the server cannot be
+told from others, everything after the request is ``beyond``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Trace:
     """What was recorded of a run; ``one_way_ns`` takes the names of sender and receiver.
 
     ``before_answer`` takes the name of a server: how many bytes it sends before those that were asked for.
-    ``clocks`` is what was found of the hosts' clocks, by one of which all times are.
+    ``clocks`` is what was found about the hosts' clocks; all times are by one of them.
     """
 
     cells: Cells
@@ -256,7 +256,7 @@ def _inward(trace: Trace, exit_host: str, queued: Record) -> tuple[str, tuple[Ho
 
 
 def _up(trace: Trace, way: Way, client: str, hops: tuple[Hop, ...], waits_for: str) -> None:
-    """From the client to the hands of the exit."""
+    """From the client until the exit has taken the cell."""
     guard = hops[0]
     link = _link(trace, ("client", client), (guard.place, guard.host))
     read = guard.records["inbuf"]
@@ -274,7 +274,8 @@ def _up(trace: Trace, way: Way, client: str, hops: tuple[Hop, ...], waits_for: s
 def _down(trace: Trace, way: Way, client: str, hops: tuple[Hop, ...], known_ns: int) -> None:
     """From the queue of the exit to the kernel of the client, whose program has the cell by ``known_ns``.
 
-    One write of the guard may hold cells after this one: the cell needs no more than could be read by then.
+    One write of the guard may contain later cells too: only the bytes that could be read by then are needed
+    for this cell.
     """
     for hop, after in pairwise(hops):
         write_ns = through_relay(way, hop.place, hop.host, hop.records)
@@ -289,7 +290,7 @@ def _down(trace: Trace, way: Way, client: str, hops: tuple[Hop, ...], known_ns: 
 
 
 def _between(trace: Trace, way: Way, hop: Hop, after: Hop, write_ns: int) -> None:
-    """From one relay's kernel to the next one's. The cell needs no more of the stream than either had by
+    """From one relay's kernel to the next one's. Only as much of the stream is needed as both relays had by
     then."""
     sent, read = hop.records["flush"], after.records["inbuf"]
     end = min(sent["tcp_offset"], read["tcp_offset"])
@@ -300,8 +301,8 @@ def _between(trace: Trace, way: Way, hop: Hop, after: Hop, write_ns: int) -> Non
 def _answer(
     trace: Trace, way: Way, exit_host: str, server: Direction | None, queued: Record, end: int
 ) -> None:
-    """From the request in the exit's hands to the cell with the byte before ``end`` of the answer in its
-    queue."""
+    """From the moment when the exit has the request until the cell with the byte before ``end`` of the answer
+    is in its queue."""
     way.leg = "response" if server is None else "request"
     if server is None:
         way.until(queued["time_ns"], "exit-server", exit_host, "beyond")

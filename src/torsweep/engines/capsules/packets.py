@@ -48,7 +48,8 @@ class Packets:
         return self._index(direction).carried(end)
 
     def readable_by(self, direction: Direction, time_ns: int) -> int:
-        """The end of what could be read of ``direction`` at ``time_ns``; Failure when no packet was seen."""
+        """The position up to which ``direction`` could be read at ``time_ns``; Failure when no packet was
+        recorded."""
         return self._index(direction).readable_by(time_ns)
 
     def _index(self, direction: Direction) -> _Index:
@@ -59,7 +60,8 @@ class Packets:
         return self._indices[direction]
 
     def sent_before(self, direction: Direction, time_ns: int) -> int:
-        """The end of what had been sent in ``direction`` by ``time_ns``; Failure when nothing had."""
+        """The position up to which bytes had been sent in ``direction`` by ``time_ns``; Failure when none
+        had."""
         own = self._directions.get(direction)
         sent = own.filter(pl.col("sent_ns") <= time_ns) if own is not None else None
         if sent is None or sent.is_empty():
@@ -101,7 +103,8 @@ class _Index:
         self._ends, self._readable_ns = self._in_order()
 
     def _in_order(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Ends of what may be read, and from when on: whenever a packet closes the gap before it."""
+        """Positions up to which bytes can be read, and from which time on: a new one whenever a packet closes
+        the gap before it."""
         ends, times, readable = [0], [np.iinfo(np.int64).min], 0
         waiting: list[tuple[int, int]] = []
         for place in np.flatnonzero(self._delivered)[

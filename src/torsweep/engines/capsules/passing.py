@@ -2,8 +2,8 @@
 
 In: times at which it passed places, in order, and how packets carried it. Out: :class:`Way`, whose pieces add
 up to its time. A time before the one that it follows is taken for that one as long as it is earlier by less
-than :data:`SLACK_NS`: two processes write their times down one after the other, not at once. More is a
-contradiction.
+than :data:`SLACK_NS`: two processes record their times one after the other, not at the same moment. A greater
+difference is a contradiction.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from torsweep.engines.capsules.failure import Failure
 from torsweep.engines.capsules.packets import Carried
 
 SLACK_NS = 1_000_000
-"""Five packets in six are handed over within a tenth of it of being due (bench/results/links.md)."""
+"""Five packets in six are delivered within a tenth of this time after they are due
+(bench/results/links.md)."""
 
 
 @dataclass(frozen=True)
@@ -41,24 +42,24 @@ class Way:
 
     @property
     def now_ns(self) -> int:
-        """Until when it is known."""
+        """The time until which the way is known."""
         return self.pieces[-1].end_ns if self.pieces else self.start_ns
 
     def until(self, end_ns: int, place: str, host: str, part: str) -> None:
-        """What comes next is ``part``, until ``end_ns``; Failure when that is long before now."""
+        """Add ``part``, which lasts until ``end_ns``; Failure when that is long before now."""
         if end_ns < self.now_ns - SLACK_NS:
             raise Failure("out_of_order")
         self.pieces.append(Piece(self.leg, place, host, part, self.now_ns, max(end_ns, self.now_ns)))
 
     def ends(self, end_ns: int, place: str, host: str, part: str) -> None:
-        """The byte is there at ``end_ns``: what was written down as later than that, by less than the slack,
-        gives its time back, so that the pieces add up to the time that the download took."""
+        """The byte has arrived at ``end_ns``: pieces that were recorded as ending up to the slack later are
+        shortened, so that the pieces add up to the time that the download took."""
         if end_ns >= self.now_ns - SLACK_NS:
             self.give_back(end_ns)
         self.until(end_ns, place, host, part)
 
     def give_back(self, until_ns: int) -> None:
-        """What was written down last happened by ``until_ns`` already: a packet left before the write had
+        """End the last pieces at ``until_ns``, before the recorded end: a packet left before the write had
         ended."""
         while self.pieces and self.pieces[-1].end_ns > until_ns:
             last = self.pieces.pop()

@@ -4,8 +4,8 @@ In: a capture (pcap) of each host's interface, all by one clock, and the hosts' 
 packets as linkem's (docs/linkem.md), and how many records could not be used, by reason.
 
 A packet is sent when its sender's capture has it, and handed over when its receiver's has; one that only the
-sender has was lost. Of packets that were sent more than once with the same bytes, one that came is the last
-that was sent before. A connection whose opening is not in the captures has no offsets, and no rows.
+sender has was lost. If a packet was sent more than once with the same bytes, an arrival belongs to the last
+one sent before it. A connection whose opening is not in the captures has no offsets, and no rows.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _LINK_HEADERS = {1: 14, 101: 0, 228: 0}
 _FILE_HEADER_BYTES, _RECORD_HEADER_BYTES = 24, 16
 
 HEADER_BYTES = 128
-"""How much of a packet has to be captured: Ethernet, and IP and TCP with all their options, take 134 at
-most; without Ethernet and options of IP, 80."""
+"""Bytes of each packet that are captured. Headers of Ethernet, and of IP and TCP with all their options, take
+at most 134; without Ethernet and without options of IP, 80."""
 
 _IPV4, _TCP, SYN = 0x0800, 6, 0x02
 
@@ -65,7 +65,7 @@ PACKETS = {
 
 _ENDS = ["from_host", "from_port", "to_host", "to_port"]
 _SAME = [*_ENDS, "number", "payload_bytes", "flags"]
-"""What a packet has in common with one that was sent again."""
+"""The columns in which a packet equals one that was sent again."""
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -189,7 +189,7 @@ class Captures:
         )
 
     def by_one(self, clocks: Clocks) -> Captures:
-        """The same by one clock."""
+        """The same captures with all times by one clock."""
         sent = clocks.by_one(self.sent, "from_host", "time_ns")
         return replace(self, sent=sent, came=clocks.by_one(self.came, "to_host", "time_ns"))
 
@@ -300,7 +300,8 @@ def _packet_offsets(usable: pl.DataFrame) -> pl.DataFrame:
 
 
 def _matched(sent: pl.DataFrame, came: pl.DataFrame) -> pl.DataFrame:
-    """``sent`` with ``done_ns``, when each came: what came is the last sent before it that is left.
+    """``sent`` with ``done_ns``, when each packet arrived: an arrival belongs to the last packet sent before
+    it that has no arrival yet.
 
     Most packets are sent once and come once, which leaves nothing to choose.
     """
@@ -321,7 +322,7 @@ def _matched(sent: pl.DataFrame, came: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chosen(sent: list[int], came: pl.Series | None) -> list[int | None]:
-    """When each of ``sent`` came, in its order; None for what was lost."""
+    """When each of ``sent`` arrived, in their order; None for lost packets."""
     done: dict[int, int] = {}
     for done_ns in sorted(came.to_list(), reverse=True) if came is not None else ():
         fits = [place for place, sent_ns in enumerate(sent) if sent_ns <= done_ns and place not in done]

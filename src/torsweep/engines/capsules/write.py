@@ -31,7 +31,7 @@ BREAKDOWN_TABLE = "breakdown.parquet"
 
 @dataclass(frozen=True)
 class Seen:
-    """What an engine saw between hosts, with times of the run.
+    """The packets that an engine recorded between hosts, with times of the run.
 
     ``packets`` are those that linkem wrote down by one clock, or the hosts' own captures. A pair of hosts is
     never closer than ``least_one_way_ns``; ``before_answer`` is that of :class:`.join.Trace`.
@@ -71,7 +71,7 @@ def write_breakdown(
 
 @dataclass(frozen=True)
 class Recorded:
-    """What tors and programs wrote down, each by the clock of its host: tables ``cells`` and ``streams``, the
+    """What tors and programs recorded, each by the clock of its host: tables ``cells`` and ``streams``, the
     channels of all relays, and the hosts' ``names`` by address."""
 
     cells: pl.DataFrame
@@ -92,7 +92,7 @@ def by_one_clock(
     if not clocks.one:
         found = clocks.by_one(recorded.cells, "host", "time_ns")
         cells = Cells(found, recorded.channels, recorded.names)
-        # How long downloads took stays as their clients have it.
+        # The durations of downloads stay as their clients measured them.
         starts = clocks.by_one(streams.with_columns(pl.col("start_us") * 1000), "client", "start_us")
         streams = starts.with_columns(pl.col("start_us") // 1000)
     packets, unused = join_captures(seen.packets.by_one(clocks))

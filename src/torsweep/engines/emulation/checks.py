@@ -1,10 +1,11 @@
-"""What the knobs do in real tor, measured: buckets' refill, circuits' policies, the waking of blocked reads.
+"""Measures what knobs do in real tor: buckets' refill, circuits' policies, the waking of blocked reads.
 
     torsweep emulation check refill|circuits|waking --out DIR
 
 In: the name of a check. Out: a run directory a condition in DIR, rows of numbers, and the same rows in
 DIR/refill.csv, circuits.csv or waking.csv. Every number comes from the tables of a run of the engine: relays'
-own counts of raw bytes, and bytes against time at the clients. Each row also says how well its run kept up.
+own counts of raw bytes, and bytes against time at the clients. Each row also says how far its run fell behind
+real time.
 """
 
 from __future__ import annotations
@@ -114,9 +115,10 @@ def refill_row(condition: Condition, run_directory: Path) -> Row:
 def circuits_conditions() -> list[Condition]:
     """Ten busy circuits of one client and a quiet one of another through an exit of 500 KiB/s.
 
-    The exit, because its cells are a little larger than what it reads for them: they queue in its circuits.
-    What a slower middle does not read lies in the kernel's buffers, where no policy reaches it. All queues
-    are full after some 45 seconds; before that, not every circuit is busy all the time.
+    The exit is the bottleneck, because its cells are a little larger than the bytes that it reads for them,
+    so that they queue in its circuits. Bytes that a slower middle does not read wait in the kernel's buffers,
+    where no policy orders them. All queues are full after some 45 seconds; before that, not every circuit is
+    busy all the time.
     """
     traffic = {
         "bulk": _downloads(10, isolated=True),
@@ -156,8 +158,8 @@ def waking_conditions() -> list[Condition]:
     """Six streams, each on its circuit, at an exit whose bucket holds less than one read gives out: the least
     that tor takes.
 
-    With ``default`` tor wakes blocked connections as it always did, which no level of the knob is; the
-    knob orders the streams of one circuit, and should make no difference here.
+    With ``default`` tor wakes blocked connections as it does without the patch. The knob's levels order the
+    streams of one circuit, so they should make no difference here.
     """
     network = _chain("4 MiB/s", "4 MiB/s", f"{LEAST_TOR_RATE_BYTES_PER_S // 1024} KiB/s")
     levels = {"refill_mode": "burst", "refill_interval": "10ms"}

@@ -1,8 +1,7 @@
 """What a user needs so that hosts can be made: TUN devices and network namespaces.
 
-In: this process's rights, ``/dev/net/tun``. Out: :func:`standing`, which says how an emulation can run
-here, and :func:`become_able`, which starts the command anew as root of a user namespace where that is what
-it takes.
+In: this process's rights, ``/dev/net/tun``. Out: :func:`standing`, which says how an emulation can run here,
+and :func:`become_able`, which restarts the command as root of a user namespace where that is needed.
 """
 
 from __future__ import annotations
@@ -82,6 +81,7 @@ def _tun_problem(tun: Path) -> str:
 
 
 def may_unshare(flags: int) -> bool:
-    """Whether a process of this user may leave its namespaces; another tries, since there is no way back."""
+    """Whether a process of this user may leave its namespaces; a child process tries it, because a process
+    cannot come back."""
     trial = f"import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare({flags}) != 0)"
     return subprocess.run([sys.executable, "-c", trial], capture_output=True, check=False).returncode == 0

@@ -1,12 +1,13 @@
-"""How TCP behaves in each era: every setting of the kernel that matters, stated and none left to the machine.
+"""How TCP behaves in each era: every setting of the kernel that matters is stated, so that none depends on
+the machine's defaults.
 
 In: the name of an era. Out: :class:`TcpEra`, whose :meth:`~TcpEra.sysctls` the link emulator sets in each
 host's network namespace, and which stands in provenance as it is. The names are those of Linux's
 Documentation/networking/ip-sysctl.rst.
 
-``2012`` is Linux 3.2 as far as a later kernel can be it. What cannot be switched off: TCP's limit on what
-it queues below itself (TSQ) besides its upper bound, automatic sizing of segments, the automatic ratio of a
-receive buffer to its window (3.2: three quarters; later: what the segments need).
+``2012`` is Linux 3.2, as far as a later kernel can behave like it. What cannot be switched off: TCP's limit
+on what it queues below itself (TSQ) besides its upper bound, automatic sizing of segments, the automatic
+ratio of a receive buffer to its window (3.2: three quarters; later: what the segments need).
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class TcpEra(BaseModel):
     congestion_control: str
     initial_window_segments: Count
     since: Mapping[str, str]
-    """When a kernel got what it is that a setting switches, for the settings where the eras differ."""
+    """The version of Linux that introduced what a setting switches, for the settings in which the eras
+    differ."""
 
     tcp_rmem: Buffers
     tcp_wmem: Buffers
@@ -86,7 +88,7 @@ _ALIKE = {
     "tcp_timestamps": 1,
     "tcp_sack": 1,
     "tcp_dsack": 1,
-    # Answer, do not ask.
+    # Answer ECN, but do not request it.
     "tcp_ecn": 2,
     # A client of tor asks for no data in its SYN.
     "tcp_fastopen": 0,
@@ -154,7 +156,7 @@ TCP: Mapping[EraName, TcpEra] = {
 def settable(sysctls: Mapping[str, str], root: Path = Path("/proc/sys")) -> tuple[dict[str, str], list[str]]:
     """``sysctls`` that this kernel has, and the names of those that it has not.
 
-    An older kernel lacks the switch of what it does not do; provenance names them.
+    An older kernel has no switch for a feature that it lacks; provenance names these settings.
     """
     there = {name: text for name, text in sysctls.items() if (root / name.replace(".", "/")).exists()}
     return there, sorted(sysctls.keys() - there.keys())

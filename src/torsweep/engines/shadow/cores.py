@@ -1,4 +1,4 @@
-"""Sets of cores, so that simulations side by side do not share any.
+"""Sets of cores, so that simulations that run at the same time share none.
 
 In: how many cores a run wants. Out: cores that no other run has claimed, held until the claim is left or
 the process ends.

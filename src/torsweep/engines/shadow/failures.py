@@ -35,7 +35,7 @@ def last_words(folder: Path, host: str, program: str, pid: str) -> str:
         except OSError:
             continue
         lines += [line.strip() for line in text.splitlines() if line.strip()]
-    # tor says in a warning what is wrong, and in the error after it only that something is.
+    # tor's warning says what is wrong; the error after it says only that something is wrong.
     warned = [line for line in lines if "[warn] Failed" in line or "[err]" in line]
     word = (warned or lines or [""])[0 if warned else -1]
     return _TOR_STAMP.sub("", word)

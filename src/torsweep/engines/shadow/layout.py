@@ -1,4 +1,4 @@
-"""What the reading of a run's logs has to know of the simulation: ``shadow/layout.json``.
+"""What the readers of a run's logs have to know about the simulation: ``shadow/layout.json``.
 
 In and out: :class:`Layout`, written beside shadow.yaml.
 """

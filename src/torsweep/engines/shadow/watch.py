@@ -1,4 +1,4 @@
-"""A simulation under watch: followed to its end, or stopped as soon as it is doomed.
+"""Watches a simulation: follows it to its end, or stops it as soon as it cannot succeed.
 
 In: Shadow at work in a folder. Out: what it cost, or one line on what failed first.
 """
@@ -51,7 +51,8 @@ class Watch:
             how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
             why = shadow_failure(self.folder, self._said)
             raise TorsweepError(f"{self.folder}: Shadow failed ({how}): {why}")
-        # Shadow speaks once a minute: a short run is over before it has said that it came so far.
+        # Shadow reports once a minute: a short run can be over before a report says that its clients had to
+        # be ready.
         self._check_clients()
         return wall_s
 

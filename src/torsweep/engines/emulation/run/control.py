@@ -97,7 +97,8 @@ class Control:
                     self._answer(code, lines)
                     lines = []
         except OSError:
-            # It ends like a connection that was closed in order: whoever waits is told so.
+            # The connection ends as if it had been closed in order: everyone who waits for an answer gets an
+            # error.
             pass
         finally:
             self._closed = True
@@ -170,12 +171,12 @@ async def consensus_relays(authority: Control) -> set[str]:
 
 
 async def bootstrap_percent(control: Control) -> int:
-    """How far a tor has come with its start, in per cent."""
+    """How far the start of a tor has progressed, in per cent."""
     found = re.search(r"PROGRESS=(\d+)", await control.value("status/bootstrap-phase"))
     return int(found[1]) if found else 0
 
 
 async def close_quietly(control: Control, command: str) -> None:
-    """Ask for something that may have come about by itself in the meantime."""
+    """Close something that may have closed by itself in the meantime."""
     with contextlib.suppress(ControlRefused):
         await control.ask(command)

@@ -15,7 +15,7 @@ from torsweep.engines.run_spec import RunSpec
 from torsweep.network.model import Client, Network, Server
 
 PROGRESS_STEP_NS = 1_000_000
-"""A point of progress is at least so long after the last one, but for the first and the last."""
+"""The least time between two points of progress, except for the first and the last."""
 
 
 @dataclass

@@ -39,7 +39,7 @@ def request(request_bytes: int, response_bytes: int) -> bytes:
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Answer the requests of one connection until the other side closes it."""
-    # Whoever hangs up in the middle of an answer is gone, which is no concern of the server.
+    # A client may hang up in the middle of an answer; this is no error of the server.
     with contextlib.suppress(OSError, asyncio.IncompleteReadError):
         while True:
             asked, left = HEADER.unpack(await reader.readexactly(HEADER.size))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 VERSION, NAME_AND_PASSWORD, CONNECT, IPV4, IPV6 = 5, 2, 1, 1, 4
 PASSWORD = b"torsweep"
-"""There is no user name without one; tor takes any."""
+"""SOCKS 5 allows no user name without a password; tor accepts any password."""
 
 ADDRESS_BYTES = {IPV4: 4, IPV6: 16}
 
@@ -57,7 +57,8 @@ async def connect(path: Path, address: str, port: int, name: str) -> socket.sock
         _, reply, _, kind = await _exactly(connection, 4)
         if reply != 0:
             raise SocksError(REPLIES.get(reply, f"reply {reply}"))
-        # The address and the port that tor is bound to, which it has not: zeros, of either length.
+        # The address and the port that tor is bound to; tor has none and sends zeros, of the length of an
+        # IPv4 or an IPv6 address.
         await _exactly(connection, ADDRESS_BYTES[kind] + 2)
     except BaseException:
         connection.close()

@@ -1,11 +1,11 @@
-"""Clients that download, and what they saw.
+"""Clients that download, and the times that they measured.
 
 In: the layout, a :class:`~torsweep.engines.emulation.run.desk.Desk` for each client, the time that counts
 as 0. Out: the :class:`~torsweep.engines.emulation.run.downloads.Download` s, with what became of them.
 
-A client keeps ``parallel_streams`` downloads under way. It opens them one after the other: the next when
-tor has told of the last, so that streams stand on a circuit in the order of their numbers. Starts are drawn
-as in the other engines (:mod:`torsweep.engines.draws`).
+A client keeps ``parallel_streams`` downloads under way. It opens them one after the other: the next when tor
+has reported the one before, so that streams stand on a circuit in the order of their numbers. Starts are
+drawn as in the other engines (:mod:`torsweep.engines.draws`).
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Generator:
             await self._sleep_until(again_ns)
 
     async def _known_to_tor(self, download: Download, task: asyncio.Future[Any]) -> None:
-        """Until tor tells of the stream, or the download is over without."""
+        """Wait until tor reports the stream, or until the download is over without such a report."""
         told, desk = asyncio.Event(), self._desks[download.client.name]
 
         def tell(number: int) -> None:

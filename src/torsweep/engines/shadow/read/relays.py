@@ -27,7 +27,7 @@ def relay_rows(events: Events, logs: Sequence[Log], clock: Clock) -> pl.DataFram
     """A row for each second and each relay of ``logs`` that told anything, by second, then as in ``logs``.
 
     OnionTrace listens once a tor has built a circuit of its own, which a relay of a single path never does:
-    of such a relay nothing is known, and it has no rows. tor tells of the second before, at any phase of a
+    nothing is known about such a relay, so it has no rows. tor tells of the second before, at any phase of a
     second: an event counts for the whole second in which the middle of its span lies. Seconds without an
     event, which tor leaves out when it is late, are 0.
     """

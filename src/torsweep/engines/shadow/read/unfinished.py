@@ -1,8 +1,8 @@
 """Downloads that were still going on when the simulation stopped.
 
-In: the downloads that TGen reported, and the steps of its graphs. Out: the ones it never came to report, with
-their start. TGen says nothing of a download before its end; but it begins each one at a known time after the
-one before (its pause is drawn beforehand), so every start that has no report is that of an unfinished one.
+In: the downloads that TGen reported, and the steps of its graphs. Out: the downloads that it did not report,
+with their start. TGen reports a download only at its end; but it begins each one at a known time after the
+one before (its pause is drawn beforehand), so every start without a report belongs to an unfinished download.
 """
 
 from __future__ import annotations
