@@ -22,22 +22,22 @@ from tests.fuzz.loop import FELL_THROUGH, Counts, fuzz_in_parts
 from torsweep.provenance import versions
 
 _HEAD = """\
-`make fuzz` writes this page. It makes valid documents of every format that a command reads, damages them,
-and lets the command read them. Damage is: bits flipped; parts cut, doubled or overwritten; keys dropped,
-doubled and renamed; values of other types and at extremes. Every time the command has to end with 0 or, in
-one line, with 2; `torsweep verify` with 1 where it has said what is wrong. There may be no panic and no
-traceback, it may take 10 s of processor time and 1 GB, its inputs have to stay as they were, and its output
-has to be whole or not to be there."""
+`make fuzz` writes this page. It makes valid documents of every format that a command reads, damages them, and
+lets the command read them. Damage is: bits flipped; parts cut, doubled or overwritten; keys dropped, doubled
+and renamed; values of other types and at extremes. Every time the command has to exit with 0, or with 2 and
+one line; `torsweep verify` may also exit with 1 after it has said what is wrong. The command must not panic
+or print a traceback, may take 10 s of processor time and 1 GB, must not change its inputs, and must leave its
+output complete or not at all. An example that breaks one of these rules *fell through*."""
 
 _FOOT = """\
-Damaged latencies, run directories and published folders come with checksums that fit, so that what lies
-behind the checksums is read too. The suite runs 300 examples of each format, 60 of bundles, the same ones
+Damaged latencies, run directories and published folders come with checksums that match, so that the commands
+read the damaged content too. The test suite runs 300 examples of each format and 60 of bundles, the same ones
 every time."""
 
 _FLIPS = """\
-A zip is also given other files: names that lead out of its folder, a file twice, one less or one more,
+A zip is also given other files: names that lead out of its folder, a file twice, a file missing or added,
 contents swapped, links, and files of kilobytes that unpack to 20 MB. `torsweep verify` may accept a zip or a
-`SHA256SUMS` only with the bytes that it was published with. Single bits were changed, too:"""
+`SHA256SUMS` only with the bytes that it was published with. Single bits were also changed:"""
 
 
 BITS_APART = 4_001
