@@ -47,8 +47,8 @@ READINGS: Mapping[str, Reading] = {
     "ttlb_cdf": Reading("Time to last byte", _CURVES.format(byte="last")),
     "ttfb_closeup": Reading(
         "Time to first byte, the first seconds",
-        "The same shares on a linear axis; thin curves are single networks. Steps that stand at the same "
-        "times in each network are a mechanism, steps that do not are chance.",
+        "The same shares on a linear axis; thin curves are single networks. Steps at the same times in each "
+        "network have a common cause; steps at different times are due to chance.",
     ),
     "relay_queues": Reading(
         "Cells that wait in relays",
@@ -58,13 +58,13 @@ READINGS: Mapping[str, Reading] = {
     "differences": Reading(
         "Differences from the baseline",
         "Each variant against the baseline, paired by network, relative to the baseline's median: left of "
-        "zero is faster, and an interval that crosses zero leaves open which is. The thick interval is for "
-        "a reader of one line, the thin one for a reader of all.",
+        "zero is faster, and if an interval crosses zero, either variant may be faster. Read the thick "
+        "interval if you look at a single line, the thin one if you compare all lines.",
     ),
     "stream_progress": Reading(
         "How far each stream is",
-        "Cells received against time on one network, a line a stream, darker the earlier it was opened. "
-        "Streams whose lines lie on each other are served alike.",
+        "Cells received against time on one network: one line for each stream, darker the earlier it was "
+        "opened. Streams whose lines coincide are served alike.",
     ),
     "stream_fairness": Reading(
         "Fairness among streams",
@@ -84,13 +84,13 @@ READINGS: Mapping[str, Reading] = {
     "latency_breakdown": Reading(
         "Where the first byte waits",
         "The mean time to the first byte of followed downloads, by what they waited for at each moment. The "
-        "parts of a download add up to its time exactly. Time in a queue is the queue's, whatever made it "
-        "long.",
+        "parts of a download add up to its time exactly. Time in a queue counts for the queue, whatever "
+        "made the queue long.",
     ),
     "latency_percentiles": Reading(
         "Where fast and slow downloads wait",
-        "The same for downloads between two percentiles of the time to the first byte: what grows from left "
-        "to right is what makes slow downloads slow. The number above a bar is the mean in seconds.",
+        "The same for downloads between two percentiles of the time to the first byte: the parts that grow "
+        "from left to right make slow downloads slow. The number above a bar is the mean in seconds.",
     ),
     "latency_over_time": Reading(
         "Where the first byte waits, over time",
@@ -104,12 +104,12 @@ READINGS: Mapping[str, Reading] = {
     ),
     FINDINGS: Reading(
         "Which findings survive",
-        "Above, the verdict on each claim under each transport that the plan has run over. Below, how far "
-        "two variants one knob apart differ: points that agree, with intervals on one side of 1, are a "
-        "finding that does not hang on the transport.",
+        "Above, the verdict on each claim under each transport that the plan has run over. Below, how much "
+        "two variants that differ in one knob differ: if points agree and their intervals lie on one side "
+        "of 1, the finding does not depend on the transport.",
     ),
 }
-"""By the names that an experiment.yaml lists under ``figures``, and that of the findings."""
+"""How each figure is read, by its name in an experiment.yaml (under ``figures``); and the findings."""
 
 
 @dataclass(frozen=True)

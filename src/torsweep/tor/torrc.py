@@ -30,8 +30,8 @@ SENDME_INCREMENT_CELLS = 31
 """Cells that a SENDME acknowledges under congestion control, as on the public network."""
 
 QUIET_CLIENT_LINES = (
-    # A client would build a circuit every ten seconds until it has learned from a hundred how long that
-    # takes, which no run is long enough for: half of a small network's circuits, and nothing but cost.
+    # A client would build a circuit every ten seconds until a hundred had shown how long that takes. No run
+    # is long enough for that, and these would be half of a small network's circuits, at a cost without use.
     "LearnCircuitBuildTimeout 0",
     "CircuitBuildTimeout 60 seconds",
     # No onion service is visited: none of the circuits kept ready for one is ever used.
@@ -81,7 +81,7 @@ def torrc(
 ) -> str:
     """The torrc of one process.
 
-    ``values`` fills the placeholders of the role's template that are the engine's to say: for every role
+    ``values`` fills the placeholders of the role's template whose values the engine decides: for every role
     ``authorities`` (DirAuthority lines), ``data_directory`` and ``control_port``; for authorities and
     relays ``nickname``, ``address``, ``or_port``; for authorities also ``dir_port``, ``guards`` and
     ``exits`` (fingerprints, comma-separated) and the intervals of the votes in seconds; for clients
