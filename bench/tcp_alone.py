@@ -1,4 +1,4 @@
-"""TCP alone on a link, the model's beside a kernel's, as a table of docs/fidelity.md.
+"""TCP alone on a link, in the model and in a kernel, as a table of docs/fidelity.md.
 
     python -m bench.tcp_alone ERA TCP bench/results/tcp_kernel_ERA.csv [MORE.csv ...] OUT.csv
 

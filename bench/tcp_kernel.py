@@ -1,4 +1,4 @@
-"""What the connections of this machine's kernel hold and carry when they have a link to themselves.
+"""What connections of this machine's kernel hold and carry when they have a link of their own.
 
     python -m bench.tcp_kernel ERA bench/results/tcp_kernel_ERA.csv [--repeats 2] [--add] [--rtt 150]
 
@@ -44,14 +44,14 @@ from torsweep.storage import write_text
 ROUND_TRIPS_MS = (50, 150, 300)
 FAST_BYTES_PER_S = 12_500_000
 QUEUE_BYTES = 75_000
-"""Of the down-link, as in an emulation (``torsweep.engines.emulation.directory.links``)."""
+"""The queue of the down-link, as in an emulation (``torsweep.engines.emulation.directory.links``)."""
 UP_QUEUE_PACKETS = 1_000
 SETTLE_S = 10.0
 SAMPLE_S, READ_S = 0.25, 0.005
 SIOCINQ, SIOCOUTQ, SO_MEMINFO = 0x541B, 0x5411, 55
 BLOCK = b"x" * 65_536
 BATCHES = 4
-"""Not all cells at once: links and programs must not wait for a processor."""
+"""The most cells that are measured at once: links and programs must not wait for a processor."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Cell:
 
     @property
     def rates(self) -> tuple[int, int]:
-        """Of the sender's up-link and of the receiver's down-link, bytes per second."""
+        """The rates of the sender's up-link and of the receiver's down-link, bytes per second."""
         rate = self.link_bytes_per_s
         return (rate, FAST_BYTES_PER_S) if self.where == "up" else (FAST_BYTES_PER_S, rate)
 
@@ -106,7 +106,7 @@ COLUMNS = (
 
 @dataclass
 class Connection:
-    """Both ends of one, and what was seen of it."""
+    """Both ends of a connection, and what was measured of it."""
 
     cell: Cell
     sender: socket.socket
@@ -116,7 +116,7 @@ class Connection:
     seen: list[tuple[int, ...]] = field(default_factory=list)
 
     def look(self) -> None:
-        """Note what it holds now."""
+        """Record what the connection holds now."""
         info = self.sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
         srtt_us, cwnd = struct.unpack_from("I", info, 68)[0], struct.unpack_from("I", info, 80)[0]
         unread = _queued(self.receiver, SIOCINQ)

@@ -1,4 +1,4 @@
-"""Long work on one file says that it goes on.
+"""Messages that long work on a file is still going on.
 
 In: what is being done. Out: lines on standard error, the first after three seconds.
 """
@@ -17,7 +17,7 @@ FIRST_S, EVERY_S = 3.0, 10.0
 
 @contextlib.contextmanager
 def told_while_it_lasts(doing: str) -> Iterator[None]:
-    """Say on standard error that ``doing`` goes on, for as long as the block lasts."""
+    """Print on standard error that ``doing`` is still going on, as long as the block lasts."""
     ended = threading.Event()
 
     def say(line: str) -> None:

@@ -1,4 +1,4 @@
-"""Claims: the findings of a report, each as a test that can come out against it.
+"""Claims: the findings of a report, each as a test that can contradict it.
 
 In: the ``claims`` of an experiment.yaml. Out: one model for each kind of test, told apart by ``test``.
 :mod:`torsweep.stats.claims` says what each test computes; the models here hold what a test needs to know.
@@ -32,7 +32,7 @@ NO_DIFFERENCE_BELOW = 0.05
 """A difference smaller than this part of the median counts as none, unless the claim says otherwise."""
 
 Margin = Annotated[float, Field(strict=True, ge=0.001, le=0.5, allow_inf_nan=False)]
-"""A part of the median (of a depth: a depth), from which on a difference counts as one."""
+"""The least difference that counts: a part of the median, or for a depth a depth."""
 
 Level = Annotated[str, BeforeValidator(level_text)]
 
@@ -145,7 +145,7 @@ class Starvation(_ClientClaim):
     """At ``level``, about ``count`` streams are served while the others of their client starve.
 
     The served ones are those opened ``first`` or ``last``; with ``all`` no stream starves, and there is no
-    ``count``. About: one more or one less.
+    ``count``. About means one more or one less.
     """
 
     test: Literal["starvation"]

@@ -1,7 +1,7 @@
-"""Eras: the world around the knobs.
+"""Eras: the settings of tor around the knobs.
 
-In: the name of an era and the levels of a variant. Out: the complete :class:`TorSettings` of a run.
-An era gives a level to every knob of the ``tor`` section, so that no run rests on a default.
+In: the name of an era and the levels of a variant. Out: the complete :class:`TorSettings` of a run. An era
+gives a level to every knob of the ``tor`` section, so that no run depends on a default.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ _COMMON = {
     "cell_queue_high_cells": 256,
     "cell_queue_low_cells": 10,
     "circuit_lifetime_ns": 600_000_000_000,
-    # Off in `today` too: in networks of tens of relays, two legs with disjoint relays leave clients so
-    # little choice that conflux would shape the result more than the knob under study.
+    # Off in `today` too: in networks of tens of relays, two legs with disjoint relays leave clients so little
+    # choice that conflux would change the result more than the knob under study.
     "conflux": False,
 }
 

@@ -1,4 +1,4 @@
-"""How many networks an experiment has: a number, or as many as its claims take.
+"""How many networks an experiment has: a fixed number, or as many as its claims need.
 
 In: ``replicates`` and ``precision`` of an experiment.yaml. Out: with ``replicates: auto``, the numbers of
 networks at which the pipeline looks whether the claims are decided.
@@ -36,7 +36,7 @@ Replicates = Annotated[
 
 
 class Precision(Section):
-    """When there are networks enough, where ``replicates`` is ``auto``.
+    """When there are enough networks, if ``replicates`` is ``auto``.
 
     ``batch`` networks are added at a time, ``networks`` at most; with ``core_time`` (nanoseconds), no more
     are added once the runs have taken that much time of a core. ``margin`` counts with a number of

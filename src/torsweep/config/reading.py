@@ -31,7 +31,7 @@ def default_text(text: str) -> Any:
 
 
 class RefusedValue(ValueError):
-    """Raised by a validator that looks at several keys: says which of them to blame, and why."""
+    """Raised by a validator that looks at several keys: names the wrong one, and says why."""
 
     def __init__(self, problem: str, *, key: str, value: object = None, accepted: str | None = None) -> None:
         super().__init__(problem)

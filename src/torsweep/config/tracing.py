@@ -30,10 +30,10 @@ STAGES: Mapping[Stage, tuple[Point, Point]] = {
 circuit, its time in the output buffer until the kernel has it whole."""
 
 PASSAGE_POINTS: tuple[Point, ...] = ("inbuf", "queue", "outbuf", "flush")
-"""What has to be recorded of a cell for its stages."""
+"""The places at which a cell has to be recorded for its stages to be known."""
 
 MOST_RECORDS = 100_000_000
-"""5.6 GB a relay."""
+"""The most records of a relay: 5.6 GB."""
 
 HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]{1,19}$")]
 

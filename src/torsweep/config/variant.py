@@ -1,7 +1,7 @@
 """Variants: one level for each knob, and the text that names it in paths.
 
-In: ``refill_interval=10ms,circuit_policy=ewma``. Out: a :class:`Variant`, and the same text again; of
-several, the pairs that a contrast is between.
+In: ``refill_interval=10ms,circuit_policy=ewma``. Out: a :class:`Variant`, and the same text again; and the
+pairs of variants that contrasts compare.
 """
 
 from __future__ import annotations

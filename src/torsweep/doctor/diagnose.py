@@ -1,4 +1,4 @@
-"""Look at everything once.
+"""Examine tools, machine and engines once.
 
 In: names of engines. Out: a :class:`~torsweep.doctor.report.Diagnosis`.
 """

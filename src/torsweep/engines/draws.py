@@ -1,7 +1,7 @@
 """The draws of a client: its start, the server of each download, the pause after it.
 
-In: a run's seed, a client's number among the network's clients, a download's number. Out: the very
-numbers that cellsim draws for them (cellsim/src/random.rs), so that variants, and engines, share them.
+In: a run's seed, a client's number among the network's clients, a download's number. Out: the same numbers
+that cellsim draws for them (cellsim/src/random.rs), so that variants, and engines, share them.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ RESULT_FILES = (
     "links.parquet",
     "paths.json",
 )
-"""What an engine may leave; the provenance first, because without it the rest counts for nothing."""
+"""Files that an engine may leave. The provenance comes first: it is removed first, because without it the
+other files do not count."""
 
 
 def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant) -> RunSettings:

@@ -1,4 +1,4 @@
-"""Whether an engine can run on this machine: the one answer, for the doctor and for the pipeline.
+"""Whether an engine can run on this machine: the doctor and the pipeline both ask here.
 
 In: an :class:`~torsweep.engines.contract.Engine`, PATH, this machine. Out: what keeps it from running, each
 as the error that a run would end with.

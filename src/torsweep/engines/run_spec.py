@@ -103,7 +103,7 @@ class RunSettings(Section):
     def model_transport(self) -> Transport | None:
         """What carries bytes in a run of the model; None in one of an engine with a TCP of its own.
 
-        Older versions said nothing where it was Shadow's.
+        Older versions wrote no transport when it was Shadow's.
         """
         if self.engine != MODEL_ENGINE:
             return None

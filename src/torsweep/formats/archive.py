@@ -24,7 +24,7 @@ _ACCEPTED = "a tarball, plain or packed with gzip, bzip2 or xz"
 def unpack_tarball(tarball: Path, folder: Path) -> None:
     """Unpack ``tarball`` into ``folder``; what an archive that is refused has left there is removed.
 
-    An OSError is about ``folder``, that cannot take the files.
+    An OSError means that ``folder`` cannot take the files.
     """
     require_regular(tarball, MOST_SOURCE_BYTES)
     try:

@@ -1,4 +1,4 @@
-"""The bytes of a file that somebody names.
+"""The bytes of a file that a user or another file names.
 
 In: a path and the most bytes it may have. Out: its bytes. Only regular files are read: a pipe would never
 end, a device is no document.

@@ -1,9 +1,9 @@
 """Parquet files.
 
-In: a path. Out: a frame, or the key-value metadata. polars takes what a damaged file says about itself at
-its word: it panics, or asks for more memory than there is, which ends the process. A file that nothing
-vouches for is therefore read once in a process of its own (``python -m torsweep.formats.parquet``), which may
-end as it likes, and only then here; one whose checksum fits is read at once.
+In: a path. Out: a frame, or the key-value metadata. polars trusts what a damaged file says about itself: it
+panics, or asks for more memory than there is, which ends the process. A file without a matching checksum is
+therefore first read in a process of its own (``python -m torsweep.formats.parquet``), which may fail without
+harm, and only then here; one whose checksum fits is read at once.
 """
 
 from __future__ import annotations

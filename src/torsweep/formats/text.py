@@ -1,4 +1,4 @@
-"""Text files as they come: plain, gzip or xz, with the line ends of any system.
+"""Text files of others: plain, gzip or xz, with the line ends of any system.
 
 In: a path. Out: its lines, pieces of it, or all of it; InputError when it cannot be read, is damaged, is no
 text, or has a line or a length that no such file has.

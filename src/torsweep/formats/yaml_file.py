@@ -1,4 +1,4 @@
-r"""YAML files, in the part of YAML 1.2 that cannot surprise.
+r"""YAML files, in a subset of YAML 1.2 whose values have one obvious meaning.
 
 In: a path, or the text of one value. Out: the mapping at the top, or the value. ``true`` and ``false`` are
 the only booleans, ``null`` and ``~`` the only nulls; numbers are decimal. What YAML 1.1 reads as another

@@ -64,7 +64,7 @@ class Measuring:
     async def turn(self, chains: tuple[Chain, ...]) -> list[Sample]:
         """Load ``chains`` at once; each takes the next paths of the client's.
 
-        Small requests that come before the load have the machine for themselves, one chain after the other.
+        Small requests before the load are made on one chain after the other, while nothing else runs.
         """
         self._turn += 1
         opened: list[list[socket.socket]] = []
@@ -97,7 +97,7 @@ class Measuring:
         return connection
 
     async def _close_circuits(self) -> None:
-        """Those of this turn: none shall be in the way of the next."""
+        """Close the circuits of this turn, so that none disturbs the next turn."""
         control = self._running.controls[CLIENT]
         for seen in list(self._running.desks[CLIENT].circuits.values()):
             if seen.closed_ns is None:

@@ -28,7 +28,7 @@ class LoopbackNetwork(RunningNetwork):
     """A network without links: its hosts are addresses of one interface."""
 
     variants: Mapping[str, Variant] = field(default_factory=dict)
-    """Of each relay that has one."""
+    """The variant of each relay that has one."""
 
     async def _start_links(self) -> None:
         hosts = [place.name for place in self.layout.places]
@@ -36,12 +36,12 @@ class LoopbackNetwork(RunningNetwork):
         self.namespaces = dict.fromkeys(hosts, OWN_NAMESPACE)
 
     def environment_of(self, place: Place) -> dict[str, str]:
-        """That of every tor, and what the variant of ``place`` adds."""
+        """The environment of every tor, and what the variant of ``place`` adds."""
         variant = self.variants.get(place.name)
         return super().environment_of(place) | dict(variant.environment if variant else {})
 
     def lines_of(self, place: Place) -> tuple[str, ...]:
-        """Those of the variant of ``place``, with the path of its ring filled in."""
+        """The torrc lines of the variant of ``place``, with the path of its ring filled in."""
         variant = self.variants.get(place.name)
         return tuple(line.format(ring=place.ring) for line in variant.lines) if variant else ()
 

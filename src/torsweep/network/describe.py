@@ -1,4 +1,4 @@
-"""What a network is like before anything runs on it.
+"""Describes a network before anything runs on it.
 
 In: a :class:`Network`, its RTT matrix, and what an experiment's web clients do. Out: :class:`Description`:
 capacity by position, quantiles of latency and bandwidth, and the regime, that is how the demand of web

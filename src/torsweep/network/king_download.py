@@ -32,8 +32,8 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 def download_king(base_url: str, file: Path, progress: Callable[[int], None] = lambda _: None) -> str:
     """Download ``matrix`` under ``base_url`` to ``file``; its SHA-256.
 
-    ``progress`` is told the bytes had so far. Raises InputError for an address that is not ``https``,
-    TorsweepError when the server refuses, breaks off, or sends a page instead of numbers.
+    ``progress`` is called with the number of bytes so far. Raises InputError for an address that is not
+    ``https``, TorsweepError when the server refuses, breaks off, or sends a page instead of numbers.
     """
     address = urllib.parse.urljoin(base_url if base_url.endswith("/") else base_url + "/", KING_FILE)
     parts = urllib.parse.urlsplit(address)

@@ -1,4 +1,4 @@
-"""What a matrix of RTTs looks like: the statistics to look at before trusting one.
+"""Statistics of a matrix of RTTs, to look at before trusting the matrix.
 
 In: a square matrix of RTTs in microseconds, NaN where nothing was measured. Out:
 :class:`MatrixSummary`; InputError for a matrix no network could be made from.
@@ -29,7 +29,7 @@ MOST_MEDIAN_US = 5_000_000.0
 """Medians of RTTs between hosts of the Internet lie between; outside, the unit is another one."""
 
 _FACTORS = {"1000 times as large": 1000.0, "1000 times as small": 0.001, "a million times as large": 1e6}
-"""What tells seconds, milliseconds and microseconds apart."""
+"""The factors between seconds, milliseconds and microseconds."""
 
 
 class Violations(NamedTuple):

@@ -3,8 +3,8 @@
 In: the overrides of a user, the wildcards of the rule that looks, and what looks found. Out: paths and
 arguments, and the number of networks that a plan ends with.
 
-A look is a checkpoint of the pipeline: what it found says whether the next batch is asked for. Each look
-stays as a file, so that a pipeline that was killed goes on at the look that it had come to.
+A look is a checkpoint of the pipeline: what it found says whether the next batch is asked for. Each look is
+kept as a file, so that a killed pipeline continues with the look that it had reached.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Needs:
 
     @stopping_with_a_line
     def memory_mb(self, wildcards: Any, attempt: int) -> int:
-        """What a run may take in its engine, in MB: it has to fit beside the others."""
+        """The memory that a run may take in its engine, in MB; runs at the same time have to fit together."""
         demand = find_engine(wildcards.engine).demand(self._sweep.network(wildcards.network))
         return (BESIDE_MB + math.ceil(demand.memory_bytes / 1_000_000)) * attempt
 

@@ -20,7 +20,7 @@ from torsweep.tables.reading import Provenance
 
 _MIB = 2**20
 _NOBODY = ClientTraffic.model_validate({"response": "1 B", "think": {"min": "1 s", "max": "1 s"}})
-"""Stands in for web clients that pause, where there are none: a network then has hosts and capacity, no
+"""Takes the place of web clients that pause if there are none: a network then has hosts and capacity, but no
 regime."""
 
 _HEADER = (

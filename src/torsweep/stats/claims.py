@@ -89,7 +89,7 @@ class Verdict:
 
     @property
     def open(self) -> bool:
-        """Whether more networks could decide it: it is inconclusive, and not for a number that is missing."""
+        """Whether more networks could decide the claim: it is inconclusive, and no number is missing."""
         unclear = [c for c in self.comparisons if c.shows == UNCLEAR]
         return self.verdict == INCONCLUSIVE and not all(np.isnan(c.interval.mean) for c in unclear)
 

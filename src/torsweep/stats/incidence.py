@@ -1,4 +1,4 @@
-"""Curves that drop nothing: Aalen–Johansen cumulative incidence of completion.
+"""Curves that leave no download out: Aalen–Johansen cumulative incidence of completion.
 
 In: per download a time, an event and the number of its group (a run, or a client of a run). Out:
 :class:`Incidence`: for each group, the share of downloads that are complete within a time.

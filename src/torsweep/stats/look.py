@@ -1,4 +1,4 @@
-"""A look at a sweep that grows: are its claims decided, or is it to have another batch of networks?
+"""A look at a sweep that grows: are its claims decided, or does it need another batch of networks?
 
 In: the tables of the newest batch, and what the look before found. Out: a :class:`Look`, as JSON. It keeps
 the values of every comparison, one a network, so that a look reads the runs of its own batch only; and the

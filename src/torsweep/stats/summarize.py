@@ -34,7 +34,7 @@ from torsweep.tables.reading import PlanTables, Provenance
 
 @dataclass(frozen=True)
 class Summary:
-    """Everything the summaries of a plan say, before it is written.
+    """The content of all summaries of a plan, before it is written.
 
     The frames are named as their files; ``shares``, ``clients``, ``fairness`` and ``progress`` have no rows
     where the runs were not asked for progress.

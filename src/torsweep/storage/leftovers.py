@@ -1,7 +1,8 @@
 """Temporary files and folders: their names, and the removal of those whose process was killed.
 
 In: the path of a result. Out: a hidden temporary beside it that this process holds by the kernel's lock
-(flock). A temporary that nobody holds, and that is older than this process, was left by a kill.
+(flock). A temporary that no process holds, and that is older than this process, belonged to a process that
+was killed.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def fetch_source_package(state: Path, destination: Path) -> Path:
     apt = PrivateApt(state)
     if not apt.prepare():
         raise ToolMissing(f"apt has no archive in its source list; {OTHERWISE}")
-    # An archive without source packages is no reason to give up: another one may have tor.
+    # If one archive has no source packages, another one may still have tor.
     updated = _run(apt.command("apt-get", "update", "-q"))
     listed = _run(apt.command("apt-cache", "showsrc", "--only-source", "tor"))
     version = newest_version(re.findall(r"^Version: (\S+)$", listed.stdout, re.MULTILINE))

@@ -32,7 +32,8 @@ WITHOUT = (
 PROGRESS_EVERY_S = 10.0
 
 FULL_BYTES = 8_000_000
-"""A disk with less room than this has failed the build; a compiler's message seldom says so."""
+"""If a build fails on a disk with less room than this, the disk is the reason; a compiler's message seldom
+says so."""
 
 
 def configure(tree: Path, build: Path, log: Path, *, tests: bool) -> list[str]:
@@ -95,7 +96,7 @@ def _run(command: list[str], folder: Path, log: Path, what: str, total: int = 0)
 def first_error(text: str, code: int) -> str:
     """The line of a build's log that says what went wrong first, else its last line, else its exit code.
 
-    Where make is the first to complain, the line before says what about.
+    If the first complaint is make's, the line before it says what is wrong.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for line in lines:

@@ -9,9 +9,9 @@ In: a run directory with the kept logs of its hosts. Out: a directory with ``sha
 
 tornettools knows hosts by their names: clients become ``perfclientNexit``, relays keep ``relay…``. Where a
 network has perf clients, only these do, and the others become ``markovclientN``, which it leaves alone. Its
-tools take the name from the log itself, and skip all of OnionTrace's events before a line that our runs do
-not log; both are put right in the copies. Of memory and speed a run has one figure each, so their curves
-have two points.
+tools take the name from the log itself, and skip all of OnionTrace's events before a line that runs of
+torsweep do not log; the copies have the new names and this line. A run has one number each for memory and
+speed, so their curves have two points.
 
 tornettools draws transfer times of 51200, 1048576 and 5242880 bytes, and goodput from TGen's lines at level
 ``info``: a network with perf clients has all of them.
@@ -107,7 +107,7 @@ def _write_cost(provenance: Path, place: Path) -> None:
     """shadow.log and free.log with the wall time and the peak memory of the run, where they are known.
 
     tornettools takes seconds of wall time from the start of a line that names the simulated time, and memory
-    from the output of ``free`` under a time; a first entry of nothing is what it subtracts.
+    from the output of ``free`` under a time; it subtracts the first entry, which is 0.
     """
     if not provenance.is_file():
         return

@@ -103,8 +103,8 @@ def _make(network: Network, tools: Tools, place: Path) -> None:
 
 
 def _certify(gencert: Path) -> str:
-    """The shell command that makes an authority's keys and certificate; there is nobody to be asked for
-    the passphrase, so it comes from a file."""
+    """The shell command that makes an authority's keys and certificate; nobody can be asked for the
+    passphrase, so it comes from a file."""
     return (
         f"exec '{gencert}' --create-identity-key --passphrase-fd 3 -m 24"
         " -i keys/authority_identity_key -s keys/authority_signing_key"

@@ -41,14 +41,15 @@ def client_graph(run: RunSpec, seed: int, client: int, kind: AnyKind, servers: S
     vertices = {
         "start": {
             "socksproxy": f"localhost:{SOCKS_PORT}",
-            # At level info TGen says at each read how far a download is, which goodput is worked out from.
+            # At level info TGen reports at each read how far a download is; goodput is computed from these
+            # reports.
             "loglevel": "info" if run.tables.progress or kind in PERF_KINDS else "message",
-            # TGen looks at time limits only when it beats, and a beat costs a line and a wake-up.
+            # TGen checks time limits only at its heartbeats, and each heartbeat costs a line and a wake-up.
             "heartbeat": "1 second" if traffic.timeout_ns is not None else "0",
             "sendsize": f"{traffic.request_bytes} bytes",
             "recvsize": f"{traffic.response_bytes} bytes",
             "timeout": f"{(traffic.timeout_ns or 0) // 1000} microseconds",
-            # Never give a slow stream up: its slowness is what is being measured.
+            # Never give up a slow stream: its slowness is what is measured.
             "stallout": "0",
         }
     }

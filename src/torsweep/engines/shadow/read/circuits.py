@@ -113,7 +113,7 @@ def circuit_rows(events: Events, streams: pl.DataFrame, relays: Mapping[str, str
     streams.
 
     ``relays`` maps fingerprints to names; a relay that is not in it keeps its fingerprint. ``path`` is null
-    for a circuit that OnionTrace came too late to see built.
+    for a circuit that had been built before OnionTrace started to listen.
     """
     status = pl.col("status")
     seen = events.circuits.group_by("log", "circuit").agg(

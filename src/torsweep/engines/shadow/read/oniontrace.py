@@ -22,11 +22,11 @@ _EVENT = r" Logger: 650[ +-]([A-Z_]+) "
 _KNOWN = ("BW", "CIRC", "CIRC_MINOR", "STREAM", "STREAM_BW", "STATUS_CLIENT")
 
 CLIENT_EVENTS = "CIRC,STREAM,STREAM_BW\r\nGETINFO,circuit-status"
-"""What OnionTrace is to ask the tor of a client for.
+"""The events that OnionTrace asks the tor of a client for.
 
 It may register for events only when tor has a circuit, and that circuit is the one that a client then uses
-first. The list goes to tor as it stands, with blanks for commas, so a question can stand behind it: which
-circuits there are already. The answer is logged like an event.
+first. OnionTrace passes the list on to tor, with blanks for commas, so the list can end with a question:
+which circuits exist already? The answer is logged like an event.
 """
 
 _QUESTION = CLIENT_EVENTS.partition("\r\n")[2]

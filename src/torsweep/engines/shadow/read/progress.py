@@ -1,8 +1,8 @@
 """The rows of ``progress.parquet``.
 
-In: the downloads of a run, and how they grew. Out: the bytes that each had at each time. TGen's own lines,
-at log level ``info``, have payload at each read; tor's STREAM_BW events have a figure a second, right to
-within a few bytes.
+In: the downloads of a run, and how many bytes each had at which time. Out: the bytes that each had at each
+time. TGen's own lines, at log level ``info``, have payload at each read; tor's STREAM_BW events have a figure
+a second, right to within a few bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def progress_rows(
 ) -> pl.DataFrame:
     """The progress table of the downloads in ``streams``, from the finer of the two sources.
 
-    Raises InputError when the logs in ``hosts`` hold neither: progress cannot be told afterwards.
+    Raises InputError when the logs in ``hosts`` hold neither: without them, progress is not known.
     """
     if tgen.growth.height:
         # TGen numbers the downloads of a client from 0, in the order of their starts.

@@ -100,7 +100,8 @@ class _Found:
 
 def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> _Found:
     about_streams = TEXT.str.contains("] [stream-", literal=True)
-    # Beats are nearly all lines of a log that has them, and are told most cheaply by a word.
+    # Heartbeats are nearly all lines of a log that has them, and a single word is the cheapest way to
+    # recognise them.
     beat = TEXT.str.contains("] [driver-heartbeat] ", literal=True)
     streams = lines.filter(about_streams)
     others = lines.filter(~about_streams & ~beat)
@@ -136,7 +137,8 @@ def _downloads(logs: Sequence[Log], reports: pl.DataFrame) -> pl.DataFrame:
 
 
 def _check_none_lost(logs: Sequence[Log], downloads: pl.DataFrame) -> None:
-    """TGen numbers its downloads from 0; a report can only be missing of those that went on at the end."""
+    """TGen numbers its downloads from 0; only downloads that were still going on at the end may lack a
+    report."""
     repeated = downloads.filter(pl.struct("log", "id").is_duplicated())
     if repeated.height:
         raise logs[repeated["log"][0]].error(
