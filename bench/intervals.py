@@ -118,7 +118,7 @@ def coverage(draw: Draw, sweeps: int) -> dict[str, dict[str, float]]:
 
 
 def _t(values: Numbers, sizes: npt.NDArray[np.int64]) -> Numbers:
-    """|t| of the first networks of each sweep, a column each size; 0 where they do not differ at all."""
+    """|t| of the first networks of each sweep, a column for each size; 0 where they do not differ at all."""
     sums, squares = (part.cumsum(axis=1)[:, sizes - 1] for part in (values, values**2))
     means = sums / sizes
     errors = np.sqrt(np.maximum(squares - sizes * means**2, 0) / (sizes - 1) / sizes)

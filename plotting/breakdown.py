@@ -172,7 +172,7 @@ def _nothing(source: Source, points: pl.DataFrame) -> Drawn:
 def _panels(
     source: Source, caption: str, height_in: float = 1.35
 ) -> tuple[Figure, list[tuple[dict[str, str], Axes]]]:
-    """A panel each variant: a column each level of the first knob that varies."""
+    """A panel for each variant: a column for each level of the first knob that varies."""
     variants = list(source.provenance.variants())
     varying = [levels for levels in source.knobs.values() if len(levels) > 1]
     columns = len(varying[0]) if varying and len(variants) % len(varying[0]) == 0 else 1

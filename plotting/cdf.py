@@ -1,9 +1,10 @@
 """Cumulative incidence of a time: how many downloads got that far, by when.
 
-In: curves.csv and outcomes.csv. Out: a row of panels a kind of client, a curve for each level of the first
-knob, facets for the others; bands over networks; a mark at the median. A curve ends with the last quantile
-that every network reached. Where what remains failed or timed out, a dotted line goes on at the share that
-got there, and figures at its right say how many failed; where the end of the run cut it off, nothing does.
+In: curves.csv and outcomes.csv. Out: a row of panels for each kind of client, a curve for each level of the
+first knob, facets for the others; bands over networks; a mark at the median. A curve ends with the last
+quantile that every network reached. Where what remains failed or timed out, a dotted line goes on at the
+share that got there, and figures at its right say how many failed; where the end of the run cut it off,
+nothing does.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: cell_density.csv, cell_times.csv and cell_counts.csv. Out: the times of all cells of the first network
 against time, on a logarithmic scale and drawn as density; and in which stage cells of quiet and of busy
-circuits spend theirs. A row of panels a traced relay, a column each variant or stage.
+circuits spend theirs. A row of panels for each traced relay, a column for each variant or stage.
 """
 
 from __future__ import annotations

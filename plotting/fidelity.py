@@ -94,7 +94,7 @@ class Comparison:
 
 
 def draw_curves(comparison: Comparison, variant: str) -> tuple[Figure, pl.DataFrame, str]:
-    """The curves of ``variant`` (``knob=level,knob=level``): a panel each kind of client and time."""
+    """The curves of ``variant`` (``knob=level,knob=level``): a panel for each kind of client and time."""
     levels = _levels(comparison, variant)
     chosen = [pl.col(knob) == level for knob, level in levels.items()]
     points, cells = comparison.table("curves").filter(*chosen), comparison.table("cells").filter(*chosen)

@@ -1,8 +1,8 @@
 """Queues in relays over time.
 
 In: queues.csv. Out: the longest circuit queues of each second at the median relay and at the relay of the
-ninth decile, a column of panels a facet, a curve for each level; mean over networks and band. Where the
-engine cannot look into tor's queues the figure says so instead.
+ninth decile, a column of panels for each facet, a curve for each level; mean over networks and band. Where
+the engine cannot look into tor's queues the figure says so instead.
 """
 
 from __future__ import annotations

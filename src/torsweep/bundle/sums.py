@@ -45,7 +45,7 @@ def packing_order(names: Iterable[str]) -> list[str]:
 
 
 def sums_text(folder: Path) -> str:
-    """A line each file in ``folder``, but for SHA256SUMS itself."""
+    """A line for each file in ``folder``, but for SHA256SUMS itself."""
     names = ((file, file.relative_to(folder).as_posix()) for file in bundle_files(folder))
     return "".join(f"{sha256_of_file(file)}  {name}\n" for file, name in names if name != SUMS_FILE)
 

@@ -34,7 +34,8 @@ def ring_bytes(tracing: Tracing) -> int:
 
 
 def write_cells(run_directory: Path, rings: Mapping[str, Path], zero_ns: int) -> dict[str, dict[str, int]]:
-    """Write the records of ``rings``, a file each relay, as the table of the run; the counters of each relay.
+    """Write the records of ``rings``, a file for each relay, as the table of the run; the counters of each
+    relay.
 
     Rows are in the order of the relays, and of their writing. Raises InputError for a file that is no whole
     ring.

@@ -150,7 +150,7 @@ def interval_text(interval: StatedInterval) -> str:
 
 
 def evidence_rows(claim: StatedVerdict) -> list[Row]:
-    """A row each comparison that ``claim`` rests on."""
+    """A row for each comparison that ``claim`` rests on."""
     return [
         (item.statement, interval_text(item.interval), item.required, item.shows)
         for item in claim.comparisons

@@ -60,7 +60,7 @@ class StairTable:
         return np.array(found)
 
     def frame(self) -> pl.DataFrame:
-        """A row each variant, period and network: the depth, and the most a smooth distribution gives."""
+        """A row for each variant, period and network: the depth, and the most a smooth distribution gives."""
         rows = [
             {
                 "metric": metric,

@@ -69,10 +69,10 @@ def _client_medians(streams: pl.DataFrame, metric: Metric, by: list[str]) -> pl.
 def curves(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
     """The mean curve over networks of times from the opening of the SOCKS connection, with its band.
 
-    A row each metric, kind, variant and quantile: ``share`` (the quantile), ``time_s`` (mean over networks
-    of the time by which that share is complete), ``low_s`` and ``high_s`` (pointwise 95 % t-interval, not
-    below 0; null with one network), ``networks``, and ``top`` (mean over networks of where the curve ends).
-    Quantiles that some network never reaches are left out.
+    A row for each metric, kind, variant and quantile: ``share`` (the quantile), ``time_s`` (mean over
+    networks of the time by which that share is complete), ``low_s`` and ``high_s`` (pointwise 95 %
+    t-interval, not below 0; null with one network), ``networks``, and ``top`` (mean over networks of where
+    the curve ends). Quantiles that some network never reaches are left out.
     """
     by = ["kind", *knobs, "seed"]
     frames = []

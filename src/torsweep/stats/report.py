@@ -243,7 +243,7 @@ def _differences(summary: Summary) -> str:
 def _by_variant(
     summary: Summary, frame: pl.DataFrame, title: str, cell: Callable[[pl.DataFrame], str]
 ) -> str:
-    """A table with a row for each variant and a column each kind and metric."""
+    """A table with a row for each variant and a column for each kind and metric."""
     kinds = [kind for kind in KINDS if kind in frame["kind"].cast(pl.String).unique().to_list()]
     columns = [(kind, metric) for kind in kinds for metric in SHOWN_METRICS]
     rows = []

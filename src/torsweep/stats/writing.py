@@ -112,7 +112,7 @@ def write_csv(frame: pl.DataFrame, path: Path) -> None:
 
 
 def claims_frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
-    """A row each comparison of each claim; a claim that was not tested has one row without numbers."""
+    """A row for each comparison of each claim; a claim that was not tested has one row without numbers."""
     rows: list[dict[str, object]] = []
     for verdict in verdicts:
         head: dict[str, object] = {
