@@ -139,7 +139,7 @@ def _rows(own: pl.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def _spikes(own: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """One row for cells and one for seconds, where the longest times of a relay's cells have a period in them."""
+    """One row for cells and one for seconds, where the longest times of a relay's cells have a period."""
     own = own.sort("start_ns", maintain_order=True)
     total = _total(own)
     positions = {"cells": np.arange(len(own), dtype=np.float64), "seconds": own["start_ns"].to_numpy() / 1e9}
