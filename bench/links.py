@@ -46,7 +46,7 @@ RATES_BYTES_PER_S = (100_000, 1_000_000, 12_500_000)
 CATCH_UP_S = 0.05
 """A sender that waited for a processor for longer leaves packets out instead of sending them at once."""
 MANY_HOSTS = 1_253
-"""As many as the full-size network has."""
+"""The number of hosts of the full-size network."""
 
 
 class Hosts:

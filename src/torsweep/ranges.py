@@ -9,7 +9,8 @@ MOST_RATE_BYTES_PER_S = 12_500_000_000
 """100 Gbit/s: faster than the link of any relay or household; a rate above it is in another unit."""
 
 MOST_CONFIGURED_BYTES = 2**37
-"""Of a relay's own rate or burst: tor states at most 2³¹ − 1 (``ROUTER_MAX_DECLARED_BANDWIDTH``)."""
+"""The most bytes of a relay's own rate or burst: tor states at most 2³¹ − 1
+(``ROUTER_MAX_DECLARED_BANDWIDTH``)."""
 
 MOST_CONSENSUS_WEIGHT = 2**32 - 1
 """Weights of a consensus are whole numbers of 32 bits (dir-spec, "w" line)."""
@@ -24,7 +25,7 @@ LEAST_BUCKET_BYTES_PER_S = 20 * 1024
 """``ROUTER_REQUIRED_MIN_BANDWIDTH`` of tor 0.2.1, which a model can run."""
 
 LEAST_TOR_RATE_BYTES_PER_S = 75 * 1024
-"""The same of tor 0.4.9, which refuses a relay with a lower ``BandwidthRate``."""
+"""The least rate of tor 0.4.9, which refuses a relay with a lower ``BandwidthRate``."""
 
 HOUR_NS = 3_600 * 10**9
 DAY_NS = 24 * HOUR_NS

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 FIRST_S, EVERY_S = 3.0, 10.0
-"""When the first line comes, and how long after it each other."""
+"""Seconds until the first line, and between later lines."""
 
 
 @contextlib.contextmanager

@@ -184,7 +184,7 @@ class _CellClaim(_Claim):
 
     @property
     def kind(self) -> None:
-        """It is about cells of any clients."""
+        """None: a claim about cells is about those of all clients."""
         return None
 
 

@@ -95,7 +95,7 @@ class Vegas(Section):
 
 
 class TorSettings(Section):
-    """All of it, as an engine reads it."""
+    """The whole ``tor`` section, as an engine reads it."""
 
     refill: RefillSettings
     circuit_policy: Annotated[Ewma | RoundRobin, Field(discriminator="kind")]

@@ -68,7 +68,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
 
 
 def _transport(engine: str, variant: Variant) -> Transport | None:
-    """That of the model; None for an engine with a TCP and queues of its own."""
+    """The transport of the model; None for an engine with a TCP and queues of its own."""
     asked = variant.transport_overrides
     if engine == MODEL_ENGINE:
         return Transport.model_validate(asked)

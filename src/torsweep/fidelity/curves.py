@@ -60,7 +60,7 @@ def mean_curves(matches: Sequence[Match], curves: Curves) -> pl.DataFrame:
 
 
 def _times(curves: Sequence[Curve]) -> np.ndarray:
-    """From before the first completion of any curve to the last."""
+    """The times at which curves are drawn: from before the first completion of any curve to the last."""
     times = [curve.incidence.times for curve in curves if len(curve.incidence.times)]
     if not times:
         return np.array([])

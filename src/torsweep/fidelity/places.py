@@ -283,7 +283,7 @@ class FidelityPlan:
         return sha256_of_file(file) if self.only_finished and file.is_file() else ""
 
     def replayed_directory(self, wildcards: Any) -> str:
-        """Its folder."""
+        """The folder of the run whose circuits are replayed."""
         levels = (wildcards.reference, wildcards.era, wildcards.network, wildcards.seed, wildcards.variant)
         return str(RESULTS.joinpath("runs", wildcards.experiment, *levels))
 

@@ -63,7 +63,7 @@ class FindingsPlan:
 
     @stopping_with_a_line
     def of_plan(self, wildcards: Any) -> list[str]:
-        """The same, as the input of a page."""
+        """The findings of a plan, as the input of a page."""
         return self.files_of(place_of(wildcards))
 
     @stopping_with_a_line

@@ -39,7 +39,7 @@ class ClockCosts:
 
     @classmethod
     def of(cls, measured: Mapping[str, Any]) -> ClockCosts:
-        """Of what the program ``clocks`` says (:func:`torsweep.clocks.cli.measure`)."""
+        """The costs in what the program ``clocks`` printed (:func:`torsweep.clocks.cli.measure`)."""
         return cls(
             {
                 (clock["name"], cost["way"]): float(cost["least_ns"])

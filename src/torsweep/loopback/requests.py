@@ -20,7 +20,7 @@ READ_BYTES = 256 * 1024
 
 
 async def small_requests(connection: socket.socket, for_s: float) -> list[int]:
-    """From request to the first byte of the answer, ns, one request after the other."""
+    """Times from a request to the first byte of its answer, ns; requests are made one after the other."""
     loop, until_ns = asyncio.get_running_loop(), time.monotonic_ns() + int(for_s * 1e9)
     took: list[int] = []
     while not took or time.monotonic_ns() < until_ns:

@@ -29,7 +29,7 @@ class Slots:
 
     @classmethod
     def of(cls, workflow: Any) -> Slots:
-        """Those of ``workflow``, Snakemake's."""
+        """The slots of Snakemake's ``workflow``."""
         if not workflow.local_exec:
             return cls(int(workflow.nodes), on_cluster=True)
         return cls(int(workflow.cores or len(os.sched_getaffinity(0))))

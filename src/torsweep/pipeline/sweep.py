@@ -205,7 +205,7 @@ class Sweep:
         return self.run_directories_on(place, self.seeds_of(place))
 
     def run_directories_on(self, place: Place, seeds: range) -> str:
-        """The same of the networks of ``seeds``.
+        """The directories of the runs on the networks of ``seeds``.
 
         Bash expands the seeds: hundreds of paths would not fit into the one argument that Snakemake
         hands a whole command over in.

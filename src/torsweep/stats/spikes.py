@@ -118,7 +118,8 @@ def _events(
 
 
 def _frequencies(events: NDArray[np.float64]) -> NDArray[np.float64]:
-    """From three turns in the time observed to four times as many as there are spikes."""
+    """The frequencies to try: from two turns between the first and the last spike to four times as many as
+    there are spikes."""
     span = events[-1] - events[0]
     return np.arange(2 * _STEPS, 4 * len(events) * _STEPS) / (_STEPS * span)
 

@@ -56,7 +56,7 @@ class Fairness:
         return chosen["starved"].to_numpy(), chosen["opened"].to_numpy()
 
     def served_share(self, kind: str, variant: Mapping[str, str], served: str, count: int) -> np.ndarray:
-        """Of the first ``count`` streams to complete, the share that was opened ``first`` or ``last``.
+        """The share of the first ``count`` streams to complete that was opened ``first`` or ``last``.
 
         One number for each network; NaN where none completes.
         """

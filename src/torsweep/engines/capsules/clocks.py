@@ -56,7 +56,7 @@ class HostClock:
     reason: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """As provenance.json has it: the offset at the run's time 0, and how wrong it can be."""
+        """The entry of provenance.json: the offset at the run's time 0, and how wrong it can be."""
         found: dict[str, Any] = {"host": self.host, "against": self.against, "messages": self.messages}
         found |= {"verdict": self.verdict}
         if self.skew is not None:

@@ -256,7 +256,7 @@ def _inward(trace: Trace, exit_host: str, queued: Record) -> tuple[str, tuple[Ho
 
 
 def _up(trace: Trace, way: Way, client: str, hops: tuple[Hop, ...], waits_for: str) -> None:
-    """From the client until the exit has taken the cell."""
+    """Add the way from the client until the exit has taken the cell."""
     guard = hops[0]
     link = _link(trace, ("client", client), (guard.place, guard.host))
     read = guard.records["inbuf"]

@@ -67,7 +67,7 @@ class Way:
                 self.pieces.append(Piece(last.leg, last.place, last.host, last.part, last.start_ns, until_ns))
 
     def copy(self) -> Way:
-        """The same, to go on in another way."""
+        """A copy, which can be continued in another way."""
         return Way(self.start_ns, self.leg, list(self.pieces))
 
     def lasting(self) -> Iterator[Piece]:

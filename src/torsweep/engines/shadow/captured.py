@@ -1,4 +1,4 @@
-"""Whose packets a simulation captures.
+"""The hosts whose packets a simulation captures.
 
 In: what a run traces, and its network. Out: names of hosts.
 """

@@ -59,7 +59,7 @@ class Place:
 
     @property
     def address(self) -> str:
-        """Of its host."""
+        """The address of its host."""
         return address(self.node)
 
     @property
@@ -74,7 +74,7 @@ class Place:
 
     @property
     def log(self) -> Path:
-        """What it prints."""
+        """The file of its output."""
         return self.folder / "log"
 
     @property

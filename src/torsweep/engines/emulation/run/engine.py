@@ -133,7 +133,7 @@ class _Finished:
 
 
 def _run_whole(run_directory: Path, running: RunningNetwork) -> _Finished:
-    """From the first process to the last; none is left when this returns or raises."""
+    """Start all processes, run, and end them; none is left when this returns or raises."""
 
     async def live() -> _Finished:
         try:

@@ -286,7 +286,8 @@ class RunningNetwork:
         await desk.open()
 
     async def _rest(self) -> None:
-        """Until every relay is at rest: first contacts, descriptors and circuits of clients are over."""
+        """Wait until every relay is at rest: clients have made their first contacts and circuits and have all
+        descriptors."""
         self.say("waiting for the relays to come to rest")
         limit = time.monotonic() + REST_LIMIT_S
         while time.monotonic() < limit:

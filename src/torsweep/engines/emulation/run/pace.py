@@ -32,8 +32,8 @@ MOST_LATE = 0.01
 
 @dataclass
 class Waiting:
-    """Of one process: nanoseconds run and waited, and turns, at the first look and the last; the worst
-    second."""
+    """The account of one process: nanoseconds run and waited, and turns, at the first look and the last; the
+    worst second."""
 
     first: tuple[int, int, int]
     last: tuple[int, int, int]
