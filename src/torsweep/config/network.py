@@ -186,8 +186,8 @@ class Positions(Section):
 class NetworkConfig(Section):
     """A network to sample. Counts are hosts, rates bytes per second, times nanoseconds.
 
-    ``perf_clients`` measure as those of tornettools do, in three sizes by turns, whatever the ``load``; they
-    are placed like other hosts, with the rates of servers and no last mile.
+    ``perf_clients`` measure as those of tornettools do, a third of them for each of three sizes, whatever the
+    ``load``; they are placed like other hosts, with the rates of servers and no last mile.
     """
 
     relays: Annotated[int, _count(3, 10_000)]

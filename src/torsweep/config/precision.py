@@ -36,7 +36,7 @@ Replicates = Annotated[
 
 
 class Precision(Section):
-    """When there are enough networks, if ``replicates`` is ``auto``.
+    """How many networks ``replicates: auto`` takes.
 
     ``batch`` networks are added at a time, ``networks`` at most; with ``core_time`` (nanoseconds), no more
     are added once the runs have taken that much time of a core. ``margin`` counts with a number of

@@ -39,11 +39,11 @@ HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]{1,19}$")]
 
 
 class Tracing(Section):
-    """Whose cells are recorded where, and how many downloads are followed.
+    """Which relays record cells, at which places, and how many downloads are followed.
 
-    ``hosts`` are names of relays, as in network.json; ``sample`` records one cell in so many, at all of its
-    places; ``records`` is how many the ring of a relay has room for, the newest of which are kept.
-    ``downloads`` follows one download in so many from its client to the server and back; 0 follows none.
+    ``hosts`` are names of relays, as in network.json; ``sample`` N records one cell in N, at all of its
+    places; ``records`` is how many records the ring of a relay has room for: the newest are kept.
+    ``downloads`` N follows one download in N from its client to the server and back; 0 follows none.
     """
 
     hosts: Annotated[tuple[HostName, ...], Field(max_length=1_000)] = ()
