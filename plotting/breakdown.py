@@ -1,15 +1,14 @@
 """Where the time to a byte goes, for downloads that were followed.
 
-In: breakdown.csv, breakdown_time.csv and breakdown_way.csv. Out: what the first byte waits for under each
-variant, as stacked bars of means; the same by percentile of the time to that byte, and against time; and the
-way of one download, piece by piece. Parts are drawn by group, whose means add up to the mean of the whole.
+In: breakdown_groups.csv, breakdown_time.csv and breakdown_way.csv. Out: what the first byte waits for under
+each variant, as stacked bars of means; the same by percentile of the time to that byte, and against time; and
+the way of one download, piece by piece. Parts are drawn by group; the groups' means add up to the whole's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
-import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -45,13 +44,15 @@ _NAMES = {
     "unknown": "not recorded",
 }
 _BYTE = "first"
+_LEAST_SHARE = 1e-4
+"""Of a bar: a group that nowhere has more of one cannot be seen, and is not in the legend."""
 
 Drawn = tuple[Figure, pl.DataFrame, str]
 
 
 def draw_means(source: Source) -> Drawn:
     """The mean time to the first byte by group: a bar for each variant, a panel for each kind of client."""
-    means = source.summary("breakdown")
+    means = source.summary("breakdown_groups")
     points = means.filter(pl.col("byte") == _BYTE, pl.col("slice") == ALL)
     if points.is_empty():
         return _nothing(source, points)
@@ -63,23 +64,24 @@ def draw_means(source: Source) -> Drawn:
     axes = figure.subplots(1, len(kinds), sharey=True, squeeze=False)
     for axis, kind in zip(axes[0], kinds, strict=True):
         for place, variant in enumerate(variants):
-            sums = _by_group(_chosen(points, variant, kind), "mean_ms")
-            left = _stack(axis, -place, {group: mean / 1e3 for group, mean in sums.items()}, across=True)
-            said = f" {left:.2f}" if sums else " none followed"
-            axis.text(left, -place, said, va="center", size=SMALL_PT, color=GREY)
+            own = _chosen(points, variant, kind)
+            _stack(axis, -place, _lengths(own, "mean_ms", 1e-3), across=True)
+            whole_s = own["whole_ms"][0] / 1e3 if len(own) else 0.0
+            said = f" {whole_s:.2f}" if len(own) else " none followed"
+            axis.text(whole_s, -place, said, va="center", size=SMALL_PT, color=GREY)
         axis.set_title(kind)
         axis.set_xlabel("Mean time to first byte (s)")
         axis.margins(x=0.14)
         axis.set_xlim(left=0)
         axis.grid(visible=False, axis="y")
     axes[0][0].set_yticks([-place for place in range(len(variants))], [_variant(v) for v in variants])
-    _legend(figure, points)
+    _legend(figure, _seen(points))
     return figure, points, caption
 
 
 def draw_percentiles(source: Source) -> Drawn:
     """The same between percentiles of the time to the first byte, as shares: a panel for each variant."""
-    means = source.summary("breakdown")
+    means = source.summary("breakdown_groups")
     kinds = _kinds(source, means)
     points = means.filter(pl.col("byte") == _BYTE, pl.col("slice") != ALL, pl.col("kind").is_in(kinds[:1]))
     if points.is_empty():
@@ -93,17 +95,16 @@ def draw_percentiles(source: Source) -> Drawn:
     for variant, axis in axes:
         own = _chosen(points, variant, kind)
         for place, name in enumerate(slices):
-            sums = _by_group(own.filter(pl.col("slice") == name), "mean_ms")
-            whole = sum(sums.values())
-            if whole > 0:
-                shares = {group: 100 * mean / whole for group, mean in sums.items()}
-                _stack(axis, place, shares, across=False)
-                axis.text(place, 101, f"{whole / 1e3:.2g}", ha="center", size=SMALL_PT, color=GREY)
+            bar = own.filter(pl.col("slice") == name, pl.col("whole_ms") > 0)
+            if len(bar):
+                _stack(axis, place, _lengths(bar, "share", 100), across=False)
+                said = f"{bar['whole_ms'][0] / 1e3:.2g}"
+                axis.text(place, 101, said, ha="center", size=SMALL_PT, color=GREY)
         axis.set_xticks(range(len(slices)), [name.replace("-", "–") for name in slices], rotation=60)
         axis.set_ylim(0, 114)
         axis.grid(visible=False, axis="x")
     _label(axes, "Percentile of the time", "Share (%)")
-    _legend(figure, points)
+    _legend(figure, _seen(points))
     return figure, points, caption
 
 
@@ -121,14 +122,12 @@ def draw_over_time(source: Source) -> Drawn:
     )
     figure, axes = _panels(source, caption)
     for variant, axis in axes:
-        own = _chosen(points, variant, kinds[0])
-        for second in own["second"].unique().sort().to_list():
-            sums = _by_group(own.filter(pl.col("second") == second), "mean_ms")
-            heights = {group: mean / 1e3 for group, mean in sums.items()}
-            _stack(axis, second + SECONDS_PER_BIN / 2, heights, across=False, width=SECONDS_PER_BIN)
+        for bar in _chosen(points, variant, kinds[0]).partition_by("second", maintain_order=True):
+            middle, heights = bar["second"][0] + SECONDS_PER_BIN / 2, _lengths(bar, "mean_ms", 1e-3)
+            _stack(axis, middle, heights, across=False, width=SECONDS_PER_BIN)
         axis.grid(visible=False, axis="x")
     _label(axes, "Opened at (s)", "Mean time (s)")
-    _legend(figure, points)
+    _legend(figure, _seen(points))
     return figure, points, caption
 
 
@@ -158,7 +157,7 @@ def draw_waterfall(source: Source) -> Drawn:
     # Axes are shared: the limits are set once, when all is drawn.
     axes[0][1].set(ylim=(0.6 - len(PLACES), 0.6), xlim=(0, None))
     _label(axes, "Since the download was opened (s)", "")
-    _legend(figure, points.with_columns(pl.lit(1.0).alias("mean_ms")))
+    _legend(figure, {GROUP_OF[part] for part in points["part"]})
     return figure, points, caption
 
 
@@ -198,36 +197,33 @@ def _label(axes: Sequence[tuple[Mapping[str, str], Axes]], below: str, beside: s
             say_nothing_is_here(axis, "none followed")
 
 
-def _stack(axis: Axes, place: float, sums: Mapping[str, float], *, across: bool, width: float = 0.8) -> float:
-    """One bar of all groups; its length."""
+def _stack(
+    axis: Axes, place: float, lengths: Mapping[str, float], *, across: bool, width: float = 0.8
+) -> None:
+    """One bar of all groups."""
     end = 0.0
     for group in GROUPS:
-        length = sums.get(group, 0.0)
+        length = lengths.get(group, 0.0)
         if length > 0 and across:
             axis.barh(place, length, left=end, color=_COLOURS[group], height=width)
         elif length > 0:
             axis.bar(place, length, bottom=end, color=_COLOURS[group], width=width)
         end += length
-    return end
 
 
-def _by_group(own: pl.DataFrame, column: str) -> dict[str, float]:
-    groups = own["group"] if "group" in own.columns else own["part"].replace_strict(GROUP_OF)
-    summed = (
-        own.with_columns(groups.alias("group"))
-        .group_by("group", maintain_order=True)
-        .agg(pl.col(column).sum())
-    )
-    return dict(summed.select("group", column).iter_rows())
+def _lengths(bar: pl.DataFrame, column: str, factor: float) -> dict[str, float]:
+    """``column`` of each group of a bar, in the unit of the axis."""
+    return {group: factor * value for group, value in bar.select("group", column).iter_rows()}
 
 
-def _legend(figure: Figure, points: pl.DataFrame) -> None:
-    """The groups that take any time, in their order."""
-    sums = _by_group(points, "mean_ms")
-    least = 1e-4 * sum(sums.values())
-    handles = [
-        Patch(color=_COLOURS[group], label=_NAMES[group]) for group in GROUPS if sums.get(group, 0) > least
-    ]
+def _seen(points: pl.DataFrame) -> set[str]:
+    """The groups that can be seen in some bar."""
+    return set(points.filter(pl.col("share") > _LEAST_SHARE)["group"])
+
+
+def _legend(figure: Figure, groups: Set[str]) -> None:
+    """The groups that are drawn, in their order."""
+    handles = [Patch(color=_COLOURS[group], label=_NAMES[group]) for group in GROUPS if group in groups]
     columns = min(len(handles), 7)
     figure.legend(
         handles=handles, loc="outside upper center", ncols=columns, borderaxespad=0.1, handlelength=1.2
@@ -250,11 +246,10 @@ def _variant(variant: dict[str, str]) -> str:
 
 def _followed(points: pl.DataFrame, kinds: Sequence[str]) -> str:
     """The numbers of downloads behind the bars: the smallest and the largest."""
-    keys = [name for name in points.columns if name not in ("leg", "place", "part", "mean_ms")]
     texts = []
     for kind in kinds:
-        counts = points.filter(pl.col("kind") == kind).unique(keys)["downloads"].to_numpy()
-        least, most = int(np.min(counts)), int(np.max(counts))
+        counts = points.filter(pl.col("kind") == kind)["downloads"].to_list()
+        least, most = min(counts), max(counts)
         texts.append(
             f"{least:,} to {most:,} {kind} downloads" if least < most else f"{most:,} {kind} downloads"
         )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -37,7 +36,7 @@ def draw(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]:
     facets, kinds = Facets.of(source.knobs), source.kinds()
     points = source.summary("curves").filter(pl.col("metric") == metric)
     outcomes = source.summary("outcomes")
-    notes = ["Marks: medians."] + ["Dotted: the rest failed."] * bool(outcomes["failure_share"].sum())
+    notes = ["Marks: medians."] + ["Dotted: the rest failed."] * (outcomes["failure_share"] > 0).any()
     caption = source.caption(*notes, source.band_note())
     figure = canvas(facets.width_in, 0.75 + _ROW_IN * len(kinds) * len(facets.rows), caption)
     panels = facets.panels(figure, kinds, sharex="row")
@@ -70,10 +69,10 @@ def _curve(axis: Axes, curve: pl.DataFrame, drawn: Look, failing: float) -> None
     low, high = (curve[name].cast(pl.Float64).to_numpy() for name in ("low_s", "high_s"))
     axis.fill_betweenx(share, low, high, color=drawn.colour, alpha=0.22, linewidth=0)
     axis.plot(time_s, share, color=drawn.colour, linestyle=drawn.dashes)
-    if share[-1] > 0.5:
-        middle = np.interp(0.5, share, time_s)
+    median_s = curve["median_s"][0]
+    if median_s is not None:
         axis.plot(
-            middle, 0.5, drawn.marker, color=drawn.colour, markersize=3.5, mec="white", mew=0.4, zorder=5
+            median_s, 0.5, drawn.marker, color=drawn.colour, markersize=3.5, mec="white", mew=0.4, zorder=5
         )
     top = curve["top"][0]
     if top >= 1 - failing - _CUT_OFF:

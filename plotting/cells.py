@@ -1,8 +1,9 @@
 """How long cells stay in relays.
 
-In: cell_density.csv, cell_times.csv and cell_counts.csv. Out: the times of all cells of the first network
-against time, on a logarithmic scale and drawn as density; and in which stage cells of quiet and of busy
-circuits spend theirs. A row of panels for each traced relay, a column for each variant or stage.
+In: cell_density.csv, cell_runs.csv, cell_times.csv and cell_load.csv. Out: the times of all cells of the
+first network against time, on a logarithmic scale and drawn as density; and in which stage cells of quiet and
+of busy circuits spend theirs. A row of panels for each traced relay, a column for each variant or
+stage.
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ def draw_density(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     hosts, variants = _hosts(points), list(source.provenance.variants())
     first = source.provenance.seeds[0]
     caption = source.caption(
-        f"RELAY cells that a relay sent on, from its input buffer to the kernel; network of seed {first}: "
-        f"{points['cell_count'].sum():,} cells, as density. Lines: the median, mean over networks. "
-        f"{_load(source)}"
+        f"RELAY cells that a relay sent on, from its input buffer to the kernel, as density; network of seed "
+        f"{first}: {_cells(source, first)} a panel. Lines: the median, mean over networks.",
+        _load(source),
     )
     figure = canvas(TEXT_WIDTH_IN, 0.5 + 1.7 * len(hosts), caption)
     axes = figure.subplots(len(hosts), len(variants), sharex=True, sharey=True, squeeze=False)
@@ -156,7 +157,7 @@ def _bars(axis: Axes, own: pl.DataFrame) -> None:
     for place, (circuits, command) in enumerate(_BARS.values()):
         left = 0.0
         for stage in STAGES:
-            width = sum(_section(own, circuits, command, stage)["mean_ms"])
+            width = next(iter(_section(own, circuits, command, stage)["mean_ms"]), 0.0)
             axis.barh(-place, width, left=left, color=_STAGE_COLOURS[stage], height=0.7)
             left += width
         medians = _section(own, circuits, command, TOTAL)["median_ms"]
@@ -181,13 +182,25 @@ def _hosts(frame: pl.DataFrame) -> list[str]:
     return frame["host"].unique().sort().to_list()
 
 
+def _cells(source: Source, seed: int) -> str:
+    """How many cells the emptiest and the fullest panel of the density hold."""
+    of_network = source.summary("cell_runs").filter(pl.col("seed") == seed)
+    return f"{_range(_section(of_network, 'all', ANY, TOTAL)['cell_count'], ',')} cells"
+
+
 def _load(source: Source) -> str:
     """What the relays sent and, where it is known, which share of a core that took."""
-    counts = source.summary("cell_counts")
+    load = source.summary("cell_load")
     parts = []
-    for host in _hosts(counts):
-        own = counts.filter(pl.col("host") == host)
+    for host in _hosts(load):
+        own = load.filter(pl.col("host") == host)
         share = own["cpu_share"].drop_nulls().to_list()
         of_core = f" with {max(share):.0%} of a core at most" if share else ""
-        parts.append(f"{host} sent {np.mean(own['sent_mb_per_s'].to_numpy()):.1f} MB/s{of_core}")
+        parts.append(f"{host} sent {_range(own['sent_mb_per_s'], '.1f')} MB/s{of_core}")
     return "; ".join(parts) + "."
+
+
+def _range(values: pl.Series, form: str) -> str:
+    """The least and the greatest of what the panels show, or the one number that they share."""
+    ends = [format(value, form) for value in (min(values), max(values))]
+    return " to ".join(dict.fromkeys(ends))

@@ -98,11 +98,10 @@ def draw_curves(comparison: Comparison, variant: str) -> tuple[Figure, pl.DataFr
     levels = _levels(comparison, variant)
     chosen = [pl.col(knob) == level for knob, level in levels.items()]
     points, cells = comparison.table("curves").filter(*chosen), comparison.table("cells").filter(*chosen)
-    counts = comparison.table("distances").filter(*chosen, pl.col("series") == MODEL)
+    # Both metrics count the same downloads.
+    counts = cells.filter(pl.col("metric") == "ttfb").select("downloads", "reference_downloads", "kind")
     sizes = " and ".join(
-        f"{_total(counts, kind, 'downloads'):,} and {_total(counts, kind, 'reference_downloads'):,} {kind}"
-        for kind in KINDS
-        if _total(counts, kind, "downloads")
+        f"{model:,} and {reference:,} {kind}" for model, reference, kind in counts.iter_rows()
     )
     held = ", ".join(level_name(level) for level in levels.values())
     notes = [f"{held}. Downloads in the model and in the reference: {sizes}."]
@@ -179,8 +178,9 @@ def _panel(axis: Axes, points: pl.DataFrame, cell: pl.DataFrame, series: list[st
 def _gap_panel(axis: Axes, cells: pl.DataFrame, comparison: Comparison) -> None:
     knobs, places = comparison.origin["knobs"], []
     y = 0.0
-    for (kind, metric), group in cells.group_by(["kind", "metric"], maintain_order=True):
-        places.append((y - 0.15, f"{kind}, {_METRICS[str(metric)]}", True))
+    for group in cells.partition_by("kind", "metric", maintain_order=True):
+        kind, metric = group.select("kind", "metric").row(0)
+        places.append((y - 0.15, f"{kind}, {_METRICS[metric]}", True))
         for row in group.iter_rows(named=True):
             y += 1
             if row["floor"] is not None:
@@ -252,11 +252,6 @@ def _levels(comparison: Comparison, variant: str) -> dict[str, str]:
         accepted = "; ".join(",".join(f"{knob}={level}" for knob, level in one.items()) for one in known)
         raise InputError("was not compared", key="--variant", value=variant, accepted=accepted)
     return {knob: levels[knob] for knob in comparison.origin["knobs"]}
-
-
-def _total(counts: pl.DataFrame, kind: str, column: str) -> int:
-    """Downloads of a kind; both metrics count the same ones."""
-    return int(counts.filter(pl.col("kind") == kind, pl.col("metric") == "ttfb")[column].sum())
 
 
 def _name(comparison: Comparison, series: str) -> str:

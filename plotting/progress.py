@@ -1,6 +1,6 @@
 """Cells received against time, a line for each stream.
 
-In: progress.csv and shares.csv of a plan whose clients download in parallel. Out: a panel for each level of
+In: progress.csv and clients.csv of a plan whose clients download in parallel. Out: a panel for each level of
 the first knob that varies, rows for the others; a line for each stream of the first network, its colour by
 the order of opening. A dotted line marks when the first stream is complete: at that time, starved streams are
 counted.
@@ -32,18 +32,19 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     knobs = {knob: levels for knob, levels in source.knobs.items() if knob not in fixed}
     panels_of, rows_of = _grid(knobs)
     seed = source.provenance.seeds[0]
-    shares = at(source.summary("shares").filter(pl.col("seed") == seed), fixed)
+    clients = at(source.summary("clients").filter(pl.col("seed") == seed), fixed)
     points = source.summary("progress")
     which = [f"Shown: the network of seed {seed}."] if len(source.provenance.seeds) > 1 else []
     caption = source.caption(at_note, *which, *notes(source))
     figure = canvas(TEXT_WIDTH_IN, 0.75 + 1.6 * len(rows_of), caption)
     axes = figure.subplots(len(rows_of), len(panels_of), sharex="row", sharey="row", squeeze=False)
-    most = int(shares["opened"].max())  # type: ignore[arg-type]
+    most = int(clients["opened"].max())  # type: ignore[arg-type]
     for row, line in zip(rows_of, axes, strict=True):
         for column, axis in zip(panels_of, line, strict=True):
             levels = {**row, **column}
-            _panel(axis, at(points, levels), most)
-            axis.set_title("\n".join(filter(None, (levels_text(column), _starved(at(shares, levels))))))
+            own = at(clients, levels)
+            _panel(axis, at(points, levels), own, most)
+            axis.set_title("\n".join(filter(None, (levels_text(column), _starved(own)))))
         line[0].set_ylabel("\n".join(filter(None, ("Thousand cells", levels_text(row)))))
     for axis in axes.ravel():
         axis.set_ylim(bottom=0)
@@ -61,22 +62,21 @@ def _grid(knobs: dict[str, list[str]]) -> tuple[list[dict[str, str]], list[dict[
     return columns, [{**row, **column} for row in facets.rows for column in facets.columns]
 
 
-def _panel(axis: Axes, lines: pl.DataFrame, most: int) -> None:
+def _panel(axis: Axes, lines: pl.DataFrame, clients: pl.DataFrame, most: int) -> None:
     """Draw one variant's lines, in the colours of ``most`` streams."""
-    for (opened,), line in lines.group_by(["opened"], maintain_order=True):
-        axis.plot(
-            line["time_s"], line["cells_received"] / 1e3, color=colour(int(opened), most), linewidth=0.9
-        )
-    first_s = lines["completed_s"].cast(pl.Float64).min()
-    if first_s is not None:
-        axis.axvline(float(first_s), color=GREY, linewidth=0.6, linestyle=":")  # type: ignore[arg-type]
+    for line in lines.partition_by("client", "opened", maintain_order=True):
+        drawn = colour(int(line["opened"][0]), most)
+        axis.plot(line["time_s"], line["cells_received"] / 1e3, color=drawn, linewidth=0.9)
+    for first_s in clients["first_completed_s"].drop_nulls().to_list():
+        axis.axvline(first_s, color=GREY, linewidth=0.6, linestyle=":")
 
 
-def _starved(shares: pl.DataFrame) -> str:
-    """How many streams starved; this is known only if one stream completed."""
-    if shares["share"].null_count():
-        return "none complete"
-    return f"{shares['starved'].sum()} of {shares.height} starved"
+def _starved(clients: pl.DataFrame) -> str:
+    """How many streams of each client starved, which is known only if one of them completed."""
+    return ", ".join(
+        "none complete" if starved is None else f"{starved} of {opened} starved"
+        for starved, opened in clients.select("starved", "opened").iter_rows()
+    )
 
 
 def colour(opened: int, streams: int) -> Any:

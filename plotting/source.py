@@ -22,6 +22,7 @@ from torsweep.stats.breakdown import TEXTS as WAY_TEXTS
 from torsweep.stats.cell_times import TEXTS as CELL_TEXTS
 from torsweep.stats.checksums import NO_SUMMARIES, read_plan
 from torsweep.stats.files import PLAN_FILE
+from torsweep.stats.medians import downloads_by_kind
 from torsweep.stats.report import duration_text, engine_text, networks_text
 from torsweep.tables.reading import Provenance, parse_provenance
 
@@ -97,9 +98,8 @@ class Source:
     def caption(self, *notes: str) -> str:
         """Where the numbers come from, then ``notes``: engine, era, networks, cut, downloads."""
         provenance = self.provenance
-        outcomes = self.summary("outcomes").group_by("kind").agg(pl.col("downloads").sum())
-        counts = dict(outcomes.iter_rows())
-        downloads = " and ".join(f"{counts[kind]:,} {kind}" for kind in KINDS if kind in counts)
+        counts = downloads_by_kind(self.summary("outcomes"))
+        downloads = " and ".join(f"{count:,} {kind}" for kind, count in counts.items())
         held = [
             f"{knob_name(knob).lower().replace('ewma', 'EWMA')} {level_name(levels[0])}"
             for knob, levels in self.knobs.items()

@@ -102,11 +102,11 @@ def cells(found: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
     """A row for each variant, kind and metric: means over networks of what :func:`distances` found.
 
     Columns: kind, metric, the knobs, ``networks``, ``ks``, ``floor`` and ``floor_networks`` (0: of other
-    variants), ``replay_ks``, ``model_floor`` (model against its repeat), ``verdict``, and the mean ratio of
-    each quantile.
+    variants), ``replay_ks``, ``model_floor`` (model against its repeat), ``verdict``, the mean ratio of each
+    quantile, and ``downloads`` and ``reference_downloads`` of all networks.
     """
     by = ["kind", "metric", *knobs]
-    ratios = [f"{name}_ratio" for name in PROBABILITIES]
+    ratios, counts = [f"{name}_ratio" for name in PROBABILITIES], ["downloads", "reference_downloads"]
     of_model = (
         found.filter(pl.col("series") == MODEL)
         .group_by(by, maintain_order=True)
@@ -115,6 +115,7 @@ def cells(found: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
             pl.col("ks").mean(),
             # A quantile that one network does not reach has no mean.
             *(pl.when(pl.col(name).null_count() == 0).then(pl.col(name).mean()) for name in ratios),
+            pl.col(counts).sum(),
         )
     )
     own = _means(found, REFERENCE_REPEAT, by, "floor", "floor_networks")
@@ -141,6 +142,7 @@ def cells(found: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
             "model_floor",
             "verdict",
             *ratios,
+            *counts,
         )
     )
 

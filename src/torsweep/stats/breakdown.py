@@ -1,8 +1,8 @@
 """What followed downloads waited for until their first and their last byte.
 
 In: the breakdown of a plan (:mod:`torsweep.config.ways` has its words). Out: :class:`Breakdown`: frames for
-breakdown.csv, breakdown_runs.csv, breakdown_time.csv, breakdown_way.csv, breakdown_counts.csv and
-breakdown_clocks.csv. Without rows where no download was followed.
+breakdown.csv, breakdown_groups.csv, breakdown_runs.csv, breakdown_time.csv, breakdown_way.csv,
+breakdown_counts.csv and breakdown_clocks.csv. Without rows where no download was followed.
 
 The parts of a byte's way add up to its time exactly, and so do their means: whoever sums rows of a slice over
 legs, places or parts gets the mean of that sum. A slice holds the downloads of a run whose time to that byte
@@ -44,14 +44,16 @@ _ORDERS = {"kind": KINDS, "byte": BYTES, "slice": SLICES, "leg": LEGS, "place": 
 class Breakdown:
     """The frames that the module's docstring names.
 
-    ``means`` is over networks, by slice, leg, place and part, ms; ``runs`` has the mean and the share of each
-    group in each run; ``time`` the means of ``SECONDS_PER_BIN`` by group, and ``way`` one download of each
-    variant, piece by piece, both of the first network. That download is the one whose time to the first byte
-    is the median of web clients', or of the first kind there is. ``counts`` and ``clocks`` are those of
+    ``means`` is over networks, by slice, leg, place and part, ms; ``groups`` their sums by slice and group,
+    with the mean of the whole and the group's share of it; ``runs`` has the mean and the share of each group
+    in each run; ``time`` the means of ``SECONDS_PER_BIN`` by group, and ``way`` one download of each variant,
+    piece by piece, both of the first network. That download is the one whose time to the first byte is the
+    median of web clients', or of the first kind there is. ``counts`` and ``clocks`` are those of
     :mod:`~torsweep.stats.breakdown_checks`.
     """
 
     means: pl.DataFrame
+    groups: pl.DataFrame
     runs: pl.DataFrame
     time: pl.DataFrame
     way: pl.DataFrame
@@ -69,8 +71,10 @@ def breakdown(tables: PlanTables) -> Breakdown:
     ways = ways.with_columns(pl.col("part").replace_strict(GROUP_OF, return_dtype=pl.String).alias("group"))
     totals = _totals(ways, run)
     first = ways.filter(pl.col("seed") == tables.provenance.seeds[0])
+    means = _means(ways, totals, tables.knobs, run)
     return Breakdown(
-        means=_means(ways, totals, tables.knobs, run),
+        means=means,
+        groups=_groups(means, tables.knobs),
         runs=_runs(ways, totals, run),
         time=_time(first, run),
         way=_way(first, totals, tables.knobs, run),
@@ -111,6 +115,21 @@ def _means(
     return _sorted(found.select(*keys, "mean_ms", "downloads", "networks"), keys)
 
 
+def _groups(means: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
+    """The means of a slice's groups: what ``means`` says of their parts, added up."""
+    over = [*knobs, "kind", "byte", "slice"]
+    group = pl.col("part").replace_strict(GROUP_OF, return_dtype=pl.String).alias("group")
+    sums = means.group_by(*over, group).agg(pl.col("mean_ms").sum())
+    slices = means.group_by(over).agg(
+        pl.col("mean_ms").sum().alias("whole_ms"), pl.col("downloads", "networks").first()
+    )
+    keys = [*over, "group"]
+    found = slices.join(pl.DataFrame({"group": list(GROUPS)}), how="cross")
+    found = found.join(sums, on=keys, how="left").with_columns(pl.col("mean_ms").fill_null(0.0))
+    share = (pl.col("mean_ms") / pl.col("whole_ms")).fill_nan(None).alias("share")
+    return _sorted(found.select(*keys, "mean_ms", share, "whole_ms", "downloads", "networks"), keys)
+
+
 def _runs(ways: pl.DataFrame, totals: pl.DataFrame, run: Sequence[str]) -> pl.DataFrame:
     of_run = [*run, "kind", "byte"]
     whole = totals.group_by(of_run).agg(
@@ -143,7 +162,8 @@ def _time(first: pl.DataFrame, run: Sequence[str]) -> pl.DataFrame:
     found = sums.join(counted, on=of_bin)
     keys = [*of_bin, "group"]
     mean_ms = (pl.col("duration_ns") / pl.col("downloads") / 1e6).alias("mean_ms")
-    return _sorted(found.select(*keys, mean_ms, "downloads"), keys)
+    share = (pl.col("duration_ns") / pl.col("duration_ns").sum().over(of_bin)).alias("share")
+    return _sorted(found.select(*keys, mean_ms, share.fill_nan(None), "downloads"), keys)
 
 
 def _way(first: pl.DataFrame, totals: pl.DataFrame, knobs: Sequence[str], run: Sequence[str]) -> pl.DataFrame:

@@ -1,8 +1,8 @@
 """How long RELAY cells stay in a traced relay, and in which stage.
 
 In: the passages of a plan (:mod:`torsweep.tables.passages`). Out: :class:`CellTimes`: frames for
-cell_runs.csv, cell_times.csv, cell_density.csv, cell_spikes.csv and cell_counts.csv. Without rows where no
-cells were traced.
+cell_runs.csv, cell_times.csv, cell_density.csv, cell_spikes.csv, cell_counts.csv and cell_load.csv. Without
+rows where no cells were traced.
 
 Circuits are *quiet* with no more cells than the first quartile of cells per circuit of the run, and *busy*
 from the third quartile on, as in the report of 2019; *busiest* is the one with the most cells. A cell's
@@ -60,7 +60,7 @@ class CellTimes:
     """The frames that the module's docstring names.
 
     ``density`` is of the first network alone; ``spikes`` has a row for each relay and run whose longest times
-    come back, every so many cells or seconds.
+    come back, every so many cells or seconds; ``load`` has the relays' load in ``counts``, over networks.
     """
 
     runs: pl.DataFrame
@@ -68,6 +68,7 @@ class CellTimes:
     density: pl.DataFrame
     spikes: pl.DataFrame
     counts: pl.DataFrame
+    load: pl.DataFrame
 
 
 def cell_times(tables: PlanTables) -> CellTimes:
@@ -83,13 +84,14 @@ def cell_times(tables: PlanTables) -> CellTimes:
             if run["seed"] == provenance.seeds[0]:
                 found = _density(own).with_columns(**{name: pl.lit(value) for name, value in head.items()})
                 density.append(found.select(*provenance.knobs, *_DENSITY_COLUMNS).cast({"seed": pl.Int64}))
-    of_runs = _frame(runs, _RUN_COLUMNS, provenance)
+    of_runs, counts = _frame(runs, _RUN_COLUMNS, provenance), _counts(tables)
     return CellTimes(
         runs=of_runs,
         times=_over_networks(of_runs, provenance),
         density=pl.concat(density) if density else _frame([], _DENSITY_COLUMNS, provenance),
         spikes=_frame(spikes, _SPIKE_COLUMNS, provenance),
-        counts=_counts(tables),
+        counts=counts,
+        load=_load(counts, provenance),
     )
 
 
@@ -250,3 +252,10 @@ def _counts(tables: PlanTables) -> pl.DataFrame:
         .rename({"relay": "host"})
     )
     return counts.join(load, on=[*provenance.knobs, "seed", "host"], how="left", maintain_order="left")
+
+
+def _load(counts: pl.DataFrame, provenance: Provenance) -> pl.DataFrame:
+    """A row a variant and relay, over networks: the mean of what it sent, the greatest share of a core."""
+    return counts.group_by([*provenance.knobs, "host"], maintain_order=True).agg(
+        pl.len().alias("networks"), pl.col("sent_mb_per_s").mean(), pl.col("cpu_share").max()
+    )

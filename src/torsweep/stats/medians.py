@@ -13,7 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from torsweep.config.clients import KINDS
 from torsweep.engines.table_schema import OUTCOMES
 from torsweep.stats.intervals import bands
 from torsweep.stats.metrics import METRICS, Metric, downloads
@@ -71,8 +73,9 @@ def curves(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
 
     A row for each metric, kind, variant and quantile: ``share`` (the quantile), ``time_s`` (mean over
     networks of the time by which that share is complete), ``low_s`` and ``high_s`` (pointwise 95 %
-    t-interval, not below 0; null with one network), ``networks``, and ``top`` (mean over networks of where
-    the curve ends). Quantiles that some network never reaches are left out.
+    t-interval, not below 0; null with one network), ``networks``, and of the whole curve ``median_s``
+    (where it crosses one half; null: it ends below) and ``top`` (mean over networks of where it ends).
+    Quantiles that some network never reaches are left out.
     """
     by = ["kind", *knobs, "seed"]
     frames = []
@@ -92,6 +95,7 @@ def curves(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
                     "low_s": np.maximum(low, 0.0),
                     "high_s": high,
                     "networks": len(index),
+                    "median_s": _middle(mean),
                     "top": tops[index].mean(),
                 }
             )
@@ -105,6 +109,17 @@ def curves(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
                 )
             )
     return pl.concat(frames).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _middle(times: NDArray[np.float64]) -> float:
+    """Where a curve at :data:`CURVE_PROBABILITIES` crosses one half, between two of them; NaN: never."""
+    return float(np.interp(0.5, CURVE_PROBABILITIES, times))
+
+
+def downloads_by_kind(outcomes: pl.DataFrame) -> dict[str, int]:
+    """Downloads of each kind of client in what :func:`outcome_counts` returns, over all variants."""
+    counts = dict(outcomes.group_by("kind").agg(pl.col("downloads").sum()).iter_rows())
+    return {kind: counts[kind] for kind in KINDS if kind in counts}
 
 
 def outcome_counts(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:

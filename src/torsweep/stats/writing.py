@@ -10,13 +10,14 @@ in one folder:
 - ``closeup.csv``: the first seconds of the web clients; ``queues.csv``: queues in relays over time
 - ``shares.csv``, ``clients.csv``, ``fairness.csv`` and ``progress.csv``: who starved; without rows where the
   runs were not asked for progress
-- ``breakdown.csv``, ``breakdown_runs.csv``, ``breakdown_time.csv`` and ``breakdown_way.csv``: what followed
-  downloads waited for, over networks, of each run, against time, and one download; ``breakdown_counts.csv``
-  and ``breakdown_clocks.csv``: how many could be joined, and the hosts' clocks; without rows where none were
-  followed
-- ``cell_runs.csv``, ``cell_times.csv``, ``cell_density.csv``, ``cell_spikes.csv``, ``cell_counts.csv``: how
-  long cells stayed in relays, of each run, over networks, against time, whether their longest times come
-  back, and what became of them; without rows where none were traced
+- ``breakdown.csv``, ``breakdown_groups.csv``, ``breakdown_runs.csv``, ``breakdown_time.csv`` and
+  ``breakdown_way.csv``: what followed downloads waited for, over networks by part and by group, of each run,
+  against time, and one download; ``breakdown_counts.csv`` and ``breakdown_clocks.csv``: how many could be
+  joined, and the hosts' clocks; without rows where none were followed
+- ``cell_runs.csv``, ``cell_times.csv``, ``cell_density.csv``, ``cell_spikes.csv``, ``cell_counts.csv``,
+  ``cell_load.csv``: how long cells stayed in relays, of each run, over networks, against time, whether their
+  longest times come back, what became of them, and the load of the relays; without rows where none were
+  traced
 - ``findings.json``: which findings survive under other transports; without rows where there are no such runs
 - ``summary.md``: all of it to read; ``plan.json``, written last: what the tables were collected from, the
   baseline, and the checksums of all other files
@@ -56,9 +57,10 @@ TABLES = (
     "fairness",
     "progress",
 )
-CELL_TABLES = ("runs", "times", "density", "spikes", "counts")
+CELL_TABLES = ("runs", "times", "density", "spikes", "counts", "load")
 BREAKDOWN_TABLES = {
     "means": "breakdown",
+    "groups": "breakdown_groups",
     "runs": "breakdown_runs",
     "time": "breakdown_time",
     "way": "breakdown_way",

@@ -71,6 +71,10 @@ def test_a_model_three_times_as_slow_is_beyond_and_the_ratios_say_by_how_much(
     assert row["ks"] > row["floor"] + MARGIN  # type: ignore[operator]
     assert row["p50_ratio"] == pytest.approx(3, rel=0.01)
     assert row["networks"] == 2
+    found = distances(matches, all_curves(matches))
+    own = _row(found.filter(pl.col("series") == MODEL, pl.col("seed") == 1), SLOW, "web", "ttfb")
+    assert 0 < own["downloads"] < row["downloads"]  # type: ignore[operator]
+    assert row["reference_downloads"] == row["downloads"]
 
 
 def test_the_floor_is_that_of_the_variant_or_of_the_others(make_run: MakeRun) -> None:

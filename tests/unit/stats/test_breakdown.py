@@ -18,7 +18,7 @@ from tests.synthetic_ways import SHARES
 from torsweep.config.claims import Claim
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.knobs import KNOBS
-from torsweep.config.ways import GROUP_OF
+from torsweep.config.ways import GROUP_OF, GROUPS
 from torsweep.engines.table_schema import BREAKDOWN, validate
 from torsweep.errors import InputError
 from torsweep.stats.breakdown import ALL, SLICES, breakdown
@@ -55,7 +55,7 @@ def followed_summary(followed: Experiment, followed_tables: PlanTables) -> Summa
 
 def test_no_column_has_the_name_of_a_knob(followed: Experiment, followed_summary: Summary) -> None:
     found = followed_summary.breakdown
-    for frame in (found.means, found.runs, found.time, found.way, found.counts, found.clocks):
+    for frame in (found.means, found.groups, found.runs, found.time, found.way, found.counts, found.clocks):
         assert (set(frame.columns) - set(followed.knobs)) & KNOBS.keys() == set()
 
 
@@ -88,6 +88,26 @@ def test_planted_shares_are_found_in_every_slice(followed_summary: Summary) -> N
         pl.col("share").sum()
     )
     assert (sums["share"] - 1).abs().max() < 1e-9
+
+
+def test_groups_are_the_sums_of_their_parts(followed_tables: PlanTables, followed_summary: Summary) -> None:
+    means, groups = followed_summary.breakdown.means, followed_summary.breakdown.groups
+    keys = [*followed_tables.knobs, "kind", "byte", "slice"]
+    assert groups.group_by(keys).len()["len"].unique().to_list() == [len(GROUPS)]
+    parts = means.with_columns(pl.col("part").replace_strict(GROUP_OF).alias("group"))
+    sums = parts.group_by(*keys, "group").agg(pl.col("mean_ms").sum().alias("sum_ms"))
+    both = groups.join(sums, on=[*keys, "group"], how="left").with_columns(pl.col("sum_ms").fill_null(0.0))
+    assert (both["mean_ms"] - both["sum_ms"]).abs().max() < 1e-9
+    wholes = groups.group_by(keys).agg(
+        pl.col("mean_ms", "share").sum(), pl.col("whole_ms").first(), pl.col("downloads").n_unique()
+    )
+    assert (wholes["mean_ms"] - wholes["whole_ms"]).abs().max() < 1e-9
+    assert (wholes["share"] - 1).abs().max() < 1e-9
+    assert wholes["downloads"].unique().to_list() == [1]
+    of_time = followed_summary.breakdown.time.group_by("seed", *keys[:-1], "second").agg(
+        pl.col("share").sum()
+    )
+    assert (of_time["share"] - 1).abs().max() < 1e-9
 
 
 def test_slices_are_in_the_order_of_times(followed_summary: Summary) -> None:
@@ -141,7 +161,7 @@ def test_runs_that_follow_none_have_frames_without_rows(tmp_path: Path) -> None:
     runs = write_sweep(tmp_path / "runs", {"scheduler": ["kist", "vanilla"]}, [1], size, "scheduler_choice")
     collect(runs, tmp_path / "tables", network="ci")
     found = breakdown(PlanTables.open(tmp_path / "tables"))
-    frames = (found.means, found.runs, found.time, found.way, found.counts, found.clocks)
+    frames = (found.means, found.groups, found.runs, found.time, found.way, found.counts, found.clocks)
     assert all(frame.is_empty() for frame in frames)
 
 

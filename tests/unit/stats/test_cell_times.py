@@ -54,7 +54,7 @@ def section(frame: pl.DataFrame, scheduler: str, circuits: str, stage: str) -> p
 def test_no_column_has_the_name_of_a_knob(traced: Experiment, traced_summary: Summary) -> None:
     """Knobs are columns, too, and `starvation` has one that is called `cells`."""
     cells = traced_summary.cells
-    for frame in (cells.runs, cells.times, cells.density, cells.spikes, cells.counts):
+    for frame in (cells.runs, cells.times, cells.density, cells.spikes, cells.counts, cells.load):
         assert (set(frame.columns) - set(traced.knobs)) & KNOBS.keys() == set()
 
 
@@ -90,6 +90,16 @@ def test_cells_are_counted_once_in_each_section_and_in_the_density(traced_summar
     assert traced_summary.cells.counts["passages"].to_list() == [CELLS] * 24
 
 
+def test_the_load_of_a_relay_is_over_networks(traced_summary: Summary) -> None:
+    counts = traced_summary.cells.counts.filter(pl.col("scheduler") == "vanilla", pl.col("host") == "relay2")
+    load = traced_summary.cells.load
+    (row,) = load.filter(pl.col("scheduler") == "vanilla", pl.col("host") == "relay2").to_dicts()
+    assert (len(load), len(counts), row["networks"]) == (8, 3, 3)
+    assert row["sent_mb_per_s"] == pytest.approx(np.mean(counts["sent_mb_per_s"].to_numpy()))
+    assert row["sent_mb_per_s"] > 0
+    assert row["cpu_share"] == counts["cpu_share"].max()
+
+
 def test_claims_about_cells_are_judged(traced_summary: Summary) -> None:
     assert {verdict.claim: verdict.verdict for verdict in traced_summary.verdicts} == {
         "kist_takes_milliseconds": "holds",
@@ -117,7 +127,8 @@ def test_claims_that_the_cells_speak_against_are_contradicted(
 
 def test_without_traces_there_are_no_rows(tables: PlanTables) -> None:
     found = cell_times(tables)
-    assert all(frame.is_empty() for frame in (found.runs, found.times, found.density, found.counts))
+    frames = (found.runs, found.times, found.density, found.counts, found.load)
+    assert all(frame.is_empty() for frame in frames)
 
 
 @pytest.mark.parametrize("draw", [cells.draw_density, cells.draw_stages])

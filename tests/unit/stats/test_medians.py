@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 import pytest
 
 from torsweep.stats.intervals import t_interval
-from torsweep.stats.medians import curves, outcome_counts, run_quantiles
+from torsweep.stats.medians import curves, downloads_by_kind, outcome_counts, run_quantiles
 from torsweep.stats.metrics import METRICS, STREAM_COLUMNS, downloads
 from torsweep.stats.summarize import Summary
 from torsweep.tables.reading import PlanTables
@@ -91,7 +90,9 @@ def test_curves_are_means_over_networks(summary: Summary, tables: PlanTables) ->
     of_one = pl.col("metric") == "ttlb", pl.col("kind") == "web", pl.col(KNOB) == "100ms"
     curve = summary.curves.filter(*of_one, pl.col("circuit_policy") == "ewma").sort("share")
     runs = summary.medians.filter(*of_one, pl.col("circuit_policy") == "ewma")
-    middle = np.interp(0.5, curve["share"], curve["time_s"])
+    (middle,) = curve["median_s"].unique().to_list()
+    around = curve.filter((pl.col("share") - 0.5).abs() < 0.001)["time_s"]
+    assert len(around) == 2 and around[0] <= middle <= around[1]
     assert middle == pytest.approx(t_interval(runs["median_s"].to_numpy()).mean, rel=0.01)
     assert (curve["low_s"] <= curve["time_s"]).all()
     assert (curve["high_s"] >= curve["time_s"]).all()
@@ -107,10 +108,20 @@ def test_a_single_network_has_a_curve_and_no_band(tables: PlanTables) -> None:
     assert curve["low_s"].null_count() == curve.height
 
 
+def test_a_curve_that_ends_below_one_half_has_no_median() -> None:
+    failed = [_at(None, observed_us=1, outcome="failed")] * 2
+    curve = curves(_streams([_at(1.0), *failed]), [KNOB]).filter(pl.col("metric") == "ttfb")
+    assert curve.height > 300
+    assert curve["median_s"].null_count() == curve.height
+
+
 def test_every_download_has_one_outcome(tables: PlanTables) -> None:
     streams = tables.streams(STREAM_COLUMNS)
     counts = outcome_counts(streams, tables.knobs)
     assert counts["downloads"].sum() == streams.height
+    by_kind = downloads_by_kind(counts)
+    assert by_kind == {kind: streams.filter(pl.col("kind") == kind).height for kind in ("web", "bulk")}
+    assert list(by_kind) == ["web", "bulk"]
     assert (
         counts["downloads"]
         == counts.select(pl.sum_horizontal("complete", "failed", "timeout", "unfinished"))["complete"]
