@@ -1,7 +1,7 @@
 # Fidelity: an engine against another, by default cellsim against Shadow. A repeat is the same run with
 # another seed; a replay is cellsim on the circuits that tor chose in a run of the reference, and is kept in a
 # folder below the reference's name. With `compare=finished` runs of other engines than cellsim are compared
-# as far as they are finished, and none is started.
+# as far as they are finished, and none is started: one that lacks a file is refused before anything is planned.
 from torsweep.fidelity.places import COMPARISON_FILES, FidelityPlan
 
 REPEAT = f"results/repeats/{RUN_LEVELS}"

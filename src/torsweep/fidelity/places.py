@@ -18,9 +18,11 @@ from torsweep.config.engine_names import MODEL_ENGINE, RUN_ENGINES, SHADOW_ENGIN
 from torsweep.config.experiment import Experiment
 from torsweep.config.transport import TcpRules, levels_as_in
 from torsweep.config.variant import Variant
+from torsweep.engines.run_spec import RUN_FILE
 from torsweep.engines.selection import choose_engine, find_engine, require_engine
 from torsweep.errors import InputError
 from torsweep.fidelity.matches import MODEL, MODEL_REPEAT, REFERENCE, REFERENCE_REPEAT, REPLAY, SERIES
+from torsweep.formats.json_file import read_json
 from torsweep.pipeline.results_tree import RESULTS, RUN_FILES, Place
 from torsweep.pipeline.sweep import FIGURE_SUFFIXES, Sweep, stopping_with_a_line
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
@@ -135,7 +137,8 @@ class FidelityPlan:
     """What a comparison is made of, under the overrides of a user.
 
     With ``compare=finished`` the runs of other engines than cellsim are taken as they stand, and none is
-    started.
+    started. Such a run that lacks a file is refused, because no rule may make it again; one without its
+    record is not finished, and is left out.
     """
 
     def __init__(self, sweep: Sweep) -> None:
@@ -160,6 +163,7 @@ class FidelityPlan:
         folder = place.stage("fidelity")
         figures = ["overview", *(f"curves/{variant.key}" for variant in variants)]
         names = SimpleNamespace(**asdict(place), model=pair.name, reference=pair.reference)
+        self._given(names)
         return [
             *_files(self._wanted(names)),
             *(str(folder / name) for name in COMPARISON_FILES),
@@ -213,11 +217,22 @@ class FidelityPlan:
         No rule makes these runs, so that they are no input of the comparison; this parameter tells when
         one of them changes.
         """
-        return {
-            str(folder): sha256_of_file(folder / PROVENANCE_FILE)
-            for folder in self._compared(wildcards)
-            if folder not in self._wanted(wildcards)
-        }
+        return {str(folder): sha256_of_file(folder / PROVENANCE_FILE) for folder in self._given(wildcards)}
+
+    def _given(self, wildcards: Any) -> list[Path]:
+        """The folders of the runs that are compared as they stand; InputError when one lacks a file."""
+        made = set(self._wanted(wildcards))
+        folders = [folder for folder in self._compared(wildcards) if folder not in made]
+        for folder in folders:
+            tables = read_json(folder / PROVENANCE_FILE).get("tables", {})
+            for file in (folder / name for name in (RUN_FILE, *tables)):
+                if not file.is_file():
+                    raise InputError(
+                        "is missing from a finished run, which a comparison does not make",
+                        file=file,
+                        accepted="a run that is whole; or take its folder away",
+                    )
+        return folders
 
     @stopping_with_a_line
     def directories(self, wildcards: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -37,8 +38,10 @@ def finish(checkout: Path, engine: str, variant: str, circuits: bool = False) ->
     """Leave a finished run of ``engine``."""
     folder = checkout / "results/runs/refill_sweep" / engine / "2012/ci/41" / variant
     folder.mkdir(parents=True)
-    for name in ("provenance.json", *(["circuits.parquet"] if circuits else [])):
+    tables = ["streams.parquet", "relays.parquet", *(["circuits.parquet"] if circuits else [])]
+    for name in ("run.json", *tables):
         (folder / name).touch()
+    (folder / "provenance.json").write_text(json.dumps({"tables": dict.fromkeys(tables, "")}))
 
 
 def wanted(model: str, reference: str, **config: object) -> set[tuple[str, str, str]]:
@@ -140,6 +143,26 @@ def test_only_cellsim_is_started_for_finished_runs(checkout):
     folder = "results/fidelity/refill_sweep/shadow-no-rtt_against_shadow/2012/ci/main"
     assert f"{folder}/fidelity.md" in targets
     assert f"{folder}/curves/{OTHER}.pdf" in targets
+    assert not any(BASELINE in target for target in targets)
+
+
+@pytest.mark.parametrize("name", ["run.json", "streams.parquet", "relays.parquet"])
+def test_a_finished_run_that_lacks_a_file_is_refused(checkout, capsys, name):
+    finish(checkout, "shadow", BASELINE)
+    config = {"compare": "finished", "model": "cellsim", "reference": "shadow"}
+    assert FidelityPlan(Sweep({**SIZE, **config})).targets()
+    file = Path("results/runs/refill_sweep/shadow/2012/ci/41") / BASELINE / name
+    file.unlink()
+    assert f"{file}: is missing from a finished run" in refusal(capsys, **config)
+
+
+def test_a_finished_run_that_lacks_its_record_is_left_out(checkout, capsys):
+    finish(checkout, "shadow", BASELINE)
+    finish(checkout, "shadow", OTHER)
+    config = {"compare": "finished", "model": "cellsim", "reference": "shadow"}
+    (checkout / "results/runs/refill_sweep/shadow/2012/ci/41" / BASELINE / "provenance.json").unlink()
+    targets = FidelityPlan(Sweep({**SIZE, **config})).targets()
+    assert any(OTHER in target for target in targets)
     assert not any(BASELINE in target for target in targets)
 
 
