@@ -5,6 +5,7 @@
 # resources; memory and time are computed from the run's network and engine. What a run measured of its
 # machine stands in its provenance and its benchmark file.
 
+from torsweep.engines.table_files import BREAKDOWN_FILE, CELLS_FILE, CIRCUITS_FILE, LINKS_FILE
 from torsweep.pipeline.needs import Needs
 
 needs = Needs(sweep, workflow)
@@ -16,9 +17,9 @@ def files_of_a_run(folder):
 
 
 OF_A_RUN = files_of_a_run(RUN)
-OF_SHADOW = {**OF_A_RUN, "circuits": f"{RUN}/circuits.parquet", "paths": f"{RUN}/paths.json"}
-OF_EMULATION = {**OF_A_RUN, "circuits": f"{RUN}/circuits.parquet", "links": f"{RUN}/links.parquet"}
-OF_TRACING = {"cells": f"{RUN}/cells.parquet", "breakdown": f"{RUN}/breakdown.parquet"}
+OF_SHADOW = {**OF_A_RUN, "circuits": f"{RUN}/{CIRCUITS_FILE}", "paths": f"{RUN}/paths.json"}
+OF_EMULATION = {**OF_A_RUN, "circuits": f"{RUN}/{CIRCUITS_FILE}", "links": f"{RUN}/{LINKS_FILE}"}
+OF_TRACING = {"cells": f"{RUN}/{CELLS_FILE}", "breakdown": f"{RUN}/{BREAKDOWN_FILE}"}
 
 
 rule run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -23,6 +24,9 @@ REGISTRY_HOSTS = [
     "registry." + "npmjs.org",
 ]
 MACHINE_PATH = re.compile(r"(?<![\w.}/-])/(?:work|root|home|Users|tmp|opt)/[\w.-]")
+
+
+NAMED_BY_TABLE = re.compile(r"(.*/)?[a-z]+\.parquet")
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +55,21 @@ def test_no_file_names_a_package_registry(texts):
 
 def test_no_file_names_a_path_of_one_machine(texts):
     assert {name: match[0] for name, text in texts.items() if (match := MACHINE_PATH.search(text))} == {}
+
+
+def test_the_names_of_tables_files_stand_once(texts):
+    """In the package and the rules; docstrings and comments may say them."""
+    program = {name: text for name, text in texts.items() if name.startswith("src/") and name.endswith(".py")}
+    found = {
+        name
+        for name, text in program.items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Constant) and NAMED_BY_TABLE.fullmatch(str(node.value))
+    }
+    assert found == {"src/torsweep/engines/table_files.py"}
+    rules = "\n".join(text for name, text in texts.items() if name == "Snakefile" or name.endswith(".smk"))
+    assert "rule run:" in rules
+    assert not [line for line in rules.splitlines() if re.search(r"^[^#]*\w\.parquet", line)]
 
 
 def test_results_and_builds_are_not_tracked(texts):

@@ -18,6 +18,13 @@ from torsweep import __version__
 from torsweep.bundle.citation import Credit
 from torsweep.bundle.sums import bundle_files, sums_size
 from torsweep.config.experiment import Report
+from torsweep.engines.table_files import (
+    BREAKDOWN_FILE,
+    PASSAGES_FILE,
+    PROGRESS_FILE,
+    RELAYS_FILE,
+    STREAMS_FILE,
+)
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.storage.published import (
     CITATION_FILE,
@@ -55,11 +62,11 @@ _WHAT: Mapping[str, str] = {
     "summaries/claims.json": "The verdict on each claim, with the numbers that it rests on",
     "summaries/findings.json": "Which findings survive under other transports, whose runs are not in here",
     "summaries/summary.md": "Medians, differences, outcomes and verdicts, to read",
-    "tables/breakdown.parquet": "What followed downloads waited for, where downloads were followed",
-    "tables/passages.parquet": "How long each cell stayed in a traced relay, where cells were traced",
-    "tables/progress.parquet": "How far each download was at what time, where the runs were asked for it",
-    "tables/relays.parquet": "What each relay did, second by second",
-    "tables/streams.parquet": "Every download of every run, a row each",
+    f"tables/{BREAKDOWN_FILE}": "What followed downloads waited for, where downloads were followed",
+    f"tables/{PASSAGES_FILE}": "How long each cell stayed in a traced relay, where cells were traced",
+    f"tables/{PROGRESS_FILE}": "How far each download was at what time, where the runs were asked for it",
+    f"tables/{RELAYS_FILE}": "What each relay did, second by second",
+    f"tables/{STREAMS_FILE}": "Every download of every run, a row each",
 }
 _FOLDERS: Mapping[str, str] = {
     "figures": "Figure, or the points that it plots",

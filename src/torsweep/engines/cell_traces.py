@@ -18,8 +18,6 @@ from torsweep.engines.table_schema import CELLS, validate
 from torsweep.errors import InputError
 from torsweep.storage import whole_file
 
-CELLS_TABLE = "cells.parquet"
-
 _MOST_CHANNELS = 8192
 _HEADER_BYTES = 4096
 """Sizes of the parts of a ring, as tor makes it (cell_trace.h)."""
@@ -47,7 +45,7 @@ def write_cells(run_directory: Path, rings: Mapping[str, Path], zero_ns: int) ->
         counters[host] = _counters(ring)
         frames.append(cells_frame(ring, host, zero_ns))
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=CELLS.polars)
-    file = run_directory / CELLS_TABLE
+    file = run_directory / CELLS.file
     validate(frame, CELLS, file)
     with whole_file(file) as temporary:
         frame.write_parquet(temporary, compression="zstd", compression_level=1)
@@ -69,7 +67,7 @@ def scan_cells(run_directory: Path) -> pl.LazyFrame:
 
     Its checksum has been compared. Raises InputError when it is missing or has other columns.
     """
-    file = run_directory / CELLS_TABLE
+    file = run_directory / CELLS.file
     if not file.is_file():
         raise InputError("no such table", file=file)
     frame = pl.scan_parquet(file)

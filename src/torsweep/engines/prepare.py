@@ -20,6 +20,15 @@ from torsweep.config.traffic import PERF_TRAFFIC
 from torsweep.config.transport import Transport
 from torsweep.config.variant import Variant
 from torsweep.engines.run_spec import RUN_FILE, RunSettings, RunSpec, RunTables, RunTraffic, read_run
+from torsweep.engines.table_files import (
+    BREAKDOWN_FILE,
+    CELLS_FILE,
+    CIRCUITS_FILE,
+    LINKS_FILE,
+    PROGRESS_FILE,
+    RELAYS_FILE,
+    STREAMS_FILE,
+)
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
@@ -30,13 +39,13 @@ from torsweep.storage.folders import RUN
 
 RESULT_FILES = (
     PROVENANCE_FILE,
-    "streams.parquet",
-    "relays.parquet",
-    "progress.parquet",
-    "cells.parquet",
-    "breakdown.parquet",
-    "circuits.parquet",
-    "links.parquet",
+    STREAMS_FILE,
+    RELAYS_FILE,
+    PROGRESS_FILE,
+    CELLS_FILE,
+    BREAKDOWN_FILE,
+    CIRCUITS_FILE,
+    LINKS_FILE,
     "paths.json",
 )
 """Files that an engine may leave. The provenance comes first: it is removed first, because without it the

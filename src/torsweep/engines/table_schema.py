@@ -14,6 +14,15 @@ import polars as pl
 from torsweep.config.clients import KINDS, PERF_KINDS
 from torsweep.config.tracing import POINTS
 from torsweep.config.ways import BYTES, LEGS, PARTS, PLACES
+from torsweep.engines.table_files import (
+    BREAKDOWN_FILE,
+    CELLS_FILE,
+    CIRCUITS_FILE,
+    PASSAGES_FILE,
+    PROGRESS_FILE,
+    RELAYS_FILE,
+    STREAMS_FILE,
+)
 from torsweep.errors import InputError
 
 OUTCOMES = ("complete", "failed", "timeout", "unfinished")
@@ -32,10 +41,15 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """The columns of one table, in order."""
+    """The columns of the table in ``file``, in order."""
 
-    name: str
+    file: str
     columns: tuple[Column, ...]
+
+    @property
+    def name(self) -> str:
+        """What the table is called: its file's name without the ending."""
+        return Path(self.file).stem
 
     @property
     def polars(self) -> dict[str, type[pl.DataType] | pl.DataType]:
@@ -44,7 +58,7 @@ class TableSchema:
 
 
 STREAMS = TableSchema(
-    "streams",
+    STREAMS_FILE,
     (
         Column("client", pl.String, "name of the client in network.json"),
         Column(
@@ -83,7 +97,7 @@ STREAMS = TableSchema(
 )
 
 RELAYS = TableSchema(
-    "relays",
+    RELAYS_FILE,
     (
         Column("second", pl.Int32, "second of the simulation, from 0; the row covers [second, second + 1)"),
         Column("relay", pl.String, "name of the relay in network.json"),
@@ -112,7 +126,7 @@ RELAYS = TableSchema(
 )
 
 PROGRESS = TableSchema(
-    "progress",
+    PROGRESS_FILE,
     (
         Column("client", pl.String, "name of the client in network.json"),
         Column("stream", pl.Int64, "number of the download, counted per client from 1"),
@@ -122,7 +136,7 @@ PROGRESS = TableSchema(
 )
 
 CIRCUITS = TableSchema(
-    "circuits",
+    CIRCUITS_FILE,
     (
         Column("client", pl.String, "name of the client in network.json"),
         Column("circuit", pl.Int64, "tor's number of the circuit, as in the streams table"),
@@ -141,7 +155,7 @@ CIRCUITS = TableSchema(
 
 
 CELLS = TableSchema(
-    "cells",
+    CELLS_FILE,
     (
         Column("host", pl.Categorical, "name of the relay or client in network.json"),
         Column("time_ns", pl.Int64, "ns since the simulation's start, by the clock of the host"),
@@ -187,7 +201,7 @@ CELLS = TableSchema(
 
 
 PASSAGES = TableSchema(
-    "passages",
+    PASSAGES_FILE,
     (
         Column("host", pl.String, "name of the relay in network.json"),
         Column(
@@ -210,7 +224,7 @@ PASSAGES = TableSchema(
 
 
 BREAKDOWN = TableSchema(
-    "breakdown",
+    BREAKDOWN_FILE,
     (
         Column("client", pl.String, "name of the client in network.json"),
         Column("stream", pl.Int64, "number of the download, counted per client from 1"),

@@ -64,7 +64,7 @@ def replayed(original: Path, out: Path) -> RunSpec:
     if not paths:
         raise InputError(
             "names no circuit of any client; the run has to be one in which clients were traced",
-            file=original / f"{CIRCUITS.name}.parquet",
+            file=original / CIRCUITS.file,
         )
     transport = run.transport or AS_IN[run.engine]
     settings = {**run.model_dump(), "engine": MODEL_ENGINE, "paths": paths, "transport": transport}

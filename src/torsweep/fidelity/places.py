@@ -20,6 +20,7 @@ from torsweep.config.transport import TcpRules, levels_as_in
 from torsweep.config.variant import Variant
 from torsweep.engines.run_spec import RUN_FILE
 from torsweep.engines.selection import choose_engine, find_engine, require_engine
+from torsweep.engines.table_files import CIRCUITS_FILE
 from torsweep.errors import InputError
 from torsweep.fidelity.matches import MODEL, MODEL_REPEAT, REFERENCE, REFERENCE_REPEAT, REPLAY, SERIES
 from torsweep.formats.json_file import read_json
@@ -261,7 +262,7 @@ class FidelityPlan:
         for variant, seed in product(plan.variants, experiment.seeds):
             if self.only_finished and (variant.key, seed) not in there:
                 continue
-            circuits = run_directory(REFERENCE, pair, place, variant, seed) / "circuits.parquet"
+            circuits = run_directory(REFERENCE, pair, place, variant, seed) / CIRCUITS_FILE
             made = self._made(pair, baseline=variant == plan.baseline, circuits=circuits.is_file())
             wanted += [run_directory(one, pair, place, variant, seed) for one in made]
         return wanted
@@ -289,7 +290,7 @@ class FidelityPlan:
         if self.only_finished:
             return []
         folder = self.replayed_directory(wildcards)
-        return [*_files([Path(folder)]), f"{folder}/circuits.parquet"]
+        return [*_files([Path(folder)]), f"{folder}/{CIRCUITS_FILE}"]
 
     def replayed_record(self, wildcards: Any) -> str:
         """The checksum of the record of that run if it exists, because :meth:`replayed_run` does not notice

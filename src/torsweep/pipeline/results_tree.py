@@ -13,6 +13,14 @@ from pathlib import Path
 from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.variant import Variant
 from torsweep.engines.run_spec import RUN_FILE
+from torsweep.engines.table_files import (
+    BREAKDOWN_FILE,
+    CELLS_FILE,
+    PASSAGES_FILE,
+    PROGRESS_FILE,
+    RELAYS_FILE,
+    STREAMS_FILE,
+)
 from torsweep.errors import InputError
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE
 from torsweep.provenance import PROVENANCE_FILE
@@ -26,14 +34,14 @@ COMPARED_LEVELS = "{experiment}/{engines}/{era}/{network}/{plan}"
 engines, whose names are joined by plus signs."""
 
 NETWORK_FILES = (NETWORK_FILE, LATENCY_FILE)
-RUN_FILES = (RUN_FILE, "streams.parquet", "relays.parquet", "progress.parquet", PROVENANCE_FILE)
-TRACED_RUN_FILES = (*RUN_FILES, "cells.parquet", "breakdown.parquet")
+RUN_FILES = (RUN_FILE, STREAMS_FILE, RELAYS_FILE, PROGRESS_FILE, PROVENANCE_FILE)
+TRACED_RUN_FILES = (*RUN_FILES, CELLS_FILE, BREAKDOWN_FILE)
 TABLE_FILES = (
-    "streams.parquet",
-    "relays.parquet",
-    "progress.parquet",
-    "passages.parquet",
-    "breakdown.parquet",
+    STREAMS_FILE,
+    RELAYS_FILE,
+    PROGRESS_FILE,
+    PASSAGES_FILE,
+    BREAKDOWN_FILE,
     PROVENANCE_FILE,
 )
 """What stands in the folder of a network, of a run, of a run that traces, and of a plan's

@@ -91,7 +91,7 @@ def read_table(run_directory: Path, schema: TableSchema, *, trusted: bool = Fals
 
     Raises InputError when it is missing, damaged, or does not fit ``schema``.
     """
-    file = run_directory / f"{schema.name}.parquet"
+    file = run_directory / schema.file
     return validate(parquet.read_frame(file, trusted=trusted), schema, file)
 
 
@@ -206,7 +206,7 @@ def _keys(run: Run) -> list[pl.Expr]:
 
 
 def _write_frame(frame: pl.DataFrame, schema: TableSchema, provenance: Provenance, out: Path) -> None:
-    with whole_file(out / f"{schema.name}.parquet") as temporary:
+    with whole_file(out / schema.file) as temporary:
         frame.write_parquet(temporary, compression="zstd", metadata={METADATA_KEY: provenance.to_json()})
 
 

@@ -17,6 +17,13 @@ import polars as pl
 
 from torsweep.config.clients import KINDS
 from torsweep.config.reading import validate_fields
+from torsweep.engines.table_files import (
+    BREAKDOWN_FILE,
+    PASSAGES_FILE,
+    PROGRESS_FILE,
+    RELAYS_FILE,
+    STREAMS_FILE,
+)
 from torsweep.errors import InputError
 from torsweep.formats import parquet
 from torsweep.formats.json_file import parse_json, read_json
@@ -118,7 +125,7 @@ class PlanTables:
         Raises InputError when they are not there, not ours, or damaged.
         """
         _require_whole(directory)
-        return cls(directory, read_provenance(directory / "streams.parquet", trusted=True))
+        return cls(directory, read_provenance(directory / STREAMS_FILE, trusted=True))
 
     @property
     def knobs(self) -> list[str]:
@@ -131,22 +138,22 @@ class PlanTables:
         With ``kind`` among the columns, those of perf clients are left out: the table keeps them, but they
         are no clients of the experiment's.
         """
-        return self._read("streams.parquet", columns)
+        return self._read(STREAMS_FILE, columns)
 
     def relays(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of every relay and second after the warm-up."""
-        return self._read("relays.parquet", columns)
+        return self._read(RELAYS_FILE, columns)
 
     def progress(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of the progress of every download that started after the warm-up.
 
         Without rows where the runs were not asked for it.
         """
-        return self._read("progress.parquet", columns)
+        return self._read(PROGRESS_FILE, columns)
 
     def passages(self, keys: Mapping[str, object], columns: Sequence[str]) -> pl.DataFrame:
         """``columns`` of the cells that traced relays sent on in one run, of the seed and levels ``keys``."""
-        file = self.directory / "passages.parquet"
+        file = self.directory / PASSAGES_FILE
         read_provenance(file, trusted=True)
         chosen = [pl.col(name) == value for name, value in keys.items()]
         return pl.scan_parquet(file).filter(*chosen).select(columns).collect()
@@ -156,7 +163,7 @@ class PlanTables:
 
         Without rows where the runs followed none.
         """
-        return self._read("breakdown.parquet", columns)
+        return self._read(BREAKDOWN_FILE, columns)
 
     def _read(self, name: str, columns: Iterable[str]) -> pl.DataFrame:
         file = self.directory / name
@@ -185,8 +192,8 @@ def _check_levels(frame: pl.DataFrame, knobs: Mapping[str, Sequence[str]], file:
 
 def _require_whole(directory: Path) -> None:
     file = directory / PROVENANCE_FILE
-    if not file.exists() and not (directory / "streams.parquet").exists():
-        raise InputError("no such table", file=directory / "streams.parquet")
+    if not file.exists() and not (directory / STREAMS_FILE).exists():
+        raise InputError("no such table", file=directory / STREAMS_FILE)
     damage = damaged_table(directory, read_json(file).get("tables"))
     if damage:
         raise InputError(

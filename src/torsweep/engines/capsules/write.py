@@ -22,11 +22,9 @@ from torsweep.engines.capsules.packets import Packets
 from torsweep.engines.capsules.pcap import Captures, join_captures
 from torsweep.engines.cell_ring import channels_frame, read_ring
 from torsweep.engines.cell_traces import scan_cells
-from torsweep.engines.table_schema import BREAKDOWN, validate
+from torsweep.engines.table_schema import BREAKDOWN, STREAMS, validate
 from torsweep.network.model import Network, read_network
 from torsweep.storage import whole_file
-
-BREAKDOWN_TABLE = "breakdown.parquet"
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ def write_breakdown(
         cells=scan_cells(run_directory).collect(),
         channels=pl.concat(channels_frame(read_ring(file), host) for host, file in rings.items()),
         names={address(node): name for name, node in nodes.items()},
-        streams=pl.read_parquet(run_directory / "streams.parquet"),
+        streams=pl.read_parquet(run_directory / STREAMS.file),
     )
     trace, streams, unused = by_one_clock(recorded, seen, one_way_ns)
     frame, counts = join(trace, streams, one_in)
@@ -106,7 +104,7 @@ def write_no_breakdown(run_directory: Path) -> None:
 
 def write_frame(run_directory: Path, frame: pl.DataFrame) -> None:
     """Write ``frame`` as the table, as a whole."""
-    file = run_directory / BREAKDOWN_TABLE
+    file = run_directory / BREAKDOWN.file
     validate(frame, BREAKDOWN, file)
     with whole_file(file) as temporary:
         frame.write_parquet(temporary, compression="zstd")

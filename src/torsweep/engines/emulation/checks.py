@@ -24,6 +24,7 @@ from torsweep.engines.emulation.kept_up import kept_up
 from torsweep.engines.emulation.run.engine import run_emulation
 from torsweep.engines.emulation.tools import Tools
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
+from torsweep.engines.table_files import PROGRESS_FILE, RELAYS_FILE, STREAMS_FILE
 from torsweep.errors import TorsweepError
 from torsweep.network.chain import given_paths
 from torsweep.network.model import NETWORK_FILE, write_network
@@ -96,9 +97,9 @@ def refill_row(condition: Condition, run_directory: Path) -> Row:
     """
     rate = 200 * 1024
     window = pl.col("second").is_between(condition.warm_up_s, condition.warm_up_s + condition.measured_s - 2)
-    relays = pl.read_parquet(run_directory / "relays.parquet").filter(window, pl.col("relay") == "relay2")
+    relays = pl.read_parquet(run_directory / RELAYS_FILE).filter(window, pl.col("relay") == "relay2")
     interval_us = int(condition.levels["refill_interval"].removesuffix("ms")) * 1000
-    progress = pl.read_parquet(run_directory / "progress.parquet").with_columns(
+    progress = pl.read_parquet(run_directory / PROGRESS_FILE).with_columns(
         pl.col("bytes_got").diff().fill_null(0).alias("came")
     )
     progress = progress.filter(pl.col("time_us") >= condition.warm_up_s * 1_000_000)
@@ -138,7 +139,7 @@ def circuits_conditions() -> list[Condition]:
 
 def circuits_row(condition: Condition, run_directory: Path) -> Row:
     """Shares of the busy circuits, in parts of an equal one, and the times of the quiet client's."""
-    streams = pl.read_parquet(run_directory / "streams.parquet")
+    streams = pl.read_parquet(run_directory / STREAMS_FILE)
     quiet = streams.filter(
         pl.col("kind") == "web",
         pl.col("outcome") == "complete",
@@ -175,7 +176,7 @@ def waking_row(condition: Condition, run_directory: Path) -> Row:
 
     A stream that never had them has no second.
     """
-    progress = pl.read_parquet(run_directory / "progress.parquet").filter(pl.col("bytes_got") >= FIRST_BYTES)
+    progress = pl.read_parquet(run_directory / PROGRESS_FILE).filter(pl.col("bytes_got") >= FIRST_BYTES)
     reached = dict(progress.group_by("stream").agg(pl.col("time_us").min()).iter_rows())
     seconds = {stream: round(time_us / 1e6, 1) for stream, time_us in reached.items()}
     order = {"order": condition.label.removeprefix("order=")}
@@ -184,8 +185,8 @@ def waking_row(condition: Condition, run_directory: Path) -> Row:
 
 def _shares(condition: Condition, run_directory: Path, client: str) -> np.ndarray:
     """Bytes of each stream of ``client`` after the warm-up, in parts of their mean."""
-    progress = pl.read_parquet(run_directory / "progress.parquet").filter(pl.col("client") == client)
-    streams = pl.read_parquet(run_directory / "streams.parquet").filter(pl.col("client") == client)
+    progress = pl.read_parquet(run_directory / PROGRESS_FILE).filter(pl.col("client") == client)
+    streams = pl.read_parquet(run_directory / STREAMS_FILE).filter(pl.col("client") == client)
     before = pl.col("time_us") < condition.warm_up_s * 1_000_000
     had = progress.filter(before).group_by("stream").agg(pl.col("bytes_got").max().alias("had"))
     got = progress.group_by("stream").agg(pl.col("bytes_got").max())

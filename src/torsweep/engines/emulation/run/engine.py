@@ -43,6 +43,7 @@ from torsweep.engines.emulation.tcp import TCP, settable
 from torsweep.engines.emulation.tools import Tools
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
+from torsweep.engines.table_files import LINKS_FILE, PACKETS_FILE
 from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RELAYS, STREAMS, TableSchema, validate
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
@@ -52,8 +53,6 @@ from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import RUN
 
 PROCESS_FOLDER = "processes"
-LINKS_TABLE = "links.parquet"
-PACKETS_TABLE = "packets.parquet"
 READY_LIMIT_S = 900.0
 SETTLE_S = 0.5
 """How long the exit code of a process may take after its control port has hung up."""
@@ -91,9 +90,9 @@ def run_emulation(
         folder = run_directory.resolve() / PROCESS_FOLDER
         tcp = TCP[run.era]
         sysctls, absent = settable(tcp.sysctls())
-        recorded = _recorded(run, folder / PACKETS_TABLE)
+        recorded = _recorded(run, folder / PACKETS_FILE)
         latency = network_directory / LATENCY_FILE
-        links = links_document(network, latency, tcp, sysctls, run.seed, folder / LINKS_TABLE, recorded)
+        links = links_document(network, latency, tcp, sysctls, run.seed, folder / LINKS_FILE, recorded)
         with tempfile.TemporaryDirectory(prefix="torsweep-", ignore_cleanup_errors=True) as sockets:
             running = RunningNetwork(
                 Layout(run, network, folder, Path(sockets), extra),
@@ -243,7 +242,7 @@ def _write_tables(run_directory: Path, running: RunningNetwork, measured: Measur
     _write(run_directory, RELAYS, relays_frame(samples, queued, zero_ns, end_ns))
     _write(run_directory, CIRCUITS, circuits_frame(circuits, measured.downloads, zero_ns))
     _write(run_directory, PROGRESS, progress_frame(measured.downloads, zero_ns))
-    _write_frame(run_directory / LINKS_TABLE, links.frame)
+    _write_frame(run_directory / LINKS_FILE, links.frame)
 
 
 def _leave_results(
@@ -256,7 +255,7 @@ def _leave_results(
     layout, folder, zero_ns = running.layout, running.layout.folder, measured.zero_ns
     pace = measured.pace.document()
     write_text(folder / "pace.json", json.dumps(pace, indent=1) + "\n")
-    links = read_links(folder / LINKS_TABLE, zero_ns, measured.end_ns)
+    links = read_links(folder / LINKS_FILE, zero_ns, measured.end_ns)
     refuse_late(pace, links.late_share)
     _write_tables(run_directory, running, measured, links)
     traced = write_cells(run_directory, layout.rings, zero_ns) if layout.run.tracing else {}
@@ -290,7 +289,7 @@ def _write_breakdown(
     if run.tracing is None:
         return {}
     folder = run_directory / PROCESS_FOLDER
-    packets, summary = folder / PACKETS_TABLE, (folder / LINKS_TABLE).with_suffix(".json")
+    packets, summary = folder / PACKETS_FILE, (folder / LINKS_FILE).with_suffix(".json")
     if _recorded(run, packets) is None:
         write_no_breakdown(run_directory)
         return {}
@@ -301,7 +300,7 @@ def _write_breakdown(
 
 
 def _write(run_directory: Path, schema: TableSchema, frame: pl.DataFrame) -> None:
-    file = run_directory / f"{schema.name}.parquet"
+    file = run_directory / schema.file
     validate(frame, schema, file)
     _write_frame(file, frame)
 

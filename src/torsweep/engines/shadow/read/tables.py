@@ -152,7 +152,7 @@ def _unknown(streams: pl.DataFrame, circuits: pl.DataFrame) -> dict[str, int]:
 
 
 def _write(run_directory: Path, schema: TableSchema, frame: pl.DataFrame) -> None:
-    file = run_directory / f"{schema.name}.parquet"
+    file = run_directory / schema.file
     validate(frame, schema, file)
     with whole_file(file) as temporary:
         frame.write_parquet(temporary, compression="zstd")

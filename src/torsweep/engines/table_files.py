@@ -1,0 +1,25 @@
+"""The files of tables, by name: what an engine leaves in a run's folder, and what is collected of a plan.
+
+Here and not with the columns (:mod:`torsweep.engines.table_schema`), so that the pipeline can name files
+without loading what reads them.
+"""
+
+STREAMS_FILE = "streams.parquet"
+RELAYS_FILE = "relays.parquet"
+PROGRESS_FILE = "progress.parquet"
+
+CIRCUITS_FILE = "circuits.parquet"
+"""Of engines that run tor."""
+
+CELLS_FILE = "cells.parquet"
+BREAKDOWN_FILE = "breakdown.parquet"
+"""Of runs with ``tracing``."""
+
+PASSAGES_FILE = "passages.parquet"
+"""Of a plan's tables alone, from the cells of its runs."""
+
+LINKS_FILE = "links.parquet"
+"""Of the emulation: what linkem did, second by second."""
+
+PACKETS_FILE = "packets.parquet"
+"""Of the emulation, until downloads have been followed: what passed linkem."""
