@@ -13,10 +13,11 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -80,8 +81,6 @@ def run_plan(
         enter_own_namespace()
         started = time.time()
         samples, beside = _measure(plan, chains, out / name / "processes", tor, lengths, say)
-    frame = pl.from_dicts([asdict(sample) for sample in samples])
-    rows = compare(plan, frame, costs)
     document = {
         "plan": name,
         "tor": tor.provenance,
@@ -95,6 +94,18 @@ def run_plan(
         "machine": dict(machine()),
         "versions": dict(versions()),
     }
+    frame = pl.from_dicts([asdict(sample) for sample in samples])
+    return _leave_files(out, plan, frame, compare(plan, frame, costs), document)
+
+
+def _leave_files(
+    out: Path, plan: Plan, frame: pl.DataFrame, rows: list[dict[str, Any]], document: Mapping[str, Any]
+) -> str:
+    """Write the files of the plan, ``document`` last, and return the text of NAME.md.
+
+    While NAME.json stands, all of them fit each other.
+    """
+    name = document["plan"]
     text = as_markdown(plan, rows, document)
     (out / f"{name}.json").unlink(missing_ok=True)
     write_text(out / f"{name}_samples.csv", frame.write_csv())

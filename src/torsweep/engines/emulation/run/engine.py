@@ -88,11 +88,7 @@ def run_emulation(
         _clear(run_directory, run, network)
         started = time.monotonic()
         folder = run_directory.resolve() / PROCESS_FOLDER
-        tcp = TCP[run.era]
-        sysctls, absent = settable(tcp.sysctls())
-        recorded = _recorded(run, folder / PACKETS_FILE)
-        latency = network_directory / LATENCY_FILE
-        links = links_document(network, latency, tcp, sysctls, run.seed, folder / LINKS_FILE, recorded)
+        links, absent = _links(run, network, network_directory / LATENCY_FILE, folder)
         with tempfile.TemporaryDirectory(prefix="torsweep-", ignore_cleanup_errors=True) as sockets:
             running = RunningNetwork(
                 Layout(run, network, folder, Path(sockets), extra),
@@ -105,23 +101,44 @@ def run_emulation(
             )
             finished = _run_whole(run_directory, running)
         left = _leave_results(run_directory, network_directory, running, finished.measured)
-        document = {
-            "engine": "emulation",
-            "engine_version": f"{__version__}, tor {tools.tor.version}",
-            "run_sha256": sha256_of_file(run_directory / RUN_FILE),
-            "network_sha256": run.network_sha256,
+        wall = {
             "wall_s": round(time.monotonic() - started, 3),
             "ready_s": round(finished.ready_at - started, 3),
             "memory_at_end_bytes": finished.memory_at_end_bytes,
-            "tcp": {**tcp.model_dump(mode="json"), "not_in_this_kernel": absent},
-            "links": {key: links[key] for key in ("mtu_bytes", "up_queue", "down_queue", "loss")},
-            "extra_torrc_lines": list(extra),
-            "tor": tools.tor.provenance,
-            **left,
-            "versions": dict(versions()),
-            "machine": dict(machine()),
         }
-        write_provenance(run_directory, document)
+        record = _record(run_directory, running, absent)
+        write_provenance(run_directory, {**record, **wall, **left, **_here()})
+
+
+def _links(run: RunSpec, network: Network, latency: Path, folder: Path) -> tuple[dict[str, Any], list[str]]:
+    """What the link emulator reads, and the settings of the era's TCP that this kernel does not have."""
+    tcp = TCP[run.era]
+    sysctls, absent = settable(tcp.sysctls())
+    recorded = _recorded(run, folder / PACKETS_FILE)
+    return links_document(network, latency, tcp, sysctls, run.seed, folder / LINKS_FILE, recorded), absent
+
+
+def _record(run_directory: Path, running: RunningNetwork, absent: Sequence[str]) -> dict[str, Any]:
+    """What provenance.json says of what was run: the run, its links and its tor.
+
+    ``absent`` are the settings of its TCP that this kernel does not have.
+    """
+    layout, tor, links = running.layout, running.tor, running.links
+    return {
+        "engine": "emulation",
+        "engine_version": f"{__version__}, tor {tor.version}",
+        "run_sha256": sha256_of_file(run_directory / RUN_FILE),
+        "network_sha256": layout.run.network_sha256,
+        "tcp": {**TCP[layout.run.era].model_dump(mode="json"), "not_in_this_kernel": list(absent)},
+        "links": {key: links[key] for key in ("mtu_bytes", "up_queue", "down_queue", "loss")},
+        "extra_torrc_lines": list(layout.extra),
+        "tor": tor.provenance,
+    }
+
+
+def _here() -> dict[str, Any]:
+    """What provenance.json says of where it was run."""
+    return {"versions": dict(versions()), "machine": dict(machine())}
 
 
 @dataclass(frozen=True)
