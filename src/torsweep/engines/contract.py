@@ -4,6 +4,10 @@
 In: nothing. Out: :class:`Engine`, and :class:`Demand` for what a network takes of a machine in it. An engine
 is a program: ``COMMAND run RUN_DIR --progress`` reads run.json (:mod:`torsweep.engines.run_spec`) and leaves
 tables (:mod:`torsweep.engines.table_schema`) and, last, provenance.json.
+
+Packages of engines that run real tor have the same parts by the same names: ``directory`` (what a run needs
+on disk), ``run``, ``read`` (makes the tables), ``cli``, ``tools``, ``cost`` and ``entry``. What one engine
+has as a module is a package in another where it needs several modules; what else stands there is its own.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.stand_ins import tells_round_trip
@@ -44,6 +46,16 @@ def test_every_engine_that_has_a_name_has_a_package_and_the_other_way_round():
     assert sorted(kind for engine in selection.ENGINES.values() for kind in engine.kinds) == sorted(
         RUN_ENGINES
     )
+
+
+def test_engines_that_run_tor_have_the_same_parts():
+    """A part is a module or a package; :mod:`torsweep.engines.contract` says what each is for."""
+    folder = Path(str(selection.__file__)).parent
+    parts = {"directory", "run", "read", "cli", "tools", "cost", "entry"}
+    running_tor = [name for name, engine in selection.ENGINES.items() if engine.runs_tor]
+    assert len(running_tor) > 1
+    for name in running_tor:
+        assert parts <= {path.stem for path in (folder / name).iterdir()}
 
 
 def test_auto_takes_cellsim_and_says_why(programs):
