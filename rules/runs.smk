@@ -7,14 +7,9 @@
 
 from torsweep.engines.table_files import BREAKDOWN_FILE, CELLS_FILE, CIRCUITS_FILE, LINKS_FILE
 from torsweep.pipeline.needs import Needs
+from torsweep.pipeline.results_tree import files_of_a_run
 
 needs = Needs(sweep, workflow)
-
-
-def files_of_a_run(folder):
-    """What every run leaves in ``folder``, by the names that rules give its files."""
-    return {Path(name).stem: f"{folder}/{name}" for name in RUN_FILES}
-
 
 OF_A_RUN = files_of_a_run(RUN)
 OF_SHADOW = {**OF_A_RUN, "circuits": f"{RUN}/{CIRCUITS_FILE}", "paths": f"{RUN}/paths.json"}

@@ -48,6 +48,11 @@ TABLE_FILES = (
 tables."""
 
 
+def files_of_a_run(folder: str) -> dict[str, str]:
+    """What every run leaves in ``folder``, by the names that rules give its files."""
+    return {Path(name).stem: f"{folder}/{name}" for name in RUN_FILES}
+
+
 def network_key(name: str, variant: Variant) -> str:
     """The network of ``variant``: ``paper``, or ``paper,load=0.5`` where a knob changes the network."""
     return ",".join([name, *(f"{knob}={level}" for knob, level in variant.network_levels.items())])
