@@ -21,7 +21,14 @@ from torsweep.findings.places import FINISHED, FindingsPlan
 from torsweep.pipeline.failed_step import end_done, end_failed
 from torsweep.pipeline.targets import experiment_targets
 from torsweep.pipeline.protected import take_over_check
-from torsweep.pipeline.results_tree import COMPARED_LEVELS, PLAN_LEVELS, RUN_FILES, RUN_LEVELS, TABLE_FILES
+from torsweep.pipeline.results_tree import (
+    COMPARED_LEVELS,
+    PLAN_LEVELS,
+    RUN_FILES,
+    RUN_LEVELS,
+    TABLE_FILES,
+    named_files,
+)
 from torsweep.pipeline.sweep import Sweep, stop
 from torsweep.pipeline.target_jobs import take_over_target_jobs
 from torsweep.pipeline.traced import traced_experiments

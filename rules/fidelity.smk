@@ -27,7 +27,7 @@ rule run_repeat:
     input:
         original=multiext(f"{RUN}/", *RUN_FILES),
     output:
-        **files_of_a_run(REPEAT),
+        **named_files(REPEAT, RUN_FILES),
     log:
         f"results/logs/repeats/{RUN_LEVELS}.log",
     benchmark:
@@ -65,7 +65,7 @@ rule run_replay:
     input:
         fidelity_plan.replayed_run,
     output:
-        **files_of_a_run(REPLAY),
+        **named_files(REPLAY, RUN_FILES),
     log:
         f"results/logs/replays/{{reference}}/{RUN_LEVELS}.log",
     benchmark:

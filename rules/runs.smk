@@ -5,16 +5,15 @@
 # resources; memory and time are computed from the run's network and engine. What a run measured of its
 # machine stands in its provenance and its benchmark file.
 
-from torsweep.engines.table_files import BREAKDOWN_FILE, CELLS_FILE, CIRCUITS_FILE, LINKS_FILE
+from torsweep.engines.table_files import BREAKDOWN_FILE, CELLS_FILE, CIRCUITS_FILE, LINKS_FILE, PATHS_FILE
 from torsweep.pipeline.needs import Needs
-from torsweep.pipeline.results_tree import files_of_a_run
 
 needs = Needs(sweep, workflow)
 
-OF_A_RUN = files_of_a_run(RUN)
-OF_SHADOW = {**OF_A_RUN, "circuits": f"{RUN}/{CIRCUITS_FILE}", "paths": f"{RUN}/paths.json"}
-OF_EMULATION = {**OF_A_RUN, "circuits": f"{RUN}/{CIRCUITS_FILE}", "links": f"{RUN}/{LINKS_FILE}"}
-OF_TRACING = {"cells": f"{RUN}/{CELLS_FILE}", "breakdown": f"{RUN}/{BREAKDOWN_FILE}"}
+OF_A_RUN = named_files(RUN, RUN_FILES)
+OF_SHADOW = named_files(RUN, [*RUN_FILES, CIRCUITS_FILE, PATHS_FILE])
+OF_EMULATION = named_files(RUN, [*RUN_FILES, CIRCUITS_FILE, LINKS_FILE])
+OF_TRACING = named_files(RUN, [CELLS_FILE, BREAKDOWN_FILE])
 
 
 rule run:

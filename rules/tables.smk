@@ -1,6 +1,6 @@
 # Tables hold the runs of a plan, one after the other. Summaries hold their statistics, with intervals. Hashes
 # of the Python sources are parameters of these rules, so that a change of the statistics computes them again.
-OF_TABLES = {Path(name).stem: f"{TABLES}/{name}" for name in TABLE_FILES}
+OF_TABLES = named_files(TABLES, TABLE_FILES)
 
 
 rule collect_tables:

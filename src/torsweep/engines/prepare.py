@@ -25,6 +25,7 @@ from torsweep.engines.table_files import (
     CELLS_FILE,
     CIRCUITS_FILE,
     LINKS_FILE,
+    PATHS_FILE,
     PROGRESS_FILE,
     RELAYS_FILE,
     STREAMS_FILE,
@@ -46,7 +47,7 @@ RESULT_FILES = (
     BREAKDOWN_FILE,
     CIRCUITS_FILE,
     LINKS_FILE,
-    "paths.json",
+    PATHS_FILE,
 )
 """Files that an engine may leave. The provenance comes first: it is removed first, because without it the
 other files do not count."""

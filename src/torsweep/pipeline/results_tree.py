@@ -6,7 +6,7 @@ Experiment, engine, era, network and plan each have a level of their own, so tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,9 +48,9 @@ TABLE_FILES = (
 tables."""
 
 
-def files_of_a_run(folder: str) -> dict[str, str]:
-    """What every run leaves in ``folder``, by the names that rules give its files."""
-    return {Path(name).stem: f"{folder}/{name}" for name in RUN_FILES}
+def named_files(folder: str, files: Iterable[str]) -> dict[str, str]:
+    """``files`` in ``folder``, by the names that rules give them: the files' own without endings."""
+    return {Path(name).stem: f"{folder}/{name}" for name in files}
 
 
 def network_key(name: str, variant: Variant) -> str:

@@ -28,6 +28,7 @@ from torsweep.engines.shadow.read.relays import relay_rows, telling_logs
 from torsweep.engines.shadow.read.streams import all_downloads, stream_rows
 from torsweep.engines.shadow.read.tgen import read_tgen
 from torsweep.engines.shadow.read.unfinished import unfinished_downloads
+from torsweep.engines.table_files import PATHS_FILE
 from torsweep.engines.table_schema import CIRCUITS, OUTCOMES, PROGRESS, RELAYS, STREAMS, TableSchema, validate
 from torsweep.errors import InputError
 from torsweep.storage import whole_file, write_text
@@ -36,9 +37,6 @@ GRAPH_FILE = "tgen.graphml"
 """A client's action graph, in its host's folder."""
 
 _NO_PROGRESS = pl.DataFrame(schema=PROGRESS.polars)
-
-PATHS_FILE = "paths.json"
-"""Relays of each circuit that a client used, in order of first use: what run.json takes as ``paths``."""
 
 
 def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
