@@ -84,7 +84,7 @@ struct Mark {
 /// What is to be seen of a pipe.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
-    /// When.
+    /// The time of the look.
     pub now: Time,
     /// Who sends.
     pub from: HostId,
@@ -143,12 +143,13 @@ pub struct Breakdown {
     /// One download in so many.
     pub one_in: u64,
     downloads: BTreeMap<DownloadId, Followed>,
+    /// Followed bytes in pipes.
     pipes: BTreeMap<PipeId, Vec<Mark>>,
-    /// With the cells before it.
+    /// Followed bytes in circuit queues, each with the cells before it.
     queues: BTreeMap<QueueId, Vec<(Token, u32)>>,
-    /// At exits, with the positions in the pipe from the server.
+    /// Followed bytes in exits' hands, each with its position in the pipe from the server.
     edges: BTreeMap<EdgeId, Vec<(Token, u64)>>,
-    /// In the run of cells that is being moved: their places in it.
+    /// Followed bytes in the run of cells that is being moved, each with its place in the run.
     held: Vec<(Token, u32)>,
     /// What became of the downloads.
     pub counts: FollowedDownloads,

@@ -9,8 +9,8 @@
 //! boundary, and the boundary wakes the blocked connections.
 //!
 //! Left out: the buckets of single connections, which have the relay's own rate and bind only after it,
-//! and the directory traffic that shares the buckets. A reader interested in per-connection limits
-//! would notice.
+//! and the directory traffic that shares the buckets. Studies of limits of single connections need the
+//! former.
 
 use crate::time::{Span, Time};
 

@@ -1,12 +1,12 @@
 //! Numbers that are kept in fewer bits than they are computed in: the only places where bits may be lost.
 
-/// A count of bytes or cells in 32 bits.
+/// A count (of bytes, packets, cells or microseconds) in 32 bits.
 ///
 /// # Panics
 /// At 2^32 and more, which no packet, window or buffer of TCP and Tor holds.
 #[inline]
 pub fn narrow(count: u64) -> u32 {
-    u32::try_from(count).expect("less than 2^32 bytes or cells")
+    u32::try_from(count).expect("a count below 2^32")
 }
 
 /// A number of cells that move together, in 16 bits.

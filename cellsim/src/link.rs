@@ -7,8 +7,8 @@
 //! interval 100 ms as Shadow's router has them).
 //!
 //! Left out: acknowledgements use no link time (about 2 % of the opposite direction), and connections
-//! share a link in the order of arrival, not packet by packet. A study of asymmetric links with busy
-//! up-links would notice.
+//! share a link in the order of arrival, not packet by packet. Studies of asymmetric links with busy
+//! up-links need the former.
 
 use crate::counts::whole_part;
 use crate::time::{Span, Time};

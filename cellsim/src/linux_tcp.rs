@@ -2,8 +2,8 @@
 //!
 //! The stream is a handful of byte counters that never fall: written ≥ sent ≥ arrived ≥ delivered ≥ read. What moves
 //! them is in the modules below, each a state machine of its own: the round trip and its time-out, CUBIC, the
-//! congestion window, what is under way, the receive buffer. `sender` and `receiver` put them together. Which kernel
-//! it is, is said by one table of its rules (`kernel`).
+//! congestion window, what is under way, the receive buffer. `sender` and `receiver` put them together. The rules of
+//! each kernel are a table in `kernel`.
 //!
 //! The receiver's news of holes reach the sender with the acknowledgement that tells of them, whole: the three blocks
 //! of one selective acknowledgement are not counted.
@@ -16,6 +16,7 @@ mod board;
 mod cubic;
 mod flight;
 pub mod kernel;
+mod missing;
 mod receive_buffer;
 mod receiver;
 mod round_trip;
@@ -35,8 +36,9 @@ use crate::time::{Span, Time};
 use board::{Board, News};
 use flight::{BYTES_MAX, Flight};
 use kernel::{Kernel, MSS_BYTES};
+use missing::Missing;
 use receive_buffer::ReceiveBuffer;
-use round_trip::RoundTrip;
+use round_trip::{RoundTrip, in_us};
 use window::Window;
 
 /// What an acknowledgement tells the sender. Positions are cut to 32 bits.
@@ -52,25 +54,20 @@ pub(crate) struct Ack {
     news: u32,
 }
 
-/// The state of one direction, sender and receiver, in the order in which events touch it: the receiver's, the sender's,
-/// and what only losses and full links touch.
+/// The state of one direction, sender and receiver, in the order in which events touch it: the receiver's in three lines of
+/// cache, the sender's, and what only losses touch. Numbers that stay small are kept in few bits.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Linux {
     kernel: &'static Kernel,
-    one_way: Span,
     pub(crate) arrived: u64,
-    highest: u64,
-    pub(crate) delivered: u64,
     /// Bytes the receiving program has read.
     pub read: u64,
-    hole_bytes: u64,
     /// For when an event is under way that wakes the sender.
     wake_at: Time,
-    /// Under way to the sender.
-    acks: Fifo<Ack>,
-    /// When the last of them comes.
+    /// When the last of the acknowledgements comes.
     last_ack: Time,
+    missing: Option<Box<Missing>>,
     news_made: u32,
     /// Whether the sender has something that only an acknowledgement, or space below TCP, sets free.
     pub waiting: bool,
@@ -80,26 +77,29 @@ pub struct Linux {
     throttled: bool,
     /// The program found no space (`SOCK_NOSPACE`).
     full: bool,
+    /// Under way to the sender.
+    acks: Fifo<Ack>,
     buffer: ReceiveBuffer,
-    round_trip: RoundTrip,
     // The sender's from here on.
-    board: Board,
     pub(crate) written: u64,
     pub(crate) sent: u64,
     acked: u64,
     /// The end of what the receiver offers.
     edge: u64,
-    send_memory: u64,
     /// Where the last segment ends that was not full (`snd_sml`).
     small_end: u64,
     last_sent: Time,
+    send_memory: u32,
     news_taken: u32,
+    /// Most bytes that leave at once.
+    chunk: u16,
     /// Packets beyond the window that a probe may send.
-    credit: u32,
-    chunk: u32,
+    credit: u8,
     sent_since_stop: bool,
     /// The program will have found no space when what it has written is sent.
     filled: bool,
+    board: Board,
+    round_trip: RoundTrip,
     timers: Timers,
     /// The packet that was sent last of those that came, and its round trip (`tp->rack`).
     newest: (Time, u64),
@@ -107,15 +107,14 @@ pub struct Linux {
     window: Window,
     /// When packets leave that have not left the host: their departures and sizes.
     below: VecDeque<(Time, u32)>,
-    /// What the receiver misses: where it starts, and its bytes.
-    holes: VecDeque<(u64, u32)>,
     news: VecDeque<News>,
 }
 
-/// What of a connection its receiver touches while nothing is lost, bytes from the start: up to the smoothed round trip.
-pub(crate) const RECEIVER_BYTES: usize = offset_of!(Linux, round_trip) + size_of::<u64>();
+/// What of a connection its receiver touches while nothing is lost, bytes from the start.
+pub(crate) const RECEIVER_BYTES: usize = offset_of!(Linux, written);
+const _: () = assert!(RECEIVER_BYTES == 3 * 64);
 /// What sender and receiver touch while nothing is lost, bytes from the start.
-pub(crate) const BOTH_BYTES: usize = offset_of!(Linux, below);
+pub(crate) const BOTH_BYTES: usize = offset_of!(Linux, news);
 
 /// From when the sender's timers run.
 #[derive(Clone, Debug)]
@@ -124,12 +123,12 @@ struct Timers {
     probe_from: Time,
     /// For when an event is under way that looks at them.
     event_at: Time,
+    /// When a hole that might be reordering will be taken for a loss (`tcp_rack_reo_timeout`).
+    reordered: Time,
     /// The end of what was sent when a probe was.
     probed: Option<NonZero<u64>>,
     /// What is sent again as a probe: its start, cut to 32 bits, and its bytes.
-    probe: Option<(u32, u32)>,
-    /// When a hole that might be reordering will be taken for a loss (`tcp_rack_reo_timeout`).
-    reordered: Time,
+    probe: Option<(u32, NonZero<u16>)>,
 }
 
 impl Linux {
@@ -137,58 +136,56 @@ impl Linux {
     /// about `chunk` bytes.
     pub fn new(kernel: &'static Kernel, one_way: Span, chunk: u64) -> Self {
         let mut round_trip = RoundTrip::default();
-        round_trip.sample((2 * one_way).us(), 0, 0);
+        round_trip.sample(in_us(2 * one_way), 0, 0);
+        let mss = u64::from(MSS_BYTES);
+        let chunk = chunk.clamp(mss, BYTES_MAX.into()) / mss * mss;
         Self {
             kernel,
-            one_way,
-            waiting: false,
-            wake_at: Time::NEVER,
-            chunk: narrow(chunk.clamp(MSS_BYTES.into(), BYTES_MAX.into())) / MSS_BYTES * MSS_BYTES,
             arrived: 0,
-            highest: 0,
-            delivered: 0,
             read: 0,
-            holes: VecDeque::new(),
-            hole_bytes: 0,
-            buffer: ReceiveBuffer::new(kernel, 2 * one_way),
-            acks: Fifo::default(),
+            wake_at: Time::NEVER,
             last_ack: Time::START,
-            recovers: false,
-            news: VecDeque::new(),
+            missing: None,
             news_made: 0,
-            news_taken: 0,
+            waiting: false,
+            recovers: false,
+            throttled: false,
+            full: false,
+            acks: Fifo::default(),
+            buffer: ReceiveBuffer::new(kernel, 2 * one_way),
             written: 0,
             sent: 0,
             acked: 0,
             edge: kernel.first_offer,
-            send_memory: kernel.first_send_segments * kernel.expected_segment,
-            full: false,
-            filled: false,
-            board: Board::default(),
-            window: Window::new(),
-            round_trip,
             small_end: 0,
             last_sent: Time::START,
-            sent_since_stop: false,
-            throttled: false,
+            send_memory: narrow(kernel.first_send_segments * kernel.expected_segment),
+            news_taken: 0,
+            chunk: u16::try_from(chunk).expect("no more than the most of a flight"),
             credit: 0,
+            sent_since_stop: false,
+            filled: false,
+            board: Board::default(),
+            round_trip,
             timers: Timers {
                 timeout_from: Time::START,
                 probe_from: Time::START,
                 event_at: Time::NEVER,
+                reordered: Time::NEVER,
                 probed: None,
                 probe: None,
-                reordered: Time::NEVER,
             },
             newest: (Time::START, 0),
             newest_round_trip: Span::ZERO,
+            window: Window::new(),
             below: VecDeque::new(),
+            news: VecDeque::new(),
         }
     }
 
-    /// Propagation delay.
+    /// Propagation delay: half of the handshake's round trip.
     pub fn one_way(&self) -> Span {
-        self.one_way
+        Span::from_ns(self.buffer.handshake().ns() / 2)
     }
 
     /// What the sender will soon touch and that lies elsewhere.
@@ -218,11 +215,11 @@ impl Linux {
 
     /// Bytes waiting to be read (`SIOCINQ`).
     pub fn readable(&self) -> u64 {
-        self.delivered - self.read
+        self.delivered() - self.read
     }
 
     /// Smoothed round trip (`tcpi_rtt`).
     pub fn smoothed_round_trip(&self) -> Span {
-        Span::from_us(self.round_trip.smoothed_us())
+        Span::from_us(self.round_trip.smoothed_us().into())
     }
 }

@@ -12,10 +12,12 @@
 //! latest writes, of full segments or of what is left of a TLS record.
 //!
 //! Left out: single packets (bytes move in chunks, and all packets of a pipe are alike), slow start after
-//! idle (Shadow has none either). A study of loss recovery would notice.
+//! idle (Shadow has none either). Studies of loss recovery need them.
 
 mod losses;
 mod recovery;
+
+use std::mem::offset_of;
 
 use crate::counts::{low_bits, narrow};
 use crate::fifo::Fifo;
@@ -63,7 +65,7 @@ pub(crate) struct Ack {
 
 /// The state of one direction, sender and receiver. What the receiver does not touch comes last.
 #[derive(Clone, Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Shadow {
     /// Whether the sender has something that only an acknowledgement sets free.
     pub waiting: bool,
@@ -99,6 +101,9 @@ pub struct Shadow {
     receive_window: u32,
     chunk: u32,
 }
+
+/// What of a connection its receiver touches while nothing is lost, bytes from the start.
+pub(crate) const RECEIVER_BYTES: usize = offset_of!(Shadow, written);
 
 impl Shadow {
     /// An open connection over a path of `one_way` with a window of `window` packets; bytes move in

@@ -19,11 +19,11 @@ pub enum Rules {
     Linux(&'static Kernel),
 }
 
-/// One direction of a connection: sender and receiver.
+/// One direction of a connection: sender and receiver. Its state lies elsewhere, in lines of cache of its own.
 #[derive(Clone, Debug)]
 pub enum Tcp {
     /// By Shadow's rules.
-    Shadow(Shadow),
+    Shadow(Box<Shadow>),
     /// By Linux's.
     Linux(Box<Linux>),
 }
@@ -43,7 +43,7 @@ impl Tcp {
     /// packets (Linux's is that of a new one in any case); bytes move in chunks of at most `chunk` bytes.
     pub fn new(rules: Rules, one_way: Span, window: u64, chunk: u64) -> Self {
         match rules {
-            Rules::Shadow => Self::Shadow(Shadow::new(one_way, window, chunk)),
+            Rules::Shadow => Self::Shadow(Box::new(Shadow::new(one_way, window, chunk))),
             Rules::Linux(kernel) => Self::Linux(Box::new(Linux::new(kernel, one_way, chunk))),
         }
     }
@@ -161,7 +161,10 @@ impl Tcp {
 
     /// Bytes written, sent at least once, come (with holes in them), and made readable, from the first on.
     pub fn positions(&self) -> [u64; 4] {
-        either!(self, tcp => [tcp.written, tcp.sent, tcp.arrived, tcp.delivered])
+        match self {
+            Self::Shadow(tcp) => [tcp.written, tcp.sent, tcp.arrived, tcp.delivered],
+            Self::Linux(tcp) => [tcp.written, tcp.sent, tcp.arrived, tcp.delivered()],
+        }
     }
 
     /// Smoothed round trip (`tcpi_rtt`), where it is measured.

@@ -63,9 +63,9 @@ impl Records {
         if bytes == 0 {
             return 0;
         }
+        let left = self.cell_bytes.checked_sub(narrow(bytes)).expect("no more is read than was written");
         let headers = u64::from(self.header_bytes) * bytes / u64::from(self.cell_bytes);
-        self.cell_bytes =
-            self.cell_bytes.checked_sub(narrow(bytes)).expect("no more is read than was written");
+        self.cell_bytes = left;
         self.header_bytes -= narrow(headers);
         bytes + headers
     }
@@ -112,5 +112,11 @@ mod tests {
         let mut records = Records::default();
         records.write(514);
         records.read(515);
+    }
+
+    #[test]
+    #[should_panic(expected = "no more is read than was written")]
+    fn what_nobody_wrote_cannot_be_read() {
+        Records::default().read(1);
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! What it leaves out: anything between the two access links but delay and loss (no shared bottleneck in
 //! the middle, no jitter, no reordering), and layers below IP (a rate counts the bytes of IP packets).
-//! Whoever studies congestion inside a backbone would notice.
+//! Studies of congestion inside a backbone need the first.
 
 use std::collections::HashMap;
 

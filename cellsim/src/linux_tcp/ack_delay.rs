@@ -5,7 +5,7 @@
 //! that of the handshake. Left out: ticks (a timer rings up to 4 ms late) and connections that answer each segment
 //! (`inet_csk_in_pingpong_mode`).
 
-use super::round_trip::RoundTrip;
+use super::round_trip::handshake_timeout;
 use crate::time::{Span, Time};
 
 /// `TCP_ATO_MIN`, `TCP_DELACK_MIN`.
@@ -18,16 +18,14 @@ const LONGEST: Span = Span::from_ms(200);
 pub struct AckDelay {
     wait: Span,
     last: Time,
-    round_trip: Span,
-    timeout: Span,
+    /// Round trip of the handshake.
+    pub round_trip: Span,
 }
 
 impl AckDelay {
     /// That of a connection whose handshake took `round_trip`.
     pub fn new(round_trip: Span) -> Self {
-        let mut measured = RoundTrip::default();
-        measured.sample(round_trip.us(), 0, 0);
-        Self { wait: SHORTEST, last: Time::NEVER, round_trip, timeout: measured.timeout() }
+        Self { wait: SHORTEST, last: Time::NEVER, round_trip }
     }
 
     /// A segment has come at `now`; whether it is the first, or the first after so long that its sender starts anew.
@@ -40,9 +38,9 @@ impl AckDelay {
         if gap <= half(SHORTEST) {
             self.wait = half(self.wait) + half(SHORTEST);
         } else if gap < self.wait {
-            self.wait = (half(self.wait) + gap).min(self.timeout);
+            self.wait = (half(self.wait) + gap).min(handshake_timeout(self.round_trip));
         }
-        gap > self.timeout.max(self.wait)
+        gap > self.wait && gap > handshake_timeout(self.round_trip)
     }
 
     /// How long an acknowledgement that begins to wait may.
@@ -56,7 +54,7 @@ impl AckDelay {
 
     /// An acknowledgement waited to the end.
     pub fn missed(&mut self) {
-        self.wait = (2 * self.wait).min(self.timeout);
+        self.wait = (2 * self.wait).min(handshake_timeout(self.round_trip));
     }
 
     /// Segments are acknowledged one by one no more (`tcp_dec_quickack_mode`).

@@ -41,16 +41,24 @@ impl Delivered {
     }
 }
 
+/// What is known of losses.
+#[derive(Clone, Debug, Default)]
+struct Losses {
+    /// Starts of what the receiver misses.
+    gaps: VecDeque<u64>,
+    /// The end of what it has, if it misses something.
+    sacked_to: u64,
+    /// Nothing before it waits to be sent again (`retransmit_skb_hint`).
+    hint: u64,
+}
+
 /// The flights, and how many of their packets are in which state.
 #[derive(Clone, Debug, Default)]
 pub struct Board {
     flights: VecDeque<Flight>,
-    /// Starts of what the receiver misses.
-    gaps: VecDeque<u64>,
-    /// The end of what it has.
-    sacked_to: u64,
-    /// Nothing before it waits to be sent again (`retransmit_skb_hint`).
-    hint: u64,
+    /// None at first, and again from the acknowledgement at which the receiver misses nothing and nothing waits to be sent
+    /// again.
+    losses: Option<Box<Losses>>,
     /// Packets (`packets_out`).
     pub out: u32,
     /// Packets (`sacked_out`).
@@ -82,7 +90,7 @@ impl Board {
 
     /// Whether the receiver misses something.
     pub fn has_gaps(&self) -> bool {
-        !self.gaps.is_empty()
+        self.losses.as_ref().is_some_and(|losses| !losses.gaps.is_empty())
     }
 
     fn count(&mut self, flight: &Flight, there: bool) {
@@ -141,10 +149,9 @@ impl Board {
             self.take_in_news(item, &mut delivered);
         }
         self.acknowledge(acked, &mut delivered);
-        if highest > acked && highest > self.sacked_to {
+        if highest > acked {
             self.sack(highest, &mut delivered);
         }
-        self.sacked_to = self.sacked_to.max(highest);
         delivered
     }
 
@@ -153,10 +160,12 @@ impl Board {
             News::Hole(start, bytes) => {
                 self.split(start);
                 self.split(start + u64::from(bytes));
-                self.gaps.push_back(start);
+                self.losses.get_or_insert_default().gaps.push_back(start);
             }
             News::Filled(start) => {
-                self.gaps.retain(|&gap| gap != start);
+                if let Some(losses) = &mut self.losses {
+                    losses.gaps.retain(|&gap| gap != start);
+                }
                 let place = self.place_of(start).filter(|&place| !self.flights[place].is(SACKED));
                 if let Some(place) = place {
                     self.change(place, |flight| flight.mark(SACKED | FILLED, LOST | RESENT));
@@ -193,22 +202,39 @@ impl Board {
             self.flights.clear();
         }
         (delivered.sent, delivered.stamped) = (oldest, stamped);
-        while self.gaps.front().is_some_and(|&gap| gap < acked) {
-            self.gaps.pop_front();
+        if self.losses.is_some() {
+            self.forget_gaps(acked);
         }
-        self.hint = self.hint.max(acked);
     }
 
+    #[cold]
+    fn forget_gaps(&mut self, acked: u64) {
+        if let Some(losses) = &mut self.losses {
+            while losses.gaps.front().is_some_and(|&gap| gap < acked) {
+                losses.gaps.pop_front();
+            }
+            if losses.gaps.is_empty() && self.to_resend == 0 {
+                self.losses = None;
+            }
+        }
+    }
+
+    #[cold]
     fn sack(&mut self, highest: u64, delivered: &mut Delivered) {
+        let sacked_to = self.losses.as_ref().map_or(0, |losses| losses.sacked_to);
+        if highest <= sacked_to {
+            return;
+        }
         self.split(highest);
-        let from = self.flights.partition_point(|flight| flight.end <= self.sacked_to);
+        let from = self.flights.partition_point(|flight| flight.end <= sacked_to);
         let mut oldest = None;
         for place in from..self.flights.len() {
             let flight = self.flights[place];
             if flight.end > highest {
                 break;
             }
-            if flight.is(SACKED) || self.gaps.contains(&flight.start()) {
+            let missed = self.losses.as_ref().is_some_and(|losses| losses.gaps.contains(&flight.start()));
+            if flight.is(SACKED) || missed {
                 continue;
             }
             self.change(place, |flight| flight.mark(SACKED, LOST | RESENT));
@@ -218,28 +244,31 @@ impl Board {
             }
         }
         delivered.sent = delivered.sent.or(oldest);
+        self.losses.get_or_insert_default().sacked_to = highest;
     }
 
     /// Take for lost what the receiver misses and `is_lost` says so of, given the end of what it has; whether anything
     /// is (`tcp_mark_skb_lost`).
     pub fn lose_gaps(&mut self, mut is_lost: impl FnMut(&Flight, u64) -> bool) -> bool {
+        let Some(mut losses) = self.losses.take() else { return false };
         let mut any = false;
-        for index in 0..self.gaps.len() {
-            let gap = self.gaps[index];
+        for &gap in &losses.gaps {
             let Some(place) = self.place_of(gap) else { continue };
             let flight = self.flights[place];
             let known = flight.is(SACKED) || flight.waits();
-            if !known && is_lost(&flight, self.sacked_to) {
-                self.lose(place);
+            if !known && is_lost(&flight, losses.sacked_to) {
+                losses.hint = losses.hint.min(self.lose(place));
                 any = true;
             }
         }
+        self.losses = Some(losses);
         any
     }
 
-    fn lose(&mut self, place: usize) {
+    /// Take the flight at `place` for lost; where it starts.
+    fn lose(&mut self, place: usize) -> u64 {
         self.change(place, |flight| flight.mark(LOST, RESENT));
-        self.hint = self.hint.min(self.flights[place].start());
+        self.flights[place].start()
     }
 
     /// After a time-out: take for lost the first flight, and what the receiver has not and `is_lost` says so of
@@ -247,7 +276,9 @@ impl Board {
     pub fn lose_all(&mut self, is_lost: impl Fn(&Flight) -> bool) {
         for place in 0..self.flights.len() {
             if !self.flights[place].is(SACKED) && (place == 0 || is_lost(&self.flights[place])) {
-                self.lose(place);
+                let start = self.lose(place);
+                let losses = self.losses.get_or_insert_default();
+                losses.hint = losses.hint.min(start);
             }
         }
     }
@@ -267,7 +298,8 @@ impl Board {
         if self.to_resend == 0 {
             return None;
         }
-        let from = self.flights.partition_point(|flight| flight.end <= self.hint);
+        let hint = self.losses.as_ref().map_or(0, |losses| losses.hint);
+        let from = self.flights.partition_point(|flight| flight.end <= hint);
         let place = (from..self.flights.len()).find(|&place| self.flights[place].waits())?;
         Some(self.resend_packet(place, now, next))
     }
@@ -287,119 +319,12 @@ impl Board {
         self.split(start + u64::from(flight.bytes().div_ceil(flight.packets())));
         self.change(place, |flight| flight.resend(now, next));
         let flight = self.flights[place];
-        self.hint = self.hint.max(flight.end);
+        if let Some(losses) = &mut self.losses {
+            losses.hint = losses.hint.max(flight.end);
+        }
         (start, flight.bytes())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::time::Span;
-    use proptest::prelude::*;
-
-    const PACKET: u32 = 1000;
-
-    fn at(ms: u64) -> Time {
-        Time::START + Span::from_ms(ms)
-    }
-
-    /// Flights of two packets.
-    fn sent(flights: u64) -> Board {
-        let mut board = Board::default();
-        for flight in 1..=flights {
-            board.send(at(flight), flight * 2 * u64::from(PACKET), 2 * PACKET, 2);
-        }
-        board
-    }
-
-    #[test]
-    fn an_acknowledgement_takes_away_what_it_covers() {
-        let mut board = sent(3);
-        let delivered = board.take_in(3000, 3000, std::iter::empty());
-        assert_eq!((delivered.packets, board.out, board.in_flight()), (3, 3, 3));
-        assert_eq!((delivered.sent, delivered.newest), (Some(at(1)), Some((at(2), 3000))));
-    }
-
-    #[test]
-    fn a_hole_is_one_packet_and_the_rest_is_sacked() {
-        let mut board = sent(4);
-        let delivered = board.take_in(1000, 7000, [News::Hole(1000, PACKET)].into_iter());
-        assert_eq!(delivered.packets, 1 + 5);
-        assert_eq!((board.out, board.sacked, board.lost), (7, 5, 0));
-        assert!(board.lose_gaps(|_, highest| highest == 7000));
-        assert_eq!((board.lost, board.to_resend, board.in_flight()), (1, 1, 1));
-        assert_eq!(board.resend(at(50), 8000), Some((1000, PACKET)));
-        assert_eq!(board.resend(at(50), 8000), None);
-        assert_eq!(board.in_flight(), 2);
-        let delivered = board.take_in(7000, 7000, [News::Filled(1000)].into_iter());
-        assert_eq!((delivered.packets, delivered.stamped, delivered.spurious), (1, Some(at(50)), false));
-        assert_eq!((board.out, board.sacked, board.lost, board.resent), (1, 0, 0, 0));
-    }
-
-    #[test]
-    fn what_comes_after_a_time_out_without_having_been_a_hole_was_not_lost() {
-        let mut board = sent(2);
-        board.lose_all(|_| true);
-        assert_eq!(board.in_flight(), 0);
-        assert_eq!(board.resend(at(900), 4000), Some((0, PACKET)));
-        let delivered = board.take_in(2000, 2000, std::iter::empty());
-        assert!(delivered.spurious);
-        assert_eq!(
-            (delivered.sent, delivered.stamped),
-            (Some(at(1)), Some(at(1))),
-            "the one that left first"
-        );
-        board.lose_nothing();
-        assert_eq!((board.lost, board.to_resend, board.in_flight()), (0, 0, 2));
-    }
-
-    #[test]
-    fn the_probe_is_the_last_packet() {
-        let mut board = sent(2);
-        assert_eq!(board.resend_last(at(9), 4000), Some((3000, PACKET)));
-        assert_eq!((board.out, board.resent), (4, 1));
-    }
-
-    proptest! {
-        #[test]
-        fn counts_are_those_of_the_flights(steps in prop::collection::vec((0_u8..6, 0_u64..40), 1..200)) {
-            let mut board = sent(20);
-            let (mut acked, mut highest, mut holes) = (0, 0, Vec::<u64>::new());
-            for (time, &(step, number)) in steps.iter().enumerate() {
-                let now = at(100 + time as u64);
-                match step {
-                    0 if highest < 39_000 && holes.last().is_none_or(|&last| last < highest) => {
-                        holes.push(highest);
-                        highest += 2000;
-                        board.take_in(acked, highest, [News::Hole(highest - 2000, PACKET)].into_iter());
-                    }
-                    1 if holes.is_empty() => {
-                        acked = (acked + 1000 * (number % 3)).max(highest).min(40_000);
-                        highest = acked;
-                        board.take_in(acked, highest, std::iter::empty());
-                    }
-                    2 => { board.lose_gaps(|_, _| true); }
-                    3 => board.lose_all(|flight| flight.end % 3000 != 0),
-                    4 => { board.resend(now, 40_000); }
-                    5 if !holes.is_empty() => {
-                        let filled = holes.remove(usize::try_from(number).expect("small") % holes.len());
-                        acked = holes.first().copied().unwrap_or(highest);
-                        board.take_in(acked, highest, [News::Filled(filled)].into_iter());
-                    }
-                    _ => {}
-                }
-                let sum = |of: fn(&Flight) -> bool| -> u32 {
-                    board.flights.iter().filter(|flight| of(flight)).map(Flight::packets).sum()
-                };
-                prop_assert_eq!(board.out, sum(|_| true));
-                prop_assert_eq!(board.sacked, sum(|flight| flight.is(SACKED)));
-                prop_assert_eq!(board.lost, sum(|flight| flight.is(LOST)));
-                prop_assert_eq!(board.resent, sum(|flight| flight.is(RESENT)));
-                prop_assert_eq!(board.to_resend, sum(Flight::waits));
-                prop_assert_eq!(u64::from(board.out), (40_000 - acked) / 1000);
-                prop_assert!(board.flights.iter().zip(board.flights.iter().skip(1)).all(|(a, b)| a.end == b.start()));
-            }
-        }
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 //! The kernel's arithmetic in whole numbers (`net/ipv4/tcp_cubic.c`), with microseconds for jiffies.
 
 use super::kernel::Kernel;
+use crate::counts::narrow;
 use crate::time::{Span, Time};
 
 /// What a loss leaves of a window: 717 / 1024 (`beta`).
@@ -18,13 +19,13 @@ const STEP_US: u64 = 31_250;
 /// Windows below this leave slow start only by a loss (`hystart_low_window`).
 const HYSTART_WINDOW: u32 = 16;
 /// Round trips of a round from which its least one counts (`HYSTART_MIN_SAMPLES`).
-const HYSTART_SAMPLES: u32 = 8;
+const HYSTART_SAMPLES: u8 = 8;
 /// Acknowledgements closer than this belong to one train (`hystart_ack_delta_us`).
 const TRAIN_GAP_US: u64 = 2_000;
 /// A rise of the round trip that ends slow start in any case (`HYSTART_DELAY_MAX`).
-const MOST_RISE_US: u64 = 16_000;
+const MOST_RISE_US: u32 = 16_000;
 /// What a train may take longer for held back acknowledgements (`hystart_ack_delay`).
-const TRAIN_SLACK_US: u64 = 1_000;
+const TRAIN_SLACK_US: u32 = 1_000;
 /// Round trips in the first second after a reduction say nothing of the path (`cubictcp_acked`).
 const SETTLING_US: u64 = 1_000_000;
 
@@ -32,20 +33,21 @@ const SETTLING_US: u64 = 1_000_000;
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct Cubic {
-    epoch_us: Option<u64>,
-    least_rtt_us: u64,
+    /// When the epoch began, us; 0: none has begun (`epoch_start`).
+    epoch_us: u64,
+    last_time_us: u64,
+    least_rtt_us: u32,
     /// Packets that an acknowledgement stands for, in 16ths (3.2).
     packets_per_ack: u32,
     /// Acknowledged packets for one packet of window.
     count: u32,
-    acked: u64,
-    last_time_us: u64,
+    acked: u32,
     last_window: u32,
     last_max: u32,
     hystart: HyStart,
-    reno_window: u64,
     /// Time from the start of the epoch to the plateau, 1/1024 s.
     plateau: u64,
+    reno_window: u32,
     origin: u32,
 }
 
@@ -55,15 +57,15 @@ struct HyStart {
     round_end: u64,
     round_start_us: u64,
     last_ack_us: u64,
-    least_us: u64,
-    samples: u32,
+    least_us: u32,
+    samples: u8,
     found: bool,
 }
 
 impl Cubic {
     /// The window after a loss, packets (`cubictcp_recalc_ssthresh`, with fast convergence).
     pub fn reduce(&mut self, window: u32) -> u32 {
-        self.epoch_us = None;
+        self.epoch_us = 0;
         self.last_max = if window < self.last_max { scaled(window, SCALE + BETA, 2 * SCALE) } else { window };
         scaled(window, BETA, SCALE).max(2)
     }
@@ -75,25 +77,26 @@ impl Cubic {
 
     /// Nothing was under way for `idle`: the curve does not move meanwhile (`cubictcp_cwnd_event`).
     pub fn idle(&mut self, now: Time, idle: Span) {
-        self.epoch_us = self.epoch_us.map(|epoch| (epoch + idle.us()).min(now.us()));
+        if self.epoch_us > 0 {
+            self.epoch_us = (self.epoch_us + idle.us()).min(now.us());
+        }
     }
 
     /// `acked` packets more were acknowledged at `now` in congestion avoidance: how many for one packet of window
     /// (`bictcp_update`).
     pub fn update(&mut self, now: Time, window: u32, acked: u32, kernel: &Kernel) -> u32 {
         let now_us = now.us();
-        self.acked += u64::from(if kernel.counts_acks { 1 } else { acked });
+        self.acked += if kernel.counts_acks { 1 } else { acked };
         if self.last_window == window && now_us.saturating_sub(self.last_time_us) <= STEP_US && self.count > 0
         {
             return self.count;
         }
         self.last_window = window;
         self.last_time_us = now_us;
-        let epoch_us = match self.epoch_us {
-            Some(epoch) => epoch,
-            None => self.begin_epoch(now_us, window, acked, kernel),
-        };
-        let time = (now_us - epoch_us + self.least_rtt_us) * SCALE / 1_000_000;
+        if self.epoch_us == 0 {
+            self.begin_epoch(now_us, window, acked, kernel);
+        }
+        let time = (now_us - self.epoch_us + u64::from(self.least_rtt_us)) * SCALE / 1_000_000;
         let cube = u128::from(time.abs_diff(self.plateau)).pow(3);
         // What 32 bits do not hold is further than any window.
         let distance = u32::try_from((u128::from(RATE) * cube) >> 40).unwrap_or(u32::MAX / 2);
@@ -115,10 +118,10 @@ impl Cubic {
         self.count
     }
 
-    fn begin_epoch(&mut self, now_us: u64, window: u32, acked: u32, kernel: &Kernel) -> u64 {
-        self.epoch_us = Some(now_us);
-        self.acked = u64::from(if kernel.counts_acks { 1 } else { acked });
-        self.reno_window = window.into();
+    fn begin_epoch(&mut self, now_us: u64, window: u32, acked: u32, kernel: &Kernel) {
+        self.epoch_us = now_us;
+        self.acked = if kernel.counts_acks { 1 } else { acked };
+        self.reno_window = window;
         if self.last_max <= window {
             self.plateau = 0;
             self.origin = window;
@@ -126,15 +129,14 @@ impl Cubic {
             self.plateau = cube_root((1 << 40) / RATE * u64::from(self.last_max - window));
             self.origin = self.last_max;
         }
-        now_us
     }
 
     /// The count with which Reno would be no slower.
     fn reno_count(&mut self, window: u32) -> u32 {
-        let packets = (u64::from(window) * RENO_SCALE / 8).max(1);
-        self.reno_window += self.acked / packets;
+        let packets = narrow((u64::from(window) * RENO_SCALE / 8).max(1));
+        self.reno_window = self.reno_window.saturating_add(self.acked / packets);
         self.acked %= packets;
-        match u32::try_from(self.reno_window).unwrap_or(u32::MAX).saturating_sub(window) {
+        match self.reno_window.saturating_sub(window) {
             0 => u32::MAX,
             ahead => window / ahead,
         }
@@ -145,7 +147,7 @@ impl Cubic {
     pub fn acked(
         &mut self,
         now: Time,
-        us: u64,
+        us: u32,
         packets: u32,
         window: Option<u32>,
         place: Place,
@@ -156,7 +158,7 @@ impl Cubic {
             mean => (mean - (mean >> 4) + packets).min(32 << 4),
         };
         let now_us = now.us();
-        if self.epoch_us.is_some_and(|epoch| now_us.saturating_sub(epoch) < SETTLING_US) {
+        if self.epoch_us > 0 && now_us.saturating_sub(self.epoch_us) < SETTLING_US {
             return false;
         }
         if self.least_rtt_us == 0 || self.least_rtt_us > us {
@@ -187,16 +189,16 @@ impl HyStart {
                 round_end: place.next,
                 round_start_us: now_us,
                 last_ack_us: now_us,
-                least_us: u64::MAX,
+                least_us: u32::MAX,
                 ..Self::default()
             };
         }
     }
 
-    fn update(&mut self, now_us: u64, us: u64, least_us: u64, kernel: &Kernel) -> bool {
+    fn update(&mut self, now_us: u64, us: u32, least_us: u32, kernel: &Kernel) -> bool {
         if now_us.saturating_sub(self.last_ack_us) <= TRAIN_GAP_US {
             self.last_ack_us = now_us;
-            self.found |= now_us - self.round_start_us > (least_us + TRAIN_SLACK_US) / 2;
+            self.found |= now_us - self.round_start_us > u64::from(least_us + TRAIN_SLACK_US) / 2;
         }
         self.least_us = self.least_us.min(us);
         if self.samples < HYSTART_SAMPLES {
@@ -300,12 +302,13 @@ mod tests {
     #[test]
     fn a_rising_round_trip_ends_slow_start_and_a_steady_one_does_not() {
         for kernel in [&LINUX_3_2, &LINUX_6_18] {
-            let end_of = |rise_us: u64| {
+            let end_of = |rise_us: u32| {
                 let mut cubic = Cubic::default();
-                (0..200_u64).find(|&ack| {
+                (0..200_u32).find(|&ack| {
                     let round = ack / 20;
-                    let now = at(round * 100 + (ack % 20) * 3);
-                    let place = Place { acked: ack * 1000 + 1, next: (round + 1) * 20_000 };
+                    let now = at(u64::from(round * 100 + (ack % 20) * 3));
+                    let place =
+                        Place { acked: u64::from(ack * 1000 + 1), next: u64::from(round + 1) * 20_000 };
                     cubic.acked(now, 100_000 + round * rise_us, 1, Some(20), place, kernel)
                 })
             };

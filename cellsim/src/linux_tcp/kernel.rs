@@ -62,7 +62,7 @@ pub struct Kernel {
     /// HyStart's rise of the round trip: its least share (shift) and least time, us.
     pub hystart_shift: u32,
     /// The least rise of the round trip that ends slow start, us.
-    pub hystart_least_us: u64,
+    pub hystart_least_us: u32,
 }
 
 impl Kernel {

@@ -1,5 +1,6 @@
 //! The round trip as the sender measures it, and the time-out that follows from it.
 
+use crate::counts::narrow;
 use crate::time::Span;
 
 /// Before anything is measured (`TCP_TIMEOUT_INIT`).
@@ -7,27 +8,38 @@ const FIRST: Span = Span::from_secs(1);
 /// `TCP_RTO_MAX`.
 const LONGEST: Span = Span::from_secs(120);
 /// `TCP_RTO_MIN`, us.
-const LEAST_VARIATION_US: u64 = 200_000;
+const LEAST_VARIATION_US: u32 = 200_000;
+/// Longer round trips are taken for this one, about nine minutes: eight times it fills 32 bits.
+const MOST_US: u32 = u32::MAX >> 3;
 
 /// What was measured, with the kernel's scaling: a smoothed round trip times eight, variations times four.
 #[derive(Clone, Debug, Default)]
-#[repr(C)]
 pub struct RoundTrip {
-    /// First, since a receiver looks at it.
-    smoothed_us: u64,
-    deviation_us: u64,
-    greatest_deviation_us: u64,
-    variation_us: u64,
+    smoothed_us: u32,
+    deviation_us: u32,
+    greatest_deviation_us: u32,
+    variation_us: u32,
+    least_us: u32,
+    backoffs: u32,
     /// What must be acknowledged before the variation may fall.
     round_end: u64,
-    least_us: u64,
-    backoffs: u32,
+}
+
+/// A round trip, us, and at most nine minutes.
+pub fn in_us(round_trip: Span) -> u32 {
+    narrow(round_trip.us().min(MOST_US.into()))
+}
+
+/// The time-out of a connection that has measured no more than its handshake, which took `round_trip`.
+pub fn handshake_timeout(round_trip: Span) -> Span {
+    let us = round_trip.us();
+    Span::from_us(us + (2 * us).max(LEAST_VARIATION_US.into())).min(LONGEST)
 }
 
 impl RoundTrip {
-    /// A round trip of `us` was seen, when `acked` bytes of the stream were acknowledged and `next` sent. Takes all
+    /// A round trip of `us`, of [`in_us`], was seen, when `acked` bytes of the stream were acknowledged and `next` sent. Takes all
     /// back-offs back (`tcp_rtt_estimator`, `tcp_ack_update_rtt`).
-    pub fn sample(&mut self, us: u64, acked: u64, next: u64) {
+    pub fn sample(&mut self, us: u32, acked: u64, next: u64) {
         let us = us.max(1);
         self.backoffs = 0;
         self.least_us = if self.least_us == 0 { us } else { self.least_us.min(us) };
@@ -40,7 +52,7 @@ impl RoundTrip {
             return;
         }
         let old = self.smoothed_us >> 3;
-        self.smoothed_us = self.smoothed_us + us - old;
+        self.smoothed_us = self.smoothed_us - old + us;
         let error = us.abs_diff(old);
         let quarter = self.deviation_us >> 2;
         if us < old && error > quarter {
@@ -66,7 +78,7 @@ impl RoundTrip {
     pub fn timeout(&self) -> Span {
         let first = match self.smoothed_us {
             0 => FIRST,
-            smoothed => Span::from_us((smoothed >> 3) + self.variation_us),
+            smoothed => Span::from_us(u64::from(smoothed >> 3) + u64::from(self.variation_us)),
         };
         Span::from_ns(first.ns() << self.backoffs.min(16)).min(LONGEST)
     }
@@ -77,12 +89,12 @@ impl RoundTrip {
     }
 
     /// Smoothed, us; 0 when nothing was measured.
-    pub fn smoothed_us(&self) -> u64 {
+    pub fn smoothed_us(&self) -> u32 {
         self.smoothed_us >> 3
     }
 
     /// The shortest that was seen, us (`tcp_min_rtt`, whose memory of five minutes is one for good here).
-    pub fn least_us(&self) -> u64 {
+    pub fn least_us(&self) -> u32 {
         self.least_us
     }
 }
@@ -101,6 +113,25 @@ mod tests {
         }
         assert_eq!(rtt.smoothed_us(), 150_000);
         assert_eq!(rtt.timeout().us() / 1000, 350);
+    }
+
+    #[test]
+    fn after_the_handshake_the_time_out_is_the_one_of_its_round_trip() {
+        for ms in [1, 20, 150, 3_000, 90_000] {
+            let (mut rtt, handshake) = (RoundTrip::default(), Span::from_ms(ms));
+            rtt.sample(in_us(handshake), 0, 0);
+            assert_eq!(handshake_timeout(handshake), rtt.timeout());
+        }
+    }
+
+    #[test]
+    fn the_longest_round_trips_fit() {
+        let longest = in_us(Span::from_secs(10_000));
+        let mut rtt = RoundTrip::default();
+        for us in [longest; 100].into_iter().chain([1; 100]).chain([longest; 100]) {
+            rtt.sample(us, 0, 1);
+        }
+        assert!(rtt.smoothed_us() <= longest && rtt.timeout() == LONGEST);
     }
 
     #[test]
@@ -130,11 +161,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_time_out_is_beyond_the_smoothed_round_trip(samples in prop::collection::vec(1_u64..5_000_000, 1..200)) {
+        fn the_time_out_is_beyond_the_smoothed_round_trip(samples in prop::collection::vec(1_u32..5_000_000, 1..200)) {
             let mut rtt = RoundTrip::default();
             for (round, &us) in samples.iter().enumerate() {
                 rtt.sample(us, round as u64, round as u64 + 2);
-                prop_assert!(rtt.timeout().us() >= rtt.smoothed_us() + LEAST_VARIATION_US);
+                prop_assert!(rtt.timeout().us() >= u64::from(rtt.smoothed_us() + LEAST_VARIATION_US));
                 prop_assert!(rtt.smoothed_us() <= *samples.iter().max().expect("one"));
                 prop_assert!(rtt.least_us() >= *samples.iter().min().expect("one"));
             }

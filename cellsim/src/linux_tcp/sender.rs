@@ -6,9 +6,10 @@ use std::iter;
 use super::cubic::Place;
 use super::flight::RESENT;
 use super::kernel::{HEADER_BYTES, MSS_BYTES};
+use super::round_trip::in_us;
 use super::window::{Progress, State};
 use super::{Ack, Linux};
-use crate::counts::low_bits;
+use crate::counts::{low_bits, narrow};
 use crate::link::Link;
 use crate::time::{Span, Time};
 
@@ -49,9 +50,10 @@ impl Linux {
             _ => self.board.take_in(acked, highest, self.news.drain(..news)),
         };
         self.acked = acked;
-        let round_trip_us = delivered.sent.or(delivered.stamped).map(|sent| (now - sent).us());
+        let round_trip_us = delivered.sent.or(delivered.stamped).map(|sent| in_us(now - sent));
         if let Some(us) = round_trip_us {
             self.round_trip.sample(us, acked, self.sent);
+            self.buffer.round_trip_us = self.round_trip.smoothed_us();
         }
         self.note_delivered(now, &delivered);
         let lost = self.find_losses(now);
@@ -105,7 +107,8 @@ impl Linux {
     fn find_by_time(&mut self, now: Time) -> bool {
         let known = self.window.state != State::Open || self.board.sacked >= REORDERING;
         let least = self.round_trip.least_us() / 4;
-        let window = if known { Span::ZERO } else { Span::from_us(least.min(self.round_trip.smoothed_us())) };
+        let window =
+            if known { Span::ZERO } else { Span::from_us(least.min(self.round_trip.smoothed_us()).into()) };
         let (newest, allowed) = (self.newest, self.newest_round_trip + window);
         let mut next = Time::NEVER;
         let lost = self.board.lose_gaps(|flight, _| {
@@ -151,7 +154,7 @@ impl Linux {
             let idle = now.saturating_since(self.last_sent);
             self.window.restart(now, idle, self.round_trip.timeout());
         }
-        let packets = (self.window.packets + self.credit).saturating_sub(self.board.in_flight());
+        let packets = (self.window.packets + u32::from(self.credit)).saturating_sub(self.board.in_flight());
         if packets == 0 || self.host_is_full(now, up) {
             return 0;
         }
@@ -192,7 +195,7 @@ impl Linux {
     fn most_below(&self) -> u64 {
         let window = u64::from(self.window.packets.max(self.board.out)) * MSS;
         let ratio = if self.window.packets < self.window.threshold / 2 { 200 } else { 120 };
-        let per_second = window * ratio * 10_000 / self.round_trip.smoothed_us().max(1);
+        let per_second = window * ratio * 10_000 / u64::from(self.round_trip.smoothed_us().max(1));
         (2 * self.kernel.sent_segment).max(per_second >> 10)
     }
 
@@ -233,7 +236,7 @@ impl Linux {
     #[inline]
     pub fn next_resend(&mut self, now: Time) -> Option<(u32, u64)> {
         if let Some((start, bytes)) = self.timers.probe.take() {
-            return Some((start, bytes.into()));
+            return Some((start, bytes.get().into()));
         }
         if self.board.to_resend == 0 || self.board.in_flight() >= self.window.packets {
             return None;
@@ -268,12 +271,12 @@ impl Linux {
 
     /// A third of what a full buffer holds is free (`sk_stream_is_writeable`).
     fn is_writable(&self) -> bool {
-        3 * self.queued_memory() <= 2 * self.send_memory
+        3 * self.queued_memory() <= 2 * u64::from(self.send_memory)
     }
 
     /// A segment is taken as long as there is any (`sk_stream_memory_free`).
     fn room(&self) -> u64 {
-        let free = self.send_memory.saturating_sub(self.queued_memory());
+        let free = u64::from(self.send_memory).saturating_sub(self.queued_memory());
         free.div_ceil(self.kernel.sent_segment) * MSS
     }
 
@@ -299,7 +302,7 @@ impl Linux {
         let window = u64::from(self.window.packets.max(REORDERING + 1));
         if on_the_way < self.window.packets {
             let demanded = (2 * window * self.kernel.expected_segment).min(self.kernel.send_buffer_max);
-            self.send_memory = self.send_memory.max(demanded);
+            self.send_memory = self.send_memory.max(narrow(demanded));
         }
         self.full = !self.is_writable();
     }

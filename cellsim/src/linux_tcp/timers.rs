@@ -22,11 +22,8 @@ impl Linux {
             return None;
         }
         let ack = self.acks.front().map(|ack| ack.time);
-        let space = self
-            .below
-            .front()
-            .filter(|_| self.throttled)
-            .map(|&(departure, _)| departure.saturating_sub(SOON));
+        let space = if self.throttled { self.below.front() } else { None };
+        let space = space.map(|&(departure, _)| departure.saturating_sub(SOON));
         let time = ack.into_iter().chain(space).min()?.max(now);
         let sooner = time < self.wake_at;
         sooner.then(|| {
@@ -64,7 +61,7 @@ impl Linux {
         let due = self.kernel.loss_probes && quiet && self.timers.probed.is_none() && self.board.lost == 0;
         due.then(|| {
             let slack = if self.board.out == 1 { PROBE_ALONE } else { PROBE_SLACK };
-            self.timers.probe_from + Span::from_us(2 * self.round_trip.smoothed_us()) + slack
+            self.timers.probe_from + Span::from_us(2 * u64::from(self.round_trip.smoothed_us())) + slack
         })
     }
 
@@ -123,7 +120,15 @@ impl Linux {
             self.credit = 1;
         } else {
             let last = self.board.resend_last(now, self.sent);
-            self.timers.probe = last.map(|(start, bytes)| (low_bits(start), bytes));
+            self.timers.probe = last.map(|(start, bytes)| (low_bits(start), probe_bytes(bytes)));
         }
     }
+}
+
+/// The bytes of the packet that a probe sends again.
+fn probe_bytes(bytes: u32) -> NonZero<u16> {
+    u16::try_from(bytes)
+        .ok()
+        .and_then(NonZero::new)
+        .expect("a packet has bytes, and no more than fit into a segment")
 }

@@ -32,9 +32,9 @@ pub struct Window {
     /// The state.
     pub state: State,
     usage: Usage,
+    cubic: Cubic,
     /// What ends the state when it is acknowledged (`high_seq`).
     end: u64,
-    cubic: Cubic,
     before: Before,
     delivered: u32,
     sent: u32,
@@ -70,7 +70,7 @@ pub struct Progress {
     /// Packets on the way after it.
     pub in_flight: u32,
     /// Its round trip, us, if it has one.
-    pub round_trip_us: Option<u64>,
+    pub round_trip_us: Option<u32>,
     /// How far the stream is acknowledged and sent.
     pub place: Place,
 }

@@ -105,7 +105,7 @@ impl Shadow {
         }
     }
 
-    /// Take in that an acknowledgement of something new came at `time`; whether it ended a losses.
+    /// Take in that an acknowledgement of something new came at `time`; whether a recovery ended with it.
     pub(crate) fn end_recovery(&mut self, time: Time) -> bool {
         let Some(losses) = &mut self.losses else {
             return false;

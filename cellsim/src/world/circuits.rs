@@ -6,7 +6,7 @@
 //! takes 60 s to build, or that is idle and too old or unusable, is closed with a DESTROY.
 //!
 //! Left out: the learned circuit-build timeout, failed extensions, and tor's limit on the memory of its
-//! queues (`MaxMemInQueues`). A study of overload by circuits would notice.
+//! queues (`MaxMemInQueues`). Studies of overload by circuits need them.
 
 use super::World;
 use super::state::{Circuit, CircuitQueue, CircuitState};

@@ -5,7 +5,7 @@
 //! success the SOCKS request fails (`SocksTimeout`).
 //!
 //! Left out: directory fetches, and the client's own scheduler and buckets (it sends next to nothing).
-//! A study of start-up would notice.
+//! Studies of start-up need them.
 
 use super::World;
 use super::state::{CircuitState, Download};

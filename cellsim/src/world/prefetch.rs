@@ -2,7 +2,7 @@
 //!
 //! The state of a large network does not fit into the nearer caches, and each event touches another part
 //! of it. The queue of events knows what comes next, so the pipe of an event is asked for some events ahead,
-//! and what its first cells belong to a little later. Nothing is changed and nothing is decided here; a wrong
+//! and TCP's state and what its first cells belong to a little later. Nothing is changed and nothing is decided here; a wrong
 //! guess costs time only. Do not prefetch further: following more pointers slowed networks of full
 //! size and did not speed up larger ones.
 
@@ -12,14 +12,13 @@ use super::World;
 use super::state::{Action, Blocked, Pipe, Relay, Role, queue_of};
 use crate::events::Kind;
 use crate::ids::{HostId, PipeId, Table};
-use crate::linux_tcp;
-use crate::shadow_tcp::Shadow;
 use crate::tcp::Tcp;
+use crate::{linux_tcp, shadow_tcp};
 
 /// Whether memory is ever asked for.
 const ON: bool = cfg!(all(feature = "prefetch", target_arch = "x86_64"));
 
-/// Pipes from which on memory is asked for, some 25 MB of them. A network of full size has 7,000 and one of ten times its
+/// Pipes from which on memory is asked for, some 18 MB with what TCP knows of them. A network of full size has 7,000 and one of ten times its
 /// size 58,000; the first loses a twentieth of its speed by asking, the second gains a quarter.
 const PIPES_MIN: usize = 20_000;
 
@@ -27,19 +26,20 @@ const PIPES_MIN: usize = 20_000;
 const PIPES_AHEAD: usize = 10;
 /// Events ahead at which what those pipes lead to is asked for.
 const CELLS_AHEAD: usize = 5;
-/// Events ahead at which the queues of a sender by Linux's rules are asked for.
+/// Events ahead at which the queues of TCP's sender are asked for.
 const QUEUES_AHEAD: usize = 2;
 /// The same in actions of a relay, whose pipes have been asked for before.
 const ACTIONS_AHEAD: usize = 3;
 /// Blocked connections of a relay that are asked for ahead of the one that tries again.
 const BLOCKED_AHEAD: usize = 4;
+/// Channels that wait for a relay's scheduler ahead of the one that KIST asks for its limit.
+const PENDING_AHEAD: usize = 6;
 /// Channels of a relay that are asked for before its scheduler runs.
 const PENDING: usize = 2;
 const LINE_BYTES: usize = 64;
 /// What the receiver of a pipe touches of it.
-const RECEIVER_BYTES: usize = 3 * LINE_BYTES;
-const _: () = assert!(offset_of!(Pipe, tcp) + offset_of!(Shadow, written) == RECEIVER_BYTES);
-const _: () = assert!(size_of::<Tcp>() == size_of::<Shadow>());
+const RECEIVER_BYTES: usize = 2 * LINE_BYTES;
+const _: () = assert!(offset_of!(Pipe, outbuf) <= RECEIVER_BYTES);
 
 /// Ask for the first `bytes` of what lies at `place`.
 #[inline]
@@ -69,13 +69,38 @@ fn prefetch_one<I: Into<usize>, T>(elements: &Table<I, T>, index: I) {
     elements.get(index.into()).into_iter().for_each(prefetch);
 }
 
-/// Ask for the queues of a sender by Linux's rules, which lie elsewhere.
+/// Ask for what TCP's receiver touches.
+#[inline]
+fn prefetch_receiver(pipe: &Pipe) {
+    match &pipe.tcp {
+        Tcp::Shadow(tcp) => prefetch_start(&**tcp, shadow_tcp::RECEIVER_BYTES),
+        Tcp::Linux(tcp) => prefetch_start(&**tcp, linux_tcp::RECEIVER_BYTES),
+    }
+}
+
+/// Ask for what TCP's sender touches.
+#[inline]
+fn prefetch_tcp(pipe: &Pipe) {
+    match &pipe.tcp {
+        Tcp::Shadow(tcp) => prefetch(&**tcp),
+        Tcp::Linux(tcp) => prefetch_start(&**tcp, linux_tcp::BOTH_BYTES),
+    }
+}
+
+/// Ask for the queues of TCP's sender, which lie elsewhere.
 #[inline]
 fn prefetch_queues(pipe: &Pipe) {
-    if let Tcp::Linux(tcp) = &pipe.tcp {
-        let (ack, flight) = tcp.elsewhere();
-        ack.into_iter().for_each(prefetch);
-        flight.into_iter().for_each(prefetch);
+    match &pipe.tcp {
+        Tcp::Shadow(tcp) => {
+            let (acks, recovery) = tcp.elsewhere();
+            acks.into_iter().for_each(prefetch);
+            recovery.into_iter().for_each(prefetch);
+        }
+        Tcp::Linux(tcp) => {
+            let (ack, flight) = tcp.elsewhere();
+            ack.into_iter().for_each(prefetch);
+            flight.into_iter().for_each(prefetch);
+        }
     }
 }
 
@@ -102,12 +127,10 @@ impl World {
         match self.events.ahead(CELLS_AHEAD) {
             Some((Kind::Arrive | Kind::Deliver, pipe)) => {
                 let pipe = &self.network.pipes[PipeId(pipe)];
-                if let Tcp::Linux(tcp) = &pipe.tcp {
-                    prefetch_start(&**tcp, linux_tcp::RECEIVER_BYTES);
-                }
+                prefetch_receiver(pipe);
                 self.prefetch_cells(pipe);
             }
-            Some((Kind::Acknowledged, pipe)) => self.prefetch_tcp(&self.network.pipes[PipeId(pipe)]),
+            Some((Kind::Acknowledged, pipe)) => prefetch_tcp(&self.network.pipes[PipeId(pipe)]),
             Some((Kind::Scheduler, relay)) => self.prefetch_schedule(HostId(relay)),
             _ => {}
         }
@@ -116,11 +139,17 @@ impl World {
         }
     }
 
-    /// Ask for a pipe that waits for its relay's scheduler.
+    /// Ask for pipes that KIST will ask for their limits after the one at `place` of `channels`.
     #[inline]
-    pub(super) fn prefetch_pending(&self, pipe: Option<&PipeId>) {
-        if let Some(&pipe) = pipe.filter(|_| self.asks_ahead()) {
+    pub(super) fn prefetch_pending(&self, channels: &[PipeId], place: usize) {
+        if !self.asks_ahead() {
+            return;
+        }
+        if let Some(&pipe) = channels.get(place + PENDING_AHEAD) {
             prefetch(&self.network.pipes[pipe]);
+        }
+        if let Some(&pipe) = channels.get(place + PENDING_AHEAD / 2) {
+            prefetch_tcp(&self.network.pipes[pipe]);
         }
     }
 
@@ -133,7 +162,10 @@ impl World {
         let Relay { actions, buckets, .. } = &self.tor.relays[relay];
         match actions.get(ACTIONS_AHEAD) {
             Some(&Action::Read(pipe)) if buckets.read > 0 => self.prefetch_cells(&self.network.pipes[pipe]),
-            Some(&Action::Write(pipe)) if buckets.write > 0 => prefetch(&self.network.pipes[pipe]),
+            Some(&Action::Write(pipe)) if buckets.write > 0 => {
+                prefetch(&self.network.pipes[pipe]);
+                prefetch_tcp(&self.network.pipes[pipe]);
+            }
             _ => {}
         }
     }
@@ -144,17 +176,6 @@ impl World {
         pending.for_each(|&pipe| prefetch(&self.network.pipes[pipe]));
     }
 
-    fn prefetch_tcp(&self, pipe: &Pipe) {
-        match &pipe.tcp {
-            Tcp::Shadow(tcp) => {
-                let (acks, recovery) = tcp.elsewhere();
-                acks.into_iter().for_each(prefetch);
-                recovery.into_iter().for_each(prefetch);
-            }
-            Tcp::Linux(tcp) => prefetch_start(&**tcp, linux_tcp::BOTH_BYTES),
-        }
-    }
-
     /// Ask for the sender's side of `pipe`, to which a relay will soon write.
     #[inline]
     pub(super) fn prefetch_sender(&self, pipe: PipeId) {
@@ -163,8 +184,8 @@ impl World {
         }
         let state = &self.network.pipes[pipe];
         let may = !(state.write_blocked || state.write_waiting);
-        if let (true, Tcp::Linux(tcp)) = (may, &state.tcp) {
-            prefetch_start(&**tcp, linux_tcp::BOTH_BYTES);
+        if may {
+            prefetch_tcp(state);
         }
     }
 
@@ -187,13 +208,11 @@ impl World {
         }
         if let Some(blocked) = woken.get(place + BLOCKED_AHEAD / 2) {
             let pipe = &self.network.pipes[blocked.pipe];
-            match &pipe.tcp {
-                Tcp::Linux(tcp) if blocked.reading => prefetch_start(&**tcp, linux_tcp::RECEIVER_BYTES),
-                Tcp::Linux(tcp) => prefetch_start(&**tcp, linux_tcp::BOTH_BYTES),
-                Tcp::Shadow(_) => {}
-            }
             if blocked.reading {
+                prefetch_receiver(pipe);
                 self.prefetch_cells(pipe);
+            } else {
+                prefetch_tcp(pipe);
             }
         }
     }

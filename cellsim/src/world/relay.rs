@@ -6,8 +6,8 @@
 //! connections in the order of their slots, as tor walks its connection array: the order of creation, but
 //! for slots that closed connections leave to later ones.
 //!
-//! Left out: the CPU (a relay's work takes no time), directory traffic, and padding. A study of
-//! saturated CPUs would notice.
+//! Left out: the CPU (a relay's work takes no time), directory traffic, and padding. Studies of
+//! saturated CPUs need the first.
 
 use super::World;
 use super::state::{Action, Blocked, Relay, Role, Turn, queue_of};

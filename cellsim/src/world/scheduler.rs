@@ -23,8 +23,6 @@ const OUTBUF_HIGH_BYTES: u64 = 32 * 1024;
 /// Cells in the output buffer above which KIST writes when it turns to another channel
 /// (`channel_should_write_to_kernel`, scheduler_kist.c).
 const KIST_WRITE_CELLS: u64 = 8;
-/// Pending channels ahead at which one is asked for from memory.
-const PENDING_AHEAD: usize = 6;
 /// What KIST counts for a cell on the wire (`TLS_PER_CELL_OVERHEAD` is 29, channeltls.h).
 const KIST_CELL_BYTES: i64 = CELL_BYTES as i64 + 29;
 
@@ -127,7 +125,7 @@ impl World {
         std::mem::swap(&mut channels, pending);
         channels.sort_unstable();
         for (place, &pipe) in channels.iter().enumerate() {
-            self.prefetch_pending(channels.get(place + PENDING_AHEAD));
+            self.prefetch_pending(&channels, place);
             let urgency = self.network.pipes[pipe].mux.urgency(policy);
             contenders.push(Contender { urgency, pipe, limit: self.kist_limit(pipe) });
         }

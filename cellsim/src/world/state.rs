@@ -93,7 +93,7 @@ pub enum Turn {
     WaitingToWrite,
 }
 
-/// One direction of a connection: five lines of cache. Its receiver touches the first three.
+/// One direction of a connection: three lines of cache; TCP's state lies elsewhere. Its receiver touches the first two.
 #[repr(C, align(64))]
 pub struct Pipe {
     /// Cells between the circuit queues of the sender and the reader's hands.
@@ -131,7 +131,7 @@ pub struct Pipe {
     pub mux: Mux,
 }
 
-const _: () = assert!(size_of::<Pipe>() == 5 * 64);
+const _: () = assert!(size_of::<Pipe>() == 3 * 64);
 
 impl Pipe {
     /// Whether an empty bucket keeps the receiver from reading, or else the sender from writing.

@@ -19,7 +19,8 @@ use crate::time::{Span, Time};
 use crate::timer::Timer;
 use crate::tls::Records;
 
-/// Room in a send buffer at which its program is told of it.
+/// Room in a send buffer at which its program is told of it: the least share of a relay's bucket ([`crate::bucket::share`]),
+/// the model's own.
 pub(super) const WRITABLE_BYTES: u64 = 4 * CELL_BYTES;
 /// Round trips until a new channel takes cells: TCP 1, TLS 1.3 1, VERSIONS to NETINFO 1.
 const CHANNEL_OPEN_ROUND_TRIPS: u64 = 3;
