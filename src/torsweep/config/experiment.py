@@ -44,6 +44,7 @@ from torsweep.config.variant import Variant
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.seeds import MOST_SEED
+from torsweep.storage.published import EXPERIMENT_FILE
 from torsweep.units import Between, DurationNs, is_duration
 
 EXPERIMENTS_DIRECTORY = Path("experiments")
@@ -367,9 +368,9 @@ def experiment_path(name_or_path: str | Path, directory: Path = EXPERIMENTS_DIRE
     if path.suffix in (".yaml", ".yml"):
         return path
     folder = path if len(path.parts) > 1 else directory / path
-    file = folder / "experiment.yaml"
+    file = folder / EXPERIMENT_FILE
     if not file.is_file():
-        names = sorted(found.parent.name for found in directory.glob("*/experiment.yaml"))
+        names = sorted(found.parent.name for found in directory.glob(f"*/{EXPERIMENT_FILE}"))
         raise InputError(
             f"no such experiment{suggestion(folder.name, names)}",
             value=str(name_or_path),

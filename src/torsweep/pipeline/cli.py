@@ -20,10 +20,11 @@ def check_command(
     from torsweep.config.network import load_network_config
     from torsweep.formats.yaml_file import read_yaml
     from torsweep.network.sampling import input_paths
+    from torsweep.storage.published import EXPERIMENT_FILE
 
     for file in files:
         # Only experiments ask a question; a file that is neither is told what a network lacks.
-        if file.name == "experiment.yaml" or "question" in read_yaml(file):
+        if file.name == EXPERIMENT_FILE or "question" in read_yaml(file):
             experiment = load_experiment(file)
             for name in experiment.plan_names:
                 for config in require_fitting_networks(experiment, name):

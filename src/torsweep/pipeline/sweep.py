@@ -47,6 +47,7 @@ from torsweep.pipeline.watch import announce_runs
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.stats.files import SIDE_BY_SIDE_FILES, SUMMARY_FILES
 from torsweep.storage.leftovers import sweep_tree
+from torsweep.storage.published import EXPERIMENT_FILE
 from torsweep.tor.series import SERIES as PATCHES
 from torsweep.units import rounded_duration
 
@@ -255,7 +256,7 @@ class Sweep:
 
     def experiment_file(self, wildcards: Any) -> str:
         """The experiment.yaml of the experiment."""
-        return str(EXPERIMENTS_DIRECTORY / wildcards.experiment / "experiment.yaml")
+        return str(EXPERIMENTS_DIRECTORY / wildcards.experiment / EXPERIMENT_FILE)
 
     @stopping_with_a_line
     def topologies(self, wildcards: Any) -> list[str]:
