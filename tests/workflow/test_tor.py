@@ -1,4 +1,4 @@
-"""What the pipeline makes of the tor that it builds, planned with programs that stand in for Shadow's."""
+"""What the pipeline makes of the tor that it builds, planned with stand-ins for Shadow and a compiler."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONFIG = (*TINY, "engine=shadow")
 
 @pytest.fixture
 def with_shadow(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """A workspace with the patches of tor, on a machine with Shadow."""
+    """A workspace with the patches of tor, on a machine with Shadow and with what building tor needs."""
     (workspace.folder / "patches").symlink_to(REPOSITORY / "patches")
     (tmp_path / "programs").mkdir()
     for name, answer in ANSWERS.items():
@@ -25,6 +25,10 @@ def with_shadow(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.Monkey
         program.write_text(f"#!/bin/sh\necho {answer}\n{tells_round_trip(100)}\n")
         program.chmod(0o755)
         monkeypatch.setenv(TOOL_KINDS[name].variable, str(program))
+    compiler = tmp_path / "programs" / "cc"
+    compiler.write_text("#!/bin/sh\n")  # finds every library
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
     return workspace
 
 
