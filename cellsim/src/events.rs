@@ -80,8 +80,8 @@ pub struct Event {
     pub b: u32,
 }
 
-/// log2 of the nanoseconds in a slot of the wheel: about two milliseconds, the model's own (with one millisecond
-/// a run took 1.02 to 1.15 times as long).
+/// log2 of the nanoseconds in a slot of the wheel: about two milliseconds, the model's own: docs/cellsim.md says what
+/// half of it costs.
 const SLOT_SHIFT: u32 = 21;
 /// Slots of the wheel: about a second.
 const SLOTS: u64 = 512;

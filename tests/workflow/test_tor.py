@@ -20,15 +20,16 @@ def with_shadow(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.Monkey
     """A workspace with the patches of tor, on a machine with Shadow and with what building tor needs."""
     (workspace.folder / "patches").symlink_to(REPOSITORY / "patches")
     (tmp_path / "programs").mkdir()
-    for name, answer in ANSWERS.items():
-        program = tmp_path / "programs" / name
-        program.write_text(f"#!/bin/sh\necho {answer}\n{tells_round_trip(100)}\n")
+    scripts = {
+        TOOL_KINDS[name].variable: f"echo {answer}\n{tells_round_trip(100)}"
+        for name, answer in ANSWERS.items()
+    }
+    scripts["CC"] = "exit 0"  # a compiler that finds every library
+    for variable, script in scripts.items():
+        program = tmp_path / "programs" / variable
+        program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
-        monkeypatch.setenv(TOOL_KINDS[name].variable, str(program))
-    compiler = tmp_path / "programs" / "cc"
-    compiler.write_text("#!/bin/sh\n")  # finds every library
-    compiler.chmod(0o755)
-    monkeypatch.setenv("CC", str(compiler))
+        monkeypatch.setenv(variable, str(program))
     return workspace
 
 

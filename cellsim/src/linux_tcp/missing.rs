@@ -34,7 +34,7 @@ impl Missing {
 
     /// Size of the hole that starts at `start` (cut to 32 bits), bytes, if there is one.
     pub fn hole_bytes(&self, start: u32) -> Option<u32> {
-        self.holes.iter().find(|hole| low_bits(hole.0) == start).map(|hole| hole.1)
+        self.place_of(start).map(|place| self.holes[place].1)
     }
 
     /// Where the first hole starts.
@@ -49,10 +49,13 @@ impl Missing {
 
     /// What starts at `start` (cut to 32 bits) has come; where the hole started, if there was one.
     pub fn fill(&mut self, start: u32) -> Option<u64> {
-        let place = self.holes.iter().position(|hole| low_bits(hole.0) == start)?;
-        let (start, bytes) = self.holes.remove(place)?;
+        let (start, bytes) = self.place_of(start).and_then(|place| self.holes.remove(place))?;
         self.bytes -= u64::from(bytes);
         self.highest = self.highest.max(start + u64::from(bytes));
         Some(start)
+    }
+
+    fn place_of(&self, start: u32) -> Option<usize> {
+        self.holes.iter().position(|hole| low_bits(hole.0) == start)
     }
 }

@@ -107,14 +107,6 @@ impl ReceiveBuffer {
         }
     }
 
-    /// A buffer that has been read up to `position`, with its first offer from there on.
-    #[cfg(test)]
-    pub fn starting_at(mut self, position: u64) -> Self {
-        self.edge = self.edge.wrapping_add(low_bits(position));
-        self.round_start = low_bits(position);
-        self
-    }
-
     /// How long the handshake took.
     pub fn handshake(&self) -> Span {
         self.delay.round_trip

@@ -37,8 +37,8 @@ pub fn handshake_timeout(round_trip: Span) -> Span {
 }
 
 impl RoundTrip {
-    /// A round trip of `us`, of [`in_us`], was seen, when `acked` bytes of the stream were acknowledged and `next` sent. Takes all
-    /// back-offs back (`tcp_rtt_estimator`, `tcp_ack_update_rtt`).
+    /// A round trip of `us` ([`in_us`]) was seen, when `acked` bytes of the stream were acknowledged and `next` sent. Takes
+    /// all back-offs back (`tcp_rtt_estimator`, `tcp_ack_update_rtt`).
     pub fn sample(&mut self, us: u32, acked: u64, next: u64) {
         let us = us.max(1);
         self.backoffs = 0;

@@ -45,7 +45,7 @@ fn used(kernel: &'static Kernel, bytes: u64) -> Linux {
         acked: bytes,
         small_end: bytes,
         edge: new.edge + bytes,
-        buffer: new.buffer.clone().starting_at(bytes),
+        buffer: new.buffer.starting_at(bytes),
         ..new
     }
 }

@@ -3,6 +3,15 @@
 use super::*;
 use crate::linux_tcp::kernel::{LINUX_3_2, LINUX_6_18};
 
+impl ReceiveBuffer {
+    /// A buffer that has been read up to `position`, with its first offer from there on.
+    pub fn starting_at(mut self, position: u64) -> Self {
+        self.edge = self.edge.wrapping_add(low_bits(position));
+        self.round_start = low_bits(position);
+        self
+    }
+}
+
 const ROUND_TRIP: Span = Span::from_ms(100);
 
 fn at(ms: u64) -> Time {
