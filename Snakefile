@@ -10,9 +10,7 @@ import shlex
 import sys
 from pathlib import Path
 
-import snakemake.dag
 import snakemake.jobs
-import snakemake_interface_executor_plugins.executors.real as real_executors
 from snakemake.utils import min_version
 
 from torsweep.config.engine_names import MODEL_ENGINE, REAL_TIME_ENGINE, RUN_ENGINES, SHADOW_ENGINES
@@ -30,7 +28,6 @@ from torsweep.pipeline.results_tree import (
     named_files,
 )
 from torsweep.pipeline.sweep import Sweep, stop
-from torsweep.pipeline.target_jobs import take_over_target_jobs
 from torsweep.pipeline.traced import traced_experiments
 from torsweep.stats.files import FINDINGS_FILES, SIDE_BY_SIDE_FILES, SUMMARY_FILES
 
@@ -38,7 +35,6 @@ min_version("9.1")
 
 # A user's mistake ends the process here, with one line.
 take_over_check(snakemake.jobs, stop)
-take_over_target_jobs(real_executors, snakemake.dag)
 sweep = Sweep(config)
 
 # torsweep, cellsim and python are those of the environment that Snakemake runs in. Braces of the shell are
@@ -70,10 +66,10 @@ report: "rules/captions/workflow.rst"
 wildcard_constraints:
     experiment="[a-z0-9_]+",
     engine="|".join(RUN_ENGINES),
-    model="[a-z-]+(,tcp=[a-z0-9_]+)?",
+    model=r"[a-z-]+(\+tcp=[a-z0-9_]+)?",
     reference="[a-z-]+",
     era="|".join(ERAS),
-    network=r"[A-Za-z0-9_.-]+(,[a-z_]+=[A-Za-z0-9_.-]+)*",
+    network=r"[A-Za-z0-9_.-]+(\+[a-z_]+=[A-Za-z0-9_.-]+)*",
     seed="[0-9]+",
     variant="[a-z_]+=[^/]+",
     engines="[a-z+-]+",

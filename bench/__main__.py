@@ -34,9 +34,9 @@ from torsweep.provenance import machine, versions
 ROOT = Path(__file__).resolve().parent.parent
 TENFOLD = {"relays": 500, "web_clients": 9_500, "bulk_clients": 500, "servers": 2_000}
 VARIANTS = {
-    "10 ms, EWMA, 2012": ("2012", "refill_interval=10ms,circuit_policy=ewma"),
-    "1000 ms, round-robin, 2012": ("2012", "refill_interval=1000ms,circuit_policy=round_robin"),
-    "100 ms, EWMA, today": ("today", "refill_interval=100ms,circuit_policy=ewma"),
+    "10 ms, EWMA, 2012": ("2012", "refill_interval=10ms+circuit_policy=ewma"),
+    "1000 ms, round-robin, 2012": ("2012", "refill_interval=1000ms+circuit_policy=round_robin"),
+    "100 ms, EWMA, today": ("today", "refill_interval=100ms+circuit_policy=ewma"),
 }
 SAMPLING, SAMPLING_ONCE = "sampling", "sampling (once)"
 DURATIONS = {

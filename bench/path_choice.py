@@ -23,6 +23,7 @@ import polars as pl
 from scipy import stats
 
 from bench.findings_rows import words
+from torsweep.config.variant import variant_levels
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.table_schema import CIRCUITS
 from torsweep.network.model import Network, read_network
@@ -123,7 +124,7 @@ def row(directory: Path) -> dict[str, object]:
         for path in named
         if len(path) == 3 and numbers.keys() >= set(path)
     ]
-    levels = ", ".join(part.partition("=")[2] for part in directory.name.split(","))
+    levels = ", ".join(variant_levels(directory.name).values())
     where = {"engine": run.engine, "network": run.seed, "variant": words(levels)}
     return {**where, **compare(network, paths, run.tor.guards)}
 

@@ -1,7 +1,7 @@
 """A model against its reference: the gaps of all cells and contrasts, and the curves of one variant.
 
     python -m plotting.fidelity overview --comparison DIR --out DIR/overview
-    python -m plotting.fidelity curves --variant refill_interval=10ms,… --comparison DIR --out DIR/NAME
+    python -m plotting.fidelity curves --variant refill_interval=10ms+… --comparison DIR --out DIR/NAME
 
 In: the folder that ``torsweep fidelity compare`` wrote. Out: a PDF, a PNG and the points as CSV. The band
 around the reference's curve is as high as the floor, the distance between two runs of the reference; the
@@ -32,6 +32,7 @@ from plotting.palette import BLACK, BLUE, DASH_DOT, DASHED, GREEN, PURPLE, SOLID
 from plotting.style import COLUMN_WIDTH_IN, GREY, SMALL_PT, canvas, save, style
 from plotting.ticks import plain_log_ticks
 from torsweep.config.clients import KINDS
+from torsweep.config.variant import variant_levels, variant_text
 from torsweep.errors import InputError
 from torsweep.fidelity.comparison import MARGIN
 from torsweep.fidelity.contrasts import NO_CONTRAST, SIZE_FACTOR
@@ -94,7 +95,7 @@ class Comparison:
 
 
 def draw_curves(comparison: Comparison, variant: str) -> tuple[Figure, pl.DataFrame, str]:
-    """The curves of ``variant`` (``knob=level,knob=level``): a panel for each kind of client and time."""
+    """The curves of ``variant`` (``knob=level+knob=level``): a panel for each kind of client and time."""
     levels = _levels(comparison, variant)
     chosen = [pl.col(knob) == level for knob, level in levels.items()]
     points, cells = comparison.table("curves").filter(*chosen), comparison.table("cells").filter(*chosen)
@@ -246,10 +247,10 @@ def _contrast_panel(axis: Axes, contrasts: pl.DataFrame) -> None:
 
 
 def _levels(comparison: Comparison, variant: str) -> dict[str, str]:
-    levels = dict(part.split("=", 1) for part in variant.split(",") if "=" in part)
+    levels = variant_levels(variant)
     known = [dict(one) for one in comparison.origin["variants"]]
     if levels not in known:
-        accepted = "; ".join(",".join(f"{knob}={level}" for knob, level in one.items()) for one in known)
+        accepted = "; ".join(variant_text(one) for one in known)
         raise InputError("was not compared", key="--variant", value=variant, accepted=accepted)
     return {knob: levels[knob] for knob in comparison.origin["knobs"]}
 
@@ -287,7 +288,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m plotting.fidelity", description="Draw a comparison.")
     parser.add_argument("figure", choices=("overview", "curves"))
     parser.add_argument("--comparison", type=Path, required=True, help="folder of `fidelity compare`")
-    parser.add_argument("--variant", default="", help="for curves: knob=level,knob=level")
+    parser.add_argument("--variant", default="", help="for curves: knob=level+knob=level")
     parser.add_argument("--out", type=Path, required=True, help="path of the files, without .pdf")
     options = parser.parse_args(arguments)
     return exit_code_of(

@@ -22,7 +22,7 @@ from tests.synthetic_cells import cells
 from tests.synthetic_ways import ways
 from torsweep import seeds
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.config.variant import Variant
+from torsweep.config.variant import Variant, variant_text
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
@@ -64,7 +64,7 @@ def write_run(
     folder: Path, variant: Mapping[str, str], seed: int, size: Size = Size(), experiment: str = "refill_sweep"
 ) -> Path:
     """One run directory, ``SEED/VARIANT`` in ``folder``."""
-    directory = folder / str(seed) / ",".join(f"{knob}={level}" for knob, level in variant.items())
+    directory = folder / str(seed) / variant_text(variant)
     directory.mkdir(parents=True)
     network = f"{seed},load={variant.get('load', '')}"
     asked = _experiment(experiment, size)

@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.shadow, pytest.mark.usefixtures("built_tor")]
 
 SIZE = {"measured": "30 s", "warm_up": "10 s", "client_start_window": "5 s"}
 VARIANTS = [
-    f"refill_interval={interval},circuit_policy={policy}"
+    f"refill_interval={interval}+circuit_policy={policy}"
     for interval in ("1000ms", "100ms", "10ms")
     for policy in ("ewma", "round_robin")
 ]
@@ -158,7 +158,7 @@ def test_streams_of_a_chain_share_its_only_path_and_starve_in_list_order(tmp_pat
     sampled = sample_network(load_network_config("starvation"), 1)
     write_network(sampled.network, sampled.latency.blocks(), tmp_path / "network")
     experiment = load_experiment("starvation", {"measured": "1 min"})
-    asked = experiment.variant("activation_order=list,cells=2500")
+    asked = experiment.variant("activation_order=list+cells=2500")
     folder = tmp_path / "run"
     settings = run_settings(experiment, find_tools().engine, "2012", asked)
     build_run(settings, asked, tmp_path / "network", folder).write(folder)

@@ -208,7 +208,7 @@ def _run(folder: Path) -> None:
     (folder / "1").rename(folder / "others")
 
 
-RUN_NAME = "refill_interval=100ms,circuit_policy=ewma"
+RUN_NAME = "refill_interval=100ms+circuit_policy=ewma"
 
 
 def _plan(folder: Path) -> None:

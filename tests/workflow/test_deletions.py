@@ -16,7 +16,7 @@ from torsweep.storage.folders import MARKER
 
 LEVELS = "refill_sweep/cellsim/2012/ci/main"
 NETWORK = "results/networks/ci/1"
-RUN = "results/runs/refill_sweep/cellsim/2012/ci/1/refill_interval=10ms,circuit_policy=ewma"
+RUN = "results/runs/refill_sweep/cellsim/2012/ci/1/refill_interval=10ms+circuit_policy=ewma"
 TABLES, SUMMARIES, FIGURES = (f"results/{stage}/{LEVELS}" for stage in ("tables", "summaries", "figures"))
 PUBLISHED = f"results/publish/{LEVELS}"
 PAGE, BUNDLE = f"results/reports/{LEVELS}/refill_sweep.html", f"results/bundles/{LEVELS}/refill_sweep.zip"

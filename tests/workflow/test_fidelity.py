@@ -14,8 +14,8 @@ from tests.synthetic import finish_run
 from tests.workflow.conftest import TINY, Workspace
 from torsweep.engines.table_schema import CIRCUITS
 
-VARIANT = "refill_interval=10ms,circuit_policy=ewma"
-AS_IN_SHADOW = f"{VARIANT},tcp=shadow,link_queue=codel"
+VARIANT = "refill_interval=10ms+circuit_policy=ewma"
+AS_IN_SHADOW = f"{VARIANT}+tcp=shadow+link_queue=codel"
 PLACE = "refill_sweep/{engine}/2012/ci/1"
 CONFIG = (*TINY, "compare=finished")
 

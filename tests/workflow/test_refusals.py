@@ -57,7 +57,7 @@ def test_a_mistake_in_a_network(workspace):
 
 def test_a_path_that_names_no_run(workspace):
     run = (
-        "results/runs/refill_sweep/cellsim/2012/ci/1/refill_interval=ten,circuit_policy=ewma/provenance.json"
+        "results/runs/refill_sweep/cellsim/2012/ci/1/refill_interval=ten+circuit_policy=ewma/provenance.json"
     )
     _assert_refused(workspace.snakemake(run), "refill_interval: is no level of this knob, got 'ten'")
 

@@ -26,7 +26,7 @@ CELL_PAYLOAD_BYTES = 498
 """What a relay cell carries of a stream (tor-spec, section 6.1: ``PAYLOAD_LEN`` less its header)."""
 
 LEVEL_PATTERN = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]*\Z")
-"""A level is part of a path and of ``knob=level,knob=level``: no spaces, commas or equals signs."""
+"""A level is part of a path and of ``knob=level+knob=level``: no spaces, plus or equals signs."""
 
 
 @dataclass(frozen=True)

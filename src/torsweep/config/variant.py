@@ -1,6 +1,6 @@
 """Variants: one level for each knob, and the text that names it in paths.
 
-In: ``refill_interval=10ms,circuit_policy=ewma``. Out: a :class:`Variant`, and the same text again; and the
+In: ``refill_interval=10ms+circuit_policy=ewma``. Out: a :class:`Variant`, and the same text again; and the
 pairs of variants that contrasts compare.
 """
 
@@ -13,6 +13,19 @@ from typing import Self
 
 from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.errors import InputError
+
+JOINED_BY = "+"
+"""Between levels in a path. Snakemake's command line splits wildcards at commas."""
+
+
+def variant_text(levels: Mapping[str, str]) -> str:
+    """The levels of knobs as they stand in a path."""
+    return JOINED_BY.join(f"{knob}={level}" for knob, level in levels.items())
+
+
+def variant_levels(text: str) -> dict[str, str]:
+    """The levels that a text such as a folder's name gives, unread; parts that are none are left out."""
+    return dict(part.split("=", 1) for part in text.split(JOINED_BY) if "=" in part)
 
 
 @dataclass(frozen=True)
@@ -29,14 +42,14 @@ class Variant:
         not, or a level that is no level of its knob.
         """
         levels: dict[str, str] = {}
-        for part in text.split(","):
+        for part in text.split(JOINED_BY):
             knob, equals, level = part.partition("=")
             if not equals:
                 raise InputError(
                     "is no variant",
                     key="variant",
                     value=text,
-                    accepted="knob=level, several joined by commas",
+                    accepted=f"knob=level, several joined by {JOINED_BY}",
                 )
             find_knob(knob).read(level)
             if knob in levels:
@@ -47,7 +60,7 @@ class Variant:
     @property
     def key(self) -> str:
         """The text of the variant, as it stands in paths; :meth:`parse` reads it back."""
-        return ",".join(f"{knob}={level}" for knob, level in self.levels)
+        return variant_text(dict(self.levels))
 
     @property
     def network_levels(self) -> Mapping[str, str]:

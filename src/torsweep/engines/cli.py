@@ -28,7 +28,7 @@ def prepare_command(
         Path, typer.Option(parser=OutputFolder(RUN), help="Run directory; made where it is missing.")
     ],
     variant: Annotated[
-        str, typer.Option(help="knob=level,knob=level; knobs left out stand at the baseline.")
+        str, typer.Option(help="knob=level+knob=level; knobs left out stand at the baseline.")
     ] = "",
     engine: Annotated[
         str, typer.Option(help=f"{', '.join(ENGINES)}, or auto: the best one installed.")

@@ -52,7 +52,7 @@ def compare_command(
     era: Annotated[str | None, typer.Option(help="2012 or today; the experiment's when left out.")] = None,
     plan: Annotated[str, typer.Option(help="Part of the experiment: main or a sensitivity.")] = "main",
     model: Annotated[
-        str, typer.Option(help="The engine that is judged; cellsim,tcp=linux names its TCP.")
+        str, typer.Option(help="The engine that is judged; cellsim+tcp=linux names its TCP.")
     ] = "cellsim",
     reference: Annotated[str, typer.Option(help="The engine that it is judged by.")] = "shadow",
     seeds: Annotated[str, typer.Option(help="Networks to compare on, FIRST-LAST.")] = "1-200",

@@ -62,11 +62,11 @@ class Pair:
 
     @classmethod
     def named(cls, model: str, reference: str) -> Self:
-        """The pair of ``cellsim`` or ``cellsim,tcp=linux``, say, and a reference.
+        """The pair of ``cellsim`` or ``cellsim+tcp=linux``, say, and a reference.
 
         Raises InputError when one is no engine, or the TCP none of the model's.
         """
-        engine, _, tcp = model.partition(",tcp=")
+        engine, _, tcp = model.partition("+tcp=")
         for key, name in (("model", engine), ("reference", reference)):
             if name not in RUN_ENGINES:
                 raise InputError("is no engine", key=key, value=name, accepted=", ".join(RUN_ENGINES))
@@ -77,7 +77,7 @@ class Pair:
     @property
     def name(self) -> str:
         """The model as :meth:`named` reads it."""
-        return f"{self.model},tcp={self.tcp}" if self.tcp else self.model
+        return f"{self.model}+tcp={self.tcp}" if self.tcp else self.model
 
     @property
     def folder(self) -> str:

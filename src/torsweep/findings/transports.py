@@ -2,7 +2,7 @@
 
 In: the tree of results, an experiment and one of its plans. Out: a :class:`TransportRuns` for each transport
 that has finished runs. Runs are told apart by what their run.json says, not by their folder: the runs of
-``main`` are of the usual TCP, those whose variant goes on with ``,tcp=shadow`` are of another, and a run of
+``main`` are of the usual TCP, those whose variant goes on with ``+tcp=shadow`` are of another, and a run of
 an older version may have had another usual one.
 
 Left out, and counted, are runs that the experiment would not make today (another traffic, other settings of
@@ -20,7 +20,7 @@ from torsweep.config.engine_names import MODEL_ENGINE, REAL_TIME_ENGINE, RUN_ENG
 from torsweep.config.experiment import Experiment, Plan
 from torsweep.config.knobs import KNOBS
 from torsweep.config.transport import Droptail
-from torsweep.config.variant import Variant
+from torsweep.config.variant import JOINED_BY, Variant
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.errors import InputError
@@ -158,7 +158,7 @@ def _of_variant(folder: Path, variant: Variant) -> Iterator[tuple[Path, Levels]]
     """The finished runs of ``variant`` on a network: its own, then those with another transport."""
     for run in sorted(folder.glob(f"{variant.key}*/"), key=lambda each: (len(each.name), each.name)):
         rest = run.name.removeprefix(variant.key)
-        if (rest and not rest.startswith(",")) or not (run / PROVENANCE_FILE).is_file():
+        if (rest and not rest.startswith(JOINED_BY)) or not (run / PROVENANCE_FILE).is_file():
             continue
         try:
             more = Variant.parse(rest[1:]).levels if rest else ()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep.config.knobs import KNOBS, find_knob
-from torsweep.config.variant import Variant
+from torsweep.config.variant import JOINED_BY, Variant, variant_text
 from torsweep.engines.run_spec import RUN_FILE
 from torsweep.engines.table_files import (
     BREAKDOWN_FILE,
@@ -54,16 +54,16 @@ def named_files(folder: str, files: Iterable[str]) -> dict[str, str]:
 
 
 def network_key(name: str, variant: Variant) -> str:
-    """The network of ``variant``: ``paper``, or ``paper,load=0.5`` where a knob changes the network."""
-    return ",".join([name, *(f"{knob}={level}" for knob, level in variant.network_levels.items())])
+    """The network of ``variant``: ``paper``, or ``paper+load=0.5`` where a knob changes the network."""
+    return JOINED_BY.join(filter(None, (name, variant_text(variant.network_levels))))
 
 
 def parse_network_key(key: str) -> tuple[str, Mapping[str, object]]:
-    """The name in ``paper,load=0.5`` and what its knobs set in the network's configuration.
+    """The name in ``paper+load=0.5`` and what its knobs set in the network's configuration.
 
     Raises InputError when a knob is not one of the network, or its level is no level.
     """
-    name, *parts = key.split(",")
+    name, *parts = key.split(JOINED_BY)
     overrides: dict[str, object] = {}
     for part in parts:
         knob, _, level = part.partition("=")

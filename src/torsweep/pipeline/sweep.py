@@ -251,7 +251,7 @@ class Sweep:
 
     @stopping_with_a_line
     def network_file(self, wildcards: Any) -> str:
-        """The configuration file of the network ``paper,load=0.5``."""
+        """The configuration file of the network ``paper+load=0.5``."""
         return str(network_path(parse_network_key(wildcards.network)[0]))
 
     def experiment_file(self, wildcards: Any) -> str:
@@ -284,7 +284,7 @@ class Sweep:
         return json.dumps({"format_version": version, "config": config, **tables})
 
     def network(self, key: str) -> NetworkConfig:
-        """The configuration of the network ``paper,load=0.5``."""
+        """The configuration of the network ``paper+load=0.5``."""
         if key not in self._networks:
             self._networks[key] = load_network_config(*parse_network_key(key))
         return self._networks[key]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep.config.traffic import ClientTraffic
+from torsweep.config.variant import JOINED_BY
 from torsweep.errors import InputError
 from torsweep.network.describe import Description, describe
 from torsweep.network.model import NETWORK_FILE, read_network
@@ -67,8 +68,8 @@ def describe_networks(folders: Sequence[Path], provenance: Provenance, web: Clie
             raise InputError(
                 "is no network of the plan, or has been sampled anew since its runs", file=folder
             )
-        # The name of the folder has the levels of knobs that change the network: ``paper,load=0.5``.
-        name = ", ".join([f"seed {network.seed}", *folder.resolve().parent.name.split(",")[1:]])
+        # The name of the folder has the levels of knobs that change the network: ``paper+load=0.5``.
+        name = ", ".join([f"seed {network.seed}", *folder.resolve().parent.name.split(JOINED_BY)[1:]])
         found = describe(network, latency, web if web is not None and asks else _NOBODY)
         rows.append((name, *_numbers(found)[: None if asks else 1]))
         hosts.append(", ".join(f"{count} {kind}" for kind, count in found.hosts.items() if count))

@@ -23,6 +23,7 @@ from typing import Any
 import polars as pl
 
 from torsweep.config.knobs import find_knob
+from torsweep.config.variant import variant_levels, variant_text
 from torsweep.engines.cell_traces import scan_cells
 from torsweep.engines.prepare import run_status
 from torsweep.engines.run_spec import RunSpec, read_run
@@ -59,7 +60,7 @@ class Run:
     @property
     def variant(self) -> dict[str, str]:
         """Knob to level, in the order of the folder's name."""
-        return dict(part.split("=", 1) for part in self.directory.name.split(",") if "=" in part)
+        return variant_levels(self.directory.name)
 
     def __str__(self) -> str:
         return str(self.directory)
@@ -81,7 +82,7 @@ def open_run(directory: Path) -> Run:
         raise InputError(
             "is not named by its variant",
             file=directory,
-            accepted=",".join(f"{k}={v}" for k, v in opened.spec.variant.items()),
+            accepted=variant_text(opened.spec.variant),
         )
     return opened
 

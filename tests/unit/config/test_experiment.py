@@ -17,11 +17,11 @@ FILE = EXPERIMENTS_DIRECTORY / "refill_sweep" / "experiment.yaml"
 def test_refill_sweep_is_the_tickets_six_variants():
     plan = load_experiment("refill_sweep").plan()
     assert [variant.key for variant in plan.variants] == [
-        f"refill_interval={interval},circuit_policy={policy}"
+        f"refill_interval={interval}+circuit_policy={policy}"
         for interval in ("1000ms", "100ms", "10ms")
         for policy in ("ewma", "round_robin")
     ]
-    assert plan.baseline.key == "refill_interval=100ms,circuit_policy=ewma"
+    assert plan.baseline.key == "refill_interval=100ms+circuit_policy=ewma"
 
 
 def test_refill_sweep_has_the_tickets_traffic_and_durations():
@@ -63,8 +63,8 @@ def test_every_plan_can_be_made_in_both_eras(name, era):
 def test_a_sensitivity_adds_its_knobs_after_those_of_the_grid():
     plan = load_experiment("refill_sweep").plan("aligned_phases")
     assert len(plan.variants) == 6
-    assert plan.variants[0].key == "refill_interval=1000ms,circuit_policy=ewma,refill_phase=aligned"
-    assert plan.baseline.key == "refill_interval=100ms,circuit_policy=ewma,refill_phase=aligned"
+    assert plan.variants[0].key == "refill_interval=1000ms+circuit_policy=ewma+refill_phase=aligned"
+    assert plan.baseline.key == "refill_interval=100ms+circuit_policy=ewma+refill_phase=aligned"
 
 
 def test_a_sensitivity_replaces_the_levels_of_a_knob_of_the_grid():
@@ -92,10 +92,10 @@ def test_an_unknown_plan_lists_those_there_are():
 
 def test_a_variant_is_completed_from_the_baseline_and_put_in_order():
     experiment = load_experiment("refill_sweep")
-    assert experiment.variant("").key == "refill_interval=100ms,circuit_policy=ewma"
+    assert experiment.variant("").key == "refill_interval=100ms+circuit_policy=ewma"
     assert (
-        experiment.variant("load=0.5,circuit_policy=round_robin").key
-        == "refill_interval=100ms,circuit_policy=round_robin,load=0.5"
+        experiment.variant("load=0.5+circuit_policy=round_robin").key
+        == "refill_interval=100ms+circuit_policy=round_robin+load=0.5"
     )
 
 

@@ -74,7 +74,7 @@ def _starvation_run(network, directory, variant):
 
 
 def test_the_only_path_of_a_chain_is_given_whatever_the_era_says_about_guards(tmp_path):
-    run = _starvation_run(_chain(tmp_path), tmp_path / "run", "streams=13,cells=2000")
+    run = _starvation_run(_chain(tmp_path), tmp_path / "run", "streams=13+cells=2000")
     assert run.paths == {"bulk1": (("relay1", "relay2", "relay3"),)}
     assert run.tor.guards == 3
     assert (run.traffic["bulk"].parallel_streams, run.traffic["bulk"].response_bytes) == (13, 2000 * 498)
@@ -207,7 +207,7 @@ def test_a_run_behind_a_symbolic_link_finds_its_network(network, tmp_path):
 def test_a_run_of_the_model_says_its_transport_and_one_of_another_engine_has_none(network, tmp_path):
     usual = _run(network, tmp_path / "run").transport
     assert usual.model_dump() == {"tcp": "linux", "link_queue": {"kind": "droptail", "bytes": 75_000}}
-    asked = _run(network, tmp_path / "run", "tcp=shadow,link_queue=codel")
+    asked = _run(network, tmp_path / "run", "tcp=shadow+link_queue=codel")
     assert asked.transport.model_dump() == {"tcp": "shadow", "link_queue": {"kind": "codel"}}
     write_run(asked, tmp_path / "asked")
     assert read_run(tmp_path / "asked").transport == asked.transport

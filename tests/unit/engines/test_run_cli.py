@@ -10,9 +10,9 @@ import pytest
 def test_prepare_writes_a_run_and_says_which(torsweep, network, tmp_path):
     out = tmp_path / "run"
     arguments = ("run", "prepare", "refill_sweep", "--network", network, "--engine", "cellsim", "--out", out)
-    code, said, _ = torsweep(*arguments, "--variant", "circuit_policy=round_robin,refill_interval=10ms")
+    code, said, _ = torsweep(*arguments, "--variant", "circuit_policy=round_robin+refill_interval=10ms")
     assert code == 0
-    assert "prepared: refill_interval=10ms,circuit_policy=round_robin; era 2012; engine cellsim" in said
+    assert "prepared: refill_interval=10ms+circuit_policy=round_robin; era 2012; engine cellsim" in said
     assert json.loads((out / "run.json").read_text())["seed"] == 7
     code, said, _ = torsweep("run", "status", out)
     assert code == 1

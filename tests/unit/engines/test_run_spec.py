@@ -20,7 +20,7 @@ def _run(network, directory, variant="", era="2012", **overrides):
 
 def test_run_json_states_everything(network, tmp_path):
     directory = tmp_path / "runs" / "a"
-    write_run(_run(network, directory, "refill_interval=10ms,circuit_policy=round_robin"), directory)
+    write_run(_run(network, directory, "refill_interval=10ms+circuit_policy=round_robin"), directory)
     document = json.loads((directory / "run.json").read_text())
     assert document.pop("network_sha256")
     assert document == {
@@ -91,7 +91,7 @@ def test_run_json_states_everything(network, tmp_path):
 @pytest.mark.parametrize("era", ["2012", "today"])
 def test_a_run_reads_back_and_writes_the_same_bytes(network, tmp_path, era):
     directory = tmp_path / "run"
-    run = _run(network, directory, "load=1,scheduler=kist_10ms", era=era)
+    run = _run(network, directory, "load=1+scheduler=kist_10ms", era=era)
     write_run(run, directory)
     assert read_run(directory) == run
     assert read_run(directory).text() == (directory / "run.json").read_text()

@@ -12,6 +12,7 @@ import pytest
 from plotting.fidelity import main as draw
 from tests.unit.fidelity.conftest import VARIANTS, MakeRun
 from torsweep.cli import main
+from torsweep.config.variant import variant_text
 from torsweep.fidelity.matches import MODEL, REFERENCE, REFERENCE_REPEAT
 from torsweep.fidelity.places import TREES, Pair
 
@@ -47,10 +48,10 @@ def test_the_tcp_that_is_named_is_compared(
     run = make_run(MODEL, {**VARIANTS[0], "link_queue": "codel"}, 1)
     shutil.move(run, place / run.name)
     out = tmp_path / "out"
-    assert _compare(out, "--model", "cellsim,tcp=linux") == 0
+    assert _compare(out, "--model", "cellsim+tcp=linux") == 0
     text = (out / "fidelity.md").read_text()
     assert text.startswith("# cellsim 1.0 (tcp=linux, link_queue=codel) against shadow 1.0\n")
-    assert _compare(out, "--model", "cellsim,tcp=bbr") == 2
+    assert _compare(out, "--model", "cellsim+tcp=bbr") == 2
     assert "tcp: is no TCP, got 'bbr'; accepted: shadow, linux, linux_6_18" in capsys.readouterr().err
 
 
@@ -117,7 +118,7 @@ def test_figures_are_drawn_with_their_points(results: Path, tmp_path: Path) -> N
     out = tmp_path / "out"
     _compare(out)
     assert draw(["overview", "--comparison", str(out), "--out", str(out / "overview")]) == 0
-    variant = ",".join(f"{knob}={level}" for knob, level in VARIANTS[0].items())
+    variant = variant_text(VARIANTS[0])
     options = ["--comparison", str(out), "--variant", variant, "--out", str(out / variant)]
     assert draw(["curves", *options]) == 0
     for name in ("overview", variant):

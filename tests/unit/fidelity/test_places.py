@@ -16,9 +16,9 @@ from torsweep.pipeline.results_tree import RUN_FILES, Place
 from torsweep.pipeline.sweep import Sweep
 
 REPOSITORY = Path(__file__).parents[3]
-BASELINE = "refill_interval=100ms,circuit_policy=ewma"
-OTHER = "refill_interval=10ms,circuit_policy=ewma"
-AS_SHADOW, AS_EMULATION = ",tcp=shadow,link_queue=codel", ",tcp=linux_6_18"
+BASELINE = "refill_interval=100ms+circuit_policy=ewma"
+OTHER = "refill_interval=10ms+circuit_policy=ewma"
+AS_SHADOW, AS_EMULATION = "+tcp=shadow+link_queue=codel", "+tcp=linux_6_18"
 """What the model's variants go on with beside these engines."""
 SIZE = {"network": "ci", "replicates": 1, "first_seed": 41}
 
@@ -112,11 +112,11 @@ def test_the_model_has_the_transport_of_the_other_engine_or_the_one_asked_for(ch
 
     assert of_model("cellsim", "emulation") == {AS_EMULATION}
     assert of_model("shadow", "cellsim") == {AS_SHADOW}
-    assert of_model("cellsim,tcp=linux", "emulation") == {""}
+    assert of_model("cellsim+tcp=linux", "emulation") == {""}
     # Another TCP than the reference's: a replay would have that, and is left out.
-    assert of_model("cellsim,tcp=linux", "shadow") == {",link_queue=codel"}
+    assert of_model("cellsim+tcp=linux", "shadow") == {"+link_queue=codel"}
     config = {**SIZE, "model": "cellsim", "reference": "emulation", "tcp": "linux"}
-    folder = "results/fidelity/refill_sweep/cellsim,tcp=linux_against_emulation/2012/ci/main"
+    folder = "results/fidelity/refill_sweep/cellsim+tcp=linux_against_emulation/2012/ci/main"
     assert f"{folder}/fidelity.md" in FidelityPlan(Sweep(config)).targets()
 
 

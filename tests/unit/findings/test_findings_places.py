@@ -12,7 +12,7 @@ from torsweep.pipeline.results_tree import Place
 from torsweep.pipeline.sweep import Sweep
 
 REPOSITORY = Path(__file__).parents[3]
-BASELINE = "refill_interval=100ms,circuit_policy=ewma"
+BASELINE = "refill_interval=100ms+circuit_policy=ewma"
 SIZE = {"network": "ci", "replicates": 2}
 OWN = Place("refill_sweep", "cellsim", "2012", "ci", "main")
 
@@ -57,7 +57,7 @@ def test_a_plan_alone_has_no_findings(checkout: Path) -> None:
     ("engine", "variant", "network"),
     [
         ("emulation", BASELINE, "quarter"),
-        ("cellsim", f"{BASELINE},tcp=shadow,link_queue=codel", "ci"),
+        ("cellsim", f"{BASELINE}+tcp=shadow+link_queue=codel", "ci"),
     ],
 )
 def test_beside_another_transport_a_plan_shows_them(

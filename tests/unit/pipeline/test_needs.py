@@ -50,7 +50,7 @@ def test_a_longer_run_asks_for_more_time(needs):
 
 
 def test_a_knob_of_the_network_counts(needs):
-    assert needs.memory_mb(_run("cellsim", "paper,load=0.5"), 1) > 0
+    assert needs.memory_mb(_run("cellsim", "paper+load=0.5"), 1) > 0
 
 
 def test_a_run_that_was_killed_gets_more(needs):

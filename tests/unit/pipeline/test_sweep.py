@@ -33,7 +33,7 @@ def _refusal(capsys, action, *arguments):
 def test_targets_are_every_file_of_the_overridden_plan():
     config = {"network": "ci", "era": "today", "plan": "loads", "engine": "cellsim", "replicates": 1}
     targets = Sweep(config).targets("refill_sweep")
-    assert "results/networks/ci,load=0.5/1/latency.npy" in targets
+    assert "results/networks/ci+load=0.5/1/latency.npy" in targets
     assert "results/summaries/refill_sweep/cellsim/today/ci/loads/summary.md" in targets
     assert "results/figures/refill_sweep/cellsim/today/ci/loads/ttfb_cdf.pdf" in targets
     assert sum(name.endswith("/progress.parquet") for name in targets) == 24 + 1
@@ -47,9 +47,9 @@ def _folders(files):
 def test_runs_are_variants_in_order_with_the_seeds_of_each_together():
     runs = _folders(Sweep({"replicates": 2}).runs(SimpleNamespace(**PLACE)))
     assert len(runs) == 12
-    assert runs[0].endswith("/ci/1/refill_interval=1000ms,circuit_policy=ewma")
-    assert runs[1].endswith("/ci/2/refill_interval=1000ms,circuit_policy=ewma")
-    assert runs[2].endswith("/ci/1/refill_interval=1000ms,circuit_policy=round_robin")
+    assert runs[0].endswith("/ci/1/refill_interval=1000ms+circuit_policy=ewma")
+    assert runs[1].endswith("/ci/2/refill_interval=1000ms+circuit_policy=ewma")
+    assert runs[2].endswith("/ci/1/refill_interval=1000ms+circuit_policy=round_robin")
 
 
 @pytest.mark.parametrize(("plan", "replicates"), [("main", 1), ("main", 12), ("loads", 3)])
@@ -71,14 +71,14 @@ def test_loads_run_on_networks_of_their_own():
     wildcards = SimpleNamespace(**{**PLACE, "plan": "loads"})
     networks = Sweep({"replicates": 1}).networks(wildcards)
     assert networks == [
-        f"results/networks/ci,load={load}/1/{name}"
+        f"results/networks/ci+load={load}/1/{name}"
         for load in ("0.5", "0.8", "1", "1.1")
         for name in ("network.json", "latency.npy")
     ]
 
 
 def _run(**changes):
-    run = {**PLACE, "seed": "1", "variant": "refill_interval=10ms,circuit_policy=ewma"}
+    run = {**PLACE, "seed": "1", "variant": "refill_interval=10ms+circuit_policy=ewma"}
     return SimpleNamespace(**{**run, **changes})
 
 
@@ -93,7 +93,7 @@ def test_what_changes_run_json_changes_the_parameters_of_the_rule():
 
 
 def test_a_networks_knobs_are_passed_to_the_sampler():
-    wildcards = SimpleNamespace(network="ci,load=0.5")
+    wildcards = SimpleNamespace(network="ci+load=0.5")
     sweep = Sweep({})
     assert sweep.network_arguments(wildcards) == "--set load=0.5"
     assert sweep.network_file(wildcards) == "configs/networks/ci.yaml"
@@ -179,12 +179,12 @@ def test_a_plan_or_engine_that_is_not_there_is_refused(capsys):
     ("changes", "said"),
     [
         (
-            {"variant": "circuit_policy=ewma,refill_interval=10ms"},
+            {"variant": "circuit_policy=ewma+refill_interval=10ms"},
             "a run is named by every knob of its experiment",
         ),
-        ({"variant": "refill_interval=10ms"}, "accepted: refill_interval=10ms,circuit_policy=ewma"),
-        ({"variant": "refill_interval=ten,circuit_policy=ewma"}, "is no level of this knob"),
-        ({"network": "ci,load=0.5"}, "the variant and its network disagree"),
+        ({"variant": "refill_interval=10ms"}, "accepted: refill_interval=10ms+circuit_policy=ewma"),
+        ({"variant": "refill_interval=ten+circuit_policy=ewma"}, "is no level of this knob"),
+        ({"network": "ci+load=0.5"}, "the variant and its network disagree"),
     ],
 )
 def test_a_run_has_one_path_only(capsys, changes, said):

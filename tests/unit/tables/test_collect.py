@@ -117,11 +117,11 @@ def test_a_provenance_that_says_nothing_is_refused(runs: list[Path], tmp_path: P
 def test_a_missing_replicate_is_named(runs: list[Path], tmp_path: Path) -> None:
     message = _refused(runs[:-1], tmp_path)
     assert "seed 2" in message
-    assert "refill_interval=10ms,circuit_policy=round_robin" in message
+    assert "refill_interval=10ms+circuit_policy=round_robin" in message
 
 
 def test_a_folder_not_named_by_its_variant(runs: list[Path], tmp_path: Path) -> None:
-    renamed = runs[0].rename(runs[0].with_name("refill_interval=1ms,circuit_policy=ewma"))
+    renamed = runs[0].rename(runs[0].with_name("refill_interval=1ms+circuit_policy=ewma"))
     assert "not named by its variant" in _refused([renamed, *runs[1:]], tmp_path)
 
 

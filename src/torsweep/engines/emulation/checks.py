@@ -20,6 +20,7 @@ import polars as pl
 
 from torsweep.config.eras import tor_settings
 from torsweep.config.network import load_network_config
+from torsweep.config.variant import variant_text
 from torsweep.engines.emulation.kept_up import kept_up
 from torsweep.engines.emulation.run.engine import run_emulation
 from torsweep.engines.emulation.tools import Tools
@@ -83,7 +84,7 @@ def refill_conditions() -> list[Condition]:
         for interval in intervals:
             for clock in ("precise", "coarse_4ms") if mode == "lazy" else ("precise",):
                 levels = {"refill_mode": mode, "refill_interval": interval, "clock": clock}
-                label = ",".join(f"{knob}={level}" for knob, level in levels.items())
+                label = variant_text(levels)
                 network = _chain("4 MiB/s", "200 KiB/s", "4 MiB/s")
                 found.append(Condition(label, levels, network, {"bulk": _downloads()}, 10, 20))
     return found
@@ -131,10 +132,7 @@ def circuits_conditions() -> list[Condition]:
         {"circuit_policy": "ewma", "ewma_half_life": "30s"},
     ]
     network = _chain("4 MiB/s", "4 MiB/s", "500 KiB/s", web_clients=1)
-    return [
-        Condition(",".join(f"{k}={v}" for k, v in levels.items()), levels, network, traffic, 60, 60)
-        for levels in policies
-    ]
+    return [Condition(variant_text(levels), levels, network, traffic, 60, 60) for levels in policies]
 
 
 def circuits_row(condition: Condition, run_directory: Path) -> Row:
