@@ -17,6 +17,8 @@ from tests.engines import chain_scenario
 from torsweep.engines.emulation.machine_lock import LOCK
 from torsweep.engines.emulation.tcp import TCP
 
+pytestmark = pytest.mark.real_time
+
 COMMAND = [sys.executable, "-m", "torsweep", "emulation", "run"]
 
 

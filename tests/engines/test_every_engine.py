@@ -13,12 +13,11 @@ from torsweep.config.engine_names import ENGINES
 from torsweep.engines.cellsim.tools import find_cellsim
 from torsweep.engines.selection import find_engine, lacking
 
+MARKS = {"shadow": pytest.mark.shadow, "emulation": pytest.mark.real_time}
+
 
 @pytest.mark.parametrize("era", ["2012", "today"])
-@pytest.mark.parametrize(
-    "engine",
-    [pytest.param(name, marks=pytest.mark.shadow) if name == "shadow" else name for name in ENGINES],
-)
+@pytest.mark.parametrize("engine", [pytest.param(name, marks=MARKS.get(name, ())) for name in ENGINES])
 def test_three_streams_on_one_circuit(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str, era: str
 ) -> None:

@@ -80,3 +80,58 @@ def test_everything_missing_is_a_line_each(machine):
     assert result.returncode == 3
     assert len(result.stderr.splitlines()) == 3
     assert all(line.startswith("torsweep: ") for line in result.stderr.splitlines())
+
+
+DEBIAN = CHECK.with_name("debian.sh")
+PACKAGES = CHECK.with_name("debian_packages.txt")
+
+
+def debian(
+    tmp_path: Path, *arguments: str, user: int, without: tuple[str, ...]
+) -> tuple[int, list[str], str]:
+    """debian.sh where dpkg knows all packages but ``without``: code, lines, what apt-get was asked for."""
+    unknown = f'case " {" ".join(without)} " in *" $4 "*) grep -qsx "$4" {tmp_path}/apt || exit 1; esac'
+    scripts = {
+        "dpkg-query": f"{unknown}\necho installed",
+        "apt-get": f'printf "%s\\n" "$@" >> {tmp_path}/apt',
+        "id": f"echo {user}",
+    }
+    for name, body in scripts.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    for name in ("sed", "awk", "cut", "sort", "dirname", "grep"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    environment = {"PATH": str(tmp_path)}
+    done = subprocess.run(
+        ["/bin/sh", DEBIAN, *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+    asked = tmp_path / "apt"
+    return done.returncode, done.stderr.splitlines(), asked.read_text() if asked.exists() else ""
+
+
+def test_debian_packages_that_are_missing_are_named_by_their_use(tmp_path):
+    assert debian(tmp_path, user=0, without=("chromium", "libssl-dev", "libevent-dev")) == (
+        3,
+        [
+            "setup: tor lacks: apt-get install libevent-dev libssl-dev",
+            "setup: chromium lacks: apt-get install chromium",
+        ],
+        "",
+    )
+
+
+def test_root_installs_what_is_missing_and_nothing_else(tmp_path):
+    code, said, asked = debian(tmp_path, "install", user=0, without=("chromium",))
+    assert (code, said) == (0, [])
+    names = [line.split()[0] for line in PACKAGES.read_text().splitlines() if not line.startswith("#")]
+    assert [name for name in asked.split() if name in names] == ["chromium"]
+
+
+def test_another_user_installs_nothing_and_is_told_what_to_install(tmp_path):
+    code, said, asked = debian(tmp_path, "install", user=1000, without=("chromium",))
+    assert (code, asked) == (3, "")
+    assert said[-1] == "setup: chromium lacks: apt-get install chromium"
+
+
+def test_with_all_packages_here_nothing_is_said(tmp_path):
+    assert debian(tmp_path, "install", user=0, without=()) == (0, [], "")
