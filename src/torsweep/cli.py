@@ -14,6 +14,7 @@ import typer
 
 from torsweep import __version__
 from torsweep.bundle.cli import bundle_command, publish_command, verify_command
+from torsweep.chain.cli import chain_command
 from torsweep.clocks.cli import clocks_command
 from torsweep.config.cli import config_app
 from torsweep.doctor.cli import doctor_command
@@ -23,7 +24,6 @@ from torsweep.engines.emulation.cli import emulation_app
 from torsweep.engines.shadow.cli import shadow_app
 from torsweep.fidelity.cli import fidelity_app
 from torsweep.findings.cli import findings_command
-from torsweep.loopback.cli import loopback_command
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
 from torsweep.pipeline.cli import check_command
 from torsweep.report.cli import report_command
@@ -59,7 +59,7 @@ run_app.command("publish")(publish_command)
 run_app.command("bundle")(bundle_command)
 app.command("verify")(verify_command)
 app.command("clocks")(clocks_command)
-app.command("loopback")(loopback_command)
+app.command("chain")(chain_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -21,7 +21,7 @@ import typer
 import plotting
 from torsweep.cli import app, main
 from torsweep.output_options import OutputFile, OutputFolder
-from torsweep.storage.folders import FIGURES, KNOB_CHECKS, MARKER, own_folder
+from torsweep.storage.folders import CHAIN, FIGURES, MARKER, own_folder
 
 WRITES_NOTHING = {
     "network describe",
@@ -127,7 +127,7 @@ def _names_of_results(target: Path) -> None:
 
 def _another_kind(target: Path) -> None:
     # Of a kind that no command below is tried with but the one that writes it.
-    own_folder(target, KNOB_CHECKS)
+    own_folder(target, CHAIN)
     (target / "table.txt").write_text("measured")
 
 
@@ -177,7 +177,7 @@ def test_what_is_there_already_is_refused_and_untouched(
     kind: OutputFolder | OutputFile,
     make: Callable[[Path], None],
 ) -> None:
-    if make is _another_kind and isinstance(kind, OutputFolder) and KNOB_CHECKS in kind.kinds:
+    if make is _another_kind and isinstance(kind, OutputFolder) and CHAIN in kind.kinds:
         pytest.skip("its own kind")
     target = tmp_path / "place" / "out"
     target.parent.mkdir()
@@ -191,7 +191,7 @@ FIGURE_PROGRAMS = sorted(
 
 
 def test_the_programs_of_figures_are_known() -> None:
-    assert FIGURE_PROGRAMS == ["__main__", "engines", "fidelity", "findings", "loopback"]
+    assert FIGURE_PROGRAMS == ["__main__", "chain", "engines", "fidelity", "findings"]
 
 
 @pytest.mark.parametrize("make", [make for make in HOSTILE if make is not _dangling_link])
@@ -202,7 +202,7 @@ def test_the_programs_of_figures_are_known() -> None:
         ("plotting.engines", "1"),
         ("plotting.fidelity", "overview", "--comparison=1"),
         ("plotting.findings", "1"),
-        ("plotting.loopback", "1"),
+        ("plotting.chain", "1"),
     ],
 )
 def test_figures_go_into_folders_of_figures_only(

@@ -81,9 +81,9 @@ KEY_FOLDERS = Kind(
     "keys",
     r"(.*/)?(\.lock|authority_[a-z_]+|fingerprint[a-z0-9.-]*|torrc|lock|state|cached-[^/]+|keys/[^/]+)",
 )
-KNOB_CHECKS = Kind(
-    "checks",
-    "what a knob was measured to do",
+CHAIN = Kind(
+    "chain",
+    "what was measured on a chain of relays",
     r"[a-z_]+\.(csv|md|json)|.*/(run|network|processes)/.*|.*/links.*",
 )
 

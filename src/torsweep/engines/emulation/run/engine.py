@@ -36,7 +36,7 @@ from torsweep.engines.emulation.read.tables import circuits_frame, progress_fram
 from torsweep.engines.emulation.run.control import ControlClosed
 from torsweep.engines.emulation.run.measuring import Measured, measure
 from torsweep.engines.emulation.run.network import RunningNetwork, Say
-from torsweep.engines.emulation.run.pace import refuse_late
+from torsweep.engines.emulation.run.pace import PACE_FILE, PROCESS_FOLDER, refuse_late
 from torsweep.engines.emulation.run.processes import ProcessSet, orderly_end
 from torsweep.engines.emulation.run.servers import HEADER
 from torsweep.engines.emulation.tcp import TCP, settable
@@ -52,7 +52,6 @@ from torsweep.provenance import machine, sha256_of_file, versions
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import RUN
 
-PROCESS_FOLDER = "processes"
 READY_LIMIT_S = 900.0
 SETTLE_S = 0.5
 """How long the exit code of a process may take after its control port has hung up."""
@@ -271,7 +270,7 @@ def _leave_results(
     """
     layout, folder, zero_ns = running.layout, running.layout.folder, measured.zero_ns
     pace = measured.pace.document()
-    write_text(folder / "pace.json", json.dumps(pace, indent=1) + "\n")
+    write_text(folder / PACE_FILE, json.dumps(pace, indent=1) + "\n")
     links = read_links(folder / LINKS_FILE, zero_ns, measured.end_ns)
     refuse_late(pace, links.late_share)
     _write_tables(run_directory, running, measured, links)

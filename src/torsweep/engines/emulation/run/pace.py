@@ -1,8 +1,9 @@
 """Whether a run keeps up with real time: how long its processes wait for a processor, how late its packets
 are.
 
-In: the processes of a run while it measures; the link emulator's own account. Out: :class:`Pace`, whose
-:meth:`~Pace.verdict` refuses a run that fell behind. A run that is refused leaves no tables.
+In: the processes of a run while it measures; the link emulator's own account. Out: :class:`Pace`;
+:func:`refuse_late` refuses a run that fell behind, which leaves no tables; :func:`read_slowest` reads from
+the files of a run how far it fell behind.
 
 The kernel counts for each thread the time that it ran, the time that it could have run and did not, and how
 often it began to run (``/proc/PID/schedstat``, ns). docs/emulation.md says how the limits were found.
@@ -17,8 +18,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from torsweep.errors import TorsweepError
+from torsweep.formats.json_file import read_json
+from torsweep.provenance import PROVENANCE_FILE
 
 PROC = Path("/proc")
+
+PROCESS_FOLDER = "processes"
+"""The folder of a run directory in which its processes have their files."""
+
+PACE_FILE = "pace.json"
+"""What a refused run leaves in that folder; a run that kept up has the same in its provenance."""
 
 MOST_DELAY_MS = 1.0
 """The longest mean wait of a process before a turn: a tenth of the shortest refill interval of a sweep."""
@@ -99,8 +108,7 @@ def refuse_late(pace: Mapping[str, Mapping[str, float]], late_share: float) -> N
     ``pace`` is :meth:`Pace.document`; ``late_share`` the share of packets that were handed over more than a
     millisecond after their time.
     """
-    delays = [(seen["delay_ms"], name) for name, seen in pace.items() if seen["ran"] >= LEAST_RAN]
-    delay_ms, name = max(delays, default=(0.0, ""))
+    delay_ms, name = _slowest(pace)
     advice = "the network is too large for this machine, or something else runs on it; no tables are left"
     if delay_ms > MOST_DELAY_MS:
         raise TorsweepError(
@@ -112,3 +120,29 @@ def refuse_late(pace: Mapping[str, Mapping[str, float]], late_share: float) -> N
             f"the run fell behind real time: {late_share:.1%} of packets were more than 1 ms late (at most"
             f" {MOST_LATE:.0%}); {advice}"
         )
+
+
+@dataclass(frozen=True)
+class Slowest:
+    """The process of a run that waited longest, and its mean wait before a turn, in ms.
+
+    ``late_share`` is the share of packets handed over more than 1 ms late; None for a refused run.
+    """
+
+    name: str
+    delay_ms: float
+    late_share: float | None
+
+
+def read_slowest(run_directory: Path) -> Slowest:
+    """How far the run in ``run_directory`` fell behind; InputError when it left no account."""
+    file = run_directory / PROVENANCE_FILE
+    provenance = read_json(file) if file.is_file() else {}
+    pace = provenance.get("pace") or read_json(run_directory / PROCESS_FOLDER / PACE_FILE)
+    delay_ms, name = _slowest(pace)
+    return Slowest(name, delay_ms, provenance.get("late_share"))
+
+
+def _slowest(pace: Mapping[str, Mapping[str, float]]) -> tuple[float, str]:
+    delays = [(seen["delay_ms"], name) for name, seen in pace.items() if seen["ran"] >= LEAST_RAN]
+    return max(delays, default=(0.0, ""))

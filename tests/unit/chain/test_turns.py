@@ -10,21 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from torsweep.chain.measuring import account_of, busy_s, load, small_requests
+from torsweep.chain.network import ChainNetwork, network_of, run_of
+from torsweep.chain.turns import CLIENT, clocks_plan, quantum_plan, tracing_plan, turns
 from torsweep.engines.emulation.directory.layout import Identities, Layout
 from torsweep.engines.emulation.run.processes import ProcessSet
 from torsweep.engines.emulation.run.servers import answer
-from torsweep.loopback.account import account_of
-from torsweep.loopback.load_beside import busy_s
-from torsweep.loopback.network import LoopbackNetwork, run_of, streams_of
-from torsweep.loopback.plan import (
-    CLIENT,
-    clocks_plan,
-    network_of,
-    quantum_plan,
-    tracing_plan,
-    turns,
-)
-from torsweep.loopback.requests import load, small_requests
 from torsweep.tor.build import BuiltTor
 
 PLANS = {"clocks": clocks_plan(28), "tracing": tracing_plan(), "quantum": quantum_plan()}
@@ -35,13 +26,11 @@ def plan(request):
     return PLANS[request.param]
 
 
-def running(plan, folder: Path, rounds: int = 2) -> LoopbackNetwork:
+def running(plan, folder: Path, rounds: int = 2) -> ChainNetwork:
     chains = plan.chains(rounds)
     layout = Layout(run_of(plan, chains, 60.0), network_of(plan, chains), folder, folder)
     tor = BuiltTor(folder, {})
-    return LoopbackNetwork(
-        layout, tor, folder, {}, ProcessSet(), print, 0.0, variants=plan.variant_of(chains)
-    )
+    return ChainNetwork(layout, tor, folder, {}, ProcessSet(), print, 0.0, variants=plan.variant_of(chains))
 
 
 def test_each_variant_has_relays_of_its_own_in_each_round(plan):
@@ -77,7 +66,7 @@ def test_a_client_has_a_path_for_each_stream_of_each_turn(plan):
     chains = plan.chains(2)
     run = run_of(plan, chains, 60.0)
     order = [chain.relays for turn in turns(chains, together=plan.together) for chain in turn]
-    count = streams_of(plan)
+    count = plan.streams
     assert run.paths[CLIENT][::count] == tuple(order)
     assert len(run.paths[CLIENT]) == count * len(order)
 

@@ -1,7 +1,6 @@
-"""What is compared: the variants of a plan, the chains of relays that stand for them, and their order.
+"""Plans in turns: their variants, the chains of relays that stand for them, and their order.
 
-In: the name of a plan, how many rounds. Out: :class:`Plan`, its :class:`Chain` s, and a network with a path
-for each chain.
+In: the name of a plan, how many rounds. Out: :class:`Plan` and its :class:`Chain` s.
 
 A round has one chain of each variant, with processes of its own; chains are measured in turn, forwards and
 then backwards (A B C C B A), so that a drift of the machine affects all variants alike. The round is the
@@ -13,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
-from torsweep.network.model import LATENCY_FLOOR_US, Authority, Client, Network, Position, Relay, Server
+from torsweep.network.model import Position
 
 CLIENT = "bulk1"
 POSITIONS: tuple[Position, ...] = ("guard", "middle", "exit")
@@ -43,14 +41,14 @@ COUNTED = {"TOR_MONOTIME_COUNT": "1"}
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to run a relay: its environment and lines of its torrc, where ``{ring}`` is a file of its own.
+    """How a relay is run: its environment and lines of its torrc, where ``{ring}`` is a file of its own.
 
     ``calls`` is how many system calls a reading of the clock makes, 0 for the C library; ``coarse`` the
     clock that coarse time is read from.
     """
 
     name: str
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=lambda: COUNTED)
     lines: tuple[str, ...] = ()
     calls: int = 0
     coarse: str = "CLOCK_MONOTONIC_COARSE"
@@ -86,17 +84,22 @@ class Plan:
     load_s: float = 3.0
     ramp_s: float = 0.5
 
+    @property
+    def streams(self) -> int:
+        """Connections through a chain at a time, each on a circuit of its own: four downloads make it as
+        busy as it can be; of a bucket that binds, one loads and one asks."""
+        return 2 if self.small_beside else 4
+
     def chains(self, rounds: int) -> tuple[Chain, ...]:
         """One a round and variant, with the names of their relays."""
-        found, used = [], 2 if self.shared_ends else 0
-        for number in range(1, rounds + 1):
-            for variant in self.variants:
-                if self.shared_ends:
-                    relays = ("relay1", f"relay{used + 1}", "relay2")
-                else:
-                    relays = (f"relay{used + 1}", f"relay{used + 2}", f"relay{used + 3}")
-                used += 1 if self.shared_ends else 3
-                found.append(Chain(number, variant, relays))
+        found = []
+        for place in range(rounds * len(self.variants)):
+            number, variant = divmod(place, len(self.variants))
+            if self.shared_ends:
+                relays = ("relay1", f"relay{place + 3}", "relay2")
+            else:
+                relays = (f"relay{3 * place + 1}", f"relay{3 * place + 2}", f"relay{3 * place + 3}")
+            found.append(Chain(number + 1, self.variants[variant], relays))
         return tuple(found)
 
     def variant_of(self, chains: tuple[Chain, ...]) -> dict[str, Variant]:
@@ -127,9 +130,9 @@ def clocks_plan(calls_of_report: int) -> Plan:
     """
 
     def variant(name: str, coarse: str, calls: int) -> Variant:
-        told = {"TOR_MONOTIME_COARSE_CLOCK": coarse, "TOR_MONOTIME_SYSTEM_CALLS": str(calls)}
+        asked = {"TOR_MONOTIME_COARSE_CLOCK": coarse, "TOR_MONOTIME_SYSTEM_CALLS": str(calls)}
         clock = "CLOCK_MONOTONIC_COARSE" if coarse == "coarse" else "CLOCK_MONOTONIC"
-        return Variant(name, COUNTED | told, (), calls, clock)
+        return Variant(name, COUNTED | asked, (), calls, clock)
 
     variants = (
         variant("coarse", "coarse", 0),
@@ -145,63 +148,33 @@ def tracing_plan() -> Plan:
     """All three relays of a chain record every cell at every place, or one cell in ten, or none."""
     lines = ("CellTraceFile {ring}", f"CellTraceRecords {RING_RECORDS}")
     variants = (
-        Variant(NOT_TRACED, COUNTED),
-        Variant("every_cell", COUNTED, lines),
-        Variant("one_in_10", COUNTED, (*lines, "CellTraceSample 10")),
+        Variant(NOT_TRACED),
+        Variant("every_cell", lines=lines),
+        Variant("one_in_10", lines=(*lines, "CellTraceSample 10")),
     )
     return Plan("tracing", variants, shared_ends=False, together=True, rounds=12)
 
 
 def quantum_plan() -> Plan:
     """A bucket that binds, refilled as tor does, by a precise clock and by ones with a quantum."""
-    found = []
-    for interval in ("100 msec", "10 msec"):
-        for clock in ("precise", "coarse:1", "coarse:4", "coarse:10"):
-            name = (
-                f"{clock.replace(':', '_')}{'ms' if ':' in clock else ''},{interval.replace(' msec', 'ms')}"
-            )
-            lines = (f"TokenBucketRefillInterval {interval}",)
-            found.append(Variant(name, COUNTED | {"TOR_MONOTIME_COARSE_CLOCK": clock}, lines))
-    # Its ramp is long enough to empty a bucket that was full.
+    clocks = {"precise": "precise"} | {f"coarse_{step}ms": f"coarse:{step}" for step in (1, 4, 10)}
+    variants = tuple(
+        Variant(
+            f"{name},{interval}ms",
+            COUNTED | {"TOR_MONOTIME_COARSE_CLOCK": clock},
+            (f"TokenBucketRefillInterval {interval} msec",),
+        )
+        for interval in (100, 10)
+        for name, clock in clocks.items()
+    )
+    # The ramp is long enough to empty a bucket that was full.
     return Plan(
         "quantum",
-        tuple(found),
+        variants,
         shared_ends=True,
         together=True,
         small_beside=True,
         middle_rate=QUANTUM_RATE,
         load_s=15.0,
         ramp_s=4.0,
-    )
-
-
-def network_of(plan: Plan, chains: tuple[Chain, ...]) -> Network:
-    """The relays of ``chains``, one authority, one client and one server."""
-    seats = {relay: seat for chain in chains for relay, seat in zip(chain.relays, POSITIONS, strict=True)}
-    relays = [
-        Relay(
-            name=name,
-            node=node,
-            position=seats[name],
-            rate_bytes_per_s=(rate := plan.middle_rate if seats[name] == "middle" else ENDS_RATE),
-            burst_bytes=rate,
-            capacity_bytes_per_s=ENDS_RATE,
-            consensus_weight=1_000,
-            refill_phase=0.0,
-            rate_floored=False,
-        )
-        for node, name in enumerate(sorted(seats, key=lambda name: int(name.removeprefix("relay"))))
-    ]
-    node, links = len(relays), {"down_bytes_per_s": ENDS_RATE, "up_bytes_per_s": ENDS_RATE}
-    return Network(
-        config={},
-        config_sha256="",
-        inputs_sha256={},
-        seed=1,
-        bandwidth_weights=dict.fromkeys(WEIGHTS_OF_HOPS, 10_000),
-        latency_floor_us=LATENCY_FLOOR_US,
-        relays=tuple(relays),
-        authorities=(Authority(name="authority1", node=node),),
-        clients=(Client(name=CLIENT, node=node + 1, kind="bulk", **links),),
-        servers=(Server(name="server1", node=node + 2, **links),),
     )

@@ -7,10 +7,9 @@ import json
 import polars as pl
 import pytest
 
-from plotting import loopback as drawing
-from torsweep.loopback.comparing import ClockCosts, compare, per_round
-from torsweep.loopback.describe import as_markdown
-from torsweep.loopback.plan import QUANTUM_RATE, clocks_plan, quantum_plan, tracing_plan
+from plotting import chain as drawing
+from torsweep.chain.comparing import as_markdown, clock_costs, compare, per_round, table
+from torsweep.chain.turns import QUANTUM_RATE, clocks_plan, quantum_plan, tracing_plan
 
 MEASURED = {
     "clocks": [
@@ -24,7 +23,7 @@ MEASURED = {
         )
     ]
 }
-COSTS = ClockCosts.of(MEASURED)
+COSTS = clock_costs(MEASURED)
 BASE_CPU_S, WRITTEN, COARSE, PRECISE = 0.01, 1_000_000, 9_000, 1_000
 DOCUMENT = {
     "tor": {"version": "0.4.9.11", "series_sha256": "a" * 64},
@@ -172,3 +171,7 @@ def test_a_table_without_its_json_is_one_line(tmp_path, capsys):
     (tmp_path / "clocks.csv").write_text("position,variant\n")
     assert drawing.main([str(tmp_path / "clocks.csv"), "--out", str(tmp_path / "figures/clocks")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_rows_stand_in_columns():
+    assert table([{"a": 1}, {"b": 2.5}]) == "| a | b |\n| --- | --- |\n| 1 |  |\n|  | 2.5 |\n"

@@ -1,4 +1,4 @@
-"""What the checks read out of the tables of their runs."""
+"""What plans of runs read out of the tables of their runs."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from torsweep.config.eras import tor_settings
-from torsweep.engines.emulation import checks
-from torsweep.engines.emulation.checks import (
-    CHECKS,
+from torsweep.chain import command
+from torsweep.chain.runs import (
+    RUN_PLANS,
     Condition,
-    as_text,
     circuits_row,
     refill_conditions,
     refill_row,
     waking_row,
 )
-from torsweep.storage.folders import KNOB_CHECKS, own_folder
+from torsweep.config.eras import tor_settings
+from torsweep.storage.folders import CHAIN, own_folder
+from torsweep.tor.build import BuiltTor
 
 RATE = 200 * 1024
 
 
 def condition(**levels: str) -> Condition:
-    return Condition("test", levels, {}, {}, warm_up_s=2, measured_s=10)
+    return Condition("test", levels, (), {}, warm_up_s=2, measured_s=10)
 
 
 def write_progress(folder: Path, rows: list[tuple[str, int, int, int]]) -> None:
@@ -94,37 +94,39 @@ def test_waking_is_told_by_when_a_stream_has_its_first_bytes(tmp_path):
             ("bulk1", 3, 9_600_000, 99_999),
         ],
     )
-    reversed_ = Condition("order=reversed", {}, {}, {}, warm_up_s=2, measured_s=10)
+    reversed_ = Condition("order=reversed", {}, (), {}, warm_up_s=2, measured_s=10)
     never = dict.fromkeys([f"stream_{stream}_s" for stream in (3, 4, 5, 6)])
     told = {"order": "reversed", "stream_1_s": 1.5, "stream_2_s": 9.0, **never}
     assert waking_row(reversed_, tmp_path) == told
 
 
-def test_a_check_writes_its_rows_and_how_each_run_kept_up(tmp_path, monkeypatch):
-    conditions = [Condition(name, {"clock": name}, {}, {}, 2, 10) for name in ("precise", "coarse_4ms")]
+def test_a_plan_of_runs_leaves_its_rows_and_how_each_run_kept_up(tmp_path, monkeypatch):
+    conditions = [Condition(name, {"clock": name}, (), {}, 2, 10) for name in ("precise", "coarse_4ms")]
     measured = {"precise": {"in_steps": 0.3}, "coarse_4ms": {"in_steps": 0.5, "seconds": 9}}
-    monkeypatch.setattr(
-        checks, "CHECKS", {"refill": (lambda: conditions, lambda one, _: measured[one.label])}
-    )
+    plan = (lambda: conditions, lambda one, _: measured[one.label])
+    monkeypatch.setitem(RUN_PLANS, "refill", plan)
+    monkeypatch.setattr(command, "require_linkem", lambda: Path("linkem"))
     pace = {"relay1": {"ran": 0.2, "delay_ms": 0.4}, "client1": {"ran": 0.001, "delay_ms": 7.0}}
-    document = {"pace": pace, "late_share": 0.002}
-    own_folder(tmp_path / "out", KNOB_CHECKS)
+    own_folder(tmp_path / "out", CHAIN)
     for one in conditions:
         folder = tmp_path / "out" / "refill" / one.label / "run"
         folder.mkdir(parents=True)
-        (folder / "provenance.json").write_text(json.dumps(document))
-    checks.run_check("refill", tmp_path / "out", None, print)
+        (folder / "provenance.json").write_text(json.dumps({"pace": pace, "late_share": 0.002}))
+    text = command.run_plan("refill", tmp_path / "out", BuiltTor(tmp_path, {}), print)
     rows = pl.read_csv(tmp_path / "out" / "refill.csv").to_dicts()
-    kept_up = {"delay_ms": 0.4, "late_share": 0.002}
+    late = {"delay_ms": 0.4, "late_share": 0.002}
     assert rows == [
-        {"condition": "precise", "clock": "precise", "in_steps": 0.3, **kept_up, "seconds": None},
-        {"condition": "coarse_4ms", "clock": "coarse_4ms", "in_steps": 0.5, **kept_up, "seconds": 9},
+        {"condition": "precise", "clock": "precise", "in_steps": 0.3, **late, "seconds": None},
+        {"condition": "coarse_4ms", "clock": "coarse_4ms", "in_steps": 0.5, **late, "seconds": 9},
     ]
+    assert (tmp_path / "out" / "refill.md").read_text() == text
+    assert "| precise | precise | 0.3 | 0.4 | 0.002 |  |" in text
+    assert json.loads((tmp_path / "out" / "refill.json").read_text())["plan"] == "refill"
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", RUN_PLANS)
 def test_every_condition_is_one_of_its_own_that_can_be_run(name):
-    conditions = CHECKS[name][0]()
+    conditions = RUN_PLANS[name][0]()
     assert len({one.label for one in conditions}) == len(conditions)
     for one in conditions:
         tor_settings("2012", one.levels)
@@ -134,8 +136,3 @@ def test_refill_is_measured_in_both_modes_at_each_interval():
     levels = [one.levels for one in refill_conditions()]
     pairs = {(level["refill_mode"], level["refill_interval"]) for level in levels}
     assert pairs == {(mode, length) for mode in ("burst", "lazy") for length in ("1000ms", "100ms", "10ms")}
-
-
-def test_rows_stand_in_columns():
-    assert as_text([{"a": 1}, {"b": 2}]) == "a  b\n1   \n   2"
-    assert as_text([{"a": 1, "long": "x"}, {"a": 100, "long": "y"}]) == "a    long\n1    x   \n100  y   "

@@ -1,8 +1,8 @@
 """What a clock, or tracing, costs a relay; what a quantum does to its bucket.
 
-    python -m plotting.loopback FOLDER/clocks.csv --out FOLDER/figures/clocks
+    python -m plotting.chain FOLDER/clocks.csv --out FOLDER/figures/clocks
 
-In: the comparison that `torsweep loopback` left, and the JSON beside it. Out: of `clocks`, the CPU
+In: the comparison that `torsweep chain` left, and the JSON beside it. Out: of `clocks`, the CPU
 time of a gigabyte by variant, with the part that is spent in readings; of `tracing`, differences with and
 without; of `quantum`, what the bucket delivered of its rate. Intervals are 95 %, over rounds.
 """
@@ -22,11 +22,11 @@ from matplotlib.figure import Figure
 from plotting.command import exit_code_of
 from plotting.palette import BLUE, VERMILION, level_name
 from plotting.style import GREY, TEXT_WIDTH_IN, canvas, save, style
+from torsweep.chain.comparing import CHAIN
+from torsweep.chain.turns import MOST_COST, NOT_TRACED
 from torsweep.errors import InputError
 from torsweep.formats.csv_file import read_frame
 from torsweep.formats.json_file import read_json
-from torsweep.loopback.comparing import CHAIN
-from torsweep.loopback.plan import MOST_COST, NOT_TRACED
 
 PANELS = {"clocks": 1, "tracing": 2, "quantum": 2}
 
@@ -149,7 +149,7 @@ def draw_figure(comparison: Path, out: Path) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """The exit code of the command line ``arguments``."""
     parser = argparse.ArgumentParser(
-        prog="python -m plotting.loopback", description="What a choice costs a relay."
+        prog="python -m plotting.chain", description="What a choice costs a relay."
     )
     parser.add_argument("comparison", type=Path, help="clocks.csv, tracing.csv or quantum.csv")
     parser.add_argument("--out", type=Path, required=True, help="path of the figure, without .pdf")

@@ -1,0 +1,62 @@
+"""``torsweep chain``: what knobs, clocks and tracing do to real tor, on a chain of three relays.
+
+    torsweep chain clocks --out DIR
+
+In: the command line. Out: the results in DIR, and the same to read on standard output.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from torsweep.output_options import OutputFolder
+from torsweep.storage.folders import CHAIN
+
+
+class PlanName(StrEnum):
+    """What is measured: in turns (:mod:`torsweep.chain.turns`), or by runs (:mod:`torsweep.chain.runs`)."""
+
+    CLOCKS = "clocks"
+    TRACING = "tracing"
+    QUANTUM = "quantum"
+    REFILL = "refill"
+    CIRCUITS = "circuits"
+    WAKING = "waking"
+
+
+def chain_command(
+    name: Annotated[PlanName, typer.Argument(metavar="PLAN", help=f"One of {', '.join(PlanName)}.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            parser=OutputFolder(CHAIN), help="Folder for the results; runs that are whole are not made again."
+        ),
+    ],
+    rounds: Annotated[
+        int | None,
+        typer.Option(min=1, max=100, help="In turns: relays of each variant; 12 for tracing, else 6."),
+    ] = None,
+    load: Annotated[
+        float | None,
+        typer.Option(min=0.5, max=600, help="In turns: seconds of load that count; 15 for quantum, else 3."),
+    ] = None,
+    small: Annotated[
+        float, typer.Option(min=0.1, max=600, help="In turns: seconds of small requests.")
+    ] = 1.0,
+    tools: Annotated[Path, typer.Option("--tools", help="Folder of tor's builds.")] = Path(
+        "results/tools/tor"
+    ),
+) -> None:
+    """Measure real tor on a chain of relays: what clocks, tracing, buckets, circuits and waking do."""
+    from torsweep.chain.command import run_plan
+    from torsweep.engines.emulation.rights import become_able
+    from torsweep.tor.build import find_build
+
+    tor = find_build(tools)
+    become_able()
+    typer.echo(run_plan(name.value, out, tor, partial(typer.echo, err=True), rounds, load, small))

@@ -1,0 +1,113 @@
+"""A plan from its first process to its files.
+
+In: the name of a plan, a build of tor, for a plan in turns how often and how long. Out: in a folder, NAME.csv
+(the rows), NAME.md (the same to read) and, last, NAME.json: what it was made with. A plan in turns also
+leaves NAME_samples.csv (a row a relay and turn), a plan of runs its run directories in the folder NAME.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from torsweep.chain.comparing import (
+    PRECISE,
+    ClockCosts,
+    Row,
+    as_markdown,
+    clock_costs,
+    compare,
+    reading_ns,
+    table,
+)
+from torsweep.chain.measuring import Lengths, measure_turns
+from torsweep.chain.network import enter_own_namespace
+from torsweep.chain.runs import RUN_PLANS, measure_runs
+from torsweep.chain.turns import REPORT_NS, Plan, clocks_plan, quantum_plan, tracing_plan
+from torsweep.clocks.cli import measure as measure_clocks
+from torsweep.engines.emulation.machine_lock import machine_claimed
+from torsweep.engines.emulation.run.processes import orderly_end
+from torsweep.engines.emulation.tools import Tools, require_linkem
+from torsweep.provenance import machine, versions
+from torsweep.storage import write_text
+from torsweep.storage.folders import CHAIN, own_folder
+from torsweep.tor.build import BuiltTor
+
+CLOCK_ROUNDS = 41
+
+Say = Callable[[str], None]
+
+
+def run_plan(
+    name: str,
+    out: Path,
+    tor: BuiltTor,
+    say: Say,
+    rounds: int | None = None,
+    load_s: float | None = None,
+    small_s: float = 1.0,
+    claim: Callable[[], AbstractContextManager[None]] = machine_claimed,
+) -> str:
+    """Measure the plan ``name`` into ``out``; return the text of NAME.md.
+
+    ``rounds`` and ``load_s`` are the plan's own where they are left out; a plan of runs has none.
+
+    Raises OutputError when another measurement has the machine or the folder cannot be had, ToolMissing
+    without a program or the right to make a network namespace, TorsweepError when the network fails.
+    """
+    own_folder(out, CHAIN)
+    made_with = {"plan": name, "tor": tor.provenance, "started": round(time.time())}
+    made_with |= {"machine": dict(machine()), "versions": dict(versions())}
+    if name in RUN_PLANS:
+        rows = measure_runs(name, out / name, Tools(tor, require_linkem()), say)
+        return _leave_files(out, name, rows, table(rows), made_with)
+    with claim(), orderly_end():
+        clocks = measure_clocks(CLOCK_ROUNDS)
+        costs = clock_costs(clocks)
+        plan = turns_plan(name, costs)
+        rounds, lengths = rounds or plan.rounds, Lengths(small_s, load_s or plan.load_s)
+        enter_own_namespace()
+        measured = measure_turns(plan, rounds, out / name, tor, lengths, say)
+    document = made_with | {
+        "rounds": rounds,
+        "lengths": asdict(lengths),
+        "variants": [asdict(variant) for variant in plan.variants],
+        "clocks": clocks,
+        "cores_taken_beside": round(measured.cores_beside, 4),
+    }
+    samples = pl.from_dicts([asdict(sample) for sample in measured.samples])
+    rows = compare(plan, samples, costs)
+    return _leave_files(out, name, rows, as_markdown(plan, rows, document), document, samples)
+
+
+def turns_plan(name: str, costs: ClockCosts) -> Plan:
+    """The plan in turns of this ``name``."""
+    if name == "clocks":
+        return clocks_plan(max(1, round(REPORT_NS / reading_ns(costs, PRECISE, 1))))
+    return {"tracing": tracing_plan, "quantum": quantum_plan}[name]()
+
+
+def _leave_files(
+    out: Path,
+    name: str,
+    rows: Sequence[Row],
+    text: str,
+    document: Mapping[str, Any],
+    samples: pl.DataFrame | None = None,
+) -> str:
+    """Write the files of the plan, ``document`` last; while it stands, all of them fit each other."""
+    (out / f"{name}.json").unlink(missing_ok=True)
+    if samples is not None:
+        write_text(out / f"{name}_samples.csv", samples.write_csv())
+    write_text(out / f"{name}.csv", pl.from_dicts(rows, infer_schema_length=None).write_csv())
+    write_text(out / f"{name}.md", text)
+    whole = {**document, "wall_s": round(time.time() - document["started"], 1)}
+    write_text(out / f"{name}.json", json.dumps(whole, indent=1) + "\n")
+    return text

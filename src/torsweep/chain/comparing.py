@@ -1,0 +1,233 @@
+"""Variants compared, round by round, with intervals over rounds; rows as a table to read.
+
+In: samples of a plan in turns; what one call of each clock costs here. Out: a row for each variant and
+position of the relay: means over rounds, and differences from the first variant of the same round; Markdown.
+
+A relay's CPU seconds a gigabyte are those of its two turns of a round together, over 10⁹ bytes that it wrote
+in them, as it counts. The chain is all three relays, over what its middle wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from torsweep.chain.turns import ENDS_RATE, MOST_COST, NOT_TRACED, REPORT_NS, Plan
+from torsweep.stats.intervals import Interval, exponential, t_interval
+
+CHAIN = "chain"
+"""The position under which all three relays are counted together."""
+
+PRECISE = "CLOCK_MONOTONIC"
+
+Row = dict[str, Any]
+
+ClockCosts = Mapping[tuple[str, str], float]
+"""Nanoseconds that a call costs, by clock and way (``library``, ``system_call``).
+
+Those of the cheapest round of the bench, which had its processor for itself: they are compared with CPU time,
+in which waiting for a processor does not count."""
+
+MOST_BESIDE = 0.1
+"""If other programs take more cores than this, the text tells the reader to measure again."""
+
+_Column = tuple[str, str, float, str]
+"""Header, name in the row, factor, format."""
+
+_COLUMNS: Mapping[str, tuple[_Column, ...]] = {
+    "clocks": (
+        ("CPU s a GB", "cpu_s_per_gb", 1, ".2f"),
+        ("against the first", "cpu_s_per_gb_relative", 100, "+.1f %"),
+        ("million readings a GB", "million_readings_per_gb", 1, ".1f"),
+        ("ns a reading, bench", "bench_ns_per_coarse_reading", 1, ".0f"),
+        ("share in readings", "share_in_readings", 100, ".1f %"),
+        ("added ns a reading, seen", "added_ns_per_reading", 1, ".0f"),
+    ),
+    "tracing": (
+        ("CPU s a GB", "cpu_s_per_gb", 1, ".2f"),
+        ("CPU, against off", "cpu_s_per_gb_relative", 100, "+.1f %"),
+        ("small request, µs", "small_us", 1, ".0f"),
+        ("request, against off", "small_us_relative", 100, "+.1f %"),
+        ("MB/s", "megabytes_per_s", 1, ".1f"),
+        ("MB/s, against off", "megabytes_per_s_relative", 100, "+.1f %"),
+    ),
+    "quantum": (
+        ("read, of the rate", "read_of_rate", 1, ".3f"),
+        ("small request, ms", "small_us", 1e-3, ".0f"),
+        ("against the first", "small_us_relative", 100, "+.1f %"),
+    ),
+}
+
+
+def clock_costs(measured: Mapping[str, Any]) -> ClockCosts:
+    """The costs in what the program ``clocks`` printed (:func:`torsweep.clocks.cli.measure`)."""
+    return {
+        (clock["name"], cost["way"]): float(cost["least_ns"])
+        for clock in measured["clocks"]
+        for cost in clock["costs"]
+    }
+
+
+def reading_ns(costs: ClockCosts, clock: str, calls: int) -> float:
+    """What a reading of ``clock`` costs that makes ``calls`` system calls, or asks the C library."""
+    return calls * costs[clock, "system_call"] if calls else costs[clock, "library"]
+
+
+def per_round(samples: pl.DataFrame) -> pl.DataFrame:
+    """A row for each round, variant and position, the chain last: sums over turns, and what they come to."""
+    keys = ["round", "variant", "position"]
+    sums = pl.col("cpu_s", "span_s", "bytes_read", "bytes_written", "readings_precise", "readings_coarse")
+    relays = samples.group_by(keys, maintain_order=True).agg(sums.sum(), pl.col("small_us").mean())
+    middle = relays.filter(pl.col("position") == "middle").drop("cpu_s")
+    chain = (
+        relays.group_by(["round", "variant"], maintain_order=True)
+        .agg(pl.col("cpu_s").sum())
+        .join(middle, on=["round", "variant"])
+        .with_columns(pl.lit(CHAIN).alias("position"))
+        .select(relays.columns)
+    )
+    both = pl.concat([relays, chain])
+    gigabytes = pl.col("bytes_written") / 1e9
+    return both.with_columns(
+        (pl.col("cpu_s") / gigabytes).alias("cpu_s_per_gb"),
+        (pl.col("bytes_written") / pl.col("span_s") / 1e6).alias("megabytes_per_s"),
+        (pl.col("bytes_read") / pl.col("span_s")).alias("read_bytes_per_s"),
+        (pl.col("readings_precise") / gigabytes).alias("precise_per_gb"),
+        (pl.col("readings_coarse") / gigabytes).alias("coarse_per_gb"),
+    )
+
+
+def compare(plan: Plan, samples: pl.DataFrame, costs: ClockCosts) -> list[Row]:
+    """The rows, in the order of the plan's variants."""
+    rounds = per_round(samples)
+    positions = ["middle"] if plan.shared_ends else ["guard", "middle", "exit", CHAIN]
+    rows = []
+    for position in positions:
+        base = _values(rounds, plan.variants[0].name, position)
+        for variant in plan.variants:
+            own = _values(rounds, variant.name, position)
+            row: Row = {"position": position, "variant": variant.name, "rounds": len(own)}
+            for name in ("cpu_s_per_gb", "megabytes_per_s", "small_us"):
+                row |= _spread(name, t_interval(own[name]))
+                relative = t_interval(np.log(own[name].to_numpy() / base[name].to_numpy()))
+                if variant is not plan.variants[0]:
+                    row |= _spread(f"{name}_relative", exponential(relative))
+            if plan.middle_rate != ENDS_RATE:
+                row |= _spread("read_of_rate", t_interval(own["read_bytes_per_s"] / plan.middle_rate))
+            if position != CHAIN and own["readings_coarse"].sum():
+                row |= _clock_columns(own, base, costs, variant.coarse, variant.calls)
+            rows.append(row)
+    return rows
+
+
+def _clock_columns(own: pl.DataFrame, base: pl.DataFrame, costs: ClockCosts, coarse: str, calls: int) -> Row:
+    """Readings a gigabyte, what they cost by the bench, and what they are seen to cost."""
+    precise_ns, coarse_ns = reading_ns(costs, PRECISE, calls), reading_ns(costs, coarse, calls)
+    in_calls_s = (own["precise_per_gb"] * precise_ns + own["coarse_per_gb"] * coarse_ns) / 1e9
+    readings = own["precise_per_gb"] + own["coarse_per_gb"]
+    row: Row = {
+        "million_readings_per_gb": _digits(float(np.mean(readings.to_numpy())) / 1e6),
+        "coarse_share_of_readings": _digits(float(np.mean((own["coarse_per_gb"] / readings).to_numpy()))),
+        "bench_ns_per_coarse_reading": _digits(coarse_ns),
+        "bench_ns_per_precise_reading": _digits(precise_ns),
+    }
+    row |= _spread("share_in_readings", t_interval(in_calls_s / own["cpu_s_per_gb"]))
+    if own["variant"][0] != base["variant"][0]:
+        added_s = own["cpu_s_per_gb"] - base["cpu_s_per_gb"]
+        row |= _spread("added_ns_per_reading", t_interval(added_s * 1e9 / readings))
+    return row
+
+
+def _values(rounds: pl.DataFrame, variant: str, position: str) -> pl.DataFrame:
+    return rounds.filter(pl.col("variant") == variant, pl.col("position") == position).sort("round")
+
+
+def _spread(name: str, interval: Interval) -> Row:
+    """Mean and bounds; without bounds where there is one round."""
+    bounds = (interval.low, interval.high) if interval.known else (None, None)
+    return {
+        name: _digits(interval.mean),
+        f"{name}_low": _digits(bounds[0]),
+        f"{name}_high": _digits(bounds[1]),
+    }
+
+
+def _digits(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(f"{value:.5g}")
+
+
+def as_markdown(plan: Plan, rows: Sequence[Row], document: Mapping[str, Any]) -> str:
+    """The comparison of ``plan`` with how it was made; intervals are 95 %, over rounds."""
+    columns, beside = _COLUMNS[plan.name], document["cores_taken_beside"]
+    shown = [
+        {"relay": row["position"], "variant": row["variant"]}
+        | {header: _cell(row, *rest) for header, *rest in columns}
+        for row in rows
+    ]
+    made = (
+        f"tor {document['tor']['version']} with the patch series {document['tor']['series_sha256'][:12]};"
+        f" {document['rounds']} rounds, each relay of which has processes of its own, two turns of"
+        f" {document['lengths']['load_s']:g} s each. Means and 95 % intervals over rounds."
+    )
+    quiet = ": measure again on a quiet machine." if beside > MOST_BESIDE else "."
+    return "\n".join(
+        [
+            made,
+            "",
+            f"Others took {beside:.2f} cores meanwhile{quiet}",
+            "",
+            table(shown),
+            *_sentences(plan, rows),
+            "",
+        ]
+    )
+
+
+def table(rows: Sequence[Row]) -> str:
+    """``rows`` in Markdown, with a column for each of their keys."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    cells = [["" if row.get(key) is None else str(row[key]) for key in columns] for row in rows]
+    lines = [columns, ["---"] * len(columns), *cells]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cell(row: Row, name: str, factor: float, form: str) -> str:
+    value, low, high = (row.get(key) for key in (name, f"{name}_low", f"{name}_high"))
+    if value is None:
+        return ""
+    form, _, unit = form.partition(" ")
+    text = format(value * factor, form)
+    if low is not None and high is not None:
+        text += f" [{low * factor:{form}}, {high * factor:{form}}]"
+    return f"{text} {unit}".strip()
+
+
+def _sentences(plan: Plan, rows: Sequence[Row]) -> list[str]:
+    if plan.name == "clocks":
+        calls = plan.variants[-1].calls
+        return [
+            f"`{plan.variants[-1].name}` makes {calls} system calls for one reading, which last as long as"
+            f" the report's clock, {REPORT_NS / 1000:g} µs: a slow clock that was made, not found."
+        ]
+    if plan.name != "tracing":
+        return []
+    traced = [row for row in rows if row["position"] == "chain" and row["variant"] != NOT_TRACED]
+    return [
+        f"Tracing {row['variant'].replace('_', ' ')} costs at most {MOST_COST:.0%} of {what}:"
+        f" {_verdict(row, name)}."
+        for row in traced
+        for what, name in (("latency", "small_us_relative"), ("CPU", "cpu_s_per_gb_relative"))
+    ]
+
+
+def _verdict(row: Row, name: str) -> str:
+    """Whether the interval is below the bound, above, or neither."""
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    if low is None or high is None:
+        return "not known, of one round"
+    if high <= MOST_COST:
+        return "holds"
+    return "fails" if low > MOST_COST else "inconclusive"
