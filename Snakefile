@@ -13,8 +13,8 @@ from pathlib import Path
 import snakemake.jobs
 from snakemake.utils import min_version
 
-from torsweep.config.engine_names import MODEL_ENGINE, REAL_TIME_ENGINE, RUN_ENGINES, SHADOW_ENGINES
 from torsweep.config.eras import ERAS
+from torsweep.engines.selection import ENGINES, MODEL_ENGINE, RUN_ENGINES
 from torsweep.findings.places import FINISHED, FindingsPlan
 from torsweep.pipeline.failed_step import end_done, end_failed
 from torsweep.pipeline.targets import experiment_targets
@@ -36,6 +36,9 @@ min_version("9.1")
 # A user's mistake ends the process here, with one line.
 take_over_check(snakemake.jobs, stop)
 sweep = Sweep(config)
+
+SHADOW_ENGINES = tuple(ENGINES["shadow"].kinds)
+REAL_TIME_ENGINE = next(name for name, engine in ENGINES.items() if engine.real_time)
 
 # torsweep, cellsim and python are those of the environment that Snakemake runs in. Braces of the shell are
 # doubled, because Snakemake reads single ones as names.

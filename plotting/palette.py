@@ -2,37 +2,30 @@
 
 In: a knob and the text of one of its levels. Out: how it is drawn and written. A level of a knob looks the
 same in every figure, whichever others stand beside it.
-
-Colours are those of Okabe and Ito (Color Universal Design, 2008), which stay apart for colour-blind
-readers; yellow is left out, because it vanishes on white. Line styles and markers keep curves apart in
-greyscale.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-BLUE, VERMILION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
-
-SOLID: tuple[int, tuple[float, ...]] = (0, ())
-DASHED: tuple[int, tuple[float, ...]] = (0, (4.5, 1.4))
-DOTTED: tuple[int, tuple[float, ...]] = (0, (1.2, 1.0))
-DASH_DOT: tuple[int, tuple[float, ...]] = (0, (5, 1.2, 1.2, 1.2))
-LONG_DASHED: tuple[int, tuple[float, ...]] = (0, (8, 1.5))
-
-
-@dataclass(frozen=True)
-class Look:
-    """Colour, dash pattern in line widths, and marker."""
-
-    colour: str
-    dashes: tuple[int, tuple[float, ...]]
-    marker: str
-
+from torsweep.config.looks import (
+    BLACK,
+    BLUE,
+    DASH_DOT,
+    DASHED,
+    DOTTED,
+    GREEN,
+    LONG_DASHED,
+    ORANGE,
+    PURPLE,
+    SKY,
+    SOLID,
+    VERMILION,
+    Look,
+    computed_look,
+)
+from torsweep.engines.selection import RUN_ENGINES, find_kind
 
 _INTERVALS = {
     "1000ms": Look(VERMILION, DASHED, "s"),
@@ -93,16 +86,6 @@ LOOKS: Mapping[str, Mapping[str, Look]] = {
 }
 """The look of each knob and level. A knob's usual level is a solid blue line."""
 
-TRANSPORTS: Mapping[str, Look] = {
-    "cellsim, tcp=linux": Look(BLUE, SOLID, "o"),
-    "cellsim, tcp=linux_6_18": Look(GREEN, DASH_DOT, "^"),
-    "cellsim, tcp=shadow": Look(SKY, LONG_DASHED, "D"),
-    "shadow": Look(VERMILION, DASHED, "s"),
-    "shadow-no-rtt": Look(ORANGE, DOTTED, "P"),
-    "emulation": Look(BLACK, SOLID, "v"),
-}
-"""The look of each transport, by the name that findings use."""
-
 _WORDS = {
     "ewma": "EWMA",
     "round_robin": "round-robin",
@@ -127,19 +110,16 @@ _DURATION = re.compile(r"(\d+)(ns|us|ms|s|min)\Z")
 
 def look(knob: str, level: str) -> Look:
     """How ``level`` of ``knob`` is drawn; one that no table knows gets a look computed from both names."""
-    return LOOKS.get(knob, {}).get(level) or _computed(f"{knob}={level}")
+    return LOOKS.get(knob, {}).get(level) or computed_look(f"{knob}={level}")
 
 
 def transport_look(name: str) -> Look:
-    """How the transport ``name`` is drawn; one that the table does not know gets a look computed from it."""
-    return TRANSPORTS.get(name) or _computed(f"transport={name}")
-
-
-def _computed(name: str) -> Look:
-    digest = hashlib.sha256(name.encode()).digest()
-    colours = (BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE)
-    dashes = (SOLID, DASHED, DOTTED, DASH_DOT, LONG_DASHED)
-    return Look(colours[digest[0] % len(colours)], dashes[digest[1] % len(dashes)], "osv^DPX"[digest[2] % 7])
+    """How the transport ``name`` is drawn: an engine's, or ``cellsim, tcp=LEVEL``; any other has a computed
+    look."""
+    _, _, level = name.partition(", tcp=")
+    if level:
+        return look("tcp", level)
+    return find_kind(name).look if name in RUN_ENGINES else computed_look(f"transport={name}")
 
 
 def level_name(level: str) -> str:

@@ -7,6 +7,7 @@ configuration, 3 a tool is missing) and, for an error a user can put right, one 
 from __future__ import annotations
 
 import functools
+import importlib.util
 import sys
 from typing import Annotated, Any, NoReturn
 
@@ -17,11 +18,10 @@ from torsweep.bundle.cli import bundle_command, publish_command, verify_command
 from torsweep.chain.cli import chain_command
 from torsweep.clocks.cli import clocks_command
 from torsweep.config.cli import config_app
+from torsweep.config.engine_names import engine_names
 from torsweep.doctor.cli import doctor_command
 from torsweep.ending import exit_code_of
 from torsweep.engines.cli import run_app
-from torsweep.engines.emulation.cli import emulation_app
-from torsweep.engines.shadow.cli import shadow_app
 from torsweep.fidelity.cli import fidelity_app
 from torsweep.findings.cli import findings_command
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
@@ -49,8 +49,10 @@ app.add_typer(run_app, name="run")
 app.add_typer(results_app, name="results")
 app.add_typer(tor_app, name="tor")
 app.add_typer(fidelity_app, name="fidelity")
-app.add_typer(shadow_app, name="shadow")
-app.add_typer(emulation_app, name="emulation")
+for engine in engine_names():
+    # By its name: an engine is found by being there.
+    if importlib.util.find_spec(f"torsweep.engines.{engine}.cli"):
+        app.add_typer(importlib.import_module(f"torsweep.engines.{engine}.cli").app, name=engine)
 app.command("doctor")(doctor_command)
 results_app.command("report")(report_command)
 results_app.command("findings")(findings_command)

@@ -12,7 +12,6 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.config.engine_names import MODEL_ENGINE
 from torsweep.config.eras import tor_settings
 from torsweep.config.knobs import CELL_PAYLOAD_BYTES
 from torsweep.config.network import load_network_config
@@ -20,6 +19,7 @@ from torsweep.config.tracing import Tracing
 from torsweep.config.transport import Transport
 from torsweep.engines.cell_traces import scan_cells
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
+from torsweep.engines.selection import MODEL_ENGINE
 from torsweep.engines.table_schema import BREAKDOWN, PROGRESS, RELAYS, STREAMS, validate
 from torsweep.engines.table_schema import CELLS as CELLS_TABLE
 from torsweep.formats.json_file import read_json

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.engines import chain_scenario
-from torsweep.config.engine_names import ENGINES
+from torsweep.config.engine_names import engine_names
 from torsweep.engines.cellsim.tools import find_cellsim
 from torsweep.engines.selection import find_engine, lacking
 
@@ -17,7 +17,7 @@ MARKS = {"shadow": pytest.mark.shadow, "emulation": pytest.mark.real_time}
 
 
 @pytest.mark.parametrize("era", ["2012", "today"])
-@pytest.mark.parametrize("engine", [pytest.param(name, marks=MARKS.get(name, ())) for name in ENGINES])
+@pytest.mark.parametrize("engine", [pytest.param(name, marks=MARKS.get(name, ())) for name in engine_names()])
 def test_three_streams_on_one_circuit(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str, era: str
 ) -> None:

@@ -17,9 +17,9 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from torsweep.bundle.verify import Findings, experiment_of, findings_of, read_origin
-from torsweep.config.engine_names import REAL_TIME_ENGINE
 from torsweep.config.reading import validate
 from torsweep.config.variant import Variant
+from torsweep.engines.selection import find_engine
 from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import NETWORK_FILE
@@ -113,7 +113,7 @@ def compare(folder: Path, scratch: Path) -> Findings:
     }
     said = tuple(f"made again, {what}: {sum(same)} of {len(same)} identical" for what, same in counts.items())
     different = any(not all(same) for same in counts.values())
-    if different and place.engine == REAL_TIME_ENGINE:
+    if different and find_engine(place.engine).real_time:
         said += (f"{place.engine} runs in real time: no two of its runs are the same",)
         return Findings(said, ())
     return Findings(said, ("made again, not all is identical",) if different else ())

@@ -1,31 +1,21 @@
-"""The names of the engines: here and nowhere else.
+"""The names of the engines, as experiments list them: those of the packages under :mod:`torsweep.engines`.
 
-In: nothing. Out: the names that an experiment may list, those that a run and its folders may have, and which
-of them is the model. What an engine does and needs is in its package under :mod:`torsweep.engines`.
+In: the folder of that package. Out: the names of its packages that have an ``entry.py``, without loading any.
 """
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+import importlib
+from pathlib import Path
 
-EngineName = Literal["cellsim", "shadow", "emulation"]
-"""An engine as an experiment lists it."""
+ENTRY = "entry.py"
+"""The module in which a package states its ``ENGINE``; what is in it stands in
+:mod:`torsweep.engines.contract`."""
 
-ShadowName = Literal["shadow", "shadow-no-rtt"]
-"""Shadow whose TCP measures round trips, and Shadow whose TCP does not (``patches/shadow``).
 
-They give other results, so they have other names in run.json and in the results' paths.
-"""
-
-RunEngineName = Literal[EngineName, ShadowName]
-"""An engine as a run names it: experiments list Shadow, and a run is by one of its two kinds."""
-
-MODEL_ENGINE: EngineName = "cellsim"
-"""The engine that models tor; all others run tor itself."""
-
-REAL_TIME_ENGINE: EngineName = "emulation"
-"""The engine that runs on this machine's kernel, with whose streams the model's are compared."""
-
-ENGINES: tuple[EngineName, ...] = get_args(EngineName)
-SHADOW_ENGINES: tuple[ShadowName, ...] = get_args(ShadowName)
-RUN_ENGINES: tuple[RunEngineName, ...] = get_args(RunEngineName)
+def engine_names() -> tuple[str, ...]:
+    """The engines there are, in the order of the alphabet."""
+    # By its name: engines are built on the configuration, which has to know only what they are called.
+    folders = importlib.import_module("torsweep.engines").__path__
+    entries = [entry for folder in folders for entry in Path(folder).glob(f"*/{ENTRY}")]
+    return tuple(sorted(entry.parent.name for entry in entries))

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, StrictBool, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    StrictBool,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -26,7 +34,7 @@ from torsweep.config.claims import (
     Level,
     QuietSlower,
 )
-from torsweep.config.engine_names import EngineName
+from torsweep.config.engine_names import engine_names
 from torsweep.config.eras import ERAS, EraName, tor_settings
 from torsweep.config.knobs import KNOBS, USUAL_OUTSIDE_ERAS, find_knob
 from torsweep.config.network import NetworkName
@@ -71,6 +79,18 @@ Measured = Annotated[DurationNs, Between("1 s", "24 h")]
 Seed = Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
 Era = Annotated[EraName, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
 """An era; YAML reads an unquoted ``2012`` as a number."""
+
+
+def _known_engine(name: str) -> str:
+    if name not in engine_names():
+        raise ValueError(f"expected {', '.join(engine_names())}")
+    return name
+
+
+EngineName = Annotated[
+    str, AfterValidator(_known_engine), WithJsonSchema({"type": "string", "enum": list(engine_names())})
+]
+"""An engine as an experiment lists it; a run is by one of the engine's kinds."""
 
 PlanName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 PROGRESS_FIGURES = ("stream_progress", "stream_fairness")

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from torsweep.config.engine_names import MODEL_ENGINE, RunEngineName
 from torsweep.config.experiment import (
     MAIN_PLAN,
     Duration,
@@ -39,7 +38,7 @@ class Overrides(Section):
     replicates: Replicates | None = None
     precision: Annotated[Precision | None, BeforeValidator(_read_scalars)] = None
     first_seed: Seed | None = None
-    engine: Literal["auto", RunEngineName] = "auto"
+    engine: str = "auto"
     era: Era | None = None
     plan: PlanName = MAIN_PLAN
     warm_up: Duration | None = None
@@ -55,11 +54,11 @@ class Overrides(Section):
     experiment: str = "refill_sweep"
     """The experiment that `snakemake fidelity` compares engines in and `findings` tells of; `report` and
     `publish` take all experiments where none is named."""
-    model: RunEngineName = MODEL_ENGINE
+    model: str = "cellsim"
     """The engine that `snakemake fidelity` judges."""
     tcp: TcpRules | None = None
     """The TCP of the model in it; without, that of the other engine."""
-    reference: RunEngineName = "shadow"
+    reference: str = "shadow"
     """The engine that it is judged by."""
     compare: Literal["all", "finished"] = "all"
     """Whether `snakemake fidelity` starts other engines than cellsim, or takes what they have finished."""

@@ -5,12 +5,10 @@ Runs of real engines have none: they have a TCP and queues of their own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from torsweep.config.engine_names import RunEngineName
 from torsweep.config.reading import Section
 from torsweep.config.tor_settings import whole
 
@@ -43,20 +41,3 @@ class Transport(Section):
     link_queue: Annotated[Codel | Droptail, Field(discriminator="kind")] = Droptail(
         kind="droptail", bytes=DROPTAIL_BYTES
     )
-
-
-AS_IN: Mapping[RunEngineName, Transport] = {
-    "emulation": Transport(tcp="linux_6_18"),
-    "shadow": Transport(tcp="shadow", link_queue=Codel(kind="codel")),
-    "shadow-no-rtt": Transport(tcp="shadow", link_queue=Codel(kind="codel")),
-}
-"""What the model has in place of the TCP and the queues of each engine that runs tor itself."""
-
-
-def levels_as_in(engine: RunEngineName, tcp: TcpRules | None = None) -> dict[str, str]:
-    """The levels of the knobs ``tcp`` and ``link_queue`` that make the model's transport as in ``engine``, or
-    with ``tcp`` in its place; what is so anyway is left out."""
-    there, usual = AS_IN[engine], Transport()
-    rules = there.tcp if tcp is None else tcp
-    levels: dict[str, str] = {} if rules == usual.tcp else {"tcp": rules}
-    return levels if there.link_queue == usual.link_queue else {**levels, "link_queue": there.link_queue.kind}

@@ -16,13 +16,13 @@ from typing import Annotated
 
 import typer
 
-from torsweep.config.engine_names import ENGINES
+from torsweep.config.engine_names import engine_names
 from torsweep.errors import InputError
 
 
 def doctor_command(
     engine: Annotated[
-        str | None, typer.Option(help=f"Look at this engine alone: {', '.join(ENGINES)}.")
+        str | None, typer.Option(help=f"Look at this engine alone: {', '.join(engine_names())}.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
 ) -> None:

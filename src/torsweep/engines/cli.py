@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.config.engine_names import ENGINES
+from torsweep.config.engine_names import engine_names
 from torsweep.output_options import OutputFolder
 from torsweep.storage.folders import RUN
 
@@ -31,7 +31,7 @@ def prepare_command(
         str, typer.Option(help="knob=level+knob=level; knobs left out stand at the baseline.")
     ] = "",
     engine: Annotated[
-        str, typer.Option(help=f"{', '.join(ENGINES)}, or auto: the best one installed.")
+        str, typer.Option(help=f"{', '.join(engine_names())}, or auto: the best one installed.")
     ] = "auto",
     era: Annotated[str | None, typer.Option(help="2012 or today; the experiment's when left out.")] = None,
     settings: Annotated[

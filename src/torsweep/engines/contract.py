@@ -1,9 +1,10 @@
-"""What the pipeline and the doctor have to know about an engine; each engine's package states it in its
-``entry.py``.
+"""What an engine states of itself, in the ``entry.py`` of its package; nothing else lists engines.
 
-In: nothing. Out: :class:`Engine`, and :class:`Demand` for what a network takes of a machine in it. An engine
-is a program: ``COMMAND run RUN_DIR --progress`` reads run.json (:mod:`torsweep.engines.run_spec`) and leaves
-tables (:mod:`torsweep.engines.table_schema`) and, last, provenance.json.
+In: nothing. Out: :class:`Engine`, its kinds (:class:`Kind`), and :class:`Demand` for what a network takes of
+a machine in it. An engine is a program: ``COMMAND run RUN_DIR --progress`` reads run.json
+(:mod:`torsweep.engines.run_spec`) and leaves tables (:mod:`torsweep.engines.table_schema`) and, last,
+provenance.json. Its name is that of its package. If the package has a ``cli.py``, the typer application
+``app`` in it is the command ``torsweep NAME``.
 
 Packages of engines that run real tor have the same parts by the same names: ``directory`` (what a run needs
 on disk), ``run``, ``read`` (makes the tables), ``cli``, ``tools``, ``cost`` and ``entry``. What one engine
@@ -15,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from torsweep.config.engine_names import MODEL_ENGINE, EngineName
+from torsweep.config.looks import Look
 from torsweep.config.network import NetworkConfig
+from torsweep.config.transport import Transport
 
 
 @dataclass(frozen=True)
@@ -31,36 +33,48 @@ class Demand:
 
 
 @dataclass(frozen=True)
+class Kind:
+    """An engine as its runs name it: what it ``does``, in words that go on after "it", and its look.
+
+    ``as_in`` is what the model has in place of this engine's TCP and queues; None for the model itself.
+    """
+
+    does: str
+    look: Look
+    as_in: Transport | None = None
+
+
+@dataclass(frozen=True)
 class Engine:
     """One engine.
 
     ``command`` takes ``run RUN_DIR --progress``, and where ``takes_threads`` also ``--threads N``. ``tools``
     are the programs of others that it needs (:mod:`torsweep.engines.tools`). ``here`` returns the name that
     runs made here have, one of ``kinds``, and raises ToolMissing when a part of torsweep or a right is
-    missing; it is called only where all ``tools`` are there. ``kinds`` says of each name what is different
-    about it, and ``other_kind`` how to get the kind that is not installed. ``versions`` are those of
-    torsweep's own programs that run in it. ``run_seconds`` estimates how long a run of so many seconds takes,
-    and ``demand`` what a network takes of the machine. ``unsupported`` says, a line each, why the engine does
-    not run on this platform at all. With ``real_time`` a run needs the machine for itself.
+    missing; it is called only where all ``tools`` are there. ``other_kind`` says how to get the kind that is
+    not installed. ``versions`` are those of torsweep's own programs that run in it. ``run_seconds`` estimates
+    how long a run of so many seconds takes, and ``demand`` what a network takes of the machine.
+    ``unsupported`` says, a line each, why the engine does not run on this platform at all. ``files`` are
+    those that its runs leave beside the tables of every engine. With ``preference``, ``auto`` takes it: the
+    engine with the least number of those that can run. ``runs_tor`` is false of a model; the pipeline builds
+    tor for the others. With ``real_time`` a run needs the machine for itself.
     """
 
-    name: EngineName
+    name: str
     command: str
     here: Callable[[], str]
     versions: Callable[[], list[str]]
     run_seconds: Callable[[NetworkConfig, float], float]
     demand: Callable[[NetworkConfig], Demand]
-    kinds: Mapping[str, str]
+    kinds: Mapping[str, Kind]
     tools: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
     unsupported: Callable[[], list[str]] = list
     other_kind: str = ""
+    preference: int | None = None
+    runs_tor: bool = True
     takes_threads: bool = False
     real_time: bool = False
-
-    @property
-    def runs_tor(self) -> bool:
-        """Whether it runs real tor, which the pipeline builds."""
-        return self.name != MODEL_ENGINE
 
 
 def counted(counts: Mapping[str, int], each: Mapping[str, int]) -> int:

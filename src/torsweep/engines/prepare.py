@@ -13,19 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.config.clients import AnyKind
-from torsweep.config.engine_names import MODEL_ENGINE
 from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import Experiment
 from torsweep.config.traffic import PERF_TRAFFIC
 from torsweep.config.transport import Transport
 from torsweep.config.variant import Variant
 from torsweep.engines.run_spec import RUN_FILE, RunSettings, RunSpec, RunTables, RunTraffic, read_run
+from torsweep.engines.selection import ENGINES, MODEL_ENGINE
 from torsweep.engines.table_files import (
     BREAKDOWN_FILE,
     CELLS_FILE,
-    CIRCUITS_FILE,
-    LINKS_FILE,
-    PATHS_FILE,
     PROGRESS_FILE,
     RELAYS_FILE,
     STREAMS_FILE,
@@ -45,9 +42,7 @@ RESULT_FILES = (
     PROGRESS_FILE,
     CELLS_FILE,
     BREAKDOWN_FILE,
-    CIRCUITS_FILE,
-    LINKS_FILE,
-    PATHS_FILE,
+    *sorted({file for engine in ENGINES.values() for file in engine.files}),
 )
 """Files that an engine may leave. The provenance comes first: it is removed first, because without it the
 other files do not count."""

@@ -14,13 +14,12 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StrictBool, model_validator
 
 from torsweep.config.clients import AnyKind
-from torsweep.config.engine_names import MODEL_ENGINE, RunEngineName
 from torsweep.config.eras import EraName
 from torsweep.config.reading import RefusedValue, Section, validate
 from torsweep.config.tor_settings import MILLISECOND_NS, TorSettings, whole
 from torsweep.config.tracing import Tracing
 from torsweep.config.traffic import ClientTraffic
-from torsweep.config.transport import AS_IN, Transport
+from torsweep.config.transport import Transport
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import PROVENANCE_FILE, table_checksums
@@ -29,7 +28,7 @@ from torsweep.seeds import MOST_SEED
 from torsweep.storage import write_text
 
 RUN_FILE = "run.json"
-"""Written last by an engine: a run is whole when it is there."""
+"""Written before an engine starts; when it changes, what the engine left counts no more."""
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -82,11 +81,12 @@ class RunSettings(Section):
 
     ``duration_ns`` includes the warm-up. ``paths`` gives, for a client, the relays of each of its
     circuits in order of use, so that a run can replay the circuits of another engine; ``tracing`` says
-    which relays record where their cells are.
+    which relays record where their cells are. ``transport`` is what carries bytes in the model; an
+    engine with a TCP of its own has none.
     """
 
     experiment: str
-    engine: RunEngineName
+    engine: Annotated[str, Field(min_length=1)]
     era: EraName
     variant: Mapping[str, str]
     warm_up_ns: Pause
@@ -98,16 +98,6 @@ class RunSettings(Section):
     paths: Mapping[str, tuple[tuple[str, str, str], ...]] | None = None
     tables: RunTables
     tracing: Tracing | None = None
-
-    @property
-    def model_transport(self) -> Transport | None:
-        """What carries bytes in a run of the model; None in one of an engine with a TCP of its own.
-
-        Older versions wrote no transport when it was Shadow's.
-        """
-        if self.engine != MODEL_ENGINE:
-            return None
-        return self.transport or AS_IN["shadow"]
 
     @model_validator(mode="after")
     def _warm_up_fits(self) -> Self:

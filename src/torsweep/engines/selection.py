@@ -1,41 +1,70 @@
-"""Which engine runs an experiment, and which engines there are.
+"""Which engines there are, and which one runs an experiment.
 
-In: ``auto`` or the name of an engine. Out: the name of an engine with one sentence on why, its
-:class:`~torsweep.engines.contract.Engine`, and its version.
+In: the packages under :mod:`torsweep.engines` that have an ``entry.py``; ``auto`` or the name of an engine.
+Out: the name of an engine with one sentence on why, its :class:`~torsweep.engines.contract.Engine`, and its
+version.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torsweep.config.engine_names import MODEL_ENGINE
-from torsweep.engines.cellsim.entry import ENGINE as CELLSIM
-from torsweep.engines.contract import Engine
-from torsweep.engines.emulation.entry import ENGINE as EMULATION
+from torsweep.config.engine_names import engine_names
+from torsweep.config.transport import TcpRules, Transport
+from torsweep.engines.contract import Engine, Kind
 from torsweep.engines.readiness import problems
-from torsweep.engines.shadow.entry import ENGINE as SHADOW
 from torsweep.engines.tools import require_tool
 from torsweep.errors import InputError, ToolMissing
 from torsweep.tor.series import read_series
 
 AUTO = "auto"
 
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (SHADOW, CELLSIM, EMULATION)}
 
-PREFERENCE = (SHADOW.name, MODEL_ENGINE)
-"""What ``auto`` takes, the first that can run: real tor where Shadow is installed, else the model of it.
+_FOUND: list[Engine] = [
+    importlib.import_module(f"torsweep.engines.{name}.entry").ENGINE for name in engine_names()
+]
 
-The emulation is never taken unasked: it needs the machine for itself, and rights.
-"""
+ENGINES: dict[str, Engine] = {
+    engine.name: engine for engine in sorted(_FOUND, key=lambda one: (one.preference is None, one.preference))
+}
+"""Every engine by its name; those that ``auto`` takes come first, in their order."""
+
+PREFERENCE = tuple(name for name, engine in ENGINES.items() if engine.preference is not None)
+"""What ``auto`` takes, the first that can run. The others are never taken unasked."""
 
 _BY_KIND = {kind: engine for engine in ENGINES.values() for kind in engine.kinds}
 
+RUN_ENGINES = tuple(sorted(_BY_KIND, key=lambda kind: (_BY_KIND[kind].runs_tor, kind)))
+"""The names that runs and their folders have, the kinds of every engine: the model first."""
+
+MODEL_ENGINE = next(name for name, engine in ENGINES.items() if not engine.runs_tor)
+"""The engine that models tor, with which those that run it are compared."""
+
 
 def find_engine(kind: str) -> Engine:
-    """The engine whose runs have the name ``kind``: one for both kinds of Shadow."""
+    """The engine whose runs have the name ``kind``: one for both kinds of Shadow; InputError without any."""
+    if kind not in _BY_KIND:
+        raise InputError("is no engine", key="engine", value=kind, accepted=", ".join(RUN_ENGINES))
     return _BY_KIND[kind]
+
+
+def find_kind(kind: str) -> Kind:
+    """What the engine whose runs have the name ``kind`` states of that kind; InputError without any."""
+    return find_engine(kind).kinds[kind]
+
+
+def levels_as_in(kind: str, tcp: TcpRules | None = None) -> dict[str, str]:
+    """The levels of the knobs ``tcp`` and ``link_queue`` that make the model's transport as in the engine
+    ``kind``, or with ``tcp`` in its place; what is so anyway is left out."""
+    there, usual = find_kind(kind).as_in, Transport()
+    if there is None:
+        raise InputError("is a model itself", key="engine", value=kind)
+    rules = there.tcp if tcp is None else tcp
+    levels: dict[str, str] = {} if rules == usual.tcp else {"tcp": rules}
+    return levels if there.link_queue == usual.link_queue else {**levels, "link_queue": there.link_queue.kind}
 
 
 @dataclass(frozen=True)
@@ -59,7 +88,7 @@ def choose_engine(wanted: str, experiment_engines: Sequence[str]) -> Choice:
     if choice.engine != engine.name or len(engine.kinds) == 1 or _lacking_tools(engine):
         return choice
     here = engine.here()
-    return choice if here == choice.engine else Choice(here, f"{choice.reason}; it {engine.kinds[here]}")
+    return choice if here == choice.engine else Choice(here, f"{choice.reason}; it {engine.kinds[here].does}")
 
 
 def _chosen(wanted: str, experiment_engines: Sequence[str]) -> Choice:
@@ -104,7 +133,7 @@ def _require_kind(engine: Engine, kind: str) -> None:
     here = engine.here()
     if here != kind:
         raise ToolMissing(
-            f"{kind}: the {engine.name.capitalize()} that is here {engine.kinds[here]}"
+            f"{kind}: the {engine.name.capitalize()} that is here {engine.kinds[here].does}"
             f" and is the engine {here}; {engine.other_kind}"
         )
 

@@ -16,10 +16,9 @@ from pathlib import Path
 
 import polars as pl
 
-from torsweep.config.engine_names import MODEL_ENGINE
-from torsweep.config.transport import AS_IN
 from torsweep.engines.prepare import run_status, write_run
 from torsweep.engines.run_spec import RunSpec, read_run
+from torsweep.engines.selection import MODEL_ENGINE, find_kind
 from torsweep.engines.shadow.read.tables import used_paths
 from torsweep.engines.table_schema import CIRCUITS, STREAMS
 from torsweep.errors import InputError
@@ -66,7 +65,7 @@ def replayed(original: Path, out: Path) -> RunSpec:
             "names no circuit of any client; the run has to be one in which clients were traced",
             file=original / CIRCUITS.file,
         )
-    transport = run.transport or AS_IN[run.engine]
+    transport = run.transport or find_kind(run.engine).as_in
     settings = {**run.model_dump(), "engine": MODEL_ENGINE, "paths": paths, "transport": transport}
     return RunSpec.model_validate({**settings, "network": _from(out, original, run.network)})
 

@@ -98,7 +98,7 @@ def engine_of(matches: Sequence[Match], series: str) -> str:
 
 def carried_by(run: Run) -> str:
     """The TCP of a run of the model and its queue before down-links; empty for other engines."""
-    transport = run.spec.model_transport
+    transport = run.spec.transport
     return "" if transport is None else f"tcp={transport.tcp}, link_queue={transport.link_queue.kind}"
 
 
@@ -143,7 +143,7 @@ def _check_transports(match: Match) -> None:
     """InputError unless repeats and replays have the transport of what they stand beside."""
     for series, beside in ((REFERENCE_REPEAT, REFERENCE), (MODEL_REPEAT, MODEL), (REPLAY, MODEL)):
         run, other = match.runs.get(series), match.runs[beside]
-        if run is not None and run.spec.model_transport != other.spec.model_transport:
+        if run is not None and run.spec.transport != other.spec.transport:
             raise InputError(
                 f"has another transport than {other}",
                 file=run.directory,

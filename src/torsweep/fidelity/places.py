@@ -14,13 +14,19 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self, cast, get_args
 
-from torsweep.config.engine_names import MODEL_ENGINE, RUN_ENGINES, SHADOW_ENGINES, RunEngineName
 from torsweep.config.experiment import Experiment
-from torsweep.config.transport import TcpRules, levels_as_in
+from torsweep.config.transport import TcpRules
 from torsweep.config.variant import Variant
 from torsweep.engines.run_spec import RUN_FILE
-from torsweep.engines.selection import choose_engine, find_engine, require_engine
-from torsweep.engines.table_files import CIRCUITS_FILE
+from torsweep.engines.selection import (
+    MODEL_ENGINE,
+    RUN_ENGINES,
+    choose_engine,
+    find_engine,
+    levels_as_in,
+    require_engine,
+)
+from torsweep.engines.table_files import CIRCUITS_FILE, PATHS_FILE
 from torsweep.errors import InputError
 from torsweep.fidelity.matches import MODEL, MODEL_REPEAT, REFERENCE, REFERENCE_REPEAT, REPLAY, SERIES
 from torsweep.formats.json_file import read_json
@@ -56,8 +62,8 @@ class Pair:
     The transport of cellsim is as in the other engine, or ``tcp`` in its place.
     """
 
-    model: RunEngineName
-    reference: RunEngineName
+    model: str
+    reference: str
     tcp: TcpRules | None = None
 
     @classmethod
@@ -72,7 +78,7 @@ class Pair:
                 raise InputError("is no engine", key=key, value=name, accepted=", ".join(RUN_ENGINES))
         if tcp and tcp not in get_args(TcpRules):
             raise InputError("is no TCP", key="tcp", value=tcp, accepted=", ".join(get_args(TcpRules)))
-        return cls(cast(RunEngineName, engine), cast(RunEngineName, reference), cast(TcpRules, tcp) or None)
+        return cls(engine, reference, cast(TcpRules, tcp) or None)
 
     @property
     def name(self) -> str:
@@ -88,7 +94,8 @@ class Pair:
     def series(self) -> tuple[str, ...]:
         """What there can be of the two: cellsim can replay circuits, over the reference's own TCP, and Shadow
         leaves those that tor chose."""
-        replays = self.model == MODEL_ENGINE and self.reference in SHADOW_ENGINES and self.tcp is None
+        paths = PATHS_FILE in find_engine(self.reference).files
+        replays = self.model == MODEL_ENGINE and paths and self.tcp is None
         return tuple(one for one in SERIES if one != REPLAY or replays)
 
     def engine(self, series: str) -> str:
@@ -182,7 +189,7 @@ class FidelityPlan:
                     file=experiment.name,
                     accepted="an experiment of both",
                 )
-        if not self.only_finished and not set(asked) <= set(SHADOW_ENGINES):
+        if not self.only_finished and any(find_engine(one).name != "shadow" for one in asked):
             asked = [choose_engine(engine, experiment.engines).engine for engine in asked]
         pair = replace(Pair.named(*asked), tcp=tcp)
         pair.check()

@@ -14,8 +14,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from torsweep.config.engine_names import RUN_ENGINES
 from torsweep.config.experiment import Experiment
+from torsweep.engines.selection import RUN_ENGINES
 from torsweep.errors import InputError
 from torsweep.findings.transports import standing_runs, transport_knobs
 from torsweep.pipeline.results_tree import RESULTS, Place

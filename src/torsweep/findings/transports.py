@@ -16,13 +16,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from torsweep.config.engine_names import MODEL_ENGINE, REAL_TIME_ENGINE, RUN_ENGINES
 from torsweep.config.experiment import Experiment, Plan
 from torsweep.config.knobs import KNOBS
 from torsweep.config.transport import Droptail
 from torsweep.config.variant import JOINED_BY, Variant
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.selection import MODEL_ENGINE, RUN_ENGINES
 from torsweep.errors import InputError
 from torsweep.pipeline.results_tree import RESULTS, network_key, parse_network_key
 from torsweep.provenance import PROVENANCE_FILE
@@ -31,7 +31,7 @@ from torsweep.tables.collect import Run, open_run
 TRANSPORT = "transport"
 """The target of the knobs that choose a transport of the model."""
 
-_ORDER = (f"{MODEL_ENGINE}, tcp=linux", f"{MODEL_ENGINE}, tcp=linux_6_18", REAL_TIME_ENGINE)
+_ORDER = (f"{MODEL_ENGINE}, tcp=linux", f"{MODEL_ENGINE}, tcp=linux_6_18", "emulation")
 """The kernels first, the model of each beside it; then the model's other TCPs and their kinds of Shadow."""
 
 Levels = tuple[tuple[str, str], ...]
@@ -112,7 +112,7 @@ def transport_knobs(plan: Plan) -> list[str]:
 
 def transport_of(run: RunSpec) -> tuple[str, str]:
     """The transport of ``run``: engine and TCP, and the queue before down-links (empty: the engine's own)."""
-    transport = run.model_transport
+    transport = run.transport
     if transport is None:
         return run.engine, ""
     queue = transport.link_queue

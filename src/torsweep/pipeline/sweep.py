@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 import torsweep
-from torsweep.config.engine_names import MODEL_ENGINE, REAL_TIME_ENGINE
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
 from torsweep.config.fitting import require_fitting_networks
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
@@ -24,7 +23,15 @@ from torsweep.config.overrides import Overrides, experiment_overrides
 from torsweep.config.variant import Variant
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.run_spec import RUN_FILE
-from torsweep.engines.selection import AUTO, choose_engine, find_engine, lacking, require_engine, version_of
+from torsweep.engines.selection import (
+    AUTO,
+    MODEL_ENGINE,
+    choose_engine,
+    find_engine,
+    lacking,
+    require_engine,
+    version_of,
+)
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 from torsweep.folder_lock import hold_folder
 from torsweep.network.model import Network
@@ -373,7 +380,7 @@ class Sweep:
                 instead = f"; engine={MODEL_ENGINE} takes about {lasting(MODEL_ENGINE)}"
         runs = f"{name}: {len(networks)} runs in {engine}{why}, era {era}"
         # In real time a run ends with its downloads, or with its duration.
-        word = "at most" if engine == REAL_TIME_ENGINE else "about"
+        word = "at most" if find_engine(engine).real_time else "about"
         return f"{runs}: {word} {lasting(engine)} {slots.text}{instead}"
 
     def _expected_s(self, name: str, engine: str, networks: Sequence[str], slots: Slots) -> list[float]:

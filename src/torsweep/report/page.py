@@ -15,9 +15,9 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from torsweep import __version__
-from torsweep.config.engine_names import MODEL_ENGINE
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.traffic import ClientTraffic
+from torsweep.engines.selection import find_engine
 from torsweep.errors import InputError
 from torsweep.formats.files import read_bytes
 from torsweep.formats.limits import MOST_WHOLE_TEXT_BYTES, MOST_YAML_BYTES
@@ -132,7 +132,7 @@ def render(page: Page) -> str:
         page=page,
         signature=SIGNATURE,
         version=__version__,
-        is_model=page.provenance.engine == MODEL_ENGINE,
+        is_model=not find_engine(page.provenance.engine).runs_tor,
         facts=_facts(page),
         traffic=_traffic(page.experiment),
         runs=_runs(page.provenance),

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 import polars as pl
 
 from torsweep.config.clients import KINDS
-from torsweep.config.engine_names import MODEL_ENGINE
 from torsweep.config.ways import GROUPS
+from torsweep.engines.selection import find_engine
 from torsweep.stats.breakdown import METRIC_BYTES
 from torsweep.stats.cell_times import ANY, TOTAL
 from torsweep.stats.intervals import Interval, median_interval, t_interval
@@ -27,7 +27,7 @@ SHOWN_METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
 
 def engine_text(provenance: Provenance) -> str:
     """Engine and version; a model is called one, so that nobody takes its numbers for tor's."""
-    kind = " (a model of tor)" if provenance.engine == MODEL_ENGINE else ""
+    kind = " (a model of tor)" if not find_engine(provenance.engine).runs_tor else ""
     return f"{provenance.engine} {provenance.engine_version}{kind}"
 
 

@@ -127,7 +127,10 @@ def test_levels_lose_their_spaces_and_numbers_become_texts():
         ({"replicates": 0}, "replicates: is not accepted, got 0; accepted: a whole number from 1"),
         ({"replicates": 2.5}, "replicates: is not accepted, got 2.5; accepted: a whole number from 1"),
         ({"era": 2013}, "era: is not accepted, got '2013'; accepted: '2012', 'today'"),
-        ({"engines": ["foo"]}, "engines[0]: is not accepted, got 'foo'; accepted: 'cellsim', 'shadow'"),
+        (
+            {"engines": ["foo"]},
+            "engines[0]: is not accepted, got 'foo'; accepted: cellsim, emulation, shadow",
+        ),
         ({"figures": ["foo"]}, "figures[0]: is not accepted, got 'foo'; accepted: 'ttfb_cdf'"),
         ({"knobs.refill_interval": ["ten"]}, "knobs.refill_interval: is no level of this knob, got 'ten'"),
         (

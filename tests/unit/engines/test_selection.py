@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.stand_ins import tells_round_trip
-from torsweep.config.engine_names import ENGINES, RUN_ENGINES
+from torsweep.config.engine_names import engine_names
 from torsweep.engines import own_programs, readiness, selection, tools
 from torsweep.engines.cellsim.tools import find_cellsim
 from torsweep.engines.selection import choose_engine, require_engine, version_of
@@ -41,11 +41,15 @@ def programs(tmp_path, monkeypatch):
     return install
 
 
-def test_every_engine_that_has_a_name_has_a_package_and_the_other_way_round():
-    assert sorted(selection.ENGINES) == sorted(ENGINES)
-    assert sorted(kind for engine in selection.ENGINES.values() for kind in engine.kinds) == sorted(
-        RUN_ENGINES
-    )
+def test_an_engine_is_called_as_its_package():
+    assert sorted(selection.ENGINES) == list(engine_names())
+
+
+def test_only_an_engine_that_runs_tor_has_a_transport_for_the_model():
+    kinds = {kind: selection.find_engine(kind).runs_tor for kind in selection.RUN_ENGINES}
+    assert kinds == {kind: selection.find_kind(kind).as_in is not None for kind in kinds}
+    with pytest.raises(InputError, match="is no engine, got 'ns3'; accepted: cellsim, emulation, shadow"):
+        selection.find_engine("ns3")
 
 
 def test_engines_that_run_tor_have_the_same_parts():

@@ -44,6 +44,8 @@ def make_run(tmp_path: Path) -> MakeRun:
         engine = str(changes.pop("engine", "shadow" if series.startswith(REFERENCE) else "cellsim"))
         directory = write_run(tmp_path / series, variant, network, SMALL)
         own_seed = {} if draws is None else {"seed": draws}
+        if engine != "cellsim":
+            changes = {"transport": None, **changes}
         read_run(directory).model_copy(update={"engine": engine, **own_seed, **changes}).write(directory)
         streams = synthetic.streams(variant, network if draws is None else draws, SMALL)
         times = [pl.col(name) for name in ("first_byte_us", "last_byte_us")]

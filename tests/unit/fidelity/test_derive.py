@@ -94,10 +94,10 @@ def test_a_repeat_of_the_largest_seed_is_a_seed() -> None:
     assert 0 <= repeat_seed(MOST_SEED) <= MOST_SEED
 
 
-def test_a_replay_differs_in_engine_and_paths_alone(original: Path, tmp_path: Path) -> None:
+def test_a_replay_differs_in_engine_paths_and_transport_alone(original: Path, tmp_path: Path) -> None:
     _leave(original, _Circuit(FIRST, 21, [(21, 1)]), _Circuit(SECOND, 23, [(23, 1)]))
     run = replayed(original, tmp_path / "replay")
-    assert _differing(run, read_run(original)) == {"engine", "paths", "network"}
+    assert _differing(run, read_run(original)) == {"engine", "paths", "network", "transport"}
     assert run.engine == "cellsim"
     assert run.paths == {"web1": (FIRST, SECOND)}
 

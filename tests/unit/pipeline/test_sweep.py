@@ -117,7 +117,6 @@ def test_a_networks_knobs_are_passed_to_the_sampler():
             "--config: replicates: is not accepted, got -1; accepted: a whole",
         ),
         ({"replicates": "two"}, "--config: replicates: is not accepted, got 'two'; accepted: a whole"),
-        ({"engine": "ns3"}, "--config: engine: is not accepted, got 'ns3'; accepted: 'auto', 'cellsim'"),
         ({"era": 1999}, "--config: era: is not accepted, got '1999'; accepted: '2012', 'today'"),
         ({"warm_up": 30}, "--config: warm_up: has no unit, got 30"),
         ({"measured": "0 s"}, "--config: measured: is out of range, got '0 s'"),

@@ -5,23 +5,27 @@ In: nothing. Out: :data:`ENGINE`.
 
 from __future__ import annotations
 
-from torsweep.config.engine_names import MODEL_ENGINE
+from torsweep.config.looks import USUAL
 from torsweep.engines.cellsim import cost
 from torsweep.engines.cellsim.tools import cellsim_version, require_cellsim
-from torsweep.engines.contract import Engine
+from torsweep.engines.contract import Engine, Kind
+
+NAME = "cellsim"
 
 
 def _here() -> str:
     require_cellsim()
-    return MODEL_ENGINE
+    return NAME
 
 
 ENGINE = Engine(
-    name=MODEL_ENGINE,
-    command="cellsim",
+    name=NAME,
+    command=NAME,
     here=_here,
     versions=lambda: [cellsim_version()],
     run_seconds=cost.run_seconds,
     demand=cost.demand,
-    kinds={MODEL_ENGINE: "models tor"},
+    kinds={NAME: Kind("models tor", USUAL)},
+    preference=2,
+    runs_tor=False,
 )

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torsweep.config.engine_names import MODEL_ENGINE
 from torsweep.engines.own_programs import find_own_program, require_own_program
 from torsweep.provenance import program_version
 
 
 def find_cellsim() -> Path | None:
     """The program cellsim; None when it is not there."""
-    return find_own_program(MODEL_ENGINE)
+    return find_own_program("cellsim")
 
 
 def require_cellsim() -> Path:
     """The program cellsim; ToolMissing when it is not there."""
-    return require_own_program(MODEL_ENGINE)
+    return require_own_program("cellsim")
 
 
 def cellsim_version() -> str:

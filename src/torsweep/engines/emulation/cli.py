@@ -15,12 +15,12 @@ import typer
 from torsweep.output_options import OutputFolder
 from torsweep.storage.folders import RUN
 
-emulation_app = typer.Typer(
+app = typer.Typer(
     help="Run real tor in real time on this machine's kernel, over emulated links.", no_args_is_help=True
 )
 
 
-@emulation_app.command("run")
+@app.command("run")
 def run_command(
     run_directory: Annotated[
         Path, typer.Argument(metavar="RUN_DIR", parser=OutputFolder(RUN), help="A prepared run directory.")

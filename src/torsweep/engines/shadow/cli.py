@@ -19,7 +19,7 @@ import typer
 from torsweep.output_options import OutputFolder
 from torsweep.storage.folders import RUN, TORNETTOOLS
 
-shadow_app = typer.Typer(help="Run real tor and TGen under Shadow.", no_args_is_help=True)
+app = typer.Typer(help="Run real tor and TGen under Shadow.", no_args_is_help=True)
 
 RunDirectory = Annotated[
     Path,
@@ -37,7 +37,7 @@ Seed = Annotated[
 Progress = Annotated[bool, typer.Option("--progress", help="Say on standard error how far the run is.")]
 
 
-@shadow_app.command("run")
+@app.command("run")
 def run_command(
     run_directory: RunDirectory,
     progress: Progress = False,
@@ -57,7 +57,7 @@ def run_command(
     run_shadow(run_directory, settings, _say if progress else _be_quiet, keep_logs=keep_logs)
 
 
-@shadow_app.command("write")
+@app.command("write")
 def write_command(
     run_directory: RunDirectory,
     threads: Threads = 0,
@@ -76,7 +76,7 @@ def write_command(
     typer.echo(f"about {projected_bytes(written.simulation) / 1e9:.1f} GB of memory when it runs")
 
 
-@shadow_app.command("read")
+@app.command("read")
 def read_command(run_directory: RunDirectory) -> None:
     """Write the tables of a simulation anew, from the logs that it left."""
     from torsweep.engines.shadow.run import read_again
@@ -84,7 +84,7 @@ def read_command(run_directory: RunDirectory) -> None:
     read_again(run_directory)
 
 
-@shadow_app.command("preflight")
+@app.command("preflight")
 def preflight_command() -> None:
     """Measure whether hosts get their rates, both ways, and whether TCP measures round trips."""
     from torsweep.engines.shadow import preflight
@@ -97,7 +97,7 @@ def preflight_command() -> None:
     typer.echo(f"{tools.round_trips.text}: tcpi_rtt {tools.round_trips.tcpi_rtt}; engine {tools.engine}")
 
 
-@shadow_app.command("for-tornettools")
+@app.command("for-tornettools")
 def for_tornettools_command(
     run_directory: RunDirectory,
     out: Annotated[

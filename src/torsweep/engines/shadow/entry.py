@@ -8,9 +8,12 @@ from __future__ import annotations
 import platform
 import re
 
-from torsweep.engines.contract import Engine
+from torsweep.config.looks import DOTTED, LONG_DASHED, ORANGE, SKY, Look
+from torsweep.config.transport import Codel, Transport
+from torsweep.engines.contract import Engine, Kind
 from torsweep.engines.shadow import cost
-from torsweep.engines.shadow.round_trips import round_trips
+from torsweep.engines.shadow.round_trips import MEASURING, NOT_MEASURING, round_trips
+from torsweep.engines.table_files import CIRCUITS_FILE, PATHS_FILE
 from torsweep.engines.tools import TOOL_KINDS, require_tool
 
 OLDEST_KERNEL = (5, 10)
@@ -35,6 +38,8 @@ def _unsupported() -> list[str]:
     return found
 
 
+_TRANSPORT = Transport(tcp="shadow", link_queue=Codel(kind="codel"))
+
 ENGINE = Engine(
     name="shadow",
     command="torsweep shadow",
@@ -43,8 +48,13 @@ ENGINE = Engine(
     versions=list,
     run_seconds=cost.run_seconds,
     demand=cost.demand,
-    kinds={"shadow": "measures round trips", "shadow-no-rtt": "measures no round trips"},
+    kinds={
+        MEASURING: Kind("measures round trips", Look(SKY, LONG_DASHED, "D"), _TRANSPORT),
+        NOT_MEASURING: Kind("measures no round trips", Look(ORANGE, DOTTED, "P"), _TRANSPORT),
+    },
     tools=("shadow", "tgen", "oniontrace"),
+    files=(CIRCUITS_FILE, PATHS_FILE),
     other_kind="TORSWEEP_SHADOW can name another; see patches/shadow/README.md",
+    preference=1,
     takes_threads=True,
 )

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from torsweep.config.engine_names import SHADOW_ENGINES
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
 from torsweep.engines.shadow.cores import claimed_cores
@@ -26,6 +25,7 @@ from torsweep.engines.shadow.preflight import require_preflight
 from torsweep.engines.shadow.process import shadow_process
 from torsweep.engines.shadow.read import write_tables
 from torsweep.engines.shadow.read.traces import require_traces, write_traced_tables
+from torsweep.engines.shadow.round_trips import MEASURING, NOT_MEASURING
 from torsweep.engines.shadow.settings import BOOTSTRAP_NS, SECOND_NS, ShadowSettings
 from torsweep.engines.shadow.tools import Tools, find_tools
 from torsweep.engines.shadow.watch import Watch
@@ -62,7 +62,7 @@ def _read_run(run_directory: Path) -> RunSpec:
     """The run in ``run_directory``; InputError when it is one that Shadow cannot run."""
     run = read_run(run_directory)
     file = run_directory / RUN_FILE
-    if run.engine not in SHADOW_ENGINES:
+    if run.engine not in (MEASURING, NOT_MEASURING):
         raise InputError("was prepared for another engine", file=file, key="engine", value=run.engine)
     if run.paths is not None and run.paths != given_paths(
         read_network(run_directory / run.network, latency=False)[0]
