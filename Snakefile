@@ -57,7 +57,7 @@ FINDINGS_LEVELS = "{experiment}/{asked}/{era}/{network}/{plan}"
 FINDINGS = f"results/findings/{FINDINGS_LEVELS}"
 SIDE_BY_SIDE = f"results/side_by_side/{COMPARED_LEVELS}"
 PUBLISHED = f"results/publish/{PLAN_LEVELS}"
-STYLE = sorted(map(str, Path("plotting").glob("*.py")))
+STYLE = sorted(map(str, Path("plotting").rglob("*.py")))
 TRACED = traced_experiments()
 # The name of each folder of experiments/, with its question and its figures.
 EXPERIMENTS = experiment_targets()

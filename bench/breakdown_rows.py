@@ -12,7 +12,7 @@ from __future__ import annotations
 import polars as pl
 
 from bench.writing import write_rows
-from plotting.palette import level_name
+from plotting.drawing.palette import level_name
 
 
 def rows(runs: pl.DataFrame) -> pl.DataFrame:

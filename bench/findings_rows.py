@@ -16,7 +16,7 @@ from pathlib import Path
 
 import polars as pl
 
-from plotting.palette import level_name
+from plotting.drawing.palette import level_name
 from torsweep.stats.findings_file import FindingsFile, read_findings
 from torsweep.stats.findings_text import ratio_text
 from torsweep.stats.report import SHOWN_METRICS

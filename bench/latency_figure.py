@@ -17,8 +17,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from plotting.palette import level_name, look
-from plotting.style import GREY, TEXT_WIDTH_IN, style
+from plotting.drawing.palette import level_name, look
+from plotting.drawing.style import GREY, TEXT_WIDTH_IN, style
 from torsweep.config.network import AccessDelay
 from torsweep.network.coordinates import read_model
 from torsweep.network.exact import Floats

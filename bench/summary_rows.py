@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 
 from bench.writing import write_rows
-from plotting.palette import level_name
+from plotting.drawing.palette import level_name
 from torsweep.stats.intervals import t_interval
 
 METRICS = {"ttfb": "first", "ttlb": "last"}

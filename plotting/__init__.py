@@ -1,15 +1,13 @@
-"""Figures of a plan, drawn from its summaries.
+"""Figures of a plan, drawn from its summaries: one module each, found by being here.
 
     python -m plotting FIGURE --summaries SUMMARIES_DIR --out FIGURES_DIR/FIGURE
 
-FIGURE is one of ttfb_cdf, ttlb_cdf, ttfb_closeup, relay_queues, differences, stream_progress,
-stream_fairness, cell_density, cell_stages, latency_breakdown,
-latency_percentiles, latency_over_time, latency_waterfall. Each leaves a PDF, a PNG and the points it plots as
-CSV. One module draws one kind of figure, whatever the knobs: the first knob is the colour and the line style
-(:mod:`plotting.palette`), the others are facets (:mod:`plotting.facets`).
+A figure is a module FIGURE.py in this folder with four names: ``TITLE`` and ``HOW_TO_READ``, which the page
+of a plan shows beside it; ``NEEDS``, a literal tuple of the summaries that it reads; and ``draw``, which
+takes a :class:`~plotting.drawing.source.Source` and returns the figure, its points and its caption. It leaves
+a PDF, a PNG and the points as CSV. An experiment.yaml lists figures by these names. What figures share is in
+:mod:`plotting.drawing`.
 
-A comparison of engines has figures of its own (:mod:`plotting.fidelity`), drawn from what
-``torsweep fidelity compare`` wrote:
-
-    python -m plotting.fidelity overview --comparison DIR --out DIR/overview
+The first knob that varies is the colour and the line style (:mod:`plotting.drawing.palette`), the others are
+facets (:mod:`plotting.drawing.facets`), so that one module draws a figure whatever the knobs.
 """

@@ -19,9 +19,9 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from plotting.command import exit_code_of
-from plotting.palette import BLUE, VERMILION, level_name
-from plotting.style import GREY, TEXT_WIDTH_IN, canvas, save, style
+from plotting.drawing.command import exit_code_of
+from plotting.drawing.palette import BLUE, VERMILION, level_name
+from plotting.drawing.style import GREY, TEXT_WIDTH_IN, canvas, save, style
 from torsweep.chain.comparing import CHAIN
 from torsweep.chain.turns import MOST_COST, NOT_TRACED
 from torsweep.errors import InputError

@@ -12,11 +12,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from plotting.facets import Facets, levels_text, say_nothing_is_here
-from plotting.palette import Look
-from plotting.source import Source
-from plotting.style import COLUMN_WIDTH_IN, GREY, canvas
-from plotting.ticks import signed_percent
+from plotting.drawing.facets import Facets, levels_text, say_nothing_is_here
+from plotting.drawing.palette import Look
+from plotting.drawing.source import Source
+from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, canvas
+from plotting.drawing.ticks import signed_percent
+
+TITLE = "Differences from the baseline"
+HOW_TO_READ = (
+    "Each variant against the baseline, paired by network, relative to the baseline's median: left of zero "
+    "is faster, and if an interval crosses zero, either variant may be faster. Read the thick interval if "
+    "you look at a single line, the thin one if you compare all lines."
+)
+NEEDS = ("differences", "outcomes")
 
 _METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
 _LINE_IN = 0.16

@@ -20,11 +20,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from plotting.command import exit_code_of
-from plotting.facets import Facets, levels_text
-from plotting.palette import BLUE, GREEN, PURPLE, VERMILION, level_name
-from plotting.parallel import at
-from plotting.style import TEXT_WIDTH_IN, canvas, save, style
+from plotting.drawing.command import exit_code_of
+from plotting.drawing.facets import Facets, levels_text
+from plotting.drawing.palette import BLUE, GREEN, PURPLE, VERMILION, level_name
+from plotting.drawing.streams import at
+from plotting.drawing.style import TEXT_WIDTH_IN, canvas, save, style
 from torsweep.stats.report import networks_text
 from torsweep.stats.side_by_side import SideBySide, read_side_by_side
 

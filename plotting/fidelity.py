@@ -27,10 +27,21 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
 
-from plotting.command import exit_code_of
-from plotting.palette import BLACK, BLUE, DASH_DOT, DASHED, GREEN, PURPLE, SOLID, VERMILION, Look, level_name
-from plotting.style import COLUMN_WIDTH_IN, GREY, SMALL_PT, canvas, save, style
-from plotting.ticks import plain_log_ticks
+from plotting.drawing.command import exit_code_of
+from plotting.drawing.palette import (
+    BLACK,
+    BLUE,
+    DASH_DOT,
+    DASHED,
+    GREEN,
+    PURPLE,
+    SOLID,
+    VERMILION,
+    Look,
+    level_name,
+)
+from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, SMALL_PT, canvas, save, style
+from plotting.drawing.ticks import plain_log_ticks
 from torsweep.config.clients import KINDS
 from torsweep.config.variant import variant_levels, variant_text
 from torsweep.errors import InputError

@@ -11,7 +11,6 @@ rule report_plan:
         summaries=multiext(f"{SUMMARIES}/", *SUMMARY_FILES),
         figures=sweep.figures,
         networks=sweep.networks,
-        findings=findings_plan.of_plan,
     output:
         page=f"results/reports/{PLAN_LEVELS}/{{experiment}}.html",
     log:
@@ -26,8 +25,7 @@ rule report_plan:
         figures=lambda wildcards, input: Path(input.figures[0]).parent,
         networks=leaving.network_directories,
         settings=leaving.settings,
-        findings=findings_plan.page_argument,
     shell:
         "step {log:q}"
         " && torsweep results report {params.summaries:q} {params.networks} --figures {params.figures:q}"
-        " --experiment {input.experiment:q} {params.settings} {params.findings} --out {output.page:q}"
+        " --experiment {input.experiment:q} {params.settings} --out {output.page:q}"

@@ -99,7 +99,8 @@ def _draw(folder: Path, experiment: Experiment) -> None:
     folder.mkdir()
     for name in experiment.figures:
         said = PngInfo()
-        said.add_text("Description", f"What {name} says of itself.")
+        for key in ("Title", "Comment", "Description"):
+            said.add_text(key, f"What {name} says of itself, {key}.")
         Image.new("RGB", (1020, 600), "white").save(folder / f"{name}.png", pnginfo=said)
         (folder / f"{name}.pdf").write_bytes(b"%PDF")
         (folder / f"{name}.csv").write_text("x,y\n1,2\n")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -36,6 +36,7 @@ from torsweep.config.claims import (
 )
 from torsweep.config.engine_names import engine_names
 from torsweep.config.eras import ERAS, EraName, tor_settings
+from torsweep.config.figures import figure_names, figure_needs
 from torsweep.config.knobs import KNOBS, USUAL_OUTSIDE_ERAS, find_knob
 from torsweep.config.network import NetworkName
 from torsweep.config.precision import AUTO, Precision, Replicates
@@ -58,23 +59,7 @@ from torsweep.units import Between, DurationNs, is_duration
 EXPERIMENTS_DIRECTORY = Path("experiments")
 MAIN_PLAN = "main"
 
-FigureName = Literal[
-    "ttfb_cdf",
-    "ttlb_cdf",
-    "ttfb_closeup",
-    "relay_queues",
-    "differences",
-    "stream_progress",
-    "stream_fairness",
-    "cell_density",
-    "cell_stages",
-    "latency_breakdown",
-    "latency_percentiles",
-    "latency_over_time",
-    "latency_waterfall",
-]
-
-
+FigureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Measured = Annotated[DurationNs, Between("1 s", "24 h")]
 Seed = Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
 Era = Annotated[EraName, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
@@ -93,9 +78,6 @@ EngineName = Annotated[
 """An engine as an experiment lists it; a run is by one of the engine's kinds."""
 
 PlanName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
-PROGRESS_FIGURES = ("stream_progress", "stream_fairness")
-CELL_FIGURES = ("cell_density", "cell_stages")
-WAY_FIGURES = ("latency_breakdown", "latency_percentiles", "latency_over_time", "latency_waterfall")
 MOST_LEVELS = 50
 MOST_VARIANTS = 2_000
 """The most variants of one plan: each takes minutes for every network."""
@@ -272,14 +254,18 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _figures_have_their_tables(self) -> Self:
+        known = figure_names()
         for position, figure in enumerate(self.figures):
-            if figure in PROGRESS_FIGURES and not self.progress:
-                key, accepted = f"figures[{position}]", "progress: true"
-                raise RefusedValue("rests on the table of progress", key=key, value=figure, accepted=accepted)
-            if figure in CELL_FIGURES:
-                self._require_cells(f"figures[{position}]")
-            if figure in WAY_FIGURES:
-                self._require_ways(f"figures[{position}]")
+            key, needed = f"figures[{position}]", figure_needs(figure) if figure in known else ()
+            if known and figure not in known:
+                raise RefusedValue("is no figure", key=key, value=figure, accepted=", ".join(known))
+            if {"progress", "fairness"} & set(needed) and not self.progress:
+                problem = "rests on the table of progress"
+                raise RefusedValue(problem, key=key, value=figure, accepted="progress: true")
+            if any(summary.startswith("cell_") for summary in needed):
+                self._require_cells(key)
+            if any(summary.startswith("breakdown_") for summary in needed):
+                self._require_ways(key)
         return self
 
     def _require_cells(self, key: str, host: str | None = None) -> None:

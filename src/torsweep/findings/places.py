@@ -62,11 +62,6 @@ class FindingsPlan:
         return self._files(place)
 
     @stopping_with_a_line
-    def of_plan(self, wildcards: Any) -> list[str]:
-        """The findings of a plan, as the input of a page."""
-        return self.files_of(place_of(wildcards))
-
-    @stopping_with_a_line
     def verdicts_of_plan(self, wildcards: Any) -> list[str]:
         """The one file of them that a summary reads."""
         return [file for file in self.files_of(place_of(wildcards)) if Path(file).name == FINDINGS_FILE]
@@ -74,10 +69,6 @@ class FindingsPlan:
     def summary_argument(self, wildcards: Any, input: Any) -> str:
         """``--findings FILE`` for a summary, or nothing."""
         return f"--findings {shlex.quote(str(input.findings[0]))}" if input.findings else ""
-
-    def page_argument(self, wildcards: Any, input: Any) -> str:
-        """``--findings FOLDER`` for a page, or nothing."""
-        return f"--findings {shlex.quote(str(Path(input.findings[0]).parent))}" if input.findings else ""
 
     @stopping_with_a_line
     def runs(self, wildcards: Any) -> list[str]:

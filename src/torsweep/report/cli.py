@@ -22,9 +22,6 @@ def report_command(
         Path,
         typer.Option(parser=OutputFile("torsweep-report"), help="HTML file to write, whole or not at all."),
     ],
-    findings: Annotated[
-        Path | None, typer.Option(help="The plan's findings under other transports, with their figure.")
-    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="key=value of experiment.yaml to replace; repeatable.")
     ] = None,
@@ -34,5 +31,5 @@ def report_command(
     from torsweep.report.page import Folders, gather, render
     from torsweep.storage import write_text
 
-    folders = Folders(summaries, figures, findings)
+    folders = Folders(summaries, figures)
     write_text(out, render(gather(folders, experiment, networks, parse_settings(settings))))

@@ -21,7 +21,7 @@ from torsweep.engines.selection import find_engine
 from torsweep.errors import InputError
 from torsweep.formats.files import read_bytes
 from torsweep.formats.limits import MOST_WHOLE_TEXT_BYTES, MOST_YAML_BYTES
-from torsweep.report.figures import FINDINGS, Picture, read_picture
+from torsweep.report.figures import Picture, read_picture
 from torsweep.report.networks import Networks, describe_networks
 from torsweep.report.repeat import repeat_command, repeat_overrides
 from torsweep.report.sections import Row, Section, SummaryText, parse_summary
@@ -69,11 +69,10 @@ class Page:
 
 @dataclass(frozen=True)
 class Folders:
-    """Where numbers and pictures are; ``findings`` where the plan has run over other transports too."""
+    """Where numbers and pictures are."""
 
     summaries: Path
     figures: Path
-    findings: Path | None = None
 
 
 def gather(
@@ -99,15 +98,12 @@ def gather(
             accepted=provenance.experiment,
         )
     variants = [", ".join(variant.values()) for variant in provenance.variants()]
-    figures: list[tuple[Path, str]] = [(folders.figures, name) for name in experiment.figures]
-    if folders.findings is not None:
-        figures.append((folders.findings, FINDINGS))
     return Page(
         experiment=experiment,
         provenance=provenance,
         claims=read_claims(summaries),
         summary=parse_summary(_text(summaries / "summary.md", MOST_WHOLE_TEXT_BYTES)),
-        pictures=tuple(read_picture(folder, name, variants) for folder, name in figures),
+        pictures=tuple(read_picture(folders.figures, name, variants) for name in experiment.figures),
         networks=describe_networks(networks, provenance, experiment.traffic.web),
         experiment_yaml=_text(experiment_file, MOST_YAML_BYTES),
         overrides=repeat_overrides(provenance, experiment, settings or {}),

@@ -131,7 +131,7 @@ def test_levels_lose_their_spaces_and_numbers_become_texts():
             {"engines": ["foo"]},
             "engines[0]: is not accepted, got 'foo'; accepted: cellsim, emulation, shadow",
         ),
-        ({"figures": ["foo"]}, "figures[0]: is not accepted, got 'foo'; accepted: 'ttfb_cdf'"),
+        ({"figures": ["foo"]}, "figures[0]: is no figure, got 'foo'; accepted: cell_density, "),
         ({"knobs.refill_interval": ["ten"]}, "knobs.refill_interval: is no level of this knob, got 'ten'"),
         (
             {"knobs.refill_interval": ["1s", "1000ms"]},

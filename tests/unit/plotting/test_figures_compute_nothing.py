@@ -76,7 +76,7 @@ def test_a_computation_would_be_found() -> None:
 
 
 def test_no_figure_computes() -> None:
-    files = sorted(PLOTTING.glob("*.py"))
+    files = sorted(PLOTTING.rglob("*.py"))
     assert len(files) > 15
     found = {file.name: list(_computations(ast.parse(file.read_text(encoding="utf-8")))) for file in files}
     # A figure is as high as its panels.

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
-from plotting import queues
-from plotting.source import Source
-from plotting.style import style
+from plotting import relay_queues as queues
+from plotting.drawing.source import Source
+from plotting.drawing.style import style
 from tests.synthetic import Size, record_tables, write_sweep
 from torsweep.config.experiment import load_experiment
 from torsweep.stats.summarize import summarize

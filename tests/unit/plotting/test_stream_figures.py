@@ -11,11 +11,12 @@ import polars as pl
 import pytest
 from matplotlib.text import Text
 
-from plotting import fairness, progress
+from plotting import stream_fairness as fairness
+from plotting import stream_progress as progress
 from plotting.__main__ import draw_figure
-from plotting.fairness import amount
-from plotting.source import Source
-from plotting.style import SMALL_PT, TEXT_WIDTH_IN, style
+from plotting.drawing.source import Source
+from plotting.drawing.style import SMALL_PT, TEXT_WIDTH_IN, style
+from plotting.stream_fairness import amount
 from tests.stamped import stamp
 from tests.synthetic_streams import write_runs
 from torsweep.config.experiment import load_experiment

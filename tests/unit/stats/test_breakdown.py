@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from pydantic import TypeAdapter
 
-from plotting import breakdown as figures
-from plotting.source import Source
-from plotting.style import style
+from plotting.drawing import breakdown as figures
+from plotting.drawing.source import Source
+from plotting.drawing.style import style
 from tests.synthetic import Size, write_sweep
 from tests.synthetic_ways import SHARES
 from torsweep.config.claims import Claim

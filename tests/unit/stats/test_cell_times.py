@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from plotting import cells
-from plotting.source import Source
-from plotting.style import style
+from plotting.drawing import cells
+from plotting.drawing.source import Source
+from plotting.drawing.style import style
 from tests.synthetic import Size, write_sweep
 from tests.synthetic_cells import BUSY, CIRCUITS, QUIET, RELAYING_NS, WAIT_NS, WRITING_NS
 from torsweep.config.experiment import Experiment, load_experiment

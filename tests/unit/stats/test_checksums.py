@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plotting.source import Source
+from plotting.drawing.source import Source
 from torsweep.errors import InputError
 from torsweep.stats.checksums import read_plan
 from torsweep.stats.claims_file import read_claims

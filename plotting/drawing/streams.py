@@ -1,16 +1,15 @@
 """What the figures of streams that share a circuit have in common.
 
-In: a :class:`~plotting.source.Source` of runs with a table of progress. Out: its levels in their columns and
-rows, and the notes that their captions need.
+In: a :class:`~plotting.drawing.source.Source` of runs with a table of progress. Out: its levels in their
+columns and rows, and the notes that their captions need.
 """
 
 from __future__ import annotations
 
 import polars as pl
 
-from plotting.palette import level_name
-from plotting.source import Source
-from torsweep.errors import InputError
+from plotting.drawing.palette import level_name
+from plotting.drawing.source import Source
 from torsweep.stats.parallel import held_level
 
 REPORT_CELLS = 10_000
@@ -25,14 +24,6 @@ _ROUND_TRIPS = {
 """How each engine makes the round trips of the network."""
 
 _STARVED = "Starved: less than a quarter of its cells when the first stream is complete."
-
-
-def require_progress(source: Source) -> None:
-    """Raise InputError for a plan whose runs have no table of progress."""
-    if not source.provenance.progress:
-        raise InputError(
-            "is of runs without progress", file=source.summaries, accepted="a plan with progress: true"
-        )
 
 
 def notes(source: Source) -> list[str]:

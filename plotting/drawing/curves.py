@@ -16,11 +16,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from plotting.facets import Facets, every_axis, label, say_nothing_is_here
-from plotting.palette import Look
-from plotting.source import Source
-from plotting.style import GREY, canvas
-from plotting.ticks import plain_log_ticks
+from plotting.drawing.facets import Facets, every_axis, label, say_nothing_is_here
+from plotting.drawing.palette import Look
+from plotting.drawing.source import Source
+from plotting.drawing.style import GREY, canvas
+from plotting.drawing.ticks import plain_log_ticks
 from torsweep.stats.metrics import METRICS
 
 KIND_NAMES = {"web": "Web downloads", "bulk": "Bulk downloads"}
@@ -31,7 +31,16 @@ _CUT_OFF = 0.005
 """Share of downloads cut off by the end of the run that may be missing from a curve called whole."""
 
 
-def draw(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]:
+def how_to_read(byte: str) -> str:
+    """How curves of the time to the ``byte`` (``first`` or ``last``) byte are read."""
+    return (
+        f"A point of a curve is the share of downloads that have their {byte} byte by that time: further "
+        "left is faster. Marks are medians. A curve that ends below 100 % has downloads that failed or that "
+        "the end of the run cut off."
+    )
+
+
+def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption, for ``metric`` (``ttfb`` or ``ttlb``)."""
     facets, kinds = Facets.of(source.knobs), source.kinds()
     points = source.summary("curves").filter(pl.col("metric") == metric)

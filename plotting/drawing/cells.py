@@ -18,10 +18,10 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from plotting.facets import levels_text
-from plotting.palette import BLUE, GREEN, ORANGE
-from plotting.source import Source
-from plotting.style import GREY, SMALL_PT, TEXT_WIDTH_IN, canvas
+from plotting.drawing.facets import levels_text
+from plotting.drawing.palette import BLUE, GREEN, ORANGE
+from plotting.drawing.source import Source
+from plotting.drawing.style import GREY, SMALL_PT, TEXT_WIDTH_IN, canvas
 from torsweep.config.tracing import STAGES
 from torsweep.stats.cell_times import (
     ANY,

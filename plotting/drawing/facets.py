@@ -17,8 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from plotting.palette import Look, knob_name, level_name, look
-from plotting.style import COLUMN_WIDTH_IN, GREY, SMALL_PT, TEXT_WIDTH_IN
+from plotting.drawing.palette import Look, knob_name, level_name, look
+from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, SMALL_PT, TEXT_WIDTH_IN
 
 Sharing = bool | Literal["row"]
 Panels = list[tuple[str, list[tuple[Axes, dict[str, str]]]]]

@@ -11,11 +11,18 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from plotting.facets import Facets, every_axis, label
-from plotting.palette import Look
-from plotting.source import Source
-from plotting.style import GREY, TEXT_WIDTH_IN, canvas
+from plotting.drawing.facets import Facets, every_axis, label
+from plotting.drawing.palette import Look
+from plotting.drawing.source import Source
+from plotting.drawing.style import GREY, TEXT_WIDTH_IN, canvas
 from torsweep.stats.queues import MEAN_OVER_S, QUANTILES
+
+TITLE = "Cells that wait in relays"
+HOW_TO_READ = (
+    "The longest circuit queues of each second, at the median relay and at the relay of the ninth decile: "
+    "where time is lost, and whether the network had settled when the measurement began."
+)
+NEEDS = ("queues", "outcomes")
 
 _NAMES = {"ninth_decile": "Ninth decile, cells", "median": "Median relay, cells"}
 

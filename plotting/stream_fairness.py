@@ -14,11 +14,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from plotting.facets import Facets, every_axis, label
-from plotting.palette import Look
-from plotting.parallel import notes, require_progress
-from plotting.source import Source
-from plotting.style import canvas
+from plotting.drawing.facets import Facets, every_axis, label
+from plotting.drawing.palette import Look
+from plotting.drawing.source import Source
+from plotting.drawing.streams import notes
+from plotting.drawing.style import canvas
+
+TITLE = "Fairness among streams"
+HOW_TO_READ = (
+    "Jain's index of the streams' shares, and the number of streams that starved: an index of 1 says that "
+    "all are served alike."
+)
+NEEDS = ("fairness", "outcomes")
 
 _ALONG = {"middle_bandwidth": "Middle (KiB/s)", "streams": "Streams on the circuit"}
 _ROWS = {"jain": "Jain's index", "starved": "Starved streams"}
@@ -26,7 +33,6 @@ _ROWS = {"jain": "Jain's index", "starved": "Starved streams"}
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
-    require_progress(source)
     varying = [knob for knob in _ALONG if len(source.knobs.get(knob, [])) > 1]
     along = varying[0] if varying else next(iter(_ALONG))
     facets = Facets.of({knob: levels for knob, levels in source.knobs.items() if knob != along})

@@ -16,10 +16,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from plotting.facets import Facets, levels_text
-from plotting.parallel import at, held, notes, require_progress
-from plotting.source import Source
-from plotting.style import GREY, TEXT_WIDTH_IN, canvas
+from plotting.drawing.facets import Facets, levels_text
+from plotting.drawing.source import Source
+from plotting.drawing.streams import at, held, notes
+from plotting.drawing.style import GREY, TEXT_WIDTH_IN, canvas
+
+TITLE = "How far each stream is"
+HOW_TO_READ = (
+    "Cells received against time on one network: one line for each stream, darker the earlier it was opened. "
+    "Streams whose lines coincide are served alike."
+)
+NEEDS = ("progress", "clients", "outcomes")
 
 _DARKEST, _LIGHTEST = 0.0, 0.88
 """The part of viridis that stays apart from white."""
@@ -27,7 +34,6 @@ _DARKEST, _LIGHTEST = 0.0, 0.88
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
-    require_progress(source)
     fixed, at_note = held(source)
     knobs = {knob: levels for knob, levels in source.knobs.items() if knob not in fixed}
     panels_of, rows_of = _grid(knobs)

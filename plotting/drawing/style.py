@@ -104,15 +104,18 @@ def canvas(width_in: float, height_in: float, caption: str) -> Figure:
     return figure
 
 
-def save(figure: Figure, points: pl.DataFrame, caption: str, origin: str, out: Path) -> None:
+def save(
+    figure: Figure, points: pl.DataFrame, caption: str, origin: str, out: Path, title: str = "", how: str = ""
+) -> None:
     """Write ``out``.pdf, .png and .csv, each as a whole.
 
-    ``caption`` and ``origin``, the text of :meth:`plotting.source.Source.origin`, go into the metadata:
-    in the PDF as Subject and Keywords, in the PNG as the text chunks Description and Provenance.
+    ``caption`` and ``origin``, the text of :meth:`plotting.drawing.source.Source.origin`, go into the
+    metadata: in the PDF as Subject and Keywords, in the PNG as the text chunks Description and Provenance.
+    The page of a plan takes ``title`` and ``how`` to read the figure from the chunks Title and Comment.
     """
     own_folder(out.parent, FIGURES, COMPARISON)
     pdf = {
-        "Title": out.name,
+        "Title": title or out.name,
         "Subject": caption,
         "Keywords": origin,
         "Creator": "torsweep",
@@ -121,7 +124,13 @@ def save(figure: Figure, points: pl.DataFrame, caption: str, origin: str, out: P
     }
     with whole_file(out.with_name(f"{out.name}.pdf")) as temporary:
         figure.savefig(temporary, format="pdf", metadata=pdf)
-    png = {"Title": out.name, "Description": caption, "Software": "torsweep", "Provenance": origin}
+    png = {
+        "Title": title or out.name,
+        "Comment": how,
+        "Description": caption,
+        "Software": "torsweep",
+        "Provenance": origin,
+    }
     with whole_file(out.with_name(f"{out.name}.png")) as temporary:
         figure.savefig(temporary, format="png", metadata=png)
     with whole_file(out.with_name(f"{out.name}.csv")) as temporary:

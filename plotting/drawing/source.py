@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from plotting.palette import knob_name, level_name
+from plotting.drawing.palette import knob_name, level_name
 from torsweep.config.clients import KINDS
 from torsweep.errors import InputError
 from torsweep.formats.csv_file import read_frame

@@ -12,14 +12,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator, PercentFormatter
 
-from plotting.cdf import KIND_NAMES
-from plotting.facets import Facets, every_axis, label
-from plotting.palette import Look
-from plotting.source import Source
-from plotting.style import canvas
-from plotting.ticks import seconds_formatter
+from plotting.drawing.curves import KIND_NAMES
+from plotting.drawing.facets import Facets, every_axis, label
+from plotting.drawing.palette import Look
+from plotting.drawing.source import Source
+from plotting.drawing.style import canvas
+from plotting.drawing.ticks import seconds_formatter
 from torsweep.stats.closeup import KIND, METRIC, longest_interval_s
 from torsweep.stats.metrics import METRICS
+
+TITLE = "Time to first byte, the first seconds"
+HOW_TO_READ = (
+    "The shares of downloads that have their first byte, on a linear axis; thin curves are single networks. "
+    "Steps at the same times in each network have a common cause; steps at different times are due to chance."
+)
+NEEDS = ("closeup", "outcomes")
 
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:

@@ -1,0 +1,1 @@
+"""What figures share: style, looks of levels, facets, the source of numbers."""
