@@ -8,12 +8,16 @@ to a file, and the line says where.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable
 
-from torsweep.errors import OutputError, TorsweepError
+from torsweep.errors import InputError, OutputError, TorsweepError
+
+DATE_VARIABLE = "SOURCE_DATE_EPOCH"
+"""Seconds since 1970 (https://reproducible-builds.org/specs/source-date-epoch): the date of what is built."""
 
 INTERRUPTED = 130
 """The exit code that a shell sees when Ctrl-C ended a process."""
@@ -31,6 +35,7 @@ def exit_code_of(work: Callable[[], object], program: str, *, debug: bool = Fals
     through.
     """
     try:
+        _check_date()
         work()
     except TorsweepError as error:
         return _said(program, str(error), error.exit_code)
@@ -50,6 +55,13 @@ def exit_code_of(work: Callable[[], object], program: str, *, debug: bool = Fals
     except BaseException as error:  # a panic of a library in Rust is no Exception
         return _defect(program, error, debug)
     return 0
+
+
+def _check_date() -> None:
+    """Raise InputError when :data:`DATE_VARIABLE` is no time: libraries read it, too, and break."""
+    stated = os.environ.get(DATE_VARIABLE)
+    if stated is not None and not re.fullmatch("[0-9]{1,11}", stated):
+        raise InputError("is no time", key=DATE_VARIABLE, value=stated, accepted="seconds since 1970")
 
 
 def _defect(program: str, error: BaseException, debug: bool) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,10 +69,16 @@ def folder_claimed(folder: Path, kind: Kind, *, wait: bool) -> Iterator[None]:
 
 
 def _open(folder: Path) -> int:
+    lock = folder / ".lock"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        # A pipe would keep the open, or a later read, waiting for ever.
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o644)
     except FileExistsError:
         raise OutputError(f"{folder}: is no folder; results go there") from None
     except OSError as error:
         raise OutputError(f"{folder}: results cannot be written there: {error.strerror}") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OutputError(f"{lock}: is no file; accepted: no such file, or one of torsweep's")
+    return descriptor

@@ -24,6 +24,7 @@ from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.engines.prepare import run_status
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
 from torsweep.errors import InputError
+from torsweep.formats.files import read_bytes
 from torsweep.formats.json_file import read_json
 from torsweep.formats.zip_file import write_zip
 from torsweep.network.model import NETWORK_FILE, Network, read_network
@@ -34,6 +35,9 @@ from torsweep.storage import whole_directory, whole_file
 from torsweep.storage.folders import PUBLISHED
 from torsweep.storage.published import CITATION_FILE, EXPERIMENT_FILE, PAGE_FILE, README_FILE, SUMS_FILE
 from torsweep.tables.reading import PlanTables, Provenance
+
+MOST_PAGE_BYTES, MOST_HEAD_BYTES = 1 << 30, 1 << 16
+"""Of a page with its pictures, and of what stands there before its title and in it."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +57,14 @@ def publish(sources: Sources, credit: Credit, settings: Mapping[str, object], ou
 
     ``settings`` are the keys of experiment.yaml that were replaced when the claims were judged. Raises
     InputError when a run is not complete, its tables belong to another run.json, or its network is no longer
-    the one it ran on, when a summary has changed since it was made, and when tables, summaries and runs are
-    not of one plan.
+    the one it ran on, when a summary has changed since it was made, when a figure is missing, and when
+    tables, summaries, page, experiment and runs are not of one plan.
     """
     runs = [_complete_run(directory) for directory in sources.runs]
     origin = PlanTables.open(sources.tables).provenance
     _require_one_plan(sources, origin)
     experiment = load_experiment(sources.experiment, settings)
+    _require_of_plan(sources, experiment, origin)
     with whole_directory(out, PUBLISHED) as folder:
         _copy(sources.tables, folder / "tables")
         _copy(sources.summaries, folder / "summaries")
@@ -103,6 +108,29 @@ def _require_one_plan(sources: Sources, origin: Provenance) -> None:
     plan.pop("baseline", None)
     if plan != json.loads(origin.to_json()):
         raise InputError("are of other tables than those given", file=sources.summaries)
+
+
+def _require_of_plan(sources: Sources, experiment: Experiment, origin: Provenance) -> None:
+    """InputError unless experiment, figures and page are those of the plan whose tables are ``origin``'s."""
+    if experiment.name != origin.experiment:
+        raise InputError(
+            "is another experiment",
+            file=sources.experiment,
+            value=experiment.name,
+            accepted=origin.experiment,
+        )
+    for name in experiment.figures:
+        if not (sources.figures / f"{name}.png").is_file():
+            raise InputError(
+                "no such figure", file=sources.figures / f"{name}.png", accepted="the plan's figures"
+            )
+    start = read_bytes(sources.page, MOST_PAGE_BYTES)[:MOST_HEAD_BYTES].decode(errors="replace")
+    title = f"<title>{origin.experiment}, plan {origin.plan}:"
+    if title not in start:
+        accepted = (
+            f"the page of {origin.experiment}, plan {origin.plan}, as `torsweep results report` writes it"
+        )
+        raise InputError("is not the plan's page", file=sources.page, accepted=accepted)
 
 
 def _provenance(

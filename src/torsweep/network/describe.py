@@ -51,7 +51,7 @@ class Regime:
     fill the network (clients × bytes / third − pause); None where they do not, because they ask for less
     than that even when downloads take no longer than on an empty network. ``bucket_bound_share``: of
     usable capacity, where the bucket rather than the link binds. ``first_saturation``: traffic at
-    which, sent by consensus weight, the first relay is full.
+    which, sent by consensus weight, the first relay is full; None where all bandwidth-weights are 0.
     """
 
     third_of_capacity_bytes_per_s: int
@@ -61,7 +61,7 @@ class Regime:
     unloaded_download_s: float
     crowded_download_s: float | None
     bucket_bound_share: float
-    first_saturation_bytes_per_s: int
+    first_saturation_bytes_per_s: int | None
     relays_floored: int
     warning: str | None
 
@@ -173,15 +173,11 @@ def _unloaded_download_s(
     return _ROUND_TRIPS_BEFORE_DATA * round_trip_s + response_bytes / min(window, down)
 
 
-def _first_saturation(network: Network) -> int:
+def _first_saturation(network: Network) -> int | None:
     """The least, over relays, of usable capacity / chance to be on a circuit (a hop is one chance)."""
-    chance = _chances(network)
-    return round(
-        min(
-            relay.usable_bytes_per_s / share
-            for relay, share in zip(network.relays, chance, strict=True)
-            if share
-        )
+    chances = zip(network.relays, _chances(network), strict=True)
+    return min(
+        (round(relay.usable_bytes_per_s / chance) for relay, chance in chances if chance), default=None
     )
 
 

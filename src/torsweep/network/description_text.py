@@ -68,15 +68,15 @@ def _filling(regime: Regime) -> str:
 
 
 def _regime_lines(regime: Regime) -> list[str]:
-    third, ceiling, unloaded, full = (
+    third, ceiling, unloaded = (
         f"{rate / _MIB:.2f} MiB/s"
         for rate in (
             regime.third_of_capacity_bytes_per_s,
             regime.demand_ceiling_bytes_per_s,
             regime.demand_unloaded_bytes_per_s,
-            regime.first_saturation_bytes_per_s,
         )
     )
+    full = regime.first_saturation_bytes_per_s
     lines = [
         f"capacity over 3 hops: {third}; web clients ask for at most {ceiling} "
         f"({regime.demand_ceiling_over_third:.2f} of it), {unloaded} when downloads take "
@@ -84,6 +84,8 @@ def _regime_lines(regime: Regime) -> list[str]:
         _filling(regime),
         f"the bucket binds for {100 * regime.bucket_bound_share:.0f} % of the capacity, the link for "
         f"the rest; {regime.relays_floored} relays were raised to {LEAST_TOR_RATE_BYTES_PER_S // 1024} KiB/s",
-        f"by consensus weight the first relay is full at {full}",
+        "all bandwidth-weights are 0: no relay is chosen by consensus weight"
+        if full is None
+        else f"by consensus weight the first relay is full at {full / _MIB:.2f} MiB/s",
     ]
     return [*lines, f"warning: {regime.warning}"] if regime.warning else lines

@@ -30,6 +30,8 @@ FORMATS = ("king-matrix", "king-measurements", "p2psim", "matrix", GML)
 _LEAST_MEASURED = 0.5
 """A host measured with fewer of the others than this is left out of raw measurements."""
 _MOST_HOSTS = 20_000
+_LEAST_PAIRS = 0.1
+"""Of the pairs of hosts that a topology announces: memory is taken for what is there."""
 _TRIPLET = 3
 _MOST_DIGITS = 18
 
@@ -112,30 +114,38 @@ def _is_number(cell: str) -> bool:
 
 
 def _p2psim(path: Path) -> Floats:
-    matrix: Floats | None = None
+    hosts, ends, rtts = 0, array("i"), array("d")
     for number, words in ((number, line.split()) for number, line in enumerate(text_lines(path), 1)):
         if not words or words[0].startswith("#") or words[0] in ("node", "failure_model"):
             continue
         if words[0] == "topology":
-            matrix = _empty_graph(words, path, number)
-        elif matrix is None:
+            hosts = _announced(words, path, number)
+        elif not hosts:
             raise _bad(path, number, "a pair before the line 'topology E2EGraph HOSTS'", " ".join(words))
         else:
-            one, other, rtt = _pair(words, len(matrix), path, number)
-            matrix[one, other] = matrix[other, one] = rtt
-    if matrix is None:
+            *pair, rtt = _pair(words, hosts, path, number)
+            ends.extend(pair)
+            rtts.append(rtt)
+    if not hosts:
         raise InputError("no line 'topology E2EGraph HOSTS' in it", file=path)
-    if not np.isfinite(matrix).any():
-        raise InputError("no pair in it", file=path, accepted="lines such as '1,2 31400'")
+    if not len(rtts) or len(rtts) < _LEAST_PAIRS * hosts * (hosts - 1) / 2:
+        value, accepted = (
+            f"{len(rtts)} for {hosts} hosts",
+            f"lines such as '1,2 31400', for {_LEAST_PAIRS:.0%}",
+        )
+        raise InputError("hardly any pair in it", file=path, value=value, accepted=accepted)
+    matrix = np.full((hosts, hosts), np.nan)
+    one, other = np.array(ends).reshape(-1, 2).T
+    matrix[one, other] = matrix[other, one] = np.array(rtts)
     return matrix
 
 
-def _empty_graph(words: list[str], path: Path, line: int) -> Floats:
+def _announced(words: list[str], path: Path, line: int) -> int:
     sound = len(words) == 3 and words[1] == "E2EGraph" and _is_whole(words[2])
     if not sound or not 0 < int(words[2]) <= _MOST_HOSTS:
         accepted = f"topology E2EGraph HOSTS, at most {_MOST_HOSTS} hosts"
         raise _bad(path, line, "no such topology", " ".join(words), accepted)
-    return np.full((int(words[2]), int(words[2])), np.nan)
+    return int(words[2])
 
 
 def _pair(words: list[str], hosts: int, path: Path, line: int) -> tuple[int, int, float]:

@@ -7,12 +7,14 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.published_plan import Plan, copied
+from tests.published_plan import EXPERIMENT, Plan, copied
 from tests.stamped import stamp
 from tests.synthetic import finish_run
 
@@ -126,9 +128,27 @@ def _summaries_of_other_tables(plan: Plan) -> str:
     return "summaries: are of other tables than those given"
 
 
+def _no_figures(plan: Plan) -> str:
+    shutil.rmtree(plan.stage("figures"))
+    return "figures/ttfb_cdf.png: no such figure"
+
+
+def _picture_for_a_page(plan: Plan) -> str:
+    shutil.copyfile(plan.stage("figures") / "ttfb_cdf.png", plan.page)
+    return "refill_sweep.html: is not the plan's page"
+
+
+def _page_of_another_plan(plan: Plan) -> str:
+    plan.page.write_text(plan.page.read_text().replace("plan main: what", "plan aligned_phases: what"))
+    return "refill_sweep.html: is not the plan's page"
+
+
 @pytest.mark.parametrize(
     "damage",
     [
+        _no_figures,
+        _picture_for_a_page,
+        _page_of_another_plan,
         _unfinished,
         _damaged_run,
         _network_sampled_anew,
@@ -145,6 +165,29 @@ def test_what_does_not_fit_together_is_not_published(plan: Plan, torsweep, tmp_p
     assert code == 2
     assert expected in error
     assert not (tmp_path / "out").exists()
+
+
+def test_another_experiment_is_not_published(plan: Plan, torsweep, tmp_path: Path) -> None:
+    other = EXPERIMENT.parents[1] / "starvation" / EXPERIMENT.name
+    code, _, error = torsweep(*plan.publish(tmp_path / "out"), "--experiment", other)
+    assert code == 2
+    assert "is another experiment, got 'starvation'; accepted: refill_sweep" in error
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["bundle", "verify"])
+def test_a_date_that_is_none_is_one_line(published: Path, tmp_path: Path, command: str) -> None:
+    """In a process of its own: libraries read the variable when they are loaded."""
+    line = {
+        "bundle": ["run", "bundle", published, "--out", tmp_path / "out.zip"],
+        "verify": ["verify", published],
+    }
+    program = [sys.executable, "-m", "torsweep", *line[command]]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "nonsense"}
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "SOURCE_DATE_EPOCH: is no time, got 'nonsense'" in done.stderr
 
 
 def test_what_a_user_put_beside_a_published_result_is_kept(plan: Plan, torsweep, tmp_path: Path) -> None:

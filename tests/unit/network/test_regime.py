@@ -44,3 +44,13 @@ def test_web_clients_that_ask_for_less_than_there_is_do_not_fill_the_network(dem
 def test_web_clients_that_ask_for_more_fill_it_until_downloads_are_slow_enough() -> None:
     # 20 % more than there is: a cycle of pause and download has to take 20 % longer than the pause.
     assert "web clients alone fill the network until their downloads take 3.1 s on average" in _said(1.2)
+
+
+def test_weights_that_are_all_0_are_said_to_be() -> None:
+    made = small_network(("guard", "middle", "exit"), ["web1"])
+    made = made.model_copy(update={"bandwidth_weights": dict.fromkeys(made.bandwidth_weights, 0)})
+    found = describe(made, equal_rtts(made), WEB)
+    assert found.regime.first_saturation_bytes_per_s is None
+    text = io.StringIO()
+    print_description(found, Console(file=text, width=200))
+    assert "all bandwidth-weights are 0" in text.getvalue()

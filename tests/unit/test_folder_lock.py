@@ -1,0 +1,29 @@
+"""One process at a time in a folder, whatever stands in the place of the lock."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from torsweep.errors import OutputError
+from torsweep.folder_lock import folder_claimed, hold_folder
+from torsweep.storage.folders import RUN
+
+
+def test_a_pipe_in_the_place_of_the_lock_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".lock")
+    with pytest.raises(OutputError, match=r"\.lock: is no file"):
+        hold_folder(tmp_path)
+    with pytest.raises(OutputError, match=r"\.lock: is no file"), folder_claimed(tmp_path, RUN, wait=False):
+        pass
+
+
+def test_a_folder_that_is_in_use_is_refused(tmp_path: Path) -> None:
+    with (
+        folder_claimed(tmp_path, RUN, wait=False),
+        pytest.raises(OutputError, match="another run is under way"),
+        folder_claimed(tmp_path, RUN, wait=False),
+    ):
+        pass
