@@ -17,6 +17,7 @@ from torsweep import __version__
 from torsweep.bundle.cli import bundle_command, publish_command, verify_command
 from torsweep.chain.cli import chain_command
 from torsweep.clocks.cli import clocks_command
+from torsweep.compare.cli import compare_app
 from torsweep.config.cli import config_app
 from torsweep.config.engine_names import engine_names
 from torsweep.doctor.cli import doctor_command
@@ -48,6 +49,7 @@ app.add_typer(config_app, name="config")
 app.add_typer(run_app, name="run")
 app.add_typer(results_app, name="results")
 app.add_typer(tor_app, name="tor")
+app.add_typer(compare_app, name="compare")
 app.add_typer(fidelity_app, name="fidelity")
 for engine in engine_names():
     # By its name: an engine is found by being there.

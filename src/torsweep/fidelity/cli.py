@@ -29,7 +29,7 @@ Wait = Annotated[bool, typer.Option("--wait", help="Wait for an engine at work i
 @fidelity_app.command("repeat")
 def repeat_command(original: Original, out: Out, wait: Wait = False) -> None:
     """Prepare a run again with another seed: what lies between the two is chance."""
-    from torsweep.fidelity.derive import derive
+    from torsweep.compare.derive import derive
 
     run = derive(original, out, replay=False, wait=wait)
     typer.echo(f"{out}: prepared: seed {run.seed}; engine {run.engine}")
@@ -38,7 +38,7 @@ def repeat_command(original: Original, out: Out, wait: Wait = False) -> None:
 @fidelity_app.command("replay")
 def replay_command(original: Original, out: Out, wait: Wait = False) -> None:
     """Prepare a run of cellsim on the circuits that tor used in the measured time of a run of Shadow."""
-    from torsweep.fidelity.derive import derive
+    from torsweep.compare.derive import derive
 
     run = derive(original, out, replay=True, wait=wait)
     typer.echo(f"{out}: prepared: the circuits of {len(run.paths or {})} clients; engine {run.engine}")

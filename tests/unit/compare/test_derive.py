@@ -11,12 +11,11 @@ import polars as pl
 import pytest
 
 from tests.synthetic import record_tables
-from tests.unit.fidelity.conftest import VARIANTS, MakeRun
+from tests.unit.compare.conftest import SLOW, MakeRun
+from torsweep.compare.derive import derive, repeat_seed, repeated, replayed
 from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.table_schema import CIRCUITS, STREAMS
 from torsweep.errors import InputError
-from torsweep.fidelity.derive import derive, repeat_seed, repeated, replayed
-from torsweep.fidelity.matches import REFERENCE
 from torsweep.seeds import MOST_SEED
 
 FIRST, SECOND = ("relay1", "relay2", "relay3"), ("relay4", "relay2", "relay1")
@@ -25,7 +24,7 @@ OVER_AUTHORITY = ("relay1", "authority1", "relay3")
 
 @pytest.fixture
 def original(make_run: MakeRun) -> Path:
-    directory = make_run(REFERENCE, VARIANTS[0], 1)
+    directory = make_run("shadow", SLOW, 1)
     network = directory / read_run(directory).network
     network.mkdir(parents=True)
     relays = [{"name": f"relay{number}"} for number in range(1, 5)]

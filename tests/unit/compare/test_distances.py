@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torsweep.compare.distances import Curve, curve, distance
 from torsweep.engines.table_schema import STREAMS
-from torsweep.fidelity.distance import Curve, curve, distance
 
 Row = tuple[float, str]
 
