@@ -20,10 +20,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plotting.drawing.command import exit_code_of
-from plotting.drawing.palette import BLUE, VERMILION, level_name
+from plotting.drawing.palette import level_name
 from plotting.drawing.style import GREY, TEXT_WIDTH_IN, canvas, save, style
 from torsweep.chain.comparing import CHAIN
 from torsweep.chain.turns import MOST_COST, NOT_TRACED
+from torsweep.config.looks import BLUE, VERMILION
 from torsweep.errors import InputError
 from torsweep.formats.csv_file import read_frame
 from torsweep.formats.json_file import read_json

@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from plotting.drawing.facets import Facets, levels_text, say_nothing_is_here
-from plotting.drawing.palette import Look
 from plotting.drawing.source import Source
 from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, canvas
 from plotting.drawing.ticks import signed_percent
+from torsweep.config.looks import Look
 
 TITLE = "Differences from the baseline"
 HOW_TO_READ = (

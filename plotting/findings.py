@@ -23,8 +23,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from plotting.drawing.command import exit_code_of
-from plotting.drawing.palette import Look, level_name, transport_look
+from plotting.drawing.palette import level_name, transport_look
 from plotting.drawing.style import FAINT, GREY, SMALL_PT, TEXT_WIDTH_IN, canvas, save, style
+from torsweep.config.looks import Look
 from torsweep.findings.writing import contrasts_frame
 from torsweep.stats.claims import CONTRADICTED, HOLDS, NO_DIFFERENCE
 from torsweep.stats.findings_file import (

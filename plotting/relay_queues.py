@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plotting.drawing.facets import Facets, every_axis, label
-from plotting.drawing.palette import Look
 from plotting.drawing.source import Source
 from plotting.drawing.style import GREY, TEXT_WIDTH_IN, canvas
+from torsweep.config.looks import Look
 from torsweep.stats.queues import MEAN_OVER_S, QUANTILES
 
 TITLE = "Cells that wait in relays"

@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from plotting.drawing.facets import Facets, every_axis, label
-from plotting.drawing.palette import Look
 from plotting.drawing.source import Source
 from plotting.drawing.streams import notes
 from plotting.drawing.style import canvas
+from torsweep.config.looks import Look
 
 TITLE = "Fairness among streams"
 HOW_TO_READ = (

@@ -14,10 +14,10 @@ from matplotlib.ticker import MultipleLocator, PercentFormatter
 
 from plotting.drawing.curves import KIND_NAMES
 from plotting.drawing.facets import Facets, every_axis, label
-from plotting.drawing.palette import Look
 from plotting.drawing.source import Source
 from plotting.drawing.style import canvas
 from plotting.drawing.ticks import seconds_formatter
+from torsweep.config.looks import Look
 from torsweep.stats.closeup import KIND, METRIC, longest_interval_s
 from torsweep.stats.metrics import METRICS
 

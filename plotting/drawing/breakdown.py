@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from plotting.drawing.facets import levels_text, say_nothing_is_here
-from plotting.drawing.palette import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from plotting.drawing.source import Source
 from plotting.drawing.style import FAINT, GREY, SMALL_PT, TEXT_WIDTH_IN, canvas
+from torsweep.config.looks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from torsweep.config.ways import GROUP_OF, GROUPS, PLACES
 from torsweep.stats.breakdown import ALL, SECONDS_PER_BIN, SLICES
 

@@ -19,9 +19,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from plotting.drawing.facets import levels_text
-from plotting.drawing.palette import BLUE, GREEN, ORANGE
 from plotting.drawing.source import Source
 from plotting.drawing.style import GREY, SMALL_PT, TEXT_WIDTH_IN, canvas
+from torsweep.config.looks import BLUE, GREEN, ORANGE
 from torsweep.config.tracing import STAGES
 from torsweep.stats.cell_times import (
     ANY,

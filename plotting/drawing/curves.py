@@ -17,10 +17,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from plotting.drawing.facets import Facets, every_axis, label, say_nothing_is_here
-from plotting.drawing.palette import Look
 from plotting.drawing.source import Source
 from plotting.drawing.style import GREY, canvas
 from plotting.drawing.ticks import plain_log_ticks
+from torsweep.config.looks import Look
 from torsweep.stats.metrics import METRICS
 
 KIND_NAMES = {"web": "Web downloads", "bulk": "Bulk downloads"}

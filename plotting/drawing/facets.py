@@ -17,8 +17,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from plotting.drawing.palette import Look, knob_name, level_name, look
+from plotting.drawing.palette import knob_name, level_name, look
 from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, SMALL_PT, TEXT_WIDTH_IN
+from torsweep.config.looks import Look
 
 Sharing = bool | Literal["row"]
 Panels = list[tuple[str, list[tuple[Axes, dict[str, str]]]]]

@@ -46,6 +46,6 @@ def knobs_command() -> None:
     from torsweep.config.knobs import KNOBS
 
     for knob in KNOBS.values():
-        typer.echo(f"{knob.name}\n  {knob.documentation}\n  accepted: {knob.accepted}")
+        typer.echo(f"{knob.name}\n  {knob.meaning}\n  accepted: {knob.levels.accepted}")
         if knob.target == "tor":
-            typer.echo("  " + "; ".join(f"{era}: {levels[knob.name]}" for era, levels in ERAS.items()))
+            typer.echo("  " + "; ".join(f"{era}: {knob.usual_in(era)}" for era in ERAS))

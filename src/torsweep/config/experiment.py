@@ -35,9 +35,9 @@ from torsweep.config.claims import (
     QuietSlower,
 )
 from torsweep.config.engine_names import engine_names
-from torsweep.config.eras import ERAS, EraName, tor_settings
+from torsweep.config.eras import EraName, tor_settings, usual_levels
 from torsweep.config.figures import figure_names, figure_needs
-from torsweep.config.knobs import KNOBS, USUAL_OUTSIDE_ERAS, find_knob
+from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.network import NetworkName
 from torsweep.config.precision import AUTO, Precision, Replicates
 from torsweep.config.reading import (
@@ -184,7 +184,7 @@ class Experiment(Section):
             )
         changed = {} if name == MAIN_PLAN else self.sensitivities[name]
         knobs = {**self.knobs, **changed}
-        usual = {**USUAL_OUTSIDE_ERAS, **ERAS[self.era], **self.baseline}
+        usual = {**usual_levels(self.era), **self.baseline}
         baseline = {
             knob: usual[knob] if usual.get(knob) in levels else levels[0] for knob, levels in knobs.items()
         }
@@ -355,7 +355,7 @@ def _check_grid(key: str, grid: Mapping[str, tuple[str, ...]]) -> None:
             try:
                 effect = repr(find_knob(knob).read(level))
             except InputError:
-                accepted = KNOBS[knob].accepted
+                accepted = KNOBS[knob].levels.accepted
                 raise RefusedValue(
                     "is no level of this knob", key=f"{key}.{knob}", value=level, accepted=accepted
                 ) from None

@@ -1,305 +1,318 @@
-"""The knobs: every experiment variable torsweep knows, in one table.
+"""The knobs: every experiment variable torsweep knows, a row each; nothing else lists them.
 
-In: the name of a knob and the text of a level (``refill_interval``, ``10ms``). Out: what that level
-sets in the ``tor`` section of run.json, in its ``traffic``, or in the configuration of the network.
+In: the name of a knob. Out: its :class:`~torsweep.config.knob.Knob`, which says what its levels are and set,
+what its level is in each era, with which options tor takes it and how it is drawn.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Literal, get_args
+from collections.abc import Mapping
+from typing import get_args
 
+from torsweep.config.knob import (
+    MILLISECOND_NS,
+    Knob,
+    TorOption,
+    choice,
+    decimal,
+    duration,
+    either,
+    milliseconds,
+    number,
+    numbered,
+    rate,
+)
+from torsweep.config.looks import (
+    BLACK,
+    DASH_DOT,
+    DOTTED,
+    FIFTH,
+    FOURTH,
+    LONG_DASHED,
+    ORANGE,
+    OTHER,
+    PURPLE,
+    THIRD,
+    USUAL,
+    Look,
+)
 from torsweep.config.reading import suggestion
-from torsweep.config.tor_settings import MILLISECOND_NS
-from torsweep.config.transport import DROPTAIL_BYTES, LEAST_QUEUE_BYTES, TcpRules
+from torsweep.config.transport import DROPTAIL_BYTES, TcpRules
 from torsweep.errors import InputError
-from torsweep.ranges import LEAST_BUCKET_BYTES_PER_S, MOST_RATE_BYTES_PER_S
-from torsweep.units import BYTES_PER_SECOND_PER, NANOSECONDS_PER, format_quantity, parse_quantity
-
-Settings = Mapping[str, object]
-"""Dotted keys of ``tor``, of the transport, of a kind's traffic or of a network's configuration → values."""
 
 CELL_PAYLOAD_BYTES = 498
 """What a relay cell carries of a stream (tor-spec, section 6.1: ``PAYLOAD_LEN`` less its header)."""
 
-LEVEL_PATTERN = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]*\Z")
-"""A level is part of a path and of ``knob=level+knob=level``: no spaces, plus or equals signs."""
-
-
-@dataclass(frozen=True)
-class Knob:
-    """One experiment variable.
-
-    ``settings`` maps a level's text to what it sets and raises ValueError when the text is no level;
-    ``accepted`` says which texts are. ``target`` is where the settings go.
-    """
-
-    name: str
-    documentation: str
-    accepted: str
-    settings: Callable[[str], Settings]
-    target: Literal["tor", "network", "traffic", "transport"] = "tor"
-
-    def read(self, level: str) -> Settings:
-        """What ``level`` sets; InputError, saying which levels there are, when it is no level."""
-        try:
-            if LEVEL_PATTERN.match(level) is None:
-                raise ValueError
-            return self.settings(level)
-        except ValueError:
-            raise InputError(
-                "is no level of this knob", key=self.name, value=level, accepted=self.accepted
-            ) from None
-
-
-def _choice(setting: str, *levels: str) -> Callable[[str], Settings]:
-    def settings(level: str) -> Settings:
-        if level not in levels:
-            raise ValueError
-        return {setting: level}
-
-    return settings
-
-
-def _duration_ns(level: str, least_ms: int, most_ms: int) -> int:
-    duration_ns = parse_quantity(level, NANOSECONDS_PER, "10ms")
-    if not least_ms * MILLISECOND_NS <= duration_ns <= most_ms * MILLISECOND_NS:
-        raise ValueError
-    return duration_ns
-
-
-def _quantum(level: str) -> Settings:
-    if not re.fullmatch(r"[1-9][0-9]{0,3}", level):
-        raise ValueError
-    return {"circuit_policy.quantum_cells": int(level)}
-
-
-def _scheduler(level: str) -> Settings:
-    interval = re.fullmatch(r"(kist|kist_lite)_([0-9]+ms)", level)
-    if interval:
-        kind, interval_ns = interval[1], _duration_ns(interval[2], 2, 100)
-    elif level in ("kist", "kist_lite", "vanilla"):
-        kind, interval_ns = level, 2 * MILLISECOND_NS
-    else:
-        raise ValueError
-    return {"channel_scheduler": {"kind": kind, "interval_ns": interval_ns}}
-
-
-def _clock(level: str) -> Settings:
-    if level == "precise":
-        return {"clock_quantum_ns": 0}
-    if not level.startswith("coarse_"):
-        raise ValueError
-    return {"clock_quantum_ns": _duration_ns(level.removeprefix("coarse_"), 1, 100)}
-
-
-def _guards(level: str) -> Settings:
-    if not re.fullmatch(r"[1-9][0-9]?", level):
-        raise ValueError
-    return {"guards": int(level)}
-
-
-def _pauses(level: str) -> Settings:
-    steps_ns = {"any": 1, "whole_seconds": 1_000 * MILLISECOND_NS}
-    if level not in steps_ns:
-        raise ValueError
-    return {"think_step_ns": steps_ns[level]}
-
-
-def _load(level: str) -> Settings:
-    if not re.fullmatch(r"[0-9]{1,2}(\.[0-9]{1,4})?", level) or not 0 < Fraction(level) <= 20:
-        raise ValueError
-    return {"load": float(level)}
-
-
-def _middle_bandwidth(level: str) -> Settings:
-    amount = re.fullmatch(r"([0-9.]+)(KBps|KiBps|MBps|MiBps)", level)
-    if not amount:
-        raise ValueError
-    unit = amount[2].replace("ps", "/s")
-    rate = parse_quantity(f"{amount[1]} {unit}", BYTES_PER_SECOND_PER, "550 KiB/s")
-    if not LEAST_BUCKET_BYTES_PER_S <= rate <= MOST_RATE_BYTES_PER_S:
-        raise ValueError
-    return {"chain.middle": format_quantity(rate, BYTES_PER_SECOND_PER)}
-
-
-def _streams(level: str) -> Settings:
-    if not re.fullmatch(r"[1-9][0-9]?", level):
-        raise ValueError
-    return {"parallel_streams": int(level)}
-
-
-def _link_queue(level: str) -> Settings:
-    if level == "codel":
-        return {"link_queue": {"kind": "codel"}}
-    sized = re.fullmatch(r"droptail(?:_([1-9][0-9]{0,4})KB)?", level)
-    if not sized:
-        raise ValueError
-    size = 1000 * int(sized[1]) if sized[1] else DROPTAIL_BYTES
-    if size < LEAST_QUEUE_BYTES:
-        raise ValueError
-    return {"link_queue": {"kind": "droptail", "bytes": size}}
-
-
-def _cells(level: str) -> Settings:
-    if not re.fullmatch(r"[1-9][0-9]{0,6}", level):
-        raise ValueError
-    return {"response_bytes": int(level) * CELL_PAYLOAD_BYTES}
-
-
 USUAL_LATENCY = "king"
 """The latency of a network that does not say which, and of the variants that do not turn the knob."""
 
-_LATENCIES = ("king", "planetlab", "atlas-2023")
-_ORDERS = ("list", "reversed", "random", "least_recently_served")
+PRIMARY_GUARDS = 3
+"""Guards that a client holds primary by tor's own default (``DFLT_N_PRIMARY_GUARDS``), also if it uses one.
+
+A circuit over another guard waits until all primary ones are down: where the only guard that is used is the
+exit, there has to be a further primary one, or tor never uses the circuit (0.4.9.11,
+``entry_guards_upgrade_waiting_circuits``).
+"""
+
+
+def _scheduler(kind: str, interval_ms: int = 2) -> dict[str, object]:
+    return {"kind": kind, "interval_ns": interval_ms * MILLISECOND_NS}
+
+
+def _queue(size_bytes: int) -> dict[str, object]:
+    return {"kind": "droptail", "bytes": size_bytes}
+
 
 _TABLE = (
     Knob(
         "refill_interval",
         "Time between two refills of a relay's token buckets; under lazy refill only the delay after which "
         "a blocked connection is woken (TokenBucketRefillInterval).",
-        "a duration from 1ms to 1000ms, such as 100ms",
-        lambda level: {"refill.interval_ns": _duration_ns(level, 1, 1000)},
+        duration("1ms", "1000ms", "100ms"),
+        "refill.interval_ns",
+        "100ms",
+        tor=(TorOption("TokenBucketRefillInterval", lambda ns: f"{milliseconds(ns)} msec", "relay"),),
+        looks={
+            "1000ms": OTHER,
+            "500ms": Look(PURPLE, DASH_DOT, "v"),
+            "200ms": Look(ORANGE, DOTTED, "P"),
+            "100ms": USUAL,
+            "50ms": FOURTH,
+            "20ms": Look(BLACK, DOTTED, "X"),
+            "10ms": THIRD,
+            "1ms": Look(BLACK, LONG_DASHED, "<"),
+        },
     ),
     Knob(
         "refill_mode",
         "Tokens arrive in one burst an interval (tor until 0.3.4), or lazily at each read and write.",
-        "burst, lazy",
-        _choice("refill.mode", "burst", "lazy"),
+        choice("burst", "lazy"),
+        "refill.mode",
+        {"2012": "burst", "today": "lazy"},
+        tor=(TorOption("TokenBucketRefillMode", where="relay"),),
+        looks={"burst": USUAL, "lazy": THIRD},
     ),
     Knob(
         "refill_phase",
         "When relays refill in burst mode: each at a phase of its own, or all at the same instant.",
-        "per_relay, aligned",
-        _choice("refill.phase", "per_relay", "aligned"),
+        choice("per_relay", "aligned"),
+        "refill.phase",
+        "per_relay",
+        looks={"per_relay": USUAL, "aligned": OTHER},
+        words={"per_relay": "per relay"},
     ),
     Knob(
         "refill_burst",
         "The bucket's size: the burst of the relay's descriptor, or what its rate gives in a second.",
-        "descriptor, rate",
-        _choice("refill.burst", "descriptor", "rate"),
+        choice("descriptor", "rate"),
+        "refill.burst",
+        "descriptor",
+        looks={"descriptor": USUAL, "rate": OTHER},
     ),
     Knob(
         "circuit_policy",
         "Which circuit of a channel sends next: the quietest by EWMA, or each in turn.",
-        "ewma, round_robin",
-        _choice("circuit_policy.kind", "ewma", "round_robin"),
+        choice("ewma", "round_robin"),
+        "circuit_policy.kind",
+        "ewma",
+        tor=(TorOption("CircuitPolicy", lambda kind: kind.replace("_", "")),),
+        looks={"ewma": USUAL, "round_robin": OTHER},
+        words={"ewma": "EWMA", "round_robin": "round-robin"},
     ),
     Knob(
         "round_robin_quantum",
         "How many cells a circuit may send in its turn; not applied under EWMA.",
-        "a whole number of cells from 1 to 9999",
-        _quantum,
+        number(1, 9999, of="cells"),
+        "circuit_policy.quantum_cells",
+        "32",
+        tor=(TorOption("CircuitRoundRobinQuantum"),),
+        under={"circuit_policy": "round_robin"},
+        passed_over=True,
     ),
     Knob(
         "ewma_half_life",
         "The half-life of EWMA's cell counts; refused under round-robin.",
-        "a duration from 10ms to 1h, such as 30s",
-        lambda level: {"circuit_policy.half_life_ns": _duration_ns(level, 10, 3_600_000)},
+        duration("10ms", "1h", "30s"),
+        "circuit_policy.half_life_ns",
+        "30s",
+        tor=(
+            TorOption("CircuitPriorityHalflife", lambda ns: f"{int(milliseconds(ns)) / 1000:.10g}"),
+            TorOption("CircuitPriorityHalflifeMsec", milliseconds, "consensus"),
+        ),
+        under={"circuit_policy": "ewma"},
     ),
     Knob(
         "scheduler",
         "Which channels write, and when: KIST or KISTLite every 2 ms (or N ms), or Vanilla.",
-        "kist, kist_Nms, kist_lite, kist_lite_Nms with N from 2 to 100, vanilla",
-        _scheduler,
+        either(
+            choice(kist=_scheduler("kist"), kist_lite=_scheduler("kist_lite"), vanilla=_scheduler("vanilla")),
+            numbered("kist_", 2, 100, "ms", lambda interval_ms: _scheduler("kist", interval_ms)),
+            numbered("kist_lite_", 2, 100, "ms", lambda interval_ms: _scheduler("kist_lite", interval_ms)),
+        ),
+        "channel_scheduler",
+        {"2012": "vanilla", "today": "kist"},
+        tor=(
+            TorOption(
+                "Schedulers",
+                {"kist": "KIST", "kist_lite": "KISTLite", "vanilla": "Vanilla"}.__getitem__,
+                setting="channel_scheduler.kind",
+            ),
+            TorOption(
+                "KISTSchedRunInterval",
+                lambda ns: f"{milliseconds(ns)} msec",
+                setting="channel_scheduler.interval_ns",
+            ),
+            TorOption(
+                "KISTSchedRunInterval", milliseconds, "consensus", setting="channel_scheduler.interval_ns"
+            ),
+        ),
+        looks={"kist": USUAL, "kist_2ms": USUAL, "kist_10ms": FOURTH, "kist_lite": THIRD, "vanilla": OTHER},
+        words={"kist": "KIST", "kist_lite": "KISTLite", "vanilla": "Vanilla"},
     ),
     Knob(
         "activation_order",
         "The order in which an edge serves the streams of a circuit.",
-        ", ".join(_ORDERS),
-        _choice("edge.activation_order", *_ORDERS),
+        choice("list", "reversed", "random", "least_recently_served"),
+        "edge.activation_order",
+        # The random start among streams came in tor 0.2.2.32, as did the even packaging.
+        "random",
+        tor=(
+            TorOption("StreamActivationOrder", lambda order: order.replace("least_recently_served", "lrs")),
+        ),
+        looks={"list": OTHER, "reversed": FIFTH, "random": USUAL, "least_recently_served": THIRD},
+        words={"least_recently_served": "least recently served"},
     ),
     Knob(
         "packaging",
         "How much a stream may package when its turn comes: an even share, or all it has.",
-        "even, greedy",
-        _choice("edge.packaging", "even", "greedy"),
+        choice("even", "greedy"),
+        "edge.packaging",
+        "even",
+        tor=(TorOption("StreamPackaging"),),
+        looks={"even": USUAL, "greedy": OTHER},
     ),
     Knob(
         "congestion",
         "Congestion control between the ends of a circuit: windows of 1000 and 500 cells, or Vegas.",
-        "fixed, vegas",
-        lambda level: {"congestion": {"kind": _choice("kind", "fixed", "vegas")(level)["kind"]}},
+        choice("fixed", "vegas"),
+        "congestion.kind",
+        {"2012": "fixed", "today": "vegas"},
+        # Fixed windows are 0 and Vegas is 2 (proposal 324); no option of a torrc can say that.
+        tor=(TorOption("cc_alg", {"fixed": "0", "vegas": "2"}.__getitem__, "consensus"),),
+        looks={"fixed": USUAL, "vegas": THIRD},
+        words={"vegas": "Vegas"},
     ),
     Knob(
         "clock",
         "The resolution of the clock that token buckets and EWMA read; the times in tables are exact.",
-        "precise, coarse_Nms with N from 1 to 100",
-        _clock,
+        either(
+            choice(precise=0),
+            numbered("coarse_", 1, 100, "ms", lambda quantum_ms: quantum_ms * MILLISECOND_NS),
+        ),
+        "clock_quantum_ns",
+        # Tor 0.4.9 reads the coarse clock of the kernel: clock=coarse_4ms shows what `precise` leaves out.
+        "precise",
+        # Under Shadow every clock has the same time, and only a quantum makes a difference.
+        tor=(
+            TorOption(
+                "TOR_MONOTIME_COARSE_CLOCK",
+                lambda quantum_ns: f"coarse:{milliseconds(quantum_ns)}" if quantum_ns else "precise",
+                "environment",
+            ),
+        ),
+        looks={"precise": USUAL, "coarse_1ms": FOURTH, "coarse_4ms": OTHER, "coarse_10ms": THIRD},
     ),
-    Knob("guards", "How many guards a client keeps.", "a whole number from 1 to 99", _guards),
+    Knob(
+        "guards",
+        "How many guards a client keeps.",
+        number(1, 99),
+        "guards",
+        {"2012": "3", "today": "1"},
+        tor=(
+            TorOption("NumEntryGuards", where="client"),
+            TorOption("NumPrimaryGuards", lambda guards: str(max(guards, PRIMARY_GUARDS)), "client"),
+            TorOption("NumDirectoryGuards", where="client"),
+        ),
+    ),
     Knob(
         "pauses",
         "Which pauses a client takes between its shortest and its longest: any, or whole seconds from the "
         "shortest on, as generators that draw from a list of pauses do.",
-        "any, whole_seconds",
-        _pauses,
+        choice(any=1, whole_seconds=1_000 * MILLISECOND_NS),
+        "think_step_ns",
+        "any",
         target="traffic",
+        looks={"any": USUAL, "whole_seconds": OTHER},
     ),
     Knob(
         "streams",
         "How many downloads a client has under way at once.",
-        "a whole number from 1 to 99",
-        _streams,
+        number(1, 99),
+        "parallel_streams",
+        None,
         target="traffic",
     ),
     Knob(
         "cells",
         f"How long a download is, in relay cells of {CELL_PAYLOAD_BYTES} bytes of payload.",
-        "a whole number from 1 to 9999999",
-        _cells,
+        number(1, 9_999_999, then=lambda cells: cells * CELL_PAYLOAD_BYTES),
+        "response_bytes",
+        None,
         target="traffic",
     ),
     Knob(
         "tcp",
         "Whose TCP the model's connections have: that of a Linux of the era (3.2 or 6.18), that of Linux "
         "6.18 with the settings of the era, as an emulation has it, or Shadow's. Only cellsim has a choice.",
-        ", ".join(get_args(TcpRules)),
-        _choice("tcp", *get_args(TcpRules)),
+        choice(*get_args(TcpRules)),
+        "tcp",
+        "linux",
         target="transport",
+        looks={"linux": USUAL, "linux_6_18": THIRD, "shadow": OTHER},
+        words={"linux": "Linux", "linux_6_18": "Linux 6.18", "shadow": "Shadow"},
     ),
     Knob(
         "link_queue",
         "What drops packets before a host's down-link: CoDel as in Shadow's router, or a queue that is full "
         f"(with {DROPTAIL_BYTES:,} bytes where no size is said, as in an emulation). Only cellsim has both.",
-        "codel, droptail, droptail_NKB with N from 2 to 99999",
-        _link_queue,
+        either(
+            choice(codel={"kind": "codel"}, droptail=_queue(DROPTAIL_BYTES)),
+            numbered("droptail_", 2, 99_999, "KB", lambda size_kb: _queue(1000 * size_kb)),
+        ),
+        "link_queue",
+        "droptail",
         target="transport",
+        looks={"droptail": USUAL, "codel": OTHER},
+        words={"codel": "CoDel"},
     ),
     Knob(
         "load",
         "Clients per relay, relative to the network's configuration: makes networks of their own.",
-        "a decimal number above 0, at most 20, such as 0.5",
-        _load,
+        decimal(most=20, places=4, example="0.5"),
+        "load",
+        "1",
         target="network",
+        looks={"0.5": THIRD, "0.8": FOURTH, "1": USUAL, "1.1": OTHER},
     ),
     Knob(
         "latency",
         "Where round trips come from: a table of topologies/latency/; makes networks of their own.",
-        ", ".join(_LATENCIES),
-        _choice("latency", *_LATENCIES),
+        choice("king", "planetlab", "atlas-2023"),
+        "latency",
+        USUAL_LATENCY,
         target="network",
+        looks={"king": USUAL, "planetlab": OTHER, "atlas-2023": THIRD},
+        words={"king": "King", "planetlab": "PlanetLab", "atlas-2023": "Atlas 2023"},
     ),
     Knob(
         "middle_bandwidth",
         "The rate of the middle relay's token bucket, in a network that is a chain.",
-        "a number and KBps, KiBps, MBps or MiBps, from 20KiBps to 12500MBps",
-        _middle_bandwidth,
+        rate("20KiBps", "12500MBps"),
+        "chain.middle",
+        None,
         target="network",
     ),
 )
-
-USUAL_OUTSIDE_ERAS = {
-    "load": "1",
-    "latency": USUAL_LATENCY,
-    "pauses": "any",
-    "tcp": "linux",
-    "link_queue": "droptail",
-}
-"""The levels of the knobs that no era states, because they are not about tor."""
 
 KNOBS: Mapping[str, Knob] = {knob.name: knob for knob in _TABLE}
 

@@ -27,7 +27,7 @@ def schema_text() -> str:
         **schema,
         "anyOf": [{"$ref": "#/$defs/NetworkConfig"}, {"$ref": "#/$defs/Experiment"}],
         "knobs": {
-            knob.name: {"description": knob.documentation, "accepted": knob.accepted}
+            knob.name: {"description": knob.meaning, "accepted": knob.levels.accepted, **knob.levels.schema}
             for knob in KNOBS.values()
         },
     }

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictBool, model_validator
 
+from torsweep.config.knob import MILLISECOND_NS
 from torsweep.config.reading import RefusedValue, Section
 from torsweep.ranges import HOUR_NS, WEEK_NS
 
 MICROSECOND_NS = 1_000
-MILLISECOND_NS = 1_000_000
 
 
 def whole(least: int, most: int) -> Any:

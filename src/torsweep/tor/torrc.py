@@ -11,9 +11,11 @@ from __future__ import annotations
 import string
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from torsweep.config.tor_settings import MILLISECOND_NS, Ewma, FixedWindows, RoundRobin, TorSettings
+from torsweep.config.knob import TorOption
+from torsweep.config.knobs import KNOBS
+from torsweep.config.tor_settings import FixedWindows, TorSettings
 from torsweep.config.tracing import Tracing
 from torsweep.errors import InputError
 from torsweep.network.model import Network, Relay
@@ -29,6 +31,17 @@ STREAM_WINDOW = (500, 50)
 SENDME_INCREMENT_CELLS = 31
 """Cells that a SENDME acknowledges under congestion control, as on the public network."""
 
+
+def _seconds(amount_ns: int) -> str:
+    if amount_ns % 1_000_000_000:
+        raise ValueError("whole seconds")
+    return f"{amount_ns // 1_000_000_000} seconds"
+
+
+def _switch(on: bool) -> str:
+    return str(int(on))
+
+
 QUIET_CLIENT_LINES = (
     # A client would build a circuit every ten seconds until a hundred had shown how long that takes. No run
     # is long enough for that, and these would be half of a small network's circuits, at a cost without use.
@@ -39,21 +52,15 @@ QUIET_CLIENT_LINES = (
 )
 """What every client of a private network has besides its template, in either engine of real tor."""
 
-PRIMARY_GUARDS = 3
-"""Guards that a client holds primary by tor's own default (``DFLT_N_PRIMARY_GUARDS``), also if it uses one.
-
-A circuit over another guard waits until all primary ones are down: where the only guard that is used is the
-exit, there has to be a further primary one, or tor never uses the circuit (0.4.9.11,
-``entry_guards_upgrade_waiting_circuits``).
-"""
-
-_ORDERS = {
-    "list": "list",
-    "reversed": "reversed",
-    "random": "random",
-    "least_recently_served": "lrs",
-}
-_SCHEDULERS = {"kist": "KIST", "kist_lite": "KISTLite", "vanilla": "Vanilla"}
+_ALWAYS = (
+    TorOption("MaxCircuitDirtiness", _seconds, "client", "circuit_lifetime_ns"),
+    TorOption("ConfluxEnabled", _switch, "torrc", "conflux"),
+    TorOption("cfx_enabled", _switch, "consensus", "conflux"),
+    TorOption("cellq_high", str, "consensus", "cell_queue_high_cells"),
+    TorOption("cellq_low", str, "consensus", "cell_queue_low_cells"),
+    TorOption("circwindow", str, "consensus", "congestion.circuit_window_cells"),
+)
+"""How tor takes the settings that no knob turns. A knob's option of the same name goes before."""
 
 
 def check_rates(network: Network, file: str | Path) -> None:
@@ -105,11 +112,7 @@ def _settled(role: Role, settings: TorSettings, relay: Relay | None) -> dict[str
         parameters = consensus_parameters(settings)
         return {"consensus_parameters": " ".join(f"{name}={value}" for name, value in parameters.items())}
     if role == "client":
-        return {
-            "guard_count": str(settings.guards),
-            "primary_guard_count": str(max(settings.guards, PRIMARY_GUARDS)),
-            "circuit_lifetime_s": str(settings.circuit_lifetime_ns // 1_000_000_000),
-        }
+        return {}
     if relay is None:
         raise ValueError("a relay's torrc without the relay")
     exits = relay.position in ("exit", "guard_exit")
@@ -127,39 +130,40 @@ def knob_options(role: Role, settings: TorSettings, relay: Relay | None = None) 
     """Option → value for everything that a knob or an era sets in a torrc.
 
     Buckets belong to relays: clients and authorities have no rate to wait for. The queues of circuits are
-    everywhere.
+    everywhere. Raises InputError for a setting that tor cannot take.
     """
-    options = dict(_circuit_options(settings))
-    options["Schedulers"] = _SCHEDULERS[settings.channel_scheduler.kind]
-    options["KISTSchedRunInterval"] = f"{settings.channel_scheduler.interval_ns // MILLISECOND_NS} msec"
-    options["StreamActivationOrder"] = _ORDERS[settings.edge.activation_order]
-    options["StreamPackaging"] = settings.edge.packaging
-    options["ConfluxEnabled"] = "1" if settings.conflux else "0"
+    options = _options(settings, "torrc")
+    if role == "client":
+        options |= _options(settings, "client")
     if relay is not None:
-        options.update(_refill_options(settings, relay))
+        options |= _options(settings, "relay")
+        refill = settings.refill
+        if refill.mode == "burst":
+            phase = relay.refill_phase if refill.phase == "per_relay" else 0.0
+            # Rounded down to a microsecond, because a phase of a whole interval is refused.
+            options["TokenBucketRefillPhase"] = f"{int(phase * refill.interval_ns / 1000) / 1000:.3f}"
     return options
 
 
-def _circuit_options(settings: TorSettings) -> dict[str, str]:
-    policy = settings.circuit_policy
-    if isinstance(policy, RoundRobin):
-        return {"CircuitPolicy": "roundrobin", "CircuitRoundRobinQuantum": str(policy.quantum_cells)}
-    half_life_s = policy.half_life_ns / 1e9
-    return {"CircuitPolicy": "ewma", "CircuitPriorityHalflife": f"{half_life_s:g}"}
-
-
-def _refill_options(settings: TorSettings, relay: Relay) -> dict[str, str]:
-    refill = settings.refill
-    interval_ms = refill.interval_ns // MILLISECOND_NS
-    options = {
-        "TokenBucketRefillMode": refill.mode,
-        "TokenBucketRefillInterval": f"{interval_ms} msec",
-    }
-    if refill.mode == "burst":
-        phase = relay.refill_phase if refill.phase == "per_relay" else 0.0
-        # Rounded down to a microsecond, because a phase of a whole interval is refused.
-        options["TokenBucketRefillPhase"] = f"{int(phase * interval_ms * 1000) / 1000:.3f}"
-    return options
+def _options(settings: TorSettings, where: str) -> dict[str, str]:
+    """The options for ``where``; one whose setting is not there, as under another policy, is left out."""
+    section = settings.model_dump()
+    options = [(option, option.setting) for option in _ALWAYS]
+    options += [(option, option.setting or knob.sets) for knob in KNOBS.values() for option in knob.tor]
+    found = {}
+    for option, setting in options:
+        value: Any = section
+        for key in setting.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        if option.where != where or value is None:
+            continue
+        try:
+            found[option.name] = option.text(value)
+        except ValueError as error:
+            raise InputError(
+                "is nothing that tor can take", key=f"tor.{setting}", value=value, accepted=str(error)
+            ) from None
+    return found
 
 
 def tracing_options(tracing: Tracing, file: str) -> list[str]:
@@ -175,32 +179,21 @@ def tracing_options(tracing: Tracing, file: str) -> list[str]:
 def consensus_parameters(settings: TorSettings) -> dict[str, int]:
     """The consensus parameters that the settings come to, each stated though it may be the default.
 
-    ``cc_alg`` 0 is fixed windows and 2 is Vegas (proposal 324); no option of a torrc can say that. A
-    window that tor's source fixes (a stream's, and what a circuit's SENDME gives back) has to be the
-    settings' too. Raises ValueError when it is not.
+    Raises InputError for a setting that tor cannot take. Its source fixes a stream's window and what a SENDME
+    of a circuit gives back.
     """
-    parameters = {
-        "cfx_enabled": int(settings.conflux),
-        "cellq_high": settings.cell_queue_high_cells,
-        "cellq_low": settings.cell_queue_low_cells,
-        "KISTSchedRunInterval": settings.channel_scheduler.interval_ns // MILLISECOND_NS,
-        "bwweightscale": 10_000,
-    }
-    if isinstance(settings.circuit_policy, Ewma):
-        parameters["CircuitPriorityHalflifeMsec"] = settings.circuit_policy.half_life_ns // MILLISECOND_NS
+    parameters = {name: int(text) for name, text in _options(settings, "consensus").items()}
     congestion = settings.congestion
     if isinstance(congestion, FixedWindows):
         fixed = (congestion.stream_window_cells, congestion.stream_increment_cells)
         if fixed != STREAM_WINDOW or congestion.circuit_increment_cells != 100:
-            raise ValueError("tor's source fixes the stream's window and what a SENDME gives back")
-        return parameters | {"cc_alg": 0, "circwindow": congestion.circuit_window_cells}
-    return parameters | {"cc_alg": 2, "cc_sendme_inc": SENDME_INCREMENT_CELLS}
+            problem = "tor's source fixes the stream's window and what a SENDME gives back"
+            raise InputError(problem, key="tor.congestion")
+    else:
+        parameters["cc_sendme_inc"] = SENDME_INCREMENT_CELLS
+    return {"bwweightscale": 10_000, **parameters}
 
 
 def environment(settings: TorSettings) -> dict[str, str]:
-    """The environment variables that choose the clock of token buckets and of EWMA.
-
-    Under Shadow every clock has the same time, and only a quantum makes a difference.
-    """
-    quantum_ms = settings.clock_quantum_ns // MILLISECOND_NS
-    return {"TOR_MONOTIME_COARSE_CLOCK": f"coarse:{quantum_ms}" if quantum_ms else "precise"}
+    """The environment variables of every process: they choose the clock of token buckets and of EWMA."""
+    return _options(settings, "environment")

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torsweep.config.eras import ERAS, tor_settings
+from plotting.drawing.palette import look
+from torsweep.config.eras import ERAS, tor_settings, usual_levels
+from torsweep.config.knob import Knob, TorOption, number
 from torsweep.config.knobs import KNOBS, find_knob
+from torsweep.config.looks import THIRD
+from torsweep.config.schema import schema_text
+from torsweep.config.variant import Variant
 from torsweep.errors import InputError
+from torsweep.tor.torrc import consensus_parameters
 
 
 def test_every_era_gives_a_level_to_every_knob_of_tor():
     tor_knobs = {knob.name for knob in KNOBS.values() if knob.target == "tor"}
-    for levels in ERAS.values():
-        assert set(levels) == tor_knobs
+    for era in ERAS:
+        assert tor_knobs <= set(usual_levels(era))
+        assert all(find_knob(name).read(level) for name, level in usual_levels(era).items())
 
 
 def test_every_knob_documents_itself():
     for knob in KNOBS.values():
-        assert knob.documentation.endswith(".")
-        assert knob.accepted
+        assert knob.meaning.endswith(".")
+        assert knob.levels.accepted
 
 
 @pytest.mark.parametrize(
@@ -94,6 +103,10 @@ def test_a_level_of_traffic_or_network_sets_its_key(knob, level, settings):
         ("refill_interval", "-5ms"),
         ("refill_interval", "10 ms"),
         ("refill_interval", "100us"),
+        ("refill_interval", "1.5ms"),
+        ("refill_interval", "10000.5us"),
+        ("ewma_half_life", "10.5ms"),
+        ("clock", "coarse_1.5ms"),
         ("refill_mode", "Burst"),
         ("circuit_policy", "round_robin_1"),
         ("round_robin_quantum", "0"),
@@ -175,6 +188,32 @@ def test_a_quantum_is_applied_under_round_robin_only():
     turned = tor_settings("2012", {"circuit_policy": "round_robin", "round_robin_quantum": "1"})
     assert turned.circuit_policy.model_dump() == {"kind": "round_robin", "quantum_cells": 1}
     assert tor_settings("2012", {"round_robin_quantum": "1"}) == tor_settings("2012", {})
+
+
+def test_a_knob_is_one_row(monkeypatch):
+    """Its level in each era, what the model and tor are told, its look, and what the schema says of it."""
+    row = Knob(
+        "circuit_window",
+        "How many cells of a circuit may be under way.",
+        number(100, 1000, of="cells"),
+        "congestion.circuit_window_cells",
+        "1000",
+        tor=(TorOption("circwindow", where="consensus"),),
+        under={"congestion": "fixed"},
+        looks={"500": THIRD},
+        words={"500": "half"},
+    )
+    monkeypatch.setitem(KNOBS, row.name, row)
+    usual, turned = tor_settings("2012", {}), tor_settings("2012", {"circuit_window": "500"})
+    assert (usual.congestion.circuit_window_cells, turned.congestion.circuit_window_cells) == (1000, 500)
+    assert consensus_parameters(turned)["circwindow"] == 500
+    assert Variant.parse("guards=2+circuit_window=500").key == "guards=2+circuit_window=500"
+    assert json.loads(schema_text())["knobs"]["circuit_window"]["x-most"] == 1000
+    assert look("circuit_window", "500") == THIRD
+    with pytest.raises(InputError, match="circuit_window: has no effect under this congestion, got 'vegas'"):
+        tor_settings("today", {"circuit_window": "500"})
+    with pytest.raises(InputError, match="accepted: a whole number of cells from 100 to 1000"):
+        tor_settings("2012", {"circuit_window": "1001"})
 
 
 def test_network_knobs_do_not_touch_tor():

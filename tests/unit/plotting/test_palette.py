@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from plotting.drawing.facets import Facets
-from plotting.drawing.palette import LOOKS, knob_name, level_name, look
+from plotting.drawing.palette import knob_name, level_name, look
 from plotting.drawing.ticks import plain_log_ticks, signed_percent
 from torsweep.config.experiment import load_experiment
-from torsweep.config.knobs import find_knob
+from torsweep.config.knobs import KNOBS
 
 LEVELS = {
     "refill_interval": ["1000ms", "100ms", "10ms"],
@@ -45,9 +45,9 @@ def test_a_level_looks_the_same_in_every_figure_and_as_its_knob_says() -> None:
 
 
 def test_the_palette_knows_levels_that_there_are() -> None:
-    for knob, levels in LOOKS.items():
-        for level in levels:
-            assert find_knob(knob).read(level), (knob, level)
+    for knob in KNOBS.values():
+        for level in (*knob.looks, *knob.words):
+            assert knob.read(level), (knob.name, level)
 
 
 @pytest.mark.parametrize(

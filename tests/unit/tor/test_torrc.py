@@ -9,7 +9,9 @@ import pytest
 
 from tests.small_network import small_relay
 from torsweep.config.eras import tor_settings
-from torsweep.errors import ToolMissing
+from torsweep.config.knobs import KNOBS
+from torsweep.config.tor_settings import TorSettings
+from torsweep.errors import InputError, ToolMissing
 from torsweep.network.model import Relay
 from torsweep.tor.build import find_build
 from torsweep.tor.torrc import consensus_parameters, environment, knob_options, torrc
@@ -28,6 +30,12 @@ VALUES = {
     "initial_voting_interval_s": "20",
     "voting_interval_s": "300",
     "vote_delay_s": "4",
+}
+ENDS = {
+    "refill_interval": ["1ms", "20ms"],
+    "round_robin_quantum": ["1", "9999"],
+    "ewma_half_life": ["10ms", "3599.999s", "1h"],
+    "guards": ["1", "99"],
 }
 ROLES = ("authority", "relay", "client")
 
@@ -120,6 +128,38 @@ def test_both_circuit_policies() -> None:
     assert (ewma["CircuitPolicy"], ewma["CircuitPriorityHalflife"]) == ("ewma", "0.5")
     turns = knob_options("client", tor_settings("2012", {"circuit_policy": "round_robin"}))
     assert (turns["CircuitPolicy"], turns["CircuitRoundRobinQuantum"]) == ("roundrobin", "32")
+
+
+LEVELS = {
+    name: knob.levels.schema.get("enum", ENDS.get(name))
+    for name, knob in KNOBS.items()
+    if knob.target == "tor"
+} | {"scheduler": ["kist", "kist_lite", "vanilla", "kist_10ms"], "clock": ["precise", "coarse_4ms"]}
+
+
+@pytest.mark.parametrize("knob", LEVELS)
+def test_every_level_of_a_knob_of_tor_makes_a_difference_to_tor(knob: str) -> None:
+    under = KNOBS[knob].under
+    told = []
+    for level in LEVELS[knob]:
+        settings = tor_settings("2012", {**under, knob: level})
+        texts = [torrc(role, VALUES, settings, relay() if role == "relay" else None) for role in ROLES]
+        told.append((*texts, *environment(settings).items()))
+    assert len(set(told)) == len(LEVELS[knob]) > 1
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("refill", {"interval_ns": 1_500_000}), ("clock_quantum_ns", 1), ("circuit_lifetime_ns", 1_000_001)],
+)
+def test_a_setting_that_tor_would_round_is_refused(key: str, value: object) -> None:
+    section = tor_settings("2012", {}).model_dump()
+    changed = {**section[key], **value} if isinstance(value, dict) else value
+    settings = TorSettings.model_validate({**section, key: changed})
+    with pytest.raises(InputError, match=f"tor.{key}.*: is nothing that tor can take, got .*whole"):
+        for role in ROLES:
+            torrc(role, VALUES, settings, relay() if role == "relay" else None)
+        environment(settings)
 
 
 def test_the_eras_differ_in_their_consensus() -> None:

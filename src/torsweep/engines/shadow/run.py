@@ -69,10 +69,7 @@ def _read_run(run_directory: Path) -> RunSpec:
     ):
         accepted = "null, or the only path of a chain"
         raise InputError("tor chooses its circuits itself", file=file, key="paths", accepted=accepted)
-    try:
-        consensus_parameters(run.tor)
-    except ValueError as error:
-        raise InputError(str(error), file=file, key="tor.congestion") from None
+    consensus_parameters(run.tor)
     return run
 
 

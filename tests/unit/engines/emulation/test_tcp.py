@@ -10,7 +10,7 @@ from torsweep.engines.emulation.tcp import TCP, TcpEra, settable
 
 
 def test_every_era_states_every_setting():
-    assert TCP.keys() == ERAS.keys()
+    assert TCP.keys() == set(ERAS)
     assert {len(era.sysctls()) for era in TCP.values()} == {len(TcpEra.model_fields) - 3}
 
 

@@ -1,0 +1,196 @@
+"""What a knob is, what its levels are, and with which options tor takes its setting.
+
+In: the text of a level (``10ms``). Out: :class:`Knob`, whose row stands in :mod:`torsweep.config.knobs`;
+:class:`Levels`, which states the bounds of its levels once, for a reader, for the JSON schema and for the
+value that is set; :class:`TorOption`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+from torsweep.config.looks import Look
+from torsweep.errors import InputError
+from torsweep.units import BYTES_PER_SECOND_PER, NANOSECONDS_PER, format_quantity, parse_quantity
+
+MILLISECOND_NS = 1_000_000
+
+LEVEL_PATTERN = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]*\Z")
+"""A level is part of a path and of ``knob=level+knob=level``: no spaces, plus or equals signs."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The texts that are levels: which, in words and as a schema, and the ``value`` that a text sets.
+
+    ``value`` raises ValueError for a text that is no level.
+    """
+
+    accepted: str
+    schema: Mapping[str, Any]
+    value: Callable[[str], object]
+
+
+def choice(*names: str, **values: object) -> Levels:
+    """Each of ``names``, which sets itself, or each name of ``values``, which sets its value."""
+    known = {**{name: name for name in names}, **values}
+
+    def value(text: str) -> object:
+        if text not in known:
+            raise ValueError
+        return known[text]
+
+    return Levels(", ".join(known), {"enum": list(known)}, value)
+
+
+def duration(least: str, most: str, example: str) -> Levels:
+    """A duration in whole milliseconds, as nanoseconds: tor takes no parts of one."""
+
+    def value(text: str) -> int:
+        amount = parse_quantity(text, NANOSECONDS_PER, example)
+        bounds = (parse_quantity(end, NANOSECONDS_PER, example) for end in (least, most))
+        return _within(amount, *bounds, step=MILLISECOND_NS)
+
+    accepted = f"a duration from {least} to {most} in whole milliseconds, such as {example}"
+    pattern = f"^[0-9.]+({'|'.join(NANOSECONDS_PER)})$"
+    return Levels(accepted, {"pattern": pattern, "x-least": least, "x-most": most}, value)
+
+
+def rate(least: str, most: str) -> Levels:
+    """A rate such as ``550KiBps``, as the text of a configuration: ``550 KiB/s``."""
+    units = ("KBps", "KiBps", "MBps", "MiBps")
+    pattern = f"([0-9.]+)({'|'.join(units)})"
+
+    def amount(text: str) -> int:
+        match = re.fullmatch(pattern, text)
+        if not match:
+            raise ValueError
+        return parse_quantity(f"{match[1]} {match[2].replace('ps', '/s')}", BYTES_PER_SECOND_PER, "550 KiB/s")
+
+    def value(text: str) -> str:
+        return format_quantity(_within(amount(text), amount(least), amount(most)), BYTES_PER_SECOND_PER)
+
+    accepted = f"a number and {', '.join(units[:-1])} or {units[-1]}, from {least} to {most}"
+    return Levels(accepted, {"pattern": f"^{pattern}$", "x-least": least, "x-most": most}, value)
+
+
+def number(least: int, most: int, of: str = "", then: Callable[[int], object] = int) -> Levels:
+    """A whole number, ``of`` something; ``then`` makes of it what is set."""
+    found = numbered("", least, most, "", then)
+    what = f"a whole number of {of}" if of else "a whole number"
+    return Levels(f"{what} from {least} to {most}", found.schema, found.value)
+
+
+def numbered(before: str, least: int, most: int, after: str, then: Callable[[int], object]) -> Levels:
+    """A whole number between two texts: ``kist_10ms``."""
+    pattern = f"{re.escape(before)}([1-9][0-9]*){re.escape(after)}"
+
+    def value(text: str) -> object:
+        match = re.fullmatch(pattern, text)
+        if not match or len(text) > 30:
+            raise ValueError
+        return then(_within(int(match[1]), least, most))
+
+    accepted = f"{before}N{after} with N from {least} to {most}"
+    return Levels(accepted, {"pattern": f"^{pattern}$", "x-least": least, "x-most": most}, value)
+
+
+def decimal(most: int, places: int, example: str) -> Levels:
+    """A decimal number above 0, in digits."""
+    pattern = rf"[0-9]{{1,2}}(\.[0-9]{{1,{places}}})?"
+
+    def value(text: str) -> float:
+        if not re.fullmatch(pattern, text) or not 0 < Fraction(text) <= most:
+            raise ValueError
+        return float(text)
+
+    accepted = f"a decimal number above 0, at most {most}, such as {example}"
+    return Levels(accepted, {"pattern": f"^{pattern}$", "x-above": 0, "x-most": most}, value)
+
+
+def either(*parts: Levels) -> Levels:
+    """The levels of each of ``parts``."""
+
+    def value(text: str) -> object:
+        for part in parts:
+            try:
+                return part.value(text)
+            except ValueError:
+                continue
+        raise ValueError
+
+    accepted = ", ".join(part.accepted for part in parts)
+    return Levels(accepted, {"anyOf": [part.schema for part in parts]}, value)
+
+
+def _within(amount: int, least: int, most: int, step: int = 1) -> int:
+    if not least <= amount <= most or amount % step:
+        raise ValueError
+    return amount
+
+
+@dataclass(frozen=True)
+class TorOption:
+    """An option of a torrc, a consensus parameter or a variable of the environment: how tor takes a setting.
+
+    ``text`` makes the option's text of the value; it raises ValueError where tor cannot take the value as it
+    is. ``where`` says which processes have it: ``relay``, ``client``, or with ``torrc`` every one.
+    ``setting`` is a dotted key of ``tor`` in run.json; without one, it is what the knob sets.
+    """
+
+    name: str
+    text: Callable[[Any], str] = str
+    where: Literal["torrc", "relay", "client", "consensus", "environment"] = "torrc"
+    setting: str = ""
+
+
+def milliseconds(amount_ns: int) -> str:
+    """``amount_ns`` as a number of milliseconds; ValueError when it is no whole one."""
+    if amount_ns % MILLISECOND_NS:
+        raise ValueError("whole milliseconds")
+    return str(amount_ns // MILLISECOND_NS)
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One experiment variable.
+
+    ``usual`` is its level where nobody turns it: one, or one for each era, which every knob of tor has.
+    ``sets`` is a dotted key of ``target``: the ``tor`` section of run.json, its ``transport``, the
+    ``traffic`` of each kind of client, or the configuration of the network. A knob of tor says with which
+    options ``tor`` takes that, unless :mod:`torsweep.tor.torrc` works it out from the relay too. ``under``
+    are the levels of other knobs without which it has no effect; then a level of it is refused, or with
+    ``passed_over`` not applied, so that a grid can have both. ``looks`` and ``words`` say how levels are
+    drawn and written in figures.
+    """
+
+    name: str
+    meaning: str
+    levels: Levels
+    sets: str
+    usual: str | Mapping[str, str] | None
+    target: Literal["tor", "network", "traffic", "transport"] = "tor"
+    tor: tuple[TorOption, ...] = ()
+    under: Mapping[str, str] = field(default_factory=dict)
+    passed_over: bool = False
+    looks: Mapping[str, Look] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    def read(self, level: str) -> Mapping[str, object]:
+        """What ``level`` sets, by its key; InputError, saying which levels there are, when it is no level."""
+        try:
+            if LEVEL_PATTERN.match(level) is None:
+                raise ValueError
+            return {self.sets: self.levels.value(level)}
+        except ValueError:
+            raise InputError(
+                "is no level of this knob", key=self.name, value=level, accepted=self.levels.accepted
+            ) from None
+
+    def usual_in(self, era: str) -> str | None:
+        """Its usual level in ``era``."""
+        return self.usual if isinstance(self.usual, str | None) else self.usual[era]
