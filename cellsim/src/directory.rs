@@ -102,6 +102,10 @@ fn advance(world: &mut World, duration: Span, progress: bool, started: Instant) 
 
 fn lock(directory: &Path) -> Result<File, Error> {
     let path = directory.join(".lock");
+    // Opening a FIFO would wait for its reader.
+    if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+        return Err(Error::output(path.display(), "is no file"));
+    }
     let file = File::create(&path).map_err(|error| Error::output(path.display(), error))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),

@@ -255,10 +255,13 @@ impl Default for EventQueue {
 
 impl EventQueue {
     /// Put an event in; it comes out after all events of the same time that were put in before it.
+    ///
+    /// # Panics
+    /// When its slot of time is over: it would come out a round of the wheel later.
     pub fn push(&mut self, time: Time, kind: Kind, a: u32, b: u32) {
         let event = Event { time, kind, a, b };
         let slot = slot_of(time);
-        debug_assert!(slot >= self.slot, "an event of the past");
+        assert!(slot >= self.slot, "an event of the past");
         if slot >= self.slot + SLOTS {
             self.far.push(Reverse(Far { order: self.far_scheduled, event }));
             self.far_scheduled += 1;

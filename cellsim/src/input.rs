@@ -75,7 +75,7 @@ pub fn read_network(directory: &Path, run: &RunSpec) -> Result<(NetworkSpec, Lat
             run.network_sha256
         )));
     }
-    let latency = Latency::open(&folder.join("latency.npy"), Some(&network.latency_sha256))?;
+    let latency = Latency::open(&folder.join("latency.npy"), network.hosts(), Some(&network.latency_sha256))?;
     if let Some(node) = network.nodes().find(|&node| node >= latency.nodes()) {
         return Err(refused(format!("node: is {node}, but latency.npy has {} nodes", latency.nodes())));
     }

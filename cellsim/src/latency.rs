@@ -1,6 +1,6 @@
 //! Round-trip times between nodes: `latency.npy` of a network, mapped into memory.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
@@ -13,6 +13,9 @@ use crate::time::Span;
 
 /// The longest round trip between two nodes, us; `torsweep.network.model` has the same range.
 const RTT_MAX_US: i32 = 60_000_000;
+
+/// Room for a header of NumPy's, whose length has 16 bits in the version that NumPy writes for such an array.
+const HEADER_BYTES_MAX: usize = 1 << 16;
 
 const HALF_MICROSECOND: Span = Span::from_ns(500);
 
@@ -33,13 +36,26 @@ impl Latency {
         Self { source: Source::Constant(rtt_us), nodes }
     }
 
-    /// Map `latency.npy`: int32, C order, a square of microseconds. Refused when its SHA-256 is not
-    /// `sha256`, the one in `network.json`, where that is known, or a round trip is out of range.
+    /// Map `latency.npy`: int32, C order, a square of microseconds. Refused, before it is read, when it is larger than
+    /// one of `nodes_max` nodes; and when its SHA-256 is not `sha256`, the one in `network.json`, where that is
+    /// known, or a round trip is out of range.
     ///
     /// # Errors
     /// A file that is missing, of another kind or shape, or refused.
-    pub fn open(path: &Path, sha256: Option<&str>) -> Result<Self, Error> {
+    pub fn open(path: &Path, nodes_max: usize, sha256: Option<&str>) -> Result<Self, Error> {
         let bad = |problem: String| Error::input(format!("{}: {problem}", path.display()));
+        // Opening a FIFO would wait for its writer.
+        let found = fs::metadata(path).map_err(|error| bad(error.to_string()))?;
+        if !found.is_file() {
+            return Err(bad("is no file".into()));
+        }
+        let bytes_max = bytes_with(HEADER_BYTES_MAX, nodes_max).unwrap_or(usize::MAX) as u64;
+        if found.len() > bytes_max {
+            return Err(bad(format!(
+                "has {} bytes, accepted: up to {bytes_max} for {nodes_max} nodes",
+                found.len()
+            )));
+        }
         let file = File::open(path).map_err(|error| bad(error.to_string()))?;
         // SAFETY: the network directory is written once, as a whole, and never changed in place.
         let map = unsafe { Mmap::map(&file) }.map_err(|error| bad(error.to_string()))?;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::time::Span;
 
@@ -341,6 +342,9 @@ pub struct NetworkSpec {
     pub latency_sha256: String,
     /// The consensus' bandwidth-weights, in 10,000ths (dir-spec 3.8.3).
     pub bandwidth_weights: BTreeMap<String, u64>,
+    /// Directory authorities, of which the engine has none: they are nodes of the latency matrix.
+    #[serde(default)]
+    pub authorities: Vec<IgnoredAny>,
     /// Relays, which are the first hosts.
     pub relays: Vec<RelaySpec>,
     /// Clients, the hosts after the relays.
@@ -350,6 +354,11 @@ pub struct NetworkSpec {
 }
 
 impl NetworkSpec {
+    /// How many hosts it has, each with a row of the latency matrix at most.
+    pub fn hosts(&self) -> usize {
+        self.authorities.len() + self.relays.len() + self.clients.len() + self.servers.len()
+    }
+
     /// The places in the latency matrix of all hosts that carry traffic.
     pub fn nodes(&self) -> impl Iterator<Item = usize> + '_ {
         let relays = self.relays.iter().map(|relay| relay.node);

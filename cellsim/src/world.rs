@@ -15,6 +15,8 @@ mod prefetch;
 mod relay;
 mod scheduler;
 mod state;
+#[cfg(test)]
+mod tests;
 mod trace;
 mod transport;
 
@@ -72,8 +74,6 @@ struct Tor {
     free_edges: Vec<EdgeId>,
     downloads: Table<DownloadId, Download>,
     free_downloads: Vec<DownloadId>,
-    /// Draws of random stream activation so far.
-    activations: u64,
 }
 
 /// Buffers reused between calls to avoid an allocation in each; empty between events.
@@ -137,10 +137,14 @@ impl World {
     ///
     /// # Errors
     /// A table that cannot be written.
+    ///
+    /// # Panics
+    /// When time would go back, which would be a defect.
     pub fn run_until(&mut self, until: Time) -> Result<(), Error> {
         // Ends: no event lies before the one that scheduled it, and what follows at the same time has moved bytes or
         // cells, of which there are finitely many.
         while let Some(event) = self.events.pop_until(until) {
+            assert!(event.time >= self.now, "simulated time would go back to {} ns", event.time.ns());
             self.now = event.time;
             self.totals.events += 1;
             self.prefetch_ahead();

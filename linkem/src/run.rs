@@ -82,7 +82,7 @@ fn write(config: &Config, mut network: Network, moved: &Moved) -> Result<(), Err
 }
 
 fn open_latency(path: &Path, config: &Config) -> Result<Latency, Error> {
-    let latency = Latency::open(&config.latency, config.latency_sha256.as_deref())
+    let latency = Latency::open(&config.latency, usize::MAX, config.latency_sha256.as_deref())
         .map_err(|error| Error::input(error.to_string()))?;
     let nodes = latency.nodes();
     match config.hosts.iter().position(|host| host.node >= nodes) {

@@ -98,7 +98,6 @@ impl Tor {
             free_edges: Vec::new(),
             downloads: Table::default(),
             free_downloads: Vec::new(),
-            activations: 0,
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::cells::CellKind;
 use crate::counts::low_bits;
 use crate::events::Kind;
 use crate::ids::{CircuitId, ClientId, QUEUES, QueueId};
+use crate::random::Stream;
 use crate::spec::CongestionSpec;
 use crate::time::Span;
 use crate::vegas::Vegas;
@@ -99,6 +100,7 @@ impl World {
         let state = &mut self.tor.clients[client];
         state.circuits_made += 1;
         let relays = self.tor.chooser.path(client, state.circuits_made, &state.guards);
+        let activations = Stream::new(self.params.run.seed, "activation", client.into(), state.circuits_made);
         let pipes = [
             self.guard_channel(client, relays[0]),
             self.relay_channel(relays[0], relays[1]),
@@ -126,6 +128,7 @@ impl World {
             blocked: false,
             in_system: 0,
             services: 0,
+            activations,
         };
         let slot = self.place_circuit(circuit);
         self.tor.clients[client].circuits.push(slot);

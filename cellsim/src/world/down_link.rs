@@ -8,38 +8,26 @@ use super::state::{Chunk, Waiting};
 use crate::counts::narrow;
 use crate::events::Kind;
 use crate::ids::HostId;
+use crate::link::service;
 use crate::time::Time;
 
 impl World {
-    /// Take a chunk to the receiver's down-link; whether it has passed it by now.
-    pub(super) fn join_down_link(&mut self, chunk: Chunk) -> bool {
-        let pipe = &self.network.pipes[chunk.pipe];
-        let host = &mut self.network.hosts[pipe.to];
-        let service = host.down.service(pipe.tcp.wire_bytes(chunk.bytes.into()));
-        // Its packets may have become smaller on the way, and more.
-        let came = self.now.saturating_sub(service);
-        if host.down_busy {
-            if host.tail_bytes > 0 {
-                self.join_tail(came, chunk);
-            } else {
-                host.queue.push_back(Waiting { came, chunk });
-                host.queued_bytes += u64::from(chunk.bytes);
-            }
-            return false;
-        }
-        let departure = host.down.free_at.max(came) + service;
-        host.down.free_at = departure;
-        if departure > self.now {
+    /// A chunk has come to the receiver's down-link: an idle one begins with it at once.
+    pub(super) fn join_down_link(&mut self, chunk: Chunk) {
+        let host = &mut self.network.hosts[self.network.pipes[chunk.pipe].to];
+        if !host.down_busy {
             host.down_busy = true;
-            self.schedule_departure(departure, chunk);
+            self.begin_departure(chunk);
+        } else if host.tail_bytes > 0 {
+            self.join_tail(chunk);
         } else {
-            host.codel.spare();
+            host.queue.push_back(Waiting { came: self.now, chunk });
+            host.queued_bytes += u64::from(chunk.bytes);
         }
-        departure == self.now
     }
 
     /// Take a chunk to a queue that drops what it has no room for.
-    fn join_tail(&mut self, came: Time, chunk: Chunk) {
+    fn join_tail(&mut self, chunk: Chunk) {
         let pipe = &mut self.network.pipes[chunk.pipe];
         let host = &mut self.network.hosts[pipe.to];
         let room = host.tail_bytes.saturating_sub(host.queued_bytes);
@@ -52,7 +40,7 @@ impl World {
         };
         if head > 0 {
             host.queued_bytes += pipe.tcp.wire_bytes(head.into());
-            host.queue.push_back(Waiting { came, chunk: Chunk { bytes: head, ..chunk } });
+            host.queue.push_back(Waiting { came: self.now, chunk: Chunk { bytes: head, ..chunk } });
         }
         if head < chunk.bytes {
             pipe.events += u32::from(head > 0);
@@ -61,7 +49,10 @@ impl World {
         }
     }
 
-    fn schedule_departure(&mut self, time: Time, chunk: Chunk) {
+    /// The down-link passes `chunk` on from now on.
+    fn begin_departure(&mut self, chunk: Chunk) {
+        let pipe = &self.network.pipes[chunk.pipe];
+        let time = self.now + service(pipe.tcp.wire_bytes(chunk.bytes.into()), pipe.down_rate);
         match chunk.again {
             None => self.events.push(time, Kind::Deliver, chunk.pipe.0, chunk.bytes),
             Some(start) => self.events.push(time, Kind::HoleFilled, chunk.pipe.0, start),
@@ -88,11 +79,7 @@ impl World {
                 chunk.bytes -= self.lose_segment(chunk);
             }
             if chunk.bytes > 0 {
-                let wire = self.network.pipes[chunk.pipe].tcp.wire_bytes(chunk.bytes.into());
-                let link = &mut self.network.hosts[host].down;
-                link.free_at = self.now + link.service(wire);
-                let departure = link.free_at;
-                self.schedule_departure(departure, chunk);
+                self.begin_departure(chunk);
                 return;
             }
         }

@@ -16,7 +16,6 @@ use crate::cells::{CellKind, PAYLOAD_BYTES, Run};
 use crate::counts::{narrow, run_length};
 use crate::events::Kind;
 use crate::ids::{CircuitId, DownloadId, EXIT_QUEUE, EdgeId, HostId, PipeId, QueueId};
-use crate::random::Stream;
 use crate::spec::{CongestionSpec, Packaging};
 
 impl World {
@@ -284,21 +283,17 @@ impl World {
         }
     }
 
-    fn activation_order(&mut self, circuit: CircuitId, order: &mut Vec<EdgeId>) {
+    pub(super) fn activation_order(&mut self, circuit: CircuitId, order: &mut Vec<EdgeId>) {
         order.clear();
         // Tor's list has the newest stream first.
         order.extend(self.tor.circuits[circuit].edges.iter().rev());
-        let activations = &mut self.tor.activations;
+        let draws = &mut self.tor.circuits[circuit].activations;
         let edges = &self.tor.edges;
-        let seed = self.params.run.seed;
         activate(
             self.params.run.tor.edge.activation_order,
             order,
             |edge| edges[edge].last_served,
-            |count| {
-                *activations += 1;
-                Stream::new(seed, "activation", *activations, 0).index(count)
-            },
+            |count| draws.index(count),
         );
     }
 

@@ -4,7 +4,12 @@
 //! most urgent channel first (src/core/or/scheduler_vanilla.c). `KIST` runs at intervals and gives each
 //! channel, cell by cell in the order of urgency, no more than the kernel can soon send: the free part
 //! of TCP's window and one window more (src/core/or/scheduler_kist.c). `KISTLite` runs at the same
-//! intervals without asking the kernel.
+//! intervals without asking the kernel: it gives a channel what its output buffer takes up to the
+//! high-water mark, as Vanilla does.
+//!
+//! Left out: in tor's `channel_tls_num_cells_writeable_method` the difference wraps around where an output buffer is
+//! more than a cell over the mark, and then the channel has no limit. Only cells that go around the scheduler, such
+//! as those of a handshake, could bring it there.
 
 use std::cmp::Ordering;
 
@@ -17,7 +22,7 @@ use crate::ids::{CircuitId, HostId, PipeId};
 use crate::mux::{Policy, cells_until};
 use crate::spec::SchedulerKind;
 
-/// Output buffer above which Vanilla gives a channel no more, bytes (`OR_CONN_HIGHWATER_DFLT`,
+/// Output buffer above which Vanilla and KISTLite give a channel no more, bytes (`OR_CONN_HIGHWATER_DFLT`,
 /// src/core/or/congestion_control_common.c).
 const OUTBUF_HIGH_BYTES: u64 = 32 * 1024;
 /// Cells in the output buffer above which KIST writes when it turns to another channel
@@ -25,6 +30,12 @@ const OUTBUF_HIGH_BYTES: u64 = 32 * 1024;
 const KIST_WRITE_CELLS: u64 = 8;
 /// What KIST counts for a cell on the wire (`TLS_PER_CELL_OVERHEAD` is 29, channeltls.h).
 const KIST_CELL_BYTES: i64 = CELL_BYTES as i64 + 29;
+
+/// Cells that an output buffer of `outbuf` bytes takes: the last one may lie over the mark
+/// (`channel_num_cells_writeable`, src/core/or/channel.c; `channel_tls_num_cells_writeable_method`, channeltls.c).
+fn writeable_cells(outbuf: u64) -> u32 {
+    narrow(OUTBUF_HIGH_BYTES.saturating_sub(outbuf).div_ceil(CELL_BYTES))
+}
 
 impl Contender {
     /// By urgency and then by pipe, the most urgent last.
@@ -106,8 +117,7 @@ impl World {
         // Ends: each step takes a channel out, and none is put in.
         while let Some(place) = self.most_urgent_of(pending) {
             let pipe = pending.swap_remove(place);
-            let room = OUTBUF_HIGH_BYTES.saturating_sub(self.network.pipes[pipe].outbuf);
-            let room = narrow(room.div_ceil(CELL_BYTES));
+            let room = writeable_cells(self.network.pipes[pipe].outbuf);
             self.prefetch_sender_queues(pipe);
             let flushed = self.flush(relay, pipe, room, weight);
             let state = &mut self.network.pipes[pipe];
@@ -175,12 +185,13 @@ impl World {
         self.scratch.contenders = contenders;
     }
 
-    /// How many bytes KIST lets a channel have now (`update_socket_info_impl`).
+    /// How many bytes KIST or KISTLite lets a channel have now (`update_socket_info_impl`, scheduler_kist.c; its
+    /// `fallback` is KISTLite's).
     fn kist_limit(&mut self, pipe: PipeId) -> i64 {
-        if self.params.run.tor.channel_scheduler.kind == SchedulerKind::KistLite {
-            return i64::MAX / 2;
-        }
         let state = &mut self.network.pipes[pipe];
+        if self.params.run.tor.channel_scheduler.kind == SchedulerKind::KistLite {
+            return i64::from(writeable_cells(state.outbuf)) * KIST_CELL_BYTES;
+        }
         state.tcp.apply_acks(self.now);
         let window = (state.tcp.congestion_window() * state.tcp.segment_bytes()) as i64;
         let unacknowledged = state.tcp.unacknowledged() * state.tcp.segment_bytes();

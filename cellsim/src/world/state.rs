@@ -10,6 +10,7 @@ use crate::cells::{CELL_BYTES, CellQueue, Run};
 use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, HostId, PipeId, QueueId, ServerId};
 use crate::link::{CODEL_TARGET, CoDel, Link};
 use crate::mux::Mux;
+use crate::random::Stream;
 use crate::shadow_tcp::SEGMENT_BYTES;
 use crate::tcp::Tcp;
 use crate::time::Time;
@@ -247,7 +248,11 @@ pub struct Circuit {
     pub first_used: Option<Time>,
     /// Open edges, from the client's point of view.
     pub open_edges: u32,
+    /// Draws of random stream activation: a stream of the circuit's own, so that what happens elsewhere changes none.
+    pub activations: Stream,
 }
+
+const _: () = assert!(size_of::<Circuit>() == 2 * 64);
 
 /// The cells of one circuit that wait at one relay in one direction.
 #[derive(Default)]

@@ -11,7 +11,6 @@ use crate::cells::CELL_BYTES;
 use crate::counts::narrow;
 use crate::events::Kind;
 use crate::ids::{ClientId, EdgeId, HostId, PipeId};
-use crate::link::service;
 use crate::mux::Mux;
 use crate::shadow_tcp::{NEW_WINDOW_SEGMENTS, SEGMENT_BYTES};
 use crate::tcp::Tcp;
@@ -157,30 +156,24 @@ impl World {
     }
 
     /// Put `bytes` on the sender's up-link; when they have left it.
-    fn transmit(&mut self, pipe: PipeId, bytes: u64, kind: Kind, b: u32) -> Time {
+    pub(super) fn transmit(&mut self, pipe: PipeId, bytes: u64, kind: Kind, b: u32) -> Time {
         let state = &mut self.network.pipes[pipe];
         let wire = state.tcp.wire_bytes(bytes);
         state.events += 1;
         let departure = self.network.hosts[state.from].up.send(self.now, wire);
-        // An idle down-link is the common case: come back when it would have served the chunk.
-        let passed = departure + state.tcp.one_way() + service(wire, state.down_rate);
-        self.events.push(passed, kind, pipe.0, b);
+        self.events.push(departure + state.tcp.one_way(), kind, pipe.0, b);
         departure
     }
 
-    /// A chunk has come, and an idle down-link would have passed it on by now.
+    /// A chunk has come to the receiver's down-link.
     pub(super) fn arrive(&mut self, pipe: PipeId, bytes: u32) {
-        if self.join_down_link(Chunk { pipe, bytes, again: None }) {
-            self.deliver(pipe, bytes);
-        }
+        self.join_down_link(Chunk { pipe, bytes, again: None });
     }
 
-    /// A segment that was sent again has come, and an idle down-link would have passed it on by now.
+    /// A segment that was sent again has come to the receiver's down-link.
     pub(super) fn arrive_again(&mut self, pipe: PipeId, start: u32) {
         let bytes = self.network.pipes[pipe].tcp.hole_bytes(start);
-        if self.join_down_link(Chunk { pipe, bytes, again: Some(start) }) {
-            self.hole_filled(pipe, start);
-        }
+        self.join_down_link(Chunk { pipe, bytes, again: Some(start) });
     }
 
     /// A chunk has left the receiver's down-link.
@@ -202,9 +195,7 @@ impl World {
         state.events -= 1;
         let host = state.to;
         self.await_ack(pipe);
-        if self.network.hosts[host].down_busy {
-            self.next_departure(host);
-        }
+        self.next_departure(host);
         if readable {
             self.readable(pipe);
         }

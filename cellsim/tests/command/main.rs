@@ -197,6 +197,30 @@ fn two_runs_in_one_folder_are_refused_and_a_whole_run_survives_a_refusal() {
 }
 
 #[test]
+fn what_is_no_file_is_refused_and_not_waited_for() {
+    for place in [".lock", "run.json", "network/network.json", "network/latency.npy"] {
+        let to_fifo = |folder: &Path| {
+            let path = folder.join(place);
+            let _ = fs::remove_file(&path);
+            let status = Command::new("mkfifo").arg(&path).status().expect("mkfifo");
+            assert!(status.success());
+        };
+        refused(to_fifo, 2, &[place, "is no file"]);
+    }
+}
+
+#[test]
+fn more_latencies_than_hosts_are_refused_unread() {
+    let change = |folder: &Path| {
+        let path = folder.join("network/latency.npy");
+        let file = fs::OpenOptions::new().write(true).open(path).expect("a file");
+        file.set_len(1 << 40).expect("a file with holes");
+    };
+    // Eight hosts; the header has room for 65,536 bytes.
+    refused(change, 2, &["latency.npy", "1099511627776 bytes", "up to 65792 for 8 nodes"]);
+}
+
+#[test]
 fn a_full_disk_is_one_line_and_nothing_whole_is_lost() {
     let folder = prepared();
     assert!(cellsim(folder.path()).status.success());

@@ -178,9 +178,9 @@ fn tables_of_a_small_network_are_golden() {
     assert_eq!(
         [digest(&old), digest(&modern), digest(&turns)],
         [
-            "c8617cf64f3d24d3d59aa1383849ef47f725622bad5644f69614f81e57fc56ad",
-            "0379bc58abec8ce4443148d5dc2c97511bec0e804dc119dedecc9c26709b3199",
-            "ba46ef203fcf377574c5ee54e326763455a5b72c5ee479719a69a99c36bb410f"
+            "3af046fe995c15ba2a63f4c87fe23a738a4b1261e5ed60eca6ce707f47312edf",
+            "0adf4cccffa2cd7e5c4f593d200c88f5e7a3531ed8c4c126723c28954042cf75",
+            "004b6356f250e8c671750e3621bf21e1061a59c22aa0be0fad6f1c359d35a806"
         ]
     );
 }

@@ -1,0 +1,138 @@
+//! What only the inside of a world shows.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::World;
+use super::state::{CircuitState, Role};
+use crate::cells::{CellKind, Run};
+use crate::counts::narrow;
+use crate::events::{EventQueue, Kind};
+use crate::ids::{CircuitId, ClientId, DownloadId, EXIT_QUEUE, EdgeId, HostId, PipeId, QueueId};
+use crate::latency::Latency;
+use crate::link::{Link, service};
+use crate::recorder::Recorder;
+use crate::time::{Span, Time};
+
+/// The world of the examples with `change` made to its run, at the end of its `second`th second.
+fn world(change: impl FnOnce(&mut Value), second: u64) -> World {
+    let mut run = serde_json::from_str(include_str!("../../examples/run.json")).expect("a run");
+    change(&mut run);
+    let run = serde_json::from_value(run).expect("a run");
+    let network = serde_json::from_str(include_str!("../../examples/network.json")).expect("a network");
+    let mut world =
+        World::new(run, network, Latency::constant(10, 100_000), Recorder::default()).expect("a world");
+    world.run_until(Time::START + Span::from_secs(second)).expect("a run");
+    world
+}
+
+/// A circuit that has been built.
+fn built(world: &World) -> CircuitId {
+    let ready = |index: &usize| world.tor.circuits[CircuitId::from(*index)].state == CircuitState::Ready;
+    CircuitId::from((0..world.tor.circuits.len()).find(ready).expect("a circuit"))
+}
+
+#[test]
+#[should_panic(expected = "simulated time would go back to 1000000001 ns")]
+fn time_never_goes_back() {
+    let mut world = world(|_| (), 1);
+    world.now = Time::from_ns(1_000_000_002);
+    world.events.push(Time::from_ns(1_000_000_001), Kind::Second, 0, 0);
+    let _ = world.run_until(Time::from_ns(1_000_000_003));
+}
+
+#[test]
+fn kist_lite_fills_an_output_buffer_to_its_mark() {
+    let mut world = world(|run| run["tor"]["channel_scheduler"]["kind"] = json!("kist_lite"), 1);
+    let circuit = built(&world);
+    let exit = world.tor.circuits[circuit].relays[2];
+    let index = QueueId::of(circuit, EXIT_QUEUE);
+    let pipe = world.tor.queues[index].pipe;
+    assert_eq!((world.tor.queues[index].cells.len(), world.network.pipes[pipe].outbuf), (0, 0));
+    let cells = Run { circuit, stream: 0, bytes: 0, cells: 500, kind: CellKind::BuiltDown, position: 2 };
+    world.enqueue(exit, cells, EXIT_QUEUE, 2);
+    world.schedule(exit);
+    // 64 cells have 32,896 bytes, the first number of cells above 32 KiB.
+    assert_eq!(world.tor.queues[index].cells.len(), 500 - 64);
+}
+
+/// Five streams on each of two circuits: the orders in which those of the first are activated, with draws of the second
+/// circuit between them or without.
+fn orders(between: bool) -> Vec<Vec<EdgeId>> {
+    let mut world = world(|_| (), 1);
+    let circuits = world.tor.clients[ClientId(0)].circuits.clone();
+    for &circuit in &circuits[..2] {
+        for _ in 0..5 {
+            let edge = world.new_edge(circuit, DownloadId(0));
+            world.tor.circuits[circuit].edges.push(edge);
+        }
+    }
+    let mut order = Vec::new();
+    let mut orders = Vec::new();
+    for _ in 0..20 {
+        world.activation_order(circuits[0], &mut order);
+        orders.push(order.clone());
+        if between {
+            world.activation_order(circuits[1], &mut order);
+        }
+    }
+    orders
+}
+
+#[test]
+fn draws_of_one_circuit_leave_those_of_another_as_they_are() {
+    let alone = orders(false);
+    assert_eq!(alone, orders(true));
+    assert!(alone.iter().any(|order| *order != alone[0]), "{alone:?}");
+}
+
+proptest! {
+    /// Lindley's recursion: whatever comes leaves at max(its arrival, when the one before has left) + its service.
+    #[test]
+    fn a_down_link_is_first_in_first_out_and_never_idle_while_something_waits(
+        chunks in prop::collection::vec((0_usize..3, 1_u64..60_000, 0_u64..4_000), 1..60),
+    ) {
+        let tail = |run: &mut Value| {
+            run["transport"]["link_queue"] = json!({"kind": "droptail", "bytes": 1_u64 << 32});
+        };
+        let mut world = world(tail, 0);
+        world.events = EventQueue::default();
+        let to = HostId(0);
+        world.network.hosts[to].down = Link::new(10_000_000);
+        // Senders on links of different rates, so that chunks come in another order than they are sent.
+        let pipes: Vec<PipeId> = (1..).zip([100_000_000, 10_000_000, 2_000_000]).map(|(from, rate)| {
+            world.network.hosts[HostId(from)].up = Link::new(rate);
+            world.new_pipes(HostId(from), to, [Role::Request, Role::Response], EdgeId::NONE)
+        }).collect();
+        let mut sent_at = Time::START;
+        let mut arrivals = Vec::new();
+        for (order, &(sender, bytes, pause_us)) in chunks.iter().enumerate() {
+            sent_at = sent_at + Span::from_us(pause_us);
+            world.now = sent_at;
+            let pipe = pipes[sender];
+            let departure = world.transmit(pipe, bytes, Kind::Arrive, narrow(bytes));
+            let tcp = &world.network.pipes[pipe].tcp;
+            let service = service(tcp.wire_bytes(bytes), 10_000_000);
+            arrivals.push((departure + tcp.one_way(), order, pipe, bytes, service));
+        }
+        arrivals.sort_unstable_by_key(|&(time, order, ..)| (time, order));
+        let mut free_at = Time::START;
+        let expected: Vec<(Time, PipeId, u64)> = arrivals.iter().map(|&(came, _, pipe, bytes, service)| {
+            free_at = free_at.max(came) + service;
+            (free_at, pipe, bytes)
+        }).collect();
+        let mut found = Vec::new();
+        while let Some(event) = world.events.pop_until(Time::NEVER) {
+            world.now = event.time;
+            let pipe = PipeId(event.a);
+            if event.kind == Kind::Arrive {
+                world.arrive(pipe, event.b);
+            } else {
+                prop_assert_eq!(event.kind, Kind::Deliver);
+                found.push((event.time, pipe, u64::from(event.b)));
+                world.next_departure(to);
+            }
+        }
+        prop_assert_eq!(found, expected);
+    }
+}
