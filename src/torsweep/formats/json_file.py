@@ -56,8 +56,8 @@ def parse_json(content: bytes | str, file: Path) -> dict[str, Any]:
     return document
 
 
-def _too_deep(document: object) -> bool:
-    level = [document]
+def _too_deep(document: dict[str, Any]) -> bool:
+    level: list[Any] = [document]
     for _ in range(_MOST_DEPTH):
         level = [
             inner

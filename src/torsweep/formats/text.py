@@ -11,7 +11,7 @@ import gzip
 import lzma
 import math
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -35,7 +35,7 @@ MOST_CSV_BYTES = 512 * MIB
 """A table of torsweep's own."""
 
 _OPENERS = {b"\x1f\x8b": gzip.open, b"\xfd7": lzma.open}
-_OTHERS = {
+_OTHERS: Mapping[str, bytes | tuple[bytes, ...]] = {
     "bzip2": b"BZh",
     "zstd": b"\x28\xb5\x2f\xfd",
     "zip": b"PK\x03\x04",
