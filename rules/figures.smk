@@ -4,18 +4,18 @@
 rule draw_figure:
     """Draw one figure as PDF and PNG, with the points it plots as CSV."""
     input:
-        style=STYLE,
-        summaries=multiext(f"{SUMMARIES}/", *SUMMARY_FILES),
+        style=sorted(map(str, Path("plotting").rglob("*.py"))),
+        summary=SUMMARY,
     output:
-        pdf=f"{FIGURES}/{{figure}}.pdf",
+        pdf=f"{FIGURE}.pdf",
         png=report(
-            f"{FIGURES}/{{figure}}.png",
+            f"{FIGURE}.png",
             caption="captions/figure.rst",
             category="{experiment}",
             subcategory="{plan}",
             labels={"engine": "{engine}", "era": "{era}", "network": "{network}", "what": "{figure}"},
         ),
-        csv=f"{FIGURES}/{{figure}}.csv",
+        csv=f"{FIGURE}.csv",
     log:
         f"results/logs/figures/{PLAN_LEVELS}/{{figure}}.log",
     threads: 1
@@ -23,36 +23,10 @@ rule draw_figure:
         mem_mb=2000,
         runtime=5,
     params:
-        summaries=lambda wildcards, input: Path(input.summaries[0]).parent,
-        stem=lambda wildcards, output: Path(output.pdf).with_suffix(""),
+        summary=subpath(input.summary, parent=True),
+        stem=subpath(output.pdf, strip_suffix=".pdf"),
+    message:
+        "figure {wildcards.figure} of {wildcards.experiment}, plan {wildcards.plan}"
     shell:
-        "step {log:q}"
-        " && python -m plotting {wildcards.figure} --summaries {params.summaries:q} --out {params.stem:q}"
-
-
-rule draw_engines:
-    """Draw when each stream was complete in each engine."""
-    input:
-        style=STYLE,
-        comparison=multiext(f"{SIDE_BY_SIDE}/", *SIDE_BY_SIDE_FILES),
-    output:
-        pdf=f"{SIDE_BY_SIDE}/stream_engines.pdf",
-        png=report(
-            f"{SIDE_BY_SIDE}/stream_engines.png",
-            caption="captions/side_by_side.rst",
-            category="{experiment}",
-            subcategory="{plan}",
-            labels={"engine": "{engines}", "era": "{era}", "network": "{network}", "what": "stream_engines"},
-        ),
-        csv=f"{SIDE_BY_SIDE}/stream_engines.csv",
-    log:
-        f"results/logs/side_by_side/{COMPARED_LEVELS}/stream_engines.log",
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=5,
-    params:
-        comparison=lambda wildcards, input: Path(input.comparison[0]).parent,
-        stem=lambda wildcards, output: Path(output.pdf).with_suffix(""),
-    shell:
-        "step {log:q} && python -m plotting.engines {params.comparison:q} --out {params.stem:q}"
+        "python -m plotting {wildcards.figure} --summaries {params.summary:q} --out {params.stem:q}"
+        " >{log:q} 2>&1"

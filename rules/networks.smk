@@ -4,11 +4,10 @@
 rule sample_network:
     """Sample one network: a pure function of its configuration and its seed."""
     input:
-        config=ancient(sweep.network_file),
-        topologies=ancient(sweep.topologies),
+        config=ancient(paths.network_file),
+        topologies=ancient(paths.topologies),
     output:
-        network=f"{NETWORK}/network.json",
-        latency=f"{NETWORK}/latency.npy",
+        NETWORK,
     log:
         "results/logs/networks/{network}/{seed}.log",
     threads: 1
@@ -16,9 +15,11 @@ rule sample_network:
         mem_mb=1000,
         runtime=5,
     params:
-        settings=sweep.network_settings,
-        overrides=sweep.network_arguments,
-        out=subpath(output.network, parent=True),
+        settings=arguments.network_settings,
+        levels=arguments.network_levels,
+        out=subpath(output[0], parent=True),
+    message:
+        "network {wildcards.network}, seed {wildcards.seed}"
     shell:
-        "step {log:q} && torsweep network sample {input.config} --seed {wildcards.seed}"
-        " {params.overrides} --out {params.out:q}"
+        "torsweep network sample {input.config} --seed {wildcards.seed} {params.levels}"
+        " --out {params.out:q} >{log:q} 2>&1"

@@ -1,18 +1,15 @@
 # Report: one page for each plan, to read and to hand on.
-from torsweep.pipeline.leaving import PAGE_TEMPLATES, Leaving
-
-leaving = Leaving(sweep, config)
 
 
 rule report_plan:
     """Write the page of a plan: claims and verdicts, figures, tables, networks, how to repeat it."""
     input:
-        experiment=sweep.experiment_file,
-        summaries=multiext(f"{SUMMARIES}/", *SUMMARY_FILES),
-        figures=sweep.figures,
-        networks=sweep.networks,
+        experiment=paths.experiment_file,
+        summary=SUMMARY,
+        figures=paths.figures,
+        networks=paths.networks,
     output:
-        page=f"results/reports/{PLAN_LEVELS}/{{experiment}}.html",
+        PAGE,
     log:
         f"results/logs/reports/{PLAN_LEVELS}.log",
     threads: 1
@@ -20,12 +17,13 @@ rule report_plan:
         mem_mb=1000,
         runtime=5,
     params:
-        source=sweep.source_sha256("report", "network/describe.py", *PAGE_TEMPLATES),
-        summaries=lambda wildcards, input: Path(input.summaries[0]).parent,
+        source=source_sha256("report", "report/templates", "network/describe.py"),
+        summary=subpath(input.summary, parent=True),
         figures=lambda wildcards, input: Path(input.figures[0]).parent,
-        networks=leaving.network_directories,
-        settings=leaving.settings,
+        networks=arguments.networks,
+        settings=arguments.number_of_networks,
+    message:
+        "page of {wildcards.experiment}, plan {wildcards.plan}"
     shell:
-        "step {log:q}"
-        " && torsweep results report {params.summaries:q} {params.networks} --figures {params.figures:q}"
-        " --experiment {input.experiment:q} {params.settings} --out {output.page:q}"
+        "torsweep results report {params.summary:q} {params.networks} --figures {params.figures:q}"
+        " --experiment {input.experiment:q} {params.settings} --out {output:q} >{log:q} 2>&1"

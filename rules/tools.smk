@@ -10,7 +10,7 @@ rule build_tor:
         series=ancient("patches/tor/series"),
         patches=ancient(sorted(map(str, Path("patches/tor").glob("*.patch")))),
     output:
-        touch(sweep.tor_marker),
+        touch(paths.tor_marker()),
     log:
         "results/logs/tools/tor.log",
     threads: 4
@@ -18,7 +18,9 @@ rule build_tor:
         mem_mb=2000,
         runtime=30,
     params:
-        source=sweep.tor_source_arguments,
+        source=arguments.tor_source,
         out=subpath(output[0], parent=True),
+    message:
+        "tor: {output}"
     shell:
-        "step {log:q} && torsweep tor build {params.source} --out {params.out:q} --jobs {threads}"
+        "torsweep tor build {params.source} --out {params.out:q} --jobs {threads} >{log:q} 2>&1"

@@ -37,22 +37,6 @@ def table_checksums(directory: Path) -> dict[str, str]:
     return {file.name: sha256_of_file(file) for file in sorted(directory.glob("*.parquet"))}
 
 
-def damaged_table(directory: Path, checksums: object, stated_in: str = PROVENANCE_FILE) -> str:
-    """What is wrong with the tables in ``directory``, in a few words; empty when nothing is.
-
-    ``checksums`` is what the file ``stated_in`` has under ``tables``; every table of it is read.
-    """
-    if not isinstance(checksums, Mapping) or not checksums:
-        return f"{stated_in} has no checksums of tables"
-    for name, sha256 in checksums.items():
-        file = directory / name
-        if not file.is_file():
-            return f"{name} is missing"
-        if sha256_of_file(file) != sha256:
-            return f"{name} is damaged: its checksum is not the one in {stated_in}"
-    return ""
-
-
 @cache
 def versions() -> Mapping[str, str]:
     """The version of torsweep, of the engine on PATH if any, of Python and of :data:`LIBRARIES`."""

@@ -21,12 +21,12 @@ from torsweep.bundle.crate import CrateFacts, write_crate
 from torsweep.bundle.sums import bundle_files, packing_order, sums_text
 from torsweep.bundle.verify import require_whole
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.engines.prepare import run_status
+from torsweep.engines.prepare import finished_run
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
 from torsweep.errors import InputError
-from torsweep.formats.archives import write_zip
 from torsweep.formats.files import read_bytes
 from torsweep.formats.json_file import read_json
+from torsweep.formats.zip_file import write_zip
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file, versions
 from torsweep.report.repeat import repeat_command, repeat_overrides
@@ -94,9 +94,7 @@ def pack(folder: Path, zip_file: Path) -> None:
 
 
 def _complete_run(directory: Path) -> RunSpec:
-    status = run_status(directory)
-    if not status.complete:
-        raise InputError(f"cannot be published: {status.text}", file=directory)
+    finished_run(directory)
     return read_run(directory)
 
 

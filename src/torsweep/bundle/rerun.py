@@ -16,17 +16,16 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from torsweep.bundle.verify import Findings, experiment_of, findings_of, read_origin
+from torsweep.bundle.verify import Findings, experiment_of, read_origin
 from torsweep.config.reading import validate
 from torsweep.config.variant import Variant
 from torsweep.engines.selection import find_engine
 from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import NETWORK_FILE
-from torsweep.pipeline.results_tree import Place, network_directory, network_key
+from torsweep.pipeline.paths import PlanPath, network_directory, network_key
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.report.repeat import repeat_overrides
-from torsweep.stats.files import FINDINGS_FILE
 from torsweep.storage.published import EXPERIMENT_FILE, PAGE_FILE
 from torsweep.tables.reading import PlanTables, Provenance
 
@@ -63,18 +62,16 @@ def rerun(folder: Path, checkout: Path, cores: int) -> Findings:
         raise InputError(
             "are of another experiment", file=folder / "tables", value=origin.experiment, accepted=accepted
         )
-    place = Place(origin.experiment, origin.engine, origin.era, origin.network, origin.plan)
+    place = PlanPath(origin.experiment, origin.engine, origin.era, origin.network, origin.plan)
     with tempfile.TemporaryDirectory(prefix="torsweep-rerun-") as name:
         scratch = Path(name)
         _prepare(scratch, checkout, folder, origin.experiment)
         targets = [
-            *(str(place.stage("summaries") / file.name) for file in (folder / "summaries").iterdir()),
+            str(place.summary),
             *(str(place.stage("figures") / f"{figure}.pdf") for figure in experiment.figures),
             str(place.page),
         ]
         overrides = repeat_overrides(origin, experiment, read_origin(folder).settings)
-        if findings_of(folder) is not None:
-            overrides["findings"] = str((folder / "summaries" / FINDINGS_FILE).resolve())
         _run(scratch, targets, [f"{key}={value}" for key, value in overrides.items()], cores)
         return compare(folder, scratch)
 
@@ -103,7 +100,7 @@ def _run(scratch: Path, targets: Sequence[str], overrides: Sequence[str], cores:
 def compare(folder: Path, scratch: Path) -> Findings:
     """What of the bundle in ``folder`` is the same below ``scratch``/results, made again there."""
     origin = PlanTables.open(folder / "tables").provenance
-    place = Place(origin.experiment, origin.engine, origin.era, origin.network, origin.plan)
+    place = PlanPath(origin.experiment, origin.engine, origin.era, origin.network, origin.plan)
     runs = validate(_Runs, read_json(folder / PROVENANCE_FILE), folder / PROVENANCE_FILE).runs
     counts = {
         "networks": list(_networks(scratch, place, origin)),
@@ -119,7 +116,7 @@ def compare(folder: Path, scratch: Path) -> Findings:
     return Findings(said, ("made again, not all is identical",) if different else ())
 
 
-def _networks(scratch: Path, place: Place, origin: Provenance) -> Iterator[bool]:
+def _networks(scratch: Path, place: PlanPath, origin: Provenance) -> Iterator[bool]:
     """Whether each network that the bundle's runs were on has been sampled the same again."""
     stated = {}
     for run in origin.runs:
@@ -128,7 +125,9 @@ def _networks(scratch: Path, place: Place, origin: Provenance) -> Iterator[bool]
     yield from (file.is_file() and sha256_of_file(file) == sha256 for file, sha256 in stated.items())
 
 
-def _tables_of_runs(scratch: Path, place: Place, origin: Provenance, runs: Sequence[_Run]) -> Iterator[bool]:
+def _tables_of_runs(
+    scratch: Path, place: PlanPath, origin: Provenance, runs: Sequence[_Run]
+) -> Iterator[bool]:
     """Whether the tables of each run have the checksums that the bundle states."""
     for run in runs:
         directory = scratch / place.run_directory(_variant(run.variant, origin), run.seed)

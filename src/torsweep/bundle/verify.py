@@ -24,13 +24,12 @@ from torsweep.bundle.sums import bundle_files, packing_order, read_sums
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.reading import validate
 from torsweep.errors import InputError
-from torsweep.formats.archives import unpack_zip, write_zip
 from torsweep.formats.json_file import read_json
 from torsweep.formats.parquet import read_metadata
+from torsweep.formats.zip_file import unpack_zip, write_zip
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file, versions
 from torsweep.stats.claims_file import read_claims
-from torsweep.stats.files import FINDINGS_FILE, SUMMARY_FILES
-from torsweep.stats.findings_file import FindingsFile, read_findings
+from torsweep.stats.files import SUMMARY_FILES
 from torsweep.stats.summarize import summarize
 from torsweep.stats.writing import write_summary
 from torsweep.storage.published import EXPERIMENT_FILE, SUMS_FILE
@@ -126,16 +125,8 @@ def check_claims(folder: Path) -> Findings:
     with tempfile.TemporaryDirectory(prefix="torsweep-verify-") as scratch:
         again = Path(scratch, "summaries")
         summary = summarize(PlanTables.open(folder / "tables"), experiment_of(folder))
-        write_summary(summary, again, findings_of(folder))
+        write_summary(summary, again)
         return _verdicts(folder / "summaries", again) + _summaries(folder, again)
-
-
-def findings_of(folder: Path) -> FindingsFile | None:
-    """What the bundle in ``folder`` says of other transports, whose runs are not in it; None where it says
-    nothing."""
-    file = folder / "summaries" / FINDINGS_FILE
-    found = read_findings(file) if file.is_file() else None
-    return found if found is not None and found.transports else None
 
 
 def read_origin(folder: Path) -> Origin:

@@ -25,10 +25,10 @@ from torsweep.config.experiment import Experiment, Plan
 from torsweep.config.reading import validate_fields
 from torsweep.errors import InputError
 from torsweep.formats.csv_file import read_frame
-from torsweep.stats.checksums import read_whole, with_checksums
 from torsweep.stats.writing import write_csv
 from torsweep.storage import write_text
 from torsweep.storage.folders import COMPARISON, own_folder
+from torsweep.storage.manifest import verify_folder, with_checksums
 
 FORMAT = "torsweep-comparison"
 COMPARISON_FILE, TEXT_FILE = "comparison.json", "comparison.md"
@@ -175,7 +175,7 @@ def write_comparison(comparison: Comparison, text: str, out: Path) -> None:
 def read_comparison(folder: Path) -> Comparison:
     """The comparison in ``folder``; InputError when there is none, it is damaged or of another version."""
     file = folder / COMPARISON_FILE
-    document = read_whole(file, NO_COMPARISON, "`torsweep compare runs`")
+    document = verify_folder(folder, COMPARISON_FILE, NO_COMPARISON)
     found = document.pop("format", None), document.pop("format_version", None)
     if found != (FORMAT, 1):
         raise InputError("is no comparison", file=file, value=found[0], accepted=FORMAT)

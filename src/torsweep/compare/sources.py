@@ -23,7 +23,7 @@ from torsweep.config.transport import Droptail
 from torsweep.config.variant import Variant
 from torsweep.engines.selection import MODEL_ENGINE, RUN_ENGINES, find_engine
 from torsweep.errors import InputError
-from torsweep.pipeline.results_tree import RESULTS, network_key, parse_network_key
+from torsweep.pipeline.paths import RESULTS, network_key, parse_network_key
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.tables.collect import Run, open_run
 

@@ -49,8 +49,6 @@ class Overrides(Section):
     """Who made the results, for `snakemake publish`: names with semicolons between them."""
     licence: str | None = None
     """How published results may be used: an SPDX identifier."""
-    findings: str | None = None
-    """A findings.json that a summary shows, instead of what the finished runs of other transports say."""
     experiment: str = "refill_sweep"
     """The experiment that `snakemake fidelity` compares engines in and `findings` tells of; `report` and
     `publish` take all experiments where none is named."""

@@ -29,11 +29,11 @@ from torsweep.engines.table_files import (
 )
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
-from torsweep.formats.json_file import read_json
 from torsweep.network.chain import given_paths
 from torsweep.network.model import NETWORK_FILE, read_network
-from torsweep.provenance import PROVENANCE_FILE, damaged_table, sha256_of_file
+from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.storage.folders import RUN
+from torsweep.storage.manifest import changed_since, verify_folder
 
 RESULT_FILES = (
     PROVENANCE_FILE,
@@ -184,17 +184,25 @@ class RunStatus:
     text: str
 
 
+def finished_run(run_directory: Path) -> dict[str, Any]:
+    """What the engine says of the run in ``run_directory``, which it has finished.
+
+    Raises InputError when it has not, and when run.json or a table is missing or has changed since.
+    """
+    provenance = verify_folder(run_directory, PROVENANCE_FILE, "no such file: the run is not finished")
+    if provenance.get("run_sha256") != sha256_of_file(run_directory / RUN_FILE):
+        raise changed_since("has changed since the engine ran", run_directory / RUN_FILE, run_directory)
+    return provenance
+
+
 def run_status(run_directory: Path) -> RunStatus:
     """How the run in ``run_directory`` stands. Raises InputError when no run was prepared there."""
     run = read_run(run_directory)
-    provenance_file = run_directory / PROVENANCE_FILE
-    if not provenance_file.exists():
+    if not (run_directory / PROVENANCE_FILE).exists():
         return RunStatus(False, f"prepared for {run.engine}, not complete")
-    provenance = read_json(provenance_file)
-    if provenance.get("run_sha256") != sha256_of_file(run_directory / RUN_FILE):
-        return RunStatus(False, "run.json has changed since the engine ran")
-    damage = damaged_table(run_directory, provenance.get("tables"))
-    if damage:
-        return RunStatus(False, damage)
+    try:
+        provenance = finished_run(run_directory)
+    except InputError as error:
+        return RunStatus(False, str(error))
     engine = f"{provenance.get('engine')} {provenance.get('engine_version')}"
     return RunStatus(True, f"complete, by {engine} in {provenance.get('wall_s')} s")

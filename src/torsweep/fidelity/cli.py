@@ -65,13 +65,13 @@ def compare_command(
     from torsweep.fidelity.matches import match_runs
     from torsweep.fidelity.places import Pair, finished_runs
     from torsweep.fidelity.report import compare, write_comparison
-    from torsweep.pipeline.results_tree import Place
+    from torsweep.pipeline.paths import PlanPath
     from torsweep.seeds import seed_range
 
     loaded = load_experiment(experiment)
     pair = Pair.named(model, reference)
     pair.check()
-    place = Place(loaded.name, pair.folder, era or loaded.era, network, plan)
+    place = PlanPath(loaded.name, pair.folder, era or loaded.era, network, plan)
     finished = finished_runs(pair, place, loaded.plan(plan).variants, seed_range(seeds))
     found = {one: [run for run in own if not runs or run in runs] for one, own in finished.items()}
     comparison = compare(match_runs(found), network)

@@ -1,7 +1,7 @@
 """Where the runs of a comparison stand, and what Snakemake makes of it.
 
 In: the names that tell a plan's results from others. Out: run directories by series; input functions of the
-rules in ``rules/fidelity.smk``. Repeats and replays have trees of their own beside ``results/runs``, with
+rules in ``rules/compare.smk``. Repeats and replays have trees of their own beside ``results/runs``, with
 the same levels below, so that no table of an experiment ever takes them for its runs.
 """
 
@@ -23,16 +23,17 @@ from torsweep.engines.selection import (
     RUN_ENGINES,
     choose_engine,
     find_engine,
+    lacking,
     levels_as_in,
     require_engine,
 )
 from torsweep.engines.table_files import CIRCUITS_FILE, PATHS_FILE
-from torsweep.errors import InputError
+from torsweep.errors import InputError, ToolMissing
 from torsweep.fidelity.matches import MODEL, MODEL_REPEAT, REFERENCE, REFERENCE_REPEAT, REPLAY, SERIES
 from torsweep.formats.json_file import read_json
-from torsweep.pipeline.results_tree import RESULTS, RUN_FILES, Place
-from torsweep.pipeline.sweep import FIGURE_SUFFIXES, Sweep, stopping_with_a_line
+from torsweep.pipeline.paths import FIGURE_SUFFIXES, RESULTS, Paths, PlanPath, called_by_rules
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
+from torsweep.stats.files import SIDE_BY_SIDE_FILES
 
 TREES = {
     REFERENCE: "runs",
@@ -122,7 +123,7 @@ class Pair:
             raise InputError("is of the model alone", key="tcp", value=self.tcp, accepted=MODEL_ENGINE)
 
 
-def run_directory(series: str, pair: Pair, place: Place, variant: Variant, seed: int | str) -> Path:
+def run_directory(series: str, pair: Pair, place: PlanPath, variant: Variant, seed: int | str) -> Path:
     """The folder of a run of ``series``; the engine of ``place`` does not count."""
     there = replace(place, engine=pair.engine(series))
     folder = there.run_directory(pair.variant(series, variant), seed)
@@ -130,7 +131,7 @@ def run_directory(series: str, pair: Pair, place: Place, variant: Variant, seed:
 
 
 def finished_runs(
-    pair: Pair, place: Place, variants: Sequence[Variant], seeds: Iterable[int | str]
+    pair: Pair, place: PlanPath, variants: Sequence[Variant], seeds: Iterable[int | str]
 ) -> dict[str, list[Path]]:
     """The folders of all finished runs of the variants on the networks of ``seeds``, by series."""
     found: dict[str, list[Path]] = {series: [] for series in SERIES}
@@ -141,6 +142,7 @@ def finished_runs(
     return found
 
 
+@called_by_rules
 class FidelityPlan:
     """What a comparison is made of, under the overrides of a user.
 
@@ -149,17 +151,16 @@ class FidelityPlan:
     record is not finished, and is left out.
     """
 
-    def __init__(self, sweep: Sweep) -> None:
+    def __init__(self, sweep: Paths) -> None:
         self.sweep = sweep
         self.only_finished = sweep.overrides.compare == "finished"
 
-    @stopping_with_a_line
     def targets(self) -> list[str]:
         """Every file of the comparison: the runs that it makes, its tables, its text and its figures."""
         experiment = self.sweep.experiment(self.sweep.overrides.experiment)
         pair = self._pair(experiment)
         plan = experiment.plan(self.sweep.overrides.plan)
-        place = Place(experiment.name, pair.folder, experiment.era, experiment.network, plan.name)
+        place = PlanPath(experiment.name, pair.folder, experiment.era, experiment.network, plan.name)
         variants = plan.variants
         if self.only_finished:
             there = self._finished(pair, place, variants, experiment.seeds)
@@ -199,7 +200,7 @@ class FidelityPlan:
         return pair
 
     def _finished(
-        self, pair: Pair, place: Place, variants: Sequence[Variant], seeds: Iterable[int]
+        self, pair: Pair, place: PlanPath, variants: Sequence[Variant], seeds: Iterable[int]
     ) -> set[tuple[str, int]]:
         """Keys of the variants and seeds for which every run that is needed exists."""
         waiting = [one for one in (REFERENCE, MODEL) if pair.engine(one) != MODEL_ENGINE]
@@ -213,12 +214,10 @@ class FidelityPlan:
             if all(is_there(series, variant, seed) for series in waiting)
         }
 
-    @stopping_with_a_line
     def runs(self, wildcards: Any) -> list[str]:
         """Every file of every run that the comparison makes where it is missing."""
         return _files(self._wanted(wildcards))
 
-    @stopping_with_a_line
     def given(self, wildcards: Any) -> dict[str, str]:
         """The checksum of each record of a run that is compared as it stands, by its folder.
 
@@ -242,7 +241,6 @@ class FidelityPlan:
                     )
         return folders
 
-    @stopping_with_a_line
     def directories(self, wildcards: Any) -> str:
         """The folders of all runs that are compared, as arguments of a command: bash expands their braces."""
         seeds: dict[tuple[Path, str], list[str]] = {}
@@ -274,13 +272,13 @@ class FidelityPlan:
             wanted += [run_directory(one, pair, place, variant, seed) for one in made]
         return wanted
 
-    def _names(self, wildcards: Any) -> tuple[Experiment, Pair, Place]:
+    def _names(self, wildcards: Any) -> tuple[Experiment, Pair, PlanPath]:
         experiment = self.sweep.experiment(wildcards.experiment)
         pair = Pair.named(wildcards.model, wildcards.reference)
         return (
             experiment,
             pair,
-            Place(experiment.name, pair.folder, wildcards.era, wildcards.network, wildcards.plan),
+            PlanPath(experiment.name, pair.folder, wildcards.era, wildcards.network, wildcards.plan),
         )
 
     def _made(self, pair: Pair, *, baseline: bool, circuits: bool) -> list[str]:
@@ -296,8 +294,7 @@ class FidelityPlan:
         """The files of the run whose circuits are replayed; none if that run is taken as it is."""
         if self.only_finished:
             return []
-        folder = self.replayed_directory(wildcards)
-        return [*_files([Path(folder)]), f"{folder}/{CIRCUITS_FILE}"]
+        return _files([Path(self.replayed_directory(wildcards))])
 
     def replayed_record(self, wildcards: Any) -> str:
         """The checksum of the record of that run if it exists, because :meth:`replayed_run` does not notice
@@ -312,4 +309,32 @@ class FidelityPlan:
 
 
 def _files(folders: Iterable[Path]) -> list[str]:
-    return [f"{folder}/{name}" for folder in folders for name in RUN_FILES]
+    return [f"{folder}/{PROVENANCE_FILE}" for folder in folders]
+
+
+@called_by_rules
+class SideBySidePlan:
+    """The same streams in every engine that can run here, under the overrides of a user."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.paths = paths
+
+    def targets(self, experiment_name: str) -> list[str]:
+        """The comparison of a plan in every engine that can run here, and what each is made of."""
+        experiment = self.paths.experiment(experiment_name)
+        lacks = {name: lacking(name) for name in experiment.engines}
+        engines = [choose_engine(name, [name]).engine for name, lack in lacks.items() if not lack]
+        if len(engines) < 2:
+            raise ToolMissing(f"no two engines to compare: {'; '.join(filter(None, lacks.values()))}")
+        levels = (experiment.era, experiment.network, experiment.plan(self.paths.overrides.plan).name)
+        plans = [PlanPath(experiment.name, engine, *levels) for engine in engines]
+        folder = RESULTS.joinpath("side_by_side", experiment.name, "+".join(engines), *levels)
+        figure = [f"stream_engines.{suffix}" for suffix in FIGURE_SUFFIXES]
+        files = [file for plan in plans for file in self.paths.plan_files(plan)]
+        return [*files, *(str(folder / name) for name in (*SIDE_BY_SIDE_FILES, *figure))]
+
+    def summaries(self, wildcards: Any) -> list[str]:
+        """The manifests of the summaries that a comparison of engines reads."""
+        levels = (wildcards.era, wildcards.network, wildcards.plan)
+        engines = wildcards.engines.split("+")
+        return [str(PlanPath(wildcards.experiment, engine, *levels).summary) for engine in engines]

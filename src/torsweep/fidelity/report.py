@@ -22,11 +22,11 @@ from torsweep.fidelity.comparison import MARGIN, UNKNOWN, WITHIN, all_curves, ce
 from torsweep.fidelity.contrasts import NO_CONTRAST, SAME, SIZE_FACTOR, contrasts
 from torsweep.fidelity.curves import mean_curves
 from torsweep.fidelity.matches import MODEL, REFERENCE, REFERENCE_REPEAT, REPLAY, SERIES, Match, engine_of
-from torsweep.stats.checksums import read_whole, with_checksums
 from torsweep.stats.report import SHOWN_METRICS, duration_text, markdown_table, networks_text
 from torsweep.stats.writing import write_csv
 from torsweep.storage import write_text
 from torsweep.storage.folders import COMPARISON, own_folder
+from torsweep.storage.manifest import verify_folder, with_checksums
 
 FORMAT = "torsweep-fidelity"
 TABLES = ("distances", "cells", "contrasts", "curves")
@@ -90,7 +90,7 @@ def read_origin(folder: Path) -> dict[str, Any]:
     Raises InputError when there is none, or it is of another version.
     """
     file = folder / FIDELITY_FILE
-    document = read_whole(file, NO_COMPARISON, "`torsweep fidelity compare`")
+    document = verify_folder(folder, FIDELITY_FILE, NO_COMPARISON)
     if document.get("format") != FORMAT:
         raise InputError("is no comparison", file=file, value=document.get("format"), accepted=FORMAT)
     origin = asdict(validate_fields(Origin, document, file))

@@ -39,7 +39,7 @@ def findings_command(
     from torsweep.findings.compare import findings
     from torsweep.findings.transports import transports
     from torsweep.findings.writing import write_findings
-    from torsweep.pipeline.results_tree import RESULTS
+    from torsweep.pipeline.paths import RESULTS
     from torsweep.seeds import seed_range
     from torsweep.stats.findings_file import read_findings
     from torsweep.stats.findings_text import counts_text

@@ -1,11 +1,9 @@
 """Where findings stand, and what Snakemake makes of them.
 
 In: the wildcards of a plan, under the overrides of a user. Out: input functions and arguments of the rules in
-``rules/findings.smk``.
+``rules/compare.smk``.
 
-Findings are made of runs as they stand, and none is started for them. Those of an ordinary plan are below
-the name of its engine and wait for its own runs; those that ``snakemake findings`` asks for are below
-``finished`` and wait for nothing.
+Findings are made of runs as they stand, and none is started for them.
 """
 
 from __future__ import annotations
@@ -18,32 +16,33 @@ from torsweep.config.experiment import Experiment
 from torsweep.engines.selection import RUN_ENGINES
 from torsweep.errors import InputError
 from torsweep.findings.transports import standing_runs, transport_knobs
-from torsweep.pipeline.results_tree import RESULTS, Place
-from torsweep.pipeline.sweep import FIGURE_SUFFIXES, Sweep, place_of, set_arguments, stopping_with_a_line
+from torsweep.pipeline.arguments import set_arguments
+from torsweep.pipeline.paths import FIGURE_SUFFIXES, RESULTS, Paths, PlanPath, called_by_rules
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
-from torsweep.stats.files import FINDINGS_FILE, FINDINGS_FILES
+from torsweep.stats.files import FINDINGS_FILES
 
 FINISHED = "finished"
-"""Takes the place of an engine's name in paths of findings that wait for no plan's own runs."""
+"""Takes the place of an engine's name in paths of findings."""
 
 ANY_NETWORK = "any"
 """Takes the place of a network's name when each transport is taken on the networks on which it has run."""
 
 
+@called_by_rules
 class FindingsPlan:
     """What the findings of a sweep are made of."""
 
-    def __init__(self, sweep: Sweep) -> None:
-        self.sweep = sweep
-        sweep.findings_files = self.files_of
+    def __init__(self, paths: Paths) -> None:
+        self.paths = paths
 
-    @stopping_with_a_line
     def targets(self) -> list[str]:
         """Every file of the findings that the overrides ask for."""
-        overrides = self.sweep.overrides
-        experiment = self.sweep.experiment(overrides.experiment)
+        overrides = self.paths.overrides
+        experiment = self.paths.experiment(overrides.experiment)
         plan = experiment.plan(overrides.plan)
-        place = Place(experiment.name, FINISHED, experiment.era, overrides.network or ANY_NETWORK, plan.name)
+        place = PlanPath(
+            experiment.name, FINISHED, experiment.era, overrides.network or ANY_NETWORK, plan.name
+        )
         if transport_knobs(plan):
             raise InputError(
                 "turns the transport itself", key="plan", value=plan.name, accepted="such as main"
@@ -52,81 +51,44 @@ class FindingsPlan:
             raise InputError("no run of the plan is finished", file=RESULTS / "runs" / experiment.name)
         return self._files(place)
 
-    def files_of(self, place: Place) -> list[str]:
-        """The findings of a plan in an engine; none where it has run over no other transport."""
-        experiment = self.sweep.experiment(place.experiment)
-        if self.sweep.overrides.findings is not None:
-            return self._files(place)
-        if transport_knobs(experiment.plan(place.plan)) or not self._standing(experiment, place):
-            return []
-        return self._files(place)
-
-    @stopping_with_a_line
-    def verdicts_of_plan(self, wildcards: Any) -> list[str]:
-        """The one file of them that a summary reads."""
-        return [file for file in self.files_of(place_of(wildcards)) if Path(file).name == FINDINGS_FILE]
-
-    def summary_argument(self, wildcards: Any, input: Any) -> str:
-        """``--findings FILE`` for a summary, or nothing."""
-        return f"--findings {shlex.quote(str(input.findings[0]))}" if input.findings else ""
-
-    @stopping_with_a_line
-    def runs(self, wildcards: Any) -> list[str]:
-        """The runs that the findings wait for: those of the plan in its engine."""
-        if wildcards.asked == FINISHED or self.sweep.overrides.findings is not None:
-            return []
-        place = _place(wildcards)
-        return self.sweep.runs_on(place, self.sweep.seeds_of(place), (PROVENANCE_FILE,))
-
-    @stopping_with_a_line
     def given(self, wildcards: Any) -> dict[str, str]:
         """The checksum of each record of a run that is taken as it stands, by its folder.
 
         No rule makes these runs for the findings, so that they are no input; this parameter tells when one of
         them changes.
         """
-        if self.sweep.overrides.findings is not None:
-            return {"findings": sha256_of_file(Path(self.sweep.overrides.findings))}
         place = _place(wildcards)
-        folders = self._standing(self.sweep.experiment(place.experiment), place)
+        folders = self._standing(self.paths.experiment(place.experiment), place)
         return {str(folder): sha256_of_file(folder / PROVENANCE_FILE) for folder in folders}
 
-    @stopping_with_a_line
     def arguments(self, wildcards: Any) -> str:
         """What is asked of ``torsweep results findings``: the networks, and the experiment's keys."""
-        overrides, place = self.sweep.overrides, _place(wildcards)
-        parts = [set_arguments(self.sweep.experiment_settings())]
-        if overrides.findings is not None:
-            parts.append(f"--given {shlex.quote(overrides.findings)}")
-        if place.engine != FINISHED:
-            seeds = self.sweep.seeds_of(place)
-            parts.append(f"--seeds {seeds[0]}-{seeds[-1]}")
-        elif place.network != ANY_NETWORK:
+        overrides, place = self.paths.overrides, _place(wildcards)
+        parts = [set_arguments(self.paths.experiment_settings)]
+        if place.network != ANY_NETWORK:
             parts.append(f"--network {shlex.quote(place.network)}")
             if overrides.replicates is not None or overrides.first_seed is not None:
-                seeds = self.sweep.experiment(place.experiment).seeds
+                seeds = self.paths.experiment(place.experiment).seeds
                 parts.append(f"--seeds {seeds[0]}-{seeds[-1]}")
         return " ".join(filter(None, parts))
 
-    def _files(self, place: Place) -> list[str]:
+    def _files(self, place: PlanPath) -> list[str]:
         folder = place.stage("findings")
         names = (*FINDINGS_FILES, *(f"findings.{suffix}" for suffix in FIGURE_SUFFIXES))
         return [str(folder / name) for name in names]
 
-    def _standing(self, experiment: Experiment, place: Place) -> list[Path]:
-        """The folders of finished runs of the plan, but for those of the engine of ``place`` that are the
-        plan's own."""
+    def _standing(self, experiment: Experiment, place: PlanPath) -> list[Path]:
+        """The folders of finished runs of the plan."""
         plan = experiment.plan(place.plan)
-        only = place.network if place.engine == FINISHED and place.network != ANY_NETWORK else None
+        only = place.network if place.network != ANY_NETWORK else None
         return [
             folder
             for engine in RUN_ENGINES
             for found in standing_runs(experiment, plan, engine, only).values()
-            for folder, _, more in found
-            if engine != place.engine or more
+            for folder, _, _ in found
         ]
 
 
-def _place(wildcards: Any) -> Place:
-    levels = (wildcards.experiment, wildcards.asked, wildcards.era, wildcards.network, wildcards.plan)
-    return Place(*levels)
+def _place(wildcards: Any) -> PlanPath:
+    levels = (wildcards.experiment, FINISHED, wildcards.era, wildcards.network, wildcards.plan)
+    return PlanPath(*levels)

@@ -24,7 +24,7 @@ from torsweep.engines.prepare import run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.selection import MODEL_ENGINE, RUN_ENGINES
 from torsweep.errors import InputError
-from torsweep.pipeline.results_tree import RESULTS, network_key, parse_network_key
+from torsweep.pipeline.paths import RESULTS, network_key, parse_network_key
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.tables.collect import Run, open_run
 

@@ -1,6 +1,5 @@
-"""From an experiment to what Snakemake makes of it: which runs, where they stand, and how far they are.
+"""What Snakemake plans with.
 
-:mod:`sweep` works out what a plan consists of, :mod:`results_tree` where everything stands under results/,
-:mod:`watch` says how far the runs are, :mod:`failed_step` how a pipeline ends whose step was refused, and
-:mod:`publish` gathers what goes out.
+:mod:`paths` says where everything stands and which files a rule waits for, :mod:`arguments` what its command
+is told, :mod:`hooks` what happens when a pipeline starts.
 """

@@ -33,7 +33,6 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.errors import InputError
-from torsweep.stats.checksums import with_checksums
 from torsweep.stats.claims import Verdict
 from torsweep.stats.files import CLAIMS_FILE, FINDINGS_FILE, PLAN_FILE, SUMMARY_FILES
 from torsweep.stats.findings_file import FindingsFile
@@ -42,6 +41,7 @@ from torsweep.stats.report import summary_text
 from torsweep.stats.summarize import Summary
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import SUMMARIES, own_folder
+from torsweep.storage.manifest import with_checksums
 
 TABLES = (
     "medians",

@@ -25,7 +25,7 @@ import polars as pl
 from torsweep.config.knobs import find_knob
 from torsweep.config.variant import variant_levels, variant_text
 from torsweep.engines.cell_traces import scan_cells
-from torsweep.engines.prepare import run_status
+from torsweep.engines.prepare import finished_run
 from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.table_schema import (
     BREAKDOWN,
@@ -38,10 +38,10 @@ from torsweep.engines.table_schema import (
 )
 from torsweep.errors import InputError
 from torsweep.formats import parquet
-from torsweep.formats.json_file import read_json
 from torsweep.provenance import PROVENANCE_FILE, table_checksums
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import TABLES, own_folder
+from torsweep.storage.manifest import CHECKSUMS
 from torsweep.tables.passages import passages
 from torsweep.tables.reading import METADATA_KEY, Provenance
 
@@ -69,13 +69,10 @@ class Run:
 def open_run(directory: Path) -> Run:
     """The run in ``directory``.
 
-    Raises InputError when it is incomplete (no ``provenance.json``, or that of another ``run.json``),
-    written by another version, or stands in a folder that is not named by its variant.
+    Raises InputError when it is not finished, has changed since, was written by another version, or stands
+    in a folder that is not named by its variant.
     """
-    status = run_status(directory)
-    if not status.complete:
-        raise InputError(f"is no finished run ({status.text}): run the engine first", file=directory)
-    opened = Run(directory, read_run(directory), read_json(directory / PROVENANCE_FILE))
+    opened = Run(directory, read_run(directory), finished_run(directory))
     if not isinstance(opened.provenance.get("engine_version"), str):
         raise InputError("missing key", file=directory / PROVENANCE_FILE, key="engine_version")
     if opened.variant != dict(opened.spec.variant):
@@ -191,7 +188,7 @@ def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: s
     provenance = _write_passages(runs, _with_checks(runs, provenance), out)
     for schema in (STREAMS, RELAYS, PROGRESS, BREAKDOWN):
         _write(runs, schema, provenance, out)
-    document = {"format": "torsweep-tables", "format_version": 1, "tables": table_checksums(out)}
+    document = {"format": "torsweep-tables", "format_version": 1, CHECKSUMS: table_checksums(out)}
     write_text(out / PROVENANCE_FILE, json.dumps(document, indent=1) + "\n")
     return provenance
 

@@ -26,8 +26,9 @@ from torsweep.engines.table_files import (
 )
 from torsweep.errors import InputError
 from torsweep.formats import parquet
-from torsweep.formats.json_file import parse_json, read_json
-from torsweep.provenance import PROVENANCE_FILE, damaged_table
+from torsweep.formats.json_file import parse_json
+from torsweep.provenance import PROVENANCE_FILE
+from torsweep.storage.manifest import verify_folder
 
 METADATA_KEY = "torsweep"
 """Key of the Parquet key-value metadata that holds the :class:`Provenance` as JSON."""
@@ -124,7 +125,7 @@ class PlanTables:
 
         Raises InputError when they are not there, not ours, or damaged.
         """
-        _require_whole(directory)
+        verify_folder(directory, PROVENANCE_FILE, "no such file: no tables are there")
         return cls(directory, read_provenance(directory / STREAMS_FILE, trusted=True))
 
     @property
@@ -188,17 +189,6 @@ def _check_levels(frame: pl.DataFrame, knobs: Mapping[str, Sequence[str]], file:
             raise InputError(
                 "holds another level", file=file, key=knob, value=value, accepted=", ".join(levels)
             )
-
-
-def _require_whole(directory: Path) -> None:
-    file = directory / PROVENANCE_FILE
-    if not file.exists() and not (directory / STREAMS_FILE).exists():
-        raise InputError("no such table", file=directory / STREAMS_FILE)
-    damage = damaged_table(directory, read_json(file).get("tables"))
-    if damage:
-        raise InputError(
-            f"is not as it was collected: {damage}", file=directory, accepted="what `results collect` writes"
-        )
 
 
 def level_order(knobs: Mapping[str, Sequence[str]]) -> Sequence[pl.Expr]:

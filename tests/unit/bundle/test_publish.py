@@ -92,12 +92,12 @@ def test_the_date_is_that_of_the_last_run(plan: Plan, torsweep, tmp_path: Path) 
 
 def _unfinished(plan: Plan) -> str:
     (plan.runs[0] / "provenance.json").unlink()
-    return "cannot be published: prepared for cellsim, not complete"
+    return "provenance.json: no such file: the run is not finished"
 
 
 def _damaged_run(plan: Plan) -> str:
     (plan.runs[0] / "streams.parquet").write_text("sows")
-    return "cannot be published: streams.parquet is damaged"
+    return "streams.parquet: has changed"
 
 
 def _network_sampled_anew(plan: Plan) -> str:
@@ -120,7 +120,7 @@ def _another_run(plan: Plan) -> str:
 
 def _damaged_summary(plan: Plan) -> str:
     (plan.stage("summaries") / "summary.md").write_text("sunmary.md")
-    return "summary.md is damaged: its checksum is not the one in plan.json"
+    return "summary.md: has changed: its SHA-256 is not the one in plan.json"
 
 
 def _summaries_of_other_tables(plan: Plan) -> str:

@@ -10,10 +10,10 @@ import pytest
 
 from tests.published_plan import Plan
 from torsweep.bundle.rerun import compare
-from torsweep.pipeline.results_tree import Place
+from torsweep.pipeline.paths import PlanPath
 from torsweep.stats.files import SUMMARY_FILES
 
-PLACE = Place("refill_sweep", "cellsim", "2012", "ci", "main")
+PLACE = PlanPath("refill_sweep", "cellsim", "2012", "ci", "main")
 SAME = (
     "made again, networks: 3 of 3 identical",
     "made again, runs: 18 of 18 identical",

@@ -271,7 +271,7 @@ def test_only_the_tables_that_apply_are_written_and_read_back(experiment: Experi
     assert "gaps.csv" not in {file.name for file in out.iterdir()}
     with (out / "contrasts.csv").open("a") as file:
         file.write("\n")
-    with pytest.raises(InputError, match=r"contrasts\.csv is damaged"):
+    with pytest.raises(InputError, match=r"contrasts\.csv: has changed"):
         read_comparison(out)
     (out / "comparison.json").write_text("{}")
     with pytest.raises(InputError):

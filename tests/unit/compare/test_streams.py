@@ -14,7 +14,7 @@ from torsweep.compare.sources import parse_sources, read_sources
 from torsweep.compare.text import comparison_text
 from torsweep.config.experiment import load_experiment
 from torsweep.engines.run_spec import read_run
-from torsweep.pipeline.results_tree import network_key
+from torsweep.pipeline.paths import network_key
 
 
 @pytest.fixture(scope="module")

@@ -156,7 +156,7 @@ def test_a_damaged_comparison_is_not_drawn(
     with (out / "contrasts.csv").open("a") as file:
         file.write("\n")
     assert draw(["overview", "--comparison", str(out), "--out", str(out / "x")]) == 2
-    assert "contrasts.csv is damaged: its checksum is not the one in fidelity.json" in capsys.readouterr().err
+    assert "contrasts.csv: has changed: its SHA-256 is not" in capsys.readouterr().err
 
 
 def test_without_runs_there_is_nothing_to_compare(

@@ -96,7 +96,7 @@ def test_versions_of_an_engine_do_not_mix(make_run: MakeRun) -> None:
 def test_a_run_that_is_not_finished_is_refused(make_run: MakeRun) -> None:
     directory = make_run(REFERENCE, ONE, 1)
     (directory / "provenance.json").unlink()
-    with pytest.raises(InputError, match="is no finished run"):
+    with pytest.raises(InputError, match="the run is not finished"):
         match_runs({REFERENCE: [directory], MODEL: [make_run(MODEL, ONE, 1)]})
 
 

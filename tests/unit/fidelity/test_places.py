@@ -12,8 +12,7 @@ from torsweep.errors import ToolMissing
 from torsweep.fidelity import places
 from torsweep.fidelity.matches import MODEL_REPEAT, REFERENCE, REPLAY
 from torsweep.fidelity.places import FidelityPlan, Pair, run_directory
-from torsweep.pipeline.results_tree import RUN_FILES, Place
-from torsweep.pipeline.sweep import Sweep
+from torsweep.pipeline.paths import Paths, PlanPath
 
 REPOSITORY = Path(__file__).parents[3]
 BASELINE = "refill_interval=100ms+circuit_policy=ewma"
@@ -46,17 +45,17 @@ def finish(checkout: Path, engine: str, variant: str, circuits: bool = False) ->
 
 def wanted(model: str, reference: str, **config: object) -> set[tuple[str, str, str]]:
     """Tree, engine and variant of each run that a comparison of the main plan waits for."""
-    plan = FidelityPlan(Sweep({**SIZE, **config}))
+    plan = FidelityPlan(Paths({**SIZE, **config}))
     levels = {"era": "2012", "network": "ci", "plan": "main", "experiment": "refill_sweep"}
     files = plan.runs(SimpleNamespace(model=model, reference=reference, **levels))
     parts = [Path(file).parts for file in files]
-    assert all(part[-4:-2] == ("ci", "41") and part[-1] in RUN_FILES for part in parts)
+    assert all(part[-4:-2] == ("ci", "41") and part[-1] == "provenance.json" for part in parts)
     return {("/".join(part[1:-7]), part[-6], part[-2]) for part in parts}
 
 
 def refusal(capsys, **config) -> str:
     with pytest.raises(SystemExit) as stop:
-        FidelityPlan(Sweep({**SIZE, **config})).targets()
+        FidelityPlan(Paths({**SIZE, **config})).targets()
     said = capsys.readouterr().err
     assert stop.value.code in (2, 3)
     assert said.count("\n") == 1
@@ -117,7 +116,7 @@ def test_the_model_has_the_transport_of_the_other_engine_or_the_one_asked_for(ch
     assert of_model("cellsim+tcp=linux", "shadow") == {"+link_queue=codel"}
     config = {**SIZE, "model": "cellsim", "reference": "emulation", "tcp": "linux"}
     folder = "results/fidelity/refill_sweep/cellsim+tcp=linux_against_emulation/2012/ci/main"
-    assert f"{folder}/fidelity.md" in FidelityPlan(Sweep(config)).targets()
+    assert f"{folder}/fidelity.md" in FidelityPlan(Paths(config)).targets()
 
 
 def test_a_tcp_of_two_engines_that_have_their_own_is_refused(checkout, capsys):
@@ -138,7 +137,7 @@ def test_only_cellsim_is_started_for_finished_runs(checkout):
     }
     assert wanted("shadow-no-rtt", "shadow", compare="finished") == set()
     targets = FidelityPlan(
-        Sweep({**SIZE, "compare": "finished", "model": "shadow-no-rtt", "reference": "shadow"})
+        Paths({**SIZE, "compare": "finished", "model": "shadow-no-rtt", "reference": "shadow"})
     ).targets()
     folder = "results/fidelity/refill_sweep/shadow-no-rtt_against_shadow/2012/ci/main"
     assert f"{folder}/fidelity.md" in targets
@@ -150,7 +149,7 @@ def test_only_cellsim_is_started_for_finished_runs(checkout):
 def test_a_finished_run_that_lacks_a_file_is_refused(checkout, capsys, name):
     finish(checkout, "shadow", BASELINE)
     config = {"compare": "finished", "model": "cellsim", "reference": "shadow"}
-    assert FidelityPlan(Sweep({**SIZE, **config})).targets()
+    assert FidelityPlan(Paths({**SIZE, **config})).targets()
     file = Path("results/runs/refill_sweep/shadow/2012/ci/41") / BASELINE / name
     file.unlink()
     assert f"{file}: is missing from a finished run" in refusal(capsys, **config)
@@ -161,14 +160,14 @@ def test_a_finished_run_that_lacks_its_record_is_left_out(checkout, capsys):
     finish(checkout, "shadow", OTHER)
     config = {"compare": "finished", "model": "cellsim", "reference": "shadow"}
     (checkout / "results/runs/refill_sweep/shadow/2012/ci/41" / BASELINE / "provenance.json").unlink()
-    targets = FidelityPlan(Sweep({**SIZE, **config})).targets()
+    targets = FidelityPlan(Paths({**SIZE, **config})).targets()
     assert any(OTHER in target for target in targets)
     assert not any(BASELINE in target for target in targets)
 
 
 def test_replays_of_two_references_stand_apart(checkout):
-    variant = Sweep(SIZE).experiment("refill_sweep").plan("main").baseline
-    place = Place("refill_sweep", "", "2012", "ci", "main")
+    variant = Paths(SIZE).experiment("refill_sweep").plan("main").baseline
+    place = PlanPath("refill_sweep", "", "2012", "ci", "main")
     folders = {
         str(run_directory(REPLAY, Pair("cellsim", reference), place, variant, 41))
         for reference in ("shadow", "shadow-no-rtt")
@@ -181,7 +180,7 @@ def test_replays_of_two_references_stand_apart(checkout):
 
 
 def test_an_experiment_without_the_reference_is_refused_in_one_line(monkeypatch, capsys):
-    sweep = Sweep({"experiment": "refill_sweep", "compare": "finished"})
+    sweep = Paths({"experiment": "refill_sweep", "compare": "finished"})
     without = sweep.experiment("refill_sweep").model_copy(update={"engines": ("cellsim",)})
     monkeypatch.setattr(sweep, "experiment", lambda name: without)
     with pytest.raises(SystemExit) as stop:

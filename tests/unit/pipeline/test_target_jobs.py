@@ -7,7 +7,7 @@ from snakemake.target_jobs import parse_target_jobs_cli_args
 from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
 
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, load_experiment
-from torsweep.pipeline.results_tree import network_key
+from torsweep.pipeline.paths import network_key
 
 
 @pytest.mark.parametrize("file", sorted(EXPERIMENTS_DIRECTORY.glob("*/experiment.yaml")))

@@ -32,7 +32,7 @@ def test_one_flipped_bit_in_any_file_is_seen_by_whoever_reads_another(folder: Pa
     content = bytearray((folder / name).read_bytes())
     content[len(content) // 2] ^= 1
     (folder / name).write_bytes(content)
-    refusal = f"{name} is damaged: its checksum is not the one in plan.json"
+    refusal = f"{name}: has changed: its SHA-256 is not the one in plan.json"
     with pytest.raises(InputError, match=refusal):
         Source(folder).summary("medians")
     with pytest.raises(InputError, match=refusal):
@@ -42,8 +42,8 @@ def test_one_flipped_bit_in_any_file_is_seen_by_whoever_reads_another(folder: Pa
 def test_a_file_that_is_gone_and_a_plan_without_checksums(folder: Path, tmp_path: Path) -> None:
     old = Path(shutil.copytree(folder, tmp_path / "old"))
     (folder / "queues.csv").unlink()
-    with pytest.raises(InputError, match=r"queues\.csv is missing"):
+    with pytest.raises(InputError, match=r"queues\.csv: is missing"):
         read_plan(folder)
     (old / PLAN_FILE).write_text("{}")
-    with pytest.raises(InputError, match=r"plan\.json has no checksums"):
+    with pytest.raises(InputError, match=r"plan\.json: tables: has no checksums"):
         read_plan(old)

@@ -95,7 +95,7 @@ def test_a_changed_table_is_seen(folders: list[Path], tmp_path: Path) -> None:
     write_side_by_side(side_by_side(folders), tmp_path)
     with (tmp_path / "side_by_side.md").open("a") as file:
         file.write("\n")
-    with pytest.raises(InputError, match=r"side_by_side\.md is damaged"):
+    with pytest.raises(InputError, match=r"side_by_side\.md: has changed"):
         read_side_by_side(tmp_path)
 
 

@@ -86,7 +86,7 @@ def test_an_unfinished_run_is_refused(runs: list[Path], tmp_path: Path) -> None:
     (runs[3] / "provenance.json").unlink()
     message = _refused(runs, tmp_path)
     assert str(runs[3]) in message
-    assert "no finished run (prepared for cellsim, not complete)" in message
+    assert "no such file: the run is not finished" in message
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_an_unfinished_run_is_refused(runs: list[Path], tmp_path: Path) -> None:
         ("run.json", {"network_sha256": "0" * 64}, "ran on another network"),
         ("run.json", {"seed": 1}, "same variant and seed"),
         ("provenance.json", {"engine_version": None}, "engine_version: missing key"),
-        ("provenance.json", {"run_sha256": "0" * 64}, "run.json has changed since the engine ran"),
+        ("provenance.json", {"run_sha256": "0" * 64}, "run.json: has changed since the engine ran"),
     ],
 )
 def test_runs_that_do_not_belong_together(
@@ -111,7 +111,7 @@ def test_runs_that_do_not_belong_together(
 
 def test_a_provenance_that_says_nothing_is_refused(runs: list[Path], tmp_path: Path) -> None:
     (runs[0] / "provenance.json").write_text("{}")
-    assert "no finished run" in _refused(runs, tmp_path)
+    assert "has no checksums" in _refused(runs, tmp_path)
 
 
 def test_a_missing_replicate_is_named(runs: list[Path], tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_folder_not_named_by_its_variant(runs: list[Path], tmp_path: Path) -> 
 @pytest.mark.parametrize("content", [b"", b"PAR1 and then nothing"])
 def test_a_truncated_table_is_refused(runs: list[Path], tmp_path: Path, content: bytes) -> None:
     (runs[0] / "streams.parquet").write_bytes(content)
-    assert "streams.parquet is damaged" in _refused(runs, tmp_path)
+    assert "streams.parquet: has changed" in _refused(runs, tmp_path)
     with pytest.raises(InputError, match="no whole Parquet file"):
         read_table(runs[0], STREAMS)
 
@@ -142,7 +142,7 @@ def _flip_a_bit(file: Path) -> None:
 @pytest.mark.parametrize("name", ["streams.parquet", "relays.parquet"])
 def test_one_flipped_bit_in_a_table_of_a_run_is_seen(runs: list[Path], tmp_path: Path, name: str) -> None:
     _flip_a_bit(runs[0] / name)
-    assert f"{name} is damaged: its checksum is not the one in provenance.json" in _refused(runs, tmp_path)
+    assert f"{name}: has changed: its SHA-256 is not the one in provenance.json" in _refused(runs, tmp_path)
 
 
 def test_a_table_that_is_not_gathered_is_checked_too(runs: list[Path], tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_table_that_is_not_gathered_is_checked_too(runs: list[Path], tmp_path:
     record_tables(runs[0])
     collect(runs, tmp_path / "whole", network="ci")
     _flip_a_bit(runs[0] / "circuits.parquet")
-    assert "circuits.parquet is damaged" in _refused(runs, tmp_path)
+    assert "circuits.parquet: has changed" in _refused(runs, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["streams.parquet", "relays.parquet"])
@@ -158,13 +158,13 @@ def test_one_flipped_bit_in_a_table_of_a_plan_is_seen(runs: list[Path], tmp_path
     collect(runs, tmp_path / "tables", network="ci")
     PlanTables.open(tmp_path / "tables")
     _flip_a_bit(tmp_path / "tables" / name)
-    with pytest.raises(InputError, match=f"is not as it was collected: {name} is damaged"):
+    with pytest.raises(InputError, match=f"{name}: has changed"):
         PlanTables.open(tmp_path / "tables")
 
 
 def test_a_missing_table_and_broken_json(runs: list[Path], tmp_path: Path) -> None:
     (runs[0] / "streams.parquet").unlink()
-    assert "streams.parquet is missing" in _refused(runs, tmp_path)
+    assert "streams.parquet: is missing" in _refused(runs, tmp_path)
     (runs[0] / "run.json").write_text('{"format":')
     assert "no whole JSON" in _refused(runs, tmp_path)
 
@@ -185,7 +185,7 @@ def test_tables_of_nobody(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not collected by this version"):
         PlanTables.open(tmp_path)
     shutil.rmtree(tmp_path)
-    with pytest.raises(InputError, match="no such table"):
+    with pytest.raises(InputError, match="no such file: no tables are there"):
         PlanTables.open(tmp_path)
 
 

@@ -1,0 +1,186 @@
+"""What the commands of rules are told, and what their jobs ask of a machine.
+
+In: the wildcards of a rule. Out: arguments as text for a shell; texts that change when a job is to be done
+anew; megabytes, minutes and cores, worked out from a run's network by its engine (each engine's ``cost.py``).
+A scheduler kills a job that exceeds them; a profile of a cluster then tries it again, with more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torsweep
+from torsweep.engines.prepare import run_settings
+from torsweep.engines.selection import find_engine, version_of
+from torsweep.errors import InputError
+from torsweep.network.model import Network
+from torsweep.pipeline.paths import (
+    Paths,
+    PlanPath,
+    called_by_rules,
+    network_directory,
+    network_key,
+    parse_network_key,
+)
+from torsweep.provenance import sha256_of_file
+
+PACKAGE = Path(torsweep.__file__).parent
+
+BESIDE_MB = 600
+"""Memory of the processes around the engine: under Slurm two of Snakemake's, 154 MB each, and the one that
+prepares the run."""
+
+BESIDE_MIN = 5
+"""Minutes for the same, on a busy file system."""
+
+TIME_MARGIN = 4
+"""How many times as long as was measured a run may take: a node can be half as fast, and share its memory's
+bandwidth with other jobs."""
+
+
+def set_arguments(values: Mapping[str, object]) -> str:
+    """``--set key=value`` for each of ``values``, quoted for a shell."""
+    return " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in values.items())
+
+
+def source_sha256(*names: str) -> str:
+    """The hash of the Python files of packages of torsweep, and of single files of it."""
+    paths = [PACKAGE / name for name in names]
+    files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*.py")))]
+    hashes = [f"{file.relative_to(PACKAGE)} {sha256_of_file(file)}\n" for file in files]
+    return hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
+def seeds_in_braces(seeds: range) -> str:
+    """``{1..8}``, which Bash expands: hundreds of paths would not fit into the one argument that Snakemake
+    hands a whole command over in."""
+    return f"{{{seeds[0]}..{seeds[-1]}}}"
+
+
+@called_by_rules
+class Arguments:
+    """Parameters and resources of rules, under the executor of ``workflow``, Snakemake's."""
+
+    def __init__(self, paths: Paths, workflow: Any) -> None:
+        self._paths = paths
+        self._workflow = workflow
+
+    def network_settings(self, wildcards: Any) -> str:
+        """The network's whole configuration as text: when it changes, the network is sampled anew.
+
+        The contents of files count, not their dates, so that a new comment costs no runs.
+        """
+        tables = {path: sha256_of_file(Path(path)) for path in self._paths.topologies(wildcards)}
+        version = Network.model_fields["format_version"].default
+        config = self._paths.network(wildcards.network).model_dump(mode="json")
+        return json.dumps({"format_version": version, "config": config, **tables})
+
+    def network_levels(self, wildcards: Any) -> str:
+        """``--set key=value`` for each knob in the network's name."""
+        return set_arguments(parse_network_key(wildcards.network)[1])
+
+    def run_settings(self, wildcards: Any) -> str:
+        """What run.json will say, but for its network: when it changes, the run is made anew."""
+        experiment = self._paths.experiment(wildcards.experiment)
+        variant = experiment.variant(wildcards.variant)
+        key = network_key(parse_network_key(wildcards.network)[0], variant)
+        if variant.key != wildcards.variant:
+            problem, accepted = "a run is named by every knob of its experiment, in order", variant.key
+            raise InputError(problem, key="variant", value=wildcards.variant, accepted=accepted)
+        if key != wildcards.network:
+            problem, accepted = "the variant and its network disagree", wildcards.network
+            raise InputError(problem, key="variant", value=variant.key, accepted=accepted)
+        settings = run_settings(experiment, wildcards.engine, wildcards.era, variant)
+        return json.dumps(settings.model_dump(mode="json"), sort_keys=True)
+
+    def run_durations(self, wildcards: Any) -> str:
+        """``--set key=value`` for each override that run.json depends on."""
+        given = self._paths.experiment_settings
+        return set_arguments({key: given[key] for key in ("warm_up", "measured") if key in given})
+
+    def engine_version(self, wildcards: Any) -> str:
+        """What runs in the engine: another version of it makes every run anew."""
+        return version_of(wildcards.engine)
+
+    def engine_run(self, wildcards: Any, threads: int) -> str:
+        """The command that runs a run directory; some engines are told how many threads they may have."""
+        engine = find_engine(wildcards.engine)
+        command = f"{engine.command} run"
+        return f"{command} --threads {threads}" if engine.takes_threads else command
+
+    def tor_source(self, wildcards: Any) -> str:
+        """``--source PATH`` when the user has named a source of tor."""
+        source = self._paths.overrides.tor_source
+        return f"--source {shlex.quote(source)}" if source is not None else ""
+
+    def runs(self, wildcards: Any) -> str:
+        """The directories of a plan's runs, variants in order and the seeds of each together."""
+        return self._run_directories(wildcards, self._paths.seeds_of(wildcards))
+
+    def interim_runs(self, wildcards: Any) -> str:
+        """The directories of the runs of the batch that an interim analysis is the first to see."""
+        return self._run_directories(wildcards, self._paths.batch(wildcards))
+
+    def _run_directories(self, wildcards: Any, seeds: range) -> str:
+        plan, braces = PlanPath.of(wildcards), seeds_in_braces(seeds)
+        return " ".join(str(plan.run_directory(one, braces)) for one in self._paths.variants(plan))
+
+    def interim_previous(self, wildcards: Any, input: Any) -> str:
+        """``--previous FILE``, but for the first interim analysis."""
+        return f"--previous {input.previous[0]}" if input.previous else ""
+
+    def networks(self, wildcards: Any) -> str:
+        """The folders of a plan's networks."""
+        braces = seeds_in_braces(self._paths.seeds_of(wildcards))
+        return " ".join(str(network_directory(key, braces)) for key in self._paths.network_keys(wildcards))
+
+    def number_of_networks(self, wildcards: Any) -> str:
+        """``--set key=value`` for each override that says how many networks there are: claims are judged
+        with it."""
+        given = self._paths.experiment_settings.items()
+        return set_arguments(
+            {key: value for key, value in given if key == "replicates" or key.startswith("precision.")}
+        )
+
+    def credit(self, wildcards: Any) -> str:
+        """``--author`` and ``--licence``, where the user says who made the results and how they may be
+        used."""
+        overrides = self._paths.overrides
+        authors = [name.strip() for name in (overrides.authors or "").split(";")]
+        arguments = [f"--author {shlex.quote(name)}" for name in authors if name]
+        if overrides.licence is not None:
+            arguments.append(f"--licence {shlex.quote(overrides.licence)}")
+        return " ".join(arguments)
+
+    def run_memory_mb(self, wildcards: Any, attempt: int) -> int:
+        """The memory that a run may take in its engine, in MB; runs at the same time have to fit together."""
+        demand = find_engine(wildcards.engine).demand(self._paths.network(wildcards.network))
+        return (BESIDE_MB + math.ceil(demand.memory_bytes / 1_000_000)) * attempt
+
+    def run_minutes(self, wildcards: Any, attempt: int) -> int:
+        """How long a run may take in its engine, in minutes."""
+        experiment = self._paths.experiment(wildcards.experiment)
+        run_s = (experiment.warm_up + experiment.measured) / 1e9
+        network = self._paths.network(wildcards.network)
+        seconds = find_engine(wildcards.engine).run_seconds(network, run_s)
+        return (BESIDE_MIN + math.ceil(TIME_MARGIN * seconds / 60)) * attempt
+
+    def run_threads(self, wildcards: Any) -> int:
+        """The cores of a run: one, but in real time all that Snakemake has here, so that it starts nothing
+        beside it; of a node, what its network takes."""
+        engine = find_engine(wildcards.engine)
+        if not engine.real_time:
+            return 1
+        if self._workflow.local_exec:
+            return int(self._workflow.cores)
+        return engine.demand(self._paths.network(wildcards.network)).cores
+
+    def run_node(self, wildcards: Any) -> str:
+        """What Slurm is told of a run in real time: it needs a node for itself."""
+        return "--exclusive" if find_engine(wildcards.engine).real_time else ""

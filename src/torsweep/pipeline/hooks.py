@@ -1,0 +1,187 @@
+"""What happens when a pipeline starts: its folder is claimed, and what it will do is said.
+
+In: Snakemake's workflow, in its ``onstart`` hook. Out: lines on standard error: before the runs, how many
+there are and about how long they take; as each of them ends, ``7 of 48 runs, about 3 min left``.
+
+How long runs take was measured on processors of 2.8 GHz (each engine's ``cost.py``), and is right to within
+a factor of two elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torsweep.engines.selection import AUTO, MODEL_ENGINE, choose_engine, find_engine
+from torsweep.errors import TorsweepError
+from torsweep.folder_lock import hold_folder
+from torsweep.pipeline.paths import RESULTS, Paths, stop
+from torsweep.storage.leftovers import sweep_tree
+from torsweep.units import rounded_duration
+
+RUN_RULE_PREFIX = "run"
+"""The rules that play runs, and no others, have names that begin so."""
+
+POLL_SECONDS = 2.0
+
+TRUST = 0.05
+"""The weight of the estimate made before the start: it counts as much as this share of all runs, finished in
+the estimated time."""
+
+_INNER_FOLDERS = ("hosts", "data", "template", "processes", "downloads", "logs")
+"""Folders of other programs' files, thousands of them: no leftovers of torsweep's are there."""
+
+
+def start(paths: Paths, workflow: Any) -> None:
+    """Claim the results folder, say what ``workflow``, Snakemake's, is about to run, and follow it.
+
+    What killed pipelines left behind is removed. A second pipeline in the folder, or results that cannot be
+    written, end the process here.
+    """
+    try:
+        hold_folder(RESULTS)
+        sweep_tree(RESULTS, but=_INNER_FOLDERS)
+        _follow(_announce(paths, workflow))
+    except TorsweepError as error:
+        stop(error)
+
+
+@dataclass(frozen=True)
+class Slots:
+    """How many jobs go on at the same time: one on each core of this machine, or as many as may be sent to a
+    cluster."""
+
+    count: int
+    on_cluster: bool = False
+
+    @classmethod
+    def of(cls, workflow: Any) -> Slots:
+        """The slots of Snakemake's ``workflow``."""
+        if not workflow.local_exec:
+            return cls(int(workflow.nodes), on_cluster=True)
+        return cls(int(workflow.cores or len(os.sched_getaffinity(0))))
+
+    def runs_at_once(self, engine: str) -> int:
+        """How many runs go on at the same time: one in each slot, but only one on a machine in real time."""
+        if find_engine(engine).real_time and not self.on_cluster:
+            return 1
+        return max(1, self.count)
+
+    @property
+    def text(self) -> str:
+        """``on 2 cores``."""
+        if self.on_cluster:
+            return f"in up to {self.count} jobs at once, without their time in the queue"
+        return f"on {self.count} cores"
+
+
+def _announce(paths: Paths, workflow: Any) -> dict[Path, float]:
+    """Say what is about to run; the seconds that each run adds, by its manifest."""
+    slots = Slots.of(workflow)
+    kinds: dict[tuple[str, str, str], list[Any]] = {}
+    for job in workflow.dag.needrun_jobs():
+        if job.rule.name.startswith(RUN_RULE_PREFIX):
+            kind = (job.wildcards.experiment, job.wildcards.engine, job.wildcards.era)
+            kinds.setdefault(kind, []).append(job)
+    expected_s: dict[Path, float] = {}
+    for (name, engine, era), jobs in kinds.items():
+        networks = [job.wildcards.network for job in jobs]
+        print(
+            f"torsweep: {announcement(paths, name, engine, era, networks, slots)}",
+            file=sys.stderr,
+            flush=True,
+        )
+        files = (Path(job.output[0]) for job in jobs)
+        expected_s |= dict(zip(files, _expected_s(paths, name, engine, networks, slots), strict=True))
+    return expected_s
+
+
+def announcement(
+    paths: Paths, name: str, engine: str, era: str, networks: Sequence[str], slots: Slots
+) -> str:
+    """What is about to run on each of ``networks``, why there, and about how long it takes."""
+    experiment, why, instead = paths.experiment(name), "", ""
+    chosen = choose_engine(AUTO, experiment.engines) if paths.overrides.engine == AUTO else None
+
+    def lasting(which: str) -> str:
+        return rounded_duration(sum(_expected_s(paths, name, which, networks, slots)))
+
+    if chosen is not None and chosen.engine == engine:
+        why = f" ({chosen.reason})"
+        if engine != MODEL_ENGINE and MODEL_ENGINE in experiment.engines:
+            instead = f"; engine={MODEL_ENGINE} takes about {lasting(MODEL_ENGINE)}"
+    runs = f"{name}: {len(networks)} runs in {engine}{why}, era {era}"
+    # In real time a run ends with its downloads, or with its duration.
+    word = "at most" if find_engine(engine).real_time else "about"
+    return f"{runs}: {word} {lasting(engine)} {slots.text}{instead}"
+
+
+def _expected_s(paths: Paths, name: str, engine: str, networks: Sequence[str], slots: Slots) -> list[float]:
+    """What a run on each of ``networks`` adds to the time that all of them take, in seconds."""
+    experiment = paths.experiment(name)
+    run_s = (experiment.warm_up + experiment.measured) / 1e9
+    at_once = min(slots.runs_at_once(engine), len(networks))
+    return [find_engine(engine).run_seconds(paths.network(network), run_s) / at_once for network in networks]
+
+
+def progress_line(finished: int, total: int, elapsed_s: float, done_s: float, all_s: float) -> str:
+    """``7 of 48 runs, about 3 min left``, of runs that were thought to take ``all_s`` seconds together.
+
+    Finished runs, thought to take ``done_s``, took ``elapsed_s``: the others take as much longer or shorter
+    than was thought.
+    """
+    if finished == total:
+        return f"{total} of {total} runs, in {rounded_duration(elapsed_s)}"
+    trust_s = TRUST * all_s
+    left_s = (all_s - done_s) * (elapsed_s + trust_s) / (done_s + trust_s)
+    return f"{finished} of {total} runs, about {rounded_duration(left_s)} left"
+
+
+def run_counter(
+    expected_s: Mapping[Path, float], say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+) -> Callable[[], None]:
+    """A function that, each time it is called, says how many runs have ended, if that has changed.
+
+    ``expected_s`` are the runs' manifests, with the seconds that each is thought to take. A file counts when
+    it is younger than this call: what is to be run again has one already.
+    """
+    started = clock()
+    before = {file: _modified_ns(file) for file in expected_s}
+    said = 0
+
+    def count() -> None:
+        nonlocal said
+        finished = [file for file, date in before.items() if _modified_ns(file) not in (None, date)]
+        if len(finished) > said:
+            said = len(finished)
+            done_s = sum(expected_s[file] for file in finished)
+            say(progress_line(said, len(before), clock() - started, done_s, sum(expected_s.values())))
+
+    return count
+
+
+def _modified_ns(file: Path) -> int | None:
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+def _follow(expected_s: Mapping[Path, float]) -> None:
+    """Say on standard error how far the runs are, from now until the process ends."""
+    if not expected_s:
+        return
+    count = run_counter(expected_s, lambda line: print(f"torsweep: {line}", file=sys.stderr, flush=True))
+
+    def watch() -> None:
+        while True:
+            time.sleep(POLL_SECONDS)
+            count()
+
+    threading.Thread(target=watch, name="torsweep-progress", daemon=True).start()

@@ -1,0 +1,340 @@
+"""Where everything stands under ``results/``, and which files each rule of the pipeline waits for.
+
+In: Snakemake's ``--config`` and the wildcards of its rules. Out: paths. Experiment, engine, era, network and
+plan each have a level of their own in the tree, so that nothing ever mixes. A run, a plan's tables and a
+summary are folders; each is named to Snakemake by its manifest, which is written last
+(:mod:`torsweep.storage.manifest`).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NoReturn, Self, TypeVar
+
+from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
+from torsweep.config.fitting import require_fitting_networks
+from torsweep.config.knobs import KNOBS, find_knob
+from torsweep.config.network import NetworkConfig, load_network_config, network_path
+from torsweep.config.overrides import Overrides, experiment_overrides
+from torsweep.config.variant import JOINED_BY, Variant, variant_text
+from torsweep.engines.selection import choose_engine, find_engine, require_engine
+from torsweep.errors import InputError, OutputError, TorsweepError
+from torsweep.formats.yaml_file import read_yaml
+from torsweep.network.model import NETWORK_FILE
+from torsweep.network.sampling import input_paths
+from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
+from torsweep.stats.files import PLAN_FILE
+from torsweep.storage.published import EXPERIMENT_FILE, SUMS_FILE
+from torsweep.tor.series import SERIES as PATCHES
+
+RESULTS = Path("results")
+
+RUN_LEVELS = "{experiment}/{engine}/{era}/{network}/{seed}/{variant}"
+PLAN_LEVELS = "{experiment}/{engine}/{era}/{network}/{plan}"
+"""Levels of the tree, as wildcards of the pipeline's rules: a run's and a plan's."""
+
+FIGURE_SUFFIXES = ("pdf", "png", "csv")
+
+
+def network_key(name: str, variant: Variant) -> str:
+    """The network of ``variant``: ``paper``, or ``paper+load=0.5`` where a knob changes the network."""
+    return JOINED_BY.join(filter(None, (name, variant_text(variant.network_levels))))
+
+
+def parse_network_key(key: str) -> tuple[str, Mapping[str, object]]:
+    """The name in ``paper+load=0.5`` and what its knobs set in the network's configuration.
+
+    Raises InputError when a knob is not one of the network, or its level is no level.
+    """
+    name, *parts = key.split(JOINED_BY)
+    overrides: dict[str, object] = {}
+    for part in parts:
+        knob, _, level = part.partition("=")
+        if find_knob(knob).target != "network":
+            accepted = ", ".join(other.name for other in KNOBS.values() if other.target == "network")
+            raise InputError("does not change the network", key=key, value=knob, accepted=accepted)
+        overrides.update(find_knob(knob).read(level))
+    return name, overrides
+
+
+def network_directory(key: str, seed: int | str) -> Path:
+    """Where the network of this configuration and seed stands."""
+    return RESULTS / "networks" / key / str(seed)
+
+
+@dataclass(frozen=True)
+class PlanPath:
+    """What tells the results of one plan from those of another; the fields are levels of the tree."""
+
+    experiment: str
+    engine: str
+    era: str
+    network: str
+    plan: str
+
+    @classmethod
+    def of(cls, wildcards: Any) -> Self:
+        """The plan that the wildcards of a rule name."""
+        return cls(wildcards.experiment, wildcards.engine, wildcards.era, wildcards.network, wildcards.plan)
+
+    def stage(self, stage: str) -> Path:
+        """The folder of a stage after the runs: tables, summaries, figures or publish."""
+        return RESULTS / stage / self.experiment / self.engine / self.era / self.network / self.plan
+
+    @property
+    def tables(self) -> Path:
+        """The manifest of the plan's tables."""
+        return self.stage("tables") / PROVENANCE_FILE
+
+    @property
+    def summary(self) -> Path:
+        """The manifest of the plan's summary."""
+        return self.stage("summaries") / PLAN_FILE
+
+    @property
+    def page(self) -> Path:
+        """The plan's results as a page to read."""
+        return self.stage("reports") / f"{self.experiment}.html"
+
+    @property
+    def published(self) -> Path:
+        """The manifest of what is published of the plan."""
+        return self.stage("publish") / SUMS_FILE
+
+    @property
+    def bundle(self) -> Path:
+        """The plan's published result as one file."""
+        return self.stage("bundles") / f"{self.experiment}.zip"
+
+    def run_directory(self, variant: Variant, seed: int | str) -> Path:
+        """The folder of one run. Plans share it: a variant is the same run in every plan that has it."""
+        runs = RESULTS / "runs" / self.experiment / self.engine / self.era
+        return runs / network_key(self.network, variant) / str(seed) / variant.key
+
+
+def experiment_questions(directory: Path = EXPERIMENTS_DIRECTORY) -> dict[str, str]:
+    """What each experiment of ``directory`` asks, by name in alphabetical order.
+
+    One whose experiment.yaml is wrong stops only itself: as a target it says what is wrong.
+    """
+    return {file.parent.name: _question(file) for file in sorted(directory.glob(f"*/{EXPERIMENT_FILE}"))}
+
+
+def _question(file: Path) -> str:
+    try:
+        document = read_yaml(file)
+    except TorsweepError:
+        document = None
+    question = document.get("question") if isinstance(document, dict) else None
+    return question if isinstance(question, str) else f"{file} cannot be read"
+
+
+def stop(error: TorsweepError) -> NoReturn:
+    """End the process with the one line of ``error`` and its exit code.
+
+    Snakemake would report another exception over many lines.
+    """
+    print(f"torsweep: {error}", file=sys.stderr, flush=True)
+    raise SystemExit(error.exit_code)
+
+
+Methods = TypeVar("Methods", bound=type)
+
+
+def called_by_rules(methods: Methods) -> Methods:
+    """A class whose public methods rules call: each ends the process (:func:`stop`) at a TorsweepError."""
+    for name, method in list(vars(methods).items()):
+        if callable(method) and (name == "__init__" or not name.startswith("_")):
+            setattr(methods, name, _stopping(method))
+    return methods
+
+
+def _stopping(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def stopping(*arguments: Any, **named: Any) -> Any:
+        try:
+            return method(*arguments, **named)
+        except TorsweepError as error:
+            stop(error)
+
+    return stopping
+
+
+@called_by_rules
+class Paths:
+    """The files of this folder's experiments under one set of overrides.
+
+    Methods that take ``wildcards`` are input functions of rules; they read the attributes that the paths of
+    the results tree give (experiment, engine, era, network, plan, seed, variant). ``checkpoints`` are
+    Snakemake's; they say how many networks a plan with ``replicates=auto`` ends with.
+    """
+
+    def __init__(self, config: Mapping[str, Any], checkpoints: Any = None) -> None:
+        if RESULTS.exists() and not RESULTS.is_dir():
+            raise OutputError(f"{RESULTS}: is no folder; results go there")
+        self.overrides = Overrides.read(config)
+        self.experiment_settings = experiment_overrides(config)
+        """The overrides that are keys of experiment.yaml."""
+        self._only = self.overrides.experiment if "experiment" in config else None
+        self._checkpoints = checkpoints
+        self._experiments: dict[str, Experiment] = {}
+        self._networks: dict[str, NetworkConfig] = {}
+
+    def experiment(self, name: str) -> Experiment:
+        """The experiment ``name`` with the overrides applied."""
+        if name not in self._experiments:
+            self._experiments[name] = load_experiment(name, self.experiment_settings)
+        return self._experiments[name]
+
+    def network(self, key: str) -> NetworkConfig:
+        """The configuration of the network ``paper+load=0.5``."""
+        if key not in self._networks:
+            self._networks[key] = load_network_config(*parse_network_key(key))
+        return self._networks[key]
+
+    def asked(self, experiment_name: str) -> PlanPath:
+        """The plan of the experiment that the overrides ask for, in an engine that can run here."""
+        experiment = self.experiment(experiment_name)
+        choice = choose_engine(self.overrides.engine, experiment.engines)
+        require_engine(choice.engine)
+        plan = experiment.plan(self.overrides.plan)
+        require_fitting_networks(experiment, plan.name)
+        return PlanPath(experiment.name, choice.engine, experiment.era, experiment.network, plan.name)
+
+    def targets(self, experiment_name: str) -> list[str]:
+        """The figures of a plan and every folder that they are made from, so that a folder that has been
+        removed is made again."""
+        return self.plan_files(self.asked(experiment_name))
+
+    def plan_files(self, plan: PlanPath) -> list[str]:
+        """The manifest of each network, run and stage of a plan, and its figures."""
+        return [
+            *self.tor(plan),
+            *self.networks(plan),
+            *self.runs(plan),
+            str(plan.tables),
+            str(plan.summary),
+            *self.figures(plan),
+        ]
+
+    def pages(self, experiment_names: list[str]) -> list[str]:
+        """The page of each experiment that has the plan and can run on the network, and what it is made of.
+
+        Where none can, the error says why the first one cannot.
+        """
+        return [
+            file
+            for plan in self._possible(experiment_names)
+            for file in (*self.plan_files(plan), str(plan.page))
+        ]
+
+    def bundles(self, experiment_names: list[str]) -> list[str]:
+        """What is published of each of these that can run, as a folder and as a zip."""
+        return [
+            file
+            for plan in self._possible(experiment_names)
+            for file in (*self.plan_files(plan), str(plan.page), str(plan.published), str(plan.bundle))
+        ]
+
+    def _possible(self, names: list[str]) -> list[PlanPath]:
+        asked = names if self._only is None else [self._only]
+        return [self.asked(name) for name in [name for name in asked if self._can_run(name)] or asked]
+
+    def _can_run(self, experiment_name: str) -> bool:
+        try:
+            require_fitting_networks(self.experiment(experiment_name), self.overrides.plan)
+        except InputError:
+            return False
+        return True
+
+    def figures(self, plan: Any) -> list[str]:
+        """Every figure of a plan, in each of its formats."""
+        folder = PlanPath.of(plan).stage("figures")
+        names = self.experiment(plan.experiment).figures
+        return [f"{folder}/{name}.{suffix}" for name in names for suffix in FIGURE_SUFFIXES]
+
+    def runs(self, plan: Any) -> list[str]:
+        """The manifest of every run of a plan: variants in order, the seeds of each together."""
+        return self.runs_on(PlanPath.of(plan), self.seeds_of(plan))
+
+    def runs_on(self, plan: PlanPath, seeds: range) -> list[str]:
+        """The manifests of the runs of a plan on the networks of ``seeds``."""
+        variants = self.variants(plan)
+        return [f"{plan.run_directory(one, seed)}/{PROVENANCE_FILE}" for one in variants for seed in seeds]
+
+    def variants(self, plan: Any) -> tuple[Variant, ...]:
+        """The variants of a plan."""
+        return tuple(self.experiment(plan.experiment).plan(plan.plan).variants)
+
+    def networks(self, plan: Any) -> list[str]:
+        """The manifest of every network of a plan."""
+        keys, seeds = self.network_keys(plan), self.seeds_of(plan)
+        return [f"{network_directory(key, seed)}/{NETWORK_FILE}" for key in keys for seed in seeds]
+
+    def network_keys(self, plan: Any) -> list[str]:
+        """The plan's network at each level of the knobs that change it."""
+        return list(dict.fromkeys(network_key(plan.network, variant) for variant in self.variants(plan)))
+
+    def seeds_of(self, plan: Any) -> range:
+        """The seeds of a plan's networks, as many as its claims take where their number is left to them.
+
+        Snakemake ends the call at an interim analysis that has not been made yet, and repeats it afterwards.
+        """
+        experiment = self.experiment(plan.experiment)
+        for networks in experiment.looks[:-1]:
+            levels = asdict(PlanPath.of(plan))
+            found = self._checkpoints.interim_analysis.get(**levels, networks=networks).output.analysis
+            if json.loads(Path(found).read_text(encoding="utf-8"))["enough"]:
+                return experiment.seeds_of(networks)
+        return experiment.seeds_of(experiment.looks[-1]) if experiment.looks else experiment.seeds
+
+    def interim_runs(self, wildcards: Any) -> list[str]:
+        """The manifests of the runs of the batch that an interim analysis is the first to see."""
+        return self.runs_on(PlanPath.of(wildcards), self.batch(wildcards))
+
+    def interim_previous(self, wildcards: Any) -> list[str]:
+        """The file of the interim analysis before; none for the first."""
+        earlier = self._earlier(wildcards)
+        return [str(PlanPath.of(wildcards).stage("interim") / f"{earlier[-1]}.json")] if earlier else []
+
+    def batch(self, wildcards: Any) -> range:
+        """The seeds that an interim analysis is the first to see."""
+        earlier = self._earlier(wildcards)
+        seeds = self.experiment(wildcards.experiment).seeds_of(int(wildcards.networks))
+        return seeds[earlier[-1] if earlier else 0 :]
+
+    def _earlier(self, wildcards: Any) -> list[int]:
+        sizes, networks = self.experiment(wildcards.experiment).looks, int(wildcards.networks)
+        if networks not in sizes:
+            accepted = ", ".join(map(str, sizes)) or "none, as replicates is a number"
+            raise InputError("has no interim analysis", key="networks", value=networks, accepted=accepted)
+        return [size for size in sizes if size < networks]
+
+    def experiment_file(self, wildcards: Any) -> str:
+        """The experiment.yaml of the experiment."""
+        return str(EXPERIMENTS_DIRECTORY / wildcards.experiment / EXPERIMENT_FILE)
+
+    def network_file(self, wildcards: Any) -> str:
+        """The configuration file of the network ``paper+load=0.5``."""
+        return str(network_path(parse_network_key(wildcards.network)[0]))
+
+    def topologies(self, wildcards: Any) -> list[str]:
+        """The derived or imported tables that the network is sampled from."""
+        return [str(table) for table in input_paths(self.network(wildcards.network)).values()]
+
+    def tor(self, wildcards: Any) -> list[str]:
+        """The build of tor that a run's engine needs; none for a model."""
+        return [self.tor_marker()] if find_engine(wildcards.engine).runs_tor else []
+
+    def tor_marker(self) -> str:
+        """The empty file that says that tor has been built with these patches from this source."""
+        files = [file for name in ("series", "*.patch") for file in sorted(PATCHES.glob(name))]
+        told = [f"{self.overrides.tor_source or ''}\n", *(f"{sha256_of_file(file)}\n" for file in files)]
+        name = hashlib.sha256("".join(told).encode()).hexdigest()[:12]
+        return str(RESULTS / "tools" / "tor" / f"built-{name}")

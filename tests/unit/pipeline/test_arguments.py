@@ -1,0 +1,169 @@
+"""What commands are told, what makes a job anew, and what a run asks for of a machine."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from torsweep.config.network import load_network_config
+from torsweep.engines.selection import find_engine
+from torsweep.pipeline import arguments as arguments_module
+from torsweep.pipeline.arguments import BESIDE_MB, Arguments, source_sha256
+from torsweep.pipeline.paths import Paths
+
+ROOT = Path(__file__).parents[3]
+HERE = SimpleNamespace(local_exec=True, cores=8)
+ON_A_CLUSTER = SimpleNamespace(local_exec=False)
+PLAN = {"experiment": "refill_sweep", "engine": "cellsim", "era": "2012", "network": "ci", "plan": "main"}
+
+
+def _arguments(workflow=ON_A_CLUSTER, **config):
+    return Arguments(Paths(config), workflow)
+
+
+def _folders(files):
+    return [file.rpartition("/")[0] for file in files]
+
+
+@pytest.mark.parametrize(("plan", "replicates"), [("main", 1), ("main", 12), ("loads", 3)])
+def test_the_arguments_of_a_command_expand_to_the_same_runs(plan, replicates):
+    wildcards = SimpleNamespace(**{**PLAN, "plan": plan})
+    paths = Paths({"replicates": replicates})
+    echo = ["bash", "-c", f"printf '%s\\n' {Arguments(paths, HERE).runs(wildcards)}"]
+    expanded = subprocess.run(echo, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert expanded == _folders(paths.runs(wildcards))
+
+
+def test_the_most_replicates_still_fit_into_a_command_line():
+    wildcards = SimpleNamespace(**{**PLAN, "plan": "loads"})
+    assert len(_arguments(replicates=200).runs(wildcards)) < 10_000
+
+
+def _run(**changes):
+    run = {**PLAN, "seed": "1", "variant": "refill_interval=10ms+circuit_policy=ewma"}
+    return SimpleNamespace(**{**run, **changes})
+
+
+def test_what_changes_run_json_changes_the_parameters_of_the_rule():
+    usual = _arguments().run_settings(_run())
+    assert _arguments(replicates=2, network="ci").run_settings(_run()) == usual
+    assert _arguments(measured="1 min").run_settings(_run()) != usual
+    assert _arguments().run_settings(_run(era="today")) != usual
+    assert _arguments(measured="1 min", warm_up="9 s").run_durations(_run()) == (
+        "--set 'warm_up=9 s' --set 'measured=1 min'"
+    )
+
+
+def test_a_networks_knobs_are_passed_to_the_sampler():
+    wildcards = SimpleNamespace(network="ci+load=0.5")
+    arguments = _arguments()
+    assert arguments.network_levels(wildcards) == "--set load=0.5"
+    assert arguments.network_settings(wildcards) != arguments.network_settings(SimpleNamespace(network="ci"))
+
+
+def test_authors_and_licence_become_arguments():
+    assert _arguments().credit(None) == ""
+    said = _arguments(authors="Ada Lovelace; G. Hopper", licence="CC-BY-4.0").credit(None)
+    assert said == "--author 'Ada Lovelace' --author 'G. Hopper' --licence CC-BY-4.0"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"variant": "circuit_policy=ewma+refill_interval=10ms"},
+            "a run is named by every knob of its experiment",
+        ),
+        ({"variant": "refill_interval=10ms"}, "accepted: refill_interval=10ms+circuit_policy=ewma"),
+        ({"variant": "refill_interval=ten+circuit_policy=ewma"}, "is no level of this knob"),
+        ({"network": "ci+load=0.5"}, "the variant and its network disagree"),
+    ],
+)
+def test_a_run_has_one_path_only(capsys, changes, said):
+    with pytest.raises(SystemExit) as stop:
+        _arguments().run_settings(_run(**changes))
+    assert stop.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_changed_sources_change_the_parameter(tmp_path, monkeypatch):
+    shutil.copytree(arguments_module.PACKAGE / "stats", tmp_path / "stats")
+    before = source_sha256("stats")
+    monkeypatch.setattr(arguments_module, "PACKAGE", tmp_path)
+    assert source_sha256("stats") == before
+    (tmp_path / "stats" / "medians.py").write_text("")
+    assert source_sha256("stats") != before
+
+
+def _asked(engine, network):
+    return SimpleNamespace(experiment="refill_sweep", engine=engine, network=network)
+
+
+@pytest.mark.parametrize("engine", ["cellsim", "shadow", "emulation"])
+def test_a_larger_network_asks_for_more_memory_and_time(engine):
+    small, large = _asked(engine, "ci"), _asked(engine, "paper")
+    assert _arguments().run_memory_mb(small, 1) < _arguments().run_memory_mb(large, 1)
+    assert _arguments().run_minutes(small, 1) <= _arguments().run_minutes(large, 1)
+
+
+def test_memory_is_what_the_doctor_projects_and_the_processes_beside_it():
+    projected_mb = find_engine("shadow").demand(load_network_config("paper")).memory_bytes / 1e6
+    assert 0 <= _arguments().run_memory_mb(_asked("shadow", "paper"), 1) - BESIDE_MB - projected_mb < 1
+
+
+def test_shadow_asks_for_hours_where_the_model_asks_for_minutes():
+    # docs/shadow.md: up to an hour for the full network; bench/results/speed.json: 8 s.
+    assert 2 * 60 < _arguments().run_minutes(_asked("shadow", "paper"), 1) < 8 * 60
+    assert _arguments().run_minutes(_asked("cellsim", "paper"), 1) < 10
+
+
+def test_a_longer_run_asks_for_more_time():
+    longer = _arguments(measured="2 h")
+    run = _asked("shadow", "paper")
+    assert longer.run_minutes(run, 1) > 10 * _arguments().run_minutes(run, 1)
+
+
+def test_a_knob_of_the_network_counts():
+    assert _arguments().run_memory_mb(_asked("cellsim", "paper+load=0.5"), 1) > 0
+
+
+def test_a_run_that_was_killed_gets_more():
+    run = _asked("shadow", "quarter")
+    for need in (_arguments().run_memory_mb, _arguments().run_minutes):
+        assert need(run, 2) == 2 * need(run, 1)
+        assert need(run, 3) == 3 * need(run, 1)
+
+
+def test_real_time_takes_all_cores_here_and_what_its_network_takes_of_a_node():
+    run = _asked("emulation", "quarter")
+    assert _arguments(HERE).run_threads(run) == 8
+    assert (
+        _arguments().run_threads(run) == find_engine("emulation").demand(load_network_config("quarter")).cores
+    )
+
+
+@pytest.mark.parametrize(
+    ("network", "engine"),
+    [("paper", "cellsim"), ("quarter", "shadow"), ("paper", "shadow"), ("quarter", "emulation")],
+)
+def test_the_how_to_says_what_a_run_asks_for(network, engine):
+    run = _asked(engine, network)
+    memory_mb, minutes = _arguments().run_memory_mb(run, 1), _arguments().run_minutes(run, 1)
+    row = f"| `{network}` in {engine} | {memory_mb:,} MB | {minutes} min |"
+    assert row in (ROOT / "docs/how-to/run-on-a-cluster.md").read_text()
+
+
+def test_a_run_in_real_time_asks_for_a_node_of_its_own():
+    assert _arguments().run_node(_asked("emulation", "quarter")) == "--exclusive"
+    assert _arguments().run_node(_asked("cellsim", "quarter")) == ""
+    assert _arguments(HERE).run_threads(_asked("cellsim", "paper")) == 1
+
+
+def test_the_profile_for_slurm_does_what_the_default_one_does():
+    default = yaml.safe_load((ROOT / "profiles/default/config.yaml").read_text())
+    assert default.items() <= yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text()).items()

@@ -1,0 +1,112 @@
+"""What a pipeline says when it starts and while its runs end."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from torsweep.config.network import load_network_config
+from torsweep.engines.selection import Choice, find_engine
+from torsweep.errors import OutputError
+from torsweep.folder_lock import hold_folder
+from torsweep.pipeline import hooks
+from torsweep.pipeline.hooks import Slots, announcement, progress_line, run_counter
+from torsweep.pipeline.paths import Paths
+
+
+@pytest.mark.parametrize(
+    ("engine", "network", "run_s", "least", "most"),
+    [
+        # bench/results/speed.json: 5 to 9 s.
+        ("cellsim", "paper", 480, 5, 9),
+        # docs/shadow.md: 660 simulated seconds took 2,634 to 3,600 CPU s; 480 of a quarter's 383 to 577.
+        ("shadow", "paper", 480, 2634, 3600),
+        ("shadow-no-rtt", "quarter", 300, 383, 650),
+        # Real time, and the start before it.
+        ("emulation", "quarter", 300, 340, 420),
+    ],
+)
+def test_a_run_takes_what_it_was_measured_to_take(engine, network, run_s, least, most):
+    assert least <= find_engine(engine).run_seconds(load_network_config(network), run_s) <= most
+
+
+def test_runs_in_real_time_do_not_share_a_machine():
+    here = Slots(32)
+    assert here.runs_at_once("emulation") == 1
+    assert here.runs_at_once("cellsim") == here.runs_at_once("shadow-no-rtt") == 32
+    assert Slots(32, on_cluster=True).runs_at_once("emulation") == 32
+
+
+def test_slots_are_cores_here_and_jobs_on_a_cluster():
+    class Elsewhere(SimpleNamespace):
+        @property
+        def cores(self):
+            raise AssertionError("Snakemake raises an error where there are only jobs")
+
+    assert Slots.of(SimpleNamespace(local_exec=True, cores=8)) == Slots(8)
+    assert Slots.of(Elsewhere(local_exec=False, nodes=100)) == Slots(100, on_cluster=True)
+    assert Slots(100, on_cluster=True).text.startswith("in up to 100 jobs at once")
+
+
+def test_the_estimate_goes_by_the_pace_so_far():
+    assert progress_line(8, 48, elapsed_s=36.0, done_s=16.0, all_s=96.0) == "8 of 48 runs, about 3 min left"
+    assert progress_line(48, 48, 216.0, 96.0, 96.0) == "48 of 48 runs, in 4 min"
+
+
+def test_short_runs_say_little_of_the_long_ones_that_follow():
+    """Twelve runs of the model take 13 s; seven in real time are still to come."""
+    line = progress_line(12, 19, elapsed_s=13.0, done_s=5.0, all_s=2000.0)
+    assert line == "12 of 19 runs, about 36 min left"
+
+
+def test_only_runs_finished_since_the_start_count(tmp_path):
+    files = [tmp_path / f"{number}.json" for number in range(3)]
+    files[0].write_text("of an earlier run")
+    os.utime(files[0], (1, 1))
+    said: list[str] = []
+    time = iter(range(0, 100, 10))
+    count = run_counter(dict.fromkeys(files, 10.0), said.append, clock=lambda: next(time))
+    count()
+    assert said == []
+    files[1].write_text("")
+    count()
+    count()
+    assert said == ["1 of 3 runs, about 20 s left"]
+    files[0].write_text("anew")
+    files[2].write_text("")
+    count()
+    assert said[1] == "3 of 3 runs, in 20 s"
+
+
+def test_a_second_pipeline_in_the_folder_is_refused(tmp_path):
+    results = tmp_path / "results"
+    hold_folder(results)
+    with pytest.raises(
+        OutputError, match=rf"results: in use by another run of the pipeline \(process {os.getpid()}\)"
+    ):
+        hold_folder(results)
+
+
+def test_a_folder_that_cannot_be_used_is_refused(tmp_path):
+    results = tmp_path / "results"
+    results.write_text("")
+    with pytest.raises(OutputError, match="results: is no folder"):
+        hold_folder(results)
+
+
+def test_what_is_about_to_run_is_said_with_how_long_it_takes(monkeypatch):
+    paths = Paths({"network": "paper"})
+    monkeypatch.setattr(hooks, "choose_engine", lambda *asked: Choice("shadow", "preferred, and installed"))
+    said = announcement(paths, "refill_sweep", "shadow", "2012", ["paper"] * 48, Slots(2))
+    assert said == (
+        "refill_sweep: 48 runs in shadow (preferred, and installed), era 2012: about 22 h 3 min on 2 cores;"
+        " engine=cellsim takes about 3 min"
+    )
+
+
+def test_an_engine_that_was_asked_for_needs_no_alternative():
+    paths = Paths({"engine": "emulation", "network": "quarter"})
+    said = announcement(paths, "refill_sweep", "emulation", "2012", ["quarter"] * 6, Slots(32))
+    assert said == "refill_sweep: 6 runs in emulation, era 2012: at most 59 min on 32 cores"

@@ -1,0 +1,191 @@
+"""Where results stand, and what the pipeline makes: nothing that differs shares a path."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, load_experiment
+from torsweep.config.variant import Variant
+from torsweep.errors import InputError
+from torsweep.pipeline import paths as paths_module
+from torsweep.pipeline.paths import (
+    Paths,
+    PlanPath,
+    experiment_questions,
+    network_directory,
+    network_key,
+    parse_network_key,
+)
+
+VARIANT = Variant.parse("refill_interval=10ms+circuit_policy=ewma")
+PLAN = PlanPath("refill_sweep", "cellsim", "2012", "paper", "main")
+IN_CI = {"experiment": "refill_sweep", "engine": "cellsim", "era": "2012", "network": "ci", "plan": "main"}
+
+
+@pytest.fixture(autouse=True)
+def engine_installed(monkeypatch):
+    monkeypatch.setattr(paths_module, "require_engine", lambda engine: None)
+
+
+def _refusal(capsys, action, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        action(*arguments)
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    return stop.value.code, said
+
+
+def _paths(**config):
+    return Paths(config)
+
+
+def test_runs_and_stages_have_their_places():
+    run = PLAN.run_directory(VARIANT, 3)
+    assert str(run) == (
+        "results/runs/refill_sweep/cellsim/2012/paper/3/refill_interval=10ms+circuit_policy=ewma"
+    )
+    assert str(PLAN.stage("figures")) == "results/figures/refill_sweep/cellsim/2012/paper/main"
+    assert str(network_directory("paper", 3)) == "results/networks/paper/3"
+
+
+def test_a_load_is_a_network_of_its_own():
+    loaded = Variant.parse("refill_interval=10ms+load=0.5")
+    assert network_key("paper", loaded) == "paper+load=0.5"
+    assert "/paper+load=0.5/3/refill_interval=10ms+load=0.5" in str(PLAN.run_directory(loaded, 3))
+
+
+@pytest.mark.parametrize("name", sorted(file.parent.name for file in EXPERIMENTS_DIRECTORY.glob("*/*.yaml")))
+def test_the_workflow_takes_every_network_of_every_plan(name):
+    constraint = re.search(r'^    network=r"(.*)",$', Path("Snakefile").read_text(), re.MULTILINE)
+    experiment = load_experiment(name)
+    for plan in experiment.plan_names:
+        for variant in experiment.plan(plan).variants:
+            assert re.fullmatch(constraint[1], network_key("paper", variant))
+
+
+@given(st.sampled_from(["paper", "my-net_2.0"]), st.decimals("0.01", "20", places=2))
+def test_a_network_key_reads_back(name, load):
+    assert parse_network_key(network_key(name, Variant.parse(f"load={load}"))) == (
+        name,
+        {"load": float(load)},
+    )
+    assert parse_network_key(network_key(name, VARIANT)) == (name, {})
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("paper+scheduler=kist", "does not change the network, got 'scheduler'; accepted: load"),
+        ("paper+load=heavy", "load: is no level of this knob"),
+        ("paper+loda=1", "no such knob (did you mean 'load'?)"),
+    ],
+)
+def test_a_network_key_of_something_else_is_refused(key, said):
+    with pytest.raises(InputError) as refusal:
+        parse_network_key(key)
+    assert said in str(refusal.value)
+
+
+def test_targets_are_every_stage_of_the_overridden_plan():
+    config = {"network": "ci", "era": "today", "plan": "loads", "engine": "cellsim", "replicates": 1}
+    targets = Paths(config).targets("refill_sweep")
+    assert "results/networks/ci+load=0.5/1/network.json" in targets
+    assert "results/summaries/refill_sweep/cellsim/today/ci/loads/plan.json" in targets
+    assert "results/figures/refill_sweep/cellsim/today/ci/loads/ttfb_cdf.pdf" in targets
+    assert sum("/runs/" in name for name in targets) == 24
+    assert len(set(targets)) == len(targets)
+
+
+def _folders(files):
+    return [file.rpartition("/")[0] for file in files]
+
+
+def test_runs_are_variants_in_order_with_the_seeds_of_each_together():
+    runs = _folders(Paths({"replicates": 2}).runs(SimpleNamespace(**IN_CI)))
+    assert len(runs) == 12
+    assert runs[0].endswith("/ci/1/refill_interval=1000ms+circuit_policy=ewma")
+    assert runs[1].endswith("/ci/2/refill_interval=1000ms+circuit_policy=ewma")
+    assert runs[2].endswith("/ci/1/refill_interval=1000ms+circuit_policy=round_robin")
+
+
+def test_loads_run_on_networks_of_their_own():
+    wildcards = SimpleNamespace(**{**IN_CI, "plan": "loads"})
+    networks = Paths({"replicates": 1}).networks(wildcards)
+    assert networks == [
+        f"results/networks/ci+load={load}/1/network.json" for load in ("0.5", "0.8", "1", "1.1")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (
+            {"netwrk": "ci"},
+            "--config: netwrk: unknown key (did you mean 'network'?); accepted: network, repl",
+        ),
+        (
+            {"network": "tiny"},
+            "network: no such network, got 'tiny'; accepted: binding_middle, ci, laptop, paper, quarter",
+        ),
+        ({"network": "../x"}, "--config: network: is not accepted, got '../x'"),
+        (
+            {"replicates": -1},
+            "--config: replicates: is not accepted, got -1; accepted: a whole",
+        ),
+        ({"replicates": "two"}, "--config: replicates: is not accepted, got 'two'; accepted: a whole"),
+        ({"era": 1999}, "--config: era: is not accepted, got '1999'; accepted: '2012', 'today'"),
+        ({"warm_up": 30}, "--config: warm_up: has no unit, got 30"),
+        ({"measured": "0 s"}, "--config: measured: is out of range, got '0 s'"),
+    ],
+)
+def test_a_bad_override_is_one_line_and_exit_code_2(capsys, config, said):
+    code, error = _refusal(capsys, Paths, config)
+    assert code == 2
+    assert error.startswith(f"torsweep: {said}")
+
+
+def test_published_are_the_experiments_that_have_the_plan(capsys):
+    names = ["refill_sweep", "scheduler_choice"]
+    both = _paths(engine="cellsim").bundles(names)
+    assert sum(name.endswith("SHA256SUMS") for name in both) == 2
+    published = _paths(engine="cellsim", plan="aligned_phases").bundles(names)
+    levels = "refill_sweep/cellsim/2012/paper/aligned_phases"
+    folder = f"results/publish/{levels}"
+    assert [name for name in published if name.endswith("SHA256SUMS")] == [f"{folder}/SHA256SUMS"]
+    assert f"results/bundles/{levels}/refill_sweep.zip" in published
+    code, error = _refusal(capsys, _paths(plan="phases").bundles, names)
+    assert (code, "refill_sweep has no such plan" in error) == (2, True)
+
+
+def test_pages_are_those_of_the_experiment_that_is_named():
+    names = ["refill_sweep", "scheduler_choice"]
+    files = _paths(engine="cellsim", experiment="scheduler_choice").pages(names)
+    pages = [name for name in files if name.endswith(".html")]
+    assert pages == ["results/reports/scheduler_choice/cellsim/today/paper/main/scheduler_choice.html"]
+
+
+def test_a_plan_or_engine_that_is_not_there_is_refused(capsys):
+    code, error = _refusal(capsys, Paths({"plan": "phases"}).targets, "refill_sweep")
+    assert (code, "refill_sweep has no such plan" in error) == (2, True)
+    code, error = _refusal(capsys, Paths({"engine": "emulation"}).targets, "refill_waits")
+    assert (code, "no engine that can run this experiment" in error) == (2, True)
+
+
+def test_each_experiment_has_its_question():
+    found = experiment_questions()
+    assert "refill_sweep" in found
+    for name, question in found.items():
+        assert question == load_experiment(EXPERIMENTS_DIRECTORY / name).question
+
+
+@pytest.mark.parametrize("text", ["question: [", "[]", "figures: ttfb_cdf", "question: 3"])
+def test_a_wrong_document_stops_nothing(tmp_path, text):
+    (tmp_path / "pair").mkdir()
+    (tmp_path / "pair" / "experiment.yaml").write_text(text)
+    assert experiment_questions(tmp_path)["pair"].endswith("cannot be read")
