@@ -27,7 +27,7 @@ from pydantic import Field
 
 from torsweep.config.reading import Section, validate
 from torsweep.errors import InputError, TorsweepError
-from torsweep.formats.csv_file import csv_rows
+from torsweep.formats.text import csv_rows
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.storage import write_text
 

@@ -26,8 +26,8 @@ from torsweep.chain.comparing import CHAIN
 from torsweep.chain.turns import MOST_COST, NOT_TRACED
 from torsweep.config.looks import BLUE, VERMILION
 from torsweep.errors import InputError
-from torsweep.formats.csv_file import read_frame
 from torsweep.formats.json_file import read_json
+from torsweep.formats.text import read_csv
 
 PANELS = {"clocks": 1, "tracing": 2, "quantum": 2}
 
@@ -140,7 +140,7 @@ def draw_figure(comparison: Path, out: Path) -> None:
             value=document.get("plan"),
             accepted=", ".join(PANELS),
         )
-    rows = read_frame(comparison, ("position", "variant"))
+    rows = read_csv(comparison, ("position", "variant"))
     with style():
         figure, caption = draw(rows, document)
         origin = json.dumps({key: document[key] for key in ("plan", "rounds", "lengths", "started")})

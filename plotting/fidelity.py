@@ -39,7 +39,7 @@ from torsweep.fidelity.comparison import MARGIN
 from torsweep.fidelity.contrasts import NO_CONTRAST, SIZE_FACTOR
 from torsweep.fidelity.matches import MODEL, REFERENCE, REFERENCE_REPEAT, REPLAY
 from torsweep.fidelity.report import NO_COMPARISON, read_origin
-from torsweep.formats.csv_file import read_frame
+from torsweep.formats.text import read_csv
 from torsweep.provenance import versions
 from torsweep.stats.report import duration_text, networks_text
 
@@ -77,7 +77,7 @@ class Comparison:
     def table(self, name: str) -> pl.DataFrame:
         """The table ``name``.csv, its knobs as text."""
         texts = (*self.origin["knobs"], "at", "from", "to")
-        return read_frame(self.folder / f"{name}.csv", texts, missing=NO_COMPARISON)
+        return read_csv(self.folder / f"{name}.csv", texts, missing=NO_COMPARISON)
 
     def caption(self, *notes: str) -> str:
         """Engines, versions, era, networks and the cut; then ``notes``."""

@@ -17,7 +17,7 @@ import polars as pl
 from plotting.drawing.palette import knob_name, level_name
 from torsweep.config.clients import KINDS
 from torsweep.errors import InputError
-from torsweep.formats.csv_file import read_frame
+from torsweep.formats.text import read_csv
 from torsweep.stats.breakdown import TEXTS as WAY_TEXTS
 from torsweep.stats.cell_times import TEXTS as CELL_TEXTS
 from torsweep.stats.checksums import NO_SUMMARIES, read_plan
@@ -75,7 +75,7 @@ class Source:
         """The summary ``name``.csv; raises InputError when it is missing or of another plan."""
         text = ("metric", "kind", *CELL_TEXTS, *WAY_TEXTS, *self.knobs)
         file = self.summaries / f"{name}.csv"
-        frame = read_frame(file, text, missing=NO_SUMMARIES)
+        frame = read_csv(file, text, missing=NO_SUMMARIES)
         missing = [knob for knob in self.knobs if knob not in frame.columns]
         if missing:
             raise InputError("is a summary of another plan", file=file, accepted=f"a column {missing[0]}")

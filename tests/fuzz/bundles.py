@@ -30,7 +30,7 @@ def published() -> Path:
     scratch = tempfile.TemporaryDirectory()
     atexit.register(scratch.cleanup)
     plan = write_plan(Path(scratch.name, "plan"))
-    plan.page.write_text("<!doctype html><title>A page</title>")
+    plan.page.write_text("<!doctype html><title>refill_sweep, plan main: a page</title>")
     stages = [plan.stage(name) for name in ("tables", "summaries", "figures")]
     out = Path(scratch.name, "published")
     publish(Sources(*stages, plan.page, EXPERIMENT, plan.runs), Credit.of((), None, plan.runs), {}, out)

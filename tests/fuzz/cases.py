@@ -28,7 +28,7 @@ from tests.fuzz.properties import (
 )
 from tests.fuzz.target import Target
 from torsweep.errors import InputError
-from torsweep.formats.archive import unpack_tarball
+from torsweep.formats.archives import unpack_tarball
 
 Example = tuple[Target, list[Damage]]
 FORMATS = (*TARGETS, "tarball", "run directory", "bundle")

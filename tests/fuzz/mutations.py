@@ -188,7 +188,7 @@ _CHANGES: dict[str, Callable[[bytes, Damage], bytes]] = {
 BYTE_KINDS = ("flip", "cut", "end", "double", "insert", "overwrite")
 LINE_KINDS = (*BYTE_KINDS, "word", "word", "drop_line", "double_line")
 MOST_REPEATED_BYTES = 500_000
-"""Of the copies of one value, as many as :mod:`torsweep.formats.limits` accepts of YAML twice over."""
+"""Of the copies of one value, as many as :mod:`torsweep.formats.yaml_file` accepts twice over."""
 
 MOST_DOCUMENT_BYTES = 4_000_000
 """A document of gigabytes would test this program, not torsweep."""

@@ -24,9 +24,9 @@ from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.engines.prepare import finished_run
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
 from torsweep.errors import InputError
+from torsweep.formats.archives import write_zip
 from torsweep.formats.files import read_bytes
 from torsweep.formats.json_file import read_json
-from torsweep.formats.zip_file import write_zip
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file, versions
 from torsweep.report.repeat import repeat_command, repeat_overrides

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from torsweep.errors import InputError
-from torsweep.formats.files import read_bytes
-from torsweep.formats.limits import MIB, MOST_BUNDLE_FILES
+from torsweep.formats.archives import MOST_BUNDLE_FILES
+from torsweep.formats.files import MIB, read_bytes
 from torsweep.provenance import sha256_of_file
 from torsweep.storage.folders import MARKER
 from torsweep.storage.published import README_FILE, SUMS_FILE

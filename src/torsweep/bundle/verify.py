@@ -24,9 +24,9 @@ from torsweep.bundle.sums import bundle_files, packing_order, read_sums
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.reading import validate
 from torsweep.errors import InputError
+from torsweep.formats.archives import unpack_zip, write_zip
 from torsweep.formats.json_file import read_json
 from torsweep.formats.parquet import read_metadata
-from torsweep.formats.zip_file import unpack_zip, write_zip
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file, versions
 from torsweep.stats.claims_file import read_claims
 from torsweep.stats.files import SUMMARY_FILES

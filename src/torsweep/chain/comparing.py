@@ -164,7 +164,7 @@ def as_markdown(plan: Plan, rows: Sequence[Row], document: Mapping[str, Any]) ->
     columns, beside = _COLUMNS[plan.name], document["cores_taken_beside"]
     shown = [
         {"relay": row["position"], "variant": row["variant"]}
-        | {header: _cell(row, *rest) for header, *rest in columns}
+        | {header: _cell(row, name, factor, form) for header, name, factor, form in columns}
         for row in rows
     ]
     made = (

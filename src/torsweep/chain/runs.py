@@ -189,8 +189,12 @@ def measure_runs(name: str, folder: Path, tools: Tools, say: Callable[[str], Non
 def _prepare(condition: Condition, run_directory: Path) -> None:
     """Sample the network, beside the run directory, and write run.json."""
     guard, middle, exit_ = condition.rates
-    settings = {"chain.guard": guard, "chain.middle": middle, "chain.exit": exit_}
-    settings |= {"web_clients": int("web" in condition.traffic)}
+    settings = {
+        "chain.guard": guard,
+        "chain.middle": middle,
+        "chain.exit": exit_,
+        "web_clients": int("web" in condition.traffic),
+    }
     sampled = sample_network(load_network_config("starvation", settings), seed=1)
     network = run_directory.parent / "network"
     write_network(sampled.network, sampled.latency.blocks(), network)

@@ -10,7 +10,11 @@ import stat
 from pathlib import Path
 
 from torsweep.errors import InputError
-from torsweep.formats.limits import GIB, KIB, MIB
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+MOST_INTEGER = 2**63 - 1
+"""The largest whole number of a document: that of a signed integer of 64 bits."""
 
 
 def require_regular(file: Path, most_bytes: int, missing: str = "no such file") -> int:
@@ -29,9 +33,7 @@ def require_regular(file: Path, most_bytes: int, missing: str = "no such file") 
         what = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe, a socket or a device"
         raise InputError(f"is {what}", file=file, accepted="a file")
     if found.st_size > most_bytes:
-        raise InputError(
-            "is too large", file=file, value=f"{found.st_size} bytes", accepted=f"at most {size(most_bytes)}"
-        )
+        raise too_large(file, most_bytes)
     return found.st_size
 
 
@@ -46,15 +48,13 @@ def read_bytes(file: Path, most_bytes: int, missing: str = "no such file") -> by
         raise InputError(f"cannot be read: {reason(error)}", file=file) from None
 
 
+def too_large(file: Path, most_bytes: int, problem: str = "is too large") -> InputError:
+    """The error for a file of more than ``most_bytes``, as it is or unpacked."""
+    unit, factor = next(each for each in (("GiB", GIB), ("MiB", MIB), ("KiB", KIB)) if most_bytes >= each[1])
+    return InputError(problem, file=file, accepted=f"at most {most_bytes // factor} {unit}")
+
+
 def reason(error: Exception) -> str:
     """What the system says about ``error``, in one line."""
     said = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return str(said).splitlines()[0]
-
-
-def size(amount: int) -> str:
-    """``amount`` bytes in words: ``64 MiB``."""
-    for unit, factor in (("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):
-        if amount % factor == 0:
-            return f"{amount // factor} {unit}"
-    return f"{amount} bytes"

@@ -22,9 +22,9 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.errors import InputError
-from torsweep.formats.files import require_regular
-from torsweep.formats.limits import GIB, MOST_PARQUET_BYTES
+from torsweep.formats.files import GIB, require_regular
 
+MOST_PARQUET_BYTES = 16 * GIB
 _MAGIC = b"PAR1"
 _WHOLE, _DAMAGED = b"whole\n", b"damaged\n"
 _TRIAL_MEMORY_BYTES = 8 * GIB

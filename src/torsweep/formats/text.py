@@ -1,71 +1,96 @@
-"""Text files of others: plain, gzip or xz, with the line ends of any system.
+"""Text files: plain, gzip or xz, with the line ends of any system; tables in CSV.
 
-In: a path. Out: its lines, pieces of it, or all of it; InputError when it cannot be read, is damaged, is no
-text, or has a line or a length that no such file has.
+In: a path. Out: lines, pieces, or all of a text; the lines of a table by column name, or a frame. InputError
+when a file cannot be read, is damaged, is no text, or holds a cell or a line that no such table has.
 """
 
 from __future__ import annotations
 
+import csv
 import gzip
 import lzma
+import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import polars as pl
+
 from torsweep.errors import InputError
-from torsweep.formats.files import reason, require_regular, size
-from torsweep.formats.limits import (
-    MOST_LINE_CHARACTERS,
-    MOST_PARQUET_BYTES,
-    MOST_TEXT_BYTES,
-    MOST_WHOLE_TEXT_BYTES,
-)
+from torsweep.formats.files import GIB, MIB, read_bytes, reason, require_regular, too_large
+
+MOST_TEXT_BYTES = 2 * GIB
+"""A text that is read line by line, unpacked."""
+
+MOST_WHOLE_TEXT_BYTES = 256 * MIB
+"""A text that has to be held as a whole: a consensus has 3 MiB, its server descriptors 30 MiB."""
+
+MOST_LINE_CHARACTERS = 4 * MIB
+"""A row of 20,000 latencies has less than 300 KiB."""
+
+MOST_CSV_LINE_CHARACTERS = 100_000
+MOST_CSV_BYTES = 512 * MIB
+"""A table of torsweep's own."""
 
 _OPENERS = {b"\x1f\x8b": gzip.open, b"\xfd7": lzma.open}
-_OTHER_PACKINGS = {
-    b"BZh": "bzip2",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"PK\x03\x04": "zip",
-    b"\x04\x22\x4d\x18": "lz4",
-    b"7z\xbc\xaf": "7z",
+_OTHERS: Mapping[str, bytes | tuple[bytes, ...]] = {
+    "bzip2": b"BZh",
+    "zstd": b"\x28\xb5\x2f\xfd",
+    "zip": b"PK\x03\x04",
+    "lz4": b"\x04\x22\x4d\x18",
+    "7z": b"7z\xbc\xaf",
+    "UTF-16": (b"\xff\xfe", b"\xfe\xff"),
 }
 _TAR_MARK = slice(257, 262)
-_NOT_UTF_8 = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
 def text_lines(file: Path, most_bytes: int = MOST_TEXT_BYTES) -> Iterator[str]:
     """The lines of ``file``, without their ends; compression is told by the file's first bytes."""
-    read = 0
-    with _opened(file) as opened:
-        while line := opened.readline(MOST_LINE_CHARACTERS + 1):
-            read += len(line)
-            if len(line) > MOST_LINE_CHARACTERS:
-                accepted = f"at most {MOST_LINE_CHARACTERS} characters"
-                raise InputError("a line is too long", file=file, accepted=accepted)
-            if read > most_bytes:
-                raise _too_large(file, most_bytes)
-            yield line.rstrip("\n")
+    for line in _pieces(file, most_bytes, lambda opened: opened.readline(MOST_LINE_CHARACTERS + 1)):
+        if len(line) > MOST_LINE_CHARACTERS:
+            accepted = f"at most {MOST_LINE_CHARACTERS} characters"
+            raise InputError("a line is too long", file=file, accepted=accepted)
+        yield line.rstrip("\n")
 
 
-def text_chunks(file: Path, characters: int, most_bytes: int = MOST_TEXT_BYTES) -> Iterator[str]:
+def text_chunks(file: Path, characters: int) -> Iterator[str]:
     """``file`` in pieces of ``characters``, cut anywhere, with line ends as ``\\n``."""
+    yield from _pieces(file, MOST_TEXT_BYTES, lambda opened: opened.read(characters))
+
+
+def whole_text(file: Path) -> str:
+    """All of ``file``. Raises InputError when it is empty, too."""
+    text = "\n".join(text_lines(file, MOST_WHOLE_TEXT_BYTES))
+    if not text.strip():
+        raise InputError("is empty", file=file)
+    return text
+
+
+def _pieces(file: Path, most_bytes: int, piece: Any) -> Iterator[str]:
     read = 0
     with _opened(file) as opened:
-        while chunk := opened.read(characters):
-            read += len(chunk)
+        while found := piece(opened):
+            read += len(found)
             if read > most_bytes:
-                raise _too_large(file, most_bytes)
-            yield chunk
+                raise too_large(file, most_bytes)
+            yield found
 
 
 @contextmanager
 def _opened(file: Path) -> Iterator[IO[str]]:
     """``file``, unpacked; whatever keeps it from being read, then or later, is an InputError."""
-    require_regular(file, MOST_PARQUET_BYTES)
+    require_regular(file, MOST_TEXT_BYTES)
     try:
-        with _opener(file)(file, "rt", encoding="utf-8-sig", newline=None) as opened:
+        with file.open("rb") as raw:
+            start = raw.read(_TAR_MARK.stop)
+        found = "tar" if start[_TAR_MARK] == b"ustar" else ""
+        found = next((name for name, magic in _OTHERS.items() if start.startswith(magic)), found)
+        if found:
+            raise InputError(f"is {found}", file=file, accepted="text in UTF-8, plain, gzip or xz")
+        opener: Any = _OPENERS.get(start[:2], open)
+        with opener(file, "rt", encoding="utf-8-sig", newline=None) as opened:
             yield opened
     except UnicodeDecodeError:
         raise InputError("is not UTF-8 text", file=file) from None
@@ -75,29 +100,57 @@ def _opened(file: Path) -> Iterator[IO[str]]:
         raise InputError(f"cannot be read: {reason(error)}", file=file) from None
 
 
-def _too_large(file: Path, most_bytes: int) -> InputError:
-    return InputError("is too large", file=file, accepted=f"at most {size(most_bytes)}")
+def csv_rows(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line numbers and cells by column name of a table that has at least ``columns``, each once."""
+    reader = csv.DictReader(_short_lines(file), skipinitialspace=True, strict=True)
+    try:
+        names = [name.strip() for name in reader.fieldnames or []]
+        if not names:
+            raise InputError("is empty", file=file, accepted=f"a CSV with {', '.join(columns)}")
+        if not set(columns) <= set(names) or len(set(names)) < len(names):
+            accepted = f"{', '.join(columns)}, each column once"
+            raise InputError("columns are missing or stand twice", file=file, value=names, accepted=accepted)
+        reader.fieldnames = names
+        for row in reader:
+            if any(row[name] is None for name in columns):
+                raise InputError("a line is cut off", file=file, key=f"line {reader.line_num}")
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise InputError(f"is no CSV table: {error}", file=file, key=f"line {reader.line_num}") from None
 
 
-def _opener(file: Path) -> Any:
-    with file.open("rb") as raw:
-        start = raw.read(_TAR_MARK.stop)
-    if start[_TAR_MARK] == b"ustar":
-        raise InputError("is a tar archive", file=file, accepted="text: unpack it first")
-    for magic, packing in _OTHER_PACKINGS.items():
-        if start.startswith(magic):
-            raise InputError(
-                f"is packed with {packing}", file=file, accepted="plain text, gzip or xz: unpack it first"
-            )
-    for magic, encoding in _NOT_UTF_8.items():
-        if start.startswith(magic):
-            raise InputError(f"is {encoding} text", file=file, accepted="UTF-8")
-    return _OPENERS.get(start[:2], open)
+def _short_lines(file: Path) -> Iterator[str]:
+    for line in text_lines(file):
+        if len(line) > MOST_CSV_LINE_CHARACTERS:
+            raise InputError("a line is too long for a table", file=file, value=f"{len(line)} characters")
+        yield line
 
 
-def whole_text(file: Path) -> str:
-    """All of ``file``. Raises InputError when it is empty, too."""
-    text = "\n".join(text_lines(file, MOST_WHOLE_TEXT_BYTES))
-    if not text.strip():
-        raise InputError("is empty", file=file)
-    return text
+def number(text: str, file: Path, line: int, column: str, most: float) -> float:
+    """The cell ``text`` as a number from 0 to ``most``; InputError otherwise."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= most:
+        key = f"line {line}, {column}"
+        raise InputError("is no number in range", file=file, key=key, value=text, accepted=f"0 to {most:g}")
+    return value
+
+
+def read_csv(
+    file: Path, texts: Iterable[str], numbers: Iterable[str] = (), missing: str = "no such file"
+) -> pl.DataFrame:
+    """A table that torsweep wrote: ``texts`` are its columns of text, ``numbers`` those of real numbers.
+
+    Columns of either that it does not have are passed over. Raises InputError when it is no such table.
+    """
+    content = read_bytes(file, MOST_CSV_BYTES, missing)
+    if not content.strip():
+        raise InputError("is empty", file=file, accepted="a CSV table")
+    types = {**dict.fromkeys(numbers, pl.Float64), **dict.fromkeys(texts, pl.String)}
+    try:
+        return pl.read_csv(content, schema_overrides=types, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        first = str(error).splitlines()[0] if str(error) else "damaged"
+        raise InputError(f"is no CSV table: {first}", file=file) from None

@@ -20,10 +20,9 @@ from pydantic import BaseModel, Field
 from torsweep.config.reading import validate
 from torsweep.errors import InputError
 from torsweep.formats import parquet
-from torsweep.formats.csv_file import csv_rows, number
-from torsweep.formats.gml import read_gml
+from torsweep.formats.graphs import read_gml
 from torsweep.formats.json_file import parse_json
-from torsweep.formats.text import whole_text
+from torsweep.formats.text import csv_rows, number, whole_text
 from torsweep.network.bandwidth_fit import table_of_regions
 from torsweep.network.clients import BANDWIDTH_FILE, write_bandwidth
 from torsweep.network.derived import file_sha256

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from torsweep.formats.graphml import Attribute, document, node_line
+from torsweep.formats.graphs import Attribute, document, node_line
 from torsweep.network.model import Authority, Client, Network, Relay, Server
 
 SIGNATURE = "torsweep-network-graph"

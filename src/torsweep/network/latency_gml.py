@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 
 from torsweep.errors import InputError
-from torsweep.formats.gml import Gml, read_gml
+from torsweep.formats.graphs import Gml, read_gml
 from torsweep.network.exact import Floats
 from torsweep.ranges import MOST_RTT_US
 

@@ -1,20 +1,26 @@
 """Import of relay populations from a directory's own documents.
 
-In: a network consensus with the server descriptors of its relays, or what ``tornettools stage``
-writes. Out: a folder with ``relays.json``, a population for the sampler, and ``import.json``. Neither
-holds an address or a fingerprint.
+In: a network consensus with the server descriptors of its relays (plain text, gzip or xz), or what
+``tornettools stage`` writes. Out: a folder with ``relays.json``, a population for the sampler, without an
+address or a fingerprint.
 """
 
 from __future__ import annotations
 
+import datetime
+import io
+import re
+from collections.abc import Set
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
+from stem.descriptor import parse_file
+from stem.descriptor.networkstatus import NetworkStatusDocumentV3
 
 from torsweep.config.reading import validate
 from torsweep.errors import InputError
-from torsweep.formats.directory import ConsensusRelay, read_consensus, read_rates
+from torsweep.formats.files import reason
 from torsweep.formats.json_file import parse_json
 from torsweep.formats.text import whole_text
 from torsweep.network.derived import file_sha256
@@ -26,11 +32,18 @@ from torsweep.network.population import (
     population_text,
     shares,
 )
-from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_RATE_BYTES_PER_S
+from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_CONSENSUS_WEIGHT, MOST_RATE_BYTES_PER_S
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import RELAYS
 
 FORMATS = ("consensus", "relayinfo")
+
+_MOST_FILES = 100_000
+_HEAD = "network-status-version "
+_WEIGHT = re.compile(r"^w (?:.* )?(Bandwidth)=(\S*)", re.MULTILINE)
+_RATES = re.compile(r"^(bandwidth) (.*)$", re.MULTILINE)
+_NO_DOCUMENT = (ValueError, TypeError, LookupError, AttributeError, OSError)
+"""What stem raises for a document that it cannot read."""
 
 _WEIGHT_UNITS = 1e9
 """tornettools' weights are fractions of the whole; the sampler's are whole numbers."""
@@ -131,13 +144,13 @@ def _population(
 
 def _consensus(file: Path, descriptors: Path) -> tuple[Population, int]:
     """Positions and weights of the consensus with the rates of each relay's latest descriptor."""
-    entries = read_consensus(file)
-    rates = read_rates(descriptors, {entry.fingerprint for entry in entries})
+    entries = _running_relays(file)
+    rates = _rates(descriptors, {entry.fingerprint for entry in entries})
     relays = tuple(
         sorted(
-            PopulationRelay(_flags_position(entry), entry.weight, *rates[entry.fingerprint])
+            PopulationRelay(_flags_position(entry), entry.bandwidth, *rates[entry.fingerprint])
             for entry in entries
-            if entry.fingerprint in rates and entry.weight
+            if entry.fingerprint in rates and entry.bandwidth
         )
     )
     if not relays:
@@ -146,6 +159,83 @@ def _consensus(file: Path, descriptors: Path) -> tuple[Population, int]:
     return _population(relays, file, "consensus", count_share), len(entries) - len(relays)
 
 
-def _flags_position(entry: ConsensusRelay) -> Position:
+def _flags_position(entry: Any) -> Position:
     is_exit = "Exit" in entry.flags and "BadExit" not in entry.flags
     return position_of("Guard" in entry.flags, is_exit)
+
+
+def _running_relays(file: Path) -> list[Any]:
+    """stem's entries of the running relays of the consensus ``file``; InputError when it is none.
+
+    A consensus ends with signatures: one without has been cut off.
+    """
+    text = whole_text(file) + "\n"
+    heads = re.findall(rf"^{_HEAD}(.*)$", text, re.MULTILINE)
+    if len(heads) != 1 or "microdesc" in heads[0] or re.search(r"^vote-status vote\b", text, re.MULTILINE):
+        accepted = "the consensus of a directory authority, one and without a flavour"
+        raise InputError("is not a network consensus", file=file, accepted=accepted)
+    if "\ndirectory-signature " not in text or not text.rstrip().endswith("-----END SIGNATURE-----"):
+        raise InputError("is cut off: a consensus ends with its signatures", file=file)
+    _require_numbers(_WEIGHT, text, file)
+    try:
+        document = NetworkStatusDocumentV3(text[text.find(_HEAD) :].encode(), validate=False)
+        entries, dated = list(document.routers.values()), document.valid_after is not None
+    except _NO_DOCUMENT as error:
+        raise InputError(f"is no network consensus: {reason(error)}", file=file) from None
+    if not dated:
+        raise InputError("lacks its dates", file=file, key="valid-after", accepted="2024-01-31 12:00:00")
+    for entry in entries:
+        if entry.fingerprint is None or entry.flags is None:
+            raise InputError("a relay lacks its `r` or its `s` line", file=file, key=entry.nickname)
+        _require_most(entry.bandwidth or 0, MOST_CONSENSUS_WEIGHT, entry.nickname, file)
+    return [entry for entry in entries if "Running" in entry.flags]
+
+
+def _rates(path: Path, wanted: Set[str]) -> dict[str, tuple[int, int, int]]:
+    """Observed and configured bytes/s and the burst in the latest descriptor of each relay of ``wanted``.
+
+    ``path`` is a file of server descriptors, or a folder of such files; relays that state no rate are left
+    out. Raises InputError when a file holds no descriptor, or a rate is out of range.
+    """
+    files = sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]
+    if len(files) > _MOST_FILES:
+        raise InputError("too many files", file=path, value=len(files), accepted=f"at most {_MOST_FILES}")
+    latest: dict[str, tuple[datetime.datetime, tuple[int, int, int]]] = {}
+    for file in files:
+        for one in _descriptors(file):
+            observed, rate = one.observed_bandwidth, one.average_bandwidth
+            if one.fingerprint not in wanted or not observed or not rate or one.published is None:
+                continue
+            burst = max(one.burst_bandwidth or 0, rate)
+            _require_most(observed, MOST_RATE_BYTES_PER_S, one.nickname, file)
+            _require_most(burst, MOST_CONFIGURED_BYTES, one.nickname, file)
+            if one.fingerprint not in latest or one.published > latest[one.fingerprint][0]:
+                latest[one.fingerprint] = (one.published, (observed, rate, burst))
+    return {fingerprint: rates for fingerprint, (_, rates) in latest.items()}
+
+
+def _descriptors(file: Path) -> list[Any]:
+    text = whole_text(file) + "\n"
+    if not re.search(r"^router ", text, re.MULTILINE):
+        accepted = "router …, bandwidth …; microdescriptors state no rates"
+        raise InputError("is not a file of server descriptors", file=file, accepted=accepted)
+    _require_numbers(_RATES, text, file)
+    try:
+        return list(parse_file(io.BytesIO(text.encode()), "server-descriptor 1.0", validate=False))
+    except _NO_DOCUMENT as error:
+        raise InputError(f"is not a file of server descriptors: {reason(error)}", file=file) from None
+
+
+def _require_numbers(pattern: re.Pattern[str], text: str, file: Path) -> None:
+    """InputError unless each match is of whole numbers: stem takes a relay with others for one without."""
+    for match in pattern.finditer(text):
+        words = match[2].split()
+        if not words or not all(word.isascii() and word.isdigit() for word in words):
+            key = f"line {text.count(chr(10), 0, match.start()) + 1}: {match[1]}"
+            raise InputError("is no rate", file=file, key=key, value=match[2], accepted="whole numbers")
+
+
+def _require_most(value: int, most: int, nickname: str, file: Path) -> None:
+    if value > most:
+        key = f"{nickname}: bandwidth"
+        raise InputError("is out of range", file=file, key=key, value=value, accepted=f"0 to {most}")

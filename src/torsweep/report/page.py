@@ -20,7 +20,8 @@ from torsweep.config.traffic import ClientTraffic
 from torsweep.engines.selection import find_engine
 from torsweep.errors import InputError
 from torsweep.formats.files import read_bytes
-from torsweep.formats.limits import MOST_WHOLE_TEXT_BYTES, MOST_YAML_BYTES
+from torsweep.formats.text import MOST_WHOLE_TEXT_BYTES
+from torsweep.formats.yaml_file import MOST_YAML_BYTES
 from torsweep.report.figures import Picture, read_picture
 from torsweep.report.networks import Networks, describe_networks
 from torsweep.report.repeat import repeat_command, repeat_overrides

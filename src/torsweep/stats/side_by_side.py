@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.errors import InputError
-from torsweep.formats.csv_file import read_frame
+from torsweep.formats.text import read_csv
 from torsweep.stats.claims_file import read_claims
 from torsweep.stats.files import SIDE_BY_SIDE_FILES
 from torsweep.stats.intervals import Interval, t_interval
@@ -92,7 +92,7 @@ def side_by_side(summaries: Sequence[Path]) -> SideBySide:
 
 
 def _frame(folder: Path, name: str, knobs: list[str], seeds: Sequence[int]) -> pl.DataFrame:
-    frame = read_frame(folder / f"{name}.csv", ("kind", "client", *knobs), _NUMBERS, _NO_PROGRESS)
+    frame = read_csv(folder / f"{name}.csv", ("kind", "client", *knobs), _NUMBERS, _NO_PROGRESS)
     lacking = [column for column in (*knobs, "seed", *_COLUMNS[name]) if column not in frame.columns]
     if lacking:
         raise InputError("is not of this version", file=folder / f"{name}.csv", key=lacking[0])
@@ -113,7 +113,7 @@ def read_side_by_side(folder: Path) -> tuple[SideBySide, pl.DataFrame]:
         raise InputError("is not of this version", file=file, key=missing[0])
     knobs, seeds = list(what["knobs"]), list(what["seeds"])
     shares, clients = (_frame(folder, name, knobs, seeds) for name in ("shares", "clients"))
-    means = read_frame(folder / "completion.csv", (*knobs, "engine"), ("completed_s",))
+    means = read_csv(folder / "completion.csv", (*knobs, "engine"), ("completed_s",))
     both = SideBySide(what["where"], tuple(what["engines"]), tuple(knobs), tuple(seeds), shares, clients)
     return both, means
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep.errors import InputError, OutputError
-from torsweep.formats.archive import unpack_tarball
+from torsweep.formats.archives import unpack_tarball
 from torsweep.provenance import sha256_of_file
 from torsweep.tor.apt import OTHERWISE, fetch_source_package
 

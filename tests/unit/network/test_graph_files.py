@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from torsweep.errors import InputError
-from torsweep.formats import gml
-from torsweep.formats.gml import read_gml
+from torsweep.formats import graphs
+from torsweep.formats.graphs import read_gml
 from torsweep.network.cli import latency_app, network_app
 from torsweep.network.coordinates import MODEL_FILE, read_measured
 from torsweep.network.graph_file import network_graph
@@ -79,7 +79,7 @@ def test_a_file_is_read_in_pieces_cut_anywhere(
     file = tmp_path / "atlas.gml.gz"
     file.write_bytes(gzip.compress(gml_text(atlas(True, 0.5)).encode()))
     whole = read_graph(file, None).rtt_us
-    monkeypatch.setattr(gml, "CHUNK_CHARACTERS", characters)
+    monkeypatch.setattr(graphs, "CHUNK_CHARACTERS", characters)
     np.testing.assert_array_equal(read_graph(file, None).rtt_us, whole)
 
 
@@ -145,7 +145,7 @@ def test_bad_graphs_are_refused(tmp_path: Path, text: str, said: str) -> None:
 def test_what_is_no_graph_ends_before_it_fills_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gml, "CHUNK_CHARACTERS", 1000)
+    monkeypatch.setattr(graphs, "CHUNK_CHARACTERS", 1000)
     file = tmp_path / "noise.gml"
     file.write_text("noise " * 1000)
     with pytest.raises(InputError, match="is no GML, got 'noise noise"):

@@ -152,7 +152,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     cut.write_bytes(gzip.compress(ROW.encode() * 500)[:-20])
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe\x00\x01")
-    for file, said in ((cut, "is cut off"), (binary, "is UTF-16 text"), (tmp_path / "none", "no such file")):
+    for file, said in ((cut, "is cut off"), (binary, "is UTF-16"), (tmp_path / "none", "no such file")):
         with pytest.raises(InputError, match=said):
             read_latencies(file, "matrix", "ms")
 
@@ -160,7 +160,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "latency.npz"
     path.write_bytes(b"PK and no more")
-    with pytest.raises(InputError, match="is no whole archive of NumPy arrays"):
+    with pytest.raises(InputError, match="is no whole file of NumPy arrays"):
         read_model(path)
     np.savez(path, other=np.zeros(3))
     with pytest.raises(InputError, match="is not a latency table made by torsweep"):

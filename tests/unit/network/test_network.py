@@ -104,7 +104,7 @@ def test_a_matrix_of_another_size_is_refused(directory: Path) -> None:
 def test_a_cut_off_matrix_is_refused(directory: Path) -> None:
     path = directory / LATENCY_FILE
     path.write_bytes(path.read_bytes()[:500])
-    with pytest.raises(InputError, match="is cut off or damaged"):
+    with pytest.raises(InputError, match="is no whole file of NumPy arrays"):
         read_network(directory)
 
 

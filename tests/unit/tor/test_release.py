@@ -10,7 +10,7 @@ import tarfile
 import pytest
 
 from torsweep.errors import InputError, ToolMissing
-from torsweep.formats.archive import unpack_tarball
+from torsweep.formats.archives import unpack_tarball
 from torsweep.tor import apt
 from torsweep.tor.release import find_release, sha256_of_tree, unpack, verified_package
 

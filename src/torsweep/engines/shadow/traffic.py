@@ -12,7 +12,7 @@ from torsweep.config.clients import PERF_KINDS, AnyKind
 from torsweep.engines.addresses import SERVER_PORT, SOCKS_PORT
 from torsweep.engines.draws import pause_ns, server_index
 from torsweep.engines.run_spec import RunSpec
-from torsweep.formats.graphml import Attribute, document, node_line
+from torsweep.formats.graphs import Attribute, document, node_line
 from torsweep.network.model import Server
 
 MOST_DOWNLOADS = 200
