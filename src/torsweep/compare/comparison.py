@@ -24,7 +24,7 @@ from torsweep.compare.verdicts import collect_whole, judge, verdicts_frame, whol
 from torsweep.config.experiment import Experiment, Plan
 from torsweep.config.reading import validate_fields
 from torsweep.errors import InputError
-from torsweep.formats.csv_file import read_frame
+from torsweep.formats.text import read_csv
 from torsweep.stats.writing import write_csv
 from torsweep.storage import write_text
 from torsweep.storage.folders import COMPARISON, own_folder
@@ -181,7 +181,7 @@ def read_comparison(folder: Path) -> Comparison:
         raise InputError("is no comparison", file=file, value=found[0], accepted=FORMAT)
     origin = validate_fields(Origin, document, file)
     tables = {
-        name: read_frame(folder / f"{name}.csv", (*origin.knobs, *_TEXTS), _NUMBERS)
+        name: read_csv(folder / f"{name}.csv", (*origin.knobs, *_TEXTS), _NUMBERS)
         for name in TABLES
         if (folder / f"{name}.csv").exists()
     }
