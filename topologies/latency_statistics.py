@@ -13,7 +13,7 @@ import numpy as np
 from torsweep.network.coordinates import CoordinateModel
 from torsweep.network.exact import Floats
 from torsweep.network.latency import KINDS, LatencyField, ModelledPairs
-from torsweep.network.matrix_checks import triangle_violations
+from torsweep.network.latency_matrix import triangle_violations
 from torsweep.network.model import LATENCY_FLOOR_US
 
 LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)

@@ -23,8 +23,8 @@ from torsweep.engines.selection import MODEL_ENGINE
 from torsweep.engines.table_schema import BREAKDOWN, PROGRESS, RELAYS, STREAMS, validate
 from torsweep.engines.table_schema import CELLS as CELLS_TABLE
 from torsweep.formats.json_file import read_json
-from torsweep.network.chain import given_paths
 from torsweep.network.model import read_network, write_network
+from torsweep.network.relays import given_paths
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import sha256_of_file
 from torsweep.tables.passages import passages

@@ -23,8 +23,8 @@ from torsweep.engines.emulation.run.pace import read_slowest
 from torsweep.engines.emulation.tools import Tools
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.engines.table_files import PROGRESS_FILE, RELAYS_FILE, STREAMS_FILE
-from torsweep.network.chain import given_paths
 from torsweep.network.model import NETWORK_FILE, write_network
+from torsweep.network.relays import given_paths
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S

@@ -29,8 +29,8 @@ from torsweep.engines.table_files import (
 )
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
-from torsweep.network.chain import given_paths
 from torsweep.network.model import NETWORK_FILE, read_network
+from torsweep.network.relays import given_paths
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.storage.folders import RUN
 from torsweep.storage.manifest import changed_since, verify_folder

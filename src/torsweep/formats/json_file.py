@@ -26,6 +26,17 @@ def read_json(file: Path, missing: str = "no such file") -> dict[str, Any]:
     return parse_json(read_bytes(file, MOST_JSON_BYTES, missing), file)
 
 
+def read_document(file: Path, file_format: str) -> dict[str, Any]:
+    """The JSON document in ``file``, which must call itself ``file_format``, version 1."""
+    document = read_json(file)
+    named = document.get("format")
+    if named != file_format or document.get("format_version") != 1:
+        raise InputError(
+            "is not the table expected here", file=file, key="format", value=named, accepted=file_format
+        )
+    return document
+
+
 def parse_json(content: bytes | str, file: Path) -> dict[str, Any]:
     """The object in ``content``, which came from ``file``; InputError when it is none."""
     try:

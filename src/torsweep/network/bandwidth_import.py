@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -23,9 +23,9 @@ from torsweep.formats import parquet
 from torsweep.formats.graphs import read_gml
 from torsweep.formats.json_file import parse_json
 from torsweep.formats.text import csv_rows, number, whole_text
-from torsweep.network.bandwidth_fit import table_of_regions
-from torsweep.network.clients import BANDWIDTH_FILE, write_bandwidth
-from torsweep.network.derived import file_sha256
+from torsweep.network.clients import BANDWIDTH_FILE, ClientBandwidth, write_bandwidth
+from torsweep.network.exact import Floats
+from torsweep.provenance import sha256_of_file
 from torsweep.ranges import MOST_RATE_BYTES_PER_S
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import BANDWIDTHS
@@ -44,6 +44,10 @@ _FASTEST_BYTES_PER_S = float(MOST_RATE_BYTES_PER_S)
 
 
 _MOST_TESTS = 1e12
+
+_DOWN_POINTS = 101
+_UP_POINTS = 21
+_STRATA = 10
 
 
 def _most(column: str) -> float:
@@ -89,7 +93,7 @@ def import_bandwidth(file: Path, file_format: str, out: Path, year: int | None =
     if file_format not in readers:
         raise InputError("no such format", key="--format", value=file_format, accepted=", ".join(FORMATS))
     regions = _checked(readers[file_format](file), file)
-    origin = {"file": file.name, "sha256": file_sha256(file), "format": file_format, "year": year}
+    origin = {"file": file.name, "sha256": sha256_of_file(file), "format": file_format, "year": year}
     with whole_directory(out, BANDWIDTHS) as temporary:
         write_bandwidth(table_of_regions(*regions, origin), temporary / BANDWIDTH_FILE)
     return [
@@ -209,3 +213,30 @@ def _bytes_per_s(column: str) -> pl.Expr:
     """A rate in Shadow's words, such as ``31208 Kibit``, as bytes/s; null where it is none."""
     number, unit = (pl.col(column).str.extract(_RATE, group) for group in (1, 2))
     return number.cast(pl.Float64) * unit.replace_strict(_BYTES_PER_S, default=None, return_dtype=pl.Float64)
+
+
+def table_of_regions(down: Floats, up: Floats, weight: Floats, origin: dict[str, Any]) -> ClientBandwidth:
+    """The table of regions with mean rates ``down`` and ``up`` (bytes/s), all arguments (regions,).
+
+    Regions are ranked by download rate; upload quantiles are those of the regions (or the parts of
+    them) in each tenth of the weight, so that fast downloads keep their fast uploads.
+    """
+    order = np.argsort(down, kind="stable")
+    down, up, weight = down[order], up[order], weight[order] / weight.sum()
+    above = np.cumsum(weight)
+    below = above - weight
+    strata = []
+    for tenth in range(_STRATA):
+        low, high = tenth / _STRATA, (tenth + 1) / _STRATA
+        inside = np.clip(np.minimum(above, high) - np.maximum(below, low), 0, None)
+        strata.append(_weighted_quantiles(up, inside, _UP_POINTS))
+    return ClientBandwidth(_weighted_quantiles(down, weight, _DOWN_POINTS), np.stack(strata), origin)
+
+
+def _weighted_quantiles(values: Floats, weight: Floats, points: int) -> Floats:
+    """Quantiles at equally spaced probabilities, linear between the middles of the values' weights."""
+    held = weight > 0
+    order = np.argsort(values[held], kind="stable")
+    ranked, share = values[held][order], weight[held][order]
+    middle = (np.cumsum(share) - share / 2) / share.sum()
+    return np.interp(np.linspace(0, 1, points), middle, ranked)

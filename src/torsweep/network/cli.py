@@ -98,9 +98,7 @@ def describe(
     if as_json:
         print(json.dumps(found.document(), indent=1))
     else:
-        from torsweep.network.description_text import print_description
-
-        print_description(found)
+        description.print_description(found)
 
 
 @network_app.command()
@@ -120,7 +118,7 @@ def graph(
     ] = None,
 ) -> None:
     """Write a network as a graph, for other programs to show: hosts with their rates, RTTs between them."""
-    from torsweep.network.graph_file import network_graph
+    from torsweep.network.graphs import network_graph
     from torsweep.network.model import read_network
     from torsweep.storage import write_text
 
@@ -165,7 +163,7 @@ def fetch_king(
     ] = None,
 ) -> None:
     """Download the King matrix from its official home, check it and import it."""
-    from torsweep.network.king_download import KING_FILE, KING_HOME, download_king
+    from torsweep.network.latency_import import KING_FILE, KING_HOME, download_king
     from torsweep.network.latency_import import import_latency as run
 
     file = out.parent / f"{out.name}-{KING_FILE}"

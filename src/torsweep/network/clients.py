@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsweep.errors import InputError
-from torsweep.network.derived import read_document
+from torsweep.formats.json_file import read_document
 from torsweep.network.exact import Floats, conditional_quantile, lognormal_table, quantile, whole
 from torsweep.ranges import MOST_RATE_BYTES_PER_S
 from torsweep.seeds import stream

@@ -7,17 +7,23 @@ came from and its sanity statistics.
 
 from __future__ import annotations
 
+import hashlib
+import http.client
 import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from torsweep.errors import InputError
+from torsweep.errors import InputError, TorsweepError
 from torsweep.network.coordinates import MODEL_FILE, CoordinateModel, check_model, write_model
-from torsweep.network.derived import file_sha256
 from torsweep.network.exact import Floats
+from torsweep.network.graphs import read_graph
 from torsweep.network.latency_fit import (
     Pairs,
     coordinate_model,
@@ -25,10 +31,16 @@ from torsweep.network.latency_fit import (
     measured_pairs,
     model_predictions,
 )
-from torsweep.network.latency_formats import GML, checked_unit, read_latencies
-from torsweep.network.latency_gml import read_graph
-from torsweep.network.matrix_checks import MatrixSummary, check_matrix, symmetric
-from torsweep.storage import whole_directory
+from torsweep.network.latency_matrix import (
+    GML,
+    MatrixSummary,
+    check_matrix,
+    checked_unit,
+    read_latencies,
+    symmetric,
+)
+from torsweep.provenance import sha256_of_file
+from torsweep.storage import whole_directory, whole_file
 from torsweep.storage.folders import LATENCIES
 
 IMPORT_FILE = "import.json"
@@ -64,7 +76,7 @@ def import_latency(
         "fit_relative_error_p50": round(float(np.median(error)), 4),
         "fit_relative_error_p90": round(worst, 4),
     }
-    source = {"file": file.name, "sha256": file_sha256(file), "format": file_format, "unit": unit or ""}
+    source = {"file": file.name, "sha256": sha256_of_file(file), "format": file_format, "unit": unit or ""}
     with whole_directory(out, LATENCIES) as temporary:
         write_model(model, temporary / MODEL_FILE, measured_us=_complete(mean, model))
         document = {"source": source | {"one_way": one_way, "origin": origin}, "statistics": statistics}
@@ -122,3 +134,58 @@ def summary_lines(summary: MatrixSummary) -> list[str]:
         f"triangle violations: {100 * violations.of_inequalities:.1f} % of inequalities, "
         f"{100 * violations.of_triangles:.1f} % of triangles",
     ]
+
+
+KING_HOME = "https://pdos.csail.mit.edu/archive/p2psim/kingdata/"
+KING_FILE = "matrix"
+
+_CHUNK_BYTES = 1 << 16
+_MOST_BYTES = 200_000_000
+_TIMEOUT_S = 60
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def download_king(base_url: str, file: Path, progress: Callable[[int], None] = lambda _: None) -> str:
+    """Download ``matrix`` under ``base_url`` to ``file``; its SHA-256.
+
+    ``progress`` is called with the number of bytes so far. Raises InputError for an address that is not
+    ``https``, TorsweepError when the server refuses, breaks off, or sends a page instead of numbers.
+    """
+    address = urllib.parse.urljoin(base_url if base_url.endswith("/") else base_url + "/", KING_FILE)
+    parts = urllib.parse.urlsplit(address)
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
+        raise InputError(
+            "not an address to download from", key="--base-url", value=base_url, accepted="https"
+        )
+    with whole_file(file) as temporary:
+        try:
+            return _download(address, temporary, progress)
+        except urllib.error.HTTPError as error:
+            raise TorsweepError(f"{address}: the server answered {error.code} {error.reason}") from None
+        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+            reason = getattr(error, "reason", error)
+            raise TorsweepError(f"{address}: cannot be downloaded: {reason}") from None
+
+
+def _download(address: str, file: Path, progress: Callable[[int], None]) -> str:
+    digest, had = hashlib.sha256(), 0
+    with urllib.request.urlopen(address, timeout=_TIMEOUT_S) as answer, file.open("wb") as written:
+        said = answer.headers.get("Content-Length")
+        while chunk := answer.read(_CHUNK_BYTES):
+            if not had:
+                _check_start(chunk, address)
+            had += len(chunk)
+            if had > _MOST_BYTES:
+                raise TorsweepError(f"{address}: more than {_MOST_BYTES} bytes, the King matrix has 19 MB")
+            digest.update(chunk)
+            written.write(chunk)
+            progress(had)
+    if not had or (said is not None and had != int(said)):
+        raise TorsweepError(f"{address}: the download broke off after {had} of {said or 'some'} bytes")
+    return digest.hexdigest()
+
+
+def _check_start(chunk: bytes, address: str) -> None:
+    """Numbers and blanks only: a log-in page or an error page is not a matrix."""
+    if not set(chunk[:1024]) <= set(b"0123456789.,- \t\r\n"):
+        raise TorsweepError(f"{address}: not a matrix of numbers, it begins with {chunk[:24]!r}")

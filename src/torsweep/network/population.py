@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from torsweep.errors import InputError
-from torsweep.network.derived import read_document
+from torsweep.formats.json_file import read_document
 from torsweep.network.model import POSITIONS, Position
 from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_CONSENSUS_WEIGHT, MOST_RATE_BYTES_PER_S
 from torsweep.storage import write_text

@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from torsweep.config.network import LEAST_GUARDS, NetworkConfig
+from torsweep.config.network import CHAIN_POSITIONS, LEAST_GUARDS, Chain, NetworkConfig
 from torsweep.errors import InputError
 from torsweep.network.bandwidth_weights import PositionTotals, bandwidth_weights
-from torsweep.network.model import POSITIONS, Relay
+from torsweep.network.model import POSITIONS, Network, Relay
 from torsweep.network.population import Population, PopulationRelay
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 from torsweep.seeds import stream
@@ -213,3 +213,34 @@ def network_bandwidth_weights(relays: tuple[Relay, ...]) -> dict[str, int]:
     return bandwidth_weights(
         PositionTotals(total["guard"], total["middle"], total["exit"], total["guard_exit"])
     )
+
+
+_CHAIN_WEIGHT = 1_000
+"""The same for each relay: with only one path, clients do not choose by weight."""
+
+
+def chain_relays(chain: Chain, seed: int) -> tuple[Relay, ...]:
+    """Guard, middle and exit, nodes 0 to 2; phases are those of the first relays of any network."""
+    phases = stream(seed, "relays", "refill_phase").random(len(CHAIN_POSITIONS))
+    return tuple(
+        Relay(
+            name=f"relay{number + 1}",
+            node=number,
+            position=position,
+            rate_bytes_per_s=getattr(chain, position),
+            burst_bytes=getattr(chain, position),
+            capacity_bytes_per_s=chain.link,
+            consensus_weight=_CHAIN_WEIGHT,
+            refill_phase=int(phase * 1_000_000) / 1_000_000,
+            rate_floored=False,
+        )
+        for number, (position, phase) in enumerate(zip(CHAIN_POSITIONS, phases, strict=True))
+    )
+
+
+def given_paths(network: Network) -> dict[str, tuple[tuple[str, str, str], ...]] | None:
+    """For each client the only path there is; None where circuits are chosen by weight."""
+    if network.config.get("chain") is None:
+        return None
+    guard, middle, exit_ = (relay.name for relay in network.relays)
+    return {client.name: ((guard, middle, exit_),) for client in network.clients}

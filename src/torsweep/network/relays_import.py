@@ -23,7 +23,6 @@ from torsweep.errors import InputError
 from torsweep.formats.files import reason
 from torsweep.formats.json_file import parse_json
 from torsweep.formats.text import whole_text
-from torsweep.network.derived import file_sha256
 from torsweep.network.model import POSITIONS, Position
 from torsweep.network.population import (
     POPULATION_FILE,
@@ -32,6 +31,7 @@ from torsweep.network.population import (
     population_text,
     shares,
 )
+from torsweep.provenance import sha256_of_file
 from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_CONSENSUS_WEIGHT, MOST_RATE_BYTES_PER_S
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import RELAYS
@@ -137,7 +137,7 @@ def _staged_relay(entry: StagedRelay) -> PopulationRelay:
 def _population(
     relays: tuple[PopulationRelay, ...], file: Path, file_format: str, count_share: dict[str, float]
 ) -> Population:
-    origin = {"file": file.name, "sha256": file_sha256(file), "format": file_format}
+    origin = {"file": file.name, "sha256": sha256_of_file(file), "format": file_format}
     weight_share = shares((relay.position, float(relay.consensus_weight)) for relay in relays)
     return Population(relays, count_share, weight_share, origin)
 

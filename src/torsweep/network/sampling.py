@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsweep.config.clients import KINDS, PERF_KINDS
-from torsweep.config.network import LatencySource, NetworkConfig
+from torsweep.config.network import LatencySource, NetworkConfig, Source
 from torsweep.errors import InputError
-from torsweep.network.chain import chain_relays
 from torsweep.network.clients import BANDWIDTH_FILE, read_bandwidth, sample_client_rates
 from torsweep.network.coordinates import MODEL_FILE, read_measured, read_model
-from torsweep.network.derived import file_sha256, source_path
 from torsweep.network.latency import (
     LatencyField,
     MeasuredPairs,
@@ -37,7 +35,11 @@ from torsweep.network.model import (
     canonical_sha256,
 )
 from torsweep.network.population import POPULATION_FILE, read_population
-from torsweep.network.relays import network_bandwidth_weights, sample_relays
+from torsweep.network.relays import chain_relays, network_bandwidth_weights, sample_relays
+from torsweep.provenance import sha256_of_file
+
+TOPOLOGIES = Path("topologies")
+_PROJECT = Path(__file__).parents[3]
 
 ClientRates = Callable[[str, int], tuple[NDArray[np.int64], NDArray[np.int64]]]
 """(kind, count) → rates down and up of the clients of that kind, bytes per second."""
@@ -74,7 +76,7 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
     network = Network(
         config=document,
         config_sha256=canonical_sha256(document),
-        inputs_sha256={kind: file_sha256(path) for kind, path in paths.items()},
+        inputs_sha256={kind: sha256_of_file(path) for kind, path in paths.items()},
         seed=seed,
         bandwidth_weights=network_bandwidth_weights(relays),
         latency_floor_us=LATENCY_FLOOR_US,
@@ -101,6 +103,33 @@ def input_paths(config: NetworkConfig) -> dict[str, Path]:
     if config.client_bandwidth.rate is None:
         paths["bandwidth"] = source_path(config.client_bandwidth, "bandwidth", BANDWIDTH_FILE)
     return {**paths, "latency": source_path(config.latency, "latency", MODEL_FILE)}
+
+
+def source_path(source: Source, kind: str, file_name: str) -> Path:
+    """The file that ``source`` names.
+
+    ``kind`` is the folder of ``topologies/`` that holds derived tables of this sort, ``file_name``
+    what an importer calls its result, so that the importer's output folder can be named too. The
+    project's folder is looked for in the current directory first, then where torsweep stands.
+    """
+    suffix = Path(file_name).suffix
+    if source.file is not None:
+        path = source.file / file_name if source.file.is_dir() else source.file
+        if not path.is_file():
+            raise InputError("no such file", file=path, accepted=f"a {file_name} made by torsweep")
+        return path
+    folders = [base / kind for base in (TOPOLOGIES, _PROJECT / TOPOLOGIES)]
+    for folder in folders:
+        path = folder / f"{source.name}{suffix}"
+        if path.is_file():
+            return path
+    names = sorted({file.stem for folder in folders for file in folder.glob(f"*{suffix}")})
+    raise InputError(
+        f"no derived table of this name under {TOPOLOGIES / kind}",
+        key=kind,
+        value=source.name,
+        accepted=", ".join(names) or f"start torsweep where {TOPOLOGIES} is, or give {{file: PATH}}",
+    )
 
 
 def _relays(config: NetworkConfig, paths: dict[str, Path], seed: int) -> tuple[Relay, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torsweep.config.network import load_network_config
-from torsweep.network.chain import given_paths
+from torsweep.network.relays import given_paths
 from torsweep.network.sampling import SampledNetwork, input_paths, sample_network
 
 

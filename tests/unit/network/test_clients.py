@@ -11,7 +11,7 @@ import pytest
 
 from torsweep.config.network import NetworkConfig, Source
 from torsweep.errors import InputError
-from torsweep.network.bandwidth_fit import table_of_regions
+from torsweep.network.bandwidth_import import table_of_regions
 from torsweep.network.clients import (
     BANDWIDTH_FILE,
     ClientBandwidth,
@@ -19,8 +19,7 @@ from torsweep.network.clients import (
     sample_client_rates,
     write_bandwidth,
 )
-from torsweep.network.derived import source_path
-from torsweep.network.sampling import sample_network
+from torsweep.network.sampling import sample_network, source_path
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from torsweep.config.network import AccessDelay, LatencySource
 from torsweep.network.coordinates import MODEL_FILE, CoordinateModel, read_model, write_model
-from torsweep.network.derived import source_path
 from torsweep.network.latency import KINDS, LatencyField, MeasuredPairs, ModelledPairs, access_round_trips
-from torsweep.network.matrix_checks import triangle_violations
+from torsweep.network.latency_matrix import triangle_violations
 from torsweep.network.model import LATENCY_FLOOR_US
-from torsweep.network.sampling import SampledNetwork
+from torsweep.network.sampling import SampledNetwork, source_path
 
 NO_ACCESS_DELAY = AccessDelay.model_validate({"median": "0 ms", "sigma": 0, "maximum": "0 ms"})
 

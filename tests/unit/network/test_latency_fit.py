@@ -15,7 +15,7 @@ from torsweep.network.latency_fit import (
     model_predictions,
     place_hosts,
 )
-from torsweep.network.matrix_checks import summarise, triangle_violations
+from torsweep.network.latency_matrix import summarise, triangle_violations
 
 
 @pytest.fixture(scope="module")

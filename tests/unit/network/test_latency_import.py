@@ -18,9 +18,8 @@ from torsweep.config.network import NetworkConfig
 from torsweep.errors import InputError, TorsweepError
 from torsweep.network.cli import latency_app
 from torsweep.network.coordinates import MODEL_FILE, read_measured, read_model
-from torsweep.network.king_download import download_king
-from torsweep.network.latency_formats import read_latencies
-from torsweep.network.latency_import import IMPORT_FILE, import_latency
+from torsweep.network.latency_import import IMPORT_FILE, download_king, import_latency
+from torsweep.network.latency_matrix import read_latencies
 from torsweep.network.sampling import sample_network
 
 
@@ -108,6 +107,8 @@ def test_a_derived_model_has_no_matrix_to_draw_from() -> None:
 
 
 ROW = "0 9 8\n9 0 7\n8 7 0\n"
+WIDE = "0 7 7 7 7 7 7 7\n" * 8
+PAIRS = "".join(f"1,{other} 9000\n" for other in range(2, 8))
 
 
 @pytest.mark.parametrize(
@@ -115,25 +116,25 @@ ROW = "0 9 8\n9 0 7\n8 7 0\n"
     [
         ("matrix", "ms", "", "is empty"),
         ("matrix", "ms", "0 1 2\n1 0 3\n", "not square, got '2 rows of 3 cells'"),
-        ("matrix", "ms", "0 1 2\n1 0\n2 3 0\n", "line 2: not as long as the first row"),
-        ("matrix", "ms", ROW.replace("7", "nan"), "line 2: column 3 is NaN or infinite"),
-        ("matrix", "ms", ROW.replace("7", "inf"), "line 2: column 3 is NaN or infinite"),
-        ("matrix", "ms", ROW.replace("7", "-7"), "line 2: column 3 is negative"),
-        ("matrix", "ms", ROW.replace("7", "1e300"), "row 2, column 3: no RTT is so long"),
-        ("p2psim", "us", "topology E2EGraph 3\n1,2 9000\n1,3 60000001\n", "row 1, column 3: no RTT is so"),
-        ("matrix", "ms", ROW.replace("7", "far"), "line 2: column 3 is not a number, got 'far'"),
-        ("matrix", "us", ROW, "the median RTT is not one of the Internet's"),
-        ("matrix", "ms", ROW.replace("9", "10000").replace("8", "10000"), "median RTT is not one"),
-        ("matrix", "ms", "0 0 0\n0 0 0\n0 0 0\n", "hardly any pair"),
+        ("matrix", "ms", "0 1 2\n1 0\n2 3 0\n", "number of columns changed from 3 to 2 at row 2"),
+        ("matrix", "ms", ROW.replace("7", "nan"), "row 2, column 3: is no RTT"),
+        ("matrix", "ms", ROW.replace("7", "inf"), "row 2, column 3: is no RTT"),
+        ("matrix", "ms", ROW.replace("7", "-7"), "row 2, column 3: is no RTT"),
+        ("matrix", "ms", WIDE.replace("7", "1e300"), "no RTT is so long"),
+        ("p2psim", "us", f"topology E2EGraph 8\n{PAIRS}1,8 60000001\n", "no RTT is so long"),
+        ("matrix", "ms", ROW.replace("7", "far"), "could not convert string 'far' to float64"),
+        ("matrix", "us", WIDE, "the median RTT is not one of the Internet's"),
+        ("matrix", "ms", WIDE.replace("7", "10000"), "median RTT is not one"),
+        ("matrix", "ms", WIDE.replace("7", "0"), "hardly any pair"),
         ("matrix", "ms", "0 9\n9 0\n", "too few hosts"),
         ("matrix", "min", ROW, "no such unit"),
-        ("p2psim", "us", "1,2 5\n", "line 1: a pair before"),
-        ("p2psim", "us", "topology Euclidean 3\n", "no such topology"),
-        ("p2psim", "us", "topology E2EGraph 3\n", "hardly any pair in it"),
+        ("p2psim", "us", "1,2 5\n", "is no such topology"),
+        ("p2psim", "us", "topology Euclidean 3\n", "holds no table of RTTs"),
+        ("p2psim", "us", "topology E2EGraph 3\n", "is empty"),
         ("p2psim", "us", "topology E2EGraph 15000\n1,2 9000\n", "hardly any pair in it"),
-        ("p2psim", "us", "topology E2EGraph 3\n1,9 50000\n", "line 2: no such host"),
-        ("p2psim", "us", "topology E2EGraph 3\n1,2 -7\n", "line 2: not an RTT"),
-        ("p2psim", "us", "topology E2EGraph 3\n1,2 soon\n", "line 2: not a pair"),
+        ("p2psim", "us", "topology E2EGraph 3\n1,9 50000\n", "holds a pair of no such hosts"),
+        ("p2psim", "us", "topology E2EGraph 3\n1,2 -7\n", "row 1, column 3: is no RTT"),
+        ("p2psim", "us", "topology E2EGraph 3\n1,2 soon\n", "could not convert string 'soon'"),
         ("king-measurements", "us", "A -> B 1 2 3\n", "line 1: not a probe"),
         ("king-measurements", "us", "\n", "no probe in it"),
         ("avian", "us", ROW, "no such format"),

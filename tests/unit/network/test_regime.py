@@ -9,8 +9,7 @@ from rich.console import Console
 
 from tests.small_network import equal_rtts, small_network
 from torsweep.config.experiment import load_experiment
-from torsweep.network.describe import HOPS, describe
-from torsweep.network.description_text import print_description
+from torsweep.network.describe import HOPS, describe, print_description
 
 CLIENTS = 20
 WEB = load_experiment("refill_sweep").traffic.web

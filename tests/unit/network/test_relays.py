@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from torsweep.config.network import NetworkConfig, Source
 from torsweep.errors import InputError
-from torsweep.network.derived import source_path
 from torsweep.network.model import POSITIONS, Relay
 from torsweep.network.population import POPULATION_FILE, Population, PopulationRelay, read_population
 from torsweep.network.relays import (
@@ -18,6 +17,7 @@ from torsweep.network.relays import (
     position_counts,
     sample_relays,
 )
+from torsweep.network.sampling import source_path
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 
 SEEDS = range(1, 31)

@@ -32,8 +32,8 @@ from torsweep.engines.shadow.watch import Watch
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
-from torsweep.network.chain import given_paths
 from torsweep.network.model import NETWORK_FILE, read_network
+from torsweep.network.relays import given_paths
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file
 from torsweep.storage import write_text
 from torsweep.storage.folders import RUN

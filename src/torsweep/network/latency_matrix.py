@@ -1,0 +1,279 @@
+"""Measured latencies: King's own files, p2psim topologies, plain matrices, and whether they are fit for use.
+
+In: a file, its format, the unit of its numbers. Out: a matrix of RTTs, (hosts, hosts) in microseconds, NaN
+where nothing was measured and on the diagonal; its statistics, to look at before trusting it; InputError for
+a file that holds no such matrix, and for one that no network could be made from.
+
+``king-matrix`` and ``matrix``: a row of numbers a host, separated by blanks, tabs or commas; 0 off
+the diagonal means not measured. ``p2psim``: an E2EGraph topology, ``topology E2EGraph 1740``, a line
+``node 7`` a host, a line ``1,2 31400`` a pair, −1 where nothing was measured. ``king-measurements``:
+``12.10.83.40 --> 12.104.199.65 1 101667 59192`` a probe, in microseconds whatever the unit; the RTT
+is the difference of the last two, the median of a pair's probes counts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import warnings
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsweep.errors import InputError
+from torsweep.formats.files import reason
+from torsweep.formats.text import text_lines
+from torsweep.network.exact import Floats
+from torsweep.ranges import MOST_RTT_US
+
+MICROSECONDS_PER = {"us": 1.0, "ms": 1000.0, "s": 1_000_000.0}
+GML = "gml"
+"""Read by :mod:`torsweep.network.graphs`: it says more than a matrix."""
+FORMATS = ("king-matrix", "king-measurements", "p2psim", "matrix", GML)
+
+_LEAST_MEASURED = 0.5
+"""A host measured with fewer of the others than this is left out of raw measurements."""
+_MOST_HOSTS = 20_000
+_LEAST_PAIRS = 0.1
+"""Of the pairs of hosts that a topology announces: memory is taken for what is there."""
+_PROBE = re.compile(r"(\S+) --> (\S+) -?\d{1,18} (\d{1,18}) (\d{1,18})")
+_TOPOLOGY = re.compile(r"topology E2EGraph (\d{1,6})")
+
+_TRIANGLES = 400_000
+_LEAST_HOSTS = 8
+"""With fewer hosts, a model of five coordinates and one height for each host has more numbers than the
+matrix."""
+
+LEAST_MEDIAN_US = 1_000.0
+MOST_MEDIAN_US = 5_000_000.0
+"""Medians of RTTs between hosts of the Internet lie between; outside, the unit is another one."""
+
+
+def read_latencies(path: Path, file_format: str, unit: str | None) -> Floats:
+    """The matrix in ``path``, which is no graph. Raises InputError saying what is wrong."""
+    if file_format not in FORMATS:
+        raise InputError("no such format", key="--format", value=file_format, accepted=", ".join(FORMATS))
+    unit = checked_unit(unit)
+    if file_format == "king-measurements":
+        return _measurements(path)
+    if file_format == "p2psim":
+        return _p2psim(path) * MICROSECONDS_PER[unit]
+    return _matrix(path) * MICROSECONDS_PER[unit]
+
+
+def checked_unit(unit: str | None) -> str:
+    """``unit``; InputError when it is none of ``MICROSECONDS_PER``."""
+    if unit not in MICROSECONDS_PER:
+        value, accepted = unit or "none", ", ".join(MICROSECONDS_PER)
+        raise InputError("no such unit", key="--unit", value=value, accepted=accepted)
+    return unit
+
+
+def _matrix(path: Path) -> Floats:
+    accepted = "a row of RTTs a host, 0 where nothing was measured, as many rows as columns"
+    matrix = _table(_rows(path), path, accepted, not_measured=0)
+    if matrix.shape[0] != matrix.shape[1]:
+        shape = f"{len(matrix)} rows of {matrix.shape[1]} cells"
+        raise InputError("not square", file=path, value=shape, accepted=accepted)
+    matrix[matrix == 0] = np.nan
+    np.fill_diagonal(matrix, np.nan)
+    return matrix
+
+
+def _rows(path: Path) -> Iterator[str]:
+    rows = 0
+    for line in text_lines(path):
+        if line.strip() and not line.lstrip().startswith("#"):
+            rows += 1
+            if rows > _MOST_HOSTS or (rows == 1 and len(line.replace(",", " ").split()) > _MOST_HOSTS):
+                raise InputError("too many hosts", file=path, accepted=f"at most {_MOST_HOSTS}")
+            yield line.replace(",", " ")
+
+
+def _table(lines: Iterable[str], path: Path, accepted: str, not_measured: int) -> Floats:
+    """The numbers of ``lines``, all of them 0 or more, or ``not_measured``; InputError for others."""
+    try:
+        with warnings.catch_warnings():
+            # NumPy warns of a text without numbers.
+            warnings.simplefilter("ignore", UserWarning)
+            found = np.loadtxt(lines, ndmin=2, comments=None)
+    except ValueError as error:
+        raise InputError(f"holds no table of RTTs: {reason(error)}", file=path, accepted=accepted) from None
+    if not found.size:
+        raise InputError("is empty", file=path, accepted=accepted)
+    wrong = np.argwhere(~np.isfinite(found) | ((found < 0) & (found != not_measured)))
+    if len(wrong):
+        row, column = wrong[0]
+        where, value = f"row {row + 1}, column {column + 1}", float(found[row, column])
+        raise InputError("is no RTT", file=path, key=where, value=value, accepted=accepted)
+    return found
+
+
+def _p2psim(path: Path) -> Floats:
+    accepted = f"topology E2EGraph HOSTS, at most {_MOST_HOSTS}, and a line such as '1,2 31400' a pair"
+    announced: list[int] = []
+
+    def pairs() -> Iterator[str]:
+        for line in text_lines(path):
+            if found := _TOPOLOGY.fullmatch(line.strip()):
+                announced.append(int(found[1]))
+            elif line.strip() and not line.lstrip().startswith(("#", "node", "failure_model")):
+                yield line.replace(",", " ", 1)
+
+    table = _table(pairs(), path, accepted, not_measured=-1)
+    hosts = announced[0] if len(announced) == 1 else 0
+    if not 0 < hosts <= _MOST_HOSTS or table.shape[1] != 3:
+        raise InputError("is no such topology", file=path, accepted=accepted)
+    if len(table) < _LEAST_PAIRS * hosts * (hosts - 1) / 2:
+        value = f"{len(table)} for {hosts} hosts"
+        raise InputError("hardly any pair in it", file=path, value=value, accepted=f"{_LEAST_PAIRS:.0%}")
+    one, other, rtt = table.T
+    if not np.isin(table[:, :2], np.arange(1, hosts + 1)).all():
+        raise InputError("holds a pair of no such hosts", file=path, accepted=f"1 to {hosts}")
+    matrix = np.full((hosts, hosts), np.nan)
+    ends = one.astype(int) - 1, other.astype(int) - 1
+    matrix[ends] = matrix[ends[::-1]] = np.where((rtt > 0) & (one != other), rtt, np.nan)
+    return matrix
+
+
+def _measurements(path: Path) -> Floats:
+    """Medians of the probes of each pair of hosts, both directions together."""
+    hosts: dict[str, int] = {}
+    ends, rtts = array("i"), array("q")
+    accepted = "lines such as 'A --> B 1 101667 59192'"
+    for number, line in enumerate(text_lines(path), 1):
+        probe = _PROBE.fullmatch(" ".join(line.split()))
+        if probe is None and line.strip():
+            raise InputError("not a probe", file=path, key=f"line {number}", value=line, accepted=accepted)
+        # The RTT is not positive when the second look-up was the quicker one.
+        if probe and probe[1] != probe[2] and (rtt := int(probe[3]) - int(probe[4])) > 0:
+            ends.extend(sorted(hosts.setdefault(name, len(hosts)) for name in probe.group(1, 2)))
+            rtts.append(rtt)
+    if not rtts or len(hosts) > _MOST_HOSTS:
+        raise InputError("no probe in it, or too many hosts", file=path, value=len(hosts), accepted=accepted)
+    return _well_measured(_median_of_pairs(np.array(ends).reshape(-1, 2), np.array(rtts), len(hosts)), path)
+
+
+def _median_of_pairs(ends: np.ndarray, rtts: np.ndarray, hosts: int) -> Floats:
+    cell = ends[:, 0].astype(np.int64) * hosts + ends[:, 1]
+    order = np.lexsort((rtts, cell))
+    cell, rtts = cell[order], rtts[order]
+    first = np.flatnonzero(np.diff(cell, prepend=-1))
+    count = np.diff(first, append=len(cell))
+    medians = (rtts[first + (count - 1) // 2] + rtts[first + count // 2]) / 2
+    matrix = np.full((hosts, hosts), np.nan)
+    one, other = np.divmod(cell[first], hosts)
+    matrix[one, other] = matrix[other, one] = medians
+    return matrix
+
+
+def _well_measured(matrix: Floats, path: Path) -> Floats:
+    """Without the hosts that were measured with few of the others."""
+    known = np.isfinite(matrix).mean(axis=1)
+    kept = np.flatnonzero(known >= min(_LEAST_MEASURED, float(known.max())))
+    if len(kept) < 3:
+        raise InputError("too few hosts measured with each other", file=path, value=len(kept), accepted="3")
+    return matrix[np.ix_(kept, kept)]
+
+
+class Violations(NamedTuple):
+    """How often the triangle inequality fails.
+
+    A triangle has three inequalities, of which at most one can fail: ``of_triangles`` is three times
+    ``of_inequalities``, and publications quote either.
+    """
+
+    of_inequalities: float
+    of_triangles: float
+
+
+@dataclass(frozen=True)
+class MatrixSummary:
+    """Statistics of a matrix of RTTs; fractions in 0..1, asymmetry as the median of |a−b| / mean."""
+
+    hosts: int
+    median_rtt_us: float
+    asymmetry: float
+    missing: float
+    violations: Violations
+
+
+def triangle_violations(rtt_us: Floats) -> Violations:
+    """Violations among the triangles all of whose sides are known: 400,000 random ones, or all if fewer."""
+    first, second, third = _corners(len(rtt_us))
+    sides = np.stack([rtt_us[first, second], rtt_us[second, third], rtt_us[first, third]])
+    sides = sides[:, np.isfinite(sides).all(axis=0)]
+    if not sides.shape[1]:
+        return Violations(0.0, 0.0)
+    share = float((2 * sides.max(axis=0) > sides.sum(axis=0)).mean())
+    return Violations(share / 3, share)
+
+
+def _corners(hosts: int) -> NDArray[np.integer]:
+    """Indices of three different hosts a column, (3, triangles)."""
+    if math.comb(hosts, 3) <= _TRIANGLES:
+        return np.array(list(itertools.combinations(range(hosts), 3)), dtype=np.intp).reshape(-1, 3).T
+    corners = np.random.default_rng(0).integers(0, hosts, (_TRIANGLES, 3)).T
+    first, second, third = corners
+    return corners[:, (first != second) & (second != third) & (first != third)]
+
+
+def summarise(rtt_us: Floats) -> MatrixSummary:
+    """Statistics of ``rtt_us`` (hosts, hosts), whose diagonal is not looked at."""
+    hosts = len(rtt_us)
+    first, second = np.triu_indices(hosts, 1)
+    there, back = rtt_us[first, second], rtt_us[second, first]
+    both = np.isfinite(there) & np.isfinite(back)
+    apart = np.abs(there[both] - back[both]) / np.maximum((there[both] + back[both]) / 2, 1e-9)
+    values = np.concatenate([there, back])
+    known = np.isfinite(values)
+    return MatrixSummary(
+        hosts=hosts,
+        median_rtt_us=float(np.median(values[known])) if known.any() else float("nan"),
+        asymmetry=float(np.median(apart)) if len(apart) else 0.0,
+        missing=float(1 - known.mean()) if len(values) else 0.0,
+        violations=triangle_violations(symmetric(rtt_us)),
+    )
+
+
+def symmetric(rtt_us: Floats) -> Floats:
+    """The mean of both directions, or the one that was measured; NaN on the diagonal."""
+    there, back = rtt_us, rtt_us.T
+    mean = (there + back) / 2
+    filled = np.where(np.isfinite(mean), mean, np.where(np.isfinite(there), there, back))
+    np.fill_diagonal(filled, np.nan)
+    return filled
+
+
+def check_matrix(rtt_us: Floats, file: Path) -> MatrixSummary:
+    """The summary of a matrix fit to make networks from.
+
+    Raises InputError when the matrix is too small, mostly empty, all the same, has an RTT of more than a
+    minute, or is in another unit than was said.
+    """
+    if len(rtt_us) < _LEAST_HOSTS:
+        raise InputError("too few hosts", file=file, value=len(rtt_us), accepted=f"{_LEAST_HOSTS} or more")
+    known = rtt_us[np.isfinite(rtt_us)]
+    if known.size and not 0 <= known.min() <= known.max() <= MOST_RTT_US:
+        value, accepted = f"{known.max() / 1e6:g} s", f"0 to {MOST_RTT_US / 1e6:g} s; see --unit"
+        raise InputError("no RTT is so long; is the unit right?", file=file, value=value, accepted=accepted)
+    summary = summarise(rtt_us)
+    if not summary.missing < 1 - _LEAST_PAIRS:
+        value, accepted = f"{100 * (1 - summary.missing):.1f} %", f"{_LEAST_PAIRS:.0%} of the pairs or more"
+        raise InputError("hardly any pair of hosts was measured", file=file, value=value, accepted=accepted)
+    if not LEAST_MEDIAN_US <= summary.median_rtt_us <= MOST_MEDIAN_US:
+        raise InputError(
+            "the median RTT is not one of the Internet's: is the unit right?",
+            file=file,
+            value=f"{summary.median_rtt_us / 1000:g} ms",
+            accepted=f"{LEAST_MEDIAN_US / 1000:g} to {MOST_MEDIAN_US / 1000:g} ms; see --unit",
+        )
+    if (known == known[0]).all():
+        raise InputError("every RTT is the same", file=file, value=f"{known[0] / 1000:g} ms")
+    return summary
