@@ -83,7 +83,12 @@ def install(no_tools: None, tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def patched_tor(no_tools: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A build of tor with the series; the folder of its programs."""
-    provenance: dict[str, Any] = {"version": "0.4.9.11", "series_sha256": "a" * 64}
+    provenance: dict[str, Any] = {
+        "version": "0.4.9.11",
+        "series_sha256": "a" * 64,
+        "source_sha256": "b" * 64,
+        "configure": [],
+    }
     built = BuiltTor(tmp_path / "0.4.9.11-aaaaaaaaaaaa", provenance)
     monkeypatch.setattr(tools, "find_build", lambda: built)
     return built.program.parent

@@ -396,7 +396,8 @@ def load_experiment(
     """
     file = experiment_path(name_or_path, directory)
     document: dict[str, Any] = read_yaml(file)
-    if "name" in document:
+    overrides = overrides or {}
+    if "name" in {**document, **overrides}:
         raise InputError("unknown key: an experiment is named by its folder", file=file, key="name")
     document = {"name": file.resolve().parent.name, **document}
-    return validate(Experiment, apply_overrides(document, overrides or {}), file)
+    return validate(Experiment, apply_overrides(document, overrides), file)

@@ -34,6 +34,13 @@ def prepare_command(
         str, typer.Option(help=f"{', '.join(engine_names())}, or auto: the best one installed.")
     ] = "auto",
     era: Annotated[str | None, typer.Option(help="2012 or today; the experiment's when left out.")] = None,
+    tor: Annotated[
+        Path | None,
+        typer.Option(
+            help="File that names the build of tor to run, from `torsweep tor build --stamp`; the one that"
+            " stands when left out."
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Replace a key of experiment.yaml; may be repeated."),
@@ -45,13 +52,15 @@ def prepare_command(
     """Write run.json, which says everything an engine needs, into a run directory."""
     from torsweep.config.experiment import load_experiment
     from torsweep.config.reading import parse_settings
-    from torsweep.engines.prepare import build_run, run_settings, write_run
-    from torsweep.engines.selection import AUTO, choose_engine
+    from torsweep.engines.prepare import build_run, run_settings, tor_build, write_run
+    from torsweep.engines.selection import AUTO, choose_engine, find_engine
 
     loaded = load_experiment(experiment, parse_settings(settings))
     choice = choose_engine(engine, loaded.engines)
     asked = loaded.variant(variant)
-    run = build_run(run_settings(loaded, choice.engine, era or loaded.era, asked), asked, network, out)
+    wanted = run_settings(loaded, choice.engine, era or loaded.era, asked)
+    build = tor_build(find_engine(choice.engine), tor)
+    run = build_run(wanted, asked, network, out, build)
     new = write_run(run, out, wait=wait)
     why = f" ({choice.reason})" if engine == AUTO else ""
     state = "prepared" if new else "stood there already"

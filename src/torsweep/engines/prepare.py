@@ -18,6 +18,7 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.traffic import PERF_TRAFFIC
 from torsweep.config.transport import Transport
 from torsweep.config.variant import Variant
+from torsweep.engines.contract import Engine
 from torsweep.engines.run_spec import RUN_FILE, RunSettings, RunSpec, RunTables, RunTraffic, read_run
 from torsweep.engines.selection import ENGINES, MODEL_ENGINE
 from torsweep.engines.table_files import (
@@ -27,13 +28,14 @@ from torsweep.engines.table_files import (
     RELAYS_FILE,
     STREAMS_FILE,
 )
-from torsweep.errors import InputError, OutputError
+from torsweep.errors import InputError, OutputError, ToolMissing
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import NETWORK_FILE, read_network
 from torsweep.network.relays import given_paths
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.storage.folders import RUN
 from torsweep.storage.manifest import changed_since, verify_folder
+from torsweep.tor.build import find_build, read_stamp
 
 RESULT_FILES = (
     PROVENANCE_FILE,
@@ -87,8 +89,14 @@ def _transport(engine: str, variant: Variant) -> Transport | None:
     return None
 
 
-def build_run(settings: RunSettings, variant: Variant, network: Path, run_directory: Path) -> RunSpec:
-    """The run of ``settings`` on the network in the directory ``network``.
+def build_run(
+    settings: RunSettings,
+    variant: Variant,
+    network: Path,
+    run_directory: Path,
+    tor_build: str | None = None,
+) -> RunSpec:
+    """The run of ``settings`` on the network in the directory ``network``, with this build of tor.
 
     Raises InputError when that is no whole network, is not the one that the variant asks for, or has
     fewer relays that can be guards than a client keeps.
@@ -115,8 +123,24 @@ def build_run(settings: RunSettings, variant: Variant, network: Path, run_direct
         **{**dict(settings), "paths": paths, "traffic": traffic},
         network=os.path.relpath(network.resolve(), run_directory.resolve()),
         network_sha256=sha256_of_file(file),
+        tor_build=tor_build,
         seed=sampled.seed,
     )
+
+
+def tor_build(engine: Engine, stamp: Path | None) -> str | None:
+    """The build of tor that ``stamp`` names; without a stamp, the one that stands, if there is one.
+
+    None for a model. Raises InputError when the file names none.
+    """
+    if not engine.runs_tor:
+        return None
+    if stamp is not None:
+        return read_stamp(stamp)
+    try:
+        return find_build().version
+    except ToolMissing:
+        return None
 
 
 def _check_network_levels(variant: Variant, config: Mapping[str, Any], file: Path) -> None:

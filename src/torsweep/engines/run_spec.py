@@ -110,12 +110,17 @@ class RunSettings(Section):
 
 
 class RunSpec(RunSettings):
-    """The whole of run.json. ``network`` is the network directory, relative to the run directory."""
+    """The whole of run.json. ``network`` is the network directory, relative to the run directory.
+
+    ``tor_build`` is the build of tor that plays the run (:attr:`torsweep.tor.build.BuiltTor.version`); the
+    model has none, and without it the run is not bound to one.
+    """
 
     format: Literal["torsweep-run"] = "torsweep-run"
     format_version: Literal[1] = 1
     network: str
     network_sha256: Sha256
+    tor_build: str | None = Field(default=None, exclude_if=lambda build: build is None)
     seed: Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
 
     def text(self) -> str:

@@ -16,9 +16,10 @@ from torsweep.config.engine_names import engine_names
 from torsweep.config.transport import TcpRules, Transport
 from torsweep.engines.contract import Engine, Kind
 from torsweep.engines.readiness import problems
+from torsweep.engines.sources import sources_key
 from torsweep.engines.tools import require_tool
 from torsweep.errors import InputError, ToolMissing
-from torsweep.tor.series import read_series
+from torsweep.tor.identity import planned_key
 
 AUTO = "auto"
 
@@ -148,15 +149,16 @@ def _lacking_tools(engine: Engine) -> bool:
 
 
 @functools.cache
-def version_of(kind: str) -> str:
+def version_of(kind: str, tor_source: str | None = None) -> str:
     """What has to be the same for a run not to be made anew: the versions of all that runs in it.
 
-    The patch series stands for the tor that is built from it. For one kind of Shadow where the other is
-    here, ToolMissing: runs of the two must not mix.
+    That is its programs, the Python sources of the engine, and the build of tor from ``tor_source``. For one
+    kind of Shadow where the other is here, ToolMissing: runs of the two must not mix.
     """
     engine = find_engine(kind)
+    versions = [*engine.versions(), f"sources {sources_key(engine.name)}"]
     if not engine.runs_tor:
-        return "; ".join(engine.versions())
+        return "; ".join(versions)
     _require_kind(engine, kind)
     told = [require_tool(tool).told for tool in engine.tools]
-    return "; ".join([*told, *engine.versions(), f"tor series {read_series().key}"])
+    return "; ".join([*told, *versions, f"tor build {planned_key(tor_source)}"])

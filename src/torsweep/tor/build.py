@@ -1,9 +1,9 @@
-"""tor built from a release with the patch series, kept by version and series hash.
+"""tor built from a release with the patch series, kept by version and by what it was built from.
 
-In: a release (see :mod:`torsweep.tor.release`), the series, a folder for tools. Out: a folder
-``VERSION-SERIESHASH`` with ``bin/tor``, ``bin/tor-gencert``, the log of the build and ``provenance.json``,
-which appear together: a build without its provenance is none. ``tor.json`` beside it names the build
-that stands for the series.
+In: a release (see :mod:`torsweep.tor.release`), the series, a folder for tools. Out: a folder ``VERSION-KEY``
+(see :mod:`torsweep.tor.identity`) with ``bin/tor``, ``bin/tor-gencert``, the log of the build and
+``provenance.json``, which appear together: a build without its provenance is none. ``tor.json`` beside it
+names the build that is taken where none is asked for.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ from torsweep.provenance import machine, sha256_of_file
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOR_BUILD, TOR_TOOLS
 from torsweep.tor.apt import SERIES as RELEASE_SERIES
-from torsweep.tor.compile import compile_tor, configure
+from torsweep.tor.compile import compile_tor, configure, configure_flags
+from torsweep.tor.identity import build_key
 from torsweep.tor.release import Release, find_release, unpack
 from torsweep.tor.requirements import check_requirements
 from torsweep.tor.series import Series, apply_series, read_series
 
 TOOLS = Path("results/tools/tor")
 POINTER = "tor.json"
+STAMP = "build of tor:"
+"""How a stamp begins, a file that names a build."""
 PROGRAMS = {"tor": "src/app/tor", "tor-gencert": "src/tools/tor-gencert"}
 """What a build keeps, and where the build tree has it."""
 
@@ -55,17 +58,33 @@ class BuiltTor:
 
     @property
     def version(self) -> str:
-        """tor's version and the key of the series: what figures and tables name."""
-        return f"{self.provenance['version']}-{self.provenance['series_sha256'][:12]}"
+        """tor's version and the key of the build: what run.json, figures and tables name."""
+        told = self.provenance
+        key = build_key(told["source_sha256"], told["series_sha256"], told["configure"])
+        return f"{told['version']}-{key}"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a run's provenance says of its tor."""
+        kept = ("version", "series_sha256", "program_sha256", "source_sha256", "libraries", "configure")
+        told = {key: self.provenance[key] for key in kept if key in self.provenance}
+        return {"build": self.version, **told}
 
 
 def build_tor(
-    source: Path | None = None, out: Path = TOOLS, jobs: int = 1, sha256: str | None = None
+    source: Path | None = None,
+    out: Path = TOOLS,
+    jobs: int = 1,
+    sha256: str | None = None,
+    *,
+    stamp: Path | None = None,
 ) -> BuiltTor:
     """Build tor from ``source`` below ``out``, unless it stands there.
 
-    Without a source, any complete build of the series will do, and where there is none, Debian's source
-    package is fetched. ``sha256`` is the checksum that a tarball must have. Raises ToolMissing for a build
+    Without a source, the build that ``tor.json`` names will do, and where there is none, Debian's source
+    package is fetched. ``sha256`` is the checksum that a tarball must have. From then on ``tor.json`` names
+    this build; or with ``stamp``, a file, that does so instead, and ``tor.json`` changes only where it names
+    none. Raises ToolMissing for a build
     dependency or a source that cannot be had here, InputError for a bad source or a patch that does not
     apply, TorsweepError when configure or make fail, OutputError when ``out`` cannot take the build.
     """
@@ -73,6 +92,7 @@ def build_tor(
     with folder_claimed(out, TOR_TOOLS, wait=True):
         standing = current_build(out, series)
         if source is None and standing is not None:
+            _name_in(stamp, standing)
             return standing
         check_requirements()
         _clear_leftovers(out)
@@ -81,9 +101,9 @@ def build_tor(
         try:
             version = unpack(release, staging)
             _require_release_series(version, release)
-            folder = out / f"{version}-{series.key}"
-            standing = read_build(folder)
-            if standing is None or standing.provenance["source_sha256"] != release.sha256:
+            key = build_key(release.sha256, series.sha256, configure_flags(tests=False))
+            folder = out / f"{version}-{key}"
+            if read_build(folder) is None:
                 apply_series(series, staging)
                 _build_into(folder, staging, release, series, version, jobs)
         finally:
@@ -91,16 +111,38 @@ def build_tor(
         built = read_build(folder)
         if built is None:
             raise TorsweepError(f"{folder}: the build did not run: {folder / 'bin' / 'tor'}")
-        pointer = {"folder": folder.name, "program_sha256": built.provenance["program_sha256"]}
-        write_text(out / POINTER, json.dumps(pointer, indent=1) + "\n")
+        if stamp is None or standing is None:
+            pointer = {"folder": folder.name, "program_sha256": built.provenance["program_sha256"]}
+            write_text(out / POINTER, json.dumps(pointer, indent=1) + "\n")
+        _name_in(stamp, built)
     return built
 
 
-def find_build(out: Path = TOOLS) -> BuiltTor:
-    """The build that stands for the series as it is now; ToolMissing when there is none.
+def read_stamp(stamp: Path) -> str:
+    """The build that ``stamp`` names; InputError when it is no stamp."""
+    words = stamp.read_text(encoding="utf-8").split(f"{STAMP} ") if stamp.is_file() else []
+    if len(words) != 2:
+        raise InputError("names no build of tor", file=stamp, accepted="what `tor build --stamp` wrote")
+    return words[1].strip()
 
-    Raises InputError when the project has no readable series.
+
+def _name_in(stamp: Path | None, built: BuiltTor) -> None:
+    if stamp is not None:
+        write_text(stamp, f"{STAMP} {built.version}\n")
+
+
+def find_build(out: Path = TOOLS, version: str | None = None) -> BuiltTor:
+    """The build ``version`` below ``out``; without one, that which stands for the series as it is now.
+
+    Raises ToolMissing when there is none, InputError when the project has no readable series.
     """
+    if version is not None:
+        found = read_build(out / version)
+        if found is None or found.version != version:
+            raise ToolMissing(
+                f"{out}: holds no tor {version}, that the run was prepared for; prepare it anew"
+            )
+        return found
     built = current_build(out, read_series())
     if built is None:
         raise ToolMissing(f"{out}: no tor with this patch series is built; `torsweep tor build` builds it")

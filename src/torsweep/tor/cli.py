@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.output_options import OutputFolder
+from torsweep.output_options import OutputFile, OutputFolder
 from torsweep.storage.folders import TOR_TOOLS
 from torsweep.tor.build import TOOLS
 
@@ -26,15 +26,24 @@ Source = Annotated[
 ]
 Sha256 = Annotated[str | None, typer.Option(help="The checksum that the tarball must have, in hexadecimal.")]
 Out = Annotated[Path, typer.Option(parser=OutputFolder(TOR_TOOLS), help="Folder that builds are kept in.")]
+Stamp = Annotated[
+    Path | None,
+    typer.Option(
+        parser=OutputFile("build of tor:"),
+        help="File to name the build in; the build that is taken by default stays as it is.",
+    ),
+]
 Jobs = Annotated[int, typer.Option(min=1, help="Compilations at a time.")]
 
 
 @tor_app.command("build")
-def build_command(source: Source = None, out: Out = TOOLS, jobs: Jobs = 1, sha256: Sha256 = None) -> None:
+def build_command(
+    source: Source = None, out: Out = TOOLS, jobs: Jobs = 1, sha256: Sha256 = None, stamp: Stamp = None
+) -> None:
     """Fetch, verify, patch and build tor; nothing is done when that build is there."""
     from torsweep.tor.build import build_tor
 
-    built = build_tor(source, out, jobs, sha256)
+    built = build_tor(source, out, jobs, sha256, stamp=stamp)
     typer.echo(f"{built.program}: tor {built.version}, from {built.provenance['source']}")
 
 

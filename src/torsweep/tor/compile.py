@@ -36,11 +36,14 @@ FULL_BYTES = 8_000_000
 says so."""
 
 
+def configure_flags(*, tests: bool) -> list[str]:
+    """The options that configure is given."""
+    return [*(f"--disable-{part}" for part in WITHOUT), *([] if tests else ["--disable-unittests"])]
+
+
 def configure(tree: Path, build: Path, log: Path, *, tests: bool) -> list[str]:
     """Configure the source ``tree`` in ``build``; return the flags. TorsweepError when it fails."""
-    flags = [f"--disable-{part}" for part in WITHOUT]
-    if not tests:
-        flags.append("--disable-unittests")
+    flags = configure_flags(tests=tests)
     build.mkdir(parents=True)
     _say("configuring (about half a minute)")
     _run([str((tree / "configure").resolve()), "--quiet", *flags], build, log, "configure")

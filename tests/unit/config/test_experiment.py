@@ -200,3 +200,10 @@ def test_an_experiment_is_named_by_its_folder(tmp_path):
     shutil.copytree(FILE.parent, tmp_path / "my_sweep")
     assert load_experiment(tmp_path / "my_sweep").name == "my_sweep"
     assert load_experiment(tmp_path / "my_sweep" / "experiment.yaml").name == "my_sweep"
+
+
+def test_a_setting_does_not_name_another_experiment():
+    with pytest.raises(
+        InputError, match=r"experiment\.yaml: name: unknown key: an experiment is named by its"
+    ):
+        load_experiment(FILE, {"name": "x"})

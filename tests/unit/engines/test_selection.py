@@ -115,7 +115,7 @@ def test_a_missing_cellsim_says_how_to_get_it(programs):
 def test_a_new_version_of_any_part_is_a_new_version_of_the_engine(programs):
     programs(*ANSWERS)
     before = version_of("shadow")
-    assert "Shadow 3.3.0" in before and "TGen v1.1.2" in before and "tor series" in before
+    assert "Shadow 3.3.0" in before and "TGen v1.1.2" in before and "tor build" in before
     programs("tgen", tgen="TGen v1.1.3")
     tools.told_version.cache_clear()
     assert version_of("shadow") != before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,13 +14,15 @@ import pytest
 
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor import build, requirements
-from torsweep.tor.build import build_tor, current_build, find_build, read_build
+from torsweep.tor.build import build_tor, current_build, find_build, read_build, read_stamp
 from torsweep.tor.compile import first_error
+from torsweep.tor.identity import build_key, planned_key
 from torsweep.tor.requirements import check_requirements
 from torsweep.tor.series import Series, read_series
 from torsweep.tor.unit_tests import judge
 
 ROOT = Path(__file__).parents[3]
+KEY = build_key("0" * 64, read_series(ROOT / "patches" / "tor").sha256, [])
 
 
 @pytest.fixture
@@ -30,7 +33,7 @@ def series() -> Series:
 @pytest.fixture
 def built(tmp_path: Path, series: Series) -> Path:
     """A folder of tools with one build in it."""
-    folder = tmp_path / "tools" / f"0.4.9.11-{series.key}"
+    folder = tmp_path / "tools" / f"0.4.9.11-{KEY}"
     (folder / "bin").mkdir(parents=True)
     (folder / "bin" / "tor").write_text("#!/bin/sh\necho Tor version 0.4.9.11.\n")
     (folder / "bin" / "tor-gencert").write_text("")
@@ -41,6 +44,7 @@ def built(tmp_path: Path, series: Series) -> Path:
                 "source": "tor_0.4.9.11.orig.tar.gz",
                 "source_sha256": "0" * 64,
                 "series_sha256": series.sha256,
+                "configure": [],
                 "program_sha256": hashlib.sha256((folder / "bin" / "tor").read_bytes()).hexdigest(),
             }
         )
@@ -53,8 +57,36 @@ def built(tmp_path: Path, series: Series) -> Path:
 def test_a_whole_build_of_the_series_is_found_and_not_built_again(built, series, monkeypatch):
     monkeypatch.chdir(ROOT)
     found = find_build(built)
-    assert found.version == f"0.4.9.11-{series.key}"
+    assert found.version == f"0.4.9.11-{KEY}"
     assert build_tor(out=built) == found
+
+
+def test_a_stamp_names_the_build_that_a_run_asks_for(built, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    found = build_tor(out=built, stamp=tmp_path / "stamp")
+    assert read_stamp(tmp_path / "stamp") == found.version
+    assert find_build(built, found.version) == found
+    with pytest.raises(ToolMissing, match=r"holds no tor 0\.4\.9\.11-other, that the run was prepared for"):
+        find_build(built, "0.4.9.11-other")
+    (tmp_path / "stamp").write_text("")
+    with pytest.raises(InputError, match="names no build of tor"):
+        read_stamp(tmp_path / "stamp")
+
+
+def test_a_build_is_known_by_what_is_in_its_source_not_by_where_that_lies(tree, tmp_path, series_folder):
+    planned_key.cache_clear()
+    key = planned_key(str(tree), series_folder)
+    elsewhere = shutil.copytree(tree, tmp_path / "elsewhere")
+    assert planned_key(str(elsewhere), series_folder) == key
+    assert planned_key(None, series_folder) != key
+    (elsewhere / "src" / "clock.c").write_text("six\n")
+    planned_key.cache_clear()
+    assert planned_key(str(elsewhere), series_folder) != key
+    (series_folder / "clock.patch").write_text("another")
+    planned_key.cache_clear()
+    assert planned_key(str(tree), series_folder) != key
+    with pytest.raises(InputError, match="no such file or folder"):
+        planned_key(str(tmp_path / "nowhere"), series_folder)
 
 
 @pytest.mark.parametrize("lost", ["provenance.json", "bin/tor", "bin/tor-gencert"])

@@ -37,7 +37,8 @@ def run_command(
     from torsweep.engines.emulation.rights import become_able
     from torsweep.engines.emulation.run.engine import run_emulation
     from torsweep.engines.emulation.tools import find_tools
+    from torsweep.engines.run_spec import read_run
 
-    found = find_tools(tools)
+    found = find_tools(tools, read_run(run_directory).tor_build)
     become_able()
     run_emulation(run_directory, found, progress=progress, ready_limit_s=ready_limit)

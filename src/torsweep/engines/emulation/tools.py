@@ -21,9 +21,9 @@ class Tools:
     linkem: Path
 
 
-def find_tools(builds: Path) -> Tools:
-    """Both programs; ToolMissing for the first that is not there."""
-    return Tools(find_build(builds), require_linkem())
+def find_tools(builds: Path, tor_build: str | None = None) -> Tools:
+    """Both programs, tor of the build asked for; ToolMissing for the first that is not there."""
+    return Tools(find_build(builds, tor_build), require_linkem())
 
 
 def require_linkem() -> Path:

@@ -66,13 +66,15 @@ def write_command(
     seed: Seed = None,
 ) -> None:
     """Write what Shadow reads of a run, and say what it will take, without running it."""
+    from torsweep.engines.run_spec import read_run
     from torsweep.engines.shadow.memory import projected_bytes
     from torsweep.engines.shadow.run import write_alone
     from torsweep.engines.shadow.settings import ShadowSettings
     from torsweep.engines.shadow.tools import find_tools
 
     settings = ShadowSettings(threads, latency_floor, trace, seed)
-    written = write_alone(run_directory, settings, find_tools(), _say)
+    tools = find_tools(tor_build=read_run(run_directory).tor_build)
+    written = write_alone(run_directory, settings, tools, _say)
     typer.echo(f"about {projected_bytes(written.simulation) / 1e9:.1f} GB of memory when it runs")
 
 

@@ -139,7 +139,7 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
     there.
     """
     run = _read_run(run_directory)
-    tools = find_tools()
+    tools = find_tools(tor_build=run.tor_build)
     _require_kind(run, run_directory / RUN_FILE, tools)
     with folder_claimed(run_directory, RUN, wait=False):
         record = _standing_record(run_directory, settings, tools)

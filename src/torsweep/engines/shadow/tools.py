@@ -44,14 +44,15 @@ class Tools:
         return self.round_trips.engine
 
 
-def find_tools(tor_builds: Path = TOOLS) -> Tools:
-    """All programs; ToolMissing, saying how to get it, for the first that is missing or too old.
+def find_tools(tor_builds: Path = TOOLS, tor_build: str | None = None) -> Tools:
+    """All programs, with the build of tor that a run asks for.
+
+    Raises ToolMissing, saying how to get it, for the first that is missing or too old.
 
     Raises TorsweepError when it cannot be told whether Shadow measures round trips.
     """
     found = {name: require_tool(name) for name in ("shadow", "tgen", "oniontrace")}
-    built = find_build(tor_builds)
-    kept = ("version", "series_sha256", "program_sha256", "source_sha256", "libraries", "configure")
+    built = find_build(tor_builds, tor_build)
     return Tools(
         shadow=found["shadow"].path,
         tgen=found["tgen"].path,
@@ -60,6 +61,6 @@ def find_tools(tor_builds: Path = TOOLS) -> Tools:
         gencert=built.gencert.absolute(),
         tor_version=built.version,
         told={name: tool.told for name, tool in found.items()},
-        tor_build={key: built.provenance[key] for key in kept if key in built.provenance},
+        tor_build=built.facts,
         round_trips=round_trips(found["shadow"].path),
     )

@@ -133,6 +133,7 @@ def fake_tor(tmp_path: Path) -> Callable[[str], BuiltTor]:
         for name, text in (("tor", FINGERPRINT + body), ("tor-gencert", GENCERT)):
             (programs / name).write_text(f"#!{sys.executable}\n{text}")
             (programs / name).chmod(0o755)
-        return BuiltTor(tmp_path / "build", {"version": "0.0.0", "series_sha256": "0" * 64})
+        hashes = {"series_sha256": "0" * 64, "source_sha256": "1" * 64}
+        return BuiltTor(tmp_path / "build", {"version": "0.0.0", "configure": [], **hashes})
 
     return make

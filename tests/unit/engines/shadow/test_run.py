@@ -94,7 +94,7 @@ def test_a_run_for_the_other_kind_of_shadow_is_refused(
     run_directory: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_released = replace(tools, round_trips=RoundTrips(100, 0))
-    monkeypatch.setattr(run, "find_tools", lambda: as_released)
+    monkeypatch.setattr(run, "find_tools", lambda **_: as_released)
     message = r"round trips not measured, got 'shadow'; accepted: shadow-no-rtt; prepare the run again"
     with pytest.raises(InputError, match=message):
         run.run_shadow(run_directory, ShadowSettings(), _say)
@@ -122,7 +122,7 @@ def simulated(run_directory: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch
             raise InputError("is cut off", file="tgen.1000.stdout")
         return {"complete": 3}
 
-    monkeypatch.setattr(run, "find_tools", lambda: tools)
+    monkeypatch.setattr(run, "find_tools", lambda **_: tools)
     monkeypatch.setattr(run, "simulate_and_record", simulate)
     monkeypatch.setattr(run, "write_tables", read)
     monkeypatch.setattr(run, "compress_logs", lambda _: 0)

@@ -131,7 +131,7 @@ def _record(run_directory: Path, running: RunningNetwork, absent: Sequence[str])
         "tcp": {**TCP[layout.run.era].model_dump(mode="json"), "not_in_this_kernel": list(absent)},
         "links": {key: links[key] for key in ("mtu_bytes", "up_queue", "down_queue", "loss")},
         "extra_torrc_lines": list(layout.extra),
-        "tor": tor.provenance,
+        "tor": tor.facts,
     }
 
 

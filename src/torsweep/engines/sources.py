@@ -1,0 +1,59 @@
+"""The Python sources that a run of an engine goes through.
+
+In: the name of an engine. Out: a key of their content, so that a change in them makes its runs anew. They are
+the modules of its package, and those of this room that they import, and :mod:`torsweep.tor.torrc`. Modules
+that say what an engine is or needs, or that choose one, change no run and do not count.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from pathlib import Path
+
+ROOM = Path(__file__).parent
+TORRC = ROOM.parent / "tor" / "torrc.py"
+NO_PART_OF_A_RUN = {"cli", "contract", "cost", "entry", "prepare", "readiness", "selection", "tools"}
+
+
+def sources_key(engine: str) -> str:
+    """Twelve hexadecimal digits that stand for the sources of ``engine``."""
+    digest = hashlib.sha256()
+    for file in sources(engine):
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(ROOM.parent)}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:12]
+
+
+def sources(engine: str) -> list[Path]:
+    """The files, in order; the templates of a torrc go with it."""
+    waiting = list((ROOM / engine).rglob("*.py"))
+    found: set[Path] = set()
+    while waiting:
+        file = waiting.pop()
+        if file not in found and file.stem not in NO_PART_OF_A_RUN:
+            found.add(file)
+            waiting += _imported(file)
+    templates = TORRC.with_name("templates").glob("*.torrc") if TORRC in found else ()
+    return sorted([*found, *templates])
+
+
+def _imported(file: Path) -> list[Path]:
+    names = [
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(ast.parse(file.read_bytes()))
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    ]
+    files = []
+    for name in names:
+        if name.startswith("torsweep."):
+            path = ROOM.parent.joinpath(*name.split(".")[1:])
+            # The last word can be a module, or a name in one.
+            for at in (path, path.parent):
+                files += [one for one in (at.with_suffix(".py"), at / "__init__.py") if _counts(one)]
+    return files
+
+
+def _counts(file: Path) -> bool:
+    return file.is_file() and (file == TORRC or ROOM in file.parents)
