@@ -28,6 +28,7 @@ rule run:
         engine_version=arguments.engine_version,
         engine_run=arguments.engine_run,
         durations=arguments.run_durations,
+        tor=arguments.run_tor,
         network=subpath(input.network, parent=True),
         out=subpath(output[0], parent=True),
     message:
@@ -35,7 +36,7 @@ rule run:
     shell:
         "(torsweep run prepare {wildcards.experiment} --network {params.network:q}"
         " --engine {wildcards.engine} --era {wildcards.era} --variant {wildcards.variant:q}"
-        " {params.durations} --out {params.out:q} --wait"
+        " {params.durations} {params.tor} --out {params.out:q} --wait"
         " && {params.engine_run} {params.out:q} --progress) >{log:q} 2>&1"
 
 

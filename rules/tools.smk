@@ -1,6 +1,6 @@
-# Tools: tor with the patch series, for the engines that run the real thing. The marker's name holds the
-# patches and the source of the build, and its inputs are ancient, so that it is either missing or right, and
-# never out of date. If it could be out of date, Snakemake would skip runs that take it as an ancient input,
+# Tools: tor with the patch series, for the engines that run the real thing. The output names the build. Its own
+# name stands for the content of the patches and of the source, and its inputs are ancient, so that it is either
+# missing or right, and never out of date. If it could be out of date, Snakemake would skip runs that take it as an ancient input,
 # even missing ones, and would end as if everything were done.
 
 
@@ -10,7 +10,7 @@ rule build_tor:
         series=ancient("patches/tor/series"),
         patches=ancient(sorted(map(str, Path("patches/tor").glob("*.patch")))),
     output:
-        touch(paths.tor_marker()),
+        paths.tor_marker(),
     log:
         "results/logs/tools/tor.log",
     threads: 4
@@ -23,4 +23,4 @@ rule build_tor:
     message:
         "tor: {output}"
     shell:
-        "torsweep tor build {params.source} --out {params.out:q} --jobs {threads} >{log:q} 2>&1"
+        "torsweep tor build {params.source} --out {params.out:q} --stamp {output:q} --jobs {threads} >{log:q} 2>&1"

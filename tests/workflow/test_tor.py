@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -33,41 +34,42 @@ def with_shadow(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.Monkey
     return workspace
 
 
-def _marker(workspace: Workspace) -> Path:
-    (built,) = (
-        line.split()[-1]
-        for line in workspace.snakemake("refill_sweep", "--dry-run", config=CONFIG).stdout.splitlines()
-        if line.strip().startswith("output: results/tools/tor/")
+def _planned(workspace: Workspace, config: tuple[str, ...] = CONFIG) -> tuple[list[Path], int]:
+    """What names the builds of tor that would be made, and how many runs there would be."""
+    lines = workspace.snakemake("refill_sweep", "--dry-run", config=config).stdout.splitlines()
+    builds = [match[1] for line in lines if (match := re.search(r"tor: (results/tools/tor/\S+)", line))]
+    return [workspace.folder / built for built in builds], sum(
+        bool(re.match(r"Job \d+: run ", x)) for x in lines
     )
-    return workspace.folder / built
+
+
+def _build(workspace: Workspace, config: tuple[str, ...] = CONFIG) -> Path:
+    (marker,), _ = _planned(workspace, config)
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.touch()
+    return marker
 
 
 def test_tor_is_built_before_the_runs_and_only_once(with_shadow: Workspace) -> None:
-    planned = with_shadow.planned_jobs(config=CONFIG)
-    assert planned["build_tor"] == 1
-    assert planned["run_in_shadow"] == 12
-    marker = _marker(with_shadow)
-    marker.parent.mkdir(parents=True)
-    marker.touch()
-    planned = with_shadow.planned_jobs(config=CONFIG)
-    assert "build_tor" not in planned
-    assert planned["run_in_shadow"] == 12
+    _build(with_shadow)
+    assert _planned(with_shadow) == ([], 12)
 
 
 def test_patches_that_are_newer_than_the_build_leave_no_run_out(with_shadow: Workspace) -> None:
-    marker = _marker(with_shadow)
-    marker.parent.mkdir(parents=True)
-    marker.touch()
-    os.utime(marker, (0, 0))  # as after a checkout, or in a copy of a build
-    planned = with_shadow.planned_jobs(config=CONFIG)
-    assert planned["run_in_shadow"] == 12
-    assert "build_tor" not in planned
+    os.utime(_build(with_shadow), (0, 0))  # as after a checkout, or in a copy of a build
+    assert _planned(with_shadow) == ([], 12)
 
 
-def test_another_source_of_tor_is_another_build(with_shadow: Workspace) -> None:
-    marker = _marker(with_shadow)
-    marker.parent.mkdir(parents=True)
-    marker.touch()
-    planned = with_shadow.planned_jobs(config=(*CONFIG, "tor_source=tor.tar.gz"))
-    assert planned["build_tor"] == 1
-    assert planned["run_in_shadow"] == 12
+def test_another_content_of_the_source_of_tor_is_another_build(with_shadow: Workspace) -> None:
+    source = with_shadow.folder / "my-tor"
+    source.mkdir()
+    (source / "configure").touch()
+    config = (*CONFIG, "tor_source=my-tor")
+    _build(with_shadow)
+    before = _build(with_shadow, config)
+    assert _planned(with_shadow, config) == ([], 12)
+    (source / "configure").write_text("changed")
+    (after,), runs = _planned(with_shadow, config)
+    assert (after != before, runs) == (True, 12)
+    refused = with_shadow.snakemake("refill_sweep", "--dry-run", config=(*CONFIG, "tor_source=no.tar.gz"))
+    assert "torsweep: no.tar.gz: no such file or folder" in refused.stdout

@@ -29,6 +29,7 @@ from torsweep.pipeline.paths import (
     parse_network_key,
 )
 from torsweep.provenance import sha256_of_file
+from torsweep.tor.torrc import told_to_tor
 
 PACKAGE = Path(torsweep.__file__).parent
 
@@ -86,7 +87,7 @@ class Arguments:
         return set_arguments(parse_network_key(wildcards.network)[1])
 
     def run_settings(self, wildcards: Any) -> str:
-        """What run.json will say, but for its network: when it changes, the run is made anew."""
+        """What run.json will say, but for its network, and what tor is told: a change makes it anew."""
         experiment = self._paths.experiment(wildcards.experiment)
         variant = experiment.variant(wildcards.variant)
         key = network_key(parse_network_key(wildcards.network)[0], variant)
@@ -97,7 +98,13 @@ class Arguments:
             problem, accepted = "the variant and its network disagree", wildcards.network
             raise InputError(problem, key="variant", value=variant.key, accepted=accepted)
         settings = run_settings(experiment, wildcards.engine, wildcards.era, variant)
-        return json.dumps(settings.model_dump(mode="json"), sort_keys=True)
+        document = settings.model_dump(mode="json")
+        options = told_to_tor(settings.tor) if find_engine(wildcards.engine).runs_tor else {}
+        return json.dumps({**document, "tor_options": options}, sort_keys=True)
+
+    def run_tor(self, wildcards: Any) -> str:
+        """``--tor FILE``, where the engine runs tor: the file names the build."""
+        return " ".join(f"--tor {shlex.quote(marker)}" for marker in self._paths.tor(wildcards))
 
     def run_durations(self, wildcards: Any) -> str:
         """``--set key=value`` for each override that run.json depends on."""
@@ -106,7 +113,7 @@ class Arguments:
 
     def engine_version(self, wildcards: Any) -> str:
         """What runs in the engine: another version of it makes every run anew."""
-        return version_of(wildcards.engine)
+        return version_of(wildcards.engine, self._paths.overrides.tor_source)
 
     def engine_run(self, wildcards: Any, threads: int) -> str:
         """The command that runs a run directory; some engines are told how many threads they may have."""

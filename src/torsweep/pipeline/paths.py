@@ -9,7 +9,6 @@ summary are folders; each is named to Snakemake by its manifest, which is writte
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import sys
 from collections.abc import Callable, Mapping
@@ -28,10 +27,10 @@ from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.network.model import NETWORK_FILE
 from torsweep.network.sampling import input_paths
-from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
+from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.files import PLAN_FILE
 from torsweep.storage.published import EXPERIMENT_FILE, SUMS_FILE
-from torsweep.tor.series import SERIES as PATCHES
+from torsweep.tor.identity import planned_key
 
 RESULTS = Path("results")
 
@@ -333,8 +332,5 @@ class Paths:
         return [self.tor_marker()] if find_engine(wildcards.engine).runs_tor else []
 
     def tor_marker(self) -> str:
-        """The empty file that says that tor has been built with these patches from this source."""
-        files = [file for name in ("series", "*.patch") for file in sorted(PATCHES.glob(name))]
-        told = [f"{self.overrides.tor_source or ''}\n", *(f"{sha256_of_file(file)}\n" for file in files)]
-        name = hashlib.sha256("".join(told).encode()).hexdigest()[:12]
-        return str(RESULTS / "tools" / "tor" / f"built-{name}")
+        """The file that names the build of tor with these patches from what this source holds."""
+        return str(RESULTS / "tools" / "tor" / f"built-{planned_key(self.overrides.tor_source)}")

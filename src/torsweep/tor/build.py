@@ -138,7 +138,7 @@ def find_build(out: Path = TOOLS, version: str | None = None) -> BuiltTor:
     """
     if version is not None:
         found = read_build(out / version)
-        if found is None or found.version != version:
+        if found is None:
             raise ToolMissing(
                 f"{out}: holds no tor {version}, that the run was prepared for; prepare it anew"
             )
@@ -159,11 +159,15 @@ def current_build(out: Path, series: Series) -> BuiltTor | None:
 
 
 def read_build(folder: Path) -> BuiltTor | None:
-    """The complete build in ``folder``: it has its provenance, and its program is the one described."""
+    """The complete build in ``folder``: it has its provenance, and its name and program are as described."""
     try:
         provenance = read_json(folder / "provenance.json")
         built = BuiltTor(folder, provenance)
-        whole = sha256_of_file(built.program) == provenance["program_sha256"] and built.gencert.is_file()
+        whole = (
+            built.version == folder.name
+            and sha256_of_file(built.program) == provenance["program_sha256"]
+            and built.gencert.is_file()
+        )
     except (InputError, OSError, KeyError):
         return None
     return built if whole else None

@@ -145,6 +145,13 @@ def knob_options(role: Role, settings: TorSettings, relay: Relay | None = None) 
     return options
 
 
+def told_to_tor(settings: TorSettings) -> dict[str, str]:
+    """All that the settings come to in tor, whichever process has it; InputError for what tor cannot take."""
+    places = ("torrc", "relay", "client", "consensus", "environment")
+    told = {f"{where} {name}": text for where in places for name, text in _options(settings, where).items()}
+    return {**told, "consensus": str(consensus_parameters(settings))}
+
+
 def _options(settings: TorSettings, where: str) -> dict[str, str]:
     """The options for ``where``; one whose setting is not there, as under another policy, is left out."""
     section = settings.model_dump()
