@@ -30,8 +30,7 @@ from torsweep.config.tracing import POINTS
 from torsweep.engines.cell_ring import CHANNEL, HEADER, MAGIC, OUTWARD, RECORD, VERSION
 from torsweep.engines.cell_traces import write_cells
 from torsweep.provenance import machine
-from torsweep.stats.summarize import summarize
-from torsweep.stats.writing import write_summary
+from torsweep.stats.summarize import summarize, write_summary
 from torsweep.tables.collect import collect
 from torsweep.tables.reading import PlanTables
 

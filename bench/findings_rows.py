@@ -19,7 +19,7 @@ import polars as pl
 from plotting.drawing.palette import level_name
 from torsweep.stats.findings_file import FindingsFile, read_findings
 from torsweep.stats.findings_text import ratio_text
-from torsweep.stats.report import SHOWN_METRICS
+from torsweep.stats.text import SHOWN_METRICS
 from torsweep.storage import write_text
 
 COLUMNS: Mapping[str, str] = {

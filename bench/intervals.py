@@ -25,9 +25,9 @@ import polars as pl
 from scipy import stats
 
 from torsweep.config.experiment import load_experiment
-from torsweep.stats.differences import paired
-from torsweep.stats.intervals import CONFIDENCE
-from torsweep.stats.sequential import Spending, look_confidences, obrien_fleming_spending
+from torsweep.stats.inference.interim import Spending, interim_confidences, obrien_fleming_spending
+from torsweep.stats.inference.intervals import CONFIDENCE
+from torsweep.stats.streams.differences import paired
 from torsweep.storage import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,7 +52,7 @@ def half_widths() -> dict[str, Numbers]:
     """Half the interval at each look in standard errors, by design."""
     plain = stats.t.ppf((1 + CONFIDENCE) / 2, LOOKS - 1)
     spent = {
-        name: stats.t.ppf((1 + look_confidences(LOOKS.tolist(), CONFIDENCE, function)) / 2, LOOKS - 1)
+        name: stats.t.ppf((1 + interim_confidences(LOOKS.tolist(), CONFIDENCE, function)) / 2, LOOKS - 1)
         for name, function in SPENDING.items()
     }
     return {"no correction": plain, **spent, **{f"mixture, c = {c}": _mixture(c) for c in MIXTURES}}

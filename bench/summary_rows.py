@@ -17,7 +17,7 @@ import polars as pl
 
 from bench.writing import write_rows
 from plotting.drawing.palette import level_name
-from torsweep.stats.intervals import t_interval
+from torsweep.stats.inference.intervals import t_interval
 
 METRICS = {"ttfb": "first", "ttlb": "last"}
 DIFFERENCES = {

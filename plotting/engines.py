@@ -26,8 +26,8 @@ from plotting.drawing.palette import level_name
 from plotting.drawing.streams import at
 from plotting.drawing.style import TEXT_WIDTH_IN, canvas, save, style
 from torsweep.config.looks import BLUE, GREEN, PURPLE, VERMILION
-from torsweep.stats.report import networks_text
 from torsweep.stats.side_by_side import SideBySide, read_side_by_side
+from torsweep.stats.text import networks_text
 
 _MARKS = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"), (PURPLE, "D"))
 

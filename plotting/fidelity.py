@@ -41,7 +41,7 @@ from torsweep.fidelity.matches import MODEL, REFERENCE, REFERENCE_REPEAT, REPLAY
 from torsweep.fidelity.report import NO_COMPARISON, read_origin
 from torsweep.formats.text import read_csv
 from torsweep.provenance import versions
-from torsweep.stats.report import duration_text, networks_text
+from torsweep.stats.text import duration_text, networks_text
 
 _LOOKS = {
     REFERENCE: Look(BLACK, SOLID, "|"),

@@ -27,7 +27,7 @@ from plotting.drawing.palette import level_name, transport_look
 from plotting.drawing.style import FAINT, GREY, SMALL_PT, TEXT_WIDTH_IN, canvas, save, style
 from torsweep.config.looks import Look
 from torsweep.findings.writing import contrasts_frame
-from torsweep.stats.claims import CONTRADICTED, HOLDS, NO_DIFFERENCE
+from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, NO_DIFFERENCE
 from torsweep.stats.findings_file import (
     ContrastUnderTransports,
     FindingsFile,
@@ -36,7 +36,7 @@ from torsweep.stats.findings_file import (
     read_findings,
 )
 from torsweep.stats.findings_text import networks_note
-from torsweep.stats.report import SHOWN_METRICS, duration_text, networks_text
+from torsweep.stats.text import SHOWN_METRICS, duration_text, networks_text
 
 MOST_LINES = 12
 """Contrasts in a panel: where a plan has more, those from the baseline's level are drawn."""

@@ -11,4 +11,4 @@ HOW_TO_READ = (
     "Each piece of the way to the first byte of one download, the median one of the first network, at the "
     "place where it was spent; time runs to the right."
 )
-NEEDS = ("breakdown_way", "outcomes")
+NEEDS = ("breakdown_path", "outcomes")

@@ -15,7 +15,7 @@ from plotting.drawing.facets import Facets, every_axis, label
 from plotting.drawing.source import Source
 from plotting.drawing.style import GREY, TEXT_WIDTH_IN, canvas
 from torsweep.config.looks import Look
-from torsweep.stats.queues import MEAN_OVER_S, QUANTILES
+from torsweep.stats.cells.queues import MEAN_OVER_S, QUANTILES
 
 TITLE = "Cells that wait in relays"
 HOW_TO_READ = (

@@ -18,8 +18,8 @@ from plotting.drawing.source import Source
 from plotting.drawing.style import canvas
 from plotting.drawing.ticks import seconds_formatter
 from torsweep.config.looks import Look
-from torsweep.stats.closeup import KIND, METRIC, longest_interval_s
-from torsweep.stats.metrics import METRICS
+from torsweep.stats.streams.curves import CLOSEUP_KIND, CLOSEUP_METRIC, longest_interval_s
+from torsweep.stats.streams.incidence import METRICS
 
 TITLE = "Time to first byte, the first seconds"
 HOW_TO_READ = (
@@ -40,7 +40,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         notes.append(f"Vertical lines: {interval_s:g} s apart.")
     caption = source.caption(*notes)
     figure = canvas(facets.width_in, 0.75 + 1.55 * len(facets.rows), caption)
-    panels = facets.panels(figure, [KIND], sharex=True)
+    panels = facets.panels(figure, [CLOSEUP_KIND], sharex=True)
     for axis, column in [panel for _, row in panels for panel in row]:
         for level in facets.levels:
             _curves(axis, facets.look(level), facets.select(points, column, level))
@@ -51,7 +51,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         axis.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
         axis.xaxis.set_major_formatter(seconds_formatter())
         axis.set_ylim(0, 1.02)
-    label(panels, facets.row_names([KIND_NAMES[KIND]]), f"{METRICS[METRIC].label} (s)")
+    label(panels, facets.row_names([KIND_NAMES[CLOSEUP_KIND]]), f"{METRICS[CLOSEUP_METRIC].label} (s)")
     facets.legend(figure)
     return figure, points, caption
 

@@ -62,6 +62,6 @@ checkpoint interim_analysis:
     message:
         "interim analysis of {wildcards.experiment} on {wildcards.networks} networks"
     shell:
-        "torsweep results look {wildcards.experiment} --network {wildcards.network:q}"
+        "torsweep results interim {wildcards.experiment} --network {wildcards.network:q}"
         " --plan {wildcards.plan} {params.previous} --out {output.analysis:q} {params.settings}"
         " {params.runs} 2>{log:q} | tee -a {log:q} >&2"

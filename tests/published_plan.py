@@ -19,8 +19,7 @@ from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.engines.run_spec import read_run
 from torsweep.network.model import NETWORK_FILE, write_network
 from torsweep.provenance import sha256_of_file
-from torsweep.stats.summarize import summarize
-from torsweep.stats.writing import write_summary
+from torsweep.stats.summarize import summarize, write_summary
 from torsweep.tables.collect import collect
 from torsweep.tables.reading import PlanTables
 

@@ -1,6 +1,6 @@
 """Where the time to a byte goes, for downloads that were followed.
 
-In: breakdown_groups.csv, breakdown_time.csv and breakdown_way.csv. Out: what the first byte waits for under
+In: breakdown_groups.csv, breakdown_time.csv and breakdown_path.csv. Out: what the first byte waits for under
 each variant, as stacked bars of means; the same by percentile of the time to that byte, and against time; and
 the way of one download, piece by piece. Parts are drawn by group; the groups' means add up to the whole's.
 """
@@ -133,7 +133,7 @@ def draw_over_time(source: Source) -> Drawn:
 
 def draw_waterfall(source: Source) -> Drawn:
     """The way of one download of each variant: time to the right, places downwards."""
-    points = source.summary("breakdown_way")
+    points = source.summary("breakdown_path")
     if points.is_empty():
         return _nothing(source, points)
     first = points.row(0, named=True)

@@ -23,7 +23,7 @@ from plotting.drawing.source import Source
 from plotting.drawing.style import GREY, SMALL_PT, TEXT_WIDTH_IN, canvas
 from torsweep.config.looks import BLUE, GREEN, ORANGE
 from torsweep.config.tracing import STAGES
-from torsweep.stats.cell_times import (
+from torsweep.stats.cells.times import (
     ANY,
     BINS_PER_DECADE,
     LEAST_DECADE,

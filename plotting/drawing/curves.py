@@ -21,7 +21,7 @@ from plotting.drawing.source import Source
 from plotting.drawing.style import GREY, canvas
 from plotting.drawing.ticks import plain_log_ticks
 from torsweep.config.looks import Look
-from torsweep.stats.metrics import METRICS
+from torsweep.stats.streams.incidence import METRICS
 
 KIND_NAMES = {"web": "Web downloads", "bulk": "Bulk downloads"}
 _ROW_IN = 1.45

@@ -17,13 +17,10 @@ import polars as pl
 from plotting.drawing.palette import knob_name, level_name
 from torsweep.config.clients import KINDS
 from torsweep.errors import InputError
-from torsweep.formats.text import read_csv
-from torsweep.stats.breakdown import TEXTS as WAY_TEXTS
-from torsweep.stats.cell_times import TEXTS as CELL_TEXTS
-from torsweep.stats.checksums import NO_SUMMARIES, read_plan
-from torsweep.stats.files import PLAN_FILE
-from torsweep.stats.medians import downloads_by_kind
-from torsweep.stats.report import duration_text, engine_text, networks_text
+from torsweep.stats.files import PLAN_FILE, read_plan
+from torsweep.stats.statistic import statistics
+from torsweep.stats.streams.medians import downloads_by_kind
+from torsweep.stats.text import duration_text, engine_text, networks_text
 from torsweep.tables.reading import Provenance, parse_provenance
 
 
@@ -73,11 +70,10 @@ class Source:
 
     def summary(self, name: str) -> pl.DataFrame:
         """The summary ``name``.csv; raises InputError when it is missing or of another plan."""
-        text = ("metric", "kind", *CELL_TEXTS, *WAY_TEXTS, *self.knobs)
-        file = self.summaries / f"{name}.csv"
-        frame = read_csv(file, text, missing=NO_SUMMARIES)
+        frame = statistics()[name].read(self.summaries)
         missing = [knob for knob in self.knobs if knob not in frame.columns]
         if missing:
+            file = self.summaries / f"{name}.csv"
             raise InputError("is a summary of another plan", file=file, accepted=f"a column {missing[0]}")
         return frame
 

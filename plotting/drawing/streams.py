@@ -10,7 +10,7 @@ import polars as pl
 
 from plotting.drawing.palette import level_name
 from plotting.drawing.source import Source
-from torsweep.stats.parallel import held_level
+from torsweep.stats.streams.fairness import held_level
 
 REPORT_CELLS = 10_000
 """Cells of a stream in the report; a plan with fewer says so."""

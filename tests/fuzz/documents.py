@@ -31,8 +31,7 @@ from torsweep.network.population import POPULATION_FILE
 from torsweep.network.relays_import import import_relays
 from torsweep.provenance import sha256_of_file
 from torsweep.stats.files import CLAIMS_FILE, PLAN_FILE
-from torsweep.stats.summarize import summarize
-from torsweep.stats.writing import write_summary
+from torsweep.stats.summarize import summarize, write_summary
 from torsweep.tables.collect import collect
 from torsweep.tables.reading import PlanTables
 

@@ -60,7 +60,6 @@ _WHAT: Mapping[str, str] = {
     PROVENANCE_FILE: "Versions, networks, and what each run says about itself",
     PAGE_FILE: "The results as a page to read",
     "summaries/claims.json": "The verdict on each claim, with the numbers that it rests on",
-    "summaries/findings.json": "Which findings survive under other transports, whose runs are not in here",
     "summaries/summary.md": "Medians, differences, outcomes and verdicts, to read",
     f"tables/{BREAKDOWN_FILE}": "What followed downloads waited for, where downloads were followed",
     f"tables/{PASSAGES_FILE}": "How long each cell stayed in a traced relay, where cells were traced",

@@ -30,7 +30,7 @@ from torsweep.formats.json_file import read_json
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file, versions
 from torsweep.report.repeat import repeat_command, repeat_overrides
-from torsweep.stats.checksums import read_plan
+from torsweep.stats.files import read_plan
 from torsweep.storage import whole_directory, whole_file
 from torsweep.storage.folders import PUBLISHED
 from torsweep.storage.published import CITATION_FILE, EXPERIMENT_FILE, PAGE_FILE, README_FILE, SUMS_FILE

@@ -28,10 +28,9 @@ from torsweep.formats.archives import unpack_zip, write_zip
 from torsweep.formats.json_file import read_json
 from torsweep.formats.parquet import read_metadata
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file, versions
-from torsweep.stats.claims_file import read_claims
-from torsweep.stats.files import SUMMARY_FILES
-from torsweep.stats.summarize import summarize
-from torsweep.stats.writing import write_summary
+from torsweep.stats.summarize import summarize, write_summary
+from torsweep.stats.verdicts import read_claims
+from torsweep.storage.folders import MARKER
 from torsweep.storage.published import EXPERIMENT_FILE, SUMS_FILE
 from torsweep.tables.reading import PlanTables
 
@@ -164,8 +163,9 @@ def _verdicts(published: Path, again: Path) -> Findings:
 
 def _summaries(folder: Path, again: Path) -> Findings:
     published, then = folder / "summaries", read_origin(folder).published_with.versions
-    other = [name for name in SUMMARY_FILES if not _same(published / name, again / name)]
-    said = f"summaries: {len(SUMMARY_FILES) - len(other)} of {len(SUMMARY_FILES)} are what the tables give"
+    names = sorted({file.name for place in (published, again) for file in place.iterdir()} - {MARKER})
+    other = [name for name in names if not _same(published / name, again / name)]
+    said = f"summaries: {len(names) - len(other)} of {len(names)} are what the tables give"
     differ = [name for name in _NUMBERS_OF if then.get(name) != versions().get(name)]
     if other and differ:
         told = ", ".join(f"{name} {then.get(name)} then, {versions().get(name)} here" for name in differ)

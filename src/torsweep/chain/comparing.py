@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from torsweep.chain.turns import ENDS_RATE, MOST_COST, NOT_TRACED, REPORT_NS, Plan
-from torsweep.stats.intervals import Interval, exponential, t_interval
+from torsweep.stats.inference.intervals import Interval, exponential, t_interval
 
 CHAIN = "chain"
 """The position under which all three relays are counted together."""

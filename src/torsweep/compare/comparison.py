@@ -25,7 +25,7 @@ from torsweep.config.experiment import Experiment, Plan
 from torsweep.config.reading import validate_fields
 from torsweep.errors import InputError
 from torsweep.formats.text import read_csv
-from torsweep.stats.writing import write_csv
+from torsweep.stats.statistic import write_csv
 from torsweep.storage import write_text
 from torsweep.storage.folders import COMPARISON, own_folder
 from torsweep.storage.manifest import verify_folder, with_checksums

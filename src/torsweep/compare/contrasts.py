@@ -33,8 +33,8 @@ from torsweep.compare.verdicts import together
 from torsweep.config.clients import KINDS
 from torsweep.config.experiment import Plan
 from torsweep.config.variant import Variant, one_knob_apart
-from torsweep.stats.claims import NO_DIFFERENCE
-from torsweep.stats.intervals import Interval, t_interval
+from torsweep.stats.claims.judging import NO_DIFFERENCE
+from torsweep.stats.inference.intervals import Interval, t_interval
 
 SIZE_FACTOR = 2.0
 """How many times as large as the reference's a contrast may be in a source, or the other way round."""

@@ -4,10 +4,10 @@ In: the runs of sources. Out: :class:`Curve` for each run, kind of client and ti
 ``distances`` (a row for each run and the one that it stands against), ``gaps`` (means over networks, with the
 floor and a verdict) and ``curves`` (to draw).
 
-The curves are cumulative incidences (:mod:`torsweep.stats.incidence`), so that failed downloads lower them
-and unfinished ones count as long as they were seen. The distance is that of Kolmogorov and Smirnov between
-such curves, up to the time at which the first of the two can no longer be known: where the longest download
-of a run was cut off by its end, nothing is known beyond.
+The curves are cumulative incidences (:mod:`torsweep.stats.streams.incidence`), so that failed downloads lower
+them and unfinished ones count as long as they were seen. The distance is that of Kolmogorov and Smirnov
+between such curves, up to the time at which the first of the two can no longer be known: where the longest
+download of a run was cut off by its end, nothing is known beyond.
 
 Every source stands against the first one, the reference; a repeat stands against the run that it repeats. The
 floor is the distance between the reference and its repeat: the difference that chance alone makes. It is the
@@ -29,8 +29,7 @@ from torsweep.compare.sources import REPEATS, RUNS, Key, SourceRuns
 from torsweep.config.clients import KINDS
 from torsweep.config.variant import Variant
 from torsweep.engines.table_schema import STREAMS
-from torsweep.stats.incidence import CENSORED, Incidence
-from torsweep.stats.metrics import METRICS, STREAM_COLUMNS, downloads
+from torsweep.stats.streams.incidence import CENSORED, METRICS, STREAM_COLUMNS, Incidence, downloads
 from torsweep.tables.collect import Run, read_table
 
 PROBABILITIES = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from torsweep.stats import starvation
-from torsweep.stats.intervals import t_interval
+from torsweep.stats.inference.intervals import t_interval
+from torsweep.stats.streams import fairness
 from torsweep.tables.reading import PlanTables, level_order
 
 STARVED_NUMBERS = ("starved", "jain", "first_completed_s", "all_completed_s")
@@ -22,8 +22,8 @@ def stream_frames(tables: Mapping[str, PlanTables], knobs: Sequence[str]) -> dic
     """The frames of the module's docstring, by name, from ``tables`` by source."""
     shares, clients = [], []
     for label, own in tables.items():
-        streams, progress = own.streams(starvation.STREAM_COLUMNS), own.progress(starvation.PROGRESS_COLUMNS)
-        found = starvation.fairness(streams, progress, own.knobs)
+        streams, progress = own.streams(fairness.STREAM_COLUMNS), own.progress(fairness.PROGRESS_COLUMNS)
+        found = fairness.fairness(streams, progress, own.knobs)
         named = pl.lit(label).alias("source"), pl.col(*knobs).cast(pl.String)
         shares.append(found.shares.with_columns(*named).select(*knobs, "source", "seed", *_SHARES))
         clients.append(found.clients.with_columns(*named).select(*knobs, "source", "seed", *STARVED_NUMBERS))

@@ -16,8 +16,8 @@ from torsweep.compare.contrasts import NO_CONTRAST, SAME, SIZE_FACTOR
 from torsweep.compare.distances import MARGIN, PROBABILITIES, UNKNOWN, WITHIN
 from torsweep.compare.streams import STARVED_NUMBERS
 from torsweep.compare.verdicts import DIFFERS, OPEN, SURVIVES
-from torsweep.stats.claims import NO_DIFFERENCE
-from torsweep.stats.report import SHOWN_METRICS, duration_text, markdown_table, networks_text
+from torsweep.stats.claims.judging import NO_DIFFERENCE
+from torsweep.stats.text import SHOWN_METRICS, duration_text, markdown_table, networks_text
 
 NOTHING = "–"
 _EMPHASISED = (SURVIVES, DIFFERS)

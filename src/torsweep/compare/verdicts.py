@@ -3,8 +3,8 @@
 In: the runs of sources. Out: the tables of each on whole networks, and a frame with a row for each claim,
 setting and source.
 
-A claim is judged as in any summary (:mod:`torsweep.stats.claims`), on the networks that every variant of the
-plan has run on in the source; where there is none, it has not been run.
+A claim is judged as in any summary (:mod:`torsweep.stats.claims.judging`), on the networks that every variant
+of the plan has run on in the source; where there is none, it has not been run.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ import polars as pl
 
 from torsweep.compare.sources import SourceRuns
 from torsweep.config.experiment import Experiment, Plan
-from torsweep.stats.claims import CONTRADICTED, HOLDS, NO_DIFFERENCE, Verdict
-from torsweep.stats.depths import StairTable
-from torsweep.stats.design import FIXED, Design
-from torsweep.stats.metrics import STREAM_COLUMNS
-from torsweep.stats.summarize import gather, inquiries
+from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, NO_DIFFERENCE, Verdict, inquiries
+from torsweep.stats.inference.interim import FIXED, Design
+from torsweep.stats.summarize import analyse
 from torsweep.tables.collect import collect
 from torsweep.tables.reading import PlanTables
 
@@ -65,10 +63,9 @@ def judge(
     held = _holding(experiment, plan, dict(one.source.levels))
     networks = len(tables.provenance.seeds)
     design = Design(experiment.looks) if networks in experiment.looks else FIXED
-    evidence = gather(tables, held, StairTable(tables.streams(STREAM_COLUMNS)))
     fixed = {f"{knob}={level}" for knob, level in one.source.levels}
     verdicts = {}
-    for inquiry in inquiries(evidence, held):
+    for inquiry in inquiries(analyse(tables, held)):
         setting = ", ".join(part for part in inquiry.setting.split(", ") if part not in fixed)
         verdicts[inquiry.claim.id, setting] = inquiry.verdict(design)
     return verdicts

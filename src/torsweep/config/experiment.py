@@ -6,12 +6,14 @@ In: ``experiments/NAME/experiment.yaml`` and overrides. Out: an :class:`Experime
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -25,15 +27,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from torsweep.config.claims import (
-    PROGRESS_TESTS,
-    CellMedian,
-    CellStage,
-    Claim,
-    LatencyShare,
-    Level,
-    QuietSlower,
-)
+from torsweep.config.claims import Claim, Level, claim_tests, statistic_rests_on
 from torsweep.config.engine_names import engine_names
 from torsweep.config.eras import EraName, tor_settings, usual_levels
 from torsweep.config.figures import figure_names, figure_needs
@@ -47,14 +41,14 @@ from torsweep.config.reading import (
     suggestion,
     validate,
 )
-from torsweep.config.tracing import PASSAGE_POINTS, Tracing
+from torsweep.config.tracing import PASSAGE_POINTS, Record, Tracing
 from torsweep.config.traffic import Duration, Traffic
 from torsweep.config.variant import Variant
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.seeds import MOST_SEED
 from torsweep.storage.published import EXPERIMENT_FILE
-from torsweep.units import Between, DurationNs, is_duration
+from torsweep.units import Between, DurationNs
 
 EXPERIMENTS_DIRECTORY = Path("experiments")
 MAIN_PLAN = "main"
@@ -86,6 +80,19 @@ Grid = Mapping[str, Annotated[tuple[Level, ...], Field(min_length=1, max_length=
 
 
 Sentence = Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S")]
+
+
+if TYPE_CHECKING:
+    AnyClaim = Claim
+else:
+    AnyClaim = Annotated[functools.reduce(operator.or_, claim_tests()), Field(discriminator="test")]
+
+_NEEDED: Mapping[Record, tuple[str, str]] = {
+    "progress": ("the table of progress", "progress: true"),
+    "cells": ("the times of cells", f"tracing, with hosts and the points {', '.join(PASSAGE_POINTS)}"),
+    "breakdown": ("what followed downloads waited for", "tracing, with downloads: 1 or more"),
+}
+"""What a record is, and the keys that ask for it."""
 
 
 class Report(Section):
@@ -136,7 +143,7 @@ class Experiment(Section):
     sensitivities: Mapping[PlanName, Grid] = Field(default_factory=dict)
     traffic: Traffic
     figures: Annotated[tuple[FigureName, ...], Field(min_length=1)]
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[AnyClaim, ...] = ()
 
     @property
     def seeds(self) -> range:
@@ -252,6 +259,24 @@ class Experiment(Section):
                     raise RefusedValue(str(error), key=key) from error
         return self
 
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """What the runs record beside downloads and relays, of what statistics and claims rest on."""
+        tracing = self.tracing
+        cells = tracing is not None and bool(tracing.hosts) and not set(PASSAGE_POINTS) - set(tracing.points)
+        found: dict[Record, bool] = {
+            "progress": self.progress,
+            "cells": cells,
+            "breakdown": tracing is not None and tracing.downloads > 0,
+        }
+        return tuple(record for record, asked in found.items() if asked)
+
+    def _require(self, record: Record | None, key: str, value: str | None = None) -> None:
+        """RefusedValue for ``key`` unless the runs record what it rests on."""
+        if record is not None and record not in self.records:
+            problem, accepted = _NEEDED[record]
+            raise RefusedValue(f"rests on {problem}", key=key, value=value, accepted=accepted)
+
     @model_validator(mode="after")
     def _figures_have_their_tables(self) -> Self:
         known = figure_names()
@@ -259,43 +284,8 @@ class Experiment(Section):
             key, needed = f"figures[{position}]", figure_needs(figure) if figure in known else ()
             if known and figure not in known:
                 raise RefusedValue("is no figure", key=key, value=figure, accepted=", ".join(known))
-            if {"progress", "fairness"} & set(needed) and not self.progress:
-                problem = "rests on the table of progress"
-                raise RefusedValue(problem, key=key, value=figure, accepted="progress: true")
-            if any(summary.startswith("cell_") for summary in needed):
-                self._require_cells(key)
-            if any(summary.startswith("breakdown_") for summary in needed):
-                self._require_ways(key)
-        return self
-
-    def _require_cells(self, key: str, host: str | None = None) -> None:
-        """RefusedValue for ``key`` unless cells are traced where their stages begin and end, at ``host``."""
-        points = self.tracing.points if self.tracing else ()
-        lacking = [point for point in PASSAGE_POINTS if point not in points]
-        if lacking:
-            accepted = f"tracing, with the points {', '.join(PASSAGE_POINTS)}"
-            raise RefusedValue("rests on the times of cells", key=key, accepted=accepted)
-        if self.tracing and host is not None and host not in self.tracing.hosts:
-            accepted = ", ".join(self.tracing.hosts)
-            raise RefusedValue("is a relay that is not traced", key=key, value=host, accepted=accepted)
-
-    def _require_ways(self, key: str) -> None:
-        """RefusedValue for ``key`` unless downloads are followed."""
-        if not self.tracing or not self.tracing.downloads:
-            problem = "rests on what followed downloads waited for"
-            raise RefusedValue(problem, key=key, accepted="tracing, with downloads: 1 or more")
-
-    @model_validator(mode="after")
-    def _stairs_have_a_width(self) -> Self:
-        for position, claim in enumerate(self.claims):
-            for level in self.knobs.get(claim.knob, ()) if claim.test == "stair_step" else ():
-                if not is_duration(level):
-                    raise RefusedValue(
-                        "a stair is as wide as the level of its knob, which is no duration",
-                        key=f"claims[{position}].knob",
-                        value=f"{claim.knob}={level}",
-                        accepted="a knob whose levels are durations, such as refill_interval",
-                    )
+            for name in needed:
+                self._require(statistic_rests_on(name), key, figure)
         return self
 
     @model_validator(mode="after")
@@ -303,25 +293,15 @@ class Experiment(Section):
         seen = set()
         for position, claim in enumerate(self.claims):
             key = f"claims[{position}]"
-            if claim.test in PROGRESS_TESTS and not self.progress:
-                raise RefusedValue(
-                    "rests on the table of progress", key=f"{key}.test", accepted="progress: true"
-                )
-            if isinstance(claim, CellMedian | QuietSlower | CellStage):
-                self._require_cells(f"{key}.host", claim.host)
-            if isinstance(claim, LatencyShare):
-                self._require_ways(f"{key}.test")
+            self._require(claim.rests_on, f"{key}.test")
+            try:
+                claim.check(self)
+            except RefusedValue as no:
+                where = f"{key}.{no.key}"
+                raise RefusedValue(no.problem, key=where, value=no.value, accepted=no.accepted) from None
             if claim.id in seen:
                 raise RefusedValue("this id stands twice", key=f"{key}.id", value=claim.id)
             seen.add(claim.id)
-            if claim.kind is not None and claim.kind not in self.traffic.kinds:
-                accepted = ", ".join(self.traffic.kinds)
-                raise RefusedValue(
-                    "the experiment has no such clients",
-                    key=f"{key}.kind",
-                    value=claim.kind,
-                    accepted=accepted,
-                )
             for knob in claim.knobs_named():
                 if knob not in self.knobs:
                     known = ", ".join(self.knobs)

@@ -14,6 +14,10 @@ from pydantic import Field, model_validator
 
 from torsweep.config.reading import RefusedValue, Section
 
+Record = Literal["progress", "cells", "breakdown"]
+"""What runs record beside downloads and relays where an experiment asks for it: how far each download was at
+what time, the cells of traced relays, and what followed downloads waited for."""
+
 Point = Literal["inbuf", "recognized", "queue", "outbuf", "flush"]
 
 POINTS: tuple[Point, ...] = ("inbuf", "recognized", "queue", "outbuf", "flush")

@@ -2,10 +2,10 @@
 
 In: the downloads of both. Out: :class:`Distance`.
 
-The curves are cumulative incidences (:mod:`torsweep.stats.incidence`), so that failed downloads lower them
-and unfinished ones count as long as they were seen. The gap is that of Kolmogorov and Smirnov between such
-curves, up to the time at which the first of the two can no longer be known: where the longest download of
-a run was cut off by its end, nothing is known beyond.
+The curves are cumulative incidences (:mod:`torsweep.stats.streams.incidence`), so that failed downloads lower
+them and unfinished ones count as long as they were seen. The gap is that of Kolmogorov and Smirnov between
+such curves, up to the time at which the first of the two can no longer be known: where the longest download
+of a run was cut off by its end, nothing is known beyond.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from torsweep.stats.incidence import CENSORED, Incidence
-from torsweep.stats.metrics import METRICS, downloads
+from torsweep.stats.streams.incidence import CENSORED, METRICS, Incidence, downloads
 
 PROBABILITIES = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}
 

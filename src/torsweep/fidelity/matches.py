@@ -16,7 +16,7 @@ from torsweep.config.knobs import KNOBS
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import STREAMS
 from torsweep.errors import InputError
-from torsweep.stats.metrics import STREAM_COLUMNS
+from torsweep.stats.streams.incidence import STREAM_COLUMNS
 from torsweep.tables.collect import Run, open_run, read_table
 
 REFERENCE, MODEL, REPLAY = "reference", "model", "replay"

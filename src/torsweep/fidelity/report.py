@@ -22,8 +22,8 @@ from torsweep.fidelity.comparison import MARGIN, UNKNOWN, WITHIN, all_curves, ce
 from torsweep.fidelity.contrasts import NO_CONTRAST, SAME, SIZE_FACTOR, contrasts
 from torsweep.fidelity.curves import mean_curves
 from torsweep.fidelity.matches import MODEL, REFERENCE, REFERENCE_REPEAT, REPLAY, SERIES, Match, engine_of
-from torsweep.stats.report import SHOWN_METRICS, duration_text, markdown_table, networks_text
-from torsweep.stats.writing import write_csv
+from torsweep.stats.statistic import write_csv
+from torsweep.stats.text import SHOWN_METRICS, duration_text, markdown_table, networks_text
 from torsweep.storage import write_text
 from torsweep.storage.folders import COMPARISON, own_folder
 from torsweep.storage.manifest import verify_folder, with_checksums

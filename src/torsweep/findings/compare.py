@@ -2,11 +2,11 @@
 
 In: the runs of a plan by transport. Out: a :class:`~torsweep.stats.findings_file.FindingsFile`.
 
-A claim is judged as in any summary (:mod:`torsweep.stats.claims`), on the networks that every variant of the
-plan has run on under the transport; where there is none, it has not been run. A contrast takes the networks
-that both of its variants have run on: the mean of the logarithms of the ratios of their medians within each
-network, with a t-interval. An interval within ± the experiment's margin shows that there is no difference.
-Otherwise, an interval above 1 shows that times are longer, and one below 1 that they are shorter.
+A claim is judged as in any summary (:mod:`torsweep.stats.claims.judging`), on the networks that every variant
+of the plan has run on under the transport; where there is none, it has not been run. A contrast takes the
+networks that both of its variants have run on: the mean of the logarithms of the ratios of their medians
+within each network, with a t-interval. An interval within ± the experiment's margin shows that there is no
+difference. Otherwise, an interval above 1 shows that times are longer, and one below 1 that they are shorter.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ from torsweep.config.knobs import KNOBS
 from torsweep.config.variant import one_knob_apart
 from torsweep.engines.table_schema import STREAMS
 from torsweep.findings.transports import TransportRuns, network_sha256
-from torsweep.stats.claims import NO_DIFFERENCE, Verdict
-from torsweep.stats.depths import StairTable
-from torsweep.stats.design import FIXED, Design
-from torsweep.stats.differences import paired
+from torsweep.stats.claims.judging import NO_DIFFERENCE, Verdict, inquiries
 from torsweep.stats.findings_file import (
     LONGER,
     NOT_RUN,
@@ -41,11 +38,13 @@ from torsweep.stats.findings_file import (
     TransportVerdict,
     together,
 )
-from torsweep.stats.intervals import Interval, t_interval
-from torsweep.stats.medians import run_quantiles
-from torsweep.stats.metrics import STREAM_COLUMNS
-from torsweep.stats.report import SHOWN_METRICS
-from torsweep.stats.summarize import gather, inquiries
+from torsweep.stats.inference.interim import FIXED, Design
+from torsweep.stats.inference.intervals import Interval, t_interval
+from torsweep.stats.streams.differences import paired
+from torsweep.stats.streams.incidence import STREAM_COLUMNS
+from torsweep.stats.streams.medians import run_quantiles
+from torsweep.stats.summarize import analyse
+from torsweep.stats.text import SHOWN_METRICS
 from torsweep.tables.collect import collect, read_table
 from torsweep.tables.reading import PlanTables
 
@@ -136,8 +135,7 @@ def _verdicts(
         tables = Path(scratch, "tables")
         collect(directories, tables, network=runs.network, plan=plan.name)
         opened = PlanTables.open(tables)
-        evidence = gather(opened, held, StairTable(opened.streams(STREAM_COLUMNS)))
-        for inquiry in inquiries(evidence, held):
+        for inquiry in inquiries(analyse(opened, held)):
             parts = (part for part in inquiry.setting.split(", ") if part not in fixed)
             setting = ", ".join(parts)
             verdicts[inquiry.claim.id, setting] = inquiry.verdict(design)

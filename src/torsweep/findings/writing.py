@@ -14,7 +14,7 @@ import polars as pl
 from torsweep.stats.files import FINDINGS_FILE
 from torsweep.stats.findings_file import FindingsFile
 from torsweep.stats.findings_text import findings_text
-from torsweep.stats.writing import write_csv
+from torsweep.stats.statistic import write_csv
 from torsweep.storage import write_text
 from torsweep.storage.folders import COMPARISON, own_folder
 

@@ -139,7 +139,7 @@ def number(text: str, file: Path, line: int, column: str, most: float) -> float:
 
 
 def read_csv(
-    file: Path, texts: Iterable[str], numbers: Iterable[str] = (), missing: str = "no such file"
+    file: Path, texts: Iterable[str] | None, numbers: Iterable[str] = (), missing: str = "no such file"
 ) -> pl.DataFrame:
     """A table that torsweep wrote: ``texts`` are its columns of text, ``numbers`` those of real numbers.
 
@@ -148,9 +148,10 @@ def read_csv(
     content = read_bytes(file, MOST_CSV_BYTES, missing)
     if not content.strip():
         raise InputError("is empty", file=file, accepted="a CSV table")
-    types = {**dict.fromkeys(numbers, pl.Float64), **dict.fromkeys(texts, pl.String)}
+    types = {**dict.fromkeys(numbers, pl.Float64), **dict.fromkeys(texts or (), pl.String)}
+    rows_to_guess_from = None if texts is not None else 0
     try:
-        return pl.read_csv(content, schema_overrides=types, infer_schema_length=None)
+        return pl.read_csv(content, schema_overrides=types, infer_schema_length=rows_to_guess_from)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         first = str(error).splitlines()[0] if str(error) else "damaged"
         raise InputError(f"is no CSV table: {first}", file=file) from None

@@ -26,10 +26,16 @@ from torsweep.report.figures import Picture, read_picture
 from torsweep.report.networks import Networks, describe_networks
 from torsweep.report.repeat import repeat_command, repeat_overrides
 from torsweep.report.sections import Row, Section, SummaryText, parse_summary
-from torsweep.stats.checksums import read_plan
-from torsweep.stats.claims_file import ClaimsFile, StatedInterval, StatedVerdict, read_claims
-from torsweep.stats.files import PLAN_FILE
-from torsweep.stats.report import CLAIMS_TITLE, EVIDENCE_TITLE, duration_text, engine_text, networks_text
+from torsweep.stats.files import PLAN_FILE, read_plan
+from torsweep.stats.text import duration_text, engine_text, networks_text
+from torsweep.stats.verdicts import (
+    CLAIMS_TITLE,
+    EVIDENCE_TITLE,
+    ClaimsFile,
+    StatedInterval,
+    StatedVerdict,
+    read_claims,
+)
 from torsweep.tables.reading import Provenance, parse_provenance
 from torsweep.units import BYTES_PER, NANOSECONDS_PER, format_quantity
 

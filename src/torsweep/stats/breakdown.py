@@ -1,8 +1,9 @@
-"""What followed downloads waited for until their first and their last byte.
+"""What followed downloads waited for until their first and their last byte, and whether that can be trusted.
 
-In: the breakdown of a plan (:mod:`torsweep.config.ways` has its words). Out: :class:`Breakdown`: frames for
-breakdown.csv, breakdown_groups.csv, breakdown_runs.csv, breakdown_time.csv, breakdown_way.csv,
-breakdown_counts.csv and breakdown_clocks.csv. Without rows where no download was followed.
+In: the breakdown of a plan (:mod:`torsweep.config.ways` has its words). Out: breakdown.csv,
+breakdown_groups.csv, breakdown_runs.csv, breakdown_time.csv and breakdown_path.csv; and, from what the
+engines' provenance has of it, breakdown_counts.csv (how many followed downloads could be joined) and
+breakdown_clocks.csv (the hosts' clocks).
 
 The parts of a byte's way add up to its time exactly, and so do their means: whoever sums rows of a slice over
 legs, places or parts gets the mean of that sum. A slice holds the downloads of a run whose time to that byte
@@ -12,15 +13,28 @@ lies between two percentiles; ``all`` holds all of them.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 from torsweep.config.claims import Metric
 from torsweep.config.clients import KINDS
 from torsweep.config.ways import BYTES, GROUP_OF, GROUPS, LEGS, PARTS, PLACES
-from torsweep.stats.breakdown_checks import clock_checks, download_counts
+from torsweep.stats.statistic import (
+    KIND,
+    KNOBS,
+    NETWORKS,
+    SEED,
+    Analysis,
+    Statistic,
+    counts,
+    numbers,
+    texts,
+)
+from torsweep.stats.text import markdown_table, variant_text
 from torsweep.tables.reading import PlanTables
 
 EDGES = (0, 10, 25, 50, 75, 90, 99, 100)
@@ -28,9 +42,6 @@ EDGES = (0, 10, 25, 50, 75, 90, 99, 100)
 
 ALL = "all"
 SLICES = (ALL, *(f"{low}-{high}" for low, high in itertools.pairwise(EDGES)))
-
-TEXTS = ("byte", "slice", "leg", "place", "part", "group", "host", "client")
-"""Columns of text, beside the knobs."""
 
 METRIC_BYTES: Mapping[Metric, str] = {"ttfb": "first", "ttlb": "last"}
 
@@ -41,135 +52,128 @@ _ORDERS = {"kind": KINDS, "byte": BYTES, "slice": SLICES, "leg": LEGS, "place": 
 
 
 @dataclass(frozen=True)
-class Breakdown:
-    """The frames that the module's docstring names.
+class Pieces:
+    """The breakdown of a plan, a row for each piece of a byte's way, and the whole of each byte's time with
+    its slice; ``run`` are the columns that tell runs apart."""
 
-    ``means`` is over networks, by slice, leg, place and part, ms; ``groups`` their sums by slice and group,
-    with the mean of the whole and the group's share of it; ``runs`` has the mean and the share of each group
-    in each run; ``time`` the means of ``SECONDS_PER_BIN`` by group, and ``way`` one download of each variant,
-    piece by piece, both of the first network. That download is the one whose time to the first byte is the
-    median of web clients', or of the first kind there is. ``counts`` and ``clocks`` are those of
-    :mod:`~torsweep.stats.breakdown_checks`.
-    """
+    pieces: pl.DataFrame
+    totals: pl.DataFrame
+    run: list[str]
+    first_seed: int
 
-    means: pl.DataFrame
-    groups: pl.DataFrame
-    runs: pl.DataFrame
-    time: pl.DataFrame
-    way: pl.DataFrame
-    counts: pl.DataFrame
-    clocks: pl.DataFrame
+    @property
+    def of_first(self) -> pl.DataFrame:
+        """The pieces of the first network."""
+        return self.pieces.filter(pl.col("seed") == self.first_seed)
 
 
-def breakdown(tables: PlanTables) -> Breakdown:
-    """The breakdown of ``tables``; a group that took no time in a run has a row with 0."""
+def pieces_of_plan(analysis: Analysis) -> Pieces:
+    """What followed downloads of a plan waited for."""
+    tables = analysis.tables
     run = ["seed", *tables.knobs]
     kinds = tables.streams(("client", "stream", "kind"))
-    ways = tables.breakdown(_COLUMNS).join(
-        kinds, on=[*run, "client", "stream"], how="inner", maintain_order="left"
+    group = pl.col("part").replace_strict(GROUP_OF, return_dtype=pl.String).alias("group")
+    pieces = (
+        tables.breakdown(_COLUMNS)
+        .join(kinds, on=[*run, "client", "stream"], how="inner", maintain_order="left")
+        .with_columns(group)
     )
-    ways = ways.with_columns(pl.col("part").replace_strict(GROUP_OF, return_dtype=pl.String).alias("group"))
-    totals = _totals(ways, run)
-    first = ways.filter(pl.col("seed") == tables.provenance.seeds[0])
-    means = _means(ways, totals, tables.knobs, run)
-    return Breakdown(
-        means=means,
-        groups=_groups(means, tables.knobs),
-        runs=_runs(ways, totals, run),
-        time=_time(first, run),
-        way=_way(first, totals, tables.knobs, run),
-        counts=download_counts(tables),
-        clocks=clock_checks(tables),
-    )
+    return Pieces(pieces, _totals(pieces, run), run, tables.provenance.seeds[0])
 
 
-def _totals(ways: pl.DataFrame, run: Sequence[str]) -> pl.DataFrame:
+def _totals(pieces: pl.DataFrame, run: Sequence[str]) -> pl.DataFrame:
     """A row for each byte of a download: the time to it, and in which slice of its run, kind and byte that
     lies."""
     of_run = [*run, "kind", "byte"]
-    totals = ways.group_by(*of_run, "client", "stream", maintain_order=True).agg(pl.col("duration_ns").sum())
+    totals = pieces.group_by(*of_run, "client", "stream", maintain_order=True).agg(
+        pl.col("duration_ns").sum()
+    )
     place = (pl.col("duration_ns").rank("ordinal").over(of_run) - 0.5) / pl.len().over(of_run)
     cuts = [edge / 100 for edge in EDGES[1:-1]]
     return totals.with_columns(place.cut(cuts, labels=SLICES[1:]).cast(pl.String).alias("slice"))
 
 
-def _means(
-    ways: pl.DataFrame, totals: pl.DataFrame, knobs: Sequence[str], run: Sequence[str]
-) -> pl.DataFrame:
+def means(analysis: Analysis) -> pl.DataFrame:
+    """Over networks, by slice, leg, place and part."""
+    found = analysis.once(pieces_of_plan)
+    totals, knobs, run = found.totals, analysis.knobs, found.run
     download = [*run, "kind", "byte", "client", "stream"]
-    sliced = ways.join(totals.select(*download, "slice"), on=download, how="left", maintain_order="left")
+    sliced = found.pieces.join(
+        totals.select(*download, "slice"), on=download, how="left", maintain_order="left"
+    )
     both = pl.concat([sliced, sliced.with_columns(pl.lit(ALL).alias("slice"))])
-    counts = pl.concat([totals, totals.with_columns(pl.lit(ALL).alias("slice"))])
+    whole = pl.concat([totals, totals.with_columns(pl.lit(ALL).alias("slice"))])
     of_slice = [*run, "kind", "byte", "slice"]
-    counted = counts.group_by(of_slice).len("downloads")
-    sums = both.group_by(*of_slice, "leg", "place", "part").agg(pl.col("duration_ns").sum())
-    means = sums.join(counted, on=of_slice).with_columns(pl.col("duration_ns") / pl.col("downloads") / 1e6)
+    counted = whole.group_by(of_slice).len("downloads")
+    sums = both.group_by(*of_slice, "leg", "place", "part", maintain_order=True).agg(
+        pl.col("duration_ns").sum()
+    )
+    of_runs = sums.join(counted, on=of_slice, maintain_order="left").with_columns(
+        pl.col("duration_ns") / pl.col("downloads") / 1e6
+    )
     # A part that took no time in a network has no row there: the sum over networks is divided by all of them.
     over = [*knobs, "kind", "byte", "slice"]
     networks = counted.group_by(over).agg(pl.len().alias("networks"), pl.col("downloads").sum())
-    summed = means.group_by(*over, "leg", "place", "part").agg(pl.col("duration_ns").sum())
-    found = summed.join(networks, on=over).with_columns(
-        (pl.col("duration_ns") / pl.col("networks")).alias("mean_ms")
+    # In the order of networks, so that rounding is the same each time.
+    summed = of_runs.group_by(*over, "leg", "place", "part", maintain_order=True).agg(
+        pl.col("duration_ns").sum()
     )
-    keys = [*over, "leg", "place", "part"]
-    return _sorted(found.select(*keys, "mean_ms", "downloads", "networks"), keys)
+    mean_ms = (pl.col("duration_ns") / pl.col("networks")).alias("mean_ms")
+    return _sorted(summed.join(networks, on=over).with_columns(mean_ms), [*over, "leg", "place", "part"])
 
 
-def _groups(means: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
-    """The means of a slice's groups: what ``means`` says of their parts, added up."""
-    over = [*knobs, "kind", "byte", "slice"]
+def _groups(analysis: Analysis) -> pl.DataFrame:
+    """The means of a slice's groups: what :func:`means` says of their parts, added up."""
+    of_parts = analysis.once(means)
+    over = [*analysis.knobs, "kind", "byte", "slice"]
     group = pl.col("part").replace_strict(GROUP_OF, return_dtype=pl.String).alias("group")
-    sums = means.group_by(*over, group).agg(pl.col("mean_ms").sum())
-    slices = means.group_by(over).agg(
+    sums = of_parts.group_by(*over, group).agg(pl.col("mean_ms").sum())
+    slices = of_parts.group_by(over).agg(
         pl.col("mean_ms").sum().alias("whole_ms"), pl.col("downloads", "networks").first()
     )
     keys = [*over, "group"]
     found = slices.join(pl.DataFrame({"group": list(GROUPS)}), how="cross")
     found = found.join(sums, on=keys, how="left").with_columns(pl.col("mean_ms").fill_null(0.0))
     share = (pl.col("mean_ms") / pl.col("whole_ms")).fill_nan(None).alias("share")
-    return _sorted(found.select(*keys, "mean_ms", share, "whole_ms", "downloads", "networks"), keys)
+    return _sorted(found.with_columns(share), keys)
 
 
-def _runs(ways: pl.DataFrame, totals: pl.DataFrame, run: Sequence[str]) -> pl.DataFrame:
-    of_run = [*run, "kind", "byte"]
-    whole = totals.group_by(of_run).agg(
+def waits_of_runs(analysis: Analysis) -> pl.DataFrame:
+    """Mean and share of each group in each run; a group that took no time in a run has a row with 0."""
+    found = analysis.once(pieces_of_plan)
+    of_run = [*found.run, "kind", "byte"]
+    whole = found.totals.group_by(of_run).agg(
         pl.len().alias("downloads"), pl.col("duration_ns").sum().alias("whole_ns")
     )
-    groups = whole.join(pl.DataFrame({"group": list(GROUPS)}), how="cross")
-    sums = ways.group_by(*of_run, "group").agg(pl.col("duration_ns").sum())
-    found = groups.join(sums, on=[*of_run, "group"], how="left").with_columns(
-        pl.col("duration_ns").fill_null(0)
-    )
     keys = [*of_run, "group"]
-    return _sorted(
-        found.select(
-            *keys,
-            (pl.col("duration_ns") / pl.col("downloads") / 1e6).alias("mean_ms"),
-            (pl.col("duration_ns") / pl.col("whole_ns")).alias("share"),
-            "downloads",
-        ),
-        keys,
-    )
+    sums = found.pieces.group_by(keys).agg(pl.col("duration_ns").sum())
+    groups = whole.join(pl.DataFrame({"group": list(GROUPS)}), how="cross").join(sums, on=keys, how="left")
+    spent_ns = pl.col("duration_ns").fill_null(0)
+    mean_ms = (spent_ns / pl.col("downloads") / 1e6).alias("mean_ms")
+    return _sorted(groups.with_columns(mean_ms, (spent_ns / pl.col("whole_ns")).alias("share")), keys)
 
 
-def _time(first: pl.DataFrame, run: Sequence[str]) -> pl.DataFrame:
-    download = [*run, "kind", "byte", "client", "stream"]
+def _time(analysis: Analysis) -> pl.DataFrame:
+    """Means of :data:`SECONDS_PER_BIN` by group, in the first network."""
+    found = analysis.once(pieces_of_plan)
+    download = [*found.run, "kind", "byte", "client", "stream"]
     opened = pl.col("start_ns").min().over(download) // (SECONDS_PER_BIN * 1_000_000_000) * SECONDS_PER_BIN
-    binned = first.with_columns(opened.alias("second"))
-    of_bin = [*run, "kind", "byte", "second"]
+    binned = found.of_first.with_columns(opened.alias("second"))
+    of_bin = [*found.run, "kind", "byte", "second"]
     counted = binned.unique([*of_bin, "client", "stream"]).group_by(of_bin).len("downloads")
-    sums = binned.group_by(*of_bin, "group").agg(pl.col("duration_ns").sum())
-    found = sums.join(counted, on=of_bin)
     keys = [*of_bin, "group"]
+    sums = binned.group_by(keys).agg(pl.col("duration_ns").sum()).join(counted, on=of_bin)
     mean_ms = (pl.col("duration_ns") / pl.col("downloads") / 1e6).alias("mean_ms")
     share = (pl.col("duration_ns") / pl.col("duration_ns").sum().over(of_bin)).alias("share")
-    return _sorted(found.select(*keys, mean_ms, share.fill_nan(None), "downloads"), keys)
+    return _sorted(sums.with_columns(mean_ms, share), keys)
 
 
-def _way(first: pl.DataFrame, totals: pl.DataFrame, knobs: Sequence[str], run: Sequence[str]) -> pl.DataFrame:
-    to_first = totals.filter(
-        pl.col("byte") == "first", pl.col("seed").is_in(first["seed"].unique().implode())
-    )
+def _path(analysis: Analysis) -> pl.DataFrame:
+    """One download of each variant in the first network, piece by piece: the one whose time to the first byte
+    is the median of web clients', or of the first kind there is."""
+    found, knobs = analysis.once(pieces_of_plan), analysis.knobs
+    first, run = found.of_first, found.run
+    to_first = found.totals.filter(pl.col("byte") == "first", pl.col("seed") == found.first_seed)
     ranked = _sorted(to_first, [*run, "kind", "duration_ns", "client", "stream"])
     middle = ranked.group_by([*knobs, "kind"], maintain_order=True).agg(
         pl.col("client", "stream").get((pl.len() - 1) // 2)
@@ -177,10 +181,9 @@ def _way(first: pl.DataFrame, totals: pl.DataFrame, knobs: Sequence[str], run: S
     chosen = middle.group_by(list(knobs), maintain_order=True).first()
     keys = [*knobs, "kind", "client", "stream"]
     rows = first.filter(pl.col("byte") == "first").join(chosen.select(keys), on=keys, how="semi")
-    told = ("client", "stream", "kind", "step", "leg", "place", "host", "part")
     since_ms = (pl.col("start_ns") - pl.col("start_ns").min().over(list(knobs))) / 1e6
     wanted = [since_ms.alias("start_ms"), (pl.col("duration_ns") / 1e6).alias("duration_ms")]
-    return _sorted(rows.select(*knobs, "seed", *told, *wanted), [*knobs, "step"])
+    return _sorted(rows.with_columns(wanted), [*knobs, "step"])
 
 
 def _sorted(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
@@ -191,3 +194,150 @@ def _sorted(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
         for key in keys
     ]
     return frame.sort(by)
+
+
+COMPARED = ("host", "against", "verdict", "messages", "offset_us", "drift_ppm", "uncertainty_us")
+
+
+def download_counts(tables: PlanTables) -> list[dict[str, Any]]:
+    """A row for each run and outcome: ``followed``, ``first_bytes``, ``whole``, and the reasons why not."""
+    return [
+        {**run, "outcome": outcome, "downloads": count}
+        for run, checks in _checks(tables)
+        for outcome, count in checks.get("followed_downloads", {}).items()
+    ]
+
+
+def clock_checks(tables: PlanTables) -> list[dict[str, Any]]:
+    """A row for each run and host: its clock against that of a host before it, as messages between them
+    tell."""
+    return [
+        {**run, **{column: clock.get(column) for column in COMPARED}}
+        for run, checks in _checks(tables)
+        for clock in checks.get("clocks", ())
+    ]
+
+
+def _checks(tables: PlanTables) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    for run in tables.provenance.runs:
+        yield {**run["variant"], "seed": run["seed"]}, run.get("checks", {})
+
+
+def _section_text(analysis: Analysis, runs: pl.DataFrame) -> str:
+    whole = runs.filter(pl.col("byte") == METRIC_BYTES["ttfb"])
+    if whole.is_empty():
+        return ""
+    taking = [group for group in GROUPS if whole.filter(pl.col("group") == group)["mean_ms"].sum() > 0]
+    rows = []
+    for key, own in whole.group_by([*analysis.knobs, "kind"], maintain_order=True):
+        of_group = dict(own.group_by("group").agg(pl.col("mean_ms").mean()).iter_rows())
+        times = [sum(of_group.values()), *(of_group[group] for group in taking)]
+        rows.append([variant_text(key[:-1]), str(key[-1]), *(f"{time / 1e3:.3g}" for time in times)])
+    header = ["variant", "clients", "all", *(group.replace("_", " ") for group in taking)]
+    note = (
+        "\n\nMeans of followed downloads, over networks. The parts of a download add up to its time. By "
+        "place and part, and for the last byte: breakdown.csv."
+    )
+    table = markdown_table("What the first byte waits for, seconds", header, rows)
+    return table + note + _joined(analysis.tables)
+
+
+def _joined(tables: PlanTables) -> str:
+    """How many followed downloads are in the table, and what was found of the clocks behind it."""
+    joined: Counter[str] = Counter()
+    for row in download_counts(tables):
+        joined[row["outcome"]] += row["downloads"]
+    if not joined:
+        return ""
+    text = (
+        f"\n\nOf {joined['followed']} followed downloads, {joined['first_bytes']} with a first byte and "
+        f"{joined['whole']} with a last one were joined; why others were not: breakdown_counts.csv."
+    )
+    clocks = Counter(row["verdict"] for row in clock_checks(tables))
+    if not clocks:
+        return text
+    verdicts = ", ".join(f"{clocks[verdict]} {verdict}" for verdict in sorted(clocks))
+    return f"{text} Clocks of hosts, compared by their messages: {verdicts} (breakdown_clocks.csv)."
+
+
+BYTE = KIND | texts("first or last byte of the answer", "byte")
+SLICE = texts(
+    "percentiles of the time to the byte between which the downloads lie; all: all of them", "slice"
+)
+WHERE = texts("where on its way, and what it waited for there", "leg", "place", "part")
+GROUP = texts("what was waited for", "group")
+DOWNLOADS = counts("how many downloads", "downloads")
+MEAN = numbers("mean time of a download, ms", "mean_ms")
+SHARE = numbers("its share of the whole time", "share")
+BREAKDOWN = Statistic(
+    "breakdown",
+    "a part of the way to a byte, over networks",
+    KNOBS | BYTE | SLICE | WHERE | MEAN | DOWNLOADS | NETWORKS,
+    lambda analysis: analysis.once(means),
+    rests_on="breakdown",
+)
+BREAKDOWN_GROUPS = Statistic(
+    "breakdown_groups",
+    "what was waited for, over networks: sums of parts",
+    KNOBS
+    | BYTE
+    | SLICE
+    | GROUP
+    | MEAN
+    | SHARE
+    | numbers("mean of the whole, ms", "whole_ms")
+    | DOWNLOADS
+    | NETWORKS,
+    _groups,
+    rests_on="breakdown",
+)
+BREAKDOWN_RUNS = Statistic(
+    "breakdown_runs",
+    "what was waited for in one run",
+    SEED | KNOBS | BYTE | GROUP | MEAN | SHARE | DOWNLOADS,
+    lambda analysis: analysis.once(waits_of_runs),
+    rests_on="breakdown",
+    section=_section_text,
+    rank=40,
+)
+BREAKDOWN_TIME = Statistic(
+    "breakdown_time",
+    "what downloads of ten seconds of the first network waited for",
+    SEED | KNOBS | BYTE | counts("seconds since the start", "second") | GROUP | MEAN | SHARE | DOWNLOADS,
+    _time,
+    rests_on="breakdown",
+)
+BREAKDOWN_PATH = Statistic(
+    "breakdown_path",
+    "a piece of the way to the first byte of one download of the first network",
+    KNOBS
+    | SEED
+    | texts("name of the client in network.json", "client")
+    | counts("number of the download", "stream")
+    | KIND
+    | counts("number of the piece", "step")
+    | texts("where on its way", "leg", "place", "host")
+    | texts("what it waited for", "part")
+    | numbers("since the download began, ms", "start_ms")
+    | numbers("how long, ms", "duration_ms"),
+    _path,
+    rests_on="breakdown",
+)
+BREAKDOWN_COUNTS = Statistic(
+    "breakdown_counts",
+    "followed downloads of one run: joined to a first or last byte, or why not",
+    KNOBS | SEED | texts("what became of them", "outcome") | DOWNLOADS,
+    lambda analysis: download_counts(analysis.tables),
+    rests_on="breakdown",
+)
+BREAKDOWN_CLOCKS = Statistic(
+    "breakdown_clocks",
+    "a host's clock in one run, against that of another host; null: no estimate",
+    KNOBS
+    | SEED
+    | texts("the host, the other host, and what was found", "host", "against", "verdict")
+    | counts("messages between the two", "messages")
+    | numbers("how far the clock is ahead, drifts, and how wrong that may be", *COMPARED[4:]),
+    lambda analysis: clock_checks(analysis.tables),
+    rests_on="breakdown",
+)

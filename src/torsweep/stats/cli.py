@@ -1,13 +1,13 @@
 """``torsweep results``: gather runs, summarise them, judge the claims.
 
     torsweep results collect --network NAME [--plan main] --out TABLES_DIR RUN_DIR...
-    torsweep results look EXPERIMENT --network NAME [--plan main] [--previous LOOK] --out LOOK RUN_DIR...
+    torsweep results interim EXPERIMENT --network NAME [--plan main] [--previous FILE] --out FILE RUN_DIR...
     torsweep results summarize EXPERIMENT --tables TABLES_DIR --out SUMMARIES_DIR [--set replicates=auto]
     torsweep results claims SUMMARIES_DIR
     torsweep results findings EXPERIMENT [--network NAME] --out DIR
     torsweep results side-by-side MODEL_SUMMARIES REAL_SUMMARIES --out DIR
 
-:mod:`torsweep.stats.writing` says which files a summary has. Figures are drawn from it by
+`torsweep results statistics` says which files a summary has. Figures are drawn from it by
 
     python -m plotting FIGURE --summaries SUMMARIES_DIR --out FIGURES_DIR/FIGURE
 
@@ -54,17 +54,19 @@ Settings = Annotated[
 ]
 
 
-@results_app.command("look")
-def look_command(
+@results_app.command("interim")
+def interim_command(
     experiment: ExperimentName,
     runs: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", help="The runs of the newest batch.")],
     out: Annotated[
         Path,
-        typer.Option(parser=OutputFile("torsweep-look"), help="File to write: what the networks come to."),
+        typer.Option(parser=OutputFile("torsweep-interim"), help="File to write: what the networks come to."),
     ],
     network: Annotated[str, typer.Option(help="Name of the network configuration.")],
     plan: Annotated[str, typer.Option(help="Part of the experiment: main or a sensitivity.")] = "main",
-    previous: Annotated[Path | None, typer.Option(help="The look before; none: this is the first.")] = None,
+    previous: Annotated[
+        Path | None, typer.Option(help="The interim analysis before; none: this is the first.")
+    ] = None,
     settings: Settings = None,
 ) -> None:
     """Say whether the networks so far decide the claims, or another batch is to follow."""
@@ -72,15 +74,15 @@ def look_command(
 
     from torsweep.config.experiment import load_experiment
     from torsweep.config.reading import parse_settings
-    from torsweep.stats.look import look
-    from torsweep.tables.collect import collect
+    from torsweep.stats.growth import analyse_batch
+    from torsweep.tables.collect import collect, core_seconds
     from torsweep.tables.reading import PlanTables
 
     asked = load_experiment(experiment, parse_settings(settings))
     with TemporaryDirectory() as scratch:
         tables = Path(scratch, "tables")
         collect(runs, tables, network=network, plan=plan)
-        found = look(PlanTables.open(tables), asked, previous)
+        found = analyse_batch(PlanTables.open(tables), asked, previous, core_seconds(runs))
     found.write(out)
     typer.echo(f"torsweep: {asked.name}, {found.line()}")
 
@@ -90,21 +92,16 @@ def summarize_command(
     experiment: ExperimentName,
     tables: Annotated[Path, typer.Option(help="Folder that `results collect` wrote.")],
     out: Annotated[Path, typer.Option(parser=OutputFolder(SUMMARIES), help="Folder for the summaries.")],
-    findings: Annotated[
-        Path | None, typer.Option(help="findings.json of the plan, to stand in the summary.")
-    ] = None,
     settings: Settings = None,
 ) -> None:
     """Write medians, curves, paired differences, verdicts and a readable summary."""
     from torsweep.config.experiment import load_experiment
     from torsweep.config.reading import parse_settings
-    from torsweep.stats.findings_file import read_findings
-    from torsweep.stats.summarize import summarize
-    from torsweep.stats.writing import write_summary
+    from torsweep.stats.summarize import summarize, write_summary
     from torsweep.tables.reading import PlanTables
 
     summary = summarize(PlanTables.open(tables), load_experiment(experiment, parse_settings(settings)))
-    write_summary(summary, out, None if findings is None else read_findings(findings))
+    write_summary(summary, out)
     for verdict in summary.verdicts:
         where = f" ({verdict.setting})" if verdict.setting else ""
         typer.echo(f"{verdict.claim}{where}: {verdict.verdict}, {verdict.reason}")

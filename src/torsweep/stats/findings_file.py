@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from torsweep.config.reading import validate
 from torsweep.formats.json_file import read_json
-from torsweep.stats.claims import CONTRADICTED, HOLDS, NO_DIFFERENCE
+from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, NO_DIFFERENCE
 
 NO_FINDINGS = "no such file: run `torsweep results findings` first"
 
@@ -23,8 +23,8 @@ SURVIVES, DIFFERS, OPEN = "survives", "differs", "open"
 """What the transports say together: two or more decide it, all alike; two decide it differently; neither."""
 
 LONGER, SHORTER, UNCLEAR = "longer", "shorter", "unclear"
-"""What an interval of a contrast says, beside :data:`~torsweep.stats.claims.NO_DIFFERENCE`: all of it lies
-above 1, below 1, or neither."""
+"""What an interval of a contrast says, beside :data:`~torsweep.stats.claims.judging.NO_DIFFERENCE`: all of it
+lies above 1, below 1, or neither."""
 
 NOT_RUN = "not run"
 """The verdict under a transport without a single network that every variant has run on."""

@@ -5,7 +5,7 @@ In: a :class:`~torsweep.stats.findings_file.FindingsFile`. Out: text.
 
 from __future__ import annotations
 
-from torsweep.stats.claims import NO_DIFFERENCE
+from torsweep.stats.claims.judging import NO_DIFFERENCE
 from torsweep.stats.findings_file import (
     DIFFERS,
     OPEN,
@@ -14,7 +14,7 @@ from torsweep.stats.findings_file import (
     FindingsFile,
     TransportContrast,
 )
-from torsweep.stats.report import SHOWN_METRICS, duration_text, markdown_table, networks_text
+from torsweep.stats.text import SHOWN_METRICS, duration_text, markdown_table, networks_text
 
 TRANSPORTS_TITLE = "Which findings survive: the transports"
 VERDICTS_TITLE = "Which findings survive: verdicts"

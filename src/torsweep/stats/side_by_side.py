@@ -15,11 +15,11 @@ import polars as pl
 
 from torsweep.errors import InputError
 from torsweep.formats.text import read_csv
-from torsweep.stats.claims_file import read_claims
 from torsweep.stats.files import SIDE_BY_SIDE_FILES
-from torsweep.stats.intervals import Interval, t_interval
-from torsweep.stats.report import markdown_table
-from torsweep.stats.writing import write_csv
+from torsweep.stats.inference.intervals import Interval, t_interval
+from torsweep.stats.statistic import write_csv
+from torsweep.stats.text import markdown_table
+from torsweep.stats.verdicts import read_claims
 from torsweep.storage import write_text
 from torsweep.storage.folders import COMPARISON, own_folder
 from torsweep.storage.manifest import verify_folder, with_checksums

@@ -1,143 +1,143 @@
-"""All summaries of a plan.
+"""The summary of a plan: every statistic that its runs allow, the verdicts on its claims, and a text to read.
 
-In: the tables of a plan (:mod:`torsweep.tables.collect`) and its experiment. Out: a :class:`Summary`, which
-:mod:`torsweep.stats.writing` writes into a folder.
+In: the tables of a plan (:mod:`torsweep.tables.collect`) and its experiment. Out, in one folder: a CSV file
+for each :class:`~torsweep.stats.statistic.Statistic` that applies; ``claims.json``, a verdict for each claim;
+``summary.md``, all of it to read; and ``plan.json``, written last: what the tables were collected from, the
+baseline, and the checksums of all other files.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 
 import polars as pl
 
 from torsweep.config.experiment import Experiment
 from torsweep.errors import InputError
-from torsweep.stats import starvation
-from torsweep.stats.breakdown import Breakdown, breakdown
-from torsweep.stats.cell_times import CellTimes, cell_times
-from torsweep.stats.claims import Evidence, Inquiry, Levels, Verdict, ask
-from torsweep.stats.closeup import closeup
-from torsweep.stats.depths import StairTable
-from torsweep.stats.design import FIXED, Design
-from torsweep.stats.differences import differences
-from torsweep.stats.medians import curves, outcome_counts, run_quantiles
-from torsweep.stats.metrics import STREAM_COLUMNS
-from torsweep.stats.parallel import fairness_over_networks, held_level, progress_lines
-from torsweep.stats.queues import COLUMNS as RELAY_COLUMNS
-from torsweep.stats.queues import queues
-from torsweep.stats.starvation import Fairness, fairness
-from torsweep.stats.stationarity import stationarity
+from torsweep.stats.claims.judging import Verdict, verdicts
+from torsweep.stats.files import CLAIMS_FILE, PLAN_FILE, SUMMARY_TEXT
+from torsweep.stats.inference.interim import Design
+from torsweep.stats.statistic import Analysis, statistics, write_csv
+from torsweep.stats.text import duration_text, engine_text, networks_text, variant_text
+from torsweep.stats.verdicts import claims_json
+from torsweep.storage import write_text
+from torsweep.storage.folders import SUMMARIES, own_folder
+from torsweep.storage.manifest import with_checksums
 from torsweep.tables.reading import PlanTables, Provenance
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The content of all summaries of a plan, before it is written.
+    """The content of a summary, before it is written: ``frames`` by the name of the statistic."""
 
-    The frames are named as their files; ``shares``, ``clients``, ``fairness`` and ``progress`` have no rows
-    where the runs were not asked for progress.
+    analysis: Analysis
+    frames: Mapping[str, pl.DataFrame]
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the numbers come from."""
+        return self.analysis.provenance
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What the plan says about each claim."""
+        return self.analysis.once(verdicts)
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        return self.frames[name]
+
+
+def analyse(tables: PlanTables, experiment: Experiment) -> Analysis:
+    """What statistics and claims of ``tables``, a plan of ``experiment``, are worked out from.
+
+    Raises InputError when the tables are of another experiment, or of other knobs than their plan has.
     """
-
-    provenance: Provenance
-    baseline: Levels
-    medians: pl.DataFrame
-    curves: pl.DataFrame
-    differences: pl.DataFrame
-    outcomes: pl.DataFrame
-    stationarity: pl.DataFrame
-    stairs: pl.DataFrame
-    closeup: pl.DataFrame
-    queues: pl.DataFrame
-    shares: pl.DataFrame
-    clients: pl.DataFrame
-    fairness: pl.DataFrame
-    progress: pl.DataFrame
-    cells: CellTimes
-    breakdown: Breakdown
-    verdicts: tuple[Verdict, ...]
-    design: Design = FIXED
+    return Analysis(
+        tables,
+        _plan_baseline(tables, experiment),
+        experiment.precision.margin,
+        experiment.claims,
+        _settings(tables.provenance.knobs, experiment.knobs),
+    )
 
 
 def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
     """The summary of ``tables``, a plan of ``experiment``.
 
-    Raises InputError when the tables are of another experiment, of other knobs than their plan has, or
-    of a number of networks at which ``replicates: auto`` does not look.
+    Raises InputError as :func:`analyse` does, and for a number of networks at which ``replicates: auto`` has
+    no interim analysis.
     """
-    design = Design(experiment.looks)
-    design.check(len(tables.provenance.seeds))
-    streams = tables.streams(STREAM_COLUMNS)
-    steps = StairTable(streams)
-    progress = tables.progress(starvation.PROGRESS_COLUMNS)
-    shared = _fairness(tables, progress)
-    cells, ways = cell_times(tables), breakdown(tables)
-    evidence = gather(tables, experiment, steps, shared, cells, ways)
-    provenance, knobs, baseline = tables.provenance, tables.knobs, dict(evidence.baseline)
-    # The claims decide which steps are measured: they come before the table of them.
-    verdicts = tuple(inquiry.verdict(design) for inquiry in inquiries(evidence, experiment))
-    return Summary(
-        provenance=provenance,
-        baseline=baseline,
-        medians=evidence.runs,
-        curves=curves(streams, knobs),
-        differences=differences(evidence.runs, list(provenance.variants()), baseline),
-        outcomes=outcome_counts(streams, knobs),
-        stationarity=stationarity(streams, provenance, knobs),
-        stairs=steps.frame(),
-        closeup=closeup(streams, provenance.knobs),
-        queues=queues(tables.relays(RELAY_COLUMNS), knobs),
-        shares=shared.shares,
-        clients=shared.clients,
-        fairness=fairness_over_networks(shared.clients, knobs),
-        progress=progress_lines(shared.shares, progress, knobs, held_level(provenance.knobs, baseline)),
-        cells=cells,
-        breakdown=ways,
-        verdicts=verdicts,
-        design=design,
+    analysis = analyse(tables, experiment)
+    analysis.design = Design(experiment.looks)
+    analysis.design.check(len(tables.provenance.seeds))
+    frames = {}
+    for name, statistic in statistics().items():
+        frame = statistic.frame(analysis) if statistic.applies(tables.provenance.records) else None
+        if frame is not None:
+            frames[name] = frame
+    return Summary(analysis, frames)
+
+
+def write_summary(summary: Summary, out: Path) -> None:
+    """Write the files of the module's docstring into ``out``, each as a whole."""
+    own_folder(out, SUMMARIES)
+    for left in out.glob("*.csv"):
+        left.unlink()
+    for name, frame in summary.frames.items():
+        write_csv(frame, out / statistics()[name].file)
+    document = claims_json(summary.analysis)
+    write_text(out / CLAIMS_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    write_text(out / SUMMARY_TEXT, summary_text(summary))
+    plan = {**json.loads(summary.provenance.to_json()), "baseline": dict(summary.analysis.baseline)}
+    files = [*(statistics()[name].file for name in summary.frames), CLAIMS_FILE, SUMMARY_TEXT]
+    plan = with_checksums(plan, out, sorted(files))
+    write_text(out / PLAN_FILE, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
+
+
+def summary_text(summary: Summary) -> str:
+    """The whole of summary.md: a heading, then the section of each statistic that has one, by its rank."""
+    parts = [_heading(summary)]
+    for statistic in sorted(statistics().values(), key=lambda each: each.rank):
+        if statistic.section is not None and statistic.name in summary.frames:
+            parts.append(statistic.section(summary.analysis, summary[statistic.name]))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _heading(summary: Summary) -> str:
+    provenance = summary.provenance
+    measured = duration_text(provenance.duration_ns - provenance.warm_up_ns)
+    warm_up = duration_text(provenance.warm_up_ns)
+    cut = f"downloads that started in the first {warm_up} are cut, then " if provenance.warm_up_ns else ""
+    lines = [
+        f"# {provenance.experiment}, plan {provenance.plan}: summary",
+        "",
+        f"Engine {engine_text(provenance)}; era {provenance.era}; network {provenance.network}, "
+        f"{networks_text(provenance.seeds)}; {cut}{measured} measured. "
+        f"Baseline: {variant_text(summary.analysis.baseline.values())}.",
+    ]
+    if len(provenance.seeds) == 1:
+        lines += ["", "One network: there are no intervals, and no claim can be decided."]
+    else:
+        lines += ["", f"Intervals are 95 % t-intervals over {len(provenance.seeds)} networks."]
+    if summary.analysis.design.interim:
+        lines[-1] += f" {_growth(summary)}"
+    return "\n".join(lines)
+
+
+def _growth(summary: Summary) -> str:
+    interim, networks = summary.analysis.design.interim, len(summary.provenance.seeds)
+    taken = ", ".join(str(number) for number in interim if number <= networks)
+    why = "the budget was spent" if any(each.open for each in summary.verdicts) else "no claim was open"
+    return (
+        f"Networks were added in batches until {why}, with interim analyses at {taken} of at most "
+        f"{interim[-1]}: the intervals of the claims are paid for all of these, so that they cover as often "
+        "as they say although the data decided how many networks there are; all others are as if that number "
+        "had been fixed."
     )
-
-
-def gather(
-    tables: PlanTables,
-    experiment: Experiment,
-    steps: StairTable,
-    shared: Fairness | None = None,
-    cells: CellTimes | None = None,
-    ways: Breakdown | None = None,
-) -> Evidence:
-    """What the claims of ``experiment`` are judged by, from ``tables`` and the ``steps`` of their streams.
-
-    ``shared`` is the fairness of the tables, ``cells`` the times of their cells and ``ways`` the breakdown,
-    where they have been worked out.
-    """
-    baseline = _plan_baseline(tables, experiment)
-    if steps.streams.is_empty():
-        raise InputError("holds no download that started after the warm-up", file=tables.directory)
-    if shared is None and tables.provenance.progress:
-        shared = _fairness(tables, tables.progress(starvation.PROGRESS_COLUMNS))
-    return Evidence(
-        run_quantiles(steps.streams, tables.knobs),
-        tables.provenance.knobs,
-        baseline,
-        steps.depths,
-        shared if tables.provenance.progress else None,
-        experiment.precision.margin,
-        cells=(cells or cell_times(tables)).runs,
-        ways=(ways or breakdown(tables)).runs,
-    )
-
-
-def inquiries(evidence: Evidence, experiment: Experiment) -> list[Inquiry]:
-    """What each claim comes to, in each setting of the knobs that the plan adds."""
-    settings = _settings(evidence.knobs, experiment.knobs)
-    return [ask(claim, evidence, setting) for claim in experiment.claims for setting in settings]
-
-
-def _fairness(tables: PlanTables, progress: pl.DataFrame) -> Fairness:
-    streams = tables.streams(starvation.STREAM_COLUMNS)
-    return fairness(streams if tables.provenance.progress else streams.head(0), progress, tables.knobs)
 
 
 def _plan_baseline(tables: PlanTables, experiment: Experiment) -> dict[str, str]:

@@ -1,18 +1,175 @@
-"""Verdicts on a terminal.
+"""Verdicts as files, and on a terminal.
 
-In: a folder that ``torsweep results summarize`` wrote. Out: a table for each claim, on standard output.
+In: the verdicts of a plan. Out: claims.csv, a row for each number a claim rests on; claims.json, a verdict
+for each claim, which :func:`read_claims` reads back; their sections of summary.md; and tables on standard
+output.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
+import polars as pl
+from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from torsweep.stats.claims_file import StatedComparison, StatedVerdict, read_claims
+from torsweep.config.reading import validate
+from torsweep.formats.json_file import read_json
+from torsweep.stats.claims.judging import Verdict, verdicts
+from torsweep.stats.files import CLAIMS_FILE, NO_SUMMARIES, read_plan
+from torsweep.stats.statistic import Analysis, Statistic, counts, numbers, texts
+from torsweep.stats.text import interval_text, markdown_table
+
+CLAIMS_TITLE, EVIDENCE_TITLE = "Claims", "What the verdicts rest on"
+"""The sections of summary.md that say what claims.json says."""
+
+
+def claims_rows(found: Sequence[Verdict]) -> list[dict[str, object]]:
+    """A row for each comparison of each claim; a claim that was not tested has one row without numbers."""
+    rows: list[dict[str, object]] = []
+    for verdict in found:
+        head: dict[str, object] = {name: getattr(verdict, name) for name in _HEAD}
+        rows += [
+            head
+            | {
+                "comparison": answer.statement,
+                "value": answer.interval.mean,
+                "low": answer.interval.low,
+                "high": answer.interval.high,
+                "confidence": answer.interval.confidence,
+                "simultaneous_low": answer.simultaneous.low,
+                "simultaneous_high": answer.simultaneous.high,
+                "networks": answer.interval.networks,
+                "required": answer.required,
+                "shows": answer.shows,
+            }
+            for answer in verdict.comparisons
+        ] or [head]
+    return rows
+
+
+def _text(analysis: Analysis, _: pl.DataFrame) -> str:
+    found = analysis.once(verdicts)
+    if not found:
+        return ""
+    rows = []
+    for verdict in found:
+        where = f" ({verdict.setting})" if verdict.setting else ""
+        rows.append([f"{verdict.text}{where}", f"**{verdict.verdict}**", verdict.reason])
+    details = [
+        [verdict.claim, answer.statement, interval_text(answer.interval), answer.required, answer.shows]
+        for verdict in found
+        for answer in verdict.comparisons
+    ]
+    header = ["claim", "comparison", "value and interval", "required", "shown"]
+    note = (
+        "Values are relative differences of medians, paired by network, or depths of a stair-step "
+        "(r.m.s. deviation of the density that recurs each period), or counts and shares of streams, or "
+        "times and shares of cells in a relay."
+    )
+    claims = markdown_table(CLAIMS_TITLE, ["claim", "verdict", "because"], rows)
+    return f"{claims}\n\n{markdown_table(EVIDENCE_TITLE, header, details)}\n\n{note}"
+
+
+_HEAD = ("claim", "test", "setting", "verdict", "reason")
+CLAIMS = Statistic(
+    "claims",
+    "a number that a claim rests on",
+    texts("the claim, in which setting of added knobs, and the verdict on it", *_HEAD)
+    | texts("what is compared", "comparison")
+    | numbers("its value and interval over networks", "value", "low", "high", "confidence")
+    | numbers(
+        "interval that covers together with the claim's others", "simultaneous_low", "simultaneous_high"
+    )
+    | counts("networks that the row is over", "networks")
+    | texts("range it should lie in, and whether it does", "required", "shows"),
+    lambda analysis: claims_rows(analysis.once(verdicts)),
+    section=_text,
+    rank=10,
+)
+
+
+def claims_json(analysis: Analysis) -> dict[str, object]:
+    """The content of claims.json."""
+    provenance = analysis.provenance
+    named = ("experiment", "engine", "engine_version", "era", "network", "plan", "seeds")
+    return {
+        **{key: getattr(provenance, key) for key in named},
+        "baseline": dict(analysis.baseline),
+        "interim": [number for number in analysis.design.interim if number <= len(provenance.seeds)],
+        "claims": [_without_nan(asdict(verdict)) for verdict in analysis.once(verdicts)],
+    }
+
+
+def _without_nan(value: object) -> object:
+    """JSON has no NaN: a number that is not there is null."""
+    if isinstance(value, dict):
+        return {key: _without_nan(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(part) for part in value]
+    return None if isinstance(value, float) and value != value else value
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class StatedInterval(_Part):
+    """A mean and its interval; None where there is none."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+
+
+class StatedAnswer(_Part):
+    """One number that a claim rests on."""
+
+    statement: str
+    interval: StatedInterval
+    required: str
+    shows: str
+
+
+class StatedVerdict(_Part):
+    """What the plan says about a claim."""
+
+    claim: str
+    text: str
+    setting: str
+    verdict: str
+    reason: str
+    comparisons: tuple[StatedAnswer, ...]
+
+
+class ClaimsFile(_Part):
+    """The whole of claims.json; ``baseline`` is knob to level."""
+
+    experiment: str
+    engine: str
+    engine_version: str
+    era: str
+    network: str
+    plan: str
+    seeds: tuple[int, ...]
+    baseline: dict[str, str]
+    claims: tuple[StatedVerdict, ...]
+
+
+def read_claims(summaries: Path) -> ClaimsFile:
+    """The verdicts in the folder ``summaries``, all files of which are as they were made.
+
+    Raises InputError when the file is missing, damaged or of another version.
+    """
+    read_plan(summaries)
+    file = summaries / CLAIMS_FILE
+    return validate(ClaimsFile, read_json(file, NO_SUMMARIES), file)
+
 
 _COLOURS = {"holds": "green", "contradicted": "red", "yes": "green", "no": "red"}
 
@@ -24,27 +181,19 @@ def print_verdicts(summaries: Path, console: Console | None = None) -> None:
     if not content.claims:
         console.print(f"{content.experiment} makes no claims.")
     for claim in content.claims:
-        console.print(_headline(claim))
+        where = f" ({claim.setting})" if claim.setting else ""
+        coloured = (claim.verdict, f"bold {_COLOURS.get(claim.verdict, 'yellow')}")
+        said = (f"{where}: {claim.text}\n", coloured, f": {claim.reason}")
+        console.print(Text.assemble("\n", (claim.claim, "bold"), *said))
         if claim.comparisons:
-            console.print(_comparisons(claim.comparisons))
+            console.print(_table(claim.comparisons))
 
 
-def _headline(claim: StatedVerdict) -> Text:
-    where = f" ({claim.setting})" if claim.setting else ""
-    return Text.assemble(
-        "\n",
-        (claim.claim, "bold"),
-        f"{where}: {claim.text}\n",
-        (claim.verdict, f"bold {_COLOURS.get(claim.verdict, 'yellow')}"),
-        f": {claim.reason}",
-    )
-
-
-def _comparisons(comparisons: Sequence[StatedComparison]) -> Table:
+def _table(answers: Sequence[StatedAnswer]) -> Table:
     table = Table(box=None, pad_edge=False)
     for header in ("comparison", "value", "interval", "required", "shown"):
         table.add_column(header, justify="left" if header == "comparison" else "right")
-    for item in comparisons:
+    for item in answers:
         interval = item.interval
         bounds = "–"
         if interval.low is not None and interval.high is not None:

@@ -23,6 +23,7 @@ from typing import Any
 import polars as pl
 
 from torsweep.config.knobs import find_knob
+from torsweep.config.tracing import Record
 from torsweep.config.variant import variant_levels, variant_text
 from torsweep.engines.cell_traces import scan_cells
 from torsweep.engines.prepare import finished_run
@@ -38,6 +39,7 @@ from torsweep.engines.table_schema import (
 )
 from torsweep.errors import InputError
 from torsweep.formats import parquet
+from torsweep.formats.json_file import read_json
 from torsweep.provenance import PROVENANCE_FILE, table_checksums
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import TABLES, own_folder
@@ -93,6 +95,12 @@ def read_table(run_directory: Path, schema: TableSchema, *, trusted: bool = Fals
     return validate(parquet.read_frame(file, trusted=trusted), schema, file)
 
 
+def core_seconds(run_directories: Sequence[Path]) -> float:
+    """What the runs took of a core, seconds, as their engines say."""
+    documents = (read_json(directory / PROVENANCE_FILE) for directory in run_directories)
+    return sum(float(document.get("wall_s") or 0.0) for document in documents)
+
+
 def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenance:
     """The provenance of ``runs`` together.
 
@@ -117,7 +125,7 @@ def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenanc
         plan=plan,
         knobs=knobs,
         seeds=seeds,
-        progress=_agreed(runs, "tables.progress", lambda run: run.spec.tables.progress),
+        records=_agreed(runs, "records", lambda run: _records(run.spec)),
         runs=[
             {
                 "variant": run.variant,
@@ -128,6 +136,13 @@ def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenanc
             for run in runs
         ],
     )
+
+
+def _records(spec: RunSpec) -> list[Record]:
+    """What a run recorded beside downloads and relays."""
+    hosts, downloads = (spec.tracing.hosts, spec.tracing.downloads) if spec.tracing else ((), 0)
+    asked: dict[Record, object] = {"progress": spec.tables.progress, "cells": hosts, "breakdown": downloads}
+    return [record for record, there in asked.items() if there]
 
 
 def _agreed(runs: Sequence[Run], key: str, value_of: Any) -> Any:

@@ -17,6 +17,7 @@ import polars as pl
 
 from torsweep.config.clients import KINDS
 from torsweep.config.reading import validate_fields
+from torsweep.config.tracing import Record
 from torsweep.engines.table_files import (
     BREAKDOWN_FILE,
     PASSAGES_FILE,
@@ -40,10 +41,10 @@ FORMAT_VERSION = 2
 class Provenance:
     """Where the tables of a plan come from.
 
-    ``knobs`` maps each knob to its levels, both in the order of the experiment. ``progress`` says whether
-    the runs were asked how far each download was at what time. ``runs`` holds, for each run, its variant,
-    its seed, the hashes of its network and of its run.json, and what became of its cells (``cells``) and of
-    the downloads that it followed (``checks``). What a run measured of its machine is not
+    ``knobs`` maps each knob to its levels, both in the order of the experiment. ``records`` is what the runs
+    recorded beside downloads and relays. ``runs`` holds, for each run, its variant, its seed, the hashes of
+    its network and of its run.json, and what became of its cells (``cells``) and of the downloads that it
+    followed (``checks``). What a run measured of its machine is not
     here, so that the same runs made elsewhere give the same bytes: it stands in their provenance.json.
     """
 
@@ -57,7 +58,7 @@ class Provenance:
     seeds: list[int]
     warm_up_ns: int
     duration_ns: int
-    progress: bool
+    records: list[Record]
     runs: list[dict[str, Any]]
 
     def to_json(self) -> str:

@@ -31,7 +31,7 @@ from torsweep.compare.verdicts import DIFFERS, NOT_RUN, OPEN, SURVIVES, together
 from torsweep.config.experiment import Experiment
 from torsweep.config.variant import one_knob_apart
 from torsweep.errors import InputError
-from torsweep.stats.claims import CONTRADICTED, HOLDS, NO_DIFFERENCE
+from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, NO_DIFFERENCE
 from torsweep.storage.folders import MARKER
 
 FILE = str(EXPERIMENT / "experiment.yaml")

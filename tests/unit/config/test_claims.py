@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from torsweep.config.claims import BestLevel, Equivalence, StairStep, WorstLevel
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError
+from torsweep.stats.claims.downloads import BestLevel, Equivalence, StairStep, WorstLevel
 
 BEST = {
     "id": "best",

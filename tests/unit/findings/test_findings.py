@@ -19,7 +19,7 @@ from torsweep.errors import InputError
 from torsweep.findings.compare import findings
 from torsweep.findings.transports import transports
 from torsweep.findings.writing import write_findings
-from torsweep.stats.claims import CONTRADICTED, HOLDS, INCONCLUSIVE, NO_DIFFERENCE
+from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, INCONCLUSIVE, NO_DIFFERENCE
 from torsweep.stats.files import FINDINGS_FILES
 from torsweep.stats.findings_file import (
     DIFFERS,

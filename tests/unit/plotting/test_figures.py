@@ -22,8 +22,7 @@ from tests.stamped import stamp
 from tests.synthetic import Size, write_sweep
 from torsweep.config.experiment import load_experiment
 from torsweep.config.figures import figure_names, figure_needs
-from torsweep.stats.summarize import summarize
-from torsweep.stats.writing import write_summary
+from torsweep.stats.summarize import summarize, write_summary
 from torsweep.tables.collect import collect
 from torsweep.tables.reading import PlanTables
 

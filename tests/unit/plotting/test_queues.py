@@ -11,8 +11,7 @@ from plotting.drawing.source import Source
 from plotting.drawing.style import style
 from tests.synthetic import Size, record_tables, write_sweep
 from torsweep.config.experiment import load_experiment
-from torsweep.stats.summarize import summarize
-from torsweep.stats.writing import write_summary
+from torsweep.stats.summarize import summarize, write_summary
 from torsweep.tables.collect import collect
 from torsweep.tables.reading import PlanTables
 

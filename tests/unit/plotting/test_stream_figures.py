@@ -21,8 +21,7 @@ from tests.stamped import stamp
 from tests.synthetic_streams import write_runs
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError
-from torsweep.stats.summarize import summarize
-from torsweep.stats.writing import write_summary
+from torsweep.stats.summarize import summarize, write_summary
 from torsweep.tables.collect import collect
 from torsweep.tables.reading import PlanTables
 

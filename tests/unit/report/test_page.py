@@ -15,7 +15,7 @@ from tests.stamped import stamp
 from torsweep.report.networks import describe_networks
 from torsweep.report.page import SIGNATURE, Folders, gather, interval_text, render
 from torsweep.report.sections import parse_summary
-from torsweep.stats.claims_file import StatedInterval, read_claims
+from torsweep.stats.verdicts import StatedInterval, read_claims
 from torsweep.tables.reading import PlanTables
 
 VOID = {"meta", "link", "img", "br", "input", "hr"}

@@ -16,10 +16,7 @@ from tests.synthetic_cells import BUSY, CIRCUITS, QUIET, RELAYING_NS, WAIT_NS, W
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.knobs import KNOBS
 from torsweep.report.sections import parse_summary
-from torsweep.stats.cell_times import cell_times
-from torsweep.stats.report import summary_text
-from torsweep.stats.summarize import Summary, summarize
-from torsweep.stats.writing import write_summary
+from torsweep.stats.summarize import Summary, summarize, summary_text, write_summary
 from torsweep.tables.collect import collect
 from torsweep.tables.reading import PlanTables
 
@@ -53,13 +50,14 @@ def section(frame: pl.DataFrame, scheduler: str, circuits: str, stage: str) -> p
 
 def test_no_column_has_the_name_of_a_knob(traced: Experiment, traced_summary: Summary) -> None:
     """Knobs are columns, too, and `starvation` has one that is called `cells`."""
-    cells = traced_summary.cells
-    for frame in (cells.runs, cells.times, cells.density, cells.spikes, cells.counts, cells.load):
+    names = [name for name in traced_summary.frames if name.startswith("cell_")]
+    assert len(names) == 6
+    for frame in map(traced_summary.frames.get, names):
         assert (set(frame.columns) - set(traced.knobs)) & KNOBS.keys() == set()
 
 
 def test_each_stage_has_the_planted_time(traced_summary: Summary) -> None:
-    times = traced_summary.cells.times
+    times = traced_summary["cell_times"]
     relaying, writing = (section(times, "kist_10ms", "all", stage) for stage in ("relaying", "writing"))
     assert relaying["median_ms"].to_list() == pytest.approx([RELAYING_NS / 1e6])
     assert writing["max_ms"].to_list() == pytest.approx([WRITING_NS / 1e6])
@@ -71,7 +69,7 @@ def test_each_stage_has_the_planted_time(traced_summary: Summary) -> None:
 
 
 def test_means_of_stages_add_up_to_the_mean_of_the_whole(traced_summary: Summary) -> None:
-    runs = traced_summary.cells.runs
+    runs = traced_summary["cell_runs"]
     by = ["scheduler", "seed", "host", "circuits", "direction", "command", "queue"]
     whole = runs.filter(pl.col("stage") == "total").select(*by, "mean_ms")
     parts = runs.filter(pl.col("stage") != "total").group_by(by).agg(pl.col("mean_ms").sum().alias("sum"))
@@ -81,18 +79,20 @@ def test_means_of_stages_add_up_to_the_mean_of_the_whole(traced_summary: Summary
 
 
 def test_cells_are_counted_once_in_each_section_and_in_the_density(traced_summary: Summary) -> None:
-    runs = traced_summary.cells.runs.filter(pl.col("stage") == "total", pl.col("circuits") == "all")
+    runs = traced_summary["cell_runs"].filter(pl.col("stage") == "total", pl.col("circuits") == "all")
     assert set(runs.filter(pl.col("direction") != "inward")["cell_count"]) == {CELLS}
     assert runs.filter(pl.col("direction") == "inward").is_empty()
-    density = traced_summary.cells.density.group_by("scheduler", "host").agg(pl.col("cell_count").sum())
+    density = traced_summary["cell_density"].group_by("scheduler", "host").agg(pl.col("cell_count").sum())
     assert density["cell_count"].to_list() == [CELLS] * 8
-    assert set(traced_summary.cells.density["seed"]) == {1}
-    assert traced_summary.cells.counts["passages"].to_list() == [CELLS] * 24
+    assert set(traced_summary["cell_density"]["seed"]) == {1}
+    assert traced_summary["cell_counts"]["passages"].to_list() == [CELLS] * 24
 
 
 def test_the_load_of_a_relay_is_over_networks(traced_summary: Summary) -> None:
-    counts = traced_summary.cells.counts.filter(pl.col("scheduler") == "vanilla", pl.col("host") == "relay2")
-    load = traced_summary.cells.load
+    counts = traced_summary["cell_counts"].filter(
+        pl.col("scheduler") == "vanilla", pl.col("host") == "relay2"
+    )
+    load = traced_summary["cell_load"]
     (row,) = load.filter(pl.col("scheduler") == "vanilla", pl.col("host") == "relay2").to_dicts()
     assert (len(load), len(counts), row["networks"]) == (8, 3, 3)
     assert row["sent_mb_per_s"] == pytest.approx(np.mean(counts["sent_mb_per_s"].to_numpy()))
@@ -123,12 +123,6 @@ def test_claims_that_the_cells_speak_against_are_contradicted(
     claim = traced.claims[number].model_copy(update=changes)
     (verdict,) = summarize(traced_tables, traced.model_copy(update={"claims": (claim,)})).verdicts
     assert verdict.verdict == "contradicted"
-
-
-def test_without_traces_there_are_no_rows(tables: PlanTables) -> None:
-    found = cell_times(tables)
-    frames = (found.runs, found.times, found.density, found.counts, found.load)
-    assert all(frame.is_empty() for frame in frames)
 
 
 @pytest.mark.parametrize("draw", [cells.draw_density, cells.draw_stages])

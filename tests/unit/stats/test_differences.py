@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from torsweep.stats.differences import differences, paired
-from torsweep.stats.intervals import t_interval
-from torsweep.stats.medians import CLIENT_MEDIAN, QUANTILES
+from torsweep.stats.inference.intervals import t_interval
+from torsweep.stats.streams.differences import DIFFERENCES, differences, paired
+from torsweep.stats.streams.medians import CLIENT_MEDIAN, QUANTILES
 
 BASELINE = {"refill_interval": "100ms"}
 LEVELS = ["1000ms", "100ms", "10ms"]
@@ -29,7 +29,8 @@ def _runs(networks: int = 8, effect: float = 0.9, noise: float = 0.01) -> pl.Dat
 
 
 def _table(runs: pl.DataFrame) -> pl.DataFrame:
-    return differences(runs, [{"refill_interval": level} for level in LEVELS], BASELINE)
+    rows = differences(runs, [{"refill_interval": level} for level in LEVELS], BASELINE)
+    return pl.DataFrame(rows, DIFFERENCES.schema(BASELINE)).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
 def _median(table: pl.DataFrame, level: str) -> dict[str, object]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torsweep.stats.incidence import CENSORED, COMPETING, COMPLETE, cumulative_incidence
+from torsweep.stats.streams.incidence import CENSORED, COMPETING, COMPLETE, cumulative_incidence
 
 DOWNLOADS = st.lists(
     st.tuples(st.integers(1, 12), st.sampled_from([CENSORED, COMPLETE, COMPETING]), st.integers(0, 2)),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from torsweep.stats.intervals import bands, bonferroni, holm, t_interval, t_p_value
+from torsweep.stats.inference.intervals import bands, bonferroni, holm, t_interval, t_p_value
 
 
 def test_a_worked_example() -> None:

@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torsweep.stats.intervals import Interval, median_interval, t_interval
-from torsweep.stats.planning import MOST, networks_to_halve, networks_to_show
-from torsweep.stats.questions import UNCLEAR, Question
+from torsweep.stats.claims.judging import UNCLEAR, Question
+from torsweep.stats.inference.intervals import (
+    MOST,
+    Interval,
+    median_interval,
+    networks_to_halve,
+    networks_to_show,
+    t_interval,
+)
 
 COUNTS = np.array([0, 1, 1, 2, 0, 3, 1, 2], dtype=float)
 """Streams that starved in eight networks: at least one in six of them."""

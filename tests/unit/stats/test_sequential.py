@@ -9,9 +9,14 @@ import pytest
 from scipy import stats
 
 from torsweep.errors import InputError
-from torsweep.stats.design import FIXED, Design
-from torsweep.stats.intervals import median_interval, t_interval
-from torsweep.stats.sequential import look_confidences, normal_bounds, obrien_fleming_spending
+from torsweep.stats.inference.interim import (
+    FIXED,
+    Design,
+    interim_confidences,
+    normal_bounds,
+    obrien_fleming_spending,
+)
+from torsweep.stats.inference.intervals import median_interval, t_interval
 
 FIFTHS = np.arange(1, 6) / 5
 LOOKS = tuple(range(8, 65, 8))
@@ -35,7 +40,7 @@ def test_the_bounds_are_those_in_print() -> None:
 
 
 def test_a_single_look_is_an_ordinary_interval() -> None:
-    assert look_confidences([8], 0.95) == pytest.approx([0.95])
+    assert interim_confidences([8], 0.95) == pytest.approx([0.95])
     values = np.random.default_rng(1).normal(size=8)
     assert Design((8,)).interval(values, 0.95).low == pytest.approx(t_interval(values).low)
     assert FIXED.interval(values, 0.9) == t_interval(values, 0.9)
@@ -46,7 +51,7 @@ def test_all_looks_together_cover_as_often_as_one_says(confidence: float, strayi
     """Normal values, or some that stray farther (Student's t of so many degrees)."""
     generator, shape = np.random.default_rng(2), (20_000, LOOKS[-1])
     values = generator.standard_t(straying, shape) if straying else generator.normal(size=shape)
-    levels = look_confidences(LOOKS, confidence)
+    levels = interim_confidences(LOOKS, confidence)
     covered = np.ones(len(values), dtype=bool)
     for networks, level in zip(LOOKS, levels, strict=True):
         chosen = values[:, :networks]
@@ -77,7 +82,9 @@ def test_a_network_without_a_value_leaves_no_interval_at_any_look() -> None:
 def test_a_sweep_ends_at_a_look() -> None:
     Design(LOOKS).check(16)
     FIXED.check(3)
-    with pytest.raises(InputError, match="is no number of networks to look at, got 9; accepted: 8, 16"):
+    with pytest.raises(
+        InputError, match="is no number of networks of an interim analysis, got 9; accepted: 8, 16"
+    ):
         Design(LOOKS).check(9)
 
 

@@ -21,8 +21,7 @@ from torsweep.stats.side_by_side import (
     side_by_side_text,
     write_side_by_side,
 )
-from torsweep.stats.summarize import summarize
-from torsweep.stats.writing import write_summary
+from torsweep.stats.summarize import summarize, write_summary
 from torsweep.tables.collect import collect
 from torsweep.tables.reading import PlanTables
 

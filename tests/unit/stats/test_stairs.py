@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torsweep.stats.stairs import VISIBLE_DEPTH, stair_depth, stairs
+from torsweep.stats.streams.stairs import VISIBLE_DEPTH, stair_depth, stairs
 
 COUNT = 10_000
 

@@ -8,13 +8,21 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.analyses import analysis_of
 from tests.synthetic_streams import SERVED, STARVED_SHARE, tables, write_runs
-from torsweep.config.claims import Starvation, StarvationThreshold
 from torsweep.config.experiment import load_experiment
-from torsweep.stats.claims import CONTRADICTED, HOLDS, INCONCLUSIVE, NOT_TESTED, Evidence, Verdict, judge
-from torsweep.stats.starvation import Fairness, fairness
-from torsweep.stats.summarize import summarize
-from torsweep.stats.writing import write_summary
+from torsweep.stats.claims.judging import (
+    CONTRADICTED,
+    HOLDS,
+    INCONCLUSIVE,
+    NOT_TESTED,
+    Verdict,
+    judge,
+)
+from torsweep.stats.claims.starvation import Starvation, StarvationThreshold
+from torsweep.stats.statistic import Analysis
+from torsweep.stats.streams.fairness import Fairness, fairness, fairness_of_plan
+from torsweep.stats.summarize import summarize, write_summary
 from torsweep.tables.collect import collect
 from torsweep.tables.reading import PlanTables
 
@@ -44,14 +52,14 @@ def _of(variant: Mapping[str, str], seeds: tuple[int, ...] = (1, 2)) -> Fairness
     return fairness(*_frames(variant, seeds), list(variant))
 
 
-def _evidence(seeds: Sequence[int] = range(1, 9)) -> Evidence:
+def _evidence(seeds: Sequence[int] = range(1, 9)) -> Analysis:
     found = [
         _of({**BASELINE, "activation_order": order, "middle_bandwidth": middle}, seeds)
         for order in KNOBS["activation_order"]
         for middle in KNOBS["middle_bandwidth"]
     ]
     together = Fairness(pl.concat(f.shares for f in found), pl.concat(f.clients for f in found))
-    return Evidence(pl.DataFrame(), KNOBS, BASELINE, lambda *_: pytest.fail("no stairs here"), together)
+    return analysis_of(KNOBS, BASELINE, {fairness_of_plan: together}, seeds)
 
 
 def _starvation(seeds: Sequence[int] = range(1, 9), **claim: object) -> Verdict:

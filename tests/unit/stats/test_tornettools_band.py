@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from torsweep.stats.incidence import COMPLETE, cumulative_incidence
-from torsweep.stats.intervals import CONFIDENCE, bands
+from torsweep.stats.inference.intervals import CONFIDENCE, bands
+from torsweep.stats.streams.incidence import COMPLETE, cumulative_incidence
 
 
 class Recorder:

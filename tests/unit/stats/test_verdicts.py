@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 
-from torsweep.config.claims import BestLevel, Equivalence, StairStep, WorstLevel
-from torsweep.stats.claims import (
+from tests.analyses import analysis_of
+from torsweep.stats.claims.downloads import BestLevel, Equivalence, StairStep, WorstLevel
+from torsweep.stats.claims.judging import (
     CONTRADICTED,
     HOLDS,
     INCONCLUSIVE,
     NO_DIFFERENCE,
     NOT_TESTED,
-    Evidence,
     judge,
 )
+from torsweep.stats.statistic import Analysis
+from torsweep.stats.streams.medians import quantiles_of_runs
+from torsweep.stats.streams.stairs import stair_table
 
 KNOBS = {"refill_interval": ["1000ms", "100ms", "10ms"], "circuit_policy": ["ewma", "round_robin"]}
 BASELINE = {"refill_interval": "100ms", "circuit_policy": "ewma"}
@@ -31,7 +35,7 @@ def evidence(
     noise: float = 0.01,
     round_robin: Mapping[str, float] | None = None,
     depths: Mapping[tuple[str, str], float] | None = None,
-) -> Evidence:
+) -> Analysis:
     """Runs in which each level has its median in every network, times a speed, times noise."""
     generator = np.random.default_rng(7)
     speeds = generator.lognormal(0, 0.3, networks)
@@ -56,7 +60,8 @@ def evidence(
         middle = (depths or {}).get((variant["refill_interval"], period), 0.0)
         return middle + 0.02 * generator.normal(size=networks)
 
-    return Evidence(pl.DataFrame(rows), KNOBS, BASELINE, depth_of)
+    known = {quantiles_of_runs: pl.DataFrame(rows), stair_table: SimpleNamespace(depths=depth_of)}
+    return analysis_of(KNOBS, BASELINE, known)
 
 
 BEST = BestLevel(**COMMON, test="best_level", level="10ms", metrics=("ttfb", "ttlb"), within="circuit_policy")
@@ -163,11 +168,11 @@ def test_a_stair_step_there_and_only_there(depths: dict[tuple[str, str], float],
 
 def test_levels_that_a_plan_lacks_are_not_tested() -> None:
     base = evidence(RISING)
-    without = Evidence(base.runs, {**KNOBS, "circuit_policy": ["ewma"]}, BASELINE, base.depth_of)
+    without = analysis_of({**KNOBS, "circuit_policy": ["ewma"]}, BASELINE, base.known)
     verdict = judge(WORST, without, {})
     assert (verdict.verdict, verdict.comparisons) == (NOT_TESTED, ())
     assert "circuit_policy=round_robin" in verdict.reason
-    only = Evidence(base.runs, {**KNOBS, "refill_interval": ["100ms"]}, BASELINE, base.depth_of)
+    only = analysis_of({**KNOBS, "refill_interval": ["100ms"]}, BASELINE, base.known)
     assert judge(EQUIVALENT, only, {}).verdict == NOT_TESTED
 
 
@@ -184,7 +189,8 @@ def test_a_true_null_is_rarely_contradicted() -> None:
     for number in range(60):
         generator = np.random.default_rng(number)
         base = evidence({"10ms": 1.0, "100ms": 1.0, "1000ms": 1.0})
-        medians = 1 + 0.02 * generator.normal(size=base.runs.height)
-        runs = base.runs.with_columns(pl.Series("median_s", medians))
-        found += judge(BEST, Evidence(runs, KNOBS, BASELINE, base.depth_of), {}).verdict == CONTRADICTED
+        runs = base.known[quantiles_of_runs]
+        medians = 1 + 0.02 * generator.normal(size=runs.height)
+        base.known[quantiles_of_runs] = runs.with_columns(pl.Series("median_s", medians))
+        found += judge(BEST, base, {}).verdict == CONTRADICTED
     assert found <= 8

@@ -196,10 +196,10 @@ def _ask_for_progress(run: Path) -> None:
 
 
 def test_progress_is_gathered_where_it_was_asked_for(runs: list[Path], tmp_path: Path) -> None:
-    assert not collect(runs, tmp_path / "tables", network="ci").progress
+    assert not collect(runs, tmp_path / "tables", network="ci").records
     assert pl.read_parquet(tmp_path / "tables/progress.parquet").is_empty()
     _ask_for_progress(runs[0])
-    with pytest.raises(InputError, match=r"tables\.progress: cannot stand in one table"):
+    with pytest.raises(InputError, match="records: cannot stand in one table"):
         collect(runs, tmp_path / "tables", network="ci")
     for run in runs[1:]:
         _ask_for_progress(run)

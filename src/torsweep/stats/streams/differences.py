@@ -1,7 +1,7 @@
 """Paired differences between variants.
 
-In: quantiles of each run (:func:`torsweep.stats.medians.run_quantiles`). Out: a frame for differences.csv,
-and :func:`paired`, which the claims use too.
+In: quantiles of each run (:func:`torsweep.stats.streams.medians.run_quantiles`). Out: differences.csv, and
+:func:`paired`, which the claims use too.
 
 Variants run on the same networks, so a difference is taken within each network and the t-interval is over
 those differences: what makes one network slower than another cancels. A relative difference is the mean of
@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from torsweep.stats.intervals import (
+from torsweep.stats.inference.intervals import (
     CONFIDENCE,
     Interval,
     bonferroni,
@@ -32,7 +32,19 @@ from torsweep.stats.intervals import (
     t_interval,
     t_p_value,
 )
-from torsweep.stats.medians import CLIENT_MEDIAN, QUANTILES
+from torsweep.stats.statistic import (
+    KIND,
+    KNOBS,
+    METRIC,
+    NETWORKS,
+    Analysis,
+    Statistic,
+    counts,
+    numbers,
+    texts,
+)
+from torsweep.stats.streams.medians import CLIENT_MEDIAN, QUANTILES, quantiles_of_runs
+from torsweep.stats.text import by_variant, percent_text
 
 FAMILIES = (
     ("median_s",),
@@ -89,7 +101,7 @@ def paired(
 
 def differences(
     runs: pl.DataFrame, variants: Sequence[Mapping[str, str]], baseline: Mapping[str, str]
-) -> pl.DataFrame:
+) -> list[dict[str, object]]:
     """Each variant against ``baseline``, for every metric, kind and estimand of ``runs``.
 
     Times in seconds; ``relative`` and its bounds are parts of the baseline (0.05 is 5 %); ``p`` and
@@ -111,33 +123,52 @@ def differences(
                     | _compare(pair, len(compared))
                     | {"p_holm": float(p_holm)}
                 )
-    text = {
-        "metric": pl.String,
-        "kind": pl.String,
-        **dict.fromkeys(baseline, pl.String),
-        "estimand": pl.String,
-    }
-    return pl.DataFrame(rows, schema={**text, **_NUMBERS}).with_columns(pl.col(pl.Float64).fill_nan(None))
+    return rows
 
 
-_NUMBERS: dict[str, type[pl.DataType]] = {
-    "networks": pl.Int64,
-    "baseline_s": pl.Float64,
-    "variant_s": pl.Float64,
-    "difference_s": pl.Float64,
-    "difference_low_s": pl.Float64,
-    "difference_high_s": pl.Float64,
-    "difference_simultaneous_low_s": pl.Float64,
-    "difference_simultaneous_high_s": pl.Float64,
-    "relative": pl.Float64,
-    "relative_low": pl.Float64,
-    "relative_high": pl.Float64,
-    "relative_simultaneous_low": pl.Float64,
-    "relative_simultaneous_high": pl.Float64,
-    "family_size": pl.Int64,
-    "p": pl.Float64,
-    "p_holm": pl.Float64,
-}
+def _text(analysis: Analysis, found: pl.DataFrame) -> str:
+    chosen = found.filter(pl.col("estimand") == "median")
+    if chosen.is_empty():
+        return ""
+
+    def entry(section: pl.DataFrame) -> str:
+        if section.is_empty():
+            return "baseline"
+        row = section.row(0, named=True)
+        if row["relative"] is None:
+            return "–"
+        text = percent_text(row["relative"])
+        if row["relative_simultaneous_low"] is None:
+            return text
+        low, high = row["relative_simultaneous_low"], row["relative_simultaneous_high"]
+        return f"{text} [{percent_text(low)}, {percent_text(high)}]"
+
+    title = "Medians against the baseline, paired by network"
+    size = chosen["family_size"][0]
+    note = f"\n\nSimultaneous 95 % intervals: Bonferroni over the {size} variants of each column."
+    return by_variant(analysis.provenance, chosen, title, entry) + note
+
+
+BOUNDS = ("low", "high", "simultaneous_low", "simultaneous_high")
+DIFFERENCES = Statistic(
+    "differences",
+    "an estimand of a variant against the baseline, paired by network; null: a quantile never reached",
+    METRIC
+    | KIND
+    | KNOBS
+    | texts("quantile over downloads, or the median over clients", "estimand")
+    | NETWORKS
+    | numbers("mean over networks, seconds", "baseline_s", "variant_s")
+    | numbers("variant less baseline, seconds", "difference_s", *(f"difference_{name}_s" for name in BOUNDS))
+    | numbers("the same as a part of the baseline", "relative", *(f"relative_{name}" for name in BOUNDS))
+    | counts("comparisons that are adjusted together", "family_size")
+    | numbers("that the difference is 0, by itself and by Holm's method in its family", "p", "p_holm"),
+    lambda analysis: differences(
+        analysis.once(quantiles_of_runs), list(analysis.provenance.variants()), analysis.baseline
+    ),
+    section=_text,
+    rank=60,
+)
 
 
 def _compare(pair: Paired, family_size: int) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """Is there a stair-step of a given period in a distribution of times?
 
-In: the times of one run's downloads and a period (the refill interval). Out: :class:`Stairs`.
+In: the times of one run's downloads and a period (the refill interval). Out: :class:`Stairs`; and of a plan,
+:class:`StairTable`, which measures what claims ask for.
 
 A stair-step in a CDF is a density that rises and falls again and again with one period. A resultant length
 of the times modulo the period cannot tell that from a single narrow peak, which also has one phase, so
@@ -25,10 +26,19 @@ way, which keeps the shape of the distribution and wipes the period out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
+
+from torsweep import seeds
+from torsweep.errors import InputError
+from torsweep.stats.statistic import Analysis
+from torsweep.stats.streams.incidence import METRICS, measured_downloads
+from torsweep.units import NANOSECONDS_PER, parse_quantity
 
 VISIBLE_DEPTH = 0.5 / np.sqrt(2)
 BINS_PER_PERIOD = 20
@@ -111,3 +121,73 @@ def _period_average(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     kernel = np.ones(BINS_PER_PERIOD + 1)
     kernel[[0, -1]] = 0.5
     return np.convolve(counts, kernel / BINS_PER_PERIOD, mode="valid")
+
+
+@dataclass
+class StairTable:
+    """Stair-steps measured so far: (kind, metric, variant, period, seed) → :class:`Stairs`.
+
+    ``resamples`` is the size of the smooth null, 0 where the depth alone will do.
+    """
+
+    streams: pl.DataFrame
+    resamples: int = 99
+    measured: dict[tuple[str, str, tuple[tuple[str, str], ...], str, int], Stairs] = field(
+        default_factory=dict
+    )
+
+    @cached_property
+    def networks(self) -> list[int]:
+        """Seeds of all networks of the plan."""
+        return self.streams["seed"].unique().sort().to_list()
+
+    def depths(self, kind: str, metric: str, variant: Mapping[str, str], period: str) -> np.ndarray:
+        """Depth of the step of width ``period`` (``100ms``) in each network of the plan, in order of seeds.
+
+        NaN for a network in which too few downloads of ``variant`` got that far.
+        """
+        levels = tuple(variant.items())
+        chosen = self.streams.filter(
+            pl.col("kind").cast(pl.String) == kind,
+            pl.col(METRICS[metric].column).is_not_null(),
+            *(pl.col(knob).cast(pl.String) == level for knob, level in levels),
+        )
+        found = []
+        for seed in self.networks:
+            key = (kind, metric, levels, period, seed)
+            if key not in self.measured:
+                times_s = chosen.filter(pl.col("seed") == seed)[METRICS[metric].column].to_numpy() / 1e6
+                generator = seeds.stream(seed, "stairs", *map(str, key))
+                self.measured[key] = stairs(times_s, _seconds(period), generator, self.resamples)
+            found.append(self.measured[key].depth)
+        return np.array(found)
+
+    def rows(self) -> list[dict[str, object]]:
+        """One for each variant, period and network: the depth, and the most a smooth distribution gives."""
+        return [
+            {
+                "metric": metric,
+                "kind": kind,
+                **dict(variant),
+                "period": period,
+                "seed": seed,
+                "depth": step.depth,
+                "smooth_null": step.smooth_null,
+                "above_smooth": step.above_smooth,
+            }
+            for (kind, metric, variant, period, seed), step in self.measured.items()
+        ]
+
+
+def stair_table(analysis: Analysis) -> StairTable:
+    """The stair-steps of a plan, none of which is measured yet."""
+    return StairTable(analysis.once(measured_downloads))
+
+
+def _seconds(period: str) -> float:
+    try:
+        return parse_quantity(period, NANOSECONDS_PER, "100ms") / 1e9
+    except ValueError as error:
+        raise InputError(
+            "a stair-step needs levels that are durations", key="claims", value=period
+        ) from error

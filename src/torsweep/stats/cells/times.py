@@ -1,8 +1,7 @@
 """How long RELAY cells stay in a traced relay, and in which stage.
 
-In: the passages of a plan (:mod:`torsweep.tables.passages`). Out: :class:`CellTimes`: frames for
-cell_runs.csv, cell_times.csv, cell_density.csv, cell_spikes.csv, cell_counts.csv and cell_load.csv. Without
-rows where no cells were traced.
+In: the passages of a plan (:mod:`torsweep.tables.passages`). Out: cell_runs.csv, cell_times.csv,
+cell_density.csv, cell_spikes.csv, cell_counts.csv and cell_load.csv.
 
 Circuits are *quiet* with no more cells than the first quartile of cells per circuit of the run, and *busy*
 from the third quartile on, as in the report of 2019; *busiest* is the one with the most cells. A cell's
@@ -13,7 +12,7 @@ themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +21,21 @@ import polars as pl
 from numpy.typing import NDArray
 
 from torsweep.config.tracing import STAGES
-from torsweep.stats.intervals import t_interval
-from torsweep.stats.spikes import find_period
-from torsweep.tables.reading import PlanTables, Provenance
+from torsweep.stats.cells.spikes import find_period
+from torsweep.stats.inference.intervals import t_interval
+from torsweep.stats.statistic import (
+    HOST,
+    KNOBS,
+    NETWORKS,
+    SEED,
+    Analysis,
+    Statistic,
+    counts,
+    numbers,
+    texts,
+)
+from torsweep.stats.text import markdown_table, variant_text
+from torsweep.tables.reading import PlanTables
 
 TOTAL = "total"
 MEASURES = (TOTAL, *STAGES)
@@ -36,8 +47,7 @@ SECTION = ("circuits", "direction", "command", "queue")
 whether the queue of their circuit was ``empty`` or ``occupied`` when they came to it. ``any`` is all of
 them."""
 
-TEXTS = ("host", *SECTION, "stage")
-"""Columns of text, beside the knobs."""
+_GROUP = ("host", *SECTION, "stage")
 
 SECONDS_PER_BIN = 1
 BINS_PER_DECADE = 20
@@ -57,25 +67,20 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class CellTimes:
-    """The frames that the module's docstring names.
-
-    ``density`` is of the first network alone; ``spikes`` has a row for each relay and run whose longest times
-    come back, every so many cells or seconds; ``load`` has the relays' load in ``counts``, over networks.
-    """
+    """What is found in one pass over the cells: rows of cell_runs.csv and cell_spikes.csv, and the density of
+    the first network."""
 
     runs: pl.DataFrame
-    times: pl.DataFrame
-    density: pl.DataFrame
-    spikes: pl.DataFrame
-    counts: pl.DataFrame
-    load: pl.DataFrame
+    density: pl.DataFrame | None
+    spikes: list[dict[str, Any]]
 
 
-def cell_times(tables: PlanTables) -> CellTimes:
-    """The times of the cells of ``tables``, a run after the other."""
-    provenance = tables.provenance
-    runs, density, spikes = [], [], []
-    for run in provenance.runs if any(run.get("cells") for run in provenance.runs) else ():
+def cell_times(analysis: Analysis) -> CellTimes:
+    """The times of the cells of a plan, a run after the other."""
+    tables, provenance = analysis.tables, analysis.provenance
+    runs: list[dict[str, Any]] = []
+    density, spikes = [], []
+    for run in provenance.runs:
         keys = {"seed": run["seed"], **run["variant"]}
         for (host,), own in tables.passages(keys, _COLUMNS).group_by("host", maintain_order=True):
             head = {**keys, "host": str(host)}
@@ -83,42 +88,9 @@ def cell_times(tables: PlanTables) -> CellTimes:
             spikes += [head | row for row in _spikes(own)]
             if run["seed"] == provenance.seeds[0]:
                 found = _density(own).with_columns(**{name: pl.lit(value) for name, value in head.items()})
-                density.append(found.select(*provenance.knobs, *_DENSITY_COLUMNS).cast({"seed": pl.Int64}))
-    of_runs, counts = _frame(runs, _RUN_COLUMNS, provenance), _counts(tables)
-    return CellTimes(
-        runs=of_runs,
-        times=_over_networks(of_runs, provenance),
-        density=pl.concat(density) if density else _frame([], _DENSITY_COLUMNS, provenance),
-        spikes=_frame(spikes, _SPIKE_COLUMNS, provenance),
-        counts=counts,
-        load=_load(counts, provenance),
-    )
-
-
-_RUN_COLUMNS = {
-    "seed": pl.Int64,
-    **dict.fromkeys(TEXTS, pl.String),
-    "cell_count": pl.Int64,
-    **dict.fromkeys(("mean_ms", *QUANTILES), pl.Float64),
-}
-_SPIKE_COLUMNS = {
-    "seed": pl.Int64,
-    "host": pl.String,
-    "counted_in": pl.String,
-    **dict.fromkeys(("every", "share", "height_ms", "chance"), pl.Float64),
-    "spikes": pl.Int64,
-}
-_DENSITY_COLUMNS = {
-    "seed": pl.Int64,
-    "host": pl.String,
-    "second": pl.Int64,
-    "least_ms": pl.Float64,
-    "cell_count": pl.Int64,
-}
-
-
-def _frame(rows: list[dict[str, Any]], columns: Mapping[str, Any], provenance: Provenance) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema={**dict.fromkeys(provenance.knobs, pl.String), **columns})
+                density.append(found)
+    frame = pl.DataFrame(runs, CELL_RUNS.schema(analysis.knobs))
+    return CellTimes(frame, pl.concat(density) if density else None, spikes)
 
 
 def _rows(own: pl.DataFrame) -> Iterator[dict[str, Any]]:
@@ -203,59 +175,149 @@ def _density(own: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _over_networks(runs: pl.DataFrame, provenance: Provenance) -> pl.DataFrame:
+def _over_networks(analysis: Analysis) -> pl.DataFrame:
     """Means over networks, with 95 % t-intervals of the median and of the mean; null with one network."""
-    by = [*provenance.knobs, *TEXTS]
-    numbers = ("cell_count", *QUANTILES, "mean_ms")
-    means = runs.group_by(by, maintain_order=True).agg(
-        pl.len().alias("networks"), pl.col(*numbers).cast(pl.Float64).mean()
-    )
-    spreads = [
-        {
-            name + part: bound
-            for name in ("median_ms", "mean_ms")
-            for part, bound in zip(("_low", "_high"), _bounds(rows[name]), strict=True)
-        }
-        for _, rows in runs.group_by(by, maintain_order=True)
-    ]
-    names = [name + part for name in ("median_ms", "mean_ms") for part in ("_low", "_high")]
-    return means.hstack(pl.DataFrame(spreads, schema=dict.fromkeys(names, pl.Float64)))
+    by = [*analysis.knobs, *_GROUP]
+    rows = []
+    for key, own in analysis.once(cell_times).runs.group_by(by, maintain_order=True):
+        row = dict(zip(by, key, strict=True)) | {"networks": own.height}
+        row |= own.select(pl.col("cell_count", "mean_ms", *QUANTILES).cast(pl.Float64).mean()).row(
+            0, named=True
+        )
+        for name in ("median_ms", "mean_ms"):
+            interval = t_interval(own[name].to_numpy())
+            row |= {f"{name}_low": interval.low, f"{name}_high": interval.high} if interval.known else {}
+        rows.append(row)
+    return pl.DataFrame(rows, CELL_TIMES.schema(analysis.knobs))
 
 
-def _bounds(values: pl.Series) -> Sequence[float | None]:
-    interval = t_interval(values.to_numpy())
-    return (interval.low, interval.high) if interval.known else (None, None)
-
-
-def _counts(tables: PlanTables) -> pl.DataFrame:
+def cell_counts(tables: PlanTables) -> pl.DataFrame:
     """A row for each run and relay: what became of its RELAY cells, and the load that the relay had.
 
     ``cpu_share`` is the mean share of one core; null where the engine models none.
     """
     provenance = tables.provenance
     rows = [
-        {**run["variant"], "seed": run["seed"], "host": host, **counts}
+        {**run["variant"], "seed": run["seed"], "host": host, **found}
         for run in provenance.runs
-        for host, counts in run.get("cells", {}).items()
+        for host, found in run.get("cells", {}).items()
     ]
-    kinds = ("passages", "ended", "begun", "under_way", "lost", "overwritten", "torn")
-    counts = _frame(rows, {"seed": pl.Int64, "host": pl.String, **dict.fromkeys(kinds, pl.Int64)}, provenance)
-    by = [*provenance.knobs, "seed", "relay"]
+    by = [*provenance.knobs, "seed", "host"]
+    schema = dict.fromkeys(by, pl.String) | {"seed": pl.Int64} | dict.fromkeys(OUTCOMES, pl.Int64)
     load = (
         tables.relays(("relay", "bytes_out", "cpu_us"))
         .with_columns(pl.col(list(provenance.knobs)).cast(pl.String))
+        .rename({"relay": "host"})
         .group_by(by)
         .agg(
             (pl.col("bytes_out").mean() / 1e6).alias("sent_mb_per_s"),
             (pl.col("cpu_us").mean() / 1e6).alias("cpu_share"),
         )
-        .rename({"relay": "host"})
     )
-    return counts.join(load, on=[*provenance.knobs, "seed", "host"], how="left", maintain_order="left")
+    return pl.DataFrame(rows, schema).join(load, on=by, how="left", maintain_order="left")
 
 
-def _load(counts: pl.DataFrame, provenance: Provenance) -> pl.DataFrame:
+def _load(analysis: Analysis) -> pl.DataFrame:
     """A row a variant and relay, over networks: the mean of what it sent, the greatest share of a core."""
-    return counts.group_by([*provenance.knobs, "host"], maintain_order=True).agg(
-        pl.len().alias("networks"), pl.col("sent_mb_per_s").mean(), pl.col("cpu_share").max()
+    by = [*analysis.knobs, "host"]
+    return (
+        cell_counts(analysis.tables)
+        .group_by(by, maintain_order=True)
+        .agg(pl.len().alias("networks"), pl.col("sent_mb_per_s").mean(), pl.col("cpu_share").max())
     )
+
+
+def _section_text(analysis: Analysis, times: pl.DataFrame) -> str:
+    whole = times.filter(pl.col("stage") == TOTAL, *(pl.col(name) == ANY for name in SECTION[1:]))
+    if whole.is_empty():
+        return ""
+    columns = ("cell_count", "min_ms", "q1_ms", "median_ms", "q3_ms", "mean_ms", "max_ms")
+    rows = [
+        [row["host"], variant_text(row[knob] for knob in analysis.knobs), row["circuits"]]
+        + [f"{row[name]:,.0f}" if name == "cell_count" else f"{row[name]:.3g}" for name in columns]
+        for row in whole.iter_rows(named=True)
+    ]
+    title = "How long RELAY cells stay in a relay, milliseconds"
+    header = ["relay", "variant", "circuits", "cells", "min", "first quartile", "median", "third quartile"]
+    note = (
+        "\n\nFrom the input buffer to the kernel; means over networks. Quiet: circuits of no more cells than "
+        "the first quartile of cells per circuit; busy: from the third on. By stage: cell_times.csv."
+    )
+    return markdown_table(title, [*header, "mean", "max"], rows) + note
+
+
+SECTIONS = texts("of which circuits, direction, command and state of the queue; any: all", *SECTION)
+OUTCOMES = ("passages", "ended", "begun", "under_way", "lost", "overwritten", "torn")
+LOAD = numbers("what the relay sent, MB/s", "sent_mb_per_s") | numbers(
+    "share of a core that it took; null: the engine models none", "cpu_share"
+)
+STAGE = texts("relaying, waiting, writing, or total, which is their sum", "stage")
+CELL_RUNS = Statistic(
+    "cell_runs",
+    "times of the cells of a traced relay in one run, by section and stage",
+    KNOBS
+    | SEED
+    | HOST
+    | SECTIONS
+    | STAGE
+    | counts("how many cells", "cell_count")
+    | numbers("time in the relay, ms", "mean_ms", *QUANTILES),
+    lambda analysis: analysis.once(cell_times).runs,
+    rests_on="cells",
+)
+CELL_TIMES = Statistic(
+    "cell_times",
+    "the same over networks",
+    KNOBS
+    | HOST
+    | SECTIONS
+    | STAGE
+    | NETWORKS
+    | numbers("mean over networks, times in ms", "cell_count", *QUANTILES, "mean_ms")
+    | numbers("95 % interval", "median_ms_low", "median_ms_high", "mean_ms_low", "mean_ms_high"),
+    _over_networks,
+    rests_on="cells",
+    section=_section_text,
+    rank=30,
+)
+CELL_DENSITY = Statistic(
+    "cell_density",
+    "a second of the first network and a twentieth of a decade of times",
+    KNOBS
+    | SEED
+    | HOST
+    | counts("seconds since the start", "second")
+    | numbers("where the twentieth begins, ms", "least_ms")
+    | counts("how many cells stayed so long", "cell_count"),
+    lambda analysis: found if (found := analysis.once(cell_times).density) is not None else [],
+    rests_on="cells",
+)
+CELL_SPIKES = Statistic(
+    "cell_spikes",
+    "a relay of a run whose longest times come back at a fixed distance",
+    KNOBS
+    | SEED
+    | HOST
+    | texts("cells or seconds", "counted_in")
+    | numbers("the distance", "every")
+    | numbers("share of the places at which there is a spike", "share")
+    | numbers("median height of a spike above the median of all, ms", "height_ms")
+    | numbers("probability that spikes without a period look as regular", "chance")
+    | counts("how many spikes", "spikes"),
+    lambda analysis: analysis.once(cell_times).spikes,
+    rests_on="cells",
+)
+CELL_COUNTS = Statistic(
+    "cell_counts",
+    "what became of the RELAY cells of a traced relay in one run, and its load",
+    KNOBS | SEED | HOST | counts("how many cells, by what became of them", *OUTCOMES) | LOAD,
+    lambda analysis: cell_counts(analysis.tables),
+    rests_on="cells",
+)
+CELL_LOAD = Statistic(
+    "cell_load",
+    "the load of a traced relay, over networks: the mean of what it sent, the greatest share of a core",
+    KNOBS | HOST | NETWORKS | LOAD,
+    _load,
+    rests_on="cells",
+)

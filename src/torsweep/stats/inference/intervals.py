@@ -1,18 +1,26 @@
-"""Means over networks with t-intervals, and medians with exact ones.
+"""Means over networks with t-intervals, medians with exact ones, and how many more networks would decide.
 
-In: one number for each network. Out: :class:`Interval`, or arrays of them for a curve.
+In: one number for each network. Out: :class:`Interval`, or arrays of them for a curve; the number of networks
+at which an interval is half as wide, or at which an unclear comparison would be decided.
 
 The replicates are independently sampled networks, so the network is the unit: downloads within a network
 share relays and are far from independent, and an interval over downloads would be much too narrow.
+
+How many networks are needed assumes that further ones are like the present: of means, that mean and spread
+stay; of medians of counts and shares, that each value stays as frequent as it is. The number that decides is
+a guide and not a promise: it is too small where the values are farther from the edge by chance, and too large
+where they are nearer. Even with networks drawn from just such values, that number of them decides in about
+half of all cases.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 CONFIDENCE = 0.95
 
@@ -71,7 +79,7 @@ def median_interval(values: npt.ArrayLike, confidence: float = CONFIDENCE) -> In
         return Interval(float(np.median(array)), np.nan, np.nan, networks, confidence)
     # The most networks that fall on one side of the median with no more than half the error.
     error = (1 - confidence) / 2
-    tails = stats.binom.cdf(np.arange(networks // 2 + 1), networks, 0.5)
+    tails = special.bdtr(np.arange(networks // 2 + 1), networks, 0.5)
     inside = int(np.searchsorted(tails, error, side="right")) - 1
     low, high = array[inside], array[networks - 1 - inside]
     return Interval(float(np.median(array)), float(low), float(high), networks, confidence)
@@ -101,7 +109,7 @@ def bands(values: npt.NDArray[np.float64], confidence: float = CONFIDENCE) -> tu
 
 def t_quantile(confidence: float, networks: int) -> float:
     """Half-width of a two-sided interval in standard errors, for ``networks`` − 1 degrees of freedom."""
-    return float(stats.t.ppf(0.5 + confidence / 2, networks - 1))
+    return float(special.stdtrit(networks - 1, 0.5 + confidence / 2))
 
 
 def t_p_value(values: npt.ArrayLike) -> float:
@@ -112,7 +120,7 @@ def t_p_value(values: npt.ArrayLike) -> float:
     error = array.std(ddof=1) / np.sqrt(len(array))
     if error == 0:
         return 0.0 if array.mean() else 1.0
-    return float(2 * stats.t.sf(abs(array.mean()) / error, len(array) - 1))
+    return float(2 * special.stdtr(len(array) - 1, -abs(array.mean()) / error))
 
 
 def bonferroni(confidence: float, comparisons: int) -> float:
@@ -132,3 +140,75 @@ def holm(p_values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     steps = given[order] * (len(order) - np.arange(len(order)))
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return adjusted
+
+
+MOST = 10_000
+"""The most networks that are considered: if more would be needed, more networks cannot decide it."""
+
+Outlook = Callable[[int, float], Interval]
+"""(networks, confidence) → the interval over so many networks like those there are."""
+
+
+def outlook(values: np.ndarray, counted: bool) -> Outlook:
+    """What intervals over more networks like ``values`` (two or more, none NaN) would be.
+
+    ``counted``: the interval is one of the median. So is that of values that are all alike, which have no
+    spread to go by.
+    """
+    mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
+
+    def of_mean(networks: int, confidence: float) -> Interval:
+        half = spread * t_quantile(confidence, networks) / np.sqrt(networks)
+        return Interval(mean, mean - half, mean + half, networks, confidence)
+
+    def of_median(networks: int, confidence: float) -> Interval:
+        return median_interval(_repeated(values, networks), confidence)
+
+    return of_median if counted or np.ptp(values) == 0 else of_mean
+
+
+def networks_to_halve(values: np.ndarray, counted: bool, confidence: float = CONFIDENCE) -> int | None:
+    """The number at which the interval of ``values`` is half as wide; None: it has no width, or never."""
+    ahead, networks = outlook(values, counted), len(values)
+    goal = _width(ahead(networks, confidence)) / 2
+    return _first(lambda more: _width(ahead(more, confidence)) <= goal, networks) if goal > 0 else None
+
+
+def networks_to_show(
+    values: np.ndarray, counted: bool, confidence: float, shown: Callable[[Interval], bool]
+) -> int | None:
+    """About the number at which ``shown`` would read the interval of such values as so; None: never.
+
+    ``shown`` has to be true of every interval within one that it is true of.
+    """
+    ahead = outlook(values, counted)
+
+    def decided(networks: int) -> bool:
+        interval = ahead(networks, confidence)
+        return interval.known and shown(interval)
+
+    return _first(decided, len(values))
+
+
+def _repeated(values: np.ndarray, networks: int) -> np.ndarray:
+    """``networks`` values with the quantiles of ``values``: for a multiple of their number, each as often."""
+    ranks = np.arange(1, networks + 1)
+    return np.sort(values)[-(-ranks * len(values) // networks) - 1]
+
+
+def _width(interval: Interval) -> float:
+    return interval.high - interval.low
+
+
+def _first(decided: Callable[[int], bool], networks: int) -> int | None:
+    """The smallest number above ``networks`` that is ``decided``, as every larger one is; None beyond MOST.
+
+    Ranks are whole numbers, so of medians a larger number or two may be undecided again.
+    """
+    if not decided(MOST):
+        return None
+    low, high = networks, MOST
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if decided(middle) else (middle, high)
+    return high

@@ -1,6 +1,6 @@
 """Queues in relays over time.
 
-In: the relays of a plan. Out: a frame for queues.csv: the longest circuit queues of each second at the median
+In: the relays of a plan. Out: queues.csv: the longest circuit queues of each second at the median
 relay and at the relay of the ninth decile, mean over networks with band.
 
 The maximum within a second is taken, not the value at its end: a relay that refills once a second is always
@@ -14,7 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from torsweep.stats.intervals import bands
+from torsweep.stats.inference.intervals import bands
+from torsweep.stats.statistic import KNOBS, Statistic, counts, mean_and_band
 
 COLUMNS = ("second", "queued_cells_max")
 """What is read of a ``relays`` table."""
@@ -47,7 +48,18 @@ def queues(relays: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
     if not frames:
         columns = [name + part for name in QUANTILES for part in ("", "_low", "_high")]
         return of_runs.select(*knobs, "second", *(pl.lit(None, pl.Float64).alias(name) for name in columns))
-    return pl.concat(frames).with_columns(pl.col(pl.Float64).fill_nan(None))
+    return pl.concat(frames)
+
+
+QUEUES = Statistic(
+    "queues",
+    "a moment of a variant: the longest circuit queue of a relay, cells",
+    KNOBS
+    | counts("seconds since the start", "second")
+    | mean_and_band("relay of the ninth decile", "ninth_decile")
+    | mean_and_band("median relay", "median"),
+    lambda analysis: queues(analysis.tables.relays(COLUMNS), analysis.knobs),
+)
 
 
 def _over_networks(rows: pl.DataFrame, knobs: list[str]) -> pl.DataFrame:

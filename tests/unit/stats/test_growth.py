@@ -1,4 +1,4 @@
-"""Looks at a sweep that grows: what they find is what a summary of all networks finds."""
+"""Interim analyses of a sweep that grows: what they find is what a summary of all networks finds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.synthetic import Size, write_sweep
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.errors import InputError
-from torsweep.stats.look import Look, look
+from torsweep.stats.growth import InterimAnalysis, analyse_batch
 from torsweep.stats.summarize import summarize
 from torsweep.tables.collect import collect
 from torsweep.tables.reading import PlanTables
@@ -41,10 +41,12 @@ def _experiment(**precision: object) -> Experiment:
     )
 
 
-def _grow(sweep: dict[Sequence[int], PlanTables], folder: Path, experiment: Experiment) -> list[Look]:
+def _grow(
+    sweep: dict[Sequence[int], PlanTables], folder: Path, experiment: Experiment
+) -> list[InterimAnalysis]:
     found, previous = [], None
     for number, seeds in enumerate(BATCHES):
-        found.append(look(sweep[seeds], experiment, previous))
+        found.append(analyse_batch(sweep[seeds], experiment, previous))
         previous = folder / f"{number}.json"
         found[-1].write(previous)
     return found
@@ -69,9 +71,11 @@ def test_looks_end_when_no_claim_is_open_or_the_budget_is_spent(sweep, tmp_path:
     ]
     assert looks[0].enough == ""
     assert looks[0].line().endswith("; more networks follow")
-    # The synthetic runs say nothing of their cost, so that only a budget of nothing is spent.
-    spent = look(sweep[BATCHES[0]], _experiment(core_time="0 s"), None)
-    assert spent.enough == "the runs have taken 0 s of a core, as much as precision allows"
+    budget, first = _experiment(core_time="100 s"), sweep[BATCHES[0]]
+    assert not analyse_batch(first, budget, None, core_s=60.0).enough
+    analyse_batch(first, budget, None, core_s=60.0).write(tmp_path / "first.json")
+    spent = analyse_batch(sweep[BATCHES[1]], budget, tmp_path / "first.json", core_s=60.0)
+    assert spent.enough == "the runs have taken 120 s of a core, as much as precision allows"
 
 
 def test_a_look_goes_on_from_one_at_the_same_comparisons_only(sweep, tmp_path: Path) -> None:
@@ -79,16 +83,18 @@ def test_a_look_goes_on_from_one_at_the_same_comparisons_only(sweep, tmp_path: P
     document = json.loads((tmp_path / "0.json").read_text())
     document["values"]["web_best_at_10ms"] = {}
     (tmp_path / "other.json").write_text(json.dumps(document))
-    with pytest.raises(InputError, match="is a look at other comparisons"):
-        look(sweep[BATCHES[1]], _experiment(), tmp_path / "other.json")
+    with pytest.raises(InputError, match="is an analysis of other comparisons"):
+        analyse_batch(sweep[BATCHES[1]], _experiment(), tmp_path / "other.json")
     (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(InputError, match="is no look of this version"):
-        look(sweep[BATCHES[1]], _experiment(), tmp_path / "other.json")
+    with pytest.raises(InputError, match="is no interim analysis of this version"):
+        analyse_batch(sweep[BATCHES[1]], _experiment(), tmp_path / "other.json")
     (tmp_path / "other.json").write_text('{"format": ')
     with pytest.raises(InputError, match="is no whole JSON file"):
-        look(sweep[BATCHES[1]], _experiment(), tmp_path / "other.json")
+        analyse_batch(sweep[BATCHES[1]], _experiment(), tmp_path / "other.json")
 
 
 def test_a_number_of_networks_between_two_looks_is_refused(sweep) -> None:
-    with pytest.raises(InputError, match="is no number of networks to look at, got 12; accepted: 5, 10, 15"):
+    with pytest.raises(
+        InputError, match="is no number of networks of an interim analysis, got 12; accepted: 5, 10, 15"
+    ):
         summarize(sweep[range(1, 13)], _experiment(networks=15, batch=5))

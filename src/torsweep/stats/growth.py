@@ -1,9 +1,10 @@
-"""A look at a sweep that grows: are its claims decided, or does it need another batch of networks?
+"""The interim analysis of a sweep that grows: are its claims decided, or does it need another batch of
+networks?
 
-In: the tables of the newest batch, and what the look before found. Out: a :class:`Look`, as JSON. It keeps
-the values of every comparison, one a network, so that a look reads the runs of its own batch only; and the
-time that the runs have taken, for the budget. It depends on nothing else, so that the same runs lead to the
-same networks on any machine, but for a budget of time.
+In: the tables of the newest batch, and what the analysis before found. Out: an :class:`InterimAnalysis`, as
+JSON. It keeps the values of every comparison, one a network, so that an analysis reads the runs of its own
+batch only; and the time that the runs have taken, for the budget. It depends on nothing else, so that the
+same runs lead to the same networks on any machine, but for a budget of time.
 """
 
 from __future__ import annotations
@@ -18,19 +19,20 @@ import numpy as np
 
 from torsweep.config.experiment import Experiment
 from torsweep.errors import InputError
-from torsweep.stats.claims import INCONCLUSIVE, NOT_TESTED, Inquiry, Verdict
-from torsweep.stats.depths import StairTable
-from torsweep.stats.design import Design
-from torsweep.stats.metrics import STREAM_COLUMNS
-from torsweep.stats.summarize import gather, inquiries
+from torsweep.formats.json_file import read_json
+from torsweep.stats.claims.judging import INCONCLUSIVE, NOT_TESTED, Inquiry, Verdict, inquiries
+from torsweep.stats.inference.interim import Design
+from torsweep.stats.streams.incidence import measured_downloads
+from torsweep.stats.streams.stairs import StairTable, stair_table
+from torsweep.stats.summarize import analyse
 from torsweep.storage import write_text
 from torsweep.tables.reading import PlanTables
 
-FORMAT, FORMAT_VERSION = "torsweep-look", 1
+FORMAT, FORMAT_VERSION = "torsweep-interim", 1
 
 
 @dataclass(frozen=True)
-class Look:
+class InterimAnalysis:
     """``seeds`` of the networks so far, seconds of a core their runs took, and what they come to.
 
     ``enough`` says why no further batch is needed; it is empty where one is.
@@ -67,25 +69,28 @@ class Look:
         write_text(file, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
 
-def look(tables: PlanTables, experiment: Experiment, previous: Path | None) -> Look:
-    """What the networks of ``tables``, a batch, and of the look in the file ``previous`` come to.
+def analyse_batch(
+    tables: PlanTables, experiment: Experiment, previous: Path | None, core_s: float = 0.0
+) -> InterimAnalysis:
+    """What the networks of ``tables``, a batch whose runs took ``core_s``, and of the analysis in the file
+    ``previous`` come to.
 
-    Raises InputError when ``previous`` is no look at the same comparisons, or the two together are no
-    number of networks to look at.
+    Raises InputError when ``previous`` is no analysis of the same comparisons, or the two together are no
+    number of networks at which there is one.
     """
     nothing: dict[str, Any] = {"seeds": [], "core_s": 0.0, "values": {}}
     before = _read(previous) if previous else nothing
-    steps = StairTable(tables.streams(STREAM_COLUMNS), resamples=0)
-    asked = [
-        _with_earlier(inquiry, before["values"], previous)
-        for inquiry in inquiries(gather(tables, experiment, steps), experiment)
-    ]
+    analysis = analyse(tables, experiment)
+    # The depth alone decides claims; what a smooth distribution gives is only told.
+    analysis.known[stair_table] = StairTable(analysis.once(measured_downloads), resamples=0)
+    asked = [_with_earlier(inquiry, before["values"], previous) for inquiry in inquiries(analysis)]
     seeds = (*before["seeds"], *tables.provenance.seeds)
     design = Design(experiment.looks)
     design.check(len(seeds))
-    core_s = before["core_s"] + sum(float(run.get("wall_s", 0.0)) for run in tables.provenance.runs)
+    core_s += before["core_s"]
     verdicts = tuple(inquiry.verdict(design) for inquiry in asked)
-    return Look(seeds, core_s, tuple(asked), verdicts, _enough(verdicts, len(seeds), core_s, experiment))
+    enough = _enough(verdicts, len(seeds), core_s, experiment)
+    return InterimAnalysis(seeds, core_s, tuple(asked), verdicts, enough)
 
 
 def _enough(verdicts: Sequence[Verdict], networks: int, core_s: float, experiment: Experiment) -> str:
@@ -106,7 +111,7 @@ def _with_earlier(inquiry: Inquiry, earlier: Mapping[str, Any], file: Path | Non
     for question in inquiry.questions:
         values = earlier.get(_name(inquiry.claim.id, inquiry.setting), {}).get(question.statement)
         if values is None:
-            raise InputError("is a look at other comparisons", file=file, accepted=question.statement)
+            raise InputError("is an analysis of other comparisons", file=file, accepted=question.statement)
         numbers = np.array([np.nan if value is None else value for value in values])
         questions.append(replace(question, values=np.concatenate([numbers, question.values])))
     return replace(inquiry, questions=tuple(questions))
@@ -127,13 +132,10 @@ def _name(claim: str, setting: str) -> str:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError("no such file", file=file) from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError("is no whole JSON file", file=file) from error
-    found = (document.get("format"), document.get("format_version")) if isinstance(document, dict) else None
+    document = read_json(file)
+    found = (document.get("format"), document.get("format_version"))
     if found != (FORMAT, FORMAT_VERSION):
-        raise InputError("is no look of this version", file=file, accepted=f"{FORMAT} {FORMAT_VERSION}")
+        raise InputError(
+            "is no interim analysis of this version", file=file, accepted=f"{FORMAT} {FORMAT_VERSION}"
+        )
     return document

@@ -1,0 +1,179 @@
+"""Tests of claims about the times of downloads: medians against each other, and stair-steps in a
+distribution.
+
+Each compares medians of runs within each network, as a relative difference with a t-interval over networks;
+the stair-step compares depths (:mod:`torsweep.stats.streams.stairs`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from torsweep.config.claims import ClientClaim, Level, Margin, Metric
+from torsweep.config.reading import RefusedValue
+from torsweep.stats.claims.judging import (
+    Question,
+    above,
+    below,
+    other_levels,
+    place_text,
+    verdicts,
+    within,
+)
+from torsweep.stats.inference.intervals import CONFIDENCE
+from torsweep.stats.statistic import KIND, KNOBS, METRIC, SEED, Analysis, Levels, Statistic, numbers, texts
+from torsweep.stats.streams.differences import paired
+from torsweep.stats.streams.medians import quantiles_of_runs
+from torsweep.stats.streams.stairs import VISIBLE_DEPTH, stair_table
+from torsweep.units import is_duration
+
+
+class _MedianClaim(ClientClaim):
+    """A claim about medians of two levels of its knob."""
+
+    def log_ratio(
+        self, analysis: Analysis, metric: str, levels: Levels, reference: str, other: str
+    ) -> np.ndarray:
+        """Logarithm of the median at ``other`` over that at ``reference``, one a network."""
+        runs = analysis.once(quantiles_of_runs)
+        chosen = runs.filter(pl.col("metric") == metric, pl.col("kind").cast(pl.String) == self.kind)
+        sides = ({**levels, self.knob: level} for level in (reference, other))
+        return paired(chosen, "median_s", *sides, runs["seed"].unique().sort()).log_ratio
+
+
+class _ExtremeLevel(_MedianClaim):
+    level: Level
+    margin: Margin | None = None
+    metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
+
+    def extreme(self, analysis: Analysis, levels: Levels, best: bool) -> list[Question]:
+        """Each other level against the claimed one. Shown: the interval lies above 0 (below, for the worst).
+        The opposite: it lies below (above). No difference: within ± the margin."""
+        margin = analysis.margin if self.margin is None else self.margin
+        return [
+            Question(
+                f"{self.kind} {metric}: {other} against {self.level}{place_text(self, levels)}",
+                self.log_ratio(analysis, metric, levels, self.level, other),
+                "> 0" if best else "< 0",
+                above(0) if best else below(0),
+                below(0) if best else above(0),
+                within(margin),
+                logarithms=True,
+            )
+            for metric in self.metrics
+            for other in other_levels(self, analysis, self.level)
+        ]
+
+
+class BestLevel(_ExtremeLevel):
+    """The median of every one of ``metrics`` is lower at ``level`` than at each other level."""
+
+    test: Literal["best_level"]
+
+    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
+        """Is every other level slower?"""
+        return self.extreme(analysis, levels, best=True)
+
+
+class WorstLevel(_ExtremeLevel):
+    """The median of every one of ``metrics`` is higher at ``level`` than at each other level."""
+
+    test: Literal["worst_level"]
+
+    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
+        """Is every other level faster?"""
+        return self.extreme(analysis, levels, best=False)
+
+
+class Equivalence(_MedianClaim):
+    """No level moves the median of ``metric`` by more than ``margin``, as a share of the baseline's."""
+
+    test: Literal["equivalence"]
+    metric: Metric
+    margin: Margin
+
+    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
+        """Each other level against the baseline's. Shown: two one-sided tests at 5 % (Schuirmann 1987), that
+        is, the 90 % interval lies within ± margin. The opposite: the simultaneous interval lies outside."""
+        margin, reference = self.margin, analysis.baseline[self.knob]
+        return [
+            Question(
+                f"{self.kind} {self.metric}: {other} against {reference}{place_text(self, levels)}",
+                self.log_ratio(analysis, self.metric, levels, reference, other),
+                f"within ±{margin:g}",
+                within(margin),
+                lambda i: above(margin)(i) or below(-margin)(i),
+                confidence=1 - 2 * (1 - CONFIDENCE),
+                logarithms=True,
+            )
+            for other in other_levels(self, analysis, reference)
+        ]
+
+
+class StairStep(ClientClaim):
+    """The distribution of ``metric`` rises in stairs as wide as the interval at ``level``, and only there."""
+
+    test: Literal["stair_step"]
+    level: Level
+    metric: Metric
+    margin: Margin | None = None
+
+    def check(self, experiment: Any) -> None:
+        """A stair needs a width."""
+        super().check(experiment)
+        for level in experiment.knobs.get(self.knob, ()):
+            if not is_duration(level):
+                raise RefusedValue(
+                    "a stair is as wide as the level of its knob, which is no duration",
+                    key="knob",
+                    value=f"{self.knob}={level}",
+                    accepted="a knob whose levels are durations, such as refill_interval",
+                )
+
+    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
+        """The depth of the claimed level at its own period, which has to be visible; that of every other
+        level, at its own period and at the claimed one, which must not be; and that it is deeper than each
+        other level's at the claimed period, paired by network (no difference: within ± the margin, in units
+        of depth)."""
+
+        def depths(level: str, period: str) -> np.ndarray:
+            variant = {**levels, self.knob: level}
+            return analysis.once(stair_table).depths(self.kind, self.metric, variant, period)
+
+        level, place, edge = self.level, place_text(self, levels), f"{VISIBLE_DEPTH:.3f}"
+        visible, hidden = above(VISIBLE_DEPTH), below(VISIBLE_DEPTH)
+        same = within(analysis.margin if self.margin is None else self.margin)
+        claimed = depths(level, level)
+        questions = [Question(f"depth at {level}{place}", claimed, f"> {edge}", visible, hidden)]
+        for other in other_levels(self, analysis, level):
+            for period in (other, level):
+                name = f"depth at {other}, period {period}{place}"
+                questions.append(Question(name, depths(other, period), f"< {edge}", hidden, visible))
+            deeper = claimed - depths(other, level)
+            name = f"depth at {level} less that at {other}, period {level}{place}"
+            questions.append(Question(name, deeper, "> 0", above(0), below(0), same))
+        return questions
+
+
+def _measured_steps(analysis: Analysis) -> list[dict[str, object]] | None:
+    # The claims decide which steps are measured.
+    analysis.once(verdicts)
+    return analysis.once(stair_table).rows() or None
+
+
+STAIRS = Statistic(
+    "stairs",
+    "a stair-step that a claim asks for, in one network",
+    METRIC
+    | KIND
+    | KNOBS
+    | texts("the refill interval that is the width of a stair", "period")
+    | SEED
+    | numbers("depth, and the most that a smooth distribution gives; null: too few", "depth", "smooth_null")
+    | {"above_smooth": (pl.Boolean, "whether the depth is beyond that")},
+    _measured_steps,
+)

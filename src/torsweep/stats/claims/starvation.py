@@ -1,0 +1,99 @@
+"""Tests of claims about streams that starve (:mod:`torsweep.stats.streams.fairness`), in the median
+network."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from torsweep.config.claims import ClientClaim, Level
+from torsweep.config.reading import RefusedValue
+from torsweep.stats.claims.judging import Question, above, below, place_text
+from torsweep.stats.statistic import Analysis, Levels
+from torsweep.stats.streams.fairness import fairness_of_plan
+
+
+class Starvation(ClientClaim):
+    """At ``level``, all streams of a circuit starve except the ``count`` streams that were opened ``first``
+    or ``last`` (``served``), or no stream starves (``all``)."""
+
+    rests_on = "progress"
+
+    test: Literal["starvation"]
+    level: Level
+    served: Literal["first", "last", "all"]
+    count: Annotated[int, Field(strict=True, ge=1, le=50)] | None = None
+
+    @model_validator(mode="after")
+    def _counted_unless_all(self) -> Self:
+        if (self.count is None) != (self.served == "all"):
+            accepted = "nothing where all are served, else how many are"
+            raise RefusedValue("does not fit served", key="count", value=self.count, accepted=accepted)
+        return self
+
+    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
+        """As many starve as are not among the ``count`` served, one more or one less, and of the first
+        ``count`` to complete more than half are of those that should be served; or, where all are served,
+        less than one starves."""
+        here, place = {**levels, self.knob: self.level}, f"{self.level}{place_text(self, levels)}"
+        fairness = analysis.once(fairness_of_plan)
+        starved, streams = fairness.starved(self.kind, here)
+        if self.count is None:
+            return [_starved(starved, place, some=False)]
+        served = fairness.served_share(self.kind, here, self.served, self.count)
+        return [
+            Question(
+                f"starved less those not among {self.count} served, {place}",
+                starved - (streams - self.count),
+                "within ±1",
+                lambda i: i.low >= -1 and i.high <= 1,
+                lambda i: i.low > 1 or i.high < -1,
+                counted=True,
+            ),
+            Question(
+                f"of the first {self.count} to complete, opened {self.served}, {place}",
+                served,
+                "> 0.5",
+                above(0.5),
+                below(0.5),
+                counted=True,
+            ),
+        ]
+
+
+class StarvationThreshold(ClientClaim):
+    """Streams starve up to the level ``starved_up_to``, and none from ``none_from`` on, in the plan's
+    order."""
+
+    rests_on = "progress"
+
+    test: Literal["starvation_threshold"]
+    starved_up_to: Level
+    none_from: Level
+
+    def own_levels(self) -> list[str]:
+        """Both ends of the threshold."""
+        return [self.starved_up_to, self.none_from]
+
+    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
+        """At each level up to the first bound, at least one stream starves; at each from the second on, less
+        than one."""
+        order = list(analysis.levels[self.knob])
+        last, first = order.index(self.starved_up_to), order.index(self.none_from)
+        questions = []
+        for position, level in enumerate(order):
+            if position <= last or position >= first:
+                here = {**levels, self.knob: level}
+                starved, _ = analysis.once(fairness_of_plan).starved(self.kind, here)
+                place = f"{level}{place_text(self, levels)}"
+                questions.append(_starved(starved, place, some=position <= last))
+        return questions
+
+
+def _starved(values: np.ndarray, place: str, some: bool) -> Question:
+    """Whether at least one stream starves, or less than one."""
+    one_or_more, less = (lambda i: i.low >= 1), below(1)
+    readings = (one_or_more, less) if some else (less, one_or_more)
+    return Question(f"starved, {place}", values, "≥ 1" if some else "< 1", *readings, counted=True)

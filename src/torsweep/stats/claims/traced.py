@@ -1,0 +1,159 @@
+"""Tests of claims about traced cells (:mod:`torsweep.stats.cells.times`) and followed downloads
+(:mod:`torsweep.stats.breakdown`)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+import polars as pl
+from pydantic import model_validator
+
+from torsweep.config.claims import Claim, ClientClaim, Level, Margin, Metric, Share
+from torsweep.config.reading import RefusedValue
+from torsweep.config.tracing import HostName, Stage
+from torsweep.config.ways import Group
+from torsweep.stats.breakdown import METRIC_BYTES, waits_of_runs
+from torsweep.stats.cells.times import ANY, TOTAL, cell_times
+from torsweep.stats.claims.judging import Question, above, below, place_text, within
+from torsweep.stats.statistic import Analysis, Levels
+from torsweep.units import Between, DurationNs
+
+CellTime = Annotated[DurationNs, Between("1 us", "10 s")]
+"""A time in a relay."""
+
+
+class _CellClaim(Claim):
+    """A claim about the time that RELAY cells of all clients stay in the relay ``host``, at ``level``."""
+
+    rests_on = "cells"
+
+    level: Level
+    host: HostName
+
+    def check(self, experiment: Any) -> None:
+        """The relay has to be traced."""
+        if experiment.tracing and self.host not in experiment.tracing.hosts:
+            accepted = ", ".join(experiment.tracing.hosts)
+            raise RefusedValue(
+                "is a relay that is not traced", key="host", value=self.host, accepted=accepted
+            )
+
+    def place(self, levels: Levels) -> str:
+        """Relay and variant, in words."""
+        return f"{self.host}, {self.level}{place_text(self, levels)}"
+
+    def values(
+        self, analysis: Analysis, levels: Levels, circuits: str, stage: str, column: str
+    ) -> np.ndarray:
+        """``column`` of the cells of ``circuits``, one a network; NaN where a network had none."""
+        runs = analysis.once(cell_times).runs
+        section = {"circuits": circuits, "direction": ANY, "command": ANY, "queue": ANY, "stage": stage}
+        wanted = {**levels, self.knob: self.level, "host": self.host, **section}
+        return _by_network(runs, wanted, column, runs["seed"].unique().sort())
+
+
+class CellMedian(_CellClaim):
+    """The median time of RELAY cells in the relay ``host``, at ``level``, is at least ``at_least`` or at most
+    ``at_most``."""
+
+    test: Literal["cell_median"]
+    at_least: CellTime | None = None
+    at_most: CellTime | None = None
+
+    @model_validator(mode="after")
+    def _one_bound(self) -> Self:
+        if (self.at_least is None) == (self.at_most is None):
+            raise RefusedValue("needs one of two bounds", key="at_least", accepted="at_least or at_most")
+        return self
+
+    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
+        """Shown: the interval lies on the claimed side of the bound. The opposite: it lies on the other."""
+        name, values = (
+            f"median in ms, {self.place(levels)}",
+            self.values(analysis, levels, "all", TOTAL, "median_ms"),
+        )
+        if self.at_least is not None:
+            least = self.at_least / 1e6
+            return [Question(name, values, f"≥ {least:g}", lambda i: i.low >= least, below(least))]
+        assert self.at_most is not None, "a claim has one of the two bounds"
+        most = self.at_most / 1e6
+        return [Question(name, values, f"≤ {most:g}", lambda i: i.high <= most, above(most))]
+
+
+class QuietSlower(_CellClaim):
+    """At ``level``, the median of quiet circuits' cells in ``host`` is longer than that of busy ones'."""
+
+    test: Literal["quiet_slower"]
+    margin: Margin | None = None
+
+    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
+        """The ratio of the two in each network. Shown: above 0. The opposite: below. No difference: within ±
+        the margin."""
+        quiet, busy = (
+            self.values(analysis, levels, circuits, TOTAL, "median_ms") for circuits in ("quiet", "busy")
+        )
+        same = analysis.margin if self.margin is None else self.margin
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.log(quiet / busy)
+        return [
+            Question(
+                f"median of quiet against busy circuits, {self.place(levels)}",
+                np.where(np.isfinite(ratio), ratio, np.nan),
+                "> 0",
+                above(0),
+                below(0),
+                within(same),
+                logarithms=True,
+            )
+        ]
+
+
+class CellStage(_CellClaim):
+    """At ``level``, ``stage`` has a share of ``least`` or more in the time that cells spend in ``host``."""
+
+    test: Literal["cell_stage"]
+    stage: Stage
+    least: Share
+
+    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
+        """Shown: above the claimed share. The opposite: below."""
+        part, whole = (
+            self.values(analysis, levels, "all", stage, "mean_ms") for stage in (self.stage, TOTAL)
+        )
+        return [_share(f"share of {self.stage}, {self.place(levels)}", part / whole, self.least)]
+
+
+class LatencyShare(ClientClaim):
+    """At ``level``, ``group`` has a share of ``least`` or more in the waiting time of the byte that
+    ``metric`` times."""
+
+    rests_on = "breakdown"
+
+    test: Literal["latency_share"]
+    level: Level
+    metric: Metric
+    group: Group
+    least: Share
+
+    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
+        """Shown: above the claimed share. The opposite: below."""
+        wanted = {"kind": self.kind, "byte": METRIC_BYTES[self.metric], "group": self.group}
+        networks = pl.Series("seed", analysis.provenance.seeds, pl.Int64)
+        runs = analysis.once(waits_of_runs)
+        shares = _by_network(runs, {**levels, self.knob: self.level, **wanted}, "share", networks)
+        what = self.group.replace("_", " ")
+        name = f"share of {what} in {self.metric}, {self.level}{place_text(self, levels)}"
+        return [_share(name, shares, self.least)]
+
+
+def _share(name: str, values: np.ndarray, least: float) -> Question:
+    return Question(name, values, f"> {least:g}", above(least), below(least))
+
+
+def _by_network(runs: pl.DataFrame, wanted: Levels, column: str, networks: pl.Series) -> np.ndarray:
+    """``column`` of the rows that have the values ``wanted``, one a network; NaN where one has no such
+    row."""
+    own = runs.filter(pl.col(name).cast(pl.String) == value for name, value in wanted.items())
+    found = networks.to_frame().join(own.select("seed", column), on="seed", how="left", maintain_order="left")
+    return found[column].fill_null(float("nan")).to_numpy()

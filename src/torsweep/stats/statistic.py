@@ -1,0 +1,181 @@
+"""What a statistic is, and which there are.
+
+A statistic is one CSV file of a summary: its columns, how it is worked out from the tables of a plan, and how
+it reads in summary.md. A module below :mod:`torsweep.stats` that has a :class:`Statistic` at its top level
+adds it; nothing else lists statistics.
+
+In: an :class:`Analysis`, which is what statistics and claims are worked out from. Out: frames.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import polars as pl
+
+from torsweep import stats
+from torsweep.config.tracing import Record
+from torsweep.errors import InputError
+from torsweep.formats.text import read_csv
+from torsweep.stats.files import NO_SUMMARIES
+from torsweep.stats.inference.interim import FIXED, Design
+from torsweep.storage import whole_file
+from torsweep.tables.reading import PlanTables, Provenance
+
+T = TypeVar("T")
+Levels = Mapping[str, str]
+Columns = Mapping[str, tuple[type[pl.DataType], str]]
+"""Type and meaning of each column, in order; ``KNOBS`` stands for a text column for each knob of the plan."""
+
+
+@dataclass
+class Analysis:
+    """The tables of a plan, what its experiment asks of them, and what has been worked out from both.
+
+    ``margin`` is the relative difference below which there is none, where a claim says nothing else;
+    ``settings`` are the levels of knobs that the plan adds to the experiment's, in each of which the
+    ``claims`` are judged.
+    """
+
+    tables: PlanTables
+    baseline: Levels
+    margin: float
+    claims: Sequence[Any] = ()
+    settings: Sequence[Levels] = ({},)
+    design: Design = FIXED
+    known: dict[Callable[[Analysis], Any], Any] = field(default_factory=dict)
+
+    def once(self, work: Callable[[Analysis], T]) -> T:
+        """What ``work`` makes of this analysis: worked out when it is first asked for, then kept."""
+        if work not in self.known:
+            self.known[work] = work(self)
+        found: T = self.known[work]
+        return found
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the rows come from."""
+        return self.tables.provenance
+
+    @property
+    def levels(self) -> Mapping[str, Sequence[str]]:
+        """The levels of each knob of the plan."""
+        return self.provenance.knobs
+
+    @property
+    def knobs(self) -> list[str]:
+        """Names of the plan's knobs, in order."""
+        return list(self.levels)
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One file of a summary.
+
+    ``name`` is that of the file without ``.csv``; ``meaning`` says what a row is. ``compute`` gives the rows,
+    as a frame or as mappings; None where a plan has nothing of the kind, and no file then. ``rests_on`` is
+    what runs have to record for it. ``section`` is the statistic's part of summary.md, from its frame:
+    sections are in the order of ``rank``, and an empty text is left out.
+    """
+
+    name: str
+    meaning: str
+    columns: Columns
+    compute: Callable[[Analysis], pl.DataFrame | Sequence[Mapping[str, object]] | None]
+    rests_on: Record | None = None
+    section: Callable[[Analysis, pl.DataFrame], str] | None = None
+    rank: int = 100
+
+    @property
+    def file(self) -> str:
+        """Its file in a folder of summaries."""
+        return f"{self.name}.csv"
+
+    def applies(self, records: Collection[Record]) -> bool:
+        """Whether runs that recorded ``records`` have it."""
+        return self.rests_on is None or self.rests_on in records
+
+    def schema(self, knobs: Iterable[str]) -> dict[str, Any]:
+        """Column name to polars type, for a plan with ``knobs``."""
+        types: dict[str, Any] = {}
+        for name, (dtype, _) in self.columns.items():
+            types |= dict.fromkeys(knobs, pl.String) if name == "KNOBS" else {name: dtype}
+        return types
+
+    def frame(self, analysis: Analysis) -> pl.DataFrame | None:
+        """The rows for the plan of ``analysis``, with the columns that are declared; a number that is not
+        there is null."""
+        rows = self.compute(analysis)
+        if rows is None:
+            return None
+        schema = self.schema(analysis.knobs)
+        frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(rows, schema)
+        return frame.select(list(schema)).cast(schema).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+    def read(self, folder: Path) -> pl.DataFrame:
+        """The rows in a folder of summaries; InputError when the file is missing or is no such table."""
+        file = folder / self.file
+        frame = read_csv(file, texts=None, missing=NO_SUMMARIES)
+        types = self.schema(())
+        missing = [name for name in types if name not in frame.columns]
+        if missing:
+            raise InputError("lacks a column", file=file, accepted=missing[0])
+        frame = frame.with_columns(pl.col(name) == "true" for name in types if types[name] == pl.Boolean)
+        try:
+            return frame.cast(types)
+        except pl.exceptions.PolarsError as error:
+            first = str(error).splitlines()[0]
+            raise InputError(f"is no CSV table: {first}", file=file) from None
+
+
+SEED: Columns = {"seed": (pl.Int64, "seed of the network")}
+HOST: Columns = {"host": (pl.String, "name of the relay, as in network.json")}
+KIND: Columns = {"kind": (pl.String, "kind of client: web or bulk")}
+METRIC: Columns = {
+    "metric": (pl.String, "time to the first or last byte (ttfb, ttlb), from opening or command")
+}
+NETWORKS: Columns = {"networks": (pl.Int64, "networks that the row is over")}
+KNOBS: Columns = {"KNOBS": (pl.String, "level of each knob")}
+
+
+def texts(meaning: str, *names: str) -> Columns:
+    """Columns of text that share a meaning."""
+    return dict.fromkeys(names, (pl.String, meaning))
+
+
+def counts(meaning: str, *names: str) -> Columns:
+    """Columns of whole numbers that share a meaning."""
+    return dict.fromkeys(names, (pl.Int64, meaning))
+
+
+def numbers(meaning: str, *names: str) -> Columns:
+    """Columns of numbers that share a meaning."""
+    return dict.fromkeys(names, (pl.Float64, meaning))
+
+
+def mean_and_band(meaning: str, name: str) -> Columns:
+    """The mean over networks and the bounds of its 95 % interval: ``NAME``, ``NAME_low``, ``NAME_high``."""
+    return numbers(f"{meaning}: mean over networks and 95 % interval", name, f"{name}_low", f"{name}_high")
+
+
+@cache
+def statistics() -> Mapping[str, Statistic]:
+    """Every statistic by its name, in the order of names."""
+    found: dict[str, Statistic] = {}
+    for module in pkgutil.walk_packages(stats.__path__, f"{stats.__name__}."):
+        for value in vars(importlib.import_module(module.name)).values():
+            if isinstance(value, Statistic) and found.setdefault(value.name, value) is not value:
+                raise InputError("two statistics have this name", value=value.name)
+    return dict(sorted(found.items()))
+
+
+def write_csv(frame: pl.DataFrame, path: Path) -> None:
+    """Write ``frame`` with six significant digits; an empty cell is a number that is not there."""
+    with whole_file(path) as temporary:
+        frame.with_columns(pl.col(pl.Float64).round_sig_figs(6)).write_csv(temporary)

@@ -1,0 +1,145 @@
+"""Curves over networks, and the first seconds of the web clients' time to first byte, where a stair-step
+shows.
+
+In: the streams of a plan. Out: curves.csv, a row for each quantile of a variant; and closeup.csv: the share
+of downloads that got that far at equal steps of time, for each network and as the mean over networks, whose
+``seed`` is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from torsweep.stats.inference.intervals import bands
+from torsweep.stats.statistic import KIND, KNOBS, METRIC, NETWORKS, Statistic, counts, numbers
+from torsweep.stats.streams.incidence import METRICS, downloads, measured_downloads
+from torsweep.stats.streams.medians import TOP
+from torsweep.units import NANOSECONDS_PER, parse_quantity
+
+CLOSEUP_METRIC, CLOSEUP_KIND = "ttfb", "web"
+
+_STEPS = 400
+"""Steps of a curve: a stair of a second over ten seconds has forty."""
+
+
+CURVE_PROBABILITIES = (np.arange(1000) + 0.5) / 1000
+"""The 1,000 quantiles of a curve: the middles of 1,000 equal steps from 0 to 1."""
+
+
+def curves(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
+    """The mean curve over networks of times from the opening of the SOCKS connection, with its band.
+
+    A row for each metric, kind, variant and quantile: ``share`` (the quantile), ``time_s`` (mean over
+    networks of the time by which that share is complete), ``low_s`` and ``high_s`` (pointwise 95 %
+    t-interval, not below 0; null with one network), ``networks``, and of the whole curve ``median_s``
+    (where it crosses one half; null: it ends below) and ``top`` (mean over networks of where it ends).
+    Quantiles that some network never reaches are left out.
+    """
+    by = ["kind", *knobs, "seed"]
+    frames = []
+    for metric in METRICS.values():
+        if metric.after_command:
+            continue
+        rows = downloads(streams, metric, by)
+        incidence = rows.incidence()
+        found, tops = incidence.quantiles(CURVE_PROBABILITIES), incidence.top()
+        for key, chosen in rows.keys.with_row_index("_row").group_by(["kind", *knobs], maintain_order=True):
+            index = chosen["_row"].to_numpy()
+            mean, low, high = bands(found[index])
+            frame = pl.DataFrame(
+                {
+                    "share": CURVE_PROBABILITIES,
+                    "time_s": mean,
+                    "low_s": np.maximum(low, 0.0),
+                    "high_s": high,
+                    "networks": len(index),
+                    "median_s": _middle(mean),
+                    "top": tops[index].mean(),
+                }
+            )
+            keys = [
+                pl.lit(level, streams.schema[name]).alias(name)
+                for name, level in zip(["kind", *knobs], key, strict=True)
+            ]
+            frames.append(
+                frame.filter(pl.col("time_s").is_finite()).select(
+                    pl.lit(metric.name).alias("metric"), *keys, pl.all()
+                )
+            )
+    return pl.concat(frames)
+
+
+CURVES = Statistic(
+    "curves",
+    "a quantile of a variant: by when that share of downloads is complete, over networks",
+    METRIC
+    | KIND
+    | KNOBS
+    | numbers("the quantile", "share")
+    | numbers("mean over networks and 95 % interval, seconds", "time_s", "low_s", "high_s")
+    | NETWORKS
+    | numbers("where the curve crosses one half, seconds", "median_s")
+    | TOP,
+    lambda analysis: curves(analysis.once(measured_downloads), analysis.knobs),
+)
+
+
+def _middle(times: npt.NDArray[np.float64]) -> float:
+    """Where a curve at :data:`CURVE_PROBABILITIES` crosses one half, between two of them; NaN: never."""
+    return float(np.interp(0.5, CURVE_PROBABILITIES, times))
+
+
+def closeup(streams: pl.DataFrame, knobs: Mapping[str, Sequence[str]]) -> pl.DataFrame | None:
+    """The knobs, ``seed``, ``time_s`` and ``share``; None for a plan without web clients."""
+    of_kind = streams.filter(pl.col("kind").cast(pl.String) == CLOSEUP_KIND)
+    if of_kind.is_empty():
+        return None
+    rows = downloads(of_kind, METRICS[CLOSEUP_METRIC], [*knobs, "seed"])
+    incidence = rows.incidence()
+    grid_s = np.linspace(0, _until_s(incidence.quantiles(np.array([0.9]))[:, 0], knobs), _STEPS + 1)
+    shares = incidence.at(grid_s)
+    frames = []
+    for _, chosen in rows.keys.with_row_index("_row").group_by(list(knobs), maintain_order=True):
+        frames.append(_with_mean(chosen.drop("_row"), grid_s, shares[chosen["_row"].to_numpy()]))
+    return pl.concat(frames)
+
+
+CLOSEUP = Statistic(
+    "closeup",
+    "a moment of the first seconds: the share of web downloads that have their first byte by then",
+    KNOBS
+    | counts("seed of the network; null: the mean over networks", "seed")
+    | numbers("seconds since the download began", "time_s")
+    | numbers("share of downloads", "share"),
+    lambda analysis: closeup(analysis.once(measured_downloads), analysis.levels),
+)
+
+
+def longest_interval_s(knobs: Mapping[str, Sequence[str]]) -> float | None:
+    """The longest refill interval of a plan; None where it does not vary one."""
+    levels = knobs.get("refill_interval")
+    return max(parse_quantity(level, NANOSECONDS_PER, "100ms") for level in levels) / 1e9 if levels else None
+
+
+def _until_s(ninth_deciles_s: npt.NDArray[np.float64], knobs: Mapping[str, Sequence[str]]) -> float:
+    """Far enough for nine in ten downloads of the slowest variant, in whole intervals, at most ten."""
+    interval_s = longest_interval_s(knobs)
+    reached = ninth_deciles_s[np.isfinite(ninth_deciles_s)]
+    slowest = float(reached.max()) if len(reached) else 1.0
+    unit = interval_s if interval_s and interval_s >= 0.5 else 0.5
+    return unit * min(max(np.ceil(slowest / unit), 3), 10)
+
+
+def _with_mean(
+    keys: pl.DataFrame, grid_s: npt.NDArray[np.float64], shares: npt.NDArray[np.float64]
+) -> pl.DataFrame:
+    """The mean over the rows of ``shares`` first, then each of them; a row for each point."""
+    whose = pl.concat([keys.head(1).with_columns(pl.lit(None, pl.Int64).alias("seed")), keys])
+    return whose[np.repeat(np.arange(whose.height), len(grid_s))].with_columns(
+        pl.Series("time_s", np.tile(grid_s, whose.height)),
+        pl.Series("share", np.concatenate([shares.mean(axis=0), shares.ravel()])),
+    )

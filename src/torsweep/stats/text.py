@@ -1,0 +1,83 @@
+"""Numbers, variants and tables as text: Markdown that is also readable as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import polars as pl
+
+from torsweep.config.clients import KINDS
+from torsweep.engines.selection import find_engine
+from torsweep.stats.inference.intervals import Interval
+from torsweep.tables.reading import Provenance
+
+SHOWN_METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
+
+
+def engine_text(provenance: Provenance) -> str:
+    """Engine and version; a model is called one, so that nobody takes its numbers for tor's."""
+    kind = " (a model of tor)" if not find_engine(provenance.engine).runs_tor else ""
+    return f"{provenance.engine} {provenance.engine_version}{kind}"
+
+
+def networks_text(seeds: Sequence[int]) -> str:
+    """``8 networks (seeds 1–8)``."""
+    run = len(seeds) > 1 and list(seeds) == list(range(seeds[0], seeds[-1] + 1))
+    listed = f"{seeds[0]}–{seeds[-1]}" if run else ", ".join(map(str, seeds))
+    return (
+        f"{len(seeds)} network{'s' if len(seeds) > 1 else ''} (seed{'s' if len(seeds) > 1 else ''} {listed})"
+    )
+
+
+def duration_text(nanoseconds: int) -> str:
+    """``3 min``, or seconds where it is no whole number of minutes."""
+    seconds = nanoseconds / 1e9
+    return f"{seconds / 60:g} min" if seconds and seconds % 60 == 0 else f"{seconds:g} s"
+
+
+def variant_text(levels: Iterable[object]) -> str:
+    """A variant, by its levels."""
+    return ", ".join(map(str, levels))
+
+
+def interval_text(interval: Interval) -> str:
+    """``1.234 [1.000, 1.500]``, without bounds where there are none; a dash without a value."""
+    if interval.mean != interval.mean:
+        return "–"
+    if not interval.known:
+        return f"{interval.mean:.3f}"
+    return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+
+
+def percent_text(share: float) -> str:
+    """A part as a signed percentage: ``+2.5 %``, ``−10.0 %``."""
+    return f"{share:+.1%}".replace("%", " %").replace("-", "−")
+
+
+def markdown_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table padded so that its columns stand under one another in plain text."""
+    cells = [list(header), *map(list, rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+    lines = [
+        "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
+        for row in cells
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join([f"## {title}", "", *lines])
+
+
+def by_variant(
+    provenance: Provenance, frame: pl.DataFrame, title: str, entry: Callable[[pl.DataFrame], str]
+) -> str:
+    """A table with a row for each variant and a column for each kind and metric."""
+    kinds = [kind for kind in KINDS if kind in frame["kind"].unique().to_list()]
+    columns = [(kind, metric) for kind in kinds for metric in SHOWN_METRICS]
+    rows = []
+    for variant in provenance.variants():
+        own = frame.filter(pl.col(knob) == level for knob, level in variant.items())
+        entries = [
+            entry(own.filter(pl.col("kind") == kind, pl.col("metric") == metric)) for kind, metric in columns
+        ]
+        rows.append([variant_text(variant.values()), *entries])
+    header = ["variant", *(f"{kind}, {SHOWN_METRICS[metric]}" for kind, metric in columns)]
+    return markdown_table(title, header, rows)

@@ -1,0 +1,137 @@
+"""A statistic and a claim test are one file each: a toy of each kind is found and used."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from torsweep import stats
+from torsweep.config.experiment import Experiment
+from torsweep.errors import InputError
+from torsweep.stats.statistic import statistics
+from torsweep.stats.summarize import Summary, summarize, write_summary
+from torsweep.tables.reading import PlanTables
+
+ROOT = Path(__file__).parents[3]
+
+TOY_STATISTIC = """
+from torsweep.stats.statistic import SEED, Statistic, counts
+
+TOY = Statistic(
+    "toy",
+    "a network",
+    SEED | counts("twice the seed", "twice"),
+    lambda analysis: [{"seed": seed, "twice": 2 * seed} for seed in analysis.provenance.seeds],
+    section=lambda analysis, frame: f"## Toy\\n\\n{frame.height} rows",
+)
+"""
+
+TOY_TEST = '''
+from typing import Literal
+
+import numpy as np
+
+from torsweep.config.claims import Claim
+from torsweep.stats.claims.judging import Question, above, below
+
+
+class Lucky(Claim):
+    """Networks have ``luck``."""
+
+    test: Literal["lucky"]
+    luck: float
+
+    def questions(self, analysis, levels):
+        values = np.array(analysis.provenance.seeds) * self.luck
+        return [Question("seed times luck", values, "> 0", above(0), below(0))]
+'''
+
+JUDGE_TOY = """
+import sys
+from pathlib import Path
+
+import torsweep.stats.claims as package
+package.__path__.append(sys.argv[1])
+
+from torsweep.config.experiment import load_experiment
+from torsweep.stats.summarize import summarize
+from torsweep.tables.reading import PlanTables
+
+claim = {"text": "Luck.", "knob": "refill_interval", "test": "lucky"}
+claims = [{**claim, "id": "toy", "luck": 1.0}, {**claim, "id": "other", "luck": -1.0}]
+experiment = load_experiment("refill_sweep", {"claims": claims})
+for verdict in summarize(PlanTables.open(Path(sys.argv[2])), experiment).verdicts:
+    print(verdict.claim, verdict.verdict)
+"""
+
+
+@pytest.fixture
+def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that the scan for statistics finds, too."""
+    folder = tmp_path / "toys"
+    folder.mkdir()
+    monkeypatch.setattr(stats, "__path__", [*stats.__path__, str(folder)])
+    statistics.cache_clear()
+    yield folder
+    statistics.cache_clear()
+    for name in [name for name in sys.modules if name.startswith("torsweep.stats.toy")]:
+        del sys.modules[name]
+
+
+def test_a_statistic_of_one_file_is_in_the_summary(
+    toys: Path, tables: PlanTables, experiment: Experiment, tmp_path: Path
+) -> None:
+    (toys / "toy.py").write_text(TOY_STATISTIC)
+    write_summary(summarize(tables, experiment), tmp_path / "out")
+    assert statistics()["toy"].read(tmp_path / "out").rows() == [(1, 2), (2, 4), (3, 6), (4, 8)]
+    assert "## Toy\n\n4 rows" in (tmp_path / "out/summary.md").read_text()
+    assert "toy.csv" in (tmp_path / "out/plan.json").read_text()
+
+
+def test_two_statistics_of_one_name_are_refused(toys: Path) -> None:
+    (toys / "toy.py").write_text(TOY_STATISTIC.replace('"toy"', '"medians"'))
+    with pytest.raises(InputError, match="two statistics have this name, got 'medians'"):
+        statistics()
+
+
+def test_a_test_of_one_file_is_accepted_and_judged(tables: PlanTables, tmp_path: Path) -> None:
+    (tmp_path / "lucky.py").write_text(TOY_TEST)
+    command = [sys.executable, "-c", JUDGE_TOY, str(tmp_path), str(tables.directory)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
+    assert done.stdout.splitlines() == ["toy holds", "other contradicted"], done.stderr
+
+
+def test_what_is_written_is_read_back_as_it_was(summary: Summary, tmp_path: Path) -> None:
+    write_summary(summary, tmp_path)
+    for name, frame in summary.frames.items():
+        found = statistics()[name].read(tmp_path)
+        assert found.schema == frame.schema, name
+        assert found.null_count().rows() == frame.null_count().rows(), name
+
+
+def test_a_column_that_is_gone_and_a_number_that_is_none_are_refused(
+    summary: Summary, tmp_path: Path
+) -> None:
+    write_summary(summary, tmp_path)
+    file = tmp_path / "queues.csv"
+    text = file.read_text()
+    file.write_text(text.replace("ninth_decile", "other", 1))
+    with pytest.raises(InputError, match="lacks a column; accepted: ninth_decile"):
+        statistics()["queues"].read(tmp_path)
+    lines = text.splitlines()
+    file.write_text("\n".join([lines[0], lines[1].rpartition(",")[0] + ",x"]))
+    with pytest.raises(InputError, match="is no CSV table"):
+        statistics()["queues"].read(tmp_path)
+
+
+def test_every_column_says_what_it_means() -> None:
+    for statistic in statistics().values():
+        assert statistic.meaning
+        assert all(meaning for _, meaning in statistic.columns.values())
+        assert "KNOBS" in statistic.columns or statistic.name == "claims"
