@@ -31,7 +31,7 @@ output complete or not at all. An example that breaks one of these rules *fell t
 
 _FOOT = """\
 Damaged latencies, run directories and published folders come with checksums that match, so that the commands
-read the damaged content too. The test suite runs 300 examples of each format and 60 of bundles, the same ones
+read the damaged content too. The test suite runs 100 examples of each format and 30 of bundles, the same ones
 every time."""
 
 _FLIPS = """\

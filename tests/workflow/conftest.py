@@ -6,6 +6,7 @@ network ``ci`` for seconds of simulated time.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -121,8 +122,19 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, str]:
-    """A workspace in which a tiny refill_sweep has run, and what Snakemake said. Tests only read it."""
-    made = make_workspace(tmp_path_factory.mktemp("finished"))
-    done = made.snakemake("refill_sweep")
-    assert done.returncode == 0, done.stdout
-    return made, done.stdout
+    """A workspace in which a tiny refill_sweep has run, and what Snakemake said. Tests only read it.
+
+    Processes that share the tests share the workspace: the first one that needs it makes it.
+    """
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+    folder, said = root / "finished", root / "finished.txt"
+    with (root / "finished.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not said.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            done = make_workspace(folder).snakemake("refill_sweep")
+            assert done.returncode == 0, done.stdout
+            said.write_text(done.stdout)
+    return Workspace(folder), said.read_text()

@@ -21,9 +21,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.workflow.conftest import Workspace, make_workspace
+from tests.workflow.conftest import Workspace
+from tests.workflow.pair import workspace_with_pair
 
-SMALL = ("network=ci", "replicates=2", "warm_up=10 s", "measured=20 s")
+SMALL = ("engine=cellsim",)
 SAME_BYTES = ("networks/**/*.*", "runs/**/*.parquet", "tables/**/*.*", "summaries/**/*.*", "figures/**/*.*")
 """All but what a run measured of its machine, which stands in its provenance.json."""
 
@@ -56,7 +57,7 @@ def kill_until_done(workspace: Workspace, draw: random.Random, within_s: float, 
     """
     kills = 0
     while True:
-        pipeline = workspace.start("refill_sweep", config=SMALL)
+        pipeline = workspace.start("pair", config=SMALL)
         alone = kills % 2 == 0
         try:
             code = pipeline.wait(None if kills == most else draw.uniform(0, within_s))
@@ -74,7 +75,7 @@ def kill_until_done(workspace: Workspace, draw: random.Random, within_s: float, 
 def finish_undisturbed(workspace: Workspace) -> float:
     """Run the pipeline to its end; how long it took, in seconds."""
     started = time.monotonic()
-    if workspace.start("refill_sweep", config=SMALL).wait():
+    if workspace.start("pair", config=SMALL).wait():
         raise SystemExit("an undisturbed pipeline failed")
     return time.monotonic() - started
 
@@ -82,13 +83,13 @@ def finish_undisturbed(workspace: Workspace) -> float:
 def run(folder: Path, kills: int, seed: int, say: Callable[[str], None]) -> bool:
     """Kill pipelines ``kills`` times in all; whether each left what an undisturbed one leaves."""
     draw = random.Random(seed)
-    reference = make_workspace(folder / "reference")
+    reference = workspace_with_pair(folder / "reference")
     within_s = finish_undisturbed(reference)
     say(f"undisturbed: {within_s:.0f} s")
     done, number, sound = 0, 0, True
     while done < kills:
         number += 1
-        workspace = make_workspace(folder / f"killed{number}")
+        workspace = workspace_with_pair(folder / f"killed{number}")
         had = kill_until_done(workspace, draw, within_s, kills - done)
         done += had
         # Steps of the last killed pipeline may have left a temporary after the next one had begun.
