@@ -106,7 +106,7 @@ def test_what_is_no_network_is_refused(network, tmp_path):
     whole = (network / "latency.npy").read_bytes()
     for content in (b"", whole[:-4]):
         (network / "latency.npy").write_bytes(content)
-        with pytest.raises(InputError, match=r"latency\.npy: is (no whole NumPy array|cut off or damaged)"):
+        with pytest.raises(InputError, match=r"latency\.npy: is no whole file of NumPy arrays"):
             _run(network, tmp_path / "run")
     (network / "latency.npy").unlink()
     with pytest.raises(InputError, match=r"latency\.npy: no such file"):
