@@ -31,8 +31,7 @@ def doctor_command(
 
     from rich.console import Console
 
-    from torsweep.doctor.diagnose import diagnose
-    from torsweep.doctor.engines import REQUIRED
+    from torsweep.doctor.diagnose import REQUIRED, diagnose
 
     if engine is not None and engine not in REQUIRED:
         raise InputError("no such engine", key="--engine", value=engine, accepted=", ".join(REQUIRED))

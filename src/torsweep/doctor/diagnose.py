@@ -1,20 +1,218 @@
-"""Examine tools, machine and engines once.
+"""What this machine has for each engine and what it lacks, for people and for programs.
 
-In: names of engines. Out: a :class:`~torsweep.doctor.report.Diagnosis`.
+In: names of engines; the tools, this machine, and what each engine's ``cost.py`` says that a network takes.
+Out: a :class:`Diagnosis`: tables on a terminal, or one JSON object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
-from torsweep.doctor.engines import REQUIRED, known_networks, outlook
-from torsweep.doctor.machine import read_machine
-from torsweep.doctor.report import Diagnosis, ToolState
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_network_config
+from torsweep.doctor.machine import Machine, read_machine
+from torsweep.engines.contract import Demand
 from torsweep.engines.emulation.rights import standing
-from torsweep.engines.selection import AUTO, PREFERENCE, choose_engine
+from torsweep.engines.readiness import problems, required_tools
+from torsweep.engines.selection import AUTO, ENGINES, PREFERENCE, Choice, choose_engine, find_engine
 from torsweep.engines.shadow.round_trips import round_trips
-from torsweep.engines.tools import TOOL_KINDS, Tool, find_tool, tool_problem
+from torsweep.engines.tools import BUILD_TOR, TOOL_KINDS, Tool, find_tool, tool_problem
 from torsweep.errors import ToolMissing, TorsweepError
+from torsweep.ranges import MOST_NODES
+
+GIB = 2**30
+SYSTEM_CONFIGURATION = "https://shadow.github.io/docs/guide/system_configuration.html"
+
+LEAST_MAP_COUNT = 65_530
+"""The kernel's own default, with which the full network ran."""
+
+REQUIRED = {name: required_tools(engine) for name, engine in ENGINES.items()}
+"""The tools without which an engine cannot run."""
+
+REFERENCE_NETWORK = "paper"
+"""The size in multiples of which the largest network is given."""
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """Something that a demand exceeds: its name, what there is, what is needed, and how to get more."""
+
+    name: str
+    has: int
+    needs: int
+    remedy: str
+
+
+def shortfalls(demand: Demand, machine: Machine) -> list[Shortfall]:
+    """What ``machine`` has too little of; a limit that is not known counts as none."""
+    limits = (
+        ("bytes of memory", machine.available_bytes, demand.memory_bytes, "end other programs, or use less"),
+        (
+            "bytes of /dev/shm",
+            machine.shared_memory_free_bytes,
+            demand.shared_memory_bytes,
+            "mount it larger, in a container with --shm-size",
+        ),
+        ("threads", machine.thread_limit, demand.threads, f"raise the limit: {SYSTEM_CONFIGURATION}"),
+        ("open files", machine.open_files, demand.open_files, f"raise the limit: {SYSTEM_CONFIGURATION}"),
+        ("cores", machine.cores, demand.cores, "real time waits for none: a smaller network, or cellsim"),
+    )
+    return [
+        Shortfall(name, has, needs, remedy)
+        for name, has, needs, remedy in limits
+        if has is not None and needs > has
+    ]
+
+
+def largest_scale(engine: str, network: NetworkConfig, machine: Machine) -> tuple[float, str]:
+    """How many times ``network`` the machine holds in ``engine``, to a hundredth, and what allows no more.
+
+    Every kind of host grows alike, up to the largest network there can be.
+    """
+    low, high = 0, 100
+    while not _lacking(engine, network, high, machine):
+        low, high = high, high * 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _lacking(engine, network, middle, machine) else (middle, high)
+    return low / 100, _lacking(engine, network, high, machine)
+
+
+def _lacking(engine: str, network: NetworkConfig, hundredths: int, machine: Machine) -> str:
+    """What a network of ``hundredths`` of the size lacks first; empty when it fits."""
+    counts = ("relays", "web_clients", "bulk_clients", "perf_clients", "servers", "authorities")
+    sizes = {name: round(getattr(network, name) * hundredths / 100) for name in counts}
+    grown = network.model_copy(update=sizes)
+    if grown.host_count > MOST_NODES:
+        return f"{MOST_NODES:,} hosts are the most"
+    return next((short.name for short in shortfalls(find_engine(engine).demand(grown), machine)), "")
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """Whether an engine can run here.
+
+    ``problems`` keep it from running; ``networks`` says of each network configuration what keeps it from
+    running, empty where nothing does; ``scale`` is the largest network as a multiple of
+    :data:`REFERENCE_NETWORK`, None without that network to compare with, and ``bound`` is the limit that
+    allows no more.
+    """
+
+    engine: str
+    problems: tuple[str, ...]
+    networks: Mapping[str, str]
+    scale: float | None
+    bound: str
+
+    @property
+    def can_run(self) -> bool:
+        """Whether anything can be run at all."""
+        return not self.problems
+
+
+def outlook(engine: str, machine: Machine, networks: Mapping[str, NetworkConfig]) -> Outlook:
+    """What ``engine`` could run on ``machine``, of ``networks`` and beyond."""
+    standing = {}
+    for name, network in networks.items():
+        lacking = shortfalls(find_engine(engine).demand(network), machine)
+        standing[name] = "; ".join(
+            f"{short.needs:,} {short.name} needed, {short.has:,} here; {short.remedy}" for short in lacking
+        )
+    reference = networks.get(REFERENCE_NETWORK)
+    scale, bound = largest_scale(engine, reference, machine) if reference is not None else (None, "")
+    found = tuple(str(problem) for problem in problems(find_engine(engine)))
+    return Outlook(engine, found, standing, scale, bound)
+
+
+def known_networks(directory: Path = NETWORKS_DIRECTORY) -> dict[str, NetworkConfig]:
+    """The readable configurations of ``directory`` by name, the smallest first; none without it."""
+    found = {}
+    for file in sorted(directory.glob("*.yaml")):
+        try:
+            found[file.stem] = load_network_config(file)
+        except TorsweepError:
+            # A command that uses this file reports what is wrong with it.
+            continue
+    return dict(sorted(found.items(), key=lambda item: item[1].host_count))
+
+
+@dataclass(frozen=True)
+class ToolState:
+    """A tool as it was found, or not; ``problem`` is empty when it will do.
+
+    ``finding`` is what a trial showed and the version does not tell; empty for most tools.
+    """
+
+    name: str
+    tool: Tool | None
+    problem: str
+    finding: str = ""
+
+    @property
+    def needed_by(self) -> list[str]:
+        """The engines that cannot run without it."""
+        return [engine for engine, names in REQUIRED.items() if self.name in names]
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All that the doctor found; ``auto`` is the engine that ``engine=auto`` takes, and why; ``hosts_by`` who
+    makes the hosts of an emulation: root, user namespaces or neither."""
+
+    tools: tuple[ToolState, ...]
+    machine: Machine
+    outlooks: tuple[Outlook, ...]
+    auto: Choice
+    hosts_by: str
+
+    def document(self) -> dict[str, object]:
+        """The JSON object: sizes in bytes, null for what is not known or not limited."""
+        return {
+            "format": "torsweep-doctor",
+            "format_version": 1,
+            "tools": [_tool_document(state) for state in self.tools],
+            "machine": asdict(self.machine),
+            "engines": [_engine_document(outlook) for outlook in self.outlooks],
+            "auto": f"{self.auto.engine}: {self.auto.reason}",
+            "emulation_hosts_by": self.hosts_by,
+        }
+
+    def show(self, console: Console) -> None:
+        """Print three tables, then each problem on a line of its own."""
+        tables = [_tool_table(self.tools)] if self.tools else []
+        for table in (*tables, _machine_table(self.machine), _engine_table(self.outlooks)):
+            console.print(table, Text())
+        if any(outlook.engine == "emulation" for outlook in self.outlooks):
+            console.print(
+                "emulation runs in real time, and needs the machine for itself; its hosts are made by"
+                f" {self.hosts_by}."
+            )
+        for state in self.tools:
+            if state.tool is not None and state.finding:
+                console.print(Text(f"{state.name} {state.tool.version}: {state.finding}"), soft_wrap=True)
+        console.print(Text(f"engine=auto takes {self.auto.engine}: {self._why_auto()}"), soft_wrap=True)
+        problems = _tool_problems(self.tools)
+        problems += [problem for outlook in self.outlooks for problem in outlook.problems]
+        problems += [
+            f"{outlook.engine}, network {name}: {lacking}"
+            for outlook in self.outlooks
+            for name, lacking in outlook.networks.items()
+            if lacking
+        ]
+        for problem in dict.fromkeys([*problems, *_cautions(self.machine)]):
+            console.print(Text(f"- {problem}"), soft_wrap=True)
+
+    def _why_auto(self) -> str:
+        """The reason, without the problems that are printed below it."""
+        told = {outlook.engine for outlook in self.outlooks}
+        if self.auto.passed_over and told.issuperset(self.auto.passed_over):
+            return f"{', '.join(self.auto.passed_over)} cannot run here, as said below"
+        return self.auto.reason
 
 
 def diagnose(engines: Sequence[str]) -> Diagnosis:
@@ -49,3 +247,127 @@ def _shadow_state(shadow: Tool) -> ToolState:
         return ToolState("shadow", shadow, "", round_trips(shadow.path).text)
     except TorsweepError as error:
         return ToolState("shadow", shadow, str(error))
+
+
+def _tool_problems(tools: Sequence[ToolState]) -> list[str]:
+    """What is wrong with each; the programs that are built together are missing together."""
+    built = [state.name for state in tools if TOOL_KINDS[state.name].built and state.tool is None]
+    problems = [state.problem for state in tools if state.problem and state.name not in built]
+    if built:
+        problems.append(f"{', '.join(built)}: not built; {BUILD_TOR}")
+    return problems
+
+
+def _tool_document(state: ToolState) -> dict[str, object]:
+    kind, tool = TOOL_KINDS[state.name], state.tool
+    return {
+        "name": state.name,
+        "found": tool is not None,
+        "usable": not state.problem,
+        "path": str(tool.path) if tool is not None else None,
+        "version": tool.version if tool is not None else None,
+        "told": tool.told if tool is not None else None,
+        "patched": tool.patched if tool is not None else None,
+        "least_version": kind.least_text or None,
+        "needed_by": state.needed_by,
+        "purpose": kind.purpose,
+        "guide": kind.guide,
+        "finding": state.finding or None,
+        "problem": state.problem or None,
+    }
+
+
+def _engine_document(outlook: Outlook) -> dict[str, object]:
+    return {
+        "name": outlook.engine,
+        "can_run": outlook.can_run,
+        "problems": list(outlook.problems),
+        "networks": {name: lacking or None for name, lacking in outlook.networks.items()},
+        "largest_network": {
+            "of": REFERENCE_NETWORK,
+            "times": outlook.scale,
+            "bound": outlook.bound or None,
+        },
+    }
+
+
+def _tool_table(tools: Sequence[ToolState]) -> Table:
+    def row(state: ToolState) -> tuple[str | Text, ...]:
+        kind, tool = TOOL_KINDS[state.name], state.tool
+        version = "missing" if tool is None else tool.version or "not told"
+        least = f"≥ {kind.least_text}" if kind.least else "any"
+        path = _shown(tool.path) if tool is not None else "–"
+        return state.name, _coloured(version, not state.problem), least, ", ".join(state.needed_by), path
+
+    return _table(("tool", "version", "needed", "for", "path"), map(row, tools))
+
+
+def _machine_table(machine: Machine) -> Table:
+    executable = {True: "", False: ", noexec", None: ""}[machine.shared_memory_executable]
+    rows = {
+        "cores": str(machine.cores),
+        "memory": f"{_gib(machine.memory_bytes)}, {_gib(machine.available_bytes)} available",
+        "/dev/shm": f"{_gib(machine.shared_memory_bytes)}, {_gib(machine.shared_memory_free_bytes)} free"
+        + executable,
+        "open files a process": _count(machine.open_files),
+        "threads of all processes": _count(machine.thread_limit),
+        "maps a process": _count(machine.map_count_max),
+        "overcommit": {0: "heuristic", 1: "always", 2: "never"}.get(machine.overcommit or 0, "unknown"),
+        "kernel": f"{machine.kernel}, {machine.architecture}",
+    }
+    return _table(("machine", "here"), rows.items())
+
+
+def _engine_table(outlooks: Sequence[Outlook]) -> Table:
+    def row(outlook: Outlook) -> tuple[str | Text, ...]:
+        if not outlook.can_run:
+            return outlook.engine, _coloured("no", False), "–", "–"
+        fitting = ", ".join(name for name, lacking in outlook.networks.items() if not lacking)
+        scale = "unknown"
+        if outlook.scale is not None:
+            scale = f"{outlook.scale:.1f} × {REFERENCE_NETWORK}: {outlook.bound}"
+        return outlook.engine, _coloured("yes", True), fitting, scale
+
+    headers = ("engine", "can run", "configurations that fit", "largest network")
+    return _table(headers, map(row, outlooks))
+
+
+def _table(headers: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for header in headers:
+        table.add_column(header, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _coloured(text: str, good: bool) -> Text:
+    return Text(text, style="green" if good else "red")
+
+
+def _cautions(machine: Machine) -> list[str]:
+    """Settings of the machine that do not prevent an engine from starting, but can end a run of real tor."""
+    cautions = []
+    if machine.overcommit == 2:
+        cautions.append(
+            "vm.overcommit_memory is 2: processes ask for more memory than they use, and are refused it"
+        )
+    if machine.map_count_max is not None and machine.map_count_max < LEAST_MAP_COUNT:
+        cautions.append(
+            f"vm.max_map_count is {machine.map_count_max:,}, below the kernel's own default of "
+            f"{LEAST_MAP_COUNT:,}: {SYSTEM_CONFIGURATION}"
+        )
+    return cautions
+
+
+def _shown(path: Path) -> str:
+    """``path`` from here where it lies below, as a user would type it."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def _gib(amount: int | None) -> str:
+    return "unknown" if amount is None else f"{amount / GIB:.1f} GiB"
+
+
+def _count(limit: int | None) -> str:
+    return "no limit" if limit is None else f"{limit:,}"

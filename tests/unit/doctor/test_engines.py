@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.config.network import NetworkConfig, load_network_config
-from torsweep.doctor.demand import largest_scale, shortfalls
-from torsweep.doctor.engines import known_networks, outlook
+from torsweep.doctor.diagnose import known_networks, largest_scale, outlook, shortfalls
 from torsweep.doctor.machine import Machine
 from torsweep.engines.cellsim import cost as cellsim
 from torsweep.engines.shadow import cost as shadow
