@@ -16,9 +16,8 @@ from tests.fuzz.mutations import BYTE_KINDS, DOCUMENT_KINDS, LINE_KINDS
 from tests.fuzz.target import Target
 from tests.fuzz.zips import ZIP_KINDS
 from tests.published_plan import EXPERIMENT, write_plan
-from torsweep.bundle.citation import Credit
+from torsweep.bundle.description import Credit, sums_text
 from torsweep.bundle.publish import Sources, pack, publish
-from torsweep.bundle.sums import sums_text
 from torsweep.storage.published import SUMS_FILE
 
 ZIP = "refill_sweep.zip"

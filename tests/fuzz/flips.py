@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from torsweep.bundle.description import sums_text
 from torsweep.bundle.publish import pack
-from torsweep.bundle.sums import sums_text
 from torsweep.bundle.verify import check_files, opened
 from torsweep.errors import InputError
 from torsweep.storage.published import SUMS_FILE

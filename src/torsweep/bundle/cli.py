@@ -38,7 +38,7 @@ def publish_command(
     ] = None,
 ) -> None:
     """Gather all of a plan's results in one folder, with provenance, RO-Crate, citation and checksums."""
-    from torsweep.bundle.citation import Credit
+    from torsweep.bundle.description import Credit
     from torsweep.bundle.publish import Sources, publish
     from torsweep.config.reading import parse_settings
 
@@ -69,8 +69,7 @@ def verify_command(
     cores: Annotated[int, typer.Option(min=1, help="With --rerun: how many runs at once.")] = 2,
 ) -> None:
     """Check a published result: each byte against its checksum, the verdicts against the tables."""
-    from torsweep.bundle.rerun import rerun as make_again
-    from torsweep.bundle.verify import Findings, check_claims, check_files, opened
+    from torsweep.bundle.verify import Findings, check_claims, check_files, make_again, opened
     from torsweep.errors import TorsweepError
 
     problems = 0

@@ -16,9 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep import __version__
-from torsweep.bundle.citation import Credit, citation_text
-from torsweep.bundle.crate import CrateFacts, write_crate
-from torsweep.bundle.sums import bundle_files, packing_order, sums_text
+from torsweep.bundle.description import (
+    CrateFacts,
+    Credit,
+    bundle_files,
+    citation_text,
+    packing_order,
+    sums_text,
+    write_crate,
+)
 from torsweep.bundle.verify import require_whole
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.engines.prepare import finished_run

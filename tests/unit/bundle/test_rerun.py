@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.published_plan import Plan
-from torsweep.bundle.rerun import compare
+from torsweep.bundle.verify import compare
 from torsweep.pipeline.paths import PlanPath
 
 PLACE = PlanPath("refill_sweep", "cellsim", "2012", "ci", "main")

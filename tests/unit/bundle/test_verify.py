@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.stamped import stamp
 from tests.synthetic import record_tables
-from torsweep.bundle.sums import sums_text
+from torsweep.bundle.description import sums_text
 from torsweep.bundle.verify import check_files, opened
 from torsweep.errors import InputError
 

@@ -1,0 +1,257 @@
+"""What a published folder says of itself: SHA256SUMS, CITATION.cff and ro-crate-metadata.json.
+
+In: a folder with everything else in it; what the user says of authors and licence; the runs. Out: the text of
+CITATION.cff in version 1.2.0 of the Citation File Format (https://citation-file-format.github.io), the
+metadata of an RO-Crate 1.2 (https://w3id.org/ro/crate/1.2) with every file of the folder, and the checksum of
+each file in the format of ``sha256sum``, in the order of the paths.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rocrate.model.contextentity import ContextEntity
+from rocrate.rocrate import ROCrate
+
+from torsweep import __version__
+from torsweep.config.experiment import Report
+from torsweep.ending import DATE_VARIABLE
+from torsweep.engines.table_files import (
+    BREAKDOWN_FILE,
+    PASSAGES_FILE,
+    PROGRESS_FILE,
+    RELAYS_FILE,
+    STREAMS_FILE,
+)
+from torsweep.errors import InputError
+from torsweep.formats.archives import MOST_BUNDLE_FILES
+from torsweep.formats.files import MIB, read_bytes
+from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
+from torsweep.storage.folders import MARKER
+from torsweep.storage.published import (
+    CITATION_FILE,
+    CRATE_FILE,
+    EXPERIMENT_FILE,
+    PAGE_FILE,
+    README_FILE,
+    SUMS_FILE,
+)
+
+UNNAMED = "anonymous"
+"""The author of a result whose publisher names none: the format asks for one."""
+
+_LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Credit:
+    """Authors, the day of the result (ISO 8601, UTC) and its licence (SPDX identifier), None where none "
+    "is."""
+
+    authors: tuple[str, ...]
+    day: str
+    licence: str | None
+
+    @classmethod
+    def of(cls, authors: Sequence[str], licence: str | None, runs: Sequence[Path]) -> Credit:
+        """The credit for the results of the run directories ``runs``.
+
+        The day is that on which the last run was done, so that the same results always have the same; where
+        :data:`DATE_VARIABLE` is set, it is that day. Raises InputError for a licence that is none.
+        """
+        if licence is not None and not _LICENCE.fullmatch(licence):
+            accepted = "an identifier of https://spdx.org/licenses, such as CC-BY-4.0"
+            raise InputError("is no licence", key="licence", value=licence, accepted=accepted)
+        return cls(tuple(authors) or (UNNAMED,), _day(runs), licence)
+
+
+def _day(runs: Sequence[Path]) -> str:
+    stated = os.environ.get(DATE_VARIABLE)
+    done = (run / PROVENANCE_FILE for run in runs)
+    newest = max((file.stat().st_mtime for file in done if file.is_file()), default=0)
+    return datetime.fromtimestamp(newest if stated is None else int(stated), UTC).date().isoformat()
+
+
+def citation_text(title: str, question: str, version: str, credit: Credit) -> str:
+    """The whole of CITATION.cff for a data set of this ``title``, made with ``version`` of torsweep."""
+    document = {
+        "cff-version": "1.2.0",
+        "message": "Cite these results as below, with the report that they answer.",
+        "type": "dataset",
+        "title": title,
+        "abstract": question,
+        "authors": [{"name": name} for name in credit.authors],
+        "date-released": credit.day,
+        "version": version,
+        "keywords": ["Tor", "network performance", "simulation"],
+        **({"license": credit.licence} if credit.licence else {}),
+    }
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
+
+
+_LINE = re.compile(r"([0-9a-f]{64})  ([^\n]+)\n")
+_MOST_BYTES = 8 * MIB
+
+
+def bundle_files(folder: Path) -> Iterator[Path]:
+    """Every file of the published result in ``folder``, in order, but for the marker of the folder.
+
+    Raises InputError when something in it is neither a folder nor a regular file, or there are too many.
+    """
+    found = []
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(place, name)
+            if path.is_symlink() or not (path.is_dir() or path.is_file()):
+                raise InputError("is a link or a device", file=path, accepted="folders and files")
+        found += [Path(place, name) for name in files if Path(place, name) != folder / MARKER]
+        if len(found) > MOST_BUNDLE_FILES:
+            raise InputError("holds too many files", file=folder, accepted=f"at most {MOST_BUNDLE_FILES}")
+    yield from sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+
+
+def packing_order(names: Iterable[str]) -> list[str]:
+    """``names`` in the order of a bundle: what to read first comes first."""
+    return sorted(names, key=lambda name: (name != README_FILE, name))
+
+
+def sums_text(folder: Path) -> str:
+    """A line for each file in ``folder``, but for SHA256SUMS itself."""
+    names = ((file, file.relative_to(folder).as_posix()) for file in bundle_files(folder))
+    return "".join(f"{sha256_of_file(file)}  {name}\n" for file, name in names if name != SUMS_FILE)
+
+
+def sums_size(names: Iterable[str]) -> int:
+    """How many bytes the SHA256SUMS of files with ``names`` has."""
+    return sum(len(f"{'':64}  {name}\n".encode()) for name in names)
+
+
+def read_sums(folder: Path) -> dict[str, str]:
+    """The checksums that ``folder`` says its files have, by path.
+
+    Raises InputError when there is no SHA256SUMS, or it is not as :func:`sums_text` writes it.
+    """
+    file = folder / SUMS_FILE
+    content = read_bytes(file, _MOST_BYTES, "no such file: this is no published result")
+    text = content.decode("utf-8", errors="replace")
+    found = {name: sha256 for sha256, name in _LINE.findall(text)}
+    if text != "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(found.items())):
+        raise InputError("is damaged", file=file, accepted="a line each file, as torsweep writes them")
+    return found
+
+
+CRATE_VERSION = "1.2"
+
+_SOFTWARE = "CreativeWork"
+"""Programs are not described as SoftwareApplication: that type requires the address of a page, which not
+every program has."""
+
+_FORMATS: Mapping[str, str] = {
+    ".cff": "application/yaml",
+    ".csv": "text/csv",
+    ".html": "text/html",
+    ".json": "application/json",
+    ".md": "text/markdown",
+    ".parquet": "application/vnd.apache.parquet",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".yaml": "application/yaml",
+}
+_WHAT: Mapping[str, str] = {
+    README_FILE: "What is here, and how to make it again",
+    CITATION_FILE: "How to cite these results",
+    SUMS_FILE: "The SHA-256 of every other file",
+    EXPERIMENT_FILE: "The question, the knobs and the claims",
+    PROVENANCE_FILE: "Versions, networks, and what each run says about itself",
+    PAGE_FILE: "The results as a page to read",
+    "summaries/claims.json": "The verdict on each claim, with the numbers that it rests on",
+    "summaries/summary.md": "Medians, differences, outcomes and verdicts, to read",
+    f"tables/{BREAKDOWN_FILE}": "What followed downloads waited for, where downloads were followed",
+    f"tables/{PASSAGES_FILE}": "How long each cell stayed in a traced relay, where cells were traced",
+    f"tables/{PROGRESS_FILE}": "How far each download was at what time, where the runs were asked for it",
+    f"tables/{RELAYS_FILE}": "What each relay did, second by second",
+    f"tables/{STREAMS_FILE}": "Every download of every run, a row each",
+}
+_FOLDERS: Mapping[str, str] = {
+    "figures": "Figure, or the points that it plots",
+    "summaries": "Summary of the plan",
+    "tables": "Table of the plan's runs",
+}
+
+
+@dataclass(frozen=True)
+class CrateFacts:
+    """What the crate says of the result as a whole."""
+
+    title: str
+    question: str
+    report: Report
+    engine: str
+    engine_version: str
+    credit: Credit
+
+
+def write_crate(folder: Path, facts: CrateFacts) -> None:
+    """Write ro-crate-metadata.json into ``folder``, which has everything else but SHA256SUMS."""
+    crate = ROCrate(version=CRATE_VERSION)
+    crate.name, crate.description = facts.title, facts.question
+    crate.datePublished = facts.credit.day
+    source = {} if facts.report.address else {"description": facts.report.source}
+    crate.root_dataset["citation"] = _add(
+        crate, facts.report.address or "#report", "CreativeWork", name=facts.report.title, **source
+    )
+    crate.root_dataset["keywords"] = "Tor, network performance, simulation"
+    crate.root_dataset["license"] = _licence(crate, facts.credit.licence)
+    crate.root_dataset["author"] = [
+        _add(crate, f"#author-{number}", "Person", name=name)
+        for number, name in enumerate(facts.credit.authors, start=1)
+    ]
+    tools = [
+        _add(crate, "#torsweep", _SOFTWARE, name="torsweep", version=__version__),
+        _add(crate, "#engine", _SOFTWARE, name=facts.engine, version=facts.engine_version),
+    ]
+    made = _add(crate, "#made", "CreateAction", name=f"Runs in {facts.engine}, tables, summaries and figures")
+    made["instrument"], made["result"] = tools, crate.root_dataset
+    crate.root_dataset["mentions"] = made
+    names = sorted(file.relative_to(folder).as_posix() for file in bundle_files(folder))
+    # SHA256SUMS comes last and covers this file, too; how long it will be is known.
+    sums_bytes = sums_size([*names, CRATE_FILE])
+    for name in names:
+        _add_file(crate, name, (folder / name).stat().st_size, folder / name)
+    _add_file(crate, SUMS_FILE, sums_bytes, None)
+    crate.metadata.write(folder)
+
+
+def _add(crate: ROCrate, identifier: str, kind: str, **properties: object) -> Any:
+    return crate.add(ContextEntity(crate, identifier, properties={"@type": kind, **properties}))
+
+
+def _licence(crate: ROCrate, licence: str | None) -> Any:
+    if licence is not None:
+        return _add(crate, f"https://spdx.org/licenses/{licence}", "CreativeWork", name=licence)
+    return _add(
+        crate,
+        "#licence",
+        "CreativeWork",
+        name="No licence is stated",
+        description="Those who made these results have not said how they may be used.",
+    )
+
+
+def _add_file(crate: ROCrate, name: str, size_bytes: int, source: Path | None) -> None:
+    path = Path(name)
+    what = _WHAT.get(name) or f"{_FOLDERS.get(path.parts[0], 'File')}: {path.stem}"
+    properties = {
+        "name": path.name,
+        "description": what,
+        "encodingFormat": _FORMATS.get(path.suffix, "text/plain"),
+        "contentSize": str(size_bytes),
+    }
+    crate.add_file(source, name, properties=properties)
