@@ -87,12 +87,12 @@ def test_three_files_the_same_each_time(source: Source, tmp_path: Path, name: st
     points = pl.read_csv(tmp_path / f"a/{name}.csv")
     assert points.height > 10
     assert {"refill_interval", "circuit_policy"} <= set(points.columns)
+    _check_fonts_and_origin(tmp_path / "a" / name)
 
 
-@pytest.mark.parametrize("name", OF_ANY_PLAN)
-def test_files_embed_fonts_and_say_where_they_come_from(source: Source, tmp_path: Path, name: str) -> None:
-    _draw(source, name, tmp_path / name)
-    pdf = (tmp_path / f"{name}.pdf").read_bytes()
+def _check_fonts_and_origin(drawn: Path) -> None:
+    """The PDF has no date and embeds fonts as TrueType, and the PNG names the engine."""
+    pdf = drawn.with_suffix(".pdf").read_bytes()
     assert b"CreationDate" not in pdf
     assert b"/FontFile2" in pdf
     assert b"/Type3" not in pdf
@@ -100,8 +100,7 @@ def test_files_embed_fonts_and_say_where_they_come_from(source: Source, tmp_path
         zlib.decompress(part) for part in re.findall(rb"stream\r?\n(x.*?)endstream", pdf, re.DOTALL)
     )
     assert b"/Type3" not in unpacked
-    png = (tmp_path / f"{name}.png").read_bytes()
-    assert b"cellsim 0.1.0 (a model of tor)" in png
+    assert b"cellsim 0.1.0 (a model of tor)" in drawn.with_suffix(".png").read_bytes()
 
 
 def test_files_carry_the_provenance_of_their_numbers(source: Source, tmp_path: Path) -> None:
@@ -140,18 +139,16 @@ def test_one_network_is_drawn_without_bands_and_says_so(plan_of: Callable[..., S
     assert "t-interval" not in caption
 
 
-@pytest.mark.parametrize("name", OF_ANY_PLAN)
 @pytest.mark.parametrize(
-    ("experiment", "plan"),
+    ("experiment", "plan", "name"),
     [
-        ("scheduler_choice", "main"),
-        ("refill_sweep", "loads"),
-        ("refill_sweep", "geometry"),
-        ("refill_sweep", "aligned_phases"),
+        *(("refill_sweep", "loads", name) for name in OF_ANY_PLAN),
+        *(("scheduler_choice", "main", name) for name in ("ttfb_cdf", "differences")),
+        *(("refill_sweep", plan, "ttfb_cdf") for plan in ("geometry", "aligned_phases")),
     ],
 )
 def test_the_same_modules_draw_other_knobs(
-    plan_of: Callable[..., Source], name: str, experiment: str, plan: str
+    plan_of: Callable[..., Source], experiment: str, plan: str, name: str
 ) -> None:
     source = plan_of(experiment, plan, 1)
     with style():
@@ -255,6 +252,7 @@ def test_a_plan_of_one_variant_has_nothing_to_compare(tmp_path: Path) -> None:
     collect(runs, tmp_path / "tables", network="ci")
     tables = PlanTables.open(tmp_path / "tables")
     write_summary(summarize(tables, experiment), tmp_path / "summaries")
-    for name in OF_ANY_PLAN:
-        _draw(Source(tmp_path / "summaries"), name, tmp_path / "figures" / name)
-    assert pl.read_csv(tmp_path / "figures/differences.csv").is_empty()
+    source = Source(tmp_path / "summaries")
+    with style():
+        points = {name: FIGURES[name](source)[1] for name in OF_ANY_PLAN}
+    assert points["differences"].is_empty()
