@@ -7,7 +7,7 @@
 //! the exit, CONNECTED comes back, the request goes to the server, the byte comes back. The way of the last byte
 //! is the same up to the server.
 //!
-//! In: what the world tells at each step. Out: [`Way`]s, whole when their byte has come. Positions of a pipe are
+//! In: what the world tells at each step. Out: [`Timeline`]s, whole when their byte has come. Positions of a pipe are
 //! bytes from its first; a cell's is that of its end.
 
 use std::collections::BTreeMap;
@@ -16,8 +16,8 @@ use crate::cells::{CELL_BYTES, PAYLOAD_BYTES};
 use crate::counts::narrow;
 use crate::ids::{ClientId, DownloadId, EdgeId, HostId, PipeId, QueueId};
 use crate::time::{Span, Time};
+use crate::timeline::{Leg, Part, Piece, Spot, Timeline};
 use crate::totals::{FollowedDownloads, Outcome};
-use crate::way::{Leg, Part, Piece, Spot, Way};
 
 /// Which byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,14 +48,14 @@ pub struct Followed {
     /// Client, guard, middle, exit, server.
     pub path: [HostId; 5],
     attached: Option<Time>,
-    first: Way,
-    last: Option<Way>,
+    first: Timeline,
+    last: Option<Timeline>,
     first_came: bool,
     last_came: bool,
 }
 
 impl Followed {
-    fn way(&mut self, byte: Byte) -> &mut Way {
+    fn timeline(&mut self, byte: Byte) -> &mut Timeline {
         match byte {
             Byte::First => &mut self.first,
             Byte::Last => self.last.as_mut().expect("the last byte is followed from the answer on"),
@@ -103,7 +103,7 @@ pub struct View {
 }
 
 impl Mark {
-    fn advance(&mut self, way: &mut Way, view: &View) {
+    fn advance(&mut self, timeline: &mut Timeline, view: &View) {
         let [written, sent, arrived, delivered] = view.positions;
         let host = |at| Spot { at, to: None };
         let link = Spot { at: view.from, to: Some(view.to) };
@@ -111,28 +111,28 @@ impl Mark {
         loop {
             self.stage = match self.stage {
                 Stage::Buffered if self.end <= written => Stage::InKernel,
-                Stage::Buffered => return way.wait(view.now, host(view.from), view.buffered),
+                Stage::Buffered => return timeline.wait(view.now, host(view.from), view.buffered),
                 Stage::InKernel if self.end <= sent => {
                     let Some((departure, service, one_way)) = view.departure else {
                         return;
                     };
-                    way.wait(view.now, link, Part::UpQueue);
-                    way.wait(departure.saturating_sub(service), link, Part::UpSending);
-                    way.wait(departure, link, Part::Propagation);
-                    way.wait(departure + one_way, link, Part::DownQueue);
+                    timeline.wait(view.now, link, Part::UpQueue);
+                    timeline.wait(departure.saturating_sub(service), link, Part::UpSending);
+                    timeline.wait(departure, link, Part::Propagation);
+                    timeline.wait(departure + one_way, link, Part::DownQueue);
                     Stage::Flying
                 }
-                Stage::InKernel => return way.wait(view.now, host(view.from), Part::SendKernel),
+                Stage::InKernel => return timeline.wait(view.now, host(view.from), Part::SendKernel),
                 Stage::Flying if self.end <= arrived => {
                     if let Some(service) = view.down {
-                        way.wait(view.now.saturating_sub(service), link, Part::DownSending);
+                        timeline.wait(view.now.saturating_sub(service), link, Part::DownSending);
                     }
                     Stage::Missing
                 }
                 Stage::Flying => return,
                 Stage::Missing if self.end <= delivered => Stage::Readable,
-                Stage::Missing => return way.wait(view.now, link, Part::Recovery),
-                Stage::Readable => return way.wait(view.now, host(view.to), view.readable),
+                Stage::Missing => return timeline.wait(view.now, link, Part::Recovery),
+                Stage::Readable => return timeline.wait(view.now, host(view.to), view.readable),
             }
         }
     }
@@ -186,7 +186,7 @@ impl Breakdown {
             number,
             path: [client.1; 5],
             attached: None,
-            first: Way::new(now, client.1),
+            first: Timeline::new(now, client.1),
             last: None,
             first_came: false,
             last_came: false,
@@ -202,13 +202,13 @@ impl Breakdown {
         };
         followed.path = path;
         let client = Spot { at: path[0], to: None };
-        let way = &mut followed.first;
+        let timeline = &mut followed.first;
         if let Some(before) = followed.attached {
-            *way = Way::new(way.start(), path[0]);
-            way.wait(before, client, Part::Retry);
+            *timeline = Timeline::new(timeline.start(), path[0]);
+            timeline.wait(before, client, Part::Retry);
         }
         followed.attached.get_or_insert(now);
-        way.turn(now, Leg::Begin, client, Part::SendKernel);
+        timeline.turn(now, Leg::Begin, client, Part::SendKernel);
     }
 
     /// From `now` on, `download` is on `leg`, and waits for `part` at `spot`.
@@ -240,7 +240,7 @@ impl Breakdown {
         for mark in self.pipes.get_mut(&pipe).into_iter().flatten() {
             let (download, byte) = mark.token;
             if let Some(followed) = self.downloads.get_mut(&download) {
-                mark.advance(followed.way(byte), view);
+                mark.advance(followed.timeline(byte), view);
             }
         }
     }
@@ -284,7 +284,7 @@ impl Breakdown {
         let spot = Spot { at: relay, to: None };
         for (token, place) in self.release() {
             if let Some(followed) = self.downloads.get_mut(&token.0) {
-                followed.way(token.1).wait(now, spot, Part::CircuitQueue);
+                followed.timeline(token.1).wait(now, spot, Part::CircuitQueue);
                 self.queues.entry(index).or_default().push((token, before + place));
             }
         }
@@ -311,7 +311,7 @@ impl Breakdown {
     pub fn read_edge(&mut self, now: Time, exit: HostId, edge: EdgeId, pipe: PipeId, position: u64) {
         for (token, end) in self.take(pipe, position) {
             if let Some(followed) = self.downloads.get_mut(&token.0) {
-                followed.way(token.1).wait(now, Spot { at: exit, to: None }, Part::Window);
+                followed.timeline(token.1).wait(now, Spot { at: exit, to: None }, Part::Window);
                 self.edges.entry(edge).or_default().push((token, end));
             }
         }
@@ -331,10 +331,10 @@ impl Breakdown {
         }
     }
 
-    /// `byte` has come to its client at `now`: the download, and the whole way to the byte.
+    /// `byte` has come to its client at `now`: the download, and the whole timeline of the byte.
     pub fn come(&mut self, now: Time, token: Token) -> Option<(&Followed, Vec<Piece>)> {
         let followed = self.downloads.get_mut(&token.0)?;
-        let pieces = followed.way(token.1).whole(now);
+        let pieces = followed.timeline(token.1).whole(now);
         match token.1 {
             Byte::First => followed.first_came = true,
             Byte::Last => followed.last_came = true,

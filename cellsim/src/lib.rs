@@ -1,6 +1,6 @@
 //! cellsim: Tor at the level of cells, in simulated time.
 //!
-//! A run directory holds `run.json` ([`input`]); [`directory::run`] reads it and the network it names,
+//! A run directory holds `run.json`; [`directory::run`] reads it and the network it names,
 //! moves a [`world::World`] through time, and leaves tables ([`recorder`]) and a provenance behind.
 //!
 //! From the bottom up: [`events`] is the queue of what will happen; [`link`] and [`tcp`] carry bytes
@@ -25,7 +25,6 @@ pub mod error;
 pub mod events;
 pub mod fifo;
 pub mod ids;
-pub mod input;
 pub mod latency;
 pub mod link;
 pub mod linux_tcp;
@@ -39,12 +38,11 @@ pub mod spec;
 pub mod tables;
 pub mod tcp;
 pub mod time;
-pub mod timer;
+pub mod timeline;
 pub mod tls;
 pub mod totals;
 pub mod trace;
 pub mod vegas;
-pub mod way;
 pub mod world;
 
 /// The package's version and a hash of the sources and of the libraries they are built with (`build.rs`).

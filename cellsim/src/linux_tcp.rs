@@ -5,25 +5,24 @@
 //! congestion window, what is under way, the receive buffer. `sender` and `receiver` put them together. The rules of
 //! each kernel are a table in `kernel`.
 //!
-//! The receiver's news of holes reach the sender with the acknowledgement that tells of them, whole: the three blocks
+//! What the receiver learns of holes reaches the sender with the next acknowledgement, whole: the three blocks
 //! of one selective acknowledgement are not counted.
 //!
 //! Left out: pacing, ECN, what a path's earlier connections taught (metrics), lost or reordered acknowledgements,
 //! acknowledgements that travel with data, segments of several packets (TSO, GRO), memory pressure.
 
 mod ack_delay;
-mod board;
 mod cubic;
 mod flight;
 pub mod kernel;
-mod missing;
 mod receive_buffer;
 mod receiver;
 mod round_trip;
+mod scoreboard;
 mod sender;
-mod timers;
 #[cfg(test)]
-mod together;
+mod tests;
+mod timers;
 mod window;
 
 use std::collections::VecDeque;
@@ -33,12 +32,12 @@ use std::num::NonZero;
 use crate::counts::narrow;
 use crate::fifo::Fifo;
 use crate::time::{Span, Time};
-use board::{Board, News};
 use flight::{BYTES_MAX, Flight};
 use kernel::{Kernel, MSS_BYTES};
-use missing::Missing;
 use receive_buffer::ReceiveBuffer;
+use receiver::Missing;
 use round_trip::{RoundTrip, in_us};
+use scoreboard::{Sack, Scoreboard};
 use window::Window;
 
 /// What an acknowledgement tells the sender. Positions are cut to 32 bits.
@@ -50,8 +49,8 @@ pub(crate) struct Ack {
     highest: u32,
     /// The end of what is offered.
     edge: u32,
-    /// How many news it tells of, from the first on.
-    news: u32,
+    /// How many changes of holes it tells of, from the first on.
+    sacks: u32,
 }
 
 /// The state of one direction, sender and receiver, in the order in which events touch it: the receiver's in three lines of
@@ -68,7 +67,7 @@ pub struct Linux {
     /// When the last of the acknowledgements comes.
     last_ack: Time,
     missing: Option<Box<Missing>>,
-    news_made: u32,
+    sacks_made: u32,
     /// Whether the sender has something that only an acknowledgement, or space below TCP, sets free.
     pub waiting: bool,
     /// Whether the sender looks for losses or makes up for them.
@@ -90,7 +89,7 @@ pub struct Linux {
     small_end: u64,
     last_sent: Time,
     send_memory: u32,
-    news_taken: u32,
+    sacks_taken: u32,
     /// Most bytes that leave at once.
     chunk: u16,
     /// Packets beyond the window that a probe may send.
@@ -98,7 +97,7 @@ pub struct Linux {
     sent_since_stop: bool,
     /// The program will have found no space when what it has written is sent.
     filled: bool,
-    board: Board,
+    scoreboard: Scoreboard,
     round_trip: RoundTrip,
     timers: Timers,
     /// The packet that was sent last of those that came, and its round trip (`tp->rack`).
@@ -107,14 +106,14 @@ pub struct Linux {
     window: Window,
     /// When packets leave that have not left the host: their departures and sizes.
     below: VecDeque<(Time, u32)>,
-    news: VecDeque<News>,
+    sacks: VecDeque<Sack>,
 }
 
 /// What of a connection its receiver touches while nothing is lost, bytes from the start.
 pub(crate) const RECEIVER_BYTES: usize = offset_of!(Linux, written);
 const _: () = assert!(RECEIVER_BYTES == 3 * 64);
 /// What sender and receiver touch while nothing is lost, bytes from the start.
-pub(crate) const BOTH_BYTES: usize = offset_of!(Linux, news);
+pub(crate) const BOTH_BYTES: usize = offset_of!(Linux, sacks);
 
 /// From when the sender's timers run.
 #[derive(Clone, Debug)]
@@ -146,7 +145,7 @@ impl Linux {
             wake_at: Time::NEVER,
             last_ack: Time::START,
             missing: None,
-            news_made: 0,
+            sacks_made: 0,
             waiting: false,
             recovers: false,
             throttled: false,
@@ -160,12 +159,12 @@ impl Linux {
             small_end: 0,
             last_sent: Time::START,
             send_memory: narrow(kernel.first_send_segments * kernel.expected_segment),
-            news_taken: 0,
+            sacks_taken: 0,
             chunk: u16::try_from(chunk).expect("no more than the most of a flight"),
             credit: 0,
             sent_since_stop: false,
             filled: false,
-            board: Board::default(),
+            scoreboard: Scoreboard::default(),
             round_trip,
             timers: Timers {
                 timeout_from: Time::START,
@@ -179,7 +178,7 @@ impl Linux {
             newest_round_trip: Span::ZERO,
             window: Window::new(),
             below: VecDeque::new(),
-            news: VecDeque::new(),
+            sacks: VecDeque::new(),
         }
     }
 
@@ -190,7 +189,7 @@ impl Linux {
 
     /// What the sender will soon touch and that lies elsewhere.
     pub(crate) fn elsewhere(&self) -> (Option<&Ack>, Option<&Flight>) {
-        (self.acks.second(), self.board.first())
+        (self.acks.second(), self.scoreboard.first())
     }
 
     /// Congestion window, packets (`tcpi_snd_cwnd`).
@@ -200,7 +199,7 @@ impl Linux {
 
     /// Packets sent and not yet acknowledged (`tcpi_unacked`).
     pub fn unacknowledged(&self) -> u64 {
-        self.board.out.into()
+        self.scoreboard.out.into()
     }
 
     /// Bytes written and not yet sent (`SIOCOUTQNSD`).

@@ -1,5 +1,5 @@
 //! What a run leaves behind: one row a download, one row a relay and second, and on request the
-//! progress of each download, the traced cells and the ways of followed bytes. `torsweep.engines.table_schema` documents the columns.
+//! progress of each download, the traced cells and the timelines of followed bytes. `torsweep.engines.table_schema` documents the columns.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use crate::error::Error;
 use crate::spec::CellPoint;
 use crate::tables::{Field, Kind, Table, Value};
 use crate::time::{Span, Time};
+use crate::timeline::Piece;
 use crate::totals::Outcome;
 use crate::trace::Seen;
-use crate::way::Piece;
 
 const STREAMS: &[Field] = &[
     Field::required("client", Kind::Text),
@@ -168,7 +168,7 @@ pub struct PieceRow<'a> {
     pub stream: u64,
     /// Which byte.
     pub byte: Byte,
-    /// Its place in the byte's way, from 1.
+    /// Its place in the byte's timeline, from 1.
     pub step: u64,
     /// What is recorded.
     pub piece: &'a Piece,
@@ -199,7 +199,7 @@ fn count(number: u64) -> Value<'static> {
 
 impl Recorder {
     /// Write to `streams.parquet`, `relays.parquet` and `progress.parquet` in `folder`; the last stays without
-    /// rows unless the run asks for progress. Cells go to `cells.parquet` and ways of bytes to `breakdown.parquet`
+    /// rows unless the run asks for progress. Cells go to `cells.parquet` and timelines of bytes to `breakdown.parquet`
     /// if anything is `traced`.
     ///
     /// # Errors
@@ -284,7 +284,7 @@ impl Recorder {
         ]);
     }
 
-    /// A followed byte has come, and this is a piece of its way.
+    /// A followed byte has come, and this is a piece of its timeline.
     pub fn piece(&mut self, row: &PieceRow<'_>) {
         let Some(table) = &mut self.breakdown else {
             return;

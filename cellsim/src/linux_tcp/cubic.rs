@@ -150,7 +150,7 @@ impl Cubic {
         us: u32,
         packets: u32,
         window: Option<u32>,
-        place: Place,
+        sequence: Sequence,
         kernel: &Kernel,
     ) -> bool {
         self.packets_per_ack = match self.packets_per_ack {
@@ -167,14 +167,14 @@ impl Cubic {
         let Some(window) = window.filter(|_| !self.hystart.found) else {
             return false;
         };
-        self.hystart.begin_round(now_us, place);
+        self.hystart.begin_round(now_us, sequence);
         window >= HYSTART_WINDOW && self.hystart.update(now_us, us, self.least_rtt_us, kernel)
     }
 }
 
-/// How far a stream is acknowledged and sent.
+/// How far a stream is acknowledged and sent (`snd_una`, `snd_nxt`).
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct Sequence {
     /// Acknowledged bytes.
     pub acked: u64,
     /// Sent bytes.
@@ -183,10 +183,10 @@ pub struct Place {
 
 impl HyStart {
     /// `bictcp_hystart_reset`, once what was under way is acknowledged.
-    fn begin_round(&mut self, now_us: u64, place: Place) {
-        if place.acked > self.round_end {
+    fn begin_round(&mut self, now_us: u64, sequence: Sequence) {
+        if sequence.acked > self.round_end {
             *self = Self {
-                round_end: place.next,
+                round_end: sequence.next,
                 round_start_us: now_us,
                 last_ack_us: now_us,
                 least_us: u32::MAX,
@@ -307,9 +307,9 @@ mod tests {
                 (0..200_u32).find(|&ack| {
                     let round = ack / 20;
                     let now = at(u64::from(round * 100 + (ack % 20) * 3));
-                    let place =
-                        Place { acked: u64::from(ack * 1000 + 1), next: u64::from(round + 1) * 20_000 };
-                    cubic.acked(now, 100_000 + round * rise_us, 1, Some(20), place, kernel)
+                    let sequence =
+                        Sequence { acked: u64::from(ack * 1000 + 1), next: u64::from(round + 1) * 20_000 };
+                    cubic.acked(now, 100_000 + round * rise_us, 1, Some(20), sequence, kernel)
                 })
             };
             assert_eq!(end_of(0), None);

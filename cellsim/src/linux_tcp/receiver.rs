@@ -1,12 +1,69 @@
 //! What the receiver of a connection does: holes, acknowledgements, reading.
 
-use super::board::News;
+use std::collections::VecDeque;
+
 use super::kernel::MSS_BYTES;
-use super::missing::Missing;
 use super::receive_buffer::{Offer, Stream};
+use super::scoreboard::Sack;
 use super::{Ack, Linux};
 use crate::counts::low_bits;
 use crate::time::Time;
+
+/// What a receiver misses; there only while it misses something.
+#[derive(Clone, Debug)]
+pub struct Missing {
+    /// Where each hole starts, and its bytes; at least one.
+    holes: VecDeque<(u64, u32)>,
+    /// Of all holes.
+    bytes: u64,
+    /// The end of what has come at all.
+    pub highest: u64,
+}
+
+impl Missing {
+    /// No holes yet: all has come up to `highest`.
+    pub fn before(highest: u64) -> Self {
+        Self { holes: VecDeque::new(), bytes: 0, highest }
+    }
+
+    /// The next `bytes`, from `start` on, do not come.
+    pub fn lose(&mut self, start: u64, bytes: u32) {
+        self.holes.push_back((start, bytes));
+        self.bytes += u64::from(bytes);
+    }
+
+    /// Whether it misses nothing more.
+    pub fn is_over(&self) -> bool {
+        self.holes.is_empty()
+    }
+
+    /// Size of the hole that starts at `start` (cut to 32 bits), bytes, if there is one.
+    pub fn hole_bytes(&self, start: u32) -> Option<u32> {
+        self.place_of(start).map(|place| self.holes[place].1)
+    }
+
+    /// Where the first hole starts.
+    pub fn first(&self) -> u64 {
+        self.holes[0].0
+    }
+
+    /// Bytes that came behind a hole.
+    pub fn out_of_order(&self) -> u64 {
+        (self.highest - self.first()).saturating_sub(self.bytes)
+    }
+
+    /// What starts at `start` (cut to 32 bits) has come; where the hole started, if there was one.
+    pub fn fill(&mut self, start: u32) -> Option<u64> {
+        let (start, bytes) = self.place_of(start).and_then(|place| self.holes.remove(place))?;
+        self.bytes -= u64::from(bytes);
+        self.highest = self.highest.max(start + u64::from(bytes));
+        Some(start)
+    }
+
+    fn place_of(&self, start: u32) -> Option<usize> {
+        self.holes.iter().position(|hole| low_bits(hole.0) == start)
+    }
+}
 
 impl Linux {
     fn stream(&self) -> Stream {
@@ -44,7 +101,7 @@ impl Linux {
     /// The next `bytes` of the stream do not come.
     pub fn lose(&mut self, bytes: u32) {
         let start = self.arrived;
-        self.tell(News::Hole(start, bytes));
+        self.tell(Sack::Hole(start, bytes));
         let missing = self.missing.get_or_insert_with(|| Box::new(Missing::before(start)));
         missing.lose(start, bytes);
         self.arrived += u64::from(bytes);
@@ -60,7 +117,7 @@ impl Linux {
     pub fn fill_hole(&mut self, now: Time, start: u32) -> bool {
         let before = self.delivered();
         if let Some(start) = self.missing.as_mut().and_then(|missing| missing.fill(start)) {
-            self.tell(News::Filled(start));
+            self.tell(Sack::Filled(start));
         }
         self.missing.take_if(|missing| missing.is_over());
         let stream = self.stream();
@@ -69,9 +126,9 @@ impl Linux {
         stream.delivered > before
     }
 
-    fn tell(&mut self, news: News) {
-        self.news.push_back(news);
-        self.news_made = self.news_made.wrapping_add(1);
+    fn tell(&mut self, sack: Sack) {
+        self.sacks.push_back(sack);
+        self.sacks_made = self.sacks_made.wrapping_add(1);
     }
 
     /// The receiving program reads `bytes` at `now`. True when the sender is to hear of the space.
@@ -93,7 +150,7 @@ impl Linux {
             delivered: low_bits(stream.delivered),
             highest: low_bits(self.highest()),
             edge: offer.edge,
-            news: self.news_made,
+            sacks: self.sacks_made,
         };
         let at_once = now + one_way;
         // The queue's end is not looked at without need: it is the part of it that was used least lately.

@@ -1,9 +1,9 @@
 //! What the sender of a connection does: taking acknowledgements in, finding losses, sending, its buffer.
 
-use super::board::Delivered;
+use super::scoreboard::Delivered;
 use std::iter;
 
-use super::cubic::Place;
+use super::cubic::Sequence;
 use super::flight::RESENT;
 use super::kernel::{HEADER_BYTES, MSS_BYTES};
 use super::round_trip::in_us;
@@ -22,8 +22,8 @@ const UP_QUEUE_BYTES: u64 = 1000 * (MSS + HEADER_BYTES as u64);
 pub(super) const SOON: Span = Span::from_ms(1);
 
 impl Linux {
-    fn place(&self) -> Place {
-        Place { acked: self.acked, next: self.sent }
+    fn sequence(&self) -> Sequence {
+        Sequence { acked: self.acked, next: self.sent }
     }
 
     /// Take in the acknowledgements that have come by `now`, most often none.
@@ -43,11 +43,11 @@ impl Linux {
         let acked = before + ahead(ack.delivered, before);
         let highest = before + ahead(ack.highest, before);
         self.edge = self.edge.max(acked + ahead(ack.edge, acked));
-        let news = ack.news.wrapping_sub(self.news_taken) as usize;
-        self.news_taken = ack.news;
-        let delivered = match news {
-            0 => self.board.take_in(acked, highest, iter::empty()),
-            _ => self.board.take_in(acked, highest, self.news.drain(..news)),
+        let sacks = ack.sacks.wrapping_sub(self.sacks_taken) as usize;
+        self.sacks_taken = ack.sacks;
+        let delivered = match sacks {
+            0 => self.scoreboard.take_in(acked, highest, iter::empty()),
+            _ => self.scoreboard.take_in(acked, highest, self.sacks.drain(..sacks)),
         };
         self.acked = acked;
         let round_trip_us = delivered.sent.or(delivered.stamped).map(|sent| in_us(now - sent));
@@ -61,9 +61,9 @@ impl Linux {
             packets: delivered.packets,
             advanced: delivered.advanced,
             lost,
-            in_flight: self.board.in_flight(),
+            in_flight: self.scoreboard.in_flight(),
             round_trip_us,
-            place: self.place(),
+            sequence: self.sequence(),
         };
         self.window.acknowledged(now, &progress, self.kernel);
         self.recovers = self.in_recovery();
@@ -84,7 +84,7 @@ impl Linux {
             self.timers.timeout_from = now;
             self.timers.probed = self.timers.probed.filter(|end| end.get() > self.acked);
             if delivered.spurious && self.window.undo_loss() {
-                self.board.lose_nothing();
+                self.scoreboard.lose_nothing();
             }
             self.window.end_state(self.acked);
         }
@@ -93,7 +93,7 @@ impl Linux {
     /// Take for lost what must be, at `now`, and reduce the window for it once; whether anything is new.
     pub(super) fn find_losses(&mut self, now: Time) -> bool {
         self.timers.reordered = Time::NEVER;
-        if !self.board.has_gaps() {
+        if !self.scoreboard.has_gaps() {
             return false;
         }
         let lost = if self.kernel.rack { self.find_by_time(now) } else { self.find_by_segments() };
@@ -105,13 +105,13 @@ impl Linux {
 
     /// RACK (`tcp_rack_detect_loss`): lost is what left a reordering window earlier than something that came.
     fn find_by_time(&mut self, now: Time) -> bool {
-        let known = self.window.state != State::Open || self.board.sacked >= REORDERING;
+        let known = self.window.state != State::Open || self.scoreboard.sacked >= REORDERING;
         let least = self.round_trip.least_us() / 4;
         let window =
             if known { Span::ZERO } else { Span::from_us(least.min(self.round_trip.smoothed_us()).into()) };
         let (newest, allowed) = (self.newest, self.newest_round_trip + window);
         let mut next = Time::NEVER;
-        let lost = self.board.lose_gaps(|flight, _| {
+        let lost = self.scoreboard.lose_gaps(|flight, _| {
             let deadline = flight.sent + allowed;
             let earlier = (flight.sent, flight.end) < newest;
             if earlier && deadline > now {
@@ -125,8 +125,8 @@ impl Linux {
 
     /// FACK (`tcp_update_scoreboard`, `tcp_mark_lost_retrans` of 3.2): lost is what three segments have passed.
     fn find_by_segments(&mut self) -> bool {
-        let (first, many) = (self.acked, self.board.sacked >= REORDERING);
-        self.board.lose_gaps(|flight, highest| {
+        let (first, many) = (self.acked, self.scoreboard.sacked >= REORDERING);
+        self.scoreboard.lose_gaps(|flight, highest| {
             let passed = if flight.is(RESENT) { flight.next_then() } else { flight.end };
             highest >= passed + u64::from(REORDERING) * MSS
                 || (!flight.is(RESENT) && many && flight.start() == first)
@@ -150,11 +150,12 @@ impl Linux {
         if unsent == 0 {
             return 0;
         }
-        if self.board.out == 0 && self.sent > 0 {
+        if self.scoreboard.out == 0 && self.sent > 0 {
             let idle = now.saturating_since(self.last_sent);
             self.window.restart(now, idle, self.round_trip.timeout());
         }
-        let packets = (self.window.packets + u32::from(self.credit)).saturating_sub(self.board.in_flight());
+        let packets =
+            (self.window.packets + u32::from(self.credit)).saturating_sub(self.scoreboard.in_flight());
         if packets == 0 || self.host_is_full(now, up) {
             return 0;
         }
@@ -165,7 +166,7 @@ impl Linux {
             return bytes - bytes % MSS;
         }
         // Nagle's rule, with Minshall's change (`tcp_nagle_check`); a window that is too small is waited for.
-        let small_under_way = self.board.out > 0 && self.small_end > self.acked;
+        let small_under_way = self.scoreboard.out > 0 && self.small_end > self.acked;
         if bytes < unsent || small_under_way { 0 } else { bytes }
     }
 
@@ -193,7 +194,7 @@ impl Linux {
 
     /// Memory that may wait below TCP: two segments, or a millisecond of the pacing rate (`tcp_update_pacing_rate`).
     fn most_below(&self) -> u64 {
-        let window = u64::from(self.window.packets.max(self.board.out)) * MSS;
+        let window = u64::from(self.window.packets.max(self.scoreboard.out)) * MSS;
         let ratio = if self.window.packets < self.window.threshold / 2 { 200 } else { 120 };
         let per_second = window * ratio * 10_000 / u64::from(self.round_trip.smoothed_us().max(1));
         (2 * self.kernel.sent_segment).max(per_second >> 10)
@@ -203,14 +204,14 @@ impl Linux {
     pub fn note_sent(&mut self, now: Time, bytes: u64, departure: Time) {
         let size = u32::try_from(bytes).expect("a chunk");
         let packets = size.div_ceil(MSS_BYTES);
-        if self.board.out == 0 {
+        if self.scoreboard.out == 0 {
             self.timers.timeout_from = now;
         }
         if self.kernel.grows_when_sending {
-            self.check_space(self.board.in_flight() + 1);
+            self.check_space(self.scoreboard.in_flight() + 1);
         }
         self.sent += bytes;
-        self.board.send(now, self.sent, size, packets);
+        self.scoreboard.send(now, self.sent, size, packets);
         self.window.note_sent(packets);
         if bytes % MSS != 0 {
             self.small_end = self.sent;
@@ -223,10 +224,10 @@ impl Linux {
 
     /// No more can leave now.
     fn stop(&mut self, now: Time) {
-        let (out, in_flight) = (self.board.out, self.board.in_flight());
+        let (out, in_flight) = (self.scoreboard.out, self.scoreboard.in_flight());
         if std::mem::take(&mut self.sent_since_stop) || in_flight >= self.window.packets {
             let timeout = self.round_trip.timeout();
-            self.window.validate(now, out, in_flight, self.place(), timeout, !self.full);
+            self.window.validate(now, out, in_flight, self.sequence(), timeout, !self.full);
         }
         self.check_space(self.on_the_way());
         self.full |= std::mem::take(&mut self.filled);
@@ -238,14 +239,14 @@ impl Linux {
         if let Some((start, bytes)) = self.timers.probe.take() {
             return Some((start, bytes.get().into()));
         }
-        if self.board.to_resend == 0 || self.board.in_flight() >= self.window.packets {
+        if self.scoreboard.to_resend == 0 || self.scoreboard.in_flight() >= self.window.packets {
             return None;
         }
         self.resend(now)
     }
 
     fn resend(&mut self, now: Time) -> Option<(u32, u64)> {
-        let (start, bytes) = self.board.resend(now, self.sent)?;
+        let (start, bytes) = self.scoreboard.resend(now, self.sent)?;
         self.window.note_sent(1);
         if start == self.acked {
             self.timers.timeout_from = now;
@@ -289,7 +290,7 @@ impl Linux {
 
     /// Packets that count against the window when the send buffer asks.
     fn on_the_way(&self) -> u32 {
-        if self.kernel.rack { self.board.in_flight() } else { self.board.out }
+        if self.kernel.rack { self.scoreboard.in_flight() } else { self.scoreboard.out }
     }
 
     /// A full buffer grows with the window when less than the window is on the way (`tcp_new_space`,

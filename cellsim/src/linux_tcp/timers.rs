@@ -6,8 +6,8 @@ use super::Linux;
 use super::sender::SOON;
 use super::window::State;
 use crate::counts::low_bits;
+use crate::tcp::Timer;
 use crate::time::{Span, Time};
-use crate::timer::Timer;
 
 /// What a probe waits beside two round trips for more than one packet (`TCP_TIMEOUT_MIN`), and for one, whose
 /// acknowledgement may be delayed (`TCP_RTO_MIN`).
@@ -34,7 +34,7 @@ impl Linux {
 
     /// What [`Linux::recovers`] says, so that a receiver need not look at the sender's state.
     pub(super) fn in_recovery(&self) -> bool {
-        self.window.state != State::Open || self.board.has_gaps()
+        self.window.state != State::Open || self.scoreboard.has_gaps()
     }
 
     /// An event that wakes the sender has come: whether it is still the one.
@@ -48,7 +48,7 @@ impl Linux {
 
     /// When the next of the timers is due.
     fn deadline(&self) -> Option<Time> {
-        if self.board.out == 0 {
+        if self.scoreboard.out == 0 {
             return None;
         }
         let timeout = self.timers.timeout_from + self.round_trip.timeout();
@@ -57,10 +57,11 @@ impl Linux {
 
     /// When the end of what was sent is to be probed (`tcp_schedule_loss_probe`).
     fn probe_time(&self) -> Option<Time> {
-        let quiet = matches!(self.window.state, State::Open | State::Reducing) && !self.board.has_gaps();
-        let due = self.kernel.loss_probes && quiet && self.timers.probed.is_none() && self.board.lost == 0;
+        let quiet = matches!(self.window.state, State::Open | State::Reducing) && !self.scoreboard.has_gaps();
+        let due =
+            self.kernel.loss_probes && quiet && self.timers.probed.is_none() && self.scoreboard.lost == 0;
         due.then(|| {
-            let slack = if self.board.out == 1 { PROBE_ALONE } else { PROBE_SLACK };
+            let slack = if self.scoreboard.out == 1 { PROBE_ALONE } else { PROBE_SLACK };
             self.timers.probe_from + Span::from_us(2 * u64::from(self.round_trip.smoothed_us())) + slack
         })
     }
@@ -105,8 +106,8 @@ impl Linux {
     /// `tcp_retransmit_timer`, `tcp_enter_loss`.
     fn time_out(&mut self, now: Time) {
         let (all, allowed) = (!self.kernel.rack, self.newest_round_trip);
-        self.board.lose_all(|flight| all || flight.sent + allowed <= now);
-        self.window.enter_loss(self.sent, self.board.in_flight());
+        self.scoreboard.lose_all(|flight| all || flight.sent + allowed <= now);
+        self.window.enter_loss(self.sent, self.scoreboard.in_flight());
         self.round_trip.back_off();
         self.timers.timeout_from = now;
         self.timers.probed = None;
@@ -119,7 +120,7 @@ impl Linux {
         if self.unsent() > 0 && self.edge > self.sent {
             self.credit = 1;
         } else {
-            let last = self.board.resend_last(now, self.sent);
+            let last = self.scoreboard.resend_last(now, self.sent);
             self.timers.probe = last.map(|(start, bytes)| (low_bits(start), probe_bytes(bytes)));
         }
     }

@@ -3,7 +3,7 @@
 //! CUBIC says how fast the window grows and how far it falls; when, is decided here (`tcp_input.c`, `tcp_output.c`). A
 //! reduction is spread over a round trip (PRR, `tcp_cwnd_reduction`; in the kernel since 3.2).
 
-use super::cubic::{Cubic, Place};
+use super::cubic::{Cubic, Sequence};
 use super::kernel::{FIRST_WINDOW, Kernel};
 use crate::time::{Span, Time};
 
@@ -72,7 +72,7 @@ pub struct Progress {
     /// Its round trip, us, if it has one.
     pub round_trip_us: Option<u32>,
     /// How far the stream is acknowledged and sent.
-    pub place: Place,
+    pub sequence: Sequence,
 }
 
 impl Window {
@@ -174,7 +174,7 @@ impl Window {
     pub fn acknowledged(&mut self, now: Time, progress: &Progress, kernel: &Kernel) {
         if let Some(us) = progress.round_trip_us {
             let window = self.in_slow_start().then_some(self.packets);
-            if self.cubic.acked(now, us, progress.packets, window, progress.place, kernel) {
+            if self.cubic.acked(now, us, progress.packets, window, progress.sequence, kernel) {
                 self.threshold = self.packets;
             }
         }
@@ -232,22 +232,22 @@ impl Window {
         }
     }
 
-    /// The sender stopped, with `out` packets not acknowledged up to `place` and so many on the way: did the window
+    /// The sender stopped, with `out` packets not acknowledged up to `sequence` and so many on the way: did the window
     /// stop it? (`tcp_cwnd_validate`). `starved`: the program had no more to send, and could have.
     pub fn validate(
         &mut self,
         now: Time,
         out: u32,
         in_flight: u32,
-        place: Place,
+        sequence: Sequence,
         timeout: Span,
         starved: bool,
     ) {
         let limited = in_flight >= self.packets;
         let usage = &mut self.usage;
-        let round_over = place.acked >= usage.round_end;
+        let round_over = sequence.acked >= usage.round_end;
         if round_over || limited || (!usage.limited && out > usage.most_out) {
-            (usage.limited, usage.most_out, usage.round_end) = (limited, out, place.next);
+            (usage.limited, usage.most_out, usage.round_end) = (limited, out, sequence.next);
         }
         if usage.limited {
             (usage.used, usage.since) = (0, now);
@@ -302,14 +302,14 @@ mod tests {
     }
 
     fn progress(packets: u32, in_flight: u32) -> Progress {
-        let place = Place { acked: 0, next: 0 };
-        Progress { packets, advanced: true, lost: false, in_flight, round_trip_us: Some(100_000), place }
+        let sequence = Sequence { acked: 0, next: 0 };
+        Progress { packets, advanced: true, lost: false, in_flight, round_trip_us: Some(100_000), sequence }
     }
 
     /// A window that limits its sender.
     fn limited() -> Window {
         let mut window = Window::new();
-        window.validate(at(0), 10, 10, Place { acked: 0, next: 0 }, Span::from_ms(300), false);
+        window.validate(at(0), 10, 10, Sequence { acked: 0, next: 0 }, Span::from_ms(300), false);
         window
     }
 
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn a_window_that_does_not_limit_does_not_grow() {
         let mut window = Window::new();
-        window.validate(at(0), 2, 2, Place { acked: 0, next: 0 }, Span::from_ms(300), true);
+        window.validate(at(0), 2, 2, Sequence { acked: 0, next: 0 }, Span::from_ms(300), true);
         for ack in 0..100 {
             window.acknowledged(at(ack), &progress(2, 0), &LINUX_6_18);
         }
@@ -392,10 +392,10 @@ mod tests {
     fn a_window_that_is_not_used_for_a_time_out_goes_half_way_to_what_is() {
         let mut window = limited();
         window.packets = 100;
-        let place = Place { acked: 1, next: 1 };
-        window.validate(at(100), 20, 20, place, Span::from_ms(300), true);
+        let sequence = Sequence { acked: 1, next: 1 };
+        window.validate(at(100), 20, 20, sequence, Span::from_ms(300), true);
         assert_eq!(window.packets, 100);
-        window.validate(at(400), 20, 20, place, Span::from_ms(300), true);
+        window.validate(at(400), 20, 20, sequence, Span::from_ms(300), true);
         assert_eq!((window.packets, window.threshold), (60, u32::MAX));
     }
 }

@@ -11,7 +11,7 @@ use crate::random::Stream;
 use crate::recorder::PieceRow;
 use crate::spec::NetworkSpec;
 use crate::time::{Span, Time};
-use crate::way::{Leg, Part, Spot};
+use crate::timeline::{Leg, Part, Spot};
 
 impl World {
     /// A download has been opened, which may be one of those to follow.
@@ -240,7 +240,7 @@ impl World {
     }
 }
 
-/// What a spot of a way along `path` is called.
+/// What a spot on `path` is called.
 ///
 /// # Panics
 /// When the spot does not lie on the path: `Breakdown::detach` forgets the bytes of a path that is given up.

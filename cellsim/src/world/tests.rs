@@ -107,7 +107,7 @@ proptest! {
         let mut sent_at = Time::START;
         let mut arrivals = Vec::new();
         for (order, &(sender, bytes, pause_us)) in chunks.iter().enumerate() {
-            sent_at = sent_at + Span::from_us(pause_us);
+            sent_at += Span::from_us(pause_us);
             world.now = sent_at;
             let pipe = pipes[sender];
             let departure = world.transmit(pipe, bytes, Kind::Arrive, narrow(bytes));

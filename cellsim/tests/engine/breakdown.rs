@@ -1,4 +1,4 @@
-//! The ways of followed bytes: they add up to the times of the downloads, and nothing else changes.
+//! The timelines of followed bytes: they add up to the times of the downloads, and nothing else changes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,16 +24,16 @@ fn rows(folder: &Path, name: &str) -> Vec<Row> {
     reader.get_row_iter(None).expect("rows").map(|row| row.expect("a row")).collect()
 }
 
-fn ways(folder: &Path) -> BTreeMap<Key, Vec<Piece>> {
-    let mut ways: BTreeMap<Key, Vec<Piece>> = BTreeMap::new();
+fn timelines(folder: &Path) -> BTreeMap<Key, Vec<Piece>> {
+    let mut timelines: BTreeMap<Key, Vec<Piece>> = BTreeMap::new();
     for row in rows(folder, "breakdown.parquet") {
         let text = |column| row.get_string(column).expect("text").clone();
         let number = |column| row.get_long(column).expect("a number");
-        let way = ways.entry((text(0), number(1), text(2))).or_default();
-        way.push((text(5), text(7), number(8), number(9)));
-        assert_eq!(number(3), way.len() as i64, "steps count from 1");
+        let timeline = timelines.entry((text(0), number(1), text(2))).or_default();
+        timeline.push((text(5), text(7), number(8), number(9)));
+        assert_eq!(number(3), timeline.len() as i64, "steps count from 1");
     }
-    ways
+    timelines
 }
 
 /// Run it with one download in `downloads` followed, in `folder`.
@@ -45,36 +45,37 @@ fn follow(folder: &Path, net: &Value, run: &Value, rtt_us: u32, downloads: u64) 
     cellsim::directory::run(folder, false).expect("a run");
 }
 
-/// Compare each way with the download's times; how many there are of first and of last bytes.
+/// Compare each timeline with the download's times; how many there are of first and of last bytes.
 fn check(folder: &Path) -> (usize, usize) {
-    let mut ways = ways(folder);
+    let mut timelines = timelines(folder);
     let mut seen = (0, 0);
     for row in rows(folder, "streams.parquet") {
         let (client, number) = (row.get_string(0).expect("text").clone(), row.get_long(3).expect("a number"));
         let start_us = row.get_long(5).expect("a number");
         for (byte, column) in [("first", 8), ("last", 9)] {
-            let way = ways.remove(&(client.clone(), number, byte.to_string()));
+            let timeline = timelines.remove(&(client.clone(), number, byte.to_string()));
             let Ok(time_us) = row.get_long(column) else {
-                assert!(way.is_none(), "{client} {number}: a way to a byte that never came");
+                assert!(timeline.is_none(), "{client} {number}: a timeline to a byte that never came");
                 continue;
             };
-            let way = way.unwrap_or_else(|| panic!("{client} {number}: no way to its {byte} byte"));
-            let whole: i64 = way.iter().map(|piece| piece.3).sum();
-            assert_eq!(whole / 1_000, time_us, "{client} {number} {byte}: {way:?}");
-            assert_eq!(way[0].2 / 1_000, start_us);
-            assert!(way.iter().all(|piece| piece.3 > 0));
-            assert!(way.windows(2).all(|pair| pair[0].2 + pair[0].3 == pair[1].2), "without a gap");
+            let timeline =
+                timeline.unwrap_or_else(|| panic!("{client} {number}: no timeline to its {byte} byte"));
+            let whole: i64 = timeline.iter().map(|piece| piece.3).sum();
+            assert_eq!(whole / 1_000, time_us, "{client} {number} {byte}: {timeline:?}");
+            assert_eq!(timeline[0].2 / 1_000, start_us);
+            assert!(timeline.iter().all(|piece| piece.3 > 0));
+            assert!(timeline.windows(2).all(|pair| pair[0].2 + pair[0].3 == pair[1].2), "without a gap");
             *if byte == "first" { &mut seen.0 } else { &mut seen.1 } += 1;
         }
     }
-    assert!(ways.is_empty(), "ways of no download");
+    assert!(timelines.is_empty(), "timelines of no download");
     seen
 }
 
-/// The sum of each part over `way`, ns.
-fn parts(way: &[Piece]) -> BTreeMap<&str, i64> {
+/// The sum of each part over `timeline`, ns.
+fn parts(timeline: &[Piece]) -> BTreeMap<&str, i64> {
     let mut parts = BTreeMap::new();
-    for (_, part, _, duration_ns) in way {
+    for (_, part, _, duration_ns) in timeline {
         *parts.entry(part.as_str()).or_default() += duration_ns;
     }
     parts
@@ -121,22 +122,22 @@ fn on_an_idle_network_a_first_byte_waits_for_round_trips() {
     let folder = tempfile::tempdir().expect("a folder");
     // The second download has a circuit ready.
     follow(folder.path(), &network("web", 1), &run("web", 1, 5_000, 5_000_000_000, 20), 100_000, 1);
-    let ways = ways(folder.path());
-    let way = &ways[&("web1".to_string(), 2, "first".to_string())];
-    let parts = parts(way);
+    let timelines = timelines(folder.path());
+    let timeline = &timelines[&("web1".to_string(), 2, "first".to_string())];
+    let parts = parts(timeline);
     // BEGIN and CONNECTED over three links, the request and its answer over four; the exit connects in a round trip.
     assert_eq!(parts["propagation"], 14 * 50_000_000);
     assert_eq!(parts["connect"], 100_000_000);
     let rest: i64 = parts.values().sum::<i64>() - parts["propagation"] - parts["connect"];
     assert!(rest < 1_000_000, "{parts:?}");
     let places: Vec<&str> =
-        way.iter().filter(|piece| piece.1 == "propagation").map(|piece| &*piece.0).collect();
+        timeline.iter().filter(|piece| piece.1 == "propagation").map(|piece| &*piece.0).collect();
     let (up, down) =
         (["client-guard", "guard-middle", "middle-exit"], ["middle-exit", "guard-middle", "client-guard"]);
     assert_eq!(places[..6], [up, down].concat());
     assert_eq!(places[6..], [&up[..], &["exit-server", "exit-server"], &down[..]].concat());
     // The first one waited for a circuit: the channel opens in three round trips, and each hop takes another.
-    let first = self::parts(&ways[&("web1".to_string(), 1, "first".to_string())]);
+    let first = self::parts(&timelines[&("web1".to_string(), 1, "first".to_string())]);
     assert!(first["circuit"] >= 600_000_000, "{first:?}");
 }
 
@@ -148,8 +149,8 @@ fn an_empty_bucket_and_a_slow_link_are_told_apart() {
         let folder = tempfile::tempdir().expect("a folder");
         follow(folder.path(), &net, &run("web", 4, 100_000, 100_000_000, 120), 50_000, 1);
         let mut sums: BTreeMap<String, i64> = BTreeMap::new();
-        for (_, way) in ways(folder.path()).iter().filter(|(key, _)| key.2 == "last") {
-            for (part, duration_ns) in parts(way) {
+        for (_, timeline) in timelines(folder.path()).iter().filter(|(key, _)| key.2 == "last") {
+            for (part, duration_ns) in parts(timeline) {
                 *sums.entry(part.to_string()).or_default() += duration_ns;
             }
         }
@@ -188,7 +189,7 @@ fn following_changes_nothing_else_and_a_sample_is_part_of_the_whole() {
         let bytes: Vec<_> = bytes.collect();
         assert!(bytes.iter().all(|other| *other == bytes[0]), "{name}");
     }
-    let (all, some) = (ways(folders[1].path()), ways(folders[2].path()));
+    let (all, some) = (timelines(folders[1].path()), timelines(folders[2].path()));
     assert!(some.len() > all.len() / 10 && some.len() < all.len() / 3, "{} of {}", some.len(), all.len());
-    assert!(some.iter().all(|(key, way)| all[key] == *way));
+    assert!(some.iter().all(|(key, timeline)| all[key] == *timeline));
 }

@@ -1,4 +1,4 @@
-//! The way to a byte: what it waited for, where and from when to when.
+//! The timeline of a byte: what it waited for, where and from when to when.
 
 use crate::ids::HostId;
 use crate::time::Time;
@@ -25,7 +25,7 @@ impl Leg {
     }
 }
 
-/// What the way to a byte waits for.
+/// What a byte waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// A circuit that is built.
@@ -113,16 +113,16 @@ pub struct Piece {
     pub end: Time,
 }
 
-/// The way to a byte so far.
+/// What a byte has waited for so far.
 #[derive(Clone, Debug)]
-pub struct Way {
+pub struct Timeline {
     /// What is over, without what took no time.
     pub pieces: Vec<Piece>,
     /// What is not over yet.
     pub now: Piece,
 }
 
-impl Way {
+impl Timeline {
     /// That of a download which its client opens at `start`.
     pub fn new(start: Time, client: HostId) -> Self {
         let spot = Spot { at: client, to: None };

@@ -10,8 +10,8 @@ use crate::link::Link;
 use crate::linux_tcp::kernel::{
     HEADER_BYTES, Kernel, LINUX_3_2, LINUX_6_18, LINUX_6_18_AS_OF_2012, MSS_BYTES,
 };
+use crate::tcp::Timer;
 use crate::time::{Span, Time};
-use crate::timer::Timer;
 
 const MSS: u64 = MSS_BYTES as u64;
 const ONE_WAY: Span = Span::from_ms(10);
@@ -154,8 +154,8 @@ proptest! {
         }
         scene.tcp.apply_acks(Time::NEVER);
         prop_assert_eq!(scene.tcp.read, before + bytes);
-        prop_assert!(!scene.tcp.has_holes() && !scene.tcp.board.has_gaps());
-        prop_assert_eq!((scene.tcp.queued(), scene.tcp.unacknowledged(), scene.tcp.board.in_flight()), (0, 0, 0));
+        prop_assert!(!scene.tcp.has_holes() && !scene.tcp.scoreboard.has_gaps());
+        prop_assert_eq!((scene.tcp.queued(), scene.tcp.unacknowledged(), scene.tcp.scoreboard.in_flight()), (0, 0, 0));
     }
 }
 

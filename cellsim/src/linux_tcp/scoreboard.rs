@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use super::flight::{EVER_RESENT, FILLED, Flight, LOST, RESENT, SACKED};
 use crate::time::Time;
 
-/// News of holes, in the order in which the receiver learned it.
+/// What a receiver tells of a hole, in the order in which it learned it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum Sack {
     /// So many bytes from there on are missing.
     Hole(u64, u32),
     /// What starts there is missing no more.
@@ -54,7 +54,7 @@ struct Losses {
 
 /// The flights, and how many of their packets are in which state.
 #[derive(Clone, Debug, Default)]
-pub struct Board {
+pub struct Scoreboard {
     flights: VecDeque<Flight>,
     /// None at first, and again from the acknowledgement at which the receiver misses nothing and nothing waits to be sent
     /// again.
@@ -71,7 +71,7 @@ pub struct Board {
     pub to_resend: u32,
 }
 
-impl Board {
+impl Scoreboard {
     /// Packets that are taken to be on the way (`tcp_packets_in_flight`).
     pub fn in_flight(&self) -> u32 {
         (self.out + self.resent).saturating_sub(self.sacked + self.lost)
@@ -143,10 +143,10 @@ impl Board {
 
     /// Take in that the receiver has everything up to `acked` and, but for holes, up to `highest`
     /// (`tcp_sacktag_write_queue`, `tcp_clean_rtx_queue`).
-    pub fn take_in(&mut self, acked: u64, highest: u64, news: impl Iterator<Item = News>) -> Delivered {
+    pub fn take_in(&mut self, acked: u64, highest: u64, sacks: impl Iterator<Item = Sack>) -> Delivered {
         let mut delivered = Delivered::default();
-        for item in news {
-            self.take_in_news(item, &mut delivered);
+        for sack in sacks {
+            self.take_in_sack(sack, &mut delivered);
         }
         self.acknowledge(acked, &mut delivered);
         if highest > acked {
@@ -155,14 +155,14 @@ impl Board {
         delivered
     }
 
-    fn take_in_news(&mut self, news: News, delivered: &mut Delivered) {
-        match news {
-            News::Hole(start, bytes) => {
+    fn take_in_sack(&mut self, sack: Sack, delivered: &mut Delivered) {
+        match sack {
+            Sack::Hole(start, bytes) => {
                 self.split(start);
                 self.split(start + u64::from(bytes));
                 self.losses.get_or_insert_default().gaps.push_back(start);
             }
-            News::Filled(start) => {
+            Sack::Filled(start) => {
                 if let Some(losses) = &mut self.losses {
                     losses.gaps.retain(|&gap| gap != start);
                 }
