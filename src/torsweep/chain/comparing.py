@@ -34,33 +34,6 @@ in which waiting for a processor does not count."""
 MOST_BESIDE = 0.1
 """If other programs take more cores than this, the text tells the reader to measure again."""
 
-_Column = tuple[str, str, float, str]
-"""Header, name in the row, factor, format."""
-
-_COLUMNS: Mapping[str, tuple[_Column, ...]] = {
-    "clocks": (
-        ("CPU s a GB", "cpu_s_per_gb", 1, ".2f"),
-        ("against the first", "cpu_s_per_gb_relative", 100, "+.1f %"),
-        ("million readings a GB", "million_readings_per_gb", 1, ".1f"),
-        ("ns a reading, bench", "bench_ns_per_coarse_reading", 1, ".0f"),
-        ("share in readings", "share_in_readings", 100, ".1f %"),
-        ("added ns a reading, seen", "added_ns_per_reading", 1, ".0f"),
-    ),
-    "tracing": (
-        ("CPU s a GB", "cpu_s_per_gb", 1, ".2f"),
-        ("CPU, against off", "cpu_s_per_gb_relative", 100, "+.1f %"),
-        ("small request, µs", "small_us", 1, ".0f"),
-        ("request, against off", "small_us_relative", 100, "+.1f %"),
-        ("MB/s", "megabytes_per_s", 1, ".1f"),
-        ("MB/s, against off", "megabytes_per_s_relative", 100, "+.1f %"),
-    ),
-    "quantum": (
-        ("read, of the rate", "read_of_rate", 1, ".3f"),
-        ("small request, ms", "small_us", 1e-3, ".0f"),
-        ("against the first", "small_us_relative", 100, "+.1f %"),
-    ),
-}
-
 
 def clock_costs(measured: Mapping[str, Any]) -> ClockCosts:
     """The costs in what the program ``clocks`` printed (:func:`torsweep.clocks.cli.measure`)."""
@@ -161,48 +134,31 @@ def _digits(value: float | None) -> float | None:
 
 def as_markdown(plan: Plan, rows: Sequence[Row], document: Mapping[str, Any]) -> str:
     """The comparison of ``plan`` with how it was made; intervals are 95 %, over rounds."""
-    columns, beside = _COLUMNS[plan.name], document["cores_taken_beside"]
-    shown = [
-        {"relay": row["position"], "variant": row["variant"]}
-        | {header: _cell(row, name, factor, form) for header, name, factor, form in columns}
-        for row in rows
-    ]
+    beside = document["cores_taken_beside"]
     made = (
         f"tor {document['tor']['version']} with the patch series {document['tor']['series_sha256'][:12]};"
         f" {document['rounds']} rounds, each relay of which has processes of its own, two turns of"
-        f" {document['lengths']['load_s']:g} s each. Means and 95 % intervals over rounds."
+        f" {document['lengths']['load_s']:g} s each. Means and 95 % intervals over rounds; relative to the"
+        " first variant."
     )
     quiet = ": measure again on a quiet machine." if beside > MOST_BESIDE else "."
-    return "\n".join(
-        [
-            made,
-            "",
-            f"Others took {beside:.2f} cores meanwhile{quiet}",
-            "",
-            table(shown),
-            *_sentences(plan, rows),
-            "",
-        ]
-    )
+    told = f"Others took {beside:.2f} cores meanwhile{quiet}"
+    return "\n".join([made, "", told, "", table(rows), *_sentences(plan, rows), ""])
 
 
 def table(rows: Sequence[Row]) -> str:
-    """``rows`` in Markdown, with a column for each of their keys."""
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    cells = [["" if row.get(key) is None else str(row[key]) for key in columns] for row in rows]
+    """``rows`` in Markdown, a column for each of their keys; intervals stand behind their means."""
+    keys = dict.fromkeys(key for row in rows for key in row)
+    columns = [key for key in keys if not (key.endswith(("_low", "_high")) and key.rsplit("_", 1)[0] in keys)]
+    cells = [[_cell(row, name) for name in columns] for row in rows]
     lines = [columns, ["---"] * len(columns), *cells]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _cell(row: Row, name: str, factor: float, form: str) -> str:
-    value, low, high = (row.get(key) for key in (name, f"{name}_low", f"{name}_high"))
-    if value is None:
-        return ""
-    form, _, unit = form.partition(" ")
-    text = format(value * factor, form)
-    if low is not None and high is not None:
-        text += f" [{low * factor:{form}}, {high * factor:{form}}]"
-    return f"{text} {unit}".strip()
+def _cell(row: Row, name: str) -> str:
+    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+    value = "" if row.get(name) is None else str(row[name])
+    return value if low is None or high is None else f"{value} [{low}, {high}]"
 
 
 def _sentences(plan: Plan, rows: Sequence[Row]) -> list[str]:

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from torsweep.chain.network import ENDLESS_BYTES, REQUEST_BYTES, ChainNetwork, network_of, run_of
 from torsweep.chain.turns import CLIENT, POSITIONS, Chain, Plan, turns
@@ -80,8 +81,7 @@ class Measured:
     cores_beside: float
 
 
-@dataclass(frozen=True)
-class Account:
+class Account(NamedTuple):
     """What a relay has used, moved and asked so far, and when."""
 
     at_ns: int
@@ -179,8 +179,8 @@ class Turns:
         layout, self._opened = self._running.layout, self._opened + 1
         where = address(layout.network.servers[0].node)
         connection = await connect(layout.clients[0].socks, where, SERVER_PORT, str(self._opened))
-        desk = self._running.desks[CLIENT]
-        path = desk.circuits[desk.circuit_of[self._opened]].path
+        follower = self._running.followers[CLIENT]
+        path = follower.circuits[follower.circuit_of[self._opened]].path
         if path != ",".join(chain.relays):
             connection.close()
             raise TorsweepError(f"stream {self._opened} went by {path}, not by {','.join(chain.relays)}")
@@ -189,7 +189,7 @@ class Turns:
     async def _close_circuits(self) -> None:
         """Close the circuits of this turn, so that none disturbs the next turn."""
         control = self._running.controls[CLIENT]
-        for seen in list(self._running.desks[CLIENT].circuits.values()):
+        for seen in list(self._running.followers[CLIENT].circuits.values()):
             if seen.closed_ns is None:
                 await close_quietly(control, f"CLOSECIRCUIT {seen.number}")
 
@@ -203,10 +203,8 @@ class Turns:
             accounts, took_ns = await asyncio.gather(
                 self._under_load(chain, connections[1:]), self._small_beside(connections[0])
             )
-        return [
-            self._sample(number, chain, position, relay, *account, took_ns)
-            for position, relay, account in zip(POSITIONS, chain.relays, accounts, strict=True)
-        ]
+        small = len(took_ns), round(statistics.median(took_ns) / 1e3, 1)
+        return [_sample(number, chain, place, *ends, *small) for place, ends in enumerate(accounts)]
 
     async def _small_beside(self, connection: socket.socket) -> list[int]:
         """Small requests as long as the load counts."""
@@ -238,31 +236,26 @@ class Turns:
             *(account_of(controls[relay], children[relay].handle.pid) for relay in chain.relays)
         )
 
-    def _sample(
-        self,
-        number: int,
-        chain: Chain,
-        position: str,
-        relay: str,
-        before: Account,
-        after: Account,
-        took_ns: list[int],
-    ) -> Sample:
-        return Sample(
-            round=chain.number,
-            turn=number,
-            variant=chain.variant.name,
-            position=position,
-            relay=relay,
-            span_s=(after.at_ns - before.at_ns) / 1e9,
-            cpu_s=(after.cpu_ns - before.cpu_ns) / 1e9,
-            bytes_read=after.read - before.read,
-            bytes_written=after.written - before.written,
-            readings_precise=after.precise - before.precise,
-            readings_coarse=after.coarse - before.coarse,
-            small_requests=len(took_ns),
-            small_us=round(statistics.median(took_ns) / 1e3, 1),
-        )
+
+def _sample(
+    turn: int, chain: Chain, place: int, before: Account, after: Account, requests: int, small_us: float
+) -> Sample:
+    took = Account(*(now - then for then, now in zip(before, after, strict=True)))
+    return Sample(
+        round=chain.number,
+        turn=turn,
+        variant=chain.variant.name,
+        position=POSITIONS[place],
+        relay=chain.relays[place],
+        span_s=took.at_ns / 1e9,
+        cpu_s=took.cpu_ns / 1e9,
+        bytes_read=took.read,
+        bytes_written=took.written,
+        readings_precise=took.precise,
+        readings_coarse=took.coarse,
+        small_requests=requests,
+        small_us=small_us,
+    )
 
 
 async def account_of(control: Control, pid: int) -> Account:

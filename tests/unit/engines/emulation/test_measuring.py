@@ -44,7 +44,7 @@ def running(*ended: bool) -> SimpleNamespace:
     layout = SimpleNamespace(run=run_spec(duration_ns=60 * 10**9))
     return SimpleNamespace(
         layout=layout,
-        desks={},
+        followers={},
         children={},
         meters={"relay1": Meter()},
         processes=SimpleNamespace(check=check),

@@ -14,8 +14,8 @@ from torsweep.engines.emulation.read.tables import (
     relays_frame,
     streams_frame,
 )
-from torsweep.engines.emulation.run.desk import CircuitSeen
 from torsweep.engines.emulation.run.downloads import Download
+from torsweep.engines.emulation.run.follower import CircuitSeen
 from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RELAYS, STREAMS, validate
 
 CLIENT = network(*POSITIONS).clients[0]

@@ -19,7 +19,7 @@ from torsweep.engines.emulation.run.traffic import Generator
 SECOND_NS = 10**9
 
 
-class FakeDesk:
+class FakeFollower:
     """What tells of streams; here the proxy below does, in place of a tor."""
 
     def __init__(self) -> None:
@@ -32,8 +32,10 @@ class FakeDesk:
 class FakeTor:
     """A SOCKS proxy that answers requests itself; ``answered`` limits the bytes, ``refusing`` refuses."""
 
-    def __init__(self, desk: FakeDesk, *, refusing: bool = False, answered: int | None = None) -> None:
-        self.desk, self.refusing, self.answered = desk, refusing, answered
+    def __init__(
+        self, follower: FakeFollower, *, refusing: bool = False, answered: int | None = None
+    ) -> None:
+        self.follower, self.refusing, self.answered = follower, refusing, answered
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
@@ -51,12 +53,12 @@ class FakeTor:
         writer.write(b"\x01\x00")
         await reader.readexactly(10)
         if self.refusing:
-            self.desk.error_of[number] = "stream failed: TIMEOUT"
+            self.follower.error_of[number] = "stream failed: TIMEOUT"
             writer.write(b"\x05\x06\x00\x01" + bytes(6))
             return
-        self.desk.opened.append(number)
-        self.desk.circuit_of[number] = 1
-        self.desk.on_new(number)
+        self.follower.opened.append(number)
+        self.follower.circuit_of[number] = 1
+        self.follower.on_new(number)
         writer.write(b"\x05\x00\x00\x01" + bytes(6))
         asked, wanted = struct.unpack(">QQ", await reader.readexactly(16))
         await reader.readexactly(asked - 16)
@@ -69,7 +71,12 @@ class FakeTor:
 
 
 def play(
-    sockets: Path, desk: FakeDesk, duration_ns: int = 20 * SECOND_NS, *, deaf: bool = False, **kind: object
+    sockets: Path,
+    follower: FakeFollower,
+    duration_ns: int = 20 * SECOND_NS,
+    *,
+    deaf: bool = False,
+    **kind: object,
 ):
     """Run a client against a fake tor; returns a function from the tor's behaviour to the downloads."""
 
@@ -77,8 +84,8 @@ def play(
         asked = run_spec(duration_ns=duration_ns, traffic={"bulk": traffic(**kind)})
         layout = Layout(asked, network(*POSITIONS), Path("/nowhere"), sockets)
         path = sockets / ("absent" if deaf else "bulk1.s")
-        server = await asyncio.start_unix_server(FakeTor(desk, **behaviour).serve, path)
-        generator = Generator(layout, {"bulk1": desk}, time.monotonic_ns(), progress=True)
+        server = await asyncio.start_unix_server(FakeTor(follower, **behaviour).serve, path)
+        generator = Generator(layout, {"bulk1": follower}, time.monotonic_ns(), progress=True)
         await generator.run()
         server.close()
         return generator.downloads
@@ -87,14 +94,14 @@ def play(
 
 
 def test_parallel_downloads_are_opened_in_order_and_the_run_ends_with_them(tmp_path):
-    desk = FakeDesk()
+    follower = FakeFollower()
     started = time.monotonic()
     day_ns = 86_400 * SECOND_NS
     downloads = play(
-        tmp_path, desk, 60 * SECOND_NS, parallel_streams=9, think_min_ns=day_ns, think_max_ns=day_ns
+        tmp_path, follower, 60 * SECOND_NS, parallel_streams=9, think_min_ns=day_ns, think_max_ns=day_ns
     )()
     assert time.monotonic() - started < 50, "waited for pauses that end after the run"
-    assert desk.opened == list(range(1, 10))
+    assert follower.opened == list(range(1, 10))
     assert [download.number for download in downloads] == list(range(1, 10))
     for download in downloads:
         assert (download.outcome, download.got, download.circuit) == ("complete", 50_000, 1)
@@ -104,8 +111,8 @@ def test_parallel_downloads_are_opened_in_order_and_the_run_ends_with_them(tmp_p
 
 
 def test_downloads_follow_each_other_until_the_end(tmp_path):
-    desk = FakeDesk()
-    downloads = play(tmp_path, desk, SECOND_NS)()
+    follower = FakeFollower()
+    downloads = play(tmp_path, follower, SECOND_NS)()
     complete = [download for download in downloads if download.outcome == "complete"]
     assert len(complete) > 3
     assert len(downloads) - len(complete) <= 1
@@ -114,35 +121,35 @@ def test_downloads_follow_each_other_until_the_end(tmp_path):
 
 
 def test_what_the_end_cuts_off_is_unfinished(tmp_path):
-    (download,) = play(tmp_path, FakeDesk(), SECOND_NS)(answered=0)
+    (download,) = play(tmp_path, FakeFollower(), SECOND_NS)(answered=0)
     assert (download.outcome, download.error, download.got) == ("unfinished", None, 0)
     assert download.end_ns - download.start_ns <= SECOND_NS
 
 
 def test_a_client_that_nobody_serves_is_a_failure(tmp_path):
     pause = {"think_min_ns": 30 * SECOND_NS, "think_max_ns": 30 * SECOND_NS}
-    (download,) = play(tmp_path, FakeDesk(), deaf=True, **pause)()
+    (download,) = play(tmp_path, FakeFollower(), deaf=True, **pause)()
     assert download.outcome == "failed"
     assert "No such file" in download.error
 
 
 def test_a_refusal_is_a_failure_with_tors_reason(tmp_path):
     pause = {"think_min_ns": 30 * SECOND_NS, "think_max_ns": 30 * SECOND_NS}
-    (download,) = play(tmp_path, FakeDesk(), **pause)(refusing=True)
+    (download,) = play(tmp_path, FakeFollower(), **pause)(refusing=True)
     assert (download.outcome, download.error) == ("failed", "stream failed: TIMEOUT")
     assert download.socks_reply_ns is None
 
 
 def test_a_stream_closed_too_soon_is_a_failure(tmp_path):
     pause = {"think_min_ns": 30 * SECOND_NS, "think_max_ns": 30 * SECOND_NS}
-    (download,) = play(tmp_path, FakeDesk(), **pause)(answered=700)
+    (download,) = play(tmp_path, FakeFollower(), **pause)(answered=700)
     assert (download.outcome, download.got) == ("failed", 700)
     assert download.error == "the stream was closed before its end"
 
 
 def test_the_time_limit_of_the_traffic_is_an_outcome_of_its_own(tmp_path):
     pause = {"think_min_ns": 30 * SECOND_NS, "think_max_ns": 30 * SECOND_NS}
-    (download,) = play(tmp_path, FakeDesk(), timeout_ns=SECOND_NS // 4, **pause)(answered=0)
+    (download,) = play(tmp_path, FakeFollower(), timeout_ns=SECOND_NS // 4, **pause)(answered=0)
     assert (download.outcome, download.error) == ("timeout", "time limit")
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.engines.emulation.run.desk import CircuitSeen
 from torsweep.engines.emulation.run.downloads import Download
+from torsweep.engines.emulation.run.follower import CircuitSeen
 from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RELAYS, STREAMS, TableSchema
 
 SECOND_NS = 1_000_000_000

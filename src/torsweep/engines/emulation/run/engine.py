@@ -253,7 +253,7 @@ def _write_tables(run_directory: Path, running: RunningNetwork, measured: Measur
     zero_ns, end_ns = measured.zero_ns, measured.end_ns
     samples = {name: meter.samples for name, meter in running.meters.items()}
     queued = {name: meter.queued_cells() for name, meter in running.meters.items()}
-    circuits = {name: list(desk.circuits.values()) for name, desk in running.desks.items()}
+    circuits = {name: list(follower.circuits.values()) for name, follower in running.followers.items()}
     _write(run_directory, STREAMS, streams_frame(measured.downloads, zero_ns))
     _write(run_directory, RELAYS, relays_frame(samples, queued, zero_ns, end_ns))
     _write(run_directory, CIRCUITS, circuits_frame(circuits, measured.downloads, zero_ns))

@@ -36,7 +36,7 @@ async def measure(running: RunningNetwork) -> Measured:
     """Let the clients download until the end of the run; raise what ended it before."""
     run = running.layout.run
     zero_ns = time.monotonic_ns() + int(LEAD_S * 1e9)
-    generator = Generator(running.layout, running.desks, zero_ns, progress=run.tables.progress)
+    generator = Generator(running.layout, running.followers, zero_ns, progress=run.tables.progress)
     pace = Pace({name: child.handle.pid for name, child in running.children.items()})
     traffic = asyncio.ensure_future(generator.run())
     watch = asyncio.ensure_future(_watch(running, generator, pace, zero_ns))

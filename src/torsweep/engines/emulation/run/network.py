@@ -28,7 +28,7 @@ from torsweep.engines.emulation.run.control import (
     known_relays,
     open_control,
 )
-from torsweep.engines.emulation.run.desk import Desk
+from torsweep.engines.emulation.run.follower import ClientFollower
 from torsweep.engines.emulation.run.meter import RelayMeter
 from torsweep.engines.emulation.run.processes import Child, ProcessSet
 from torsweep.engines.emulation.run.servers import servers_command
@@ -73,7 +73,7 @@ class RunningNetwork:
     """Monotonic time, in seconds, by which the network must be ready."""
     controls: dict[str, Control] = field(default_factory=dict)
     children: dict[str, Child] = field(default_factory=dict)
-    desks: dict[str, Desk] = field(default_factory=dict)
+    followers: dict[str, ClientFollower] = field(default_factory=dict)
     meters: dict[str, RelayMeter] = field(default_factory=dict)
     namespaces: dict[str, str] = field(default_factory=dict)
 
@@ -102,12 +102,12 @@ class RunningNetwork:
         await self._require_consensus()
         await self._rest()
         names = {fingerprint: name for name, fingerprint in identities.relays.items()}
-        await asyncio.gather(*(self._open_desk(place, identities, names) for place in layout.clients))
+        await asyncio.gather(*(self._follow_client(place, identities, names) for place in layout.clients))
 
     def close(self) -> None:
         """Hang up on every tor."""
-        for desk in self.desks.values():
-            desk.close()
+        for follower in self.followers.values():
+            follower.close()
         for control in self.controls.values():
             control.close()
 
@@ -275,15 +275,15 @@ class RunningNetwork:
         first = await self._control(layout.clients[0])
         await require_consensus(first, layout.network, weighted=weighted)
 
-    async def _open_desk(self, place: Place, identities: Identities, names: dict[str, str]) -> None:
+    async def _follow_client(self, place: Place, identities: Identities, names: dict[str, str]) -> None:
         client = next(client for client in self.layout.network.clients if client.name == place.name)
         paths = tuple(
             tuple(identities.relays[name] for name in path) for path in self.layout.paths_of(place.name)
         )
         isolated = self.layout.run.traffic[client.kind].streams_per_circuit_isolation
-        desk = Desk(await self._control(place), paths, names, isolated=isolated)
-        self.desks[place.name] = desk
-        await desk.open()
+        follower = ClientFollower(await self._control(place), paths, names, isolated=isolated)
+        self.followers[place.name] = follower
+        await follower.open()
 
     async def _rest(self) -> None:
         """Wait until every relay is at rest: clients have made their first contacts and circuits and have all

@@ -1,7 +1,8 @@
 """Clients that download, and the times that they measured.
 
-In: the layout, a :class:`~torsweep.engines.emulation.run.desk.Desk` for each client, the time that counts
-as 0. Out: the :class:`~torsweep.engines.emulation.run.downloads.Download` s, with what became of them.
+In: the layout, a :class:`~torsweep.engines.emulation.run.follower.ClientFollower` for each client, the time
+that counts as 0. Out: the :class:`~torsweep.engines.emulation.run.downloads.Download` s, with what became of
+them.
 
 A client keeps ``parallel_streams`` downloads under way. It opens them one after the other: the next when tor
 has reported the one before, so that streams stand on a circuit in the order of their numbers. Starts are
@@ -18,8 +19,8 @@ from typing import Any
 from torsweep.engines.addresses import SERVER_PORT, address
 from torsweep.engines.draws import client_start_ns
 from torsweep.engines.emulation.directory.layout import Layout
-from torsweep.engines.emulation.run.desk import Desk
 from torsweep.engines.emulation.run.downloads import Download, DownloadOrder
+from torsweep.engines.emulation.run.follower import ClientFollower
 from torsweep.engines.emulation.run.servers import request
 from torsweep.engines.emulation.run.socks import SocksError, connect
 from torsweep.engines.run_spec import RunTraffic
@@ -31,10 +32,12 @@ READ_BYTES = 64 * 1024
 class Generator:
     """The traffic of all clients of a run."""
 
-    def __init__(self, layout: Layout, desks: Mapping[str, Desk], start_ns: int, *, progress: bool) -> None:
+    def __init__(
+        self, layout: Layout, followers: Mapping[str, ClientFollower], start_ns: int, *, progress: bool
+    ) -> None:
         self._order = DownloadOrder(layout.run, layout.network)
         self._layout = layout
-        self._desks = desks
+        self._followers = followers
         self._start_ns = start_ns
         self._end_ns = start_ns + layout.run.duration_ns
         self._progress = progress
@@ -66,7 +69,7 @@ class Generator:
         for download in self.downloads:
             if download.end_ns is None:
                 download.end_ns = min(time.monotonic_ns(), self._end_ns)
-            download.circuit = self._desks[download.client.name].circuit_of.get(download.number)
+            download.circuit = self._followers[download.client.name].circuit_of.get(download.number)
 
     async def _client(self, index: int, client: Client) -> None:
         run = self._layout.run
@@ -104,13 +107,13 @@ class Generator:
 
     async def _known_to_tor(self, download: Download, task: asyncio.Future[Any]) -> None:
         """Wait until tor reports the stream, or until the download is over without such a report."""
-        told, desk = asyncio.Event(), self._desks[download.client.name]
+        told, follower = asyncio.Event(), self._followers[download.client.name]
 
         def tell(number: int) -> None:
             if number == download.number:
                 told.set()
 
-        desk.on_new = tell
+        follower.on_new = tell
         waiting: asyncio.Future[Any] = asyncio.ensure_future(told.wait())
         try:
             await asyncio.wait([waiting, task], return_when=asyncio.FIRST_COMPLETED)
@@ -120,7 +123,7 @@ class Generator:
     async def _download(self, download: Download) -> None:
         traffic = self._layout.run.traffic[download.client.kind]
         limit_s = None if traffic.timeout_ns is None else traffic.timeout_ns / 1e9
-        desk = self._desks[download.client.name]
+        follower = self._followers[download.client.name]
         try:
             async with asyncio.timeout(limit_s):
                 await self._transfer(download, traffic)
@@ -131,7 +134,7 @@ class Generator:
                 download.outcome, download.error = "timeout", "time limit"
             else:
                 download.outcome = "failed"
-                told = desk.error_of.get(download.number)
+                told = follower.error_of.get(download.number)
                 download.error = told or str(error) or type(error).__name__
         download.end_ns = time.monotonic_ns()
 

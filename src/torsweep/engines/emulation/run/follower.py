@@ -1,8 +1,8 @@
 """The circuits and streams of one client: the path of each circuit, and the circuit of each stream.
 
 In: the control port of a client's tor, the paths that it is to take, where the run gives them. Out:
-:class:`Desk`, which knows the circuit and the error of each download, and :class:`CircuitSeen` for each
-circuit.
+:class:`ClientFollower`, which knows the circuit and the error of each download, and :class:`CircuitSeen` for
+each circuit.
 
 Streams are told apart by the name that they give to the SOCKS port: the number of the download.
 """
@@ -41,7 +41,7 @@ class CircuitSeen:
     close_reason: str | None = None
 
 
-class Desk:
+class ClientFollower:
     """Follows one client, and puts its streams onto given paths in order of opening.
 
     With ``paths`` (fingerprints) each circuit takes the next of them, the last again and again; without,

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from torsweep.engines.emulation.run.control import ControlRefused
-from torsweep.engines.emulation.run.desk import Desk
+from torsweep.engines.emulation.run.follower import ClientFollower
 
 PATHS = (("A", "B", "C"), ("D", "E", "F"))
 NAMES = {"A" * 40: "relay1", "B" * 40: "relay2"}
@@ -58,20 +58,20 @@ class FakeControl:
 Play = Callable[[FakeControl], Awaitable[None]]
 
 
-def follow(play: Play, paths=PATHS, *, isolated: bool = False, failing: bool = False) -> Desk:
-    """A desk that has seen what ``play`` did, and its control port."""
+def follow(play: Play, paths=PATHS, *, isolated: bool = False, failing: bool = False) -> ClientFollower:
+    """A follower that has seen what ``play`` did, and its control port."""
 
-    async def run() -> Desk:
+    async def run() -> ClientFollower:
         control = FakeControl()
-        desk = Desk(control, paths, NAMES, isolated=isolated)
-        await desk.open()
+        follower = ClientFollower(control, paths, NAMES, isolated=isolated)
+        await follower.open()
         control.failing = failing
         await play(control)
         for _ in range(30):
             await asyncio.sleep(0)
-        desk.close()
-        desk.control = control
-        return desk
+        follower.close()
+        follower.control = control
+        return follower
 
     return asyncio.run(run())
 
@@ -124,9 +124,9 @@ def test_a_stream_without_a_circuit_is_closed_and_says_why():
     async def play(control):
         control.opened(4)
 
-    desk = follow(play, isolated=True, failing=True)
-    assert desk.control.all_of("CLOSESTREAM") == ["104 1"]
-    assert desk.error_of == {4: "no circuit: no such path"}
+    follower = follow(play, isolated=True, failing=True)
+    assert follower.control.all_of("CLOSESTREAM") == ["104 1"]
+    assert follower.error_of == {4: "no circuit: no such path"}
 
 
 @pytest.mark.parametrize(("event", "reason"), [("FAILED REASON=TIMEOUT", "TIMEOUT"), ("CLOSED", "no reason")])
@@ -135,11 +135,11 @@ def test_a_circuit_that_fails_while_it_is_built_is_told_of(event, reason):
         control.circuit = lambda words: FakeControl.circuit(control, words.replace("BUILT", event))
         control.opened(1)
 
-    desk = follow(play, isolated=True)
-    assert desk.error_of[1] == f"no circuit: the circuit {event.split(' ')[0].lower()}: {reason}"
+    follower = follow(play, isolated=True)
+    assert follower.error_of[1] == f"no circuit: the circuit {event.split(' ')[0].lower()}: {reason}"
 
 
-def test_without_paths_tor_chooses_and_the_desk_follows():
+def test_without_paths_tor_chooses_and_the_follower_watches():
     told: list[int] = []
 
     async def play(control):
@@ -153,17 +153,17 @@ def test_without_paths_tor_chooses_and_the_desk_follows():
 
     async def listening(control):
         await play(control)
-        told.extend(desk_numbers(control))
+        told.extend(numbers(control))
 
-    def desk_numbers(control) -> list[int]:
+    def numbers(control) -> list[int]:
         return sorted(control.handlers["STREAM"].__self__.circuit_of)
 
-    desk = follow(listening, paths=())
+    follower = follow(listening, paths=())
     assert told == [1, 2, 3]
-    assert desk.circuit_of == {1: 17, 2: 23, 3: 17}
-    assert desk.error_of == {3: "stream failed: END, CONNECTREFUSED"}
-    assert not desk.control.asked
-    seen = desk.circuits[17]
+    assert follower.circuit_of == {1: 17, 2: 23, 3: 17}
+    assert follower.error_of == {3: "stream failed: END, CONNECTREFUSED"}
+    assert not follower.control.asked
+    seen = follower.circuits[17]
     assert seen.path == f"relay1,relay2,{'C' * 40}"
     assert (seen.purpose, seen.built_ns, seen.first_use_ns, seen.close_reason) == (
         "GENERAL",
@@ -171,7 +171,7 @@ def test_without_paths_tor_chooses_and_the_desk_follows():
         7,
         "FINISHED",
     )
-    assert desk.circuits[70].path == "relay1,relay2"
+    assert follower.circuits[70].path == "relay1,relay2"
 
 
 def test_a_new_download_is_told_of_once():
@@ -190,6 +190,6 @@ def test_streams_that_are_no_downloads_are_left_alone():
         control.stream(9, "NEW", PURPOSE="DIR_FETCH")
         control.stream(9, "SENTCONNECT", 5)
 
-    desk = follow(play)
-    assert not desk.circuit_of
-    assert not desk.control.all_of("ATTACHSTREAM")
+    follower = follow(play)
+    assert not follower.circuit_of
+    assert not follower.control.all_of("ATTACHSTREAM")
