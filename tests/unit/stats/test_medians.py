@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -94,12 +95,25 @@ def test_curves_are_means_over_networks(summary: Summary, tables: PlanTables) ->
     (middle,) = curve["median_s"].unique().to_list()
     around = curve.filter((pl.col("share") - 0.5).abs() < 0.001)["time_s"]
     assert len(around) == 2 and around[0] <= middle <= around[1]
-    assert middle == pytest.approx(t_interval(runs["median_s"].to_numpy()).mean, rel=0.01)
+    of_logarithms = t_interval(np.log(runs["median_s"].to_numpy()))
+    assert middle == pytest.approx(np.exp(of_logarithms.mean), rel=0.01)
+    band = [curve.filter(pl.col("share") == 0.4995)[name][0] for name in ("low_s", "high_s")]
+    assert band == pytest.approx(np.exp([of_logarithms.low, of_logarithms.high]), rel=0.03)
     assert (curve["low_s"] <= curve["time_s"]).all()
     assert (curve["high_s"] >= curve["time_s"]).all()
     assert curve["time_s"].is_sorted()
     assert curve["share"].max() <= curve["top"][0] < 1
     assert curve["networks"].unique().to_list() == [4]
+
+
+def test_a_band_stays_on_a_logarithmic_axis_and_ends_where_a_network_ends() -> None:
+    """In seconds, the interval of networks that differ tenfold would reach zero: a bar across the panel."""
+    fast, slow = [_at(1.0)] * 9, [_at(10.0)] * 8 + [_at(None, observed_us=1, outcome="failed")]
+    frames = [_streams(rows).with_columns(seed=pl.lit(seed)) for seed, rows in ((1, fast), (2, slow))]
+    curve = curves(pl.concat(frames), [KNOB]).filter(pl.col("metric") == "ttfb")
+    assert curve["time_s"].to_list() == pytest.approx([np.sqrt(10)] * curve.height)
+    assert curve["low_s"].min() > 0 and curve["share"].max() == pytest.approx(8 / 9, abs=0.001)
+    assert (curve["high_s"] / curve["time_s"]).to_list() == pytest.approx(curve["time_s"] / curve["low_s"])
 
 
 def test_a_single_network_has_a_curve_and_no_band(tables: PlanTables) -> None:

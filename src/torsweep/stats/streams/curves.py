@@ -25,6 +25,8 @@ CLOSEUP_METRIC, CLOSEUP_KIND = "ttfb", "web"
 _STEPS = 400
 """Steps of a curve: a stair of a second over ten seconds has forty."""
 
+SHORTEST_S = 1e-6
+"""The resolution of the tables: a shorter time counts as this long, so that it has a logarithm."""
 
 CURVE_PROBABILITIES = (np.arange(1000) + 0.5) / 1000
 """The 1,000 quantiles of a curve: the middles of 1,000 equal steps from 0 to 1."""
@@ -33,11 +35,11 @@ CURVE_PROBABILITIES = (np.arange(1000) + 0.5) / 1000
 def curves(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
     """The mean curve over networks of times from the opening of the SOCKS connection, with its band.
 
-    A row for each metric, kind, variant and quantile: ``share`` (the quantile), ``time_s`` (mean over
-    networks of the time by which that share is complete), ``low_s`` and ``high_s`` (pointwise 95 %
-    t-interval, not below 0; null with one network), ``networks``, and of the whole curve ``median_s``
-    (where it crosses one half; null: it ends below) and ``top`` (mean over networks of where it ends).
-    Quantiles that some network never reaches are left out.
+    A row for each metric, kind, variant and quantile: ``share`` (the quantile), ``time_s`` (geometric mean
+    over networks of the time by which that share is complete), ``low_s`` and ``high_s`` (pointwise 95 %
+    t-interval of the logarithms, as the axis is logarithmic; null with one network), ``networks``, and of
+    the whole curve ``median_s`` (where it crosses one half; null: it ends below) and ``top`` (mean over
+    networks of where it ends). Curve and band end with the last quantile that every network reaches.
     """
     by = ["kind", *knobs, "seed"]
     frames = []
@@ -49,12 +51,12 @@ def curves(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
         found, tops = incidence.quantiles(CURVE_PROBABILITIES), incidence.top()
         for key, chosen in rows.keys.with_row_index("_row").group_by(["kind", *knobs], maintain_order=True):
             index = chosen["_row"].to_numpy()
-            mean, low, high = bands(found[index])
+            mean, low, high = map(np.exp, bands(np.log(np.maximum(found[index], SHORTEST_S))))
             frame = pl.DataFrame(
                 {
                     "share": CURVE_PROBABILITIES,
                     "time_s": mean,
-                    "low_s": np.maximum(low, 0.0),
+                    "low_s": low,
                     "high_s": high,
                     "networks": len(index),
                     "median_s": _middle(mean),
@@ -80,7 +82,7 @@ CURVES = Statistic(
     | KIND
     | KNOBS
     | numbers("the quantile", "share")
-    | numbers("mean over networks and 95 % interval, seconds", "time_s", "low_s", "high_s")
+    | numbers("geometric mean over networks and 95 % interval, seconds", "time_s", "low_s", "high_s")
     | NETWORKS
     | numbers("where the curve crosses one half, seconds", "median_s")
     | TOP,
