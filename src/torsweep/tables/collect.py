@@ -104,8 +104,8 @@ def core_seconds(run_directories: Sequence[Path]) -> float:
 def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenance:
     """The provenance of ``runs`` together.
 
-    Raises InputError when they do not belong together: another experiment, engine, version, era or
-    duration, a variant twice or without one of the seeds, or variants of a seed on different networks.
+    Raises InputError when they do not belong together: another experiment, engine, version, build of tor, era
+    or duration, a variant twice or without one of the seeds, or variants of a seed on different networks.
     """
     if not runs:
         raise InputError("no run directories were given", accepted="one or more")
@@ -114,6 +114,7 @@ def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenanc
         key: _agreed(runs, key, lambda run, key=key: getattr(run.spec, key))
         for key in ("experiment", "engine", "era", "warm_up_ns", "duration_ns")
     }
+    _agreed(runs, "tor_build", lambda run: run.spec.tor_build)
     version = _agreed(runs, "engine_version", lambda run: run.provenance["engine_version"])
     knobs = {knob: list(dict.fromkeys(_level(run, knob, first) for run in runs)) for knob in first.variant}
     seeds = sorted({run.spec.seed for run in runs})
