@@ -79,6 +79,10 @@ onstart:
     hooks.start(paths, workflow)
 
 
+onerror:
+    hooks.fail()
+
+
 # A target for each experiment: the figures of its plan, and everything that they are made from.
 for name, question in EXPERIMENTS.items():
 

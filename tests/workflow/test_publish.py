@@ -12,6 +12,6 @@ def test_published_are_the_experiments_that_can_have_the_network(workspace: Work
     published = {
         name
         for name in ("refill_sweep", "scheduler_choice", "starvation")
-        if f"publish/{name}/" in done.stdout
+        if f"published result of {name}," in done.stdout
     }
     assert published == {"refill_sweep", "scheduler_choice"}

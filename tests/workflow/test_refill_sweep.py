@@ -148,8 +148,8 @@ def test_the_report_of_snakemake_has_every_figure_with_its_caption(finished, tmp
 def test_an_experiment_may_ask_for_progress(workspace):
     file = workspace.folder / "experiments" / "refill_sweep" / "experiment.yaml"
     file.write_text(f"progress: true\n{file.read_text()}")
-    table = "results/tables/refill_sweep/cellsim/2012/ci/main/progress.parquet"
-    planned = workspace.planned_jobs(table)
+    tables = "results/tables/refill_sweep/cellsim/2012/ci/main/provenance.json"
+    planned = workspace.planned_jobs(tables)
     assert planned == {"sample_network": 2, "run": 12, "collect_tables": 1}
 
 

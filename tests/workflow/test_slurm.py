@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slurm
 
 ONE_NODE = REPOSITORY / "setup" / "one_node_slurm.sh"
 CONFIG = ("engine=cellsim",)
-TABLES = "results/tables/pair/cellsim/2012/ci/main/streams.parquet"
+TABLES = "results/tables/pair/cellsim/2012/ci/main/provenance.json"
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_CONSENSUS_WEIGHT, MOST_N
 from torsweep.seeds import MOST_SEED
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import NETWORK
+from torsweep.storage.manifest import changed_since
 
 NETWORK_FILE = "network.json"
 LATENCY_FILE = "latency.npy"
@@ -220,6 +221,8 @@ def _not_a_network(directory: Path) -> InputError:
 
 
 def _read_matrix(path: Path, nodes: int) -> NDArray[np.int32]:
+    if not path.exists():
+        raise changed_since("is missing", path, path.parent)
     matrix = map_array(path)
     if matrix.shape != (nodes, nodes) or matrix.dtype != np.dtype("<i4"):
         raise InputError(
@@ -234,8 +237,7 @@ def _read_matrix(path: Path, nodes: int) -> NDArray[np.int32]:
 def _check_content(path: Path, matrix: NDArray[np.int32], sha256: str) -> None:
     found = sha256_of_file(path)
     if found != sha256:
-        accepted = f"SHA-256 {sha256[:16]}…, as network.json says"
-        raise InputError("is damaged", file=path, value=found[:16], accepted=accepted)
+        raise changed_since(f"has changed: its SHA-256 is not the one in {NETWORK_FILE}", path, path.parent)
     for rtt_us in (int(matrix.min()), int(matrix.max())):
         if not 1 <= rtt_us <= MOST_RTT_US:
             raise InputError(

@@ -1,6 +1,6 @@
-"""What happens when a pipeline starts: its folder is claimed, and what it will do is said.
+"""What happens when a pipeline starts: its folder is claimed, and what it will do is said; and when it fails.
 
-In: Snakemake's workflow, in its ``onstart`` hook. Out: lines on standard error: before the runs, how many
+In: Snakemake's workflow, in its hooks. Out: lines on standard error: before the runs, how many
 there are and about how long they take; as each of them ends, ``7 of 48 runs, about 3 min left``.
 
 How long runs take was measured on processors of 2.8 GHz (each engine's ``cost.py``), and is right to within
@@ -10,6 +10,7 @@ a factor of two elsewhere.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import threading
 import time
@@ -29,6 +30,9 @@ RUN_RULE_PREFIX = "run"
 """The rules that play runs, and no others, have names that begin so."""
 
 POLL_SECONDS = 2.0
+
+_FULL_BYTES = 1 << 16
+"""With less room than this, a step cannot leave its log."""
 
 TRUST = 0.05
 """The weight of the estimate made before the start: it counts as much as this share of all runs, finished in
@@ -50,6 +54,12 @@ def start(paths: Paths, workflow: Any) -> None:
         _follow(_announce(paths, workflow))
     except TorsweepError as error:
         stop(error)
+
+
+def fail() -> None:
+    """Say that the disk is full, if it is: a step that failed then could not leave its log."""
+    if shutil.disk_usage(RESULTS).free < _FULL_BYTES:
+        print(f"torsweep: {RESULTS}: No space left on device", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)

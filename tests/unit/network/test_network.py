@@ -67,7 +67,7 @@ def test_one_flipped_bit_in_the_latencies_is_seen(directory: Path) -> None:
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
     file.write_bytes(content)
-    with pytest.raises(InputError, match=r"latency\.npy: is damaged"):
+    with pytest.raises(InputError, match=r"latency\.npy: has changed"):
         read_network(directory)
 
 
