@@ -1,10 +1,25 @@
-"""In which stage cells spend their time in a relay."""
+"""In which stage cells spend their time in a relay.
+
+In: cell_times.csv and cell_load.csv. Out: the mean time of cells of quiet and of busy circuits by stage. A
+row of panels for each traced relay, a column for each variant.
+"""
 
 from __future__ import annotations
 
-from plotting.drawing.cells import draw_stages as draw
+from itertools import product
 
-__all__ = ["HOW_TO_READ", "NEEDS", "TITLE", "draw"]
+import polars as pl
+import seaborn.objects as so
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from plotting.drawing.cells import hosts_of, load_note, milliseconds, nothing_traced, section
+from plotting.drawing.facets import Facets, at, legend_above
+from plotting.drawing.source import Source
+from plotting.drawing.style import GREY, SMALL_PT, TEXT_WIDTH_IN, canvas
+from torsweep.config.looks import BLUE, GREEN, ORANGE
+from torsweep.config.tracing import STAGES
+from torsweep.stats.cells.times import ANY, TOTAL
 
 TITLE = "In which stage cells spend their time"
 HOW_TO_READ = (
@@ -12,3 +27,54 @@ HOW_TO_READ = (
     "queue of the circuit, in the output buffer. Scales differ between panels."
 )
 NEEDS = ("cell_times", "cell_load", "outcomes")
+_LOOKS = {
+    "relaying": (ORANGE, "input buffer to queue"),
+    "waiting": (BLUE, "in the circuit's queue"),
+    "writing": (GREEN, "output buffer to kernel"),
+}
+_BARS = {
+    "busy": ("busy", ANY),
+    "quiet": ("quiet", ANY),
+    "quiet, RELAY": ("quiet", "relay"),
+    "quiet, RELAY_EARLY": ("quiet", "relay_early"),
+}
+"""The bars of a variant: the kind of circuits and the command of each."""
+
+
+def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption."""
+    times = source.summary("cell_times")
+    if times.is_empty():
+        return nothing_traced(source, times)
+    caption = source.caption(
+        "Mean time of RELAY cells in a relay, by stage; the number is the median. Quiet: circuits of no more "
+        "cells than the first quartile of cells per circuit; busy: from the third on.",
+        load_note(source),
+    )
+    bars = [
+        section(times, *cells, stage).with_columns(bar=pl.lit(name))
+        for (name, cells), stage in product(_BARS.items(), STAGES)
+    ]
+    things = {host: pl.concat(bars).filter(host=host) for host in hosts_of(times)}
+    facets = Facets.of(source.knobs).spread()
+    figure = canvas(TEXT_WIDTH_IN, 0.5 + 1.5 * len(things) * len(facets.rows), caption)
+    plot = (
+        facets.plot(facets.place(things), things, x="mean_ms", y="bar", color="stage")
+        .add(so.Bar(alpha=1, edgewidth=0, width=0.7), so.Stack(), orient="y", legend=False)
+        .scale(
+            color=so.Nominal({stage: _LOOKS[stage][0] for stage in STAGES}, order=list(STAGES)),
+            y=so.Nominal(order=list(_BARS)),
+        )
+        .share(x=False)
+    )
+    for panel in facets.put(plot, figure, things, "Mean time (ms)"):
+        own = at(times, panel.levels).filter(host=panel.thing)
+        for place, cells in enumerate(_BARS.values()):
+            whole = section(own, *cells, TOTAL)
+            said = f" {milliseconds(whole['median_ms'][0])}" if len(whole) else " none"
+            end = whole["mean_ms"][0] if len(whole) else 0
+            panel.axis.text(end, place, said, va="center", size=SMALL_PT, color=GREY)
+        panel.axis.margins(x=0.25)
+        panel.axis.set_xlim(left=0)
+    legend_above(figure, [Patch(color=_LOOKS[stage][0], label=_LOOKS[stage][1]) for stage in STAGES], 1.2)
+    return figure, times, caption

@@ -1,22 +1,24 @@
 """Paired differences against the baseline, as a forest plot.
 
 In: differences.csv. Out: a panel for each kind and metric, a line for each variant: the mean over networks of
-the relative difference of medians, its 95 % interval (thick) and the simultaneous one (thin).
+the relative difference of medians, its 95 % interval (thick) and the simultaneous one (thin). An interval of
+two or three networks can be tens of times as wide as its mean: it is cut, and ends in an arrow.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from itertools import product
+
 import polars as pl
+import seaborn.objects as so
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from plotting.drawing.facets import Facets, levels_text, say_nothing_is_here
+from plotting.drawing.axes import say_nothing_is_here, signed_percent
+from plotting.drawing.facets import MARK, Facets, as_pandas, at, levels_text
 from plotting.drawing.source import Source
-from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, canvas
-from plotting.drawing.ticks import signed_percent
-from torsweep.config.looks import Look
+from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, THEME, canvas
 
 TITLE = "Differences from the baseline"
 HOW_TO_READ = (
@@ -25,53 +27,72 @@ HOW_TO_READ = (
     "you look at a single line, the thin one if you compare all lines."
 )
 NEEDS = ("differences", "outcomes")
-
 _METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
 _LINE_IN = 0.16
-_INTERVAL = "interval"
-"""The label by which the lines of intervals are found among an axis's lines."""
+_INTERVALS = {"relative_simultaneous": 0.8, "relative": 2.4}
+"""Each interval, and the width of its line in points."""
 
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
     facets, kinds = Facets.of(source.knobs), source.kinds()
-    points = source.summary("differences").filter(
-        pl.col("estimand") == "median", pl.col("metric").is_in(list(_METRICS))
-    )
+    points = source.summary("differences").filter(pl.col("metric").is_in(list(_METRICS)), estimand="median")
     variants = list(source.provenance.variants())
-    compared = [variant for variant in variants if not _rows(points, variant).is_empty()]
+    compared = [variant for variant in variants if not at(points, variant).is_empty()]
     baseline = [variant for variant in variants if variant not in compared]
     notes = [
         f"Change of the median, paired by network, against {_name(source, variant)}."
         for variant in baseline[:1]
     ]
-    if len(source.provenance.seeds) > 1:
-        notes.append(
-            f"Thick: 95 % t-interval over networks; thin: simultaneous over {len(compared)} variants."
-        )
-    else:
-        notes.append(source.band_note())
+    several = f"Thick: 95 % t-interval over networks; thin: simultaneous over {len(compared)} variants."
+    notes.append(several if len(source.provenance.seeds) > 1 else source.band_note())
     caption = source.caption(*notes)
     height_in = 0.75 + len(kinds) * (0.35 + _LINE_IN * max(len(compared), 1))
     figure = canvas(COLUMN_WIDTH_IN, height_in, caption)
-    axes = figure.subplots(len(kinds), 2, sharey=True, squeeze=False)
-    for row, kind in zip(axes, kinds, strict=True):
-        for axis, (metric, name) in zip(row, _METRICS.items(), strict=True):
-            axis.set_title(f"{kind.capitalize()}, {name}")
-            chosen = points.filter(pl.col("kind") == kind, pl.col("metric") == metric)
-            for line, variant in enumerate(compared):
-                _line(axis, line, _rows(chosen, variant), facets.look(variant[facets.knob]))
-            _finish(axis, [_name(source, variant) for variant in compared])
-            _keep_in_view(axis, chosen)
-            if compared and chosen["relative"].is_null().all():
-                say_nothing_is_here(axis, "median not reached")
-    for axis in axes[-1]:
-        axis.set_xlabel("Change (%)")
+    panels = list(product(kinds, _METRICS))
+    placed = [_cut(points.filter(kind=kind, metric=metric)) for kind, metric in panels]
+    named = [
+        at(frame, variant).with_columns(line=pl.lit(_name(source, variant)))
+        for frame, variant in product(placed, compared or variants)
+    ]
+    lines = [_name(source, variant) for variant in compared]
+    _plot(pl.concat(named), facets, kinds, lines).on(figure).plot()
+    for axis, (kind, metric), frame in zip(figure.axes, panels, placed, strict=True):
+        _finish(axis)
+        axis.set_title(f"{kind.capitalize()}, {_METRICS[metric]}")
+        if compared and frame["relative"].is_null().all():
+            say_nothing_is_here(axis, "median not reached")
     return figure, points, caption
 
 
-def _rows(points: pl.DataFrame, variant: dict[str, str]) -> pl.DataFrame:
-    return points.filter(*(pl.col(knob) == level for knob, level in variant.items()))
+def _plot(points: pl.DataFrame, facets: Facets, kinds: list[str], lines: list[str]) -> so.Plot:
+    plot = (
+        so.Plot(as_pandas(points), x="relative", y="line", color=facets.knob)
+        .facet(col="metric", row="kind", order={"col": list(_METRICS), "row": kinds})
+        .share(x=False)
+        .scale(y=so.Nominal(order=lines), **facets.scales())
+        .label(x="Change (%)", y="")
+        .theme(THEME)
+    )
+    for name, width in _INTERVALS.items():
+        ends = {"xmin": f"{name}_low", "xmax": f"{name}_high"}
+        plot = plot.add(so.Range(linewidth=width, linestyle="-"), **ends, orient="y", legend=False)
+    for beyond, marker in (("beyond_low", "<"), ("beyond_high", ">")):
+        plot = plot.add(so.Dot(marker=marker, pointsize=3.5), x=beyond, legend=False)
+    return plot.add(MARK, marker=facets.knob, legend=False)
+
+
+def _cut(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of a panel with their intervals cut where they leave it, and where arrows stand."""
+    low = -1.0
+    high = max(1.0, 2.5 * float(rows["relative"].abs().max() or 0.0))  # type: ignore[arg-type]
+    farthest_low, farthest_high = (f"relative_simultaneous_{end}" for end in ("low", "high"))
+    arrows = rows.with_columns(
+        beyond_low=pl.when(pl.col(farthest_low) < low).then(low),
+        beyond_high=pl.when(pl.col(farthest_high) > high).then(high),
+    )
+    bounds = [f"{name}_{end}" for name in _INTERVALS for end in ("low", "high")]
+    return arrows.with_columns(pl.col(bounds).clip(low, high))
 
 
 def _name(source: Source, variant: dict[str, str]) -> str:
@@ -80,47 +101,10 @@ def _name(source: Source, variant: dict[str, str]) -> str:
     return levels_text({knob: variant[knob] for knob in varying})
 
 
-def _line(axis: Axes, line: int, rows: pl.DataFrame, drawn: Look) -> None:
-    if rows.is_empty() or rows["relative"][0] is None:
-        return
-    row = rows.row(0, named=True)
-    for name, width in (("relative_simultaneous", 0.8), ("relative", 2.4)):
-        if row[f"{name}_low"] is not None:
-            ends = [row[f"{name}_low"], row[f"{name}_high"]]
-            (drawn_line,) = axis.plot(ends, [line, line], color=drawn.colour, linewidth=width, gid=_INTERVAL)
-            drawn_line.set_solid_capstyle("butt")
-    axis.plot(
-        row["relative"],
-        line,
-        drawn.marker,
-        color=drawn.colour,
-        markersize=3.6,
-        mec="white",
-        mew=0.5,
-        zorder=5,
-    )
-
-
-def _finish(axis: Axes, names: list[str]) -> None:
+def _finish(axis: Axes) -> None:
     axis.axvline(0, color=GREY, linewidth=0.7, zorder=1)
-    axis.set_yticks(range(len(names)), names)
-    axis.set_ylim(max(len(names), 1) - 0.5, -0.5)
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
-    axis.grid(False, axis="y")
     axis.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 2.5, 5, 10]))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda share, _: signed_percent(share)))
     axis.margins(x=0.08)
-
-
-def _keep_in_view(axis: Axes, rows: pl.DataFrame) -> None:
-    """Cut an interval of two or three networks, which can be tens of times as wide as its mean, at the edge
-    of the panel, with an arrow."""
-    farthest = float(np.nanmax(rows["relative"].cast(pl.Float64).abs().to_numpy(), initial=0.0))
-    low, high = axis.get_xlim()
-    low, high = axis.set_xlim(max(low, -1.0), min(high, max(1.0, 2.5 * farthest)))
-    for interval in [line for line in axis.lines if line.get_gid() == _INTERVAL]:
-        (left, right), (height, _) = np.asarray(interval.get_data(), dtype=float)
-        for beyond, edge, arrow in ((left < low, low, "<"), (right > high, high, ">")):
-            if beyond:
-                axis.plot(edge, height, arrow, color=interval.get_color(), markersize=2.8, clip_on=False)

@@ -21,9 +21,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from plotting.drawing.command import exit_code_of
-from plotting.drawing.facets import Facets, levels_text
+from plotting.drawing.facets import Facets, at, levels_text
 from plotting.drawing.palette import level_name
-from plotting.drawing.streams import at
 from plotting.drawing.style import TEXT_WIDTH_IN, canvas, save, style
 from torsweep.config.looks import BLUE, GREEN, PURPLE, VERMILION
 from torsweep.stats.side_by_side import SideBySide, read_side_by_side

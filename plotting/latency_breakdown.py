@@ -1,10 +1,20 @@
-"""What the first byte waits for under each variant."""
+"""What the first byte waits for under each variant.
+
+In: breakdown_groups.csv. Out: the mean time to the first byte by group: a bar for each variant, a panel for
+each kind of client.
+"""
 
 from __future__ import annotations
 
-from plotting.drawing.breakdown import draw_means as draw
+import polars as pl
+import seaborn.objects as so
+from matplotlib.figure import Figure
 
-__all__ = ["HOW_TO_READ", "NEEDS", "TITLE", "draw"]
+from plotting.drawing.facets import as_pandas, at, levels_text
+from plotting.drawing.source import Source
+from plotting.drawing.style import GREY, SMALL_PT, TEXT_WIDTH_IN, THEME, canvas
+from plotting.drawing.waits import BAR, FIRST, SCALE, followed, kinds_of, legend, nothing_followed, seen
+from torsweep.stats.breakdown import ALL
 
 TITLE = "Where the first byte waits"
 HOW_TO_READ = (
@@ -13,3 +23,34 @@ HOW_TO_READ = (
     "queue long."
 )
 NEEDS = ("breakdown_groups", "outcomes")
+
+
+def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption."""
+    points = source.summary("breakdown_groups").filter(byte=FIRST, slice=ALL)
+    if points.is_empty():
+        return nothing_followed(source, points)
+    kinds, variants = kinds_of(source, points), list(source.provenance.variants())
+    caption = source.caption(f"Mean time to the first byte by what it waited for; {followed(points, kinds)}.")
+    figure = canvas(TEXT_WIDTH_IN, 0.75 + 0.24 * len(variants), caption)
+    named = [at(points, variant).with_columns(variant=pl.lit(levels_text(variant))) for variant in variants]
+    bars = pl.concat(named).with_columns(mean_s=pl.col("mean_ms") / 1000)
+    plot = (
+        so.Plot(as_pandas(bars), x="mean_s", y="variant", color="group")
+        .facet(col="kind", order=kinds)
+        .add(BAR, so.Stack(), orient="y", legend=False)
+        .scale(color=SCALE, y=so.Nominal(order=[levels_text(variant) for variant in variants]))
+        .share(x=False)
+        .label(x="Mean time to first byte (s)", y="")
+        .theme(THEME)
+    )
+    plot.on(figure).plot()
+    for axis, kind in zip(figure.axes, kinds, strict=True):
+        for place, variant in enumerate(variants):
+            whole_s = next(iter(at(points, variant).filter(kind=kind)["whole_ms"] / 1000), None)
+            said = " none followed" if whole_s is None else f" {whole_s:.2f}"
+            axis.text(whole_s or 0, place, said, va="center", size=SMALL_PT, color=GREY)
+        axis.margins(x=0.14)
+        axis.set_xlim(left=0)
+    legend(figure, seen(points))
+    return figure, points, caption

@@ -1,14 +1,57 @@
-"""What the first byte waits for in fast and in slow downloads."""
+"""What the first byte waits for in fast and in slow downloads.
+
+In: breakdown_groups.csv. Out: between percentiles of the time to the first byte, the share of each group: a
+panel for each variant.
+"""
 
 from __future__ import annotations
 
-from plotting.drawing.breakdown import draw_percentiles as draw
+import polars as pl
+import seaborn.objects as so
+from matplotlib.figure import Figure
 
-__all__ = ["HOW_TO_READ", "NEEDS", "TITLE", "draw"]
+from plotting.drawing.facets import Facets, at
+from plotting.drawing.source import Source
+from plotting.drawing.style import GREY, SMALL_PT, TEXT_WIDTH_IN, canvas
+from plotting.drawing.waits import BAR, FIRST, SCALE, followed, kinds_of, legend, nothing_followed, seen
+from torsweep.stats.breakdown import ALL, SLICES
 
 TITLE = "Where fast and slow downloads wait"
 HOW_TO_READ = (
-    "The same for downloads between two percentiles of the time to the first byte: the parts that grow from "
-    "left to right make slow downloads slow. The number above a bar is the mean in seconds."
+    "What the first byte waited for in downloads between two percentiles of the time to it: the parts that "
+    "grow from left to right make slow downloads slow. The number above a bar is the mean in seconds."
 )
 NEEDS = ("breakdown_groups", "outcomes")
+_SLICES = [name.replace("-", "–") for name in SLICES if name != ALL]
+
+
+def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption."""
+    means = source.summary("breakdown_groups")
+    kinds = kinds_of(source, means)[:1]
+    points = means.filter(pl.col("slice") != ALL, pl.col("kind").is_in(kinds), byte=FIRST)
+    if points.is_empty():
+        return nothing_followed(source, points)
+    caption = source.caption(
+        f"What the first byte of {kinds[0]} clients waited for whose time to it lies between two percentiles "
+        f"of their run's, as shares of the mean, which stands above in s; {followed(points, kinds)}."
+    )
+    facets = Facets.of(source.knobs).spread()
+    figure = canvas(TEXT_WIDTH_IN, 0.5 + 1.35 * len(facets.rows), caption)
+    percent, slices = 100 * pl.col("share"), pl.col("slice").str.replace("-", "–")
+    things = {"Share (%)": points.filter(pl.col("whole_ms") > 0).with_columns(percent=percent, slice=slices)}
+    plot = (
+        facets.plot(facets.place(things), things, x="slice", y="percent", color="group")
+        .add(BAR, so.Stack(), orient="x", legend=False)
+        .scale(color=SCALE, x=so.Nominal(order=_SLICES))
+        .limit(y=(0, 114))
+    )
+    for panel in facets.put(plot, figure, things, "Percentile of the time", "none followed"):
+        panel.axis.tick_params(axis="x", rotation=60)
+        for name, whole_ms in (
+            at(things[panel.thing], panel.levels).select("slice", "whole_ms").unique().rows()
+        ):
+            said = {"ha": "center", "size": SMALL_PT, "color": GREY}
+            panel.axis.text(_SLICES.index(name), 101, f"{whole_ms / 1e3:.2g}", **said)
+    legend(figure, seen(points))
+    return figure, points, caption

@@ -1,10 +1,19 @@
-"""The way of one download, piece by piece."""
+"""The way of one download of each variant, piece by piece.
+
+In: breakdown_path.csv. Out: a panel for each variant: time to the right, places downwards.
+"""
 
 from __future__ import annotations
 
-from plotting.drawing.breakdown import draw_waterfall as draw
+import polars as pl
+import seaborn.objects as so
+from matplotlib.figure import Figure
 
-__all__ = ["HOW_TO_READ", "NEEDS", "TITLE", "draw"]
+from plotting.drawing.facets import Facets
+from plotting.drawing.source import Source
+from plotting.drawing.style import TEXT_WIDTH_IN, canvas
+from plotting.drawing.waits import SCALE, legend, nothing_followed
+from torsweep.config.ways import GROUP_OF, PLACES
 
 TITLE = "The way of one download"
 HOW_TO_READ = (
@@ -12,3 +21,32 @@ HOW_TO_READ = (
     "place where it was spent; time runs to the right."
 )
 NEEDS = ("breakdown_path", "outcomes")
+# Without smoothing, neighbouring pieces of one group have no seam between them.
+_PIECE = so.Range(linewidth=8, linestyle="-", artist_kws={"antialiaseds": [False], "capstyle": "butt"})
+
+
+def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption."""
+    points = source.summary("breakdown_path")
+    if points.is_empty():
+        return nothing_followed(source, points)
+    kind, seed = points["kind"][0], points["seed"][0]
+    caption = source.caption(
+        f"The way to the first byte of the {kind} download with the median time to it; network of seed "
+        f"{seed}."
+    )
+    facets = Facets.of(source.knobs).spread()
+    figure = canvas(TEXT_WIDTH_IN, 0.5 + 1.7 * len(facets.rows), caption)
+    begin, spent = pl.col("start_ms") / 1000, pl.col("duration_ms") / 1000
+    pieces = points.with_columns(begin=begin, end=begin + spent, group=pl.col("part").replace(GROUP_OF))
+    things = {"": pieces}
+    plot = (
+        facets.plot(facets.place(things), things, x="begin", y="place", color="group")
+        .add(_PIECE, xmin="begin", xmax="end", orient="y", group="step", legend=False)
+        .scale(color=SCALE, y=so.Nominal(order=list(PLACES)))
+        .limit(x=(0, None))
+    )
+    for panel in facets.put(plot, figure, things, "Since the download was opened (s)", "none followed"):
+        panel.axis.grid(visible=True, axis="y")
+    legend(figure, set(pieces["group"]))
+    return figure, points, caption

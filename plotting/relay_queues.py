@@ -8,14 +8,13 @@ the engine cannot look into tor's queues the figure says so instead.
 from __future__ import annotations
 
 import polars as pl
-from matplotlib.axes import Axes
+import seaborn.objects as so
 from matplotlib.figure import Figure
 
-from plotting.drawing.facets import Facets, every_axis, label
+from plotting.drawing.facets import BAND, Facets, band_of
 from plotting.drawing.source import Source
-from plotting.drawing.style import GREY, TEXT_WIDTH_IN, canvas
-from torsweep.config.looks import Look
-from torsweep.stats.cells.queues import MEAN_OVER_S, QUANTILES
+from plotting.drawing.style import canvas, nothing
+from torsweep.stats.cells.queues import MEAN_OVER_S
 
 TITLE = "Cells that wait in relays"
 HOW_TO_READ = (
@@ -23,44 +22,27 @@ HOW_TO_READ = (
     "where time is lost, and whether the network had settled when the measurement began."
 )
 NEEDS = ("queues", "outcomes")
-
-_NAMES = {"ninth_decile": "Ninth decile, cells", "median": "Median relay, cells"}
+_ROWS = {"Ninth decile, cells": "ninth_decile", "Median relay, cells": "median"}
 
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
-    facets = Facets.of(source.knobs)
+    facets, engine = Facets.of(source.knobs), source.provenance.engine
     points = source.summary("queues")
     if points.is_empty():
-        return _not_observed(source, points)
-    caption = source.caption(
-        f"Most cells in a relay's circuit queues within a second; mean over {MEAN_OVER_S} s.",
-        source.band_note(),
+        caption = source.caption(f"Circuit queues of relays are not observed by the engine {engine}.")
+        return nothing(f"Queues in relays: not observed by {engine}", points, caption)
+    note = f"Most cells in a relay's circuit queues within a second; mean over {MEAN_OVER_S} s."
+    caption = source.caption(note, source.band_note())
+    figure = canvas(facets.width_in, 0.6 + 1.2 * len(_ROWS) * len(facets.rows), caption)
+    things = {name: band_of(points, number) for name, number in _ROWS.items()}
+    plot = (
+        facets.plot(facets.place(things), things, x="second", y="mean")
+        .add(BAND, ymin="low", ymax="high", legend=False)
+        .add(so.Line(linewidth=1), legend=False)
+        .share(y="row")
+        .limit(y=(0, None))
     )
-    figure = canvas(facets.width_in, 0.6 + 1.2 * len(QUANTILES) * len(facets.rows), caption)
-    panels = facets.panels(figure, list(QUANTILES), sharex=True, sharey="row")
-    for name, row in panels:
-        for axis, column in row:
-            for level in facets.levels:
-                _curve(axis, facets.select(points, column, level), name, facets.look(level))
-    for axis in every_axis(panels):
-        axis.set_ylim(bottom=0)
-    label(panels, facets.row_names([_NAMES[name] for name in QUANTILES]), "Simulated time (s)")
+    facets.put(plot, figure, things, "Simulated time (s)")
     facets.legend(figure)
     return figure, points, caption
-
-
-def _not_observed(source: Source, points: pl.DataFrame) -> tuple[Figure, pl.DataFrame, str]:
-    engine = source.provenance.engine
-    caption = source.caption(f"Circuit queues of relays are not observed by the engine {engine}.")
-    figure = canvas(TEXT_WIDTH_IN, 0.6, caption)
-    figure.text(0.5, 0.7, f"Queues in relays: not observed by {engine}", ha="center", color=GREY)
-    return figure, points, caption
-
-
-def _curve(axis: Axes, rows: pl.DataFrame, name: str, drawn: Look) -> None:
-    if rows.is_empty():
-        return
-    mean, low, high = (rows[column].cast(pl.Float64) for column in (name, f"{name}_low", f"{name}_high"))
-    axis.fill_between(rows["second"], low, high, color=drawn.colour, alpha=0.22, linewidth=0)
-    axis.plot(rows["second"], mean, color=drawn.colour, linestyle=drawn.dashes, linewidth=1.0)

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import polars as pl
-from matplotlib.axes import Axes
+import seaborn.objects as so
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from plotting.drawing.facets import Facets, every_axis, label
+from plotting.drawing.facets import BAND, MARK, Facets, band_of
 from plotting.drawing.source import Source
 from plotting.drawing.streams import notes
 from plotting.drawing.style import canvas
-from torsweep.config.looks import Look
 
 TITLE = "Fairness among streams"
 HOW_TO_READ = (
@@ -26,9 +24,9 @@ HOW_TO_READ = (
     "all are served alike."
 )
 NEEDS = ("fairness", "outcomes")
-
 _ALONG = {"middle_bandwidth": "Middle (KiB/s)", "streams": "Streams on the circuit"}
-_ROWS = {"jain": "Jain's index", "starved": "Starved streams"}
+_ROWS = {"Jain's index": "jain", "Starved streams": "starved"}
+_PER_KIB = {"KiB": 1.0, "KB": 1000 / 1024, "MiB": 1024.0, "MB": 1_000_000 / 1024, "": 1.0}
 
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
@@ -39,49 +37,24 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     points = source.summary("fairness")
     caption = source.caption(*notes(source), source.band_note())
     figure = canvas(facets.width_in, 0.7 + 1.3 * len(_ROWS) * len(facets.rows), caption)
-    panels = facets.panels(figure, list(_ROWS), sharex=True, sharey="row")
-    for name, row in panels:
-        for axis, column in row:
-            for level in facets.levels:
-                _curve(axis, facets.select(points, column, level), along, name, facets.look(level))
-            axis.set_ylim(-0.02, 1.02) if name == "jain" else axis.set_ylim(-0.2, _most(points) + 0.2)
-    for axis in every_axis(panels):
-        axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    for _, row in panels[1:]:
-        for axis, _ in row:
-            axis.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-    label(panels, facets.row_names(list(_ROWS.values())), _ALONG[along])
+    placed = points.with_columns(along=pl.Series([amount(text) for text in points[along]], dtype=pl.Float64))
+    things = {name: band_of(placed, number) for name, number in _ROWS.items()}
+    plot = (
+        facets.plot(facets.place(things), things, x="along", y="mean")
+        .add(BAND, ymin="low", ymax="high", legend=False)
+        .add(so.Line(linewidth=1), legend=False)
+        .add(MARK, marker=facets.knob, legend=False)
+        .share(y="row")
+    )
+    for panel in facets.put(plot, figure, things, _ALONG[along]):
+        panel.axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        if _ROWS[panel.thing] == "jain":
+            panel.axis.set_ylim(-0.02, 1.02)
+        else:
+            panel.axis.set_ylim(-0.2, float(points["opened"].max()) + 0.2)  # type: ignore[arg-type]
+            panel.axis.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     facets.legend(figure, marker=True)
     return figure, points, caption
-
-
-def _most(points: pl.DataFrame) -> float:
-    return float(points["opened"].max())  # type: ignore[arg-type]
-
-
-def _curve(axis: Axes, rows: pl.DataFrame, along: str, name: str, drawn: Look) -> None:
-    if rows.is_empty():
-        return
-    where = np.array([amount(text) for text in rows[along]])
-    order = np.argsort(where)
-    mean, low, high = (rows[column].to_numpy()[order] for column in (name, f"{name}_low", f"{name}_high"))
-    axis.fill_between(
-        where[order], low.astype(float), high.astype(float), color=drawn.colour, alpha=0.22, lw=0
-    )
-    axis.plot(
-        where[order],
-        mean,
-        color=drawn.colour,
-        linestyle=drawn.dashes,
-        marker=drawn.marker,
-        markersize=3.5,
-        mec="white",
-        mew=0.4,
-        linewidth=1.0,
-    )
-
-
-_PER_KIB = {"KiB": 1.0, "KB": 1000 / 1024, "MiB": 1024.0, "MB": 1_000_000 / 1024, "": 1.0}
 
 
 def amount(level: str) -> float:

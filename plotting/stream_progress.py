@@ -8,17 +8,15 @@ counted.
 
 from __future__ import annotations
 
-from typing import Any
-
 import matplotlib
 import polars as pl
-from matplotlib.axes import Axes
+import seaborn.objects as so
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from plotting.drawing.facets import Facets, levels_text
+from plotting.drawing.facets import Facets, at, legend_above
 from plotting.drawing.source import Source
-from plotting.drawing.streams import at, held, notes
+from plotting.drawing.streams import held, notes
 from plotting.drawing.style import GREY, TEXT_WIDTH_IN, canvas
 
 TITLE = "How far each stream is"
@@ -27,54 +25,39 @@ HOW_TO_READ = (
     "Streams whose lines coincide are served alike."
 )
 NEEDS = ("progress", "clients", "outcomes")
-
-_DARKEST, _LIGHTEST = 0.0, 0.88
-"""The part of viridis that stays apart from white."""
+_LIGHTEST = 0.88
+"""The part of viridis that stays apart from white ends here."""
 
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
     fixed, at_note = held(source)
-    knobs = {knob: levels for knob, levels in source.knobs.items() if knob not in fixed}
-    panels_of, rows_of = _grid(knobs)
+    facets = Facets.of({knob: levels for knob, levels in source.knobs.items() if knob not in fixed}).spread()
     seed = source.provenance.seeds[0]
-    clients = at(source.summary("clients").filter(pl.col("seed") == seed), fixed)
+    clients = at(source.summary("clients").filter(seed=seed), fixed)
     points = source.summary("progress")
     which = [f"Shown: the network of seed {seed}."] if len(source.provenance.seeds) > 1 else []
     caption = source.caption(at_note, *which, *notes(source))
-    figure = canvas(TEXT_WIDTH_IN, 0.75 + 1.6 * len(rows_of), caption)
-    axes = figure.subplots(len(rows_of), len(panels_of), sharex="row", sharey="row", squeeze=False)
-    most = int(clients["opened"].max())  # type: ignore[arg-type]
-    for row, line in zip(rows_of, axes, strict=True):
-        for column, axis in zip(panels_of, line, strict=True):
-            levels = {**row, **column}
-            own = at(clients, levels)
-            _panel(axis, at(points, levels), own, most)
-            axis.set_title("\n".join(filter(None, (levels_text(column), _starved(own)))))
-        line[0].set_ylabel("\n".join(filter(None, ("Thousand cells", levels_text(row)))))
-    for axis in axes.ravel():
-        axis.set_ylim(bottom=0)
-        axis.set_xlim(left=0)
-    for axis in axes[-1]:
-        axis.set_xlabel("Time (s)")
-    _legend(figure, most)
+    figure = canvas(TEXT_WIDTH_IN, 0.75 + 1.6 * len(facets.rows), caption)
+    streams = range(1, int(clients["opened"].max()) + 1)  # type: ignore[arg-type]
+    viridis = matplotlib.colormaps["viridis"]
+    colours = {one: viridis(_LIGHTEST * (one - 1) / max(len(streams) - 1, 1)) for one in streams}
+    things = {"Thousand cells": points.with_columns(thousands=pl.col("cells_received") / 1000)}
+    plot = (
+        facets.plot(facets.place(things), things, x="time_s", y="thousands", color="opened")
+        .add(so.Path(linewidth=0.9), group="client", legend=False)
+        .scale(color=so.Nominal(colours, order=list(streams)))
+        .share(x="row", y="row")
+        .limit(x=(0, None), y=(0, None))
+    )
+    for panel in facets.put(plot, figure, things, "Time (s)"):
+        own = at(clients, panel.levels)
+        for first_s in own["first_completed_s"].drop_nulls():
+            panel.axis.axvline(first_s, color=GREY, linewidth=0.6, linestyle=":")
+        panel.axis.set_title("\n".join(filter(None, (panel.axis.get_title(), _starved(own)))))
+    handles = [Line2D([], [], color=colours[one], label=str(one)) for one in streams]
+    legend_above(figure, handles, 1.6, "Stream, in order of opening")
     return figure, points, caption
-
-
-def _grid(knobs: dict[str, list[str]]) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
-    """Columns: the levels of the first knob that varies; rows: every combination of the others'."""
-    facets = Facets.of(knobs)
-    columns = [{facets.knob: level} for level in facets.levels]
-    return columns, [{**row, **column} for row in facets.rows for column in facets.columns]
-
-
-def _panel(axis: Axes, lines: pl.DataFrame, clients: pl.DataFrame, most: int) -> None:
-    """Draw one variant's lines, in the colours of ``most`` streams."""
-    for line in lines.partition_by("client", "opened", maintain_order=True):
-        drawn = colour(int(line["opened"][0]), most)
-        axis.plot(line["time_s"], line["cells_received"] / 1e3, color=drawn, linewidth=0.9)
-    for first_s in clients["first_completed_s"].drop_nulls().to_list():
-        axis.axvline(first_s, color=GREY, linewidth=0.6, linestyle=":")
 
 
 def _starved(clients: pl.DataFrame) -> str:
@@ -82,24 +65,4 @@ def _starved(clients: pl.DataFrame) -> str:
     return ", ".join(
         "none complete" if starved is None else f"{starved} of {opened} starved"
         for starved, opened in clients.select("starved", "opened").iter_rows()
-    )
-
-
-def colour(opened: int, streams: int) -> Any:
-    """The colour of the stream opened as number ``opened`` of ``streams``: the darker, the earlier."""
-    place = (opened - 1) / max(streams - 1, 1)
-    return matplotlib.colormaps["viridis"](_DARKEST + (_LIGHTEST - _DARKEST) * place)
-
-
-def _legend(figure: Figure, streams: int) -> None:
-    handles = [
-        Line2D([], [], color=colour(number, streams), label=str(number)) for number in range(1, streams + 1)
-    ]
-    figure.legend(
-        handles=handles,
-        loc="outside upper center",
-        ncols=streams,
-        title="Stream, in order of opening",
-        borderaxespad=0.1,
-        handlelength=1.6,
     )

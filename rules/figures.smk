@@ -1,10 +1,11 @@
-# Figures: drawn from summaries; the style is an input, so restyling redraws.
+# Figures: drawn from summaries; module and style are inputs, so that a change of either draws again.
 
 
 rule draw_figure:
     """Draw one figure as PDF and PNG, with the points it plots as CSV."""
     input:
-        style=sorted(map(str, Path("plotting").rglob("*.py"))),
+        figure="plotting/{figure}.py",
+        style=sorted(map(str, Path("plotting/drawing").glob("*.py"))),
         summary=SUMMARY,
     output:
         pdf=f"{FIGURE}.pdf",

@@ -1,36 +1,58 @@
-"""How knobs become a grid of panels, by one rule for all figures.
+"""How knobs become a grid of panels, drawn with seaborn by one rule for all figures.
 
-In: a plan's knobs and their levels. Out: :class:`Facets`: the first knob that varies is the colour; of the
-others, the one with the most levels makes columns of panels and the rest make rows.
+In: a plan's knobs and their levels. Out: :class:`Facets`: the first knob that varies is the colour, the line
+style and the marker; of the others, the one with the most levels makes columns of panels and the rest make
+rows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal
+from typing import Any
 
+import numpy as np
+import pandas
 import polars as pl
+import seaborn.objects as so
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from plotting.drawing.axes import say_nothing_is_here
 from plotting.drawing.palette import knob_name, level_name, look
-from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, SMALL_PT, TEXT_WIDTH_IN
+from plotting.drawing.style import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN, THEME
 from torsweep.config.looks import Look
 
-Sharing = bool | Literal["row"]
-Panels = list[tuple[str, list[tuple[Axes, dict[str, str]]]]]
 NUMBER = re.compile(r"[0-9.]+\Z")
+PLACE = ("row", "column")
+"""Columns that :meth:`Facets.place` adds: the names of a point's panel."""
+
+BAND = so.Band(alpha=0.22)
+"""An interval that a summary holds."""
+
+MARK = so.Dot(pointsize=4, edgecolor="white", edgewidth=0.4, artist_kws={"zorder": 5})
 
 
-def say_nothing_is_here(axis: Axes, why: str) -> None:
-    """Write in the middle of an empty panel ``why`` it is empty."""
-    axis.text(
-        0.5, 0.5, why, transform=axis.transAxes, ha="center", va="center", color=GREY, backgroundcolor="white"
-    )
+def as_pandas(frame: pl.DataFrame) -> pandas.DataFrame:
+    """``frame`` for seaborn: no number is NaN."""
+    return pandas.DataFrame({column.name: column.to_numpy() for column in frame})
+
+
+def band_of(points: pl.DataFrame, number: str) -> pl.DataFrame:
+    """``points`` with the columns ``mean``, ``low`` and ``high`` of a ``number`` of theirs."""
+    return points.with_columns(mean=number, low=f"{number}_low", high=f"{number}_high")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of a grid: its axes, the name of its row, and the levels that it stands for."""
+
+    axis: Axes
+    thing: str
+    levels: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -56,65 +78,104 @@ class Facets:
         rows = [dict(zip(down, levels, strict=True)) for levels in product(*(knobs[k] for k in down))]
         return cls(colour, knobs[colour], columns, rows)
 
+    def spread(self) -> Facets:
+        """The same with a column for each level of the colour's knob, so that colours are free."""
+        columns = [{self.knob: level} for level in self.levels]
+        rows = [{**row, **column} for row, column in product(self.rows, self.columns)]
+        return replace(self, columns=columns, rows=rows)
+
     @property
     def width_in(self) -> float:
         """A column's width up to two panels side by side, else the text's."""
         return COLUMN_WIDTH_IN if len(self.columns) <= 2 else TEXT_WIDTH_IN
 
-    def panels(
-        self, figure: Figure, things: Sequence[str], *, sharex: Sharing, sharey: Sharing = True
-    ) -> Panels:
-        """Panels for each of ``things`` (kinds of client, say) and each row and column of levels.
+    def place(self, things: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+        """The points of ``things`` (kinds of client, say), by name, with the names of their panels."""
+        placed = [
+            at(points, {**row, **column}).with_columns(
+                row=pl.lit(row_name(thing, row)), column=pl.lit(levels_text(column))
+            )
+            for (thing, points), row, column in product(things.items(), self.rows, self.columns)
+        ]
+        return pl.concat(placed)
 
-        A list of rows: the thing, and for each panel its axes and its levels. Columns are titled, rows are
-        labelled by :func:`label`.
+    def plot(self, points: pl.DataFrame, things: Iterable[str], **variables: str) -> so.Plot:
+        """A plot of what :meth:`place` gave, to which marks are to be added.
+
+        Each level has its own look, unless ``variables`` has another ``color``.
         """
+        order = {
+            "col": [levels_text(column) for column in self.columns],
+            "row": [row_name(thing, row) for thing, row in product(things, self.rows)],
+        }
+        looks = {} if "color" in variables else {"color": self.knob, "linestyle": self.knob}
+        plot = so.Plot(as_pandas(points), **variables, **looks).facet(col="column", row="row", order=order)
+        return plot.scale(**self.scales()).theme(THEME)
+
+    def scales(self) -> dict[str, so.Nominal]:
+        """Colours, line styles and markers by level, as seaborn takes them."""
+        looks = {level: look(self.knob, level) for level in self.levels}
+        return {
+            "color": so.Nominal({level: one.colour for level, one in looks.items()}, order=self.levels),
+            "linestyle": so.Nominal({level: one.dashes for level, one in looks.items()}, order=self.levels),
+            "marker": so.Nominal({level: one.marker for level, one in looks.items()}, order=self.levels),
+        }
+
+    def put(
+        self, plot: so.Plot, figure: Figure, things: Iterable[str], bottom: str, empty: str = ""
+    ) -> list[Panel]:
+        """Draw ``plot`` in ``figure``; columns get their titles, rows their names, the last one ``bottom``.
+
+        A panel without data says ``empty``.
+        """
+        plot.label(x=bottom, y="").on(figure).plot()
         pairs = list(product(things, self.rows))
-        axes = figure.subplots(len(pairs), len(self.columns), sharex=sharex, sharey=sharey, squeeze=False)
-        for axis, column in zip(axes[0], self.columns, strict=True):
-            axis.set_title(levels_text(column))
-        return [
-            (thing, [(axis, {**row, **column}) for axis, column in zip(line, self.columns, strict=True)])
-            for (thing, row), line in zip(pairs, axes, strict=True)
-        ]
-
-    def row_names(self, things: Sequence[str]) -> list[str]:
-        """What stands at the left of each row of :meth:`panels`."""
-        return [
-            "\n".join(filter(None, (thing, levels_text(row)))) for thing, row in product(things, self.rows)
-        ]
-
-    def select(self, frame: pl.DataFrame, column: dict[str, str], level: str) -> pl.DataFrame:
-        """The rows of ``frame`` for one curve of one panel."""
-        chosen = {**column, self.knob: level}
-        return frame.filter(*(pl.col(knob).cast(pl.String) == wanted for knob, wanted in chosen.items()))
+        grid = np.reshape(np.array(figure.axes), (len(pairs), len(self.columns)))
+        panels = []
+        for (thing, row), line in zip(pairs, grid, strict=True):
+            line[0].set_ylabel(row_name(thing, row))
+            for axis, column in zip(line, self.columns, strict=True):
+                axis.set_title(levels_text(column) if axis in grid[0] else "")
+                if empty and not axis.has_data():
+                    say_nothing_is_here(axis, empty)
+                panels.append(Panel(axis, thing, {**row, **column}))
+        return panels
 
     def look(self, level: str) -> Look:
         """How a level of the colour's knob is drawn."""
         return look(self.knob, level)
 
     def legend(self, figure: Figure, marker: bool = False) -> None:
-        """One legend of the colour's levels above the panels, in as many columns as fit."""
+        """One legend of the colour's levels above the panels."""
         handles = []
         for level in self.levels:
             drawn = self.look(level)
             line = Line2D([], [], color=drawn.colour, linestyle=drawn.dashes, label=level_name(level))
-            if marker:
-                line.set(marker=drawn.marker, markersize=3)
+            line.set(marker=drawn.marker if marker else "", markersize=3)
             handles.append(line)
-        handle_length = 3.4 if marker else 2.4
-        letters = max(len(level_name(level)) for level in self.levels)
-        entry_in = (handle_length + 2 + 0.6 * letters) * SMALL_PT / 72
-        fitting = max(int(figure.get_figwidth() / entry_in), 1)
-        lines = -(-len(handles) // fitting)
-        figure.legend(
-            handles=handles,
-            loc="outside upper center",
-            ncols=-(-len(handles) // lines),
-            title=knob_name(self.knob),
-            borderaxespad=0.1,
-            handlelength=handle_length,
-        )
+        legend_above(figure, handles, title=knob_name(self.knob), handlelength=3.4 if marker else 2.4)
+
+
+def legend_above(figure: Figure, handles: list[Any], handlelength: float, title: str | None = None) -> None:
+    """A legend of ``handles`` above the panels, in as many columns as fit."""
+    names = [str(handle.get_label()) for handle in handles]
+    # In letters of the legend: handle, gap and name, each letter a little more than half as wide as high.
+    entry, room = handlelength + 2, figure.get_figwidth() * 72 / SMALL_PT
+    in_one_line = entry * len(names) + 0.55 * len("".join(names)) <= room
+    fitting = len(names) if in_one_line else max(int(room / (entry + 0.55 * len(max(names, key=len)))), 1)
+    columns = -(-len(handles) // -(-len(handles) // fitting))
+    where: Any = {"loc": "outside upper center", "borderaxespad": 0.1}
+    figure.legend(handles=handles, ncols=columns, title=title, handlelength=handlelength, **where)
+
+
+def at(frame: pl.DataFrame, levels: Mapping[str, str]) -> pl.DataFrame:
+    """The rows of ``frame`` at ``levels``."""
+    return frame.filter(*(pl.col(knob).cast(pl.String) == level for knob, level in levels.items()))
+
+
+def row_name(thing: str, levels: dict[str, str]) -> str:
+    """What stands at the left of a row of panels."""
+    return "\n".join(filter(None, (thing, levels_text(levels))))
 
 
 def levels_text(levels: dict[str, str]) -> str:
@@ -123,16 +184,3 @@ def levels_text(levels: dict[str, str]) -> str:
         f"{knob_name(knob).lower()} {level}" if NUMBER.match(level) else level_name(level)
         for knob, level in levels.items()
     )
-
-
-def label(panels: Panels, rows: Sequence[str], bottom: str) -> None:
-    """Write each row's name at its left end, and ``bottom`` below each column."""
-    for (_, line), name in zip(panels, rows, strict=True):
-        line[0][0].set_ylabel(name)
-    for axis, _ in panels[-1][1]:
-        axis.set_xlabel(bottom)
-
-
-def every_axis(panels: Panels) -> list[Axes]:
-    """All axes of a grid, row by row."""
-    return [axis for _, line in panels for axis, _ in line]

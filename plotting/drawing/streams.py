@@ -6,8 +6,6 @@ columns and rows, and the notes that their captions need.
 
 from __future__ import annotations
 
-import polars as pl
-
 from plotting.drawing.palette import level_name
 from plotting.drawing.source import Source
 from torsweep.stats.streams.fairness import held_level
@@ -45,8 +43,3 @@ def held(source: Source) -> tuple[dict[str, str], str]:
     levels = held_level(source.knobs, source.baseline())
     named = [f"{knob.replace('_', ' ').capitalize()}: {level_name(level)}." for knob, level in levels.items()]
     return levels, "".join(named)
-
-
-def at(frame: pl.DataFrame, levels: dict[str, str]) -> pl.DataFrame:
-    """The rows of ``frame`` at ``levels``."""
-    return frame.filter(*(pl.col(knob).cast(pl.String) == level for knob, level in levels.items()))

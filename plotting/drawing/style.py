@@ -18,6 +18,7 @@ from typing import Any
 
 import matplotlib
 import polars as pl
+import seaborn
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -35,7 +36,8 @@ _LETTER_IN = SMALL_PT * 0.535 / 72
 GREY = "#555555"
 FAINT = "#DDDDDD"
 
-_SETTINGS: dict[Any, Any] = {
+THEME: dict[str, Any] = {
+    **seaborn.axes_style("whitegrid"),
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": SMALL_PT,
@@ -45,6 +47,14 @@ _SETTINGS: dict[Any, Any] = {
     "legend.title_fontsize": SMALL_PT,
     "xtick.labelsize": SMALL_PT,
     "ytick.labelsize": SMALL_PT,
+    "axes.edgecolor": "black",
+    "axes.labelcolor": "black",
+    "text.color": "black",
+    "xtick.color": "black",
+    "ytick.color": "black",
+    "xtick.bottom": True,
+    "ytick.left": True,
+    "lines.solid_capstyle": "butt",
     "axes.linewidth": 0.6,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -60,6 +70,8 @@ _SETTINGS: dict[Any, Any] = {
     "ytick.major.size": 2.5,
     "xtick.minor.size": 1.5,
     "xtick.minor.width": 0.4,
+    "ytick.minor.size": 1.5,
+    "ytick.minor.width": 0.4,
     "xtick.major.pad": 2,
     "ytick.major.pad": 2,
     "lines.linewidth": 1.2,
@@ -77,7 +89,7 @@ _SETTINGS: dict[Any, Any] = {
 @contextmanager
 def style() -> Iterator[None]:
     """Draw in the house style inside this context; matplotlib's settings are put back after it."""
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(THEME):
         yield
 
 
@@ -102,6 +114,13 @@ def canvas(width_in: float, height_in: float, caption: str) -> Figure:
         va="bottom",
     )
     return figure
+
+
+def nothing(said: str, points: pl.DataFrame, caption: str) -> tuple[Figure, pl.DataFrame, str]:
+    """A figure that says why it is empty."""
+    figure = canvas(TEXT_WIDTH_IN, 0.6, caption)
+    figure.text(0.5, 0.7, said, ha="center", color=GREY)
+    return figure, points, caption
 
 
 def save(

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
+from plotting.drawing.axes import plain_log_ticks, signed_percent
 from plotting.drawing.facets import Facets
 from plotting.drawing.palette import knob_name, level_name, look
-from plotting.drawing.ticks import plain_log_ticks, signed_percent
 from torsweep.config.experiment import load_experiment
 from torsweep.config.knobs import KNOBS
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from plotting.drawing import breakdown as figures
+from plotting import latency_breakdown, latency_over_time, latency_percentiles, latency_waterfall
 from plotting.drawing.source import Source
 from plotting.drawing.style import style
 from tests.synthetic import Size, write_sweep
@@ -200,12 +200,12 @@ def test_a_word_that_nobody_knows_is_refused(followed_tables: PlanTables, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "draw", [figures.draw_means, figures.draw_percentiles, figures.draw_over_time, figures.draw_waterfall]
+    "module", [latency_breakdown, latency_percentiles, latency_over_time, latency_waterfall]
 )
-def test_figures_are_drawn_from_the_files(followed_summary: Summary, tmp_path: Path, draw) -> None:
+def test_figures_are_drawn_from_the_files(followed_summary: Summary, tmp_path: Path, module) -> None:
     write_summary(followed_summary, tmp_path / "summaries")
     with style():
-        figure, points, caption = draw(Source(tmp_path / "summaries"))
+        figure, points, caption = module.draw(Source(tmp_path / "summaries"))
         figure.savefig(tmp_path / "figure.png")
     assert len(points) and "first byte" in caption
     drawn = {part for part in points["part"]} if "part" in points.columns else set()

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from plotting.drawing import cells
+from plotting import cell_density, cell_stages
 from plotting.drawing.source import Source
 from plotting.drawing.style import style
 from tests.synthetic import Size, write_sweep
@@ -125,7 +125,7 @@ def test_claims_that_the_cells_speak_against_are_contradicted(
     assert verdict.verdict == "contradicted"
 
 
-@pytest.mark.parametrize("draw", [cells.draw_density, cells.draw_stages])
+@pytest.mark.parametrize("draw", [cell_density.draw, cell_stages.draw])
 def test_figures_are_drawn_from_the_summaries(draw, traced_summary: Summary, tmp_path: Path) -> None:
     write_summary(traced_summary, tmp_path / "summaries")
     with style():

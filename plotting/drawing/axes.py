@@ -1,13 +1,15 @@
-"""Ticks and numbers on time axes.
+"""Ticks, numbers and notes on axes.
 
-In: an axis whose limits are set. Out: the same axis with few ticks, written without exponents.
+In: axes whose limits are set. Out: the same axes with few ticks, written without exponents.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, PercentFormatter
+
+from plotting.drawing.style import GREY
 
 MOST = 5
 """Ticks that fit below a panel half a column wide."""
@@ -21,6 +23,12 @@ def seconds_formatter() -> FuncFormatter:
 def signed_percent(share: float) -> str:
     """A part as a percentage without the sign of per cent: 0, +2.5, −10."""
     return f"{share * 100:+g}".replace("-", "−") if share else "0"
+
+
+def share_axis(axis: Axes) -> None:
+    """Make the y axis one of shares, from 0 to 100 %."""
+    axis.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+    axis.set(yticks=[0, 0.25, 0.5, 0.75, 1], ylim=(0, 1.02))
 
 
 def plain_log_ticks(axis: Axes) -> None:
@@ -39,3 +47,9 @@ def plain_log_ticks(axis: Axes) -> None:
     axis.xaxis.set_major_locator(FixedLocator(ticks.tolist()))
     axis.xaxis.set_major_formatter(seconds_formatter())
     axis.xaxis.set_minor_formatter(NullFormatter())
+
+
+def say_nothing_is_here(axis: Axes, why: str) -> None:
+    """Write in the middle of an empty panel ``why`` it is empty."""
+    place = {"transform": axis.transAxes, "ha": "center", "va": "center"}
+    axis.text(0.5, 0.5, why, color=GREY, backgroundcolor="white", **place)
