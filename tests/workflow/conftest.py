@@ -22,7 +22,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 COPIED = ("Snakefile", "rules", "configs", "experiments", "profiles", "environment.yml")
-LINKED = ("topologies", "plotting")
+LINKED = ("topologies", "plotting", "patches")
 TINY = ("network=ci", "replicates=2", "warm_up=20 s", "measured=30 s")
 TIMEOUT_S = 900
 """A machine may be busy with other things; a pipeline that hangs ends all the same."""

@@ -8,21 +8,23 @@ The words and numbers are gathered here, the page is laid out by templates/repor
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from PIL import Image, UnidentifiedImageError
 
 from torsweep import __version__
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.traffic import ClientTraffic
 from torsweep.engines.selection import find_engine
 from torsweep.errors import InputError
-from torsweep.formats.files import read_bytes
+from torsweep.formats.files import MIB, read_bytes
 from torsweep.formats.text import MOST_WHOLE_TEXT_BYTES
 from torsweep.formats.yaml_file import MOST_YAML_BYTES
-from torsweep.report.figures import Picture, read_picture
 from torsweep.report.networks import Networks, describe_networks
 from torsweep.report.repeat import repeat_command, repeat_overrides
 from torsweep.report.sections import Row, Section, SummaryText, parse_summary
@@ -42,7 +44,25 @@ from torsweep.units import BYTES_PER, NANOSECONDS_PER, format_quantity
 SIGNATURE = "torsweep-report"
 """Stands in each page, as the name of what made it."""
 
+MOST_PICTURE_BYTES = 16 * MIB
+DOTS_PER_INCH, CSS_PIXELS_PER_INCH = 300, 96
+"""A PNG's; as SVG, the figures of whole curves are twice as large."""
+
 Facts = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of a page: title and how to read it are what its PNG says, ``source`` is the address of its
+    bytes as data, sizes are in CSS pixels at print size."""
+
+    name: str
+    title: str
+    how: str
+    alternative: str
+    source: str
+    width: int
+    height: int
 
 
 @dataclass(frozen=True)
@@ -61,11 +81,8 @@ class Page:
     @property
     def tables(self) -> tuple[Section, ...]:
         """The sections of the summary, but for those on claims, which the page lays out itself."""
-        return tuple(
-            section
-            for section in self.summary.sections
-            if section.title not in (CLAIMS_TITLE, EVIDENCE_TITLE)
-        )
+        own = (CLAIMS_TITLE, EVIDENCE_TITLE)
+        return tuple(section for section in self.summary.sections if section.title not in own)
 
     @property
     def verdicts(self) -> Mapping[str, int]:
@@ -98,12 +115,8 @@ def gather(
     plan.pop("baseline", None)
     provenance = parse_provenance(plan, summaries / PLAN_FILE)
     if experiment.name != provenance.experiment:
-        raise InputError(
-            "is another experiment",
-            file=experiment_file,
-            value=experiment.name,
-            accepted=provenance.experiment,
-        )
+        problem, accepted = "is another experiment", provenance.experiment
+        raise InputError(problem, file=experiment_file, value=experiment.name, accepted=accepted)
     variants = [", ".join(variant.values()) for variant in provenance.variants()]
     return Page(
         experiment=experiment,
@@ -117,6 +130,26 @@ def gather(
     )
 
 
+def read_picture(folder: Path, name: str, variants: Sequence[str]) -> Picture:
+    """The figure ``name`` in ``folder``, of a plan with these ``variants``.
+
+    Raises InputError when its PNG is missing or is none.
+    """
+    file = folder / f"{name}.png"
+    content = read_bytes(file, MOST_PICTURE_BYTES, "no such file: draw the figures of the plan first")
+    try:
+        with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
+            image.load()
+            width, height = (round(side * CSS_PIXELS_PER_INCH / DOTS_PER_INCH) for side in image.size)
+            texts = {key: str(text) for key, text in image.info.items()}
+    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, ValueError, SyntaxError) as error:
+        raise InputError("is no whole PNG", file=file) from error
+    title = texts.get("Title", name)
+    said = f"{title} of {len(variants)} variants: {'; '.join(variants)}. {texts.get('Description', '')}"
+    address = f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
+    return Picture(name, title, texts.get("Comment", ""), said, address, width, height)
+
+
 def render(page: Page) -> str:
     """The HTML of ``page``."""
     environment = Environment(
@@ -127,10 +160,7 @@ def render(page: Page) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["interval"] = interval_text
-    environment.filters["confidence"] = confidence_text
-    environment.filters["evidence"] = evidence_rows
-    environment.filters["slug"] = _slug
+    environment.filters |= {"confidence": confidence_text, "evidence": evidence_rows, "slug": _slug}
     return environment.get_template("report.html.j2").render(
         page=page,
         signature=SIGNATURE,

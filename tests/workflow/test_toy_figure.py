@@ -1,0 +1,45 @@
+"""A figure is one file: beside the others and listed by an experiment, it is drawn and on the page."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+from tests.workflow.conftest import REPOSITORY, Workspace
+
+TOY = '''"""How many downloads there were."""
+
+import seaborn
+
+from plotting.drawing.style import canvas
+
+TITLE = "A toy of a figure"
+HOW_TO_READ = "The higher a bar, the more downloads."
+NEEDS = ("outcomes",)
+
+
+def draw(source):
+    points, caption = source.summary("outcomes"), source.caption()
+    figure = canvas(3.4, 1.5, caption)
+    seaborn.barplot(x=points["kind"], y=points["downloads"], errorbar=None, ax=figure.subplots())
+    return figure, points, caption
+'''
+
+
+def test_a_figure_of_one_file_is_drawn_and_on_the_page(workspace: Workspace) -> None:
+    folder = workspace.folder
+    (folder / "plotting").unlink()
+    shutil.copytree(REPOSITORY / "plotting", folder / "plotting")
+    (folder / "plotting/toy.py").write_text(TOY)
+    file = folder / "experiments/refill_sweep/experiment.yaml"
+    listed = re.sub(r"figures: \[.*\]", "figures: [toy]", file.read_text())
+    levels = re.sub(r"refill_interval: \[.*\]", "refill_interval: [100ms, 10ms]", listed, count=1)
+    file.write_text(re.sub(r"\nclaims:\n.*", "\nclaims: []\n", levels, flags=re.DOTALL))
+    tiny = ("network=ci", "replicates=1", "warm_up=20 s", "measured=20 s", "engine=cellsim")
+    done = workspace.snakemake("report", config=(*tiny, "experiment=refill_sweep"))
+    assert done.returncode == 0, done.stdout
+    (page,) = (folder / "results/reports").rglob("*.html")
+    text = page.read_text()
+    assert "A toy of a figure" in text and "The higher a bar, the more downloads." in text
+    (points,) = (folder / "results/figures").rglob("toy.csv")
+    assert "downloads" in points.read_text()
