@@ -20,6 +20,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.workflow import warm
+
 REPOSITORY = Path(__file__).parents[2]
 COPIED = ("Snakefile", "rules", "configs", "experiments", "profiles", "environment.yml")
 LINKED = ("topologies", "plotting", "patches")
@@ -41,7 +43,7 @@ class Workspace:
 
     def snakemake(self, *arguments: str, config: tuple[str, ...] = TINY) -> subprocess.CompletedProcess[str]:
         """Run Snakemake to its end; standard output and error together."""
-        return self.run(*self.command(*arguments, config=config))
+        return warm.snakemake(self.command(*arguments, config=config)[3:], self.folder, TIMEOUT_S)
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run ``command`` to its end; standard output and error together."""
