@@ -12,7 +12,7 @@ import pytest
 from tests.fuzz.documents import TARGETS
 from tests.published_plan import write_plan
 from tests.workflow.conftest import Workspace, make_workspace
-from tests.workflow.documented import DOCUMENTS, NOT_RUN, ROOT, codes_of, commands_of, to_run
+from tests.workflow.documented import DOCUMENTS, NOT_RUN, codes_of, commands_of, to_run
 from torsweep.cli import main
 
 # docs/how-to/import-your-own-data.md, in the size of the network `ci`.
@@ -49,7 +49,6 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     workspace = make_workspace(folder)
     for name in ("matrix", "gml", "netindex", "relayinfo"):
         next(target for targets in TARGETS.values() for target in targets if target.name == name).make(folder)
-    (folder / "patches").symlink_to(ROOT / "patches")
     (folder / "configs/networks/mine.yaml").write_text(MINE)
     plan = write_plan(tmp_path_factory.mktemp("plan") / "plan")
     for command in (plan.report(), plan.publish(folder / "published")):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.stand_ins import tells_round_trip
-from tests.workflow.conftest import REPOSITORY, TINY, Workspace
+from tests.workflow.conftest import TINY, Workspace
 from torsweep.engines.tools import TOOL_KINDS
 
 ANSWERS = {"shadow": "Shadow 3.3.0", "tgen": "TGen v1.1.2", "oniontrace": "OnionTrace v1.0.0"}
@@ -19,7 +19,6 @@ CONFIG = (*TINY, "engine=shadow")
 @pytest.fixture
 def with_shadow(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """A workspace with the patches of tor, on a machine with Shadow and with what building tor needs."""
-    (workspace.folder / "patches").symlink_to(REPOSITORY / "patches")
     (tmp_path / "programs").mkdir()
     scripts = {
         TOOL_KINDS[name].variable: f"echo {answer}\n{tells_round_trip(100)}"
