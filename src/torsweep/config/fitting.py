@@ -37,11 +37,13 @@ def _require_clients(experiment: Experiment, config: NetworkConfig) -> None:
                 accepted="0",
             )
     for claim in experiment.claims:
-        if claim.kind is not None and not counts[claim.kind]:
+        # Claims about cells inside relays are about no kind of clients.
+        kind: ClientKind | None = getattr(claim, "kind", None)
+        if kind is not None and not counts[kind]:
             raise InputError(
-                f"claim {claim.id} of experiment {experiment.name} is about {claim.kind} clients",
+                f"claim {claim.id} of experiment {experiment.name} is about {kind} clients",
                 file=file,
-                key=f"{claim.kind}_clients",
+                key=f"{kind}_clients",
                 value=0,
                 accepted="1 or more",
             )
