@@ -27,8 +27,7 @@ from plotting import __main__ as plotting
 from tests.synthetic import Size, finish_run, write_run
 from torsweep.config.experiment import load_experiment
 from torsweep.config.tracing import POINTS
-from torsweep.engines.cell_ring import CHANNEL, HEADER, MAGIC, OUTWARD, RECORD, VERSION
-from torsweep.engines.cell_traces import write_cells
+from torsweep.engines.cell_ring import CHANNEL, HEADER, MAGIC, OUTWARD, RECORD, VERSION, write_cells
 from torsweep.provenance import machine
 from torsweep.stats.summarize import summarize, write_summary
 from torsweep.tables.collect import collect

@@ -31,8 +31,8 @@ from plotting.drawing.axes import plain_log_ticks
 from plotting.drawing.command import exit_code_of
 from plotting.drawing.palette import level_name
 from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, SMALL_PT, canvas, save, style
-from torsweep.config.clients import KINDS
 from torsweep.config.looks import BLACK, BLUE, DASH_DOT, DASHED, GREEN, PURPLE, SOLID, VERMILION, Look
+from torsweep.config.traffic import KINDS
 from torsweep.config.variant import variant_levels, variant_text
 from torsweep.errors import InputError
 from torsweep.fidelity.comparison import MARGIN

@@ -13,7 +13,7 @@ from plotting.drawing.facets import Facets
 from plotting.drawing.source import Source
 from plotting.drawing.style import TEXT_WIDTH_IN, canvas
 from plotting.drawing.waits import SCALE, legend, nothing_followed
-from torsweep.config.ways import GROUP_OF, PLACES
+from torsweep.config.tracing import GROUP_OF, PLACES
 
 TITLE = "The way of one download"
 HOW_TO_READ = (

@@ -17,7 +17,7 @@ import polars as pl
 
 from torsweep.engines.capsules.cells import Cells
 from torsweep.engines.capsules.join import BEGIN, CONNECTED, DATA, Trace
-from torsweep.engines.capsules.packets import Packets
+from torsweep.engines.capsules.passing import Packets
 from torsweep.engines.capsules.pcap import Captures
 from torsweep.engines.table_schema import CELLS, STREAMS
 

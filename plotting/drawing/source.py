@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from plotting.drawing.palette import knob_name, level_name
-from torsweep.config.clients import KINDS
+from torsweep.config.traffic import KINDS
 from torsweep.errors import InputError
 from torsweep.stats.files import PLAN_FILE, read_plan
 from torsweep.stats.statistic import statistics

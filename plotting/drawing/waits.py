@@ -17,7 +17,7 @@ from plotting.drawing.facets import legend_above
 from plotting.drawing.source import Source
 from plotting.drawing.style import FAINT, nothing
 from torsweep.config.looks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
-from torsweep.config.ways import GROUPS
+from torsweep.config.tracing import GROUPS
 
 FIRST = "first"
 """The byte that figures are about."""

@@ -15,9 +15,9 @@ import polars as pl
 from torsweep.config.eras import tor_settings
 from torsweep.config.knobs import CELL_PAYLOAD_BYTES
 from torsweep.config.network import load_network_config
+from torsweep.config.tor_settings import Transport
 from torsweep.config.tracing import Tracing
-from torsweep.config.transport import Transport
-from torsweep.engines.cell_traces import scan_cells
+from torsweep.engines.cell_ring import scan_cells
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.engines.selection import MODEL_ENGINE
 from torsweep.engines.table_schema import BREAKDOWN, PROGRESS, RELAYS, STREAMS, validate

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from tests.engines import chain_scenario
-from torsweep.engines.emulation.machine_lock import LOCK
+from torsweep.engines.emulation.rights import LOCK
 from torsweep.engines.emulation.tcp import TCP
 
 pytestmark = pytest.mark.real_time

@@ -10,7 +10,7 @@ import pytest
 
 from tests.engines import chain_scenario
 from torsweep.config.engine_names import engine_names
-from torsweep.engines.cellsim.tools import find_cellsim
+from torsweep.engines.cellsim.entry import find_cellsim
 from torsweep.engines.selection import find_engine, lacking
 
 MARKS = {"shadow": pytest.mark.shadow, "emulation": pytest.mark.real_time}

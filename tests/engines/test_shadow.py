@@ -20,7 +20,7 @@ from torsweep.engines.prepare import build_run, run_settings, run_status
 from torsweep.engines.shadow import directory, preflight
 from torsweep.engines.shadow.round_trips import measure
 from torsweep.engines.shadow.run import run_shadow
-from torsweep.engines.shadow.settings import ShadowSettings
+from torsweep.engines.shadow.simulate import ShadowSettings
 from torsweep.engines.shadow.tools import find_tools
 from torsweep.errors import TorsweepError
 from torsweep.network.bandwidth_weights import WEIGHT_SCALE

@@ -15,7 +15,7 @@ from tests.fuzz.mutations import BYTE_KINDS, DOCUMENT_KINDS
 from tests.fuzz.properties import Outcome, run_program
 from tests.fuzz.target import Target
 from torsweep.config.experiment import load_experiment
-from torsweep.engines.cellsim.tools import find_cellsim
+from torsweep.engines.cellsim.entry import find_cellsim
 from torsweep.engines.prepare import build_run, run_settings
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE
 from torsweep.provenance import sha256_of_file

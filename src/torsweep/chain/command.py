@@ -32,7 +32,7 @@ from torsweep.chain.network import enter_own_namespace
 from torsweep.chain.runs import RUN_PLANS, measure_runs
 from torsweep.chain.turns import REPORT_NS, Plan, clocks_plan, quantum_plan, tracing_plan
 from torsweep.clocks.cli import measure as measure_clocks
-from torsweep.engines.emulation.machine_lock import machine_claimed
+from torsweep.engines.emulation.rights import machine_claimed
 from torsweep.engines.emulation.run.processes import orderly_end
 from torsweep.engines.emulation.tools import Tools, require_linkem
 from torsweep.provenance import machine, versions

@@ -26,11 +26,11 @@ from torsweep.chain.turns import CLIENT, POSITIONS, Chain, Plan, turns
 from torsweep.engines.addresses import SERVER_PORT, address
 from torsweep.engines.emulation.directory.layout import Layout
 from torsweep.engines.emulation.run.control import Control, close_quietly
+from torsweep.engines.emulation.run.downloads import connect
 from torsweep.engines.emulation.run.engine import READY_LIMIT_S
 from torsweep.engines.emulation.run.meter import process_cpu_ns
 from torsweep.engines.emulation.run.processes import ProcessSet
 from torsweep.engines.emulation.run.servers import request
-from torsweep.engines.emulation.run.socks import connect
 from torsweep.errors import TorsweepError
 from torsweep.tor.build import BuiltTor
 

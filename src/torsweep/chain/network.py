@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from torsweep.chain.turns import CLIENT, ENDS_RATE, POSITIONS, Chain, Plan, Variant, turns
 from torsweep.config.eras import tor_settings
 from torsweep.engines.emulation.directory.layout import Place
-from torsweep.engines.emulation.run.namespaces import CLONE_NEWNET
 from torsweep.engines.emulation.run.network import RunningNetwork
+from torsweep.engines.emulation.run.processes import CLONE_NEWNET
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.errors import ToolMissing
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS

@@ -44,7 +44,7 @@ def measure(rounds: int) -> dict[str, Any]:
     """
     import json
 
-    from torsweep.engines.own_programs import require_own_program
+    from torsweep.engines.tools import require_own_program
 
     program = require_own_program("clocks")
     done = subprocess.run([str(program), str(rounds)], capture_output=True, text=True, check=False)

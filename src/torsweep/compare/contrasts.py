@@ -30,8 +30,8 @@ import polars as pl
 from torsweep.compare.distances import COMPARED_METRICS, Curves
 from torsweep.compare.sources import REPEATS, RUNS, Key, SourceRuns
 from torsweep.compare.verdicts import together
-from torsweep.config.clients import KINDS
 from torsweep.config.experiment import Plan
+from torsweep.config.traffic import KINDS
 from torsweep.config.variant import Variant, one_knob_apart
 from torsweep.stats.claims.judging import NO_DIFFERENCE
 from torsweep.stats.inference.intervals import Interval, t_interval

@@ -26,7 +26,7 @@ import numpy.typing as npt
 import polars as pl
 
 from torsweep.compare.sources import REPEATS, RUNS, Key, SourceRuns
-from torsweep.config.clients import KINDS
+from torsweep.config.traffic import KINDS
 from torsweep.config.variant import Variant
 from torsweep.engines.table_schema import STREAMS
 from torsweep.stats.streams.incidence import CENSORED, METRICS, STREAM_COLUMNS, Incidence, downloads

@@ -19,7 +19,7 @@ from typing import Self
 
 from torsweep.config.experiment import Experiment, Plan
 from torsweep.config.knobs import KNOBS
-from torsweep.config.transport import Droptail
+from torsweep.config.tor_settings import Droptail
 from torsweep.config.variant import Variant
 from torsweep.engines.selection import MODEL_ENGINE, RUN_ENGINES, find_engine
 from torsweep.errors import InputError

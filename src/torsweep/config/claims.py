@@ -14,9 +14,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from torsweep.config.clients import ClientKind
 from torsweep.config.reading import RefusedValue, Section
 from torsweep.config.tracing import Record
+from torsweep.config.traffic import ClientKind
 from torsweep.errors import InputError
 
 TESTS_PACKAGE = "torsweep.stats.claims"

@@ -7,9 +7,9 @@ those that a claim is about.
 
 from __future__ import annotations
 
-from torsweep.config.clients import ClientKind
 from torsweep.config.experiment import MAIN_PLAN, Experiment
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
+from torsweep.config.traffic import ClientKind
 from torsweep.errors import InputError
 
 

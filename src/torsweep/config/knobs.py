@@ -37,7 +37,7 @@ from torsweep.config.looks import (
     Look,
 )
 from torsweep.config.reading import suggestion
-from torsweep.config.transport import DROPTAIL_BYTES, TcpRules
+from torsweep.config.tor_settings import DROPTAIL_BYTES, TcpRules
 from torsweep.errors import InputError
 
 CELL_PAYLOAD_BYTES = 498

@@ -21,7 +21,7 @@ from torsweep.config.experiment import (
 from torsweep.config.network import NetworkName, network_path
 from torsweep.config.precision import Precision, Replicates
 from torsweep.config.reading import Section, parse_scalar, validate
-from torsweep.config.transport import TcpRules
+from torsweep.config.tor_settings import TcpRules
 
 
 def _read_scalars(value: object) -> object:

@@ -1,7 +1,9 @@
-"""The settings of a simulated relay and client: the ``tor`` section of run.json.
+"""The settings of a simulated relay and client, and of what carries bytes in the model: the sections ``tor``
+and ``transport`` of run.json.
 
-Every field is set explicitly on every run, from an era and the levels of a variant; nothing is left
-to the default of an engine. Times are integer nanoseconds, windows and queues are counted in cells.
+Every field is set explicitly on every run, from an era and the levels of a variant; nothing is left to the
+default of an engine. Times are integer nanoseconds, windows and queues are counted in cells. Runs of real
+engines have no transport: they have a TCP and queues of their own.
 """
 
 from __future__ import annotations
@@ -118,3 +120,34 @@ class TorSettings(Section):
                 "is not below the other", key="cell_queue_low_cells", value=value, accepted=accepted
             )
         return self
+
+
+TcpRules = Literal["shadow", "linux", "linux_6_18"]
+"""Shadow's; a Linux of the era's (3.2, 6.18); Linux 6.18's with the era's settings, as in an emulation."""
+
+DROPTAIL_BYTES = 75_000
+"""Fifty packets of 1,500 bytes, as before the down-links of an emulation and in ModelNet's pipes."""
+
+LEAST_QUEUE_BYTES, MOST_QUEUE_BYTES = 1_500, 2**32
+
+
+class Codel(Section):
+    """The queue of Shadow's router: CoDel with a target of 10 ms."""
+
+    kind: Literal["codel"]
+
+
+class Droptail(Section):
+    """A queue that drops what it has no room for, besides the packet that is being sent."""
+
+    kind: Literal["droptail"]
+    bytes: Annotated[int, whole(LEAST_QUEUE_BYTES, MOST_QUEUE_BYTES)]
+
+
+class Transport(Section):
+    """Whose TCP, and the queue before each host's down-link."""
+
+    tcp: TcpRules = "linux"
+    link_queue: Annotated[Codel | Droptail, Field(discriminator="kind")] = Droptail(
+        kind="droptail", bytes=DROPTAIL_BYTES
+    )

@@ -1,8 +1,8 @@
 """Which cells are traced and which downloads followed: the ``tracing`` of an experiment.yaml and, the same,
-of run.json.
+of run.json; and the words of a followed download's breakdown.
 
 In: a section of a document. Out: :class:`Tracing`. What the places are, and what is recorded there, stands in
-``docs/cell-tracing.md``; what becomes of followed downloads in ``docs/latency-breakdown.md``.
+``docs/cell-tracing.md``; what the words of a breakdown mean in an engine, in ``docs/latency-breakdown.md``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,49 @@ from torsweep.config.reading import RefusedValue, Section
 Record = Literal["progress", "cells", "breakdown"]
 """What runs record beside downloads and relays where an experiment asks for it: how far each download was at
 what time, the cells of traced relays, and what followed downloads waited for."""
+BYTES = ("first", "last")
+"""The bytes of a download's answer that are followed."""
+
+LEGS = ("attach", "begin", "connected", "request", "response")
+"""The client waits for a circuit; BEGIN goes to the exit, which connects to the server; CONNECTED comes back;
+the request goes to the server; the byte comes."""
+
+PLACES = (
+    "client",
+    "client-guard",
+    "guard",
+    "guard-middle",
+    "middle",
+    "middle-exit",
+    "exit",
+    "exit-server",
+    "server",
+)
+"""Hosts, and the links between them, from the client on."""
+
+Group = Literal[
+    "circuit", "kernel", "circuit_queue", "process", "bucket", "window", "link_queue", "link", "unknown"
+]
+
+GROUPS: Mapping[Group, tuple[str, ...]] = {
+    "circuit": ("circuit", "retry"),
+    "kernel": ("server", "send_kernel", "recovery", "receive_kernel"),
+    "circuit_queue": ("circuit_queue",),
+    "process": ("relaying", "outbuf", "program"),
+    "bucket": ("read_bucket", "write_bucket"),
+    "window": ("window",),
+    "link_queue": ("up_queue", "down_queue"),
+    "link": ("up_sending", "propagation", "down_sending", "connect"),
+    "unknown": ("beyond",),
+}
+"""What a byte waited for, and the parts of which each of these is the sum: a circuit, a kernel, the queue of
+its circuit, the work of a process and its output buffer, tokens, a window at the exit, its turn on a link,
+the link itself, and what happened where nothing is recorded."""
+
+PARTS = tuple(part for parts in GROUPS.values() for part in parts)
+
+GROUP_OF: Mapping[str, Group] = {part: group for group, parts in GROUPS.items() for part in parts}
+
 
 Point = Literal["inbuf", "recognized", "queue", "outbuf", "flush"]
 

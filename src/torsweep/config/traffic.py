@@ -1,19 +1,33 @@
-"""What clients do in an experiment: what they download, and how long they pause.
+"""The kinds of client, and what each does in an experiment: what it downloads, and how long it pauses.
 
 In: the ``traffic`` of an experiment.yaml. Out: :class:`Traffic`; and :data:`PERF_TRAFFIC`, that of the
-clients which measure.
+clients which only measure: those of OnionPerf, as tornettools has them in its networks. Each downloads one
+of three sizes about once a minute, and gives it up after a while.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, StrictBool, model_validator
 
-from torsweep.config.clients import ClientKind, PerfKind
 from torsweep.config.reading import RefusedValue, Section, default_text
 from torsweep.units import Between, DurationNs, SizeBytes
+
+ClientKind = Literal["web", "bulk"]
+"""The clients whose times are summarised, drawn and judged."""
+
+PerfKind = Literal["perf_50kib", "perf_1mib", "perf_5mib"]
+"""Clients that measure, by what they download."""
+
+AnyKind = Literal[ClientKind, PerfKind]
+
+KINDS: tuple[ClientKind, ...] = get_args(ClientKind)
+"""All kinds of client, in the order in which tables and figures show them."""
+
+PERF_KINDS: tuple[PerfKind, ...] = get_args(PerfKind)
+
 
 Timeout = Annotated[DurationNs, Between("100 ms", "24 h")]
 Duration = Annotated[DurationNs, Between("0 s", "24 h")]

@@ -18,8 +18,16 @@ from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_netw
 from torsweep.doctor.machine import Machine, read_machine
 from torsweep.engines.contract import Demand
 from torsweep.engines.emulation.rights import standing
-from torsweep.engines.readiness import problems, required_tools
-from torsweep.engines.selection import AUTO, ENGINES, PREFERENCE, Choice, choose_engine, find_engine
+from torsweep.engines.selection import (
+    AUTO,
+    ENGINES,
+    PREFERENCE,
+    Choice,
+    choose_engine,
+    find_engine,
+    problems,
+    required_tools,
+)
 from torsweep.engines.shadow.round_trips import round_trips
 from torsweep.engines.tools import BUILD_TOR, TOOL_KINDS, Tool, find_tool, tool_problem
 from torsweep.errors import ToolMissing, TorsweepError

@@ -4,11 +4,14 @@ In: a file that ``CellTraceFile`` names, of a tor that has ended or is still run
 with the records in the order in which they were written, the channels that cells passed, and how many
 records are missing, and why. The layout is that of ``cell_trace.h`` in ``patches/tor/cell-tracing.patch``;
 the integers have the machine's order.
+
+The ``cells`` table of a run is made from the rings of its relays.
 """
 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +19,73 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from torsweep.config.tracing import POINTS
-from torsweep.engines.table_schema import CELLS
+from torsweep.config.tracing import POINTS, Tracing
+from torsweep.engines.table_schema import CELLS, validate
 from torsweep.errors import InputError
+from torsweep.storage import whole_file
+
+_MOST_CHANNELS = 8192
+_HEADER_BYTES = 4096
+"""Sizes of the parts of a ring, as tor makes it (cell_trace.h)."""
+
+_WORDS = {"host": pl.Categorical(), "point": pl.Enum(POINTS)}
+"""Columns that a program without such types writes as texts."""
+
+
+def ring_bytes(tracing: Tracing) -> int:
+    """How large the ring of each relay is, which tor reserves when it starts."""
+    return _HEADER_BYTES + _MOST_CHANNELS * CHANNEL.itemsize + tracing.records * RECORD.itemsize
+
+
+def write_cells(run_directory: Path, rings: Mapping[str, Path], zero_ns: int) -> dict[str, dict[str, int]]:
+    """Write the records of ``rings``, a file for each relay, as the table of the run; the counters of each
+    relay.
+
+    Rows are in the order of the relays, and of their writing. Raises InputError for a file that is no whole
+    ring.
+    """
+    counters: dict[str, dict[str, int]] = {}
+    frames = []
+    for host, file in rings.items():
+        ring = read_ring(file)
+        counters[host] = _counters(ring)
+        frames.append(cells_frame(ring, host, zero_ns))
+    frame = pl.concat(frames) if frames else pl.DataFrame(schema=CELLS.polars)
+    file = run_directory / CELLS.file
+    validate(frame, CELLS, file)
+    with whole_file(file) as temporary:
+        frame.write_parquet(temporary, compression="zstd", compression_level=1)
+    return counters
+
+
+def _counters(ring: CellRing) -> dict[str, int]:
+    return {
+        "cells": ring.cells,
+        "written": ring.written,
+        "overwritten": ring.overwritten,
+        "torn": ring.torn,
+        "unlisted_channels": ring.unlisted_channels,
+    }
+
+
+def scan_cells(run_directory: Path) -> pl.LazyFrame:
+    """The table of the run in ``run_directory``, with the types of its schema.
+
+    Its checksum has been compared. Raises InputError when it is missing or has other columns.
+    """
+    file = run_directory / CELLS.file
+    if not file.is_file():
+        raise InputError("no such table", file=file)
+    frame = pl.scan_parquet(file)
+    try:
+        found = frame.collect_schema()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError("is no whole Parquet file", file=file) from error
+    texts = {name: kind for name, kind in _WORDS.items() if found.get(name) == pl.String}
+    frame = frame.with_columns(pl.col(name).cast(kind) for name, kind in texts.items())
+    validate(frame.head(0).collect(), CELLS, file)
+    return frame
+
 
 RING_FILE = "cells.ring"
 """What the engines call a ring, in the folder of its process."""

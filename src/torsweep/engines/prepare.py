@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torsweep.config.clients import AnyKind
 from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import Experiment
-from torsweep.config.traffic import PERF_TRAFFIC
-from torsweep.config.transport import Transport
+from torsweep.config.tor_settings import Transport
+from torsweep.config.traffic import PERF_TRAFFIC, AnyKind
 from torsweep.config.variant import Variant
 from torsweep.engines.contract import Engine
 from torsweep.engines.run_spec import RUN_FILE, RunSettings, RunSpec, RunTables, RunTraffic, read_run

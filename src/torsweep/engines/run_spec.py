@@ -13,13 +13,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictBool, model_validator
 
-from torsweep.config.clients import AnyKind
 from torsweep.config.eras import EraName
 from torsweep.config.reading import RefusedValue, Section, validate
-from torsweep.config.tor_settings import MILLISECOND_NS, TorSettings, whole
+from torsweep.config.tor_settings import MILLISECOND_NS, TorSettings, Transport, whole
 from torsweep.config.tracing import Tracing
-from torsweep.config.traffic import ClientTraffic
-from torsweep.config.transport import Transport
+from torsweep.config.traffic import AnyKind, ClientTraffic
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import PROVENANCE_FILE, table_checksums

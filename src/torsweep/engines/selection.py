@@ -1,25 +1,66 @@
-"""Which engines there are, and which one runs an experiment.
+"""Which engines there are, whether each can run here, and which one runs an experiment.
 
-In: the packages under :mod:`torsweep.engines` that have an ``entry.py``; ``auto`` or the name of an engine.
-Out: the name of an engine with one sentence on why, its :class:`~torsweep.engines.contract.Engine`, and its
-version.
+In: the packages under :mod:`torsweep.engines` that have an ``entry.py``; ``auto`` or the name of an engine;
+PATH, this machine. Out: the name of an engine with one sentence on why, its
+:class:`~torsweep.engines.contract.Engine`, its version, and what keeps it from running, each as the error
+that a run would end with.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torsweep.config.engine_names import engine_names
-from torsweep.config.transport import TcpRules, Transport
+from torsweep.config.tor_settings import TcpRules, Transport
 from torsweep.engines.contract import Engine, Kind
-from torsweep.engines.readiness import problems
 from torsweep.engines.sources import sources_key
-from torsweep.engines.tools import require_tool
-from torsweep.errors import InputError, ToolMissing
+from torsweep.engines.tools import find_tool, require_tool, tool_problem
+from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.tor.compile import check_requirements
 from torsweep.tor.identity import planned_key
+
+TOR_PROGRAMS = ("tor", "tor-gencert")
+
+
+def required_tools(engine: Engine) -> tuple[str, ...]:
+    """Names of the tools without which ``engine`` cannot run."""
+    return (*engine.tools, *(TOR_PROGRAMS if engine.runs_tor else ()))
+
+
+def problems(engine: Engine) -> Iterator[TorsweepError]:
+    """What keeps ``engine``, of whichever kind, from running here; nothing when it can run.
+
+    A tor that is not built yet is no problem where this machine has what building it needs: the pipeline
+    builds it.
+    """
+    lacking = False
+    for name in engine.tools:
+        try:
+            require_tool(name)
+        except ToolMissing as error:
+            lacking = True
+            yield error
+    if engine.runs_tor:
+        yield from _problems_of_tor()
+    for text in engine.unsupported():
+        yield ToolMissing(text)
+    if not lacking:
+        try:
+            engine.here()
+        except TorsweepError as error:
+            yield error
+
+
+def _problems_of_tor() -> Iterator[ToolMissing]:
+    if any(tool_problem(name, find_tool(name)) for name in TOR_PROGRAMS):
+        try:
+            check_requirements()
+        except ToolMissing as error:
+            yield error
+
 
 AUTO = "auto"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOM = Path(__file__).parent
 TORRC = ROOM.parent / "tor" / "torrc.py"
-NO_PART_OF_A_RUN = {"cli", "contract", "cost", "entry", "prepare", "readiness", "selection", "tools"}
+NO_PART_OF_A_RUN = {"cli", "contract", "entry", "prepare", "selection", "tools"}
 
 
 def sources_key(engine: str) -> str:

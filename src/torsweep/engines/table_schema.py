@@ -11,9 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from torsweep.config.clients import KINDS, PERF_KINDS
-from torsweep.config.tracing import POINTS
-from torsweep.config.ways import BYTES, LEGS, PARTS, PLACES
+from torsweep.config.tracing import BYTES, LEGS, PARTS, PLACES, POINTS
+from torsweep.config.traffic import KINDS, PERF_KINDS
 from torsweep.engines.table_files import (
     BREAKDOWN_FILE,
     CELLS_FILE,
@@ -235,7 +234,7 @@ BREAKDOWN = TableSchema(
             "place", pl.String, "client, guard, middle, exit, server, or the link between two: guard-middle"
         ),
         Column("host", pl.String, "name of the host in network.json; of a link, the sender's"),
-        Column("part", pl.String, "what the byte waited for there: torsweep.config.ways"),
+        Column("part", pl.String, "what the byte waited for there: torsweep.config.tracing"),
         Column("start_ns", pl.Int64, "when the piece begins, ns since the simulation's start"),
         Column("duration_ns", pl.Int64, "how long it takes, ns; the next piece begins where it ends"),
     ),

@@ -6,6 +6,8 @@ is for and where its makers explain how to install it.
 
 tor and tor-gencert come from the build with the patch series, since only it knows every knob; a tor on PATH
 is found only where there is no build, and no engine runs it.
+
+The programs in Rust that ``make setup`` builds are on PATH, or beside the Python that is running.
 """
 
 from __future__ import annotations
@@ -15,11 +17,29 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.tor.build import TOOLS, find_build
+
+
+def find_own_program(name: str) -> Path | None:
+    """The program ``name``: on PATH, or beside the Python that is running; None when in neither."""
+    found = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+    return Path(found) if found else None
+
+
+def require_own_program(name: str) -> Path:
+    """The program ``name``; ToolMissing when it is not there."""
+    program = find_own_program(name)
+    if program is None:
+        raise ToolMissing(
+            f"{name}: not on PATH, nor beside {Path(sys.executable).name}; `make setup` builds it"
+        )
+    return program
+
 
 PATIENCE_S = 10
 """Each of these programs answers within a second, or hangs."""

@@ -16,7 +16,7 @@ from itertools import product
 
 import polars as pl
 
-from torsweep.config.clients import KINDS
+from torsweep.config.traffic import KINDS
 from torsweep.fidelity.distance import PROBABILITIES, SHOWN_METRICS, Curve, curve, distance
 from torsweep.fidelity.matches import (
     MODEL,

@@ -19,7 +19,7 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from torsweep.config.clients import KINDS
+from torsweep.config.traffic import KINDS
 from torsweep.config.variant import one_knob_apart
 from torsweep.fidelity.comparison import Curves
 from torsweep.fidelity.distance import PROBABILITIES, SHOWN_METRICS

@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from torsweep.config.clients import KINDS
+from torsweep.config.traffic import KINDS
 from torsweep.fidelity.comparison import Curves
 from torsweep.fidelity.distance import SHOWN_METRICS, Curve
 from torsweep.fidelity.matches import REFERENCE, SERIES, Match

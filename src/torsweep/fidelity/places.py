@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any, Self, cast, get_args
 
 from torsweep.config.experiment import Experiment
-from torsweep.config.transport import TcpRules
+from torsweep.config.tor_settings import TcpRules
 from torsweep.config.variant import Variant
 from torsweep.engines.run_spec import RUN_FILE
 from torsweep.engines.selection import (

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from torsweep.config.clients import KINDS
 from torsweep.config.experiment import Experiment, Plan
 from torsweep.config.knobs import KNOBS
+from torsweep.config.traffic import KINDS
 from torsweep.config.variant import one_knob_apart
 from torsweep.engines.table_schema import STREAMS
 from torsweep.findings.transports import TransportRuns, network_sha256

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from torsweep.config.experiment import Experiment, Plan
 from torsweep.config.knobs import KNOBS
-from torsweep.config.transport import Droptail
+from torsweep.config.tor_settings import Droptail
 from torsweep.config.variant import JOINED_BY, Variant
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.run_spec import RunSpec

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from torsweep.config.clients import KINDS, PERF_KINDS
 from torsweep.config.knobs import CELL_PAYLOAD_BYTES
-from torsweep.config.traffic import ClientTraffic
+from torsweep.config.traffic import KINDS, PERF_KINDS, ClientTraffic
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.model import POSITIONS, Network, Relay
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S

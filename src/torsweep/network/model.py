@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
-from torsweep.config.clients import AnyKind
 from torsweep.config.reading import RefusedValue, validate
+from torsweep.config.traffic import AnyKind
 from torsweep.errors import InputError
 from torsweep.formats.arrays import map_array
 from torsweep.formats.json_file import read_json

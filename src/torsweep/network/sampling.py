@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from torsweep.config.clients import KINDS, PERF_KINDS
 from torsweep.config.network import LatencySource, NetworkConfig, Source
+from torsweep.config.traffic import KINDS, PERF_KINDS
 from torsweep.errors import InputError
 from torsweep.network.clients import BANDWIDTH_FILE, read_bandwidth, sample_client_rates
 from torsweep.network.coordinates import MODEL_FILE, read_measured, read_model

@@ -1,6 +1,6 @@
 """What followed downloads waited for until their first and their last byte, and whether that can be trusted.
 
-In: the breakdown of a plan (:mod:`torsweep.config.ways` has its words). Out: breakdown.csv,
+In: the breakdown of a plan (:mod:`torsweep.config.tracing` has its words). Out: breakdown.csv,
 breakdown_groups.csv, breakdown_runs.csv, breakdown_time.csv and breakdown_path.csv; and, from what the
 engines' provenance has of it, breakdown_counts.csv (how many followed downloads could be joined) and
 breakdown_clocks.csv (the hosts' clocks).
@@ -21,8 +21,8 @@ from typing import Any
 import polars as pl
 
 from torsweep.config.claims import Metric
-from torsweep.config.clients import KINDS
-from torsweep.config.ways import BYTES, GROUP_OF, GROUPS, LEGS, PARTS, PLACES
+from torsweep.config.tracing import BYTES, GROUP_OF, GROUPS, LEGS, PARTS, PLACES
+from torsweep.config.traffic import KINDS
 from torsweep.stats.statistic import (
     KIND,
     KNOBS,

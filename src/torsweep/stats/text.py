@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import polars as pl
 
-from torsweep.config.clients import KINDS
+from torsweep.config.traffic import KINDS
 from torsweep.engines.selection import find_engine
 from torsweep.stats.inference.intervals import Interval
 from torsweep.tables.reading import Provenance

@@ -25,7 +25,7 @@ import polars as pl
 from torsweep.config.knobs import find_knob
 from torsweep.config.tracing import Record
 from torsweep.config.variant import variant_levels, variant_text
-from torsweep.engines.cell_traces import scan_cells
+from torsweep.engines.cell_ring import scan_cells
 from torsweep.engines.prepare import finished_run
 from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.table_schema import (

@@ -15,9 +15,9 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.config.clients import KINDS
 from torsweep.config.reading import validate_fields
 from torsweep.config.tracing import Record
+from torsweep.config.traffic import KINDS
 from torsweep.engines.table_files import (
     BREAKDOWN_FILE,
     PASSAGES_FILE,

@@ -25,11 +25,9 @@ from torsweep.provenance import machine, sha256_of_file
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOR_BUILD, TOR_TOOLS
 from torsweep.tor.apt import SERIES as RELEASE_SERIES
-from torsweep.tor.compile import compile_tor, configure, configure_flags
+from torsweep.tor.compile import check_requirements, compile_tor, configure, configure_flags
 from torsweep.tor.identity import build_key
-from torsweep.tor.release import Release, find_release, unpack
-from torsweep.tor.requirements import check_requirements
-from torsweep.tor.series import Series, apply_series, read_series
+from torsweep.tor.release import Release, Series, apply_series, find_release, read_series, unpack
 
 TOOLS = Path("results/tools/tor")
 POINTER = "tor.json"

@@ -52,7 +52,7 @@ def check_command(out: Out = TOOLS) -> None:
     """Say which tor is built; without one, whether this machine has what building it needs."""
     from torsweep.errors import ToolMissing
     from torsweep.tor.build import find_build
-    from torsweep.tor.requirements import check_requirements
+    from torsweep.tor.compile import check_requirements
 
     try:
         built = find_build(out)
@@ -92,8 +92,7 @@ def oracle_command(
     sha256: Sha256 = None,
 ) -> None:
     """Ask patched tor's functions for answers to random cases, to compare cellsim's with."""
-    from torsweep.tor.oracle import COMMITTED, build_oracle, write_answers
-    from torsweep.tor.unit_tests import test_tree
+    from torsweep.tor.unit_tests import COMMITTED, build_oracle, test_tree, write_answers
 
     with test_tree(source, out, sha256) as (tree, build, _):
         program = build_oracle(tree, build, out / "oracle")

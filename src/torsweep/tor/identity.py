@@ -12,8 +12,7 @@ from pathlib import Path
 
 from torsweep.errors import InputError
 from torsweep.tor.compile import configure_flags
-from torsweep.tor.release import find_release
-from torsweep.tor.series import SERIES, read_series
+from torsweep.tor.release import SERIES, find_release, read_series
 
 FROM_DEBIAN = "Debian's source package"
 """Stands for the content of a source that has not been fetched yet."""

@@ -14,7 +14,7 @@ from tests.synthetic import KNOBS, Size, finish_run, write_run
 from torsweep.compare.derive import repeat_seed
 from torsweep.compare.sources import Source
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.config.transport import Transport
+from torsweep.config.tor_settings import Transport
 from torsweep.engines.run_spec import read_run
 
 SMALL = Size(web_clients=20, bulk_clients=4, relays=2, warm_up_s=20, duration_s=120)

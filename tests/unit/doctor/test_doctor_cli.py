@@ -11,7 +11,7 @@ import pytest
 
 from tests.stand_ins import tells_round_trip
 from torsweep.cli import main
-from torsweep.engines import readiness
+from torsweep.engines import selection
 from torsweep.engines.tools import TOOL_KINDS
 from torsweep.errors import ToolMissing
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("no_tools")
 @pytest.fixture(autouse=True)
 def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
-    monkeypatch.setattr(readiness, "check_requirements", lambda: None)
+    monkeypatch.setattr(selection, "check_requirements", lambda: None)
 
 
 def _doctor(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
@@ -135,7 +135,7 @@ def test_each_missing_thing_is_said_once(
     def lacking() -> None:
         raise ToolMissing("building tor needs libevent with its headers: apt-get install libevent-dev")
 
-    monkeypatch.setattr(readiness, "check_requirements", lacking)
+    monkeypatch.setattr(selection, "check_requirements", lacking)
     code, text = _doctor(capsys)
     assert code == 0
     below = text[text.index("engine=auto takes") :]

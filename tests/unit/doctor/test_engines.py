@@ -10,8 +10,8 @@ import pytest
 from torsweep.config.network import NetworkConfig, load_network_config
 from torsweep.doctor.diagnose import known_networks, largest_scale, outlook, shortfalls
 from torsweep.doctor.machine import Machine
-from torsweep.engines.cellsim import cost as cellsim
-from torsweep.engines.shadow import cost as shadow
+from torsweep.engines.cellsim import entry as cellsim
+from torsweep.engines.shadow import entry as shadow
 from torsweep.engines.shadow.memory import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
 
 NETWORKS = Path(__file__).parents[3] / "configs/networks"

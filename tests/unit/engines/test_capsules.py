@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tests.synthetic_capsules import Made, made
-from torsweep.engines.capsules.failure import REASONS
+from torsweep.engines.capsules.cells import REASONS
 from torsweep.engines.capsules.join import join
 from torsweep.engines.table_schema import BREAKDOWN, validate
 

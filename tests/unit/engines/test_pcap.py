@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torsweep.engines.capsules.packets import Packets
+from torsweep.engines.capsules.passing import Packets
 from torsweep.engines.capsules.pcap import Captures, captures_of, join_captures, read_pcap
 from torsweep.errors import InputError
 

@@ -9,11 +9,17 @@ import pytest
 
 from tests.stand_ins import tells_round_trip
 from torsweep.doctor.diagnose import diagnose
-from torsweep.engines import readiness
+from torsweep.engines import selection
 from torsweep.engines.emulation import entry as emulation
 from torsweep.engines.emulation.rights import Standing
-from torsweep.engines.readiness import problems
-from torsweep.engines.selection import ENGINES, PREFERENCE, choose_engine, find_engine, require_engine
+from torsweep.engines.selection import (
+    ENGINES,
+    PREFERENCE,
+    choose_engine,
+    find_engine,
+    problems,
+    require_engine,
+)
 from torsweep.engines.shadow import entry as shadow
 from torsweep.errors import ToolMissing, TorsweepError
 
@@ -25,7 +31,7 @@ Situation = Callable[[pytest.MonkeyPatch, Install], None]
 
 @pytest.fixture(autouse=True)
 def tor_can_be_built(no_tools: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readiness, "check_requirements", lambda: None)
+    monkeypatch.setattr(selection, "check_requirements", lambda: None)
 
 
 def found(engine: str) -> list[str]:
@@ -49,7 +55,7 @@ def test_a_tor_that_can_be_built_is_no_problem_and_one_that_cannot_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert found("emulation") == []
-    monkeypatch.setattr(readiness, "check_requirements", no_libevent)
+    monkeypatch.setattr(selection, "check_requirements", no_libevent)
     (problem,) = found("emulation")
     assert problem == "building tor needs libevent with its headers"
 
@@ -87,7 +93,7 @@ def _shadow(_patch: pytest.MonkeyPatch, install: Install) -> None:
 
 def _shadow_without_libevent(patch: pytest.MonkeyPatch, install: Install) -> None:
     install_shadow(install)
-    patch.setattr(readiness, "check_requirements", no_libevent)
+    patch.setattr(selection, "check_requirements", no_libevent)
 
 
 def _shadow_on_another_platform(patch: pytest.MonkeyPatch, install: Install) -> None:

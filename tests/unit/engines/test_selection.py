@@ -8,8 +8,8 @@ import pytest
 
 from tests.stand_ins import tells_round_trip
 from torsweep.config.engine_names import engine_names
-from torsweep.engines import own_programs, readiness, selection, tools
-from torsweep.engines.cellsim.tools import find_cellsim
+from torsweep.engines import selection, tools
+from torsweep.engines.cellsim.entry import find_cellsim
 from torsweep.engines.selection import choose_engine, require_engine, version_of
 from torsweep.engines.shadow.round_trips import round_trips
 from torsweep.errors import InputError, ToolMissing, TorsweepError
@@ -22,8 +22,8 @@ ANSWERS = {"shadow": "Shadow 3.3.0", "tgen": "TGen v1.1.2", "oniontrace": "Onion
 def programs(tmp_path, monkeypatch):
     """Nothing is installed but what the test puts on PATH."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(readiness, "check_requirements", lambda: None)
-    monkeypatch.setattr(own_programs.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(selection, "check_requirements", lambda: None)
+    monkeypatch.setattr(tools.sys, "executable", str(tmp_path / "python"))
     for name in ANSWERS:
         monkeypatch.delenv(tools.TOOL_KINDS[name].variable, raising=False)
 
@@ -55,7 +55,7 @@ def test_only_an_engine_that_runs_tor_has_a_transport_for_the_model():
 def test_engines_that_run_tor_have_the_same_parts():
     """A part is a module or a package; :mod:`torsweep.engines.contract` says what each is for."""
     folder = Path(str(selection.__file__)).parent
-    parts = {"directory", "run", "read", "cli", "tools", "cost", "entry"}
+    parts = {"directory", "run", "read", "cli", "tools", "entry"}
     running_tor = [name for name, engine in selection.ENGINES.items() if engine.runs_tor]
     assert len(running_tor) > 1
     for name in running_tor:

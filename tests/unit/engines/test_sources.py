@@ -30,7 +30,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("engines/draws.py", {"shadow", "emulation"}),
         ("tor/torrc.py", {"shadow", "emulation"}),
         ("tor/templates/client.torrc", {"shadow", "emulation"}),
-        ("engines/shadow/cost.py", set()),
+        ("engines/shadow/entry.py", set()),
         ("engines/selection.py", set()),
         ("report/page.py", set()),
     ],

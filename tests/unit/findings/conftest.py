@@ -12,7 +12,7 @@ import pytest
 from tests import synthetic
 from tests.synthetic import KNOBS, Size, finish_run, write_run
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.config.transport import Transport
+from torsweep.config.tor_settings import Transport
 from torsweep.engines.run_spec import read_run
 
 SMALL = Size(web_clients=12, bulk_clients=3, relays=2, warm_up_s=20, duration_s=100)

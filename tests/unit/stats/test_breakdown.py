@@ -15,7 +15,7 @@ from tests.synthetic import Size, write_sweep
 from tests.synthetic_ways import SHARES
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.knobs import KNOBS
-from torsweep.config.ways import GROUP_OF, GROUPS
+from torsweep.config.tracing import GROUP_OF, GROUPS
 from torsweep.engines.table_schema import BREAKDOWN, validate
 from torsweep.errors import InputError
 from torsweep.stats.breakdown import ALL, SLICES, waits_of_runs

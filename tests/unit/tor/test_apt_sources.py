@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torsweep.tor.apt import newest_version
-from torsweep.tor.apt_sources import source_lines, source_stanzas
+from torsweep.tor.apt import newest_version, source_lines, source_stanzas
 
 
 def test_one_line_entries_become_source_entries():

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from torsweep.errors import InputError, ToolMissing, TorsweepError
-from torsweep.tor import build, requirements
+from torsweep.tor import build
+from torsweep.tor import compile as compiling
 from torsweep.tor.build import build_tor, current_build, find_build, read_build, read_stamp
-from torsweep.tor.compile import first_error
+from torsweep.tor.compile import check_requirements, first_error
 from torsweep.tor.identity import build_key, planned_key
-from torsweep.tor.requirements import check_requirements
-from torsweep.tor.series import Series, read_series
+from torsweep.tor.release import Series, read_series
 from torsweep.tor.unit_tests import judge
 
 ROOT = Path(__file__).parents[3]
@@ -125,7 +125,7 @@ def test_a_source_of_another_release_series_is_refused(tree, tmp_path, monkeypat
 def test_a_patch_that_does_not_apply_leaves_nothing_behind(tree, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(build, "check_requirements", lambda: None)
-    if not requirements.shutil.which("patch"):
+    if not compiling.shutil.which("patch"):
         pytest.skip("patch is not on PATH")
     with pytest.raises(InputError, match=r"\.patch: does not apply: .*: the source has no such file"):
         build_tor(tree, tmp_path / "tools")
@@ -133,13 +133,13 @@ def test_a_patch_that_does_not_apply_leaves_nothing_behind(tree, tmp_path, monke
 
 
 def test_missing_libraries_are_named_together_with_their_packages(monkeypatch):
-    monkeypatch.setattr(requirements, "find_compiler", lambda: ["cc"])
+    monkeypatch.setattr(compiling, "find_compiler", lambda: ["cc"])
     monkeypatch.setattr(
-        requirements,
+        compiling,
         "can_link",
         lambda compiler, libraries: [library.name for library in libraries] == ["OpenSSL"],
     )
-    monkeypatch.setattr(requirements.shutil, "which", lambda program: f"/usr/bin/{program}")
+    monkeypatch.setattr(compiling.shutil, "which", lambda program: f"/usr/bin/{program}")
     with pytest.raises(ToolMissing) as raised:
         check_requirements()
     assert str(raised.value) == (
@@ -156,15 +156,15 @@ def test_where_nothing_is_missing_the_compiler_is_started_once(monkeypatch):
         started.append(command)
         return subprocess.CompletedProcess(command, 0)
 
-    monkeypatch.setattr(requirements.shutil, "which", lambda program: f"/usr/bin/{program}")
-    monkeypatch.setattr(requirements.subprocess, "run", run)
+    monkeypatch.setattr(compiling.shutil, "which", lambda program: f"/usr/bin/{program}")
+    monkeypatch.setattr(compiling.subprocess, "run", run)
     check_requirements()
     assert len(started) == 1
     assert {"-levent", "-lssl", "-lcrypto", "-lz"} <= set(started[0])
 
 
 def test_a_machine_without_compiler_make_and_patch_is_told_so(monkeypatch):
-    monkeypatch.setattr(requirements.shutil, "which", lambda program: None)
+    monkeypatch.setattr(compiling.shutil, "which", lambda program: None)
     with pytest.raises(ToolMissing, match=r"a C compiler, make, patch, .* gcc libc6-dev make patch$"):
         check_requirements()
 

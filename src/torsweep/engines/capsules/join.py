@@ -21,11 +21,17 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.engines.capsules.cells import Cells, Record
+from torsweep.engines.capsules.cells import REASONS, Cells, Failure, Record
 from torsweep.engines.capsules.clocks import Clocks
-from torsweep.engines.capsules.failure import REASONS, Failure
-from torsweep.engines.capsules.packets import Direction, Packets
-from torsweep.engines.capsules.passing import SLACK_NS, Link, Way, over_link, through_relay
+from torsweep.engines.capsules.passing import (
+    SLACK_NS,
+    Direction,
+    Link,
+    Packets,
+    Way,
+    over_link,
+    through_relay,
+)
 from torsweep.engines.table_schema import BREAKDOWN
 
 BEGIN, DATA, END, CONNECTED = 1, 2, 3, 4

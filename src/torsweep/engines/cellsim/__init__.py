@@ -2,7 +2,5 @@
 
 In: a run directory with run.json. Out: the run's tables and provenance. The program reads run.json and writes
 the tables itself (``cellsim/src/spec.rs``, ``tables.rs``), so there is no ``directory`` or ``read`` here as
-in the engines that run real tor. :mod:`~torsweep.engines.cellsim.tools` finds it,
-:mod:`~torsweep.engines.cellsim.cost` says what a network takes in it, and
-:mod:`~torsweep.engines.cellsim.entry` enters it into the list of engines.
+in the engines that run real tor.
 """

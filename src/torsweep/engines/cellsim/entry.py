@@ -1,14 +1,51 @@
-"""cellsim in the list of engines.
+"""cellsim in the list of engines: the program, and what a network takes in it, of time and of memory.
 
-In: nothing. Out: :data:`ENGINE`.
+In: PATH, a network's configuration. Out: :data:`ENGINE`. Time and memory were measured on the network
+``paper`` and at ten times its size (bench/results/speed.json).
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from torsweep.config.looks import USUAL
-from torsweep.engines.cellsim import cost
-from torsweep.engines.cellsim.tools import cellsim_version, require_cellsim
-from torsweep.engines.contract import Engine, Kind
+from torsweep.config.network import NetworkConfig
+from torsweep.engines.contract import Demand, Engine, Kind
+from torsweep.engines.tools import find_own_program, require_own_program
+from torsweep.provenance import program_version
+
+S_PER_HOST_SECOND = 1.4e-5
+"""bench/results/speed.json: 8 s for 480 s of 1,253 hosts."""
+
+PROGRAM_BYTES, BYTES_PER_HOST, LATENCY_BYTES_PER_PAIR = 7_000_000, 13_000, 4
+
+
+def run_seconds(network: NetworkConfig, run_s: float) -> float:
+    """Seconds of one core that a run of ``run_s`` simulated seconds takes."""
+    return S_PER_HOST_SECOND * network.host_count * run_s
+
+
+def demand(network: NetworkConfig) -> Demand:
+    """One process, which holds every host and the latency of every pair of them."""
+    hosts = network.host_count
+    return Demand(PROGRAM_BYTES + hosts * BYTES_PER_HOST + hosts**2 * LATENCY_BYTES_PER_PAIR)
+
+
+def find_cellsim() -> Path | None:
+    """The program cellsim; None when it is not there."""
+    return find_own_program("cellsim")
+
+
+def require_cellsim() -> Path:
+    """The program cellsim; ToolMissing when it is not there."""
+    return require_own_program("cellsim")
+
+
+def cellsim_version() -> str:
+    """What ``cellsim --version`` says; empty when the program is not there or says nothing."""
+    program = find_cellsim()
+    return (program_version(program) if program else None) or ""
+
 
 NAME = "cellsim"
 
@@ -23,8 +60,8 @@ ENGINE = Engine(
     command=NAME,
     here=_here,
     versions=lambda: [cellsim_version()],
-    run_seconds=cost.run_seconds,
-    demand=cost.demand,
+    run_seconds=run_seconds,
+    demand=demand,
     kinds={NAME: Kind("models tor", USUAL)},
     preference=2,
     runs_tor=False,

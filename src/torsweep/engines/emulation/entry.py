@@ -1,19 +1,55 @@
-"""The emulation in the list of engines.
+"""The emulation in the list of engines, and what a network takes in it.
 
-In: this machine's rights and programs. Out: :data:`ENGINE`.
+In: this machine's rights and programs, a network's configuration. Out: :data:`ENGINE`. Costs are as measured
+(docs/emulation.md).
 """
 
 from __future__ import annotations
 
+import math
+
 from torsweep.config.looks import BLACK, SOLID, Look
-from torsweep.config.transport import Transport
-from torsweep.engines.contract import Engine, Kind
-from torsweep.engines.emulation import cost
+from torsweep.config.network import NetworkConfig
+from torsweep.config.tor_settings import Transport
+from torsweep.engines.contract import Demand, Engine, Kind
 from torsweep.engines.emulation.rights import standing
 from torsweep.engines.emulation.tools import require_linkem
 from torsweep.engines.table_files import CIRCUITS_FILE, LINKS_FILE
 from torsweep.errors import ToolMissing
 from torsweep.provenance import program_version
+
+START_S, START_S_PER_CLIENT = 45, 0.25
+"""docs/emulation.md: from the first process to the first download."""
+
+TOR_BYTES, TOR_THREADS = 3_000_000, 3
+"""Memory and threads of one process of tor under load; the memory is one and a half times that measured under
+Shadow."""
+
+CORES_PER_HOST = 0.0027
+"""docs/emulation.md: 0.8 of a core for 316 hosts, all of whose relays are busy."""
+
+BUSY_SHARE_OF_CORES = 0.7
+"""The share of the cores' time that a run may take: if it takes more, processes wait for each other."""
+
+FILES_PER_HOST = 4
+"""Open files of the engine and of the link emulator together."""
+
+
+def run_seconds(network: NetworkConfig, run_s: float) -> float:
+    """Seconds of the whole machine that a run of ``run_s`` takes, its start included."""
+    return START_S + START_S_PER_CLIENT * network.client_count + run_s
+
+
+def demand(network: NetworkConfig) -> Demand:
+    """Real tor for relays, authorities and clients, on this kernel and in real time."""
+    tors = network.host_count - network.servers
+    return Demand(
+        memory_bytes=tors * TOR_BYTES,
+        threads=tors * TOR_THREADS,
+        open_files=FILES_PER_HOST * network.host_count,
+        cores=math.ceil(CORES_PER_HOST * network.host_count / BUSY_SHARE_OF_CORES),
+    )
+
 
 NAME = "emulation"
 
@@ -31,8 +67,8 @@ ENGINE = Engine(
     command="torsweep emulation",
     here=_here,
     versions=lambda: [f"linkem {program_version(require_linkem())}"],
-    run_seconds=cost.run_seconds,
-    demand=cost.demand,
+    run_seconds=run_seconds,
+    demand=demand,
     kinds={NAME: Kind("runs tor in real time", Look(BLACK, SOLID, "v"), Transport(tcp="linux_6_18"))},
     files=(CIRCUITS_FILE, LINKS_FILE),
     real_time=True,

@@ -2,18 +2,56 @@
 
 In: this process's rights, ``/dev/net/tun``. Out: :func:`standing`, which says how an emulation can run here,
 and :func:`become_able`, which restarts the command as root of a user namespace where that is needed.
+
+One emulation at a time runs on a machine, because two would disturb each other's measurements:
+:func:`machine_claimed` holds a lock on a file that every user of the machine can read.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.errors import ToolMissing
+from torsweep.errors import OutputError, ToolMissing
+
+LOCK = Path("/tmp") / "torsweep-emulation.lock"
+"""The file is in /tmp, because that folder is the same for all users."""
+
+
+@contextlib.contextmanager
+def machine_claimed(lock: Path = LOCK) -> Iterator[None]:
+    """Have the machine for the block. Raises OutputError when another emulation has it."""
+    descriptor = _open(lock)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OutputError(
+                "another emulation is under way on this machine; each needs the processors for itself:"
+                " wait for its end"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _open(lock: Path) -> int:
+    try:
+        # Without O_CREAT first: the kernel refuses it on a file of somebody else in a folder open to all.
+        try:
+            return os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return os.open(lock, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise OutputError(f"{lock}: cannot be opened: {error.strerror}") from error
+
 
 TUN = Path("/dev/net/tun")
 INSIDE = "TORSWEEP_USER_NAMESPACE"

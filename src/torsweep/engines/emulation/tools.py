@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.engines.own_programs import find_own_program, require_own_program
+from torsweep.engines.tools import find_own_program, require_own_program
 from torsweep.tor.build import BuiltTor, find_build
 
 

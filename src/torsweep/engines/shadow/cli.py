@@ -51,7 +51,7 @@ def run_command(
 ) -> None:
     """Run a prepared run to its tables."""
     from torsweep.engines.shadow.run import run_shadow
-    from torsweep.engines.shadow.settings import ShadowSettings
+    from torsweep.engines.shadow.simulate import ShadowSettings
 
     settings = ShadowSettings(threads, latency_floor, trace, seed)
     run_shadow(run_directory, settings, _say if progress else _be_quiet, keep_logs=keep_logs)
@@ -69,7 +69,7 @@ def write_command(
     from torsweep.engines.run_spec import read_run
     from torsweep.engines.shadow.memory import projected_bytes
     from torsweep.engines.shadow.run import write_alone
-    from torsweep.engines.shadow.settings import ShadowSettings
+    from torsweep.engines.shadow.simulate import ShadowSettings
     from torsweep.engines.shadow.tools import find_tools
 
     settings = ShadowSettings(threads, latency_floor, trace, seed)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from torsweep.engines import addresses
@@ -19,12 +20,10 @@ from torsweep.engines.capsules.pcap import HEADER_BYTES
 from torsweep.engines.cell_ring import RING_FILE
 from torsweep.engines.draws import client_start_ns
 from torsweep.engines.run_spec import RunSpec
-from torsweep.engines.shadow.captured import captured_hosts
-from torsweep.engines.shadow.graph import write_graph
 from torsweep.engines.shadow.keys import Keys
-from torsweep.engines.shadow.layout import Layout
+from torsweep.engines.shadow.layout import Layout, captured_hosts
 from torsweep.engines.shadow.read.oniontrace import CLIENT_EVENTS
-from torsweep.engines.shadow.settings import (
+from torsweep.engines.shadow.simulate import (
     AUTHORITIES_NS,
     BOOTSTRAP_NS,
     CLIENTS_NS,
@@ -35,14 +34,78 @@ from torsweep.engines.shadow.settings import (
     SECOND_NS,
     VOTE_DELAY_S,
     VOTING_INTERVAL_S,
+    Host,
+    Process,
     ShadowSettings,
+    Simulation,
 )
-from torsweep.engines.shadow.simulate import Host, Process, Simulation
 from torsweep.engines.shadow.tools import Tools
 from torsweep.engines.shadow.traffic import client_graph, server_graph
 from torsweep.errors import InputError
 from torsweep.network.model import NETWORK_FILE, Network, Relay
 from torsweep.tor.torrc import QUIET_CLIENT_LINES, Role, check_rates, environment, torrc, tracing_options
+
+AUTHORITY_BYTES_PER_S = 125_000_000
+"""Directory authorities are no part of what is studied: their links never bind."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The text of the graph, and how many pairs of hosts are closer than its least latency."""
+
+    text: str
+    floored_pairs: int
+
+
+def node_rates(network: Network) -> NDArray[np.int64]:
+    """(nodes, 2) bytes per second down and up, by node."""
+    rates = np.zeros((network.node_count, 2), dtype=np.int64)
+    for relay in network.relays:
+        rates[relay.node] = relay.capacity_bytes_per_s
+    for authority in network.authorities:
+        rates[authority.node] = AUTHORITY_BYTES_PER_S
+    for client in network.clients:
+        rates[client.node] = client.down_bytes_per_s, client.up_bytes_per_s
+    for server in network.servers:
+        rates[server.node] = server.down_bytes_per_s, server.up_bytes_per_s
+    return rates
+
+
+def write_graph(network: Network, rtt_us: NDArray[np.int32], floor_us: int) -> Graph:
+    """The graph of ``network``: each edge's latency is half the RTT, and at least ``floor_us``.
+
+    Rates stand on the nodes: Shadow up to 3.3.0 gives a host whose rates stand in its configuration its
+    downstream rate both ways. Attributes stand on lines of their own, as Shadow's parser wants them.
+
+    Raises InputError when a pair of hosts has no latency.
+    """
+    nodes = network.node_count
+    source, target = np.triu_indices(nodes)
+    one_way_us = np.asarray(rtt_us)[source, target].astype(np.int64) // 2
+    apart = source != target
+    if nodes > 1 and one_way_us[apart].min() <= 0:
+        missing = int(np.flatnonzero(apart & (one_way_us <= 0))[0])
+        raise InputError(
+            "a pair of hosts has no latency",
+            file="latency.npy",
+            key=f"[{source[missing]}, {target[missing]}]",
+            value=int(rtt_us[source[missing], target[missing]]),
+            accepted="an RTT of at least 2 µs",
+        )
+    floored = int(np.count_nonzero(one_way_us[apart] < floor_us))
+    edges = pl.DataFrame(
+        {"source": source, "target": target, "latency": np.maximum(one_way_us, floor_us)}
+    ).select(
+        pl.format(
+            'edge [\nsource {}\ntarget {}\nlatency "{} us"\npacket_loss 0.0\n]', "source", "target", "latency"
+        ).str.join("\n")
+    )
+    hosts = "\n".join(
+        f'node [\nid {node}\nhost_bandwidth_down "{down * 8} bit"\nhost_bandwidth_up "{up * 8} bit"\n]'
+        for node, (down, up) in enumerate(node_rates(network).tolist())
+    )
+    return Graph(f"graph [\ndirected 0\n{hosts}\n{edges.item()}\n]\n", floored)
+
 
 CONFIGURATION = "shadow.yaml"
 LEAST_AUTHORITIES = 3

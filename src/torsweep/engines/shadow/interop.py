@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.config.clients import PERF_KINDS
+from torsweep.config.traffic import PERF_KINDS
 from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.shadow.layout import HOSTS, Layout, read_layout
 from torsweep.engines.shadow.read.logs import Log, find_logs

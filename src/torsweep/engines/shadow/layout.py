@@ -1,18 +1,77 @@
-"""What the readers of a run's logs have to know about the simulation: ``shadow/layout.json``.
+"""The files of a simulation: what readers of its logs have to know, which hosts are captured, and what is
+kept.
 
-In and out: :class:`Layout`, written beside shadow.yaml.
+In: the ``shadow`` folder. Out: :class:`Layout` from ``layout.json`` beside shadow.yaml; once the tables are
+written, the same folder with compressed logs, without what can be made again.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from torsweep.config.reading import validate_fields
+from torsweep.config.tracing import Tracing
 from torsweep.formats.json_file import read_json
+from torsweep.network.model import Network
 from torsweep.storage import write_text
+
+
+def captured_hosts(tracing: Tracing | None, network: Network) -> list[str]:
+    """All hosts that may be on the way of a followed download; no host if no download is followed, or if no
+    cells are traced that lead from host to host."""
+    if tracing is None or not tracing.downloads or not tracing.hosts:
+        return []
+    clients = [client.name for client in network.clients]
+    return [*tracing.hosts, *clients, *(server.name for server in network.servers)]
+
+
+_KEPT = (".stdout", ".stderr", ".graphml")
+
+
+def compress_logs(folder: Path) -> int:
+    """Compress the logs of every host in ``folder`` and remove the rest of its files; bytes left.
+
+    The graph, the keys and what tor keeps in its data directories go: run.json and the network give them
+    again. Empty logs go too.
+    """
+    for made in ("template", "graph.gml"):
+        _remove(folder / made)
+    left = 0
+    for host in sorted((folder / HOSTS).iterdir()):
+        for entry in sorted(host.iterdir()):
+            if entry.suffix == ".gz":
+                left += entry.stat().st_size
+                continue
+            if entry.is_dir() or entry.suffix not in _KEPT or entry.stat().st_size == 0:
+                _remove(entry)
+                continue
+            packed = entry.with_name(f"{entry.name}.gz")
+            with entry.open("rb") as plain, gzip.GzipFile(packed, "wb", compresslevel=6, mtime=0) as file:
+                shutil.copyfileobj(plain, file)
+            # The plain file goes last: until then it is the one that counts.
+            entry.unlink()
+            left += packed.stat().st_size
+    return left
+
+
+def drop_half_compressed(folder: Path) -> None:
+    """Remove compressed logs whose plain file is still there: their compression was interrupted."""
+    for packed in (folder / HOSTS).glob("*/*.gz"):
+        if packed.with_suffix("").exists():
+            packed.unlink()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
 
 LAYOUT_FILE = "layout.json"
 

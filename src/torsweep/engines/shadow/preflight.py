@@ -16,8 +16,7 @@ from pathlib import Path
 
 from torsweep.engines.addresses import address
 from torsweep.engines.shadow.process import run_simulation
-from torsweep.engines.shadow.settings import SECOND_NS
-from torsweep.engines.shadow.simulate import Host, Process, Simulation
+from torsweep.engines.shadow.simulate import SECOND_NS, Host, Process, Simulation
 from torsweep.engines.shadow.tools import Tools
 from torsweep.engines.shadow.traffic import graphml
 from torsweep.errors import InputError, TorsweepError

@@ -1,25 +1,97 @@
-"""Shadow as a child process: started, followed, and ended together with this process.
+"""Shadow as a child process: started on cores of its own, followed, and ended together with this process.
 
 In: a simulation written in a folder. Out: Shadow's exit, with every line of its standard error handed to
-whoever watches; what it prints on standard output is kept in ``shadow.log``.
+whoever watches; what it prints on standard output is kept in ``shadow.log``. Where it fails, one line names
+the process that failed first and has its last words.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import os
+import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from queue import Empty, Queue
 
-from torsweep.engines.shadow.failures import shadow_failure
+from torsweep.engines.shadow.layout import HOSTS
 from torsweep.engines.shadow.simulate import Simulation
 from torsweep.errors import TorsweepError
+
+_EXIT = re.compile(r"process '(?P<host>[^']+)\.(?P<program>[^.']+)\.(?P<pid>\d+)' (?P<what>exited .*|.*)")
+_TOR_STAMP = re.compile(r"^[A-Z][a-z]{2} \d\d [\d:.]+ ")
+
+
+def process_failure(line: str, folder: Path) -> str | None:
+    """What ``line`` says of a process that ended badly, with its last words; None for another line."""
+    match = _EXIT.search(line)
+    if match is None or "expected end state" not in line:
+        return None
+    ended = match["what"].split(";")[0]
+    said = last_words(folder, match["host"], match["program"], match["pid"])
+    return f"{match['program']} of {match['host']} {ended}" + (f": {said}" if said else "")
+
+
+def last_words(folder: Path, host: str, program: str, pid: str) -> str:
+    """The last error in a process's logs, else its last line; empty when it said nothing."""
+    lines: list[str] = []
+    for stream in ("stdout", "stderr"):
+        try:
+            text = (folder / HOSTS / host / f"{program}.{pid}.{stream}").read_text(errors="replace")
+        except OSError:
+            continue
+        lines += [line.strip() for line in text.splitlines() if line.strip()]
+    # tor's warning says what is wrong; the error after it says only that something is wrong.
+    warned = [line for line in lines if "[warn] Failed" in line or "[err]" in line]
+    word = (warned or lines or [""])[0 if warned else -1]
+    return _TOR_STAMP.sub("", word)
+
+
+def shadow_failure(folder: Path, said: Sequence[str]) -> str:
+    """Why Shadow ended badly: the first process that did, else its own words."""
+    for line in said:
+        failure = process_failure(line, folder)
+        if failure:
+            return failure
+    own = [line.removeprefix("**").strip() for line in said if line.startswith("**")]
+    reasons = [line for line in own if line and not line.startswith(("Starting", "See the log"))]
+    return "; ".join(reasons) or (said[-1] if said else "Shadow ended without a word")
+
+
+@contextlib.contextmanager
+def claimed_cores(wanted: int, claims: Path | None = None) -> Iterator[tuple[int, ...]]:
+    """Cores of this process's set that no other run holds: ``wanted`` of them, or all of them for 0.
+
+    Where fewer are free than wanted, the whole set is given, unclaimed: the run is then slower, not wrong.
+    ``claims`` is the folder of the claims, one for each user of the machine when left out.
+    """
+    allowed = sorted(os.sched_getaffinity(0))
+    folder = claims or Path(tempfile.gettempdir()) / f"torsweep-cores-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    held: dict[int, int] = {}
+    try:
+        for core in allowed:
+            if wanted and len(held) == wanted:
+                break
+            descriptor = os.open(folder / str(core), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                continue
+            held[core] = descriptor
+        yield tuple(held) if held and len(held) >= wanted else tuple(allowed)
+    finally:
+        for descriptor in held.values():
+            os.close(descriptor)
+
 
 CONFIGURATION = "shadow.yaml"
 LOG_FILE = "shadow.log"

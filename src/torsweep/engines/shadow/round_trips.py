@@ -19,8 +19,7 @@ from torsweep.config.reading import validate_fields
 from torsweep.engines.addresses import address
 from torsweep.engines.shadow import round_trip_probe
 from torsweep.engines.shadow.process import run_simulation
-from torsweep.engines.shadow.settings import SECOND_NS
-from torsweep.engines.shadow.simulate import Host, Process, Simulation
+from torsweep.engines.shadow.simulate import SECOND_NS, Host, Process, Simulation
 from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import sha256_of_file

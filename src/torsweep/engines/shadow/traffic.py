@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torsweep.config.clients import PERF_KINDS, AnyKind
+from torsweep.config.traffic import PERF_KINDS, AnyKind
 from torsweep.engines.addresses import SERVER_PORT, SOCKS_PORT
 from torsweep.engines.draws import pause_ns, server_index
 from torsweep.engines.run_spec import RunSpec

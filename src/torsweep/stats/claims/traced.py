@@ -11,8 +11,7 @@ from pydantic import model_validator
 
 from torsweep.config.claims import Claim, ClientClaim, Level, Margin, Metric, Share
 from torsweep.config.reading import RefusedValue
-from torsweep.config.tracing import HostName, Stage
-from torsweep.config.ways import Group
+from torsweep.config.tracing import Group, HostName, Stage
 from torsweep.stats.breakdown import METRIC_BYTES, waits_of_runs
 from torsweep.stats.cells.times import ANY, TOTAL, cell_times
 from torsweep.stats.claims.judging import Question, above, below, place_text, within

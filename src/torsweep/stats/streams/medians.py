@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from torsweep.config.clients import KINDS
+from torsweep.config.traffic import KINDS
 from torsweep.engines.table_schema import OUTCOMES
 from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni, t_interval
 from torsweep.stats.statistic import (

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.engines.emulation.conftest import POSITIONS, network
 from torsweep.engines.emulation.directory.layout import LATER_VOTES_S, NO_VOTE_SOON_S
-from torsweep.engines.emulation.run.consensus import (
+from torsweep.engines.emulation.run.control import (
     AFTER_VOTE_S,
     Entry,
     read_entries,

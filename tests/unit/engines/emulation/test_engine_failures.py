@@ -15,7 +15,7 @@ import pytest
 
 from tests.unit.engines.emulation.conftest import LINKEM, traffic
 from torsweep.cli import main
-from torsweep.engines.emulation.machine_lock import machine_claimed
+from torsweep.engines.emulation.rights import machine_claimed
 from torsweep.engines.emulation.run import engine as engine_module
 from torsweep.engines.emulation.run import network as network_module
 from torsweep.engines.emulation.run import processes as processes_module

@@ -12,8 +12,14 @@ import pytest
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
 from torsweep.config.tracing import Tracing
 from torsweep.engines.addresses import address
-from torsweep.engines.emulation.directory.layout import Identities, Layout, Place, check_network
-from torsweep.engines.emulation.directory.links import AUTHORITY_LINK_BYTES_PER_S, links_document
+from torsweep.engines.emulation.directory.layout import (
+    AUTHORITY_LINK_BYTES_PER_S,
+    Identities,
+    Layout,
+    Place,
+    check_network,
+    links_document,
+)
 from torsweep.engines.emulation.tcp import TCP
 from torsweep.errors import InputError
 from torsweep.network.model import Network

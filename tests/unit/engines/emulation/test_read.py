@@ -6,11 +6,11 @@ import polars as pl
 import pytest
 
 from tests.unit.engines.emulation.conftest import POSITIONS, network
-from torsweep.engines.emulation.read.links import read_links
-from torsweep.engines.emulation.read.tables import (
+from torsweep.engines.emulation.read import (
     SECOND_NS,
     circuits_frame,
     progress_frame,
+    read_links,
     relays_frame,
     streams_frame,
 )

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.engines.emulation import rights as module
-from torsweep.engines.emulation.machine_lock import machine_claimed
-from torsweep.engines.emulation.rights import Standing, become_able, standing
+from torsweep.engines.emulation.rights import Standing, become_able, machine_claimed, standing
 from torsweep.errors import OutputError, ToolMissing
 
 

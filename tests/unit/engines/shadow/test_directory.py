@@ -16,8 +16,7 @@ from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.layout import read_layout
-from torsweep.engines.shadow.settings import BOOTSTRAP_NS, ShadowSettings
-from torsweep.engines.shadow.simulate import Host, Process, Simulation
+from torsweep.engines.shadow.simulate import BOOTSTRAP_NS, Host, Process, ShadowSettings, Simulation
 from torsweep.engines.shadow.tools import Tools
 from torsweep.errors import InputError
 from torsweep.network.model import Network

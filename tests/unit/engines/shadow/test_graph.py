@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from torsweep.engines.shadow.graph import write_graph
+from torsweep.engines.shadow.directory import write_graph
 from torsweep.errors import InputError
 from torsweep.network.model import Network
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.engines.shadow import memory
-from torsweep.engines.shadow.logs import compress_logs, drop_half_compressed
+from torsweep.engines.shadow.layout import compress_logs, drop_half_compressed
 from torsweep.engines.shadow.simulate import Host, Process, Simulation
 from torsweep.errors import TorsweepError
 

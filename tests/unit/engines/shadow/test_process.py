@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from torsweep.engines.shadow.cores import claimed_cores
-from torsweep.engines.shadow.process import run_simulation, shadow_process
+from torsweep.engines.shadow.process import claimed_cores, run_simulation, shadow_process
 from torsweep.engines.shadow.simulate import Simulation
 from torsweep.engines.shadow.tools import Tools
 from torsweep.errors import TorsweepError

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torsweep.engines.shadow.progress import Progress, parse_progress
-from torsweep.engines.shadow.watch import Watch
+from torsweep.engines.shadow.watch import Progress, Watch, parse_progress
 from torsweep.errors import TorsweepError
 
 PROGRESS = "Progress: {}% — simulated: 00:0{}:00.250/00:10:00, realtime: 00:0{}:00, processes failed: 0"

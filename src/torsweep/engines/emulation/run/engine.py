@@ -27,12 +27,18 @@ import polars as pl
 
 from torsweep import __version__
 from torsweep.engines.capsules.write import Seen, write_breakdown, write_no_breakdown
-from torsweep.engines.cell_traces import ring_bytes, write_cells
-from torsweep.engines.emulation.directory.layout import Layout, check_network
-from torsweep.engines.emulation.directory.links import links_document
-from torsweep.engines.emulation.machine_lock import machine_claimed
-from torsweep.engines.emulation.read.links import Links, read_links, read_packets
-from torsweep.engines.emulation.read.tables import circuits_frame, progress_frame, relays_frame, streams_frame
+from torsweep.engines.cell_ring import ring_bytes, write_cells
+from torsweep.engines.emulation.directory.layout import Layout, check_network, links_document
+from torsweep.engines.emulation.read import (
+    Links,
+    circuits_frame,
+    progress_frame,
+    read_links,
+    read_packets,
+    relays_frame,
+    streams_frame,
+)
+from torsweep.engines.emulation.rights import machine_claimed
 from torsweep.engines.emulation.run.control import ControlClosed
 from torsweep.engines.emulation.run.measuring import Measured, measure
 from torsweep.engines.emulation.run.network import RunningNetwork, Say

@@ -19,7 +19,6 @@ from torsweep.engines import addresses
 from torsweep.engines.addresses import address
 from torsweep.engines.emulation.directory.keys import put_keys
 from torsweep.engines.emulation.directory.layout import LEAST_AUTHORITIES, Identities, Layout, Place
-from torsweep.engines.emulation.run.consensus import require_consensus, wait_s
 from torsweep.engines.emulation.run.control import (
     POLL_S,
     Control,
@@ -27,6 +26,8 @@ from torsweep.engines.emulation.run.control import (
     consensus_relays,
     known_relays,
     open_control,
+    require_consensus,
+    wait_s,
 )
 from torsweep.engines.emulation.run.follower import ClientFollower
 from torsweep.engines.emulation.run.meter import RelayMeter

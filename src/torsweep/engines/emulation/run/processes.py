@@ -3,6 +3,8 @@
 In: command lines and files for what they print. Out: running processes; :class:`ProcessEnded`, with the last
 lines of the first that failed, when one ends early. The kernel kills each child when the thread that started
 it is gone (PR_SET_PDEATHSIG), which covers a ``kill -9`` of the engine; tor watches its owner by itself too.
+
+A process can be started in the network namespace of a host, and :func:`inside` takes this thread into one.
 """
 
 from __future__ import annotations
@@ -19,8 +21,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from torsweep.engines.emulation.run.namespaces import enter
 from torsweep.errors import TorsweepError
+
+CLONE_NEWNET = 0x40000000
+
+
+def enter(namespace: str | Path) -> None:
+    """Move this thread into ``namespace``. Raises OSError, naming it, when that is refused."""
+    descriptor = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if _LIBC.setns(descriptor, CLONE_NEWNET) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), str(namespace))
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def inside(namespace: str | Path) -> Iterator[None]:
+    """Within the block this thread is in ``namespace``; a socket made there stays there."""
+    own = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        enter(namespace)
+        yield
+    finally:
+        enter(f"/proc/self/fd/{own}")
+        os.close(own)
+
 
 LAST_LINES = 3
 GRACE_S = 5.0

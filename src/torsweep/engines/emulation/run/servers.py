@@ -16,7 +16,7 @@ import struct
 import sys
 from collections.abc import Sequence
 
-from torsweep.engines.emulation.run.namespaces import inside
+from torsweep.engines.emulation.run.processes import inside
 
 HEADER = struct.Struct(">QQ")
 """Bytes of the request, this header included, and of the answer."""

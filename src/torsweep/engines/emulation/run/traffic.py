@@ -19,10 +19,9 @@ from typing import Any
 from torsweep.engines.addresses import SERVER_PORT, address
 from torsweep.engines.draws import client_start_ns
 from torsweep.engines.emulation.directory.layout import Layout
-from torsweep.engines.emulation.run.downloads import Download, DownloadOrder
+from torsweep.engines.emulation.run.downloads import Download, DownloadOrder, SocksError, connect
 from torsweep.engines.emulation.run.follower import ClientFollower
 from torsweep.engines.emulation.run.servers import request
-from torsweep.engines.emulation.run.socks import SocksError, connect
 from torsweep.engines.run_spec import RunTraffic
 from torsweep.network.model import Client
 

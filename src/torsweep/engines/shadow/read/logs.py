@@ -1,8 +1,8 @@
-"""Logs of simulated hosts, cut into lines: many files at once, in bounded memory.
+"""Logs of simulated hosts, cut into lines and fields: many files at once, in bounded memory.
 
 In: the folder of hosts that Shadow leaves, ``HOST/PROGRAM.PID.stdout`` each, plain or compressed. Out: frames
 with a row for each line, in batches of some megabytes, that threads parse side by side, and what came out of
-it as one again.
+it as one again; fields of a line, and the versions that programs state.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -24,6 +24,51 @@ import numpy as np
 import polars as pl
 
 from torsweep.errors import InputError, ToolMissing
+
+TEXT = pl.col("text")
+
+TIME = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+\.\d{6} "
+"""How every line of both programs begins."""
+
+
+def time_us() -> pl.Expr:
+    """The time of a line, µs since 1970; null where it does not begin with :data:`TIME`."""
+    seconds = TEXT.str.extract(r"^\S+ \S+ (\d+)\.\d{6} ").cast(pl.Int64)
+    microseconds = TEXT.str.extract(r"^\S+ \S+ \d+\.(\d{6}) ").cast(pl.Int64)
+    return (seconds * 1_000_000 + microseconds).alias("time_us")
+
+
+def words(patterns: Mapping[str, str]) -> list[pl.Expr]:
+    """The first group of each pattern, under its name; null where there is no match."""
+    return [TEXT.str.extract(pattern).alias(name) for name, pattern in patterns.items()]
+
+
+def numbers(patterns: Mapping[str, str]) -> list[pl.Expr]:
+    """The first group of each pattern as a 64-bit integer, under its name; null where there is none."""
+    return [
+        TEXT.str.extract(pattern).cast(pl.Int64, strict=False).alias(name)
+        for name, pattern in patterns.items()
+    ]
+
+
+def check_versions(
+    logs: Sequence[Log], found: pl.DataFrame, program: str, oldest: tuple[int, ...]
+) -> tuple[str, ...]:
+    """The versions in ``found`` (columns ``log``, ``line``, ``version``), sorted, each once.
+
+    Raises InputError for a log without a version line, which is no log of ``program`` from its start on,
+    and for a version below ``oldest``, whose lines mean something else.
+    """
+    accepted = f"{program} {'.'.join(map(str, oldest))} or later"
+    missing = sorted(set(range(len(logs))) - set(found["log"]))
+    if missing:
+        raise logs[missing[0]].error(f"has no line that names the version of {program}", accepted=accepted)
+    for log, line, version in found.select("log", "line", "version").iter_rows():
+        numbers = tuple(int(part) if part.isdigit() else 0 for part in version.split("-")[0].split("."))
+        if numbers < oldest:
+            raise logs[log].error("is of another version", line=line, value=version, accepted=accepted)
+    return tuple(sorted(set(found["version"])))
+
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

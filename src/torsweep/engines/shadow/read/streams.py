@@ -1,4 +1,4 @@
-"""The rows of ``streams.parquet``.
+"""The rows of ``streams.parquet`` and of ``progress.parquet``.
 
 In: what TGen reported, what was unfinished, what tor traced of either. Out: one row for each download, in the
 order of clients and, for each, of starts. All times count from the making of the SOCKS connection's socket.
@@ -9,12 +9,84 @@ which it came, its bytes those that tor passed on, and null where that was not t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import polars as pl
 
 from torsweep.engines.shadow.layout import Layout
-from torsweep.engines.shadow.read.clock import Clock
-from torsweep.engines.shadow.read.tgen import TgenLog
-from torsweep.engines.table_schema import STREAMS
+from torsweep.engines.shadow.read.circuits import stream_growth
+from torsweep.engines.shadow.read.logs import Log
+from torsweep.engines.shadow.read.oniontrace import Events
+from torsweep.engines.shadow.read.tgen import Steps, TgenLog
+from torsweep.engines.shadow.read.traces import Clock
+from torsweep.engines.table_schema import PROGRESS, STREAMS
+from torsweep.errors import InputError
+
+
+def progress_rows(
+    streams: pl.DataFrame, tgen: TgenLog, events: Events, clock: Clock, hosts: Path
+) -> pl.DataFrame:
+    """The progress table of the downloads in ``streams``, from the finer of the two sources.
+
+    Raises InputError when the logs in ``hosts`` hold neither: without them, progress is not known.
+    """
+    if tgen.growth.height:
+        # TGen numbers the downloads of a client from 0, in the order of their starts.
+        grown = tgen.growth.with_columns(stream=pl.col("id") + 1).join(streams, on=["log", "stream"])
+    elif events.stream_bytes.height:
+        grown = stream_growth(events).join(streams.drop("bytes_got"), on=["log", "tor_stream"])
+        grown = grown.with_columns(bytes_got=pl.min_horizontal("bytes_by_then", "bytes_wanted"))
+    else:
+        raise InputError(
+            "the run asks for the progress of downloads, which no log tells",
+            file=hosts,
+            accepted="OnionTrace with STREAM_BW among its events, or TGen at log level info",
+        )
+    return (
+        grown.with_columns(clock.since_start("time_us").alias("time_us"))
+        .select(list(PROGRESS.polars))
+        .sort("client", "stream", "time_us", "bytes_got")
+    )
+
+
+_KEY = ["log", "vertex", "occurrence"]
+
+
+def unfinished_downloads(logs: Sequence[Log], tgen: TgenLog, steps: Steps, end_us: int) -> pl.DataFrame:
+    """``log``, ``vertex``, ``created_us``, ``server``, ``bytes_wanted`` of each download without a report.
+
+    ``end_us`` is the end of the run, µs since 1970. Raises InputError when a report has no download before
+    it that it could have followed: then the log has lost one.
+    """
+    begun = tgen.begun.join(steps.first, on="log", maintain_order="left").select(
+        "log", "vertex", created_us="time_us"
+    )
+    followed = tgen.downloads.join(steps.following, on=["log", "vertex"], maintain_order="left").select(
+        "log", vertex="next", created_us=pl.col("ended_us") + pl.col("pause_us")
+    )
+    expected = _numbered(pl.concat([begun, followed]))
+    reported = _numbered(tgen.downloads.select("log", "vertex", "created_us", "line"))
+    lost = reported.join(expected, on=_KEY, how="anti").sort("created_us")
+    if lost.height:
+        raise logs[lost["log"][0]].error(
+            "reports a download without the one before it: the log has lost a line",
+            line=lost["line"][0],
+            value=lost["vertex"][0],
+        )
+    return (
+        expected.join(reported, on=_KEY, how="anti")
+        .filter(pl.col("created_us") < end_us)
+        .join(steps.downloads, on=["log", "vertex"], how="left")
+        .select("log", "vertex", "created_us", "server", "bytes_wanted")
+        .sort("log", "created_us", "vertex")
+    )
+
+
+def _numbered(downloads: pl.DataFrame) -> pl.DataFrame:
+    """With ``occurrence``: how often the client had come to this step by then; steps come round again."""
+    ordered = downloads.sort("log", "created_us", "vertex")
+    return ordered.with_columns(occurrence=pl.int_range(pl.len()).over("log", "vertex"))
 
 
 def all_downloads(tgen: TgenLog, unfinished: pl.DataFrame, layout: Layout) -> pl.DataFrame:

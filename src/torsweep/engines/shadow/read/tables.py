@@ -19,15 +19,16 @@ import polars as pl
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.shadow.layout import HOSTS, Layout, read_layout
 from torsweep.engines.shadow.read.circuits import circuit_rows, tor_streams, traced_downloads
-from torsweep.engines.shadow.read.clock import Clock
-from torsweep.engines.shadow.read.graphs import read_graphs
 from torsweep.engines.shadow.read.logs import SUFFIXES, Log, find_logs
-from torsweep.engines.shadow.read.oniontrace import Events, read_oniontrace
-from torsweep.engines.shadow.read.progress import progress_rows
-from torsweep.engines.shadow.read.relays import relay_rows, telling_logs
-from torsweep.engines.shadow.read.streams import all_downloads, stream_rows
-from torsweep.engines.shadow.read.tgen import read_tgen
-from torsweep.engines.shadow.read.unfinished import unfinished_downloads
+from torsweep.engines.shadow.read.oniontrace import Events, read_oniontrace, relay_rows, telling_logs
+from torsweep.engines.shadow.read.streams import (
+    all_downloads,
+    progress_rows,
+    stream_rows,
+    unfinished_downloads,
+)
+from torsweep.engines.shadow.read.tgen import read_graphs, read_tgen
+from torsweep.engines.shadow.read.traces import Clock
 from torsweep.engines.table_files import PATHS_FILE
 from torsweep.engines.table_schema import CIRCUITS, OUTCOMES, PROGRESS, RELAYS, STREAMS, TableSchema, validate
 from torsweep.errors import InputError

@@ -6,7 +6,10 @@ reports, when each client began, and, at log level ``info``, how far each downlo
 TGen reports a download once, at its end: ``[stream-success]`` or ``[stream-error]``, each with all its times
 in µs from the moment before the socket was made, -1 for what never happened (tgen-stream.c,
 tgen-transport.c). Fields are found by name, so that a later version may add some. A download that is still
-going on when the simulation stops leaves no line; :mod:`torsweep.engines.shadow.read.unfinished` finds those.
+going on when the simulation stops leaves no line; :mod:`torsweep.engines.shadow.read.streams` finds those.
+
+What each client was asked to do stands in the action graphs that :mod:`torsweep.engines.shadow.traffic`
+writes, a vertex or an edge a line.
 """
 
 from __future__ import annotations
@@ -16,9 +19,82 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from torsweep.engines.shadow.read.line_fields import TEXT, TIME, numbers, time_us, words
-from torsweep.engines.shadow.read.logs import Log, parse_logs
-from torsweep.engines.shadow.read.versions import check_versions
+from torsweep.engines.shadow.read.logs import (
+    TEXT,
+    TIME,
+    Log,
+    check_versions,
+    numbers,
+    parse_logs,
+    time_us,
+    words,
+)
+
+_VERTEX = {"vertex": r'^<node id="([^"]*)">', "server": r'<data key="peers">([^:<]*):\d+</data>'}
+_VERTEX_NUMBERS = {
+    "pause_us": r'<data key="time">(\d+) microseconds</data>',
+    "bytes_wanted": r'<data key="recvsize">(\d+) bytes</data>',
+}
+_EDGE = {"source": r'^<edge source="([^"]*)" ', "target": r' target="([^"]*)"/>'}
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of all clients; column ``log`` is the index of the client.
+
+    ``first`` (log, vertex): the downloads that a client begins with. ``following`` (log, vertex, pause_us,
+    next): what comes after the download at ``vertex``, and how long after. ``downloads`` (log, vertex,
+    server, bytes_wanted): what each download asks for.
+    """
+
+    first: pl.DataFrame
+    following: pl.DataFrame
+    downloads: pl.DataFrame
+
+
+def read_graphs(graphs: Sequence[Log]) -> Steps:
+    """The steps in ``graphs``, one a client; InputError when one has no download to begin with."""
+    found = parse_logs(graphs, _parse_steps)
+    vertices, edges = found.vertices, found.edges
+    pauses = vertices.select("log", "vertex", "pause_us").drop_nulls()
+    first = edges.filter(pl.col("source") == "start").select("log", vertex="target")
+    empty = sorted(set(range(len(graphs))) - set(first["log"]))
+    if empty:
+        raise graphs[empty[0]].error("is no graph of a client: nothing follows its start")
+    paused = edges.join(
+        pauses.rename({"vertex": "target"}), on=["log", "target"], how="left", maintain_order="left"
+    )
+    after_pause = edges.select("log", target="source", after="target")
+    following = (
+        paused.join(pauses.select("log", source="vertex"), on=["log", "source"], how="anti")
+        .filter(pl.col("source") != "start")
+        .join(after_pause, on=["log", "target"], how="left", maintain_order="left")
+        .select(
+            "log",
+            vertex="source",
+            pause_us=pl.col("pause_us").fill_null(0),
+            next=pl.when(pl.col("pause_us").is_null()).then("target").otherwise("after"),
+        )
+    )
+    wanted = vertices.filter(pl.col("vertex") == "start").select("log", "bytes_wanted")
+    downloads = vertices.filter(pl.col("server").is_not_null()).select("log", "vertex", "server")
+    return Steps(first, following, downloads.join(wanted, on="log", how="left", maintain_order="left"))
+
+
+@dataclass(frozen=True)
+class _StepsFound:
+    vertices: pl.DataFrame
+    edges: pl.DataFrame
+
+
+def _parse_steps(lines: pl.DataFrame) -> _StepsFound:
+    vertices = lines.filter(TEXT.str.starts_with("<node "))
+    edges = lines.filter(TEXT.str.starts_with("<edge "))
+    return _StepsFound(
+        vertices.select("log", *words(_VERTEX), *numbers(_VERTEX_NUMBERS)),
+        edges.select("log", *words(_EDGE)),
+    )
+
 
 OLDEST = (1, 1, 2)
 """The first version whose reports have the fields read here, counted from the socket's creation."""

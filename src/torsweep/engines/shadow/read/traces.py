@@ -1,5 +1,5 @@
 """What a traced run leaves besides its logs: the relays' rings and, where downloads are followed, the hosts'
-captures.
+captures, by the clock of each host.
 
 In: a run directory with its ``streams`` table, and the folder that Shadow left. Out: the tables ``cells`` and
 ``breakdown``, and what provenance.json has of them.
@@ -7,20 +7,68 @@ In: a run directory with its ``streams`` table, and the folder that Shadow left.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from torsweep.engines.addresses import address
+from torsweep.engines.capsules.pcap import Captures, captures_of, read_pcap
 from torsweep.engines.capsules.write import Seen, nodes_of, write_breakdown, write_no_breakdown
-from torsweep.engines.cell_ring import RING_FILE
-from torsweep.engines.cell_traces import write_cells
+from torsweep.engines.cell_ring import RING_FILE, write_cells
 from torsweep.engines.run_spec import RunSpec, read_run
-from torsweep.engines.shadow.captured import captured_hosts
-from torsweep.engines.shadow.layout import HOSTS, read_layout
-from torsweep.engines.shadow.read.captures import answer_header_bytes, read_captures
-from torsweep.engines.shadow.settings import SECOND_NS
+from torsweep.engines.shadow.layout import HOSTS, Layout, captured_hosts, read_layout
+from torsweep.engines.shadow.simulate import SECOND_NS
 from torsweep.errors import InputError
 from torsweep.network.model import read_network
+
+CAPTURE_FILE = "eth0.pcap"
+"""What Shadow calls the capture of a host's interface; that of the host's own is ``lo.pcap``."""
+
+_ANSWER_HEADER_BYTES = 62
+"""Before the payload of an answer, TGen 1.1.2 sends its password, and a line with the version of its
+protocol, the host's name (not counted here) and a code: 69 bytes from ``server1``, as captured."""
+
+
+def answer_header_bytes(server: str) -> int:
+    """How many bytes the TGen of ``server`` sends before what was asked for."""
+    return _ANSWER_HEADER_BYTES + len(server)
+
+
+def read_captures(
+    hosts: Path, names: Iterable[str], addresses: Mapping[str, str], zero_ns: int
+) -> tuple[Captures, dict[str, int]]:
+    """The captures of ``names`` in the folder ``hosts``; the run begins ``zero_ns`` after Shadow does.
+
+    Raises InputError for a capture that is missing, none, or has a clock that goes back.
+    """
+    segments: dict[str, pl.DataFrame] = {}
+    counts: dict[str, int] = {}
+    for name in names:
+        frame, unused = read_pcap(hosts / name / CAPTURE_FILE)
+        segments[name] = frame.with_columns(pl.col("time_ns") - zero_ns)
+        counts = {reason: counts.get(reason, 0) + count for reason, count in unused.items()}
+    return captures_of(segments, addresses, "packets"), counts
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Start (the opening of the clients' window) and end of a run, µs since 1970 of the simulated clock."""
+
+    start_us: int
+    end_us: int
+
+    @classmethod
+    def of(cls, layout: Layout) -> Clock:
+        """The clock of the run that ``layout`` describes."""
+        start_us = layout.epoch_s * 1_000_000 + layout.bootstrap_ns // 1000
+        return cls(start_us, start_us + layout.duration_ns // 1000)
+
+    def since_start(self, column: str) -> pl.Expr:
+        """``column`` counted from the start of the run."""
+        return pl.col(column) - self.start_us
 
 
 def _rings(run: RunSpec, folder: Path) -> dict[str, Path]:

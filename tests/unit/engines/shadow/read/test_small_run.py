@@ -19,11 +19,9 @@ import pytest
 from torsweep.engines.shadow.layout import HOSTS, read_layout
 from torsweep.engines.shadow.read import logs, write_tables
 from torsweep.engines.shadow.read.circuits import tor_streams, traced_downloads
-from torsweep.engines.shadow.read.graphs import read_graphs
 from torsweep.engines.shadow.read.oniontrace import read_oniontrace
-from torsweep.engines.shadow.read.streams import all_downloads
-from torsweep.engines.shadow.read.tgen import read_tgen
-from torsweep.engines.shadow.read.unfinished import unfinished_downloads
+from torsweep.engines.shadow.read.streams import all_downloads, unfinished_downloads
+from torsweep.engines.shadow.read.tgen import read_graphs, read_tgen
 
 SMALL_RUN = Path(__file__).parent / "small_run"
 TABLES = ("streams", "relays", "circuits")

@@ -1,1 +1,0 @@
-"""From what a run saw to its tables."""
