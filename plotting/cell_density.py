@@ -61,8 +61,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
             medians = section(at(times, panel.levels).filter(host=host), "all", ANY, TOTAL)
             _median(panel.axis, medians["median_ms"][0])
     # Axes are shared: a fifth of a decade below the shortest time, and above the longest.
-    shortest, longest = points["least_ms"].min(), points["least_ms"].max()
-    figure.axes[0].set_ylim(shortest / 1.6, longest * 1.8)  # type: ignore[operator]
+    times_ms = points["least_ms"].to_numpy()
+    figure.axes[0].set_ylim(times_ms.min() / 1.6, times_ms.max() * 1.8)
     bar = ScalarMappable(shades, _COLOURS)
     figure.colorbar(bar, ax=figure.axes, shrink=0.6, pad=0.01, label="cells")
     return figure, points, caption

@@ -51,5 +51,5 @@ def plain_log_ticks(axis: Axes) -> None:
 
 def say_nothing_is_here(axis: Axes, why: str) -> None:
     """Write in the middle of an empty panel ``why`` it is empty."""
-    place = {"transform": axis.transAxes, "ha": "center", "va": "center"}
-    axis.text(0.5, 0.5, why, color=GREY, backgroundcolor="white", **place)
+    middle = axis.transAxes
+    axis.text(0.5, 0.5, why, transform=middle, ha="center", va="center", color=GREY, backgroundcolor="white")

@@ -16,7 +16,6 @@ import polars as pl
 
 from plotting.drawing.palette import knob_name, level_name
 from torsweep.config.traffic import KINDS
-from torsweep.errors import InputError
 from torsweep.stats.files import PLAN_FILE, read_plan
 from torsweep.stats.statistic import statistics
 from torsweep.stats.streams.medians import downloads_by_kind
@@ -51,39 +50,18 @@ class Source:
         The hashes are those that the tables carry, in the order of their runs. No time of day and no version
         of a library is in it, so that the same input gives the same text; ``publish`` states the versions.
         """
-        provenance = self.provenance
-        document = {
-            "engine": provenance.engine,
-            "engine_version": provenance.engine_version,
-            "experiment": provenance.experiment,
-            "plan": provenance.plan,
-            "era": provenance.era,
-            "network": provenance.network,
-            "seeds": provenance.seeds,
-            "network_sha256": self._hashes("network_sha256"),
-            "run_sha256": self._hashes("run_sha256"),
-        }
+        stated = ("engine", "engine_version", "experiment", "plan", "era", "network", "seeds")
+        document = {name: getattr(self.provenance, name) for name in stated}
+        for key in ("network_sha256", "run_sha256"):
+            document[key] = list(dict.fromkeys(run[key] for run in self.provenance.runs if key in run))
         return json.dumps(document, separators=(",", ":"))
 
-    def _hashes(self, key: str) -> list[str]:
-        return list(dict.fromkeys(run[key] for run in self.provenance.runs if key in run))
-
     def summary(self, name: str) -> pl.DataFrame:
-        """The summary ``name``.csv; raises InputError when it is missing or of another plan."""
-        frame = statistics()[name].read(self.summaries)
-        missing = [knob for knob in self.knobs if knob not in frame.columns]
-        if missing:
-            file = self.summaries / f"{name}.csv"
-            raise InputError("is a summary of another plan", file=file, accepted=f"a column {missing[0]}")
-        return frame
+        """The summary ``name``.csv; raises InputError when it is missing."""
+        return statistics()[name].read(self.summaries)
 
     def baseline(self) -> dict[str, str]:
-        """The plan's baseline; InputError when the summaries do not say it."""
-        if "baseline" not in self._plan:
-            raise InputError(
-                "is not of this version: run `torsweep results summarize` again",
-                file=self.summaries / PLAN_FILE,
-            )
+        """The plan's baseline."""
         return dict(self._plan["baseline"])
 
     def kinds(self) -> list[str]:
@@ -101,20 +79,19 @@ class Source:
             for knob, levels in self.knobs.items()
             if len(levels) == 1
         ]
-        measured = duration_text(provenance.duration_ns - provenance.warm_up_ns)
+        measured = f"{duration_text(provenance.duration_ns - provenance.warm_up_ns)} measured"
+        cut = f"warm-up of {duration_text(provenance.warm_up_ns)} cut, " if provenance.warm_up_ns else ""
         parts = [
-            f"{engine_text(provenance)}; era {provenance.era}; "
+            engine_text(provenance),
+            f"era {provenance.era}",
             f"network {provenance.network}, {networks_text(provenance.seeds)}",
             *held,
-            f"warm-up of {duration_text(provenance.warm_up_ns)} cut, {measured} measured"
-            if provenance.warm_up_ns
-            else f"{measured} measured",
+            cut + measured,
             f"{downloads} downloads",
         ]
         return "; ".join(parts) + ". " + " ".join(filter(None, notes))
 
-    def band_note(self, what: str = "Bands") -> str:
-        """What bands or bars are, or why there are none."""
-        if len(self.provenance.seeds) < 2:
-            return "One network: no intervals."
-        return f"{what}: 95 % t-intervals over networks."
+    def band_note(self) -> str:
+        """What bands are, or why there are none."""
+        several = len(self.provenance.seeds) > 1
+        return "Bands: 95 % t-intervals over networks." if several else "One network: no intervals."

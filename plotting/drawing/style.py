@@ -36,7 +36,7 @@ _LETTER_IN = SMALL_PT * 0.535 / 72
 GREY = "#555555"
 FAINT = "#DDDDDD"
 
-THEME: dict[str, Any] = {
+THEME: dict[Any, Any] = {
     **seaborn.axes_style("whitegrid"),
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],

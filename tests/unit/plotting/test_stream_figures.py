@@ -20,7 +20,6 @@ from plotting.stream_fairness import amount
 from tests.stamped import stamp
 from tests.synthetic_streams import write_runs
 from torsweep.config.experiment import load_experiment
-from torsweep.errors import InputError
 from torsweep.stats.summarize import summarize, write_summary
 from torsweep.tables.collect import collect
 from torsweep.tables.reading import PlanTables
@@ -138,15 +137,6 @@ def test_engines_of_real_tor_say_what_made_the_round_trips(
     with style():
         _, _, caption = fairness.draw(Source(stamp(tmp_path, engine="emulation")))
     assert "Round trips: those of the network, by an emulator of links" in caption
-
-
-def test_a_summary_without_a_baseline_is_refused(plan_of: Callable[..., Source], tmp_path: Path) -> None:
-    source = plan_of()
-    for file in source.summaries.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    stamp(tmp_path, baseline=None)
-    with pytest.raises(InputError, match=r"plan\.json: is not of this version"):
-        progress.draw(Source(tmp_path))
 
 
 def test_amounts_are_in_kib_per_second() -> None:
