@@ -22,7 +22,7 @@ import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
-from bench.findings_rows import words
+from bench.compare_rows import words
 from torsweep.config.variant import variant_levels
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.table_schema import CIRCUITS

@@ -1,54 +1,33 @@
-# Comparisons of one engine with another, and of a plan's findings under every transport that has finished
-# runs. A repeat is the same run with another seed; a replay is cellsim on the circuits that tor chose in a run
-# of the reference, and is kept in a folder below the reference's name. With `compare=finished` runs of other
-# engines than cellsim are compared as far as they are finished, and none is started.
+# Comparisons of two or more sources: sets of runs of the same plan, each by one engine over one transport. A
+# repeat is the same run with another seed; a replay is cellsim on the circuits that tor chose in a run of
+# another engine, and is kept in a folder below that engine's name. Runs of engines that run tor are compared as
+# far as they are finished, and are made only with `compare=all`.
+from torsweep.compare.plan import ComparisonPlan
 from torsweep.engines.selection import MODEL_ENGINE
-from torsweep.fidelity.places import COMPARISON_FILES, FidelityPlan, SideBySidePlan
-from torsweep.findings.places import FINISHED, FindingsPlan
-from torsweep.stats.files import FINDINGS_FILES, SIDE_BY_SIDE_FILES
 
 REPEAT = f"results/repeats/{RUN_LEVELS}/provenance.json"
-REPLAY = f"results/replays/{{reference}}/{RUN_LEVELS}/provenance.json"
-COMPARISON_LEVELS = "{experiment}/{model}_against_{reference}/{era}/{network}/{plan}"
-COMPARISON = f"results/fidelity/{COMPARISON_LEVELS}"
-FINDINGS_LEVELS = f"{{experiment}}/{FINISHED}/{{era}}/{{network}}/{{plan}}"
-FINDINGS = f"results/findings/{FINDINGS_LEVELS}"
-ENGINES_LEVELS = "{experiment}/{engines}/{era}/{network}/{plan}"
-SIDE_BY_SIDE = f"results/side_by_side/{ENGINES_LEVELS}"
+REPLAY = f"results/replays/{{replayed}}/{RUN_LEVELS}/provenance.json"
+COMPARISON_LEVELS = "{experiment}/{sources}/{era}/{network}/{plan}"
+COMPARISON = f"results/compare/{COMPARISON_LEVELS}"
 
-fidelity_plan = FidelityPlan(paths)
-findings_plan = FindingsPlan(paths)
-side_by_side = SideBySidePlan(paths)
+comparisons = ComparisonPlan(paths)
 
 
 wildcard_constraints:
-    model=r"[a-z-]+(\+tcp=[a-z0-9_]+)?",
-    reference="[a-z-]+",
-    engines="[a-z+-]+",
+    replayed="[a-z-]+",
+    sources="[^/]+_vs_[^/]+",
 
 
 localrules:
-    fidelity,
-    findings,
-    starvation_engines,
+    compare,
 
 
-rule starvation_engines:
-    """The same streams in every engine that can run here, side by side."""
+rule compare:
+    """Sets of runs on the same networks: how far apart they are, and which findings survive in all of them."""
     input:
-        lambda wildcards: side_by_side.targets("starvation"),
-
-
-rule findings:
-    """Claims and contrasts of a plan under every transport that it has run over; starts no run."""
-    input:
-        lambda wildcards: findings_plan.targets(),
-
-
-rule fidelity:
-    """Two engines on the same networks in the same variants."""
-    input:
-        lambda wildcards: fidelity_plan.targets(),
+        lambda wildcards: comparisons.targets(),
+    message:
+        "compare"
 
 
 rule run_repeat:
@@ -71,21 +50,23 @@ rule run_repeat:
         engine_run=arguments.engine_run,
         original=subpath(input[0], parent=True),
         out=subpath(output[0], parent=True),
+    message:
+        "repeat {wildcards.experiment} {wildcards.variant} on {wildcards.network}, seed {wildcards.seed}"
     shell:
-        "(torsweep fidelity repeat {params.original:q} --out {params.out:q} --wait"
+        "(torsweep compare repeat {params.original:q} --out {params.out:q} --wait"
         " && {params.engine_run} {params.out:q} --progress) >{log:q} 2>&1"
 
 
 rule run_replay:
-    """Let cellsim run on the circuits that tor chose in a run of the reference."""
+    """Let cellsim run on the circuits that tor chose in a run of another engine."""
     input:
-        fidelity_plan.replayed_run,
+        comparisons.replayed_run,
     output:
         REPLAY,
     log:
-        f"results/logs/replays/{{reference}}/{RUN_LEVELS}.log",
+        f"results/logs/replays/{{replayed}}/{RUN_LEVELS}.log",
     benchmark:
-        f"results/benchmarks/replays/{{reference}}/{RUN_LEVELS}.tsv"
+        f"results/benchmarks/replays/{{replayed}}/{RUN_LEVELS}.tsv"
     wildcard_constraints:
         engine=MODEL_ENGINE,
     threads: arguments.run_threads
@@ -95,197 +76,71 @@ rule run_replay:
     params:
         engine_version=arguments.engine_version,
         engine_run=arguments.engine_run,
-        original=fidelity_plan.replayed_directory,
-        record=fidelity_plan.replayed_record,
+        original=comparisons.replayed_directory,
+        record=comparisons.replayed_record,
         out=subpath(output[0], parent=True),
+    message:
+        "replay {wildcards.experiment} {wildcards.variant} on {wildcards.network}, seed {wildcards.seed}"
     shell:
-        "(torsweep fidelity replay {params.original:q} --out {params.out:q} --wait"
+        "(torsweep compare replay {params.original:q} --out {params.out:q} --wait"
         " && {params.engine_run} {params.out:q} --progress) >{log:q} 2>&1"
 
 
-rule compare_engines:
-    """Measure how far one engine is from the other, and how far two runs of one engine differ by chance."""
+rule compare_runs:
+    """Measure how far sources are apart, beside chance, and which claims and contrasts survive in all."""
     input:
-        fidelity_plan.runs,
-    output:
-        multiext(f"{COMPARISON}/", *(name for name in COMPARISON_FILES if name != "fidelity.md")),
-        text=report(
-            f"{COMPARISON}/fidelity.md",
-            caption="captions/fidelity.rst",
-            category="{experiment}",
-            subcategory="{plan}",
-            labels={"engine": "two", "era": "{era}", "network": "{network}", "what": "fidelity"},
-        ),
-    log:
-        f"results/logs/fidelity/{COMPARISON_LEVELS}.log",
-    threads: 1
-    resources:
-        mem_mb=2000,
-        runtime=10,
-    params:
-        source=source_sha256("tables", "stats", "fidelity", "engines/table_schema.py"),
-        given=fidelity_plan.given,
-        runs=fidelity_plan.directories,
-        out=subpath(output.text, parent=True),
-    shell:
-        "torsweep fidelity compare {wildcards.experiment} --era {wildcards.era}"
-        " --network {wildcards.network:q} --plan {wildcards.plan}"
-        " --model {wildcards.model} --reference {wildcards.reference} --out {params.out:q} {params.runs}"
-        " >{log:q} 2>&1"
-
-
-rule draw_fidelity:
-    """Draw every gap beside its floor, and every contrast against the reference's."""
-    input:
-        comparison=multiext(f"{COMPARISON}/", *COMPARISON_FILES),
-    output:
-        pdf=f"{COMPARISON}/overview.pdf",
-        png=report(
-            f"{COMPARISON}/overview.png",
-            caption="captions/fidelity.rst",
-            category="{experiment}",
-            subcategory="{plan}",
-            labels={"engine": "two", "era": "{era}", "network": "{network}", "what": "fidelity overview"},
-        ),
-        csv=f"{COMPARISON}/overview.csv",
-    log:
-        f"results/logs/fidelity/{COMPARISON_LEVELS}/overview.log",
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=5,
-    params:
-        comparison=subpath(input[0], parent=True),
-        stem=subpath(output.pdf, strip_suffix=".pdf"),
-    shell:
-        "python -m plotting.fidelity overview --comparison {params.comparison:q} --out {params.stem:q}"
-        " >{log:q} 2>&1"
-
-
-rule draw_fidelity_curves:
-    """Draw the curves of one variant in both engines, with the floor as a band."""
-    input:
-        comparison=multiext(f"{COMPARISON}/", *COMPARISON_FILES),
-    output:
-        multiext(f"{COMPARISON}/curves/{{variant}}", ".pdf", ".png", ".csv"),
-    log:
-        f"results/logs/fidelity/{COMPARISON_LEVELS}/curves/{{variant}}.log",
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=5,
-    params:
-        comparison=subpath(input[0], parent=True),
-        stem=subpath(output[0], strip_suffix=".pdf"),
-    shell:
-        "python -m plotting.fidelity curves --comparison {params.comparison:q}"
-        " --variant {wildcards.variant:q} --out {params.stem:q} >{log:q} 2>&1"
-
-
-rule compare_transports:
-    """Judge the claims of a plan, and measure its contrasts, under each transport."""
-    input:
+        comparisons.runs,
         experiment=paths.experiment_file,
     output:
-        multiext(f"{FINDINGS}/", *(name for name in FINDINGS_FILES if name != "findings.md")),
+        manifest=f"{COMPARISON}/comparison.json",
         text=report(
-            f"{FINDINGS}/findings.md",
-            caption="captions/findings.rst",
+            f"{COMPARISON}/comparison.md",
+            caption="captions/compare.rst",
             category="{experiment}",
             subcategory="{plan}",
-            labels={"engine": "finished", "era": "{era}", "network": "{network}", "what": "findings"},
+            labels={"engine": "{sources}", "era": "{era}", "network": "{network}", "what": "comparison"},
         ),
     log:
-        f"results/logs/findings/{FINDINGS_LEVELS}.log",
+        f"results/logs/compare/{COMPARISON_LEVELS}.log",
     threads: 1
     resources:
         mem_mb=2000,
         runtime=20,
     params:
-        source=source_sha256("tables", "stats", "findings", "engines/table_schema.py"),
-        given=findings_plan.given,
-        arguments=findings_plan.arguments,
-        out=subpath(output.text, parent=True),
+        source=source_sha256("tables", "stats", "compare", "engines/table_schema.py"),
+        given=comparisons.given,
+        arguments=comparisons.arguments,
+        out=subpath(output.manifest, parent=True),
+    message:
+        "comparison of {wildcards.sources} in {wildcards.experiment}, plan {wildcards.plan}"
     shell:
-        "torsweep results findings {wildcards.experiment} --plan {wildcards.plan} {params.arguments}"
-        " --out {params.out:q} >{log:q} 2>&1"
+        "torsweep compare runs {wildcards.experiment} --era {wildcards.era} --plan {wildcards.plan}"
+        " {params.arguments} --out {params.out:q} >{log:q} 2>&1"
 
 
-rule draw_findings:
-    """Draw the verdicts and the contrasts of a plan under each transport."""
+rule draw_comparison:
+    """Draw every figure for which the comparison has the tables."""
     input:
-        findings=f"{FINDINGS}/findings.json",
+        style=sorted(map(str, Path("plotting").rglob("*.py"))),
+        comparison=f"{COMPARISON}/comparison.json",
     output:
-        pdf=f"{FINDINGS}/findings.pdf",
-        png=report(
-            f"{FINDINGS}/findings.png",
-            caption="captions/findings.rst",
+        report(
+            directory(f"{COMPARISON}/figures"),
+            patterns=["{name}.png"],
+            caption="captions/compare.rst",
             category="{experiment}",
             subcategory="{plan}",
-            labels={"engine": "finished", "era": "{era}", "network": "{network}", "what": "findings"},
-        ),
-        csv=f"{FINDINGS}/findings.csv",
-    log:
-        f"results/logs/findings/{FINDINGS_LEVELS}/findings.log",
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=5,
-    params:
-        stem=subpath(output.pdf, strip_suffix=".pdf"),
-    shell:
-        "python -m plotting.findings {input.findings:q} --out {params.stem:q} >{log:q} 2>&1"
-
-
-rule compare_streams:
-    """When each stream of a circuit was complete in several engines, on the same networks."""
-    input:
-        side_by_side.summaries,
-    output:
-        multiext(f"{SIDE_BY_SIDE}/", *(name for name in SIDE_BY_SIDE_FILES if name != "side_by_side.md")),
-        text=report(
-            f"{SIDE_BY_SIDE}/side_by_side.md",
-            caption="captions/side_by_side.rst",
-            category="{experiment}",
-            subcategory="{plan}",
-            labels={"engine": "{engines}", "era": "{era}", "network": "{network}", "what": "side by side"},
+            labels={"engine": "{sources}", "era": "{era}", "network": "{network}", "what": "{name}"},
         ),
     log:
-        f"results/logs/side_by_side/{ENGINES_LEVELS}.log",
+        f"results/logs/compare/{COMPARISON_LEVELS}/figures.log",
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=2000,
         runtime=5,
     params:
-        source=source_sha256("stats"),
-        summaries=lambda wildcards, input: [Path(file).parent for file in input],
-        out=subpath(output.text, parent=True),
+        comparison=subpath(input.comparison, parent=True),
+    message:
+        "figures of the comparison of {wildcards.sources} in {wildcards.experiment}, plan {wildcards.plan}"
     shell:
-        "torsweep results side-by-side {params.summaries:q} --out {params.out:q} >{log:q} 2>&1"
-
-
-rule draw_engines:
-    """Draw when each stream was complete in each engine."""
-    input:
-        comparison=multiext(f"{SIDE_BY_SIDE}/", *SIDE_BY_SIDE_FILES),
-    output:
-        pdf=f"{SIDE_BY_SIDE}/stream_engines.pdf",
-        png=report(
-            f"{SIDE_BY_SIDE}/stream_engines.png",
-            caption="captions/side_by_side.rst",
-            category="{experiment}",
-            subcategory="{plan}",
-            labels={"engine": "{engines}", "era": "{era}", "network": "{network}", "what": "stream_engines"},
-        ),
-        csv=f"{SIDE_BY_SIDE}/stream_engines.csv",
-    log:
-        f"results/logs/side_by_side/{ENGINES_LEVELS}/stream_engines.log",
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=5,
-    params:
-        comparison=subpath(input[0], parent=True),
-        stem=subpath(output.pdf, strip_suffix=".pdf"),
-    shell:
-        "python -m plotting.engines {params.comparison:q} --out {params.stem:q} >{log:q} 2>&1"
+        "python -m plotting compare --comparison {params.comparison:q} --out {output:q} >{log:q} 2>&1"

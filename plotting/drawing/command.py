@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from torsweep import ending
-from torsweep.storage.folders import COMPARISON, FIGURES, require_writable
+from torsweep.storage.folders import FIGURES, require_writable
 
 DEBUG = "TORSWEEP_DEBUG"
 """Set in the environment, it has the traceback of a defect shown."""
@@ -21,7 +21,7 @@ def exit_code_of(draw: Callable[[], None], out: Path) -> int:
     """How ``draw`` ended (:func:`torsweep.ending.exit_code_of`), if ``out`` may be written at all."""
 
     def checked() -> None:
-        require_writable(out.parent, FIGURES, COMPARISON)
+        require_writable(out.parent, FIGURES)
         draw()
 
     return ending.exit_code_of(checked, "plotting", debug=DEBUG in os.environ)

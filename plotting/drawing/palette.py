@@ -10,7 +10,7 @@ import re
 
 from torsweep.config.knobs import KNOBS
 from torsweep.config.looks import Look, computed_look
-from torsweep.engines.selection import RUN_ENGINES, find_kind
+from torsweep.engines.selection import find_kind
 
 _WORDS = {level: words for knob in KNOBS.values() for level, words in knob.words.items()}
 
@@ -24,13 +24,14 @@ def look(knob: str, level: str) -> Look:
     return known or computed_look(f"{knob}={level}")
 
 
-def transport_look(name: str) -> Look:
-    """How the transport ``name`` is drawn: an engine's, or ``cellsim, tcp=LEVEL``; any other has a computed
-    look."""
-    _, _, level = name.partition(", tcp=")
-    if level:
-        return look("tcp", level)
-    return find_kind(name).look if name in RUN_ENGINES else computed_look(f"transport={name}")
+def source_look(label: str) -> Look:
+    """How the source ``label`` of a comparison is drawn: an engine's look, or that of the model's TCP; any
+    other has a computed one."""
+    engine, _, rest = label.partition("+")
+    levels = dict(part.partition("=")[::2] for part in rest.split("+") if part)
+    if not levels:
+        return find_kind(engine).look
+    return look("tcp", levels["tcp"]) if "tcp" in levels else computed_look(label)
 
 
 def level_name(level: str) -> str:

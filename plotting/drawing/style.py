@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from torsweep.storage import whole_file
-from torsweep.storage.folders import COMPARISON, FIGURES, own_folder
+from torsweep.storage.folders import FIGURES, own_folder
 
 COLUMN_WIDTH_IN = 3.4
 TEXT_WIDTH_IN = 7.0
@@ -132,7 +132,7 @@ def save(
     metadata: in the PDF as Subject and Keywords, in the PNG as the text chunks Description and Provenance.
     The page of a plan takes ``title`` and ``how`` to read the figure from the chunks Title and Comment.
     """
-    own_folder(out.parent, FIGURES, COMPARISON)
+    own_folder(out.parent, FIGURES)
     pdf = {
         "Title": title or out.name,
         "Subject": caption,

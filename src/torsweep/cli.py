@@ -23,8 +23,6 @@ from torsweep.config.engine_names import engine_names
 from torsweep.doctor.cli import doctor_command
 from torsweep.ending import exit_code_of
 from torsweep.engines.cli import run_app
-from torsweep.fidelity.cli import fidelity_app
-from torsweep.findings.cli import findings_command
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
 from torsweep.pipeline.cli import check_command
 from torsweep.report.cli import report_command
@@ -50,14 +48,12 @@ app.add_typer(run_app, name="run")
 app.add_typer(results_app, name="results")
 app.add_typer(tor_app, name="tor")
 app.add_typer(compare_app, name="compare")
-app.add_typer(fidelity_app, name="fidelity")
 for engine in engine_names():
     # By its name: an engine is found by being there.
     if importlib.util.find_spec(f"torsweep.engines.{engine}.cli"):
         app.add_typer(importlib.import_module(f"torsweep.engines.{engine}.cli").app, name=engine)
 app.command("doctor")(doctor_command)
 results_app.command("report")(report_command)
-results_app.command("findings")(findings_command)
 config_app.command("check")(check_command)
 run_app.command("publish")(publish_command)
 run_app.command("bundle")(bundle_command)

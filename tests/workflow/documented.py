@@ -24,8 +24,7 @@ SLURM = "needs Slurm: tests/workflow/test_slurm.py runs it"
 FILES = "changes files of the repository"
 
 NOT_RUN = {
-    "snakemake --cores 32 fidelity": SHADOW,
-    "snakemake --cores 8 findings": "reads finished runs, of which a clean folder has none",
+    "snakemake --cores 8 compare": "compares finished runs, of which a clean folder has none",
     "snakemake --cores 32 refill_sweep --config engine=shadow network=quarter replicates=3": SHADOW,
     "snakemake --cores 2 starvation --config engine=emulation": REAL_TIME,
     "torsweep tor build --jobs 4": TOR,

@@ -55,7 +55,7 @@ _NUMBERS = (
 
 
 @dataclass(frozen=True)
-class Compared:
+class SourceRecord:
     """One of the sources: what ran, on which networks; ``run_sha256`` is of each run.json, repeats' last."""
 
     label: str
@@ -81,7 +81,7 @@ class Origin:
     plan: str
     margin: float
     baseline: Mapping[str, str]
-    sources: tuple[Compared, ...]
+    sources: tuple[SourceRecord, ...]
 
     @property
     def knobs(self) -> list[str]:
@@ -105,7 +105,7 @@ def compare(read: Sequence[SourceRuns], experiment: Experiment, plan: Plan) -> C
         plan=plan.name,
         margin=experiment.precision.margin,
         baseline=dict(plan.baseline.levels),
-        sources=tuple(map(_compared, read)),
+        sources=tuple(map(_record, read)),
     )
     curves = all_curves(read)
     apart = distances(read, curves)
@@ -119,10 +119,10 @@ def compare(read: Sequence[SourceRuns], experiment: Experiment, plan: Plan) -> C
     return Comparison(origin, {name: tables[name] for name in TABLES if len(tables.get(name, ()))})
 
 
-def _compared(one: SourceRuns) -> Compared:
+def _record(one: SourceRuns) -> SourceRecord:
     spec = one.first.spec
     runs = (*one.runs.values(), *one.repeats.values())
-    return Compared(
+    return SourceRecord(
         label=one.label,
         engine=spec.engine,
         engine_version=str(one.first.provenance["engine_version"]),

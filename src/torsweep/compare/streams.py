@@ -43,7 +43,7 @@ def stream_frames(tables: Mapping[str, PlanTables], knobs: Sequence[str]) -> dic
     }
 
 
-_SHARES = ("client", "opened", "completed", "first_byte_s", "completed_s", "share", "starved")
+_SHARES = ("client", "opened", "completed", "first_byte_s", "completed_s", "share")
 
 
 def _starved(clients: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:

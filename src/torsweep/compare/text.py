@@ -29,7 +29,7 @@ def comparison_text(comparison: Comparison) -> str:
     origin, tables = comparison.origin, comparison.tables
     parts = [
         f"# {origin.experiment}, plan {origin.plan}, era {origin.era}: {title(origin)}",
-        " ".join(counts(comparison)) or "No two sources have a network and a variant in common.",
+        "\n".join(f"- {count}" for count in counts(comparison)) or "Nothing can be compared.",
         _sources(origin),
     ]
     for name, write in _SECTIONS.items():

@@ -1,7 +1,8 @@
 """Which figures there are, and what they rest on, read without loading what draws them.
 
 In: the folder ``plotting`` of the working directory, as the pipeline sees it. Out: names of figures, and of
-the summaries that one reads. A figure is a module with a literal ``NEEDS``; nothing else lists it.
+the summaries that one reads. A figure is a module with a literal ``NEEDS``; nothing else lists it. Those
+whose names begin with ``compare_`` are drawn from a comparison, all others from the summaries of a plan.
 """
 
 from __future__ import annotations
@@ -11,16 +12,27 @@ from pathlib import Path
 
 FIGURES_DIRECTORY = Path("plotting")
 
+OF_COMPARISONS = "compare_"
+"""How the names of figures of comparisons begin."""
+
 
 def figure_names(folder: Path = FIGURES_DIRECTORY) -> tuple[str, ...]:
-    """The figures in ``folder``, sorted; none where there is no such folder."""
-    files = sorted(folder.glob("[a-z]*.py"))
-    return tuple(file.stem for file in files if _needs(file) is not None)
+    """The figures of plans in ``folder``, sorted; none where there is no such folder."""
+    return tuple(name for name in _modules(folder) if not name.startswith(OF_COMPARISONS))
+
+
+def comparison_figures(folder: Path = FIGURES_DIRECTORY) -> tuple[str, ...]:
+    """The figures of comparisons in ``folder``, sorted."""
+    return tuple(name for name in _modules(folder) if name.startswith(OF_COMPARISONS))
 
 
 def figure_needs(name: str, folder: Path = FIGURES_DIRECTORY) -> tuple[str, ...]:
     """The summaries that the figure ``name`` reads, without ``.csv``."""
     return _needs(folder / f"{name}.py") or ()
+
+
+def _modules(folder: Path) -> list[str]:
+    return [file.stem for file in sorted(folder.glob("[a-z]*.py")) if _needs(file) is not None]
 
 
 def _needs(file: Path) -> tuple[str, ...] | None:

@@ -21,7 +21,6 @@ from torsweep.config.experiment import (
 from torsweep.config.network import NetworkName, network_path
 from torsweep.config.precision import Precision, Replicates
 from torsweep.config.reading import Section, parse_scalar, validate
-from torsweep.config.tor_settings import TcpRules
 
 
 def _read_scalars(value: object) -> object:
@@ -50,16 +49,13 @@ class Overrides(Section):
     licence: str | None = None
     """How published results may be used: an SPDX identifier."""
     experiment: str = "refill_sweep"
-    """The experiment that `snakemake fidelity` compares engines in and `findings` tells of; `report` and
-    `publish` take all experiments where none is named."""
-    model: str = "cellsim"
-    """The engine that `snakemake fidelity` judges."""
-    tcp: TcpRules | None = None
-    """The TCP of the model in it; without, that of the other engine."""
-    reference: str = "shadow"
-    """The engine that it is judged by."""
-    compare: Literal["all", "finished"] = "all"
-    """Whether `snakemake fidelity` starts other engines than cellsim, or takes what they have finished."""
+    """The experiment that `snakemake compare` is about; `report` and `publish` take all experiments where
+    none is named."""
+    sources: str | None = None
+    """What `snakemake compare` compares, between commas, the reference first, such as
+    ``emulation,cellsim+tcp=linux_6_18``; without, every source with finished runs."""
+    compare: Literal["all", "finished"] = "finished"
+    """Whether `snakemake compare` starts engines that run tor, or takes what they have finished."""
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> Overrides:

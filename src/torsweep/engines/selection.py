@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torsweep.config.engine_names import engine_names
-from torsweep.config.tor_settings import TcpRules, Transport
 from torsweep.engines.contract import Engine, Kind
 from torsweep.engines.sources import sources_key
 from torsweep.engines.tools import find_tool, require_tool, tool_problem
@@ -96,17 +95,6 @@ def find_engine(kind: str) -> Engine:
 def find_kind(kind: str) -> Kind:
     """What the engine whose runs have the name ``kind`` states of that kind; InputError without any."""
     return find_engine(kind).kinds[kind]
-
-
-def levels_as_in(kind: str, tcp: TcpRules | None = None) -> dict[str, str]:
-    """The levels of the knobs ``tcp`` and ``link_queue`` that make the model's transport as in the engine
-    ``kind``, or with ``tcp`` in its place; what is so anyway is left out."""
-    there, usual = find_kind(kind).as_in, Transport()
-    if there is None:
-        raise InputError("is a model itself", key="engine", value=kind)
-    rules = there.tcp if tcp is None else tcp
-    levels: dict[str, str] = {} if rules == usual.tcp else {"tcp": rules}
-    return levels if there.link_queue == usual.link_queue else {**levels, "link_queue": there.link_queue.kind}
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,6 @@
     torsweep results interim EXPERIMENT --network NAME [--plan main] [--previous FILE] --out FILE RUN_DIR...
     torsweep results summarize EXPERIMENT --tables TABLES_DIR --out SUMMARIES_DIR [--set replicates=auto]
     torsweep results claims SUMMARIES_DIR
-    torsweep results findings EXPERIMENT [--network NAME] --out DIR
-    torsweep results side-by-side MODEL_SUMMARIES REAL_SUMMARIES --out DIR
 
 `torsweep results statistics` says which files a summary has. Figures are drawn from it by
 
@@ -24,7 +22,7 @@ from typing import Annotated
 import typer
 
 from torsweep.output_options import OutputFile, OutputFolder
-from torsweep.storage.folders import COMPARISON, SUMMARIES, TABLES
+from torsweep.storage.folders import SUMMARIES, TABLES
 
 results_app = typer.Typer(
     help="Gather runs into tables, summarise them and judge the claims.", no_args_is_help=True
@@ -115,14 +113,3 @@ def claims_command(
     from torsweep.stats.verdicts import print_verdicts
 
     print_verdicts(summaries)
-
-
-@results_app.command("side-by-side")
-def side_by_side_command(
-    summaries: Annotated[list[Path], typer.Argument(help="Summaries of one plan, each of another engine.")],
-    out: Annotated[Path, typer.Option(parser=OutputFolder(COMPARISON), help="Folder for the comparison.")],
-) -> None:
-    """Compare when each stream of a circuit was complete, on the networks that all engines ran."""
-    from torsweep.stats.side_by_side import side_by_side, write_side_by_side
-
-    write_side_by_side(side_by_side(summaries), out)

@@ -21,13 +21,6 @@ SUMMARY_TEXT = "summary.md"
 
 NO_SUMMARIES = "no such file: run `torsweep results summarize` first"
 
-SIDE_BY_SIDE_FILES = ("clients.csv", "completion.csv", "shares.csv", "side_by_side.json", "side_by_side.md")
-"""Files of a comparison of the same plan in two engines."""
-
-FINDINGS_FILE = "findings.json"
-FINDINGS_FILES = ("contrasts.csv", FINDINGS_FILE, "findings.md", "verdicts.csv")
-"""Files of the findings of the same plan under several transports."""
-
 
 def read_plan(summaries: Path) -> dict[str, Any]:
     """plan.json in the folder ``summaries``, all files of which are as they were made; else InputError."""

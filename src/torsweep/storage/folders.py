@@ -59,8 +59,8 @@ RUN = Kind(
 )
 TABLES = Kind("tables", "tables", r"[a-z]+\.parquet|provenance\.json")
 SUMMARIES = Kind("summaries", "summaries", _SUMMARIES)
-FIGURES = Kind("figures", "figures", rf"{_FIGURES}|side_by_side\.md|curves/{_FIGURES}")
-COMPARISON = Kind("comparison", "a comparison of engines", rf"{_SUMMARIES}|{_FIGURES}|curves/{_FIGURES}")
+FIGURES = Kind("figures", "figures", _FIGURES)
+COMPARISON = Kind("comparison", "a comparison", rf"{_SUMMARIES}|figures(/.*)?")
 PUBLISHED = Kind(
     "published",
     "a published result",

@@ -1,4 +1,4 @@
-"""``snakemake fidelity`` on a run of Shadow that is finished: model, repeat, replay, tables and figures."""
+"""``snakemake compare`` on a run of Shadow that is finished: model, repeat, replay, tables and figures."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from tests.workflow.conftest import TINY, Workspace
 from torsweep.engines.table_schema import CIRCUITS
 
 VARIANT = "refill_interval=10ms+circuit_policy=ewma"
-AS_IN_SHADOW = f"{VARIANT}+tcp=shadow+link_queue=codel"
-PLACE = "refill_sweep/{engine}/2012/ci/1"
-CONFIG = (*TINY, "compare=finished")
+AS_SHADOW = "cellsim+tcp=shadow+link_queue=codel"
+REPLAY = "cellsim+replay=shadow"
+LEVELS = "refill_sweep/{engine}/2012/ci/1"
+CONFIG = (*TINY, f"sources=shadow,{AS_SHADOW},{REPLAY}")
 
 
 def _torsweep(workspace: Workspace, *arguments: str) -> None:
@@ -31,7 +32,7 @@ def _finished_in_shadow(workspace: Workspace) -> Path:
     settings = ("--network", network, "--variant", VARIANT, "--set", "warm_up=20 s", "--set", "measured=30 s")
     made = {}
     for engine in ("shadow", "cellsim"):
-        made[engine] = runs / PLACE.format(engine=engine) / VARIANT
+        made[engine] = runs / LEVELS.format(engine=engine) / VARIANT
         options = (*settings, "--engine", engine, "--out", str(made[engine]))
         _torsweep(workspace, "run", "prepare", "refill_sweep", *options)
     program = Path(sys.executable).with_name("cellsim")
@@ -55,26 +56,29 @@ def _finished_in_shadow(workspace: Workspace) -> Path:
 
 def test_a_finished_run_is_compared_and_no_shadow_is_needed(workspace: Workspace) -> None:
     _finished_in_shadow(workspace)
-    done = workspace.snakemake("fidelity", config=CONFIG)
+    done = workspace.snakemake("compare", config=CONFIG)
     assert done.returncode == 0, done.stdout
     results = workspace.folder / "results"
-    comparison = results / "fidelity/refill_sweep/cellsim_against_shadow/2012/ci/main"
-    text = (comparison / "fidelity.md").read_text()
-    assert "(tcp=shadow, link_queue=codel) against shadow 3.3.0" in text
+    comparison = results / f"compare/refill_sweep/shadow_vs_{AS_SHADOW}_vs_{REPLAY}/2012/ci/main"
+    text = (comparison / "comparison.md").read_text()
+    assert f"{AS_SHADOW}, {REPLAY} against shadow" in text
     assert "there is no floor to judge by" in text
-    assert (comparison / f"curves/{VARIANT}.pdf").exists()
-    repeat = json.loads(
-        (results / "repeats" / PLACE.format(engine="cellsim") / AS_IN_SHADOW / "run.json").read_text()
-    )
-    assert repeat["seed"] != 1
-    replay = json.loads(
-        (results / "replays/shadow" / PLACE.format(engine="cellsim") / VARIANT / "run.json").read_text()
-    )
+    drawn = {file.name for file in (comparison / "figures").glob("*.png")}
+    assert drawn == {"compare_curves.png", "compare_distances.png"}
+    levels = LEVELS.format(engine="cellsim")
+    repeat = results / f"repeats/{levels}/{VARIANT}+tcp=shadow+link_queue=codel/run.json"
+    assert json.loads(repeat.read_text())["seed"] != 1
+    replay = json.loads((results / f"replays/shadow/{levels}/{VARIANT}/run.json").read_text())
     assert list(replay["paths"]) == ["web1"]
-    assert workspace.planned_jobs("fidelity", config=CONFIG) == {}
+    assert "Nothing to be done" in workspace.snakemake("compare", "--dry-run", config=CONFIG).stdout
+    # What is finished is compared without naming it, and nothing is run; a replay is no source of its own.
+    planned = workspace.snakemake("compare", "--dry-run").stdout
+    assert f"comparison of shadow_vs_{AS_SHADOW} in refill_sweep" in planned
+    assert "repeat refill_sweep" not in planned
 
 
-def test_without_shadow_a_comparison_is_refused_in_one_line(workspace: Workspace) -> None:
-    done = workspace.snakemake("fidelity", "--dry-run", config=CONFIG)
-    assert done.returncode == 2
-    assert "no run in shadow is finished" in done.stdout
+def test_without_runs_a_comparison_is_refused_in_one_line(workspace: Workspace) -> None:
+    for config, said in ((CONFIG, "no run in shadow is finished"), (TINY, "fewer than two sources")):
+        done = workspace.snakemake("compare", "--dry-run", config=config)
+        assert done.returncode == 2
+        assert said in done.stdout

@@ -1,0 +1,122 @@
+"""What each source shows of every contrast between variants.
+
+In: contrasts.csv. Out: a panel for each kind and time and a line for each contrast: the ratio of medians
+under each source with its 95 % interval, hollow where one network gives none. Grey: the margin within which
+there is no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from plotting.drawing.compared import ComparedSources, time_name
+from plotting.drawing.palette import level_name
+from plotting.drawing.style import FAINT, GREY, TEXT_WIDTH_IN, canvas
+
+TITLE = "Contrasts between variants, under each source"
+HOW_TO_READ = (
+    "Each line is a change of one knob: left of one is quicker. Where the intervals of two sources lie on "
+    "the same side of the grey band, the finding survives; on opposite sides, it depends on the source."
+)
+NEEDS = ("contrasts",)
+
+MOST_LINES = 12
+"""Contrasts in a panel: where a plan has more, those from the baseline's level are drawn."""
+
+_POINT_IN, _GAP_IN, _NAME_IN = 0.085, 0.07, 0.27
+_LEAST_REACH, _ROOM = np.log(1.5), 1.8
+"""How far a panel reaches at least, and how far beyond its farthest ratio, in logarithms."""
+_TICKS = ((0.7, 0.8, 1, 1.25, 1.4), (0.5, 0.7, 1, 1.4, 2), (0.2, 0.5, 1, 2, 5), (0.01, 0.1, 1, 10, 100))
+"""Ticks of a panel, by how far it reaches."""
+_KEYS = ["knob", "at", "from", "to"]
+
+_Line = tuple[str, str, str, str]
+
+
+def draw(source: ComparedSources) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption."""
+    points = source.table("contrasts").with_columns(pl.col("at").fill_null(""))
+    lines, count = _lines(points, source.about.baseline)
+    known = points.filter(pl.col("ratio").is_not_null())
+    panels = list(known.select("kind", "metric").unique(maintain_order=True).iter_rows())
+    margin = source.about.margin
+    some = f" Contrasts with the baseline's level only, of {count}." if count > len(lines) else ""
+    caption = source.caption(
+        "Ratios of medians: geometric means over the networks of both variants, with 95 % t-intervals, "
+        f"paired by network; hollow: one network, no interval; grey: within ±{100 * margin:g} %.{some}"
+    )
+    # A line's name takes two lines of text.
+    each_in = max(_NAME_IN, _GAP_IN + _POINT_IN * len(source.looks))
+    figure = canvas(TEXT_WIDTH_IN, 0.9 + each_in * len(lines), caption)
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axis, (kind, metric) in zip(axes, panels, strict=True):
+        own = points.filter(pl.col("kind") == kind, pl.col("metric") == metric)
+        axis.axvspan(1 - margin, 1 + margin, color=FAINT, linewidth=0)
+        axis.axvline(1, color=GREY, linewidth=0.7)
+        _panel(axis, source, own, lines)
+        axis.set(title=time_name(kind, metric), xlabel="Ratio (to / from)")
+    axes[0].set_yticks(range(len(lines)), list(map(_line_name, lines)))
+    axes[0].set_ylim(len(lines) - 0.5, -0.5)
+    source.legend(figure)
+    return figure, points, caption
+
+
+def _lines(points: pl.DataFrame, baseline: dict[str, str]) -> tuple[list[_Line], int]:
+    """The contrasts that are drawn, knob by knob, and how many there are."""
+    every: list[_Line] = list(points.select(_KEYS).unique(maintain_order=True).iter_rows())
+    lines = [line for line in every if len(every) <= MOST_LINES or baseline[line[0]] in line[2:]]
+    order = list(baseline)
+    return sorted(lines, key=lambda line: (order.index(line[0]), line[1])), len(every)
+
+
+def _line_name(line: _Line) -> str:
+    _, at, one, other = line
+    held = ", ".join(level_name(level) for level in at.split(", ") if level)
+    return f"{level_name(one)} → {level_name(other)}" + (f"\n{held}" if held else "")
+
+
+def _panel(axis: Axes, source: ComparedSources, points: pl.DataFrame, lines: Sequence[_Line]) -> None:
+    looks = source.looks
+    ratios = points["ratio"].drop_nulls().to_numpy()
+    reach = max(_LEAST_REACH, _ROOM * float(np.max(np.abs(np.log(ratios)), initial=0.0)))
+    marks: dict[bool, dict[str, list[object]]] = {
+        known: {"x": [], "y": [], "source": []} for known in (True, False)
+    }
+    for row in points.drop_nulls("ratio").iter_rows(named=True):
+        line = (row["knob"], row["at"], row["from"], row["to"])
+        if line in lines:
+            place = list(looks).index(row["source"]) - (len(looks) - 1) / 2
+            height = lines.index(line) + place * _POINT_IN / (_GAP_IN + _POINT_IN * len(looks))
+            known = row["low"] is not None
+            if known:
+                _interval(axis, height, (row["low"], row["high"]), looks[row["source"]].colour, reach)
+            for name, value in (("x", row["ratio"]), ("y", height), ("source", row["source"])):
+                marks[known][name].append(value)
+    source.scatter(axis, marks[True], 12, zorder=5)
+    source.scatter(axis, marks[False], 12, zorder=5, facecolor="white")
+    for number in range(1, len(lines)):
+        axis.axhline(number - 0.5, color=FAINT, linewidth=0.5)
+    axis.set_xscale("log")
+    axis.set(xlim=(np.exp(-reach), np.exp(reach)), xlabel="", ylabel="")
+    offered = next((ticks for ticks in _TICKS if reach < 1.6 * np.log(ticks[-1])), _TICKS[-1])
+    axis.xaxis.set_major_locator(FixedLocator([tick for tick in offered if abs(np.log(tick)) <= reach]))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.tick_params(axis="y", length=0)
+    axis.spines["left"].set_visible(False)
+    axis.grid(False, axis="y")
+
+
+def _interval(axis: Axes, height: float, ends: tuple[float, float], colour: str, reach: float) -> None:
+    """An interval; what leaves the panel ends in an arrow."""
+    low, high = np.exp(-reach), np.exp(reach)
+    axis.hlines(height, max(ends[0], low), min(ends[1], high), color=colour, linewidth=1.1)
+    for beyond, edge, arrow in ((ends[0] < low, low, "<"), (ends[1] > high, high, ">")):
+        if beyond:
+            axis.plot(edge, height, arrow, color=colour, markersize=2.4, clip_on=False)

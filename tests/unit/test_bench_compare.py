@@ -1,0 +1,47 @@
+"""The tables of a comparison in documents have a column for every source, and a row for every network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from bench.compare_rows import COLUMNS, main
+from tests.unit.compare.conftest import FAST, SLOW, leave_run
+from torsweep.compare.comparison import compare, write_comparison
+from torsweep.compare.sources import parse_sources, read_sources
+from torsweep.config.experiment import load_experiment
+
+EXPERIMENT = Path(__file__).parents[2] / "experiments/refill_sweep"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A comparison of two variants, one of which the reference repeated."""
+    for variant in (SLOW, FAST):
+        for source in ("emulation", "cellsim+tcp=linux_6_18"):
+            leave_run(tmp_path, source, variant, 1)
+    leave_run(tmp_path, "emulation", SLOW, 1, draws=7)
+    monkeypatch.chdir(tmp_path)
+    experiment = load_experiment(EXPERIMENT, {"network": "ci"})
+    sources = parse_sources("emulation,cellsim+tcp=linux_6_18")
+    read = read_sources(sources, experiment, experiment.plan())
+    write_comparison(compare(read, experiment, experiment.plan()), "text", tmp_path / "out")
+    return tmp_path / "out"
+
+
+def test_every_source_has_a_column_and_every_network_a_row(folder: Path, tmp_path: Path) -> None:
+    main([str(folder), str(tmp_path / "here")])
+    contrast = pl.read_csv(tmp_path / "here_contrasts.csv").to_dicts()[0]
+    assert (contrast["contrast"], contrast["at"]) == ("1000 ms → 10 ms, EWMA", "EWMA")
+    assert contrast["emulation"] == contrast["linux_6_18"] != contrast["linux"] == "–"
+    assert set(COLUMNS.values()) <= contrast.keys()
+    slow, fast, again = pl.read_csv(tmp_path / "here_distances.csv").to_dicts()
+    assert (slow["variant"], fast["variant"]) == ("1000 ms, EWMA", "10 ms, EWMA")
+    assert (slow["first_ks"], slow["first_within"], slow["network"]) == (0, "yes", 1)
+    assert slow["first_model_s"] == slow["first_reference_s"] > 0
+    assert again["variant"] == "the reference again: 1000 ms, EWMA"
+    assert again["first_ks"] > 0 and again["first_within"] == "–"
+    # No network has every variant: there is no verdict.
+    assert not (tmp_path / "here_verdicts.csv").exists()
