@@ -20,9 +20,8 @@ from matplotlib.axes import Axes
 from plotting.drawing.palette import level_name, look
 from plotting.drawing.style import GREY, TEXT_WIDTH_IN, style
 from torsweep.config.network import AccessDelay
-from torsweep.network.coordinates import read_model
 from torsweep.network.exact import Floats
-from torsweep.network.latency import KINDS, LatencyField, ModelledPairs, access_round_trips
+from torsweep.network.latency import KINDS, LatencyField, ModelledPairs, access_round_trips, read_model
 
 TOPOLOGIES = Path("topologies")
 MEASURED = {"king": "embedding", "planetlab": "slice 1", "atlas-2023": "19 June 2023"}

@@ -21,8 +21,8 @@ import numpy as np
 from latency_statistics import QUANTILES, detours, generated, quantiles_ms, upper_triangle, violations
 from scipy.optimize import least_squares, minimize
 
-from torsweep.network.coordinates import CoordinateModel, write_model
 from torsweep.network.exact import Floats
+from torsweep.network.latency import CoordinateModel, write_model
 from torsweep.network.latency_fit import (
     Coordinates,
     Pairs,

@@ -15,8 +15,8 @@ from latency_statistics import upper_triangle
 from measured_latency import derive_measured
 from numpy.typing import NDArray
 
-from torsweep.network.coordinates import CoordinateModel, read_model
 from torsweep.network.exact import Floats
+from torsweep.network.latency import CoordinateModel, read_model
 from torsweep.network.latency_fit import Pairs, model_predictions
 
 _LONGEST_US = 1_000_000

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsweep.network.coordinates import CoordinateModel
 from torsweep.network.exact import Floats
-from torsweep.network.latency import KINDS, LatencyField, ModelledPairs
+from torsweep.network.latency import KINDS, CoordinateModel, LatencyField, ModelledPairs
 from torsweep.network.latency_matrix import triangle_violations
 from torsweep.network.model import LATENCY_FLOOR_US
 

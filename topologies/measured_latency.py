@@ -22,8 +22,8 @@ from latency_statistics import (
     violations,
 )
 
-from torsweep.network.coordinates import write_model
 from torsweep.network.exact import Floats
+from torsweep.network.latency import write_model
 from torsweep.network.latency_fit import (
     Coordinates,
     Pairs,

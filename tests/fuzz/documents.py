@@ -24,7 +24,7 @@ from tests.synthetic import Size, write_sweep
 from torsweep.config.experiment import load_experiment
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.network.clients import BANDWIDTH_FILE
-from torsweep.network.coordinates import MODEL_FILE
+from torsweep.network.latency import MODEL_FILE
 from torsweep.network.latency_import import import_latency
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, write_network
 from torsweep.network.population import POPULATION_FILE

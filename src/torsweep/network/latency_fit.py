@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.cluster.vq import kmeans2
 from scipy.optimize import minimize
 
-from torsweep.network.coordinates import CoordinateModel
 from torsweep.network.exact import Floats
+from torsweep.network.latency import CoordinateModel
 
 DIMENSIONS = 5
 _ITERATIONS = 300

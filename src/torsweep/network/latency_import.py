@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsweep.errors import InputError, TorsweepError
-from torsweep.network.coordinates import MODEL_FILE, CoordinateModel, check_model, write_model
 from torsweep.network.exact import Floats
 from torsweep.network.graphs import read_graph
+from torsweep.network.latency import MODEL_FILE, CoordinateModel, check_model, write_model
 from torsweep.network.latency_fit import (
     Pairs,
     coordinate_model,

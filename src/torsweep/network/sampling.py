@@ -17,13 +17,15 @@ from torsweep.config.network import LatencySource, NetworkConfig, Source
 from torsweep.config.traffic import KINDS, PERF_KINDS
 from torsweep.errors import InputError
 from torsweep.network.clients import BANDWIDTH_FILE, read_bandwidth, sample_client_rates
-from torsweep.network.coordinates import MODEL_FILE, read_measured, read_model
 from torsweep.network.latency import (
+    MODEL_FILE,
     LatencyField,
     MeasuredPairs,
     ModelledPairs,
     PairLatency,
     access_round_trips,
+    read_measured,
+    read_model,
 )
 from torsweep.network.model import (
     LATENCY_FLOOR_US,

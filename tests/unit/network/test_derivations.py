@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from torsweep.network.coordinates import check_model
+from torsweep.network.latency import check_model
 
 TOPOLOGIES = Path(__file__).parents[3] / "topologies"
 MEASUREMENTS = os.environ.get("TORSWEEP_MEASUREMENTS")

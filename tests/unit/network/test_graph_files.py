@@ -17,8 +17,8 @@ from torsweep.errors import InputError
 from torsweep.formats import graphs
 from torsweep.formats.graphs import read_gml
 from torsweep.network.cli import latency_app, network_app
-from torsweep.network.coordinates import MODEL_FILE, read_measured
 from torsweep.network.graphs import network_graph, read_graph
+from torsweep.network.latency import MODEL_FILE, read_measured
 from torsweep.network.latency_import import IMPORT_FILE, import_latency
 from torsweep.network.model import Network, write_network
 from torsweep.network.sampling import SampledNetwork

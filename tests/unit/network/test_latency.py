@@ -12,8 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torsweep.config.network import AccessDelay, LatencySource
-from torsweep.network.coordinates import MODEL_FILE, CoordinateModel, read_model, write_model
-from torsweep.network.latency import KINDS, LatencyField, MeasuredPairs, ModelledPairs, access_round_trips
+from torsweep.network.latency import (
+    KINDS,
+    MODEL_FILE,
+    CoordinateModel,
+    LatencyField,
+    MeasuredPairs,
+    ModelledPairs,
+    access_round_trips,
+    read_model,
+    write_model,
+)
 from torsweep.network.latency_matrix import triangle_violations
 from torsweep.network.model import LATENCY_FLOOR_US
 from torsweep.network.sampling import SampledNetwork, source_path

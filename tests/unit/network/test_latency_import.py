@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from torsweep.config.network import NetworkConfig
 from torsweep.errors import InputError, TorsweepError
 from torsweep.network.cli import latency_app
-from torsweep.network.coordinates import MODEL_FILE, read_measured, read_model
+from torsweep.network.latency import MODEL_FILE, read_measured, read_model
 from torsweep.network.latency_import import IMPORT_FILE, download_king, import_latency
 from torsweep.network.latency_matrix import read_latencies
 from torsweep.network.sampling import sample_network
