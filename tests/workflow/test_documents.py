@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 
 from tests.fuzz.documents import TARGETS
 from tests.published_plan import write_plan
-from tests.workflow.conftest import Workspace, make_workspace
+from tests.workflow import warm
+from tests.workflow.conftest import TIMEOUT_S, Workspace, make_workspace
 from tests.workflow.documented import DOCUMENTS, NOT_RUN, codes_of, commands_of, to_run
 from torsweep.cli import main
 
@@ -65,20 +67,26 @@ def _torsweep(arguments: list[object]) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_what_a_document_shows_works(document: Path, clean: Workspace):
-    path = os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"]))
-    # `make test` must not hand its own options down to the make under test.
-    kept = {name: text for name, text in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     for command in SHOWN[document.name]:
         if command in NOT_RUN:
             continue
-        done = subprocess.run(
-            ["bash", "-c", to_run(command)],
-            cwd=clean.folder,
-            env={**kept, "PATH": path},
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
+        done = _run(to_run(command), clean)
         assert done.returncode in codes_of(command), f"{command}\n{done.stdout}"
         assert "Traceback" not in done.stdout, f"{command}\n{done.stdout}"
+
+
+def _run(command: str, workspace: Workspace) -> subprocess.CompletedProcess[str]:
+    if command.startswith("snakemake "):
+        return warm.snakemake(shlex.split(command)[1:], workspace.folder, TIMEOUT_S)
+    path = os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"]))
+    # `make test` must not hand its own options down to the make under test.
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    return subprocess.run(
+        ["bash", "-c", command],
+        cwd=workspace.folder,
+        env={**kept, "PATH": path},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
