@@ -6,8 +6,7 @@ folder, or to a folder with the marker of the same kind: never to a file, a symb
 mount point or another user's folder, whatever the rights of the user.
 
 The marker ``.torsweep`` names the kind and, in a folder that is replaced as a whole, every file that torsweep
-put there: one that holds anything else is not replaced. Folders of versions that left no marker are known by
-the names of their files.
+put there: one that holds anything else is not replaced.
 """
 
 from __future__ import annotations
@@ -23,69 +22,43 @@ from typing import NoReturn
 
 from torsweep.errors import OutputError
 from torsweep.storage.leftovers import is_temporary, temporary_file
-from torsweep.storage.published import TOP_FILES
 
 MARKER = ".torsweep"
 _FORMAT = "torsweep-folder"
 _MOST_MARKER_BYTES = 50_000_000
 _NOT_COUNTED = re.compile(r"\.snakemake_timestamp|\.nfs.*")
-_EVIDENCE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of folder: its name in the marker, what a message calls it, and names of its files.
+    """A kind of folder: its name in the marker, and what a message calls it.
 
-    ``names`` is a pattern of the paths, relative to the folder, of files that may be there beside those the
-    marker names: those of versions without a marker, and those that are added later.
+    ``later`` is a pattern of the paths, relative to the folder, of files that may come into it after the
+    marker has been written.
     """
 
     name: str
     what: str
-    names: str
+    later: str = "(?!)"
 
 
-_FIGURES = r"[^/]+\.(pdf|png|csv)"
-_SUMMARIES = r"[a-z_]+\.(csv|json|md)"
-
-NETWORK = Kind("network", "a network", r"network\.json|latency\.npy")
-LATENCIES = Kind("latencies", "imported latencies", r"latency\.npz|import\.json")
-BANDWIDTHS = Kind("bandwidths", "imported bandwidths", r"clients?\.json|bandwidth\.json|import\.json")
-RELAYS = Kind("relays", "imported relays", r"relays\.json|import\.json")
-RUN = Kind(
-    "run",
-    "a run",
-    r"run\.json|\.lock|[a-z]+\.parquet|provenance\.json|paths\.json|(\.unfinished|shadow|processes)(/.*)?",
-)
-TABLES = Kind("tables", "tables", r"[a-z]+\.parquet|provenance\.json")
-SUMMARIES = Kind("summaries", "summaries", _SUMMARIES)
-FIGURES = Kind("figures", "figures", _FIGURES)
-COMPARISON = Kind("comparison", "a comparison", rf"{_SUMMARIES}|figures(/.*)?")
-PUBLISHED = Kind(
-    "published",
-    "a published result",
-    rf"figures(/{_FIGURES})?|summaries(/{_SUMMARIES})?|tables(/[a-z]+\.(parquet|json))?|"
-    + "|".join(map(re.escape, TOP_FILES)),
-)
-TORNETTOOLS = Kind(
-    "tornettools", "a run for tornettools", r"shadow\.data/.*|[a-z.]+\.log|hosts\.json|tornet.*"
-)
-TOR_TOOLS = Kind(
-    "tools",
-    "builds of tor",
-    r"\.lock|tor\.json|failed-build\.log|\.source.*|(downloads|unit-tests|\d+\.\d[^/]*)(/.*)?",
-)
-TOR_BUILD = Kind("tor build", "a build of tor", r"bin/tor(-gencert)?|build\.log|provenance\.json|keys/.*")
+NETWORK = Kind("network", "a network")
+LATENCIES = Kind("latencies", "imported latencies")
+BANDWIDTHS = Kind("bandwidths", "imported bandwidths")
+RELAYS = Kind("relays", "imported relays")
+RUN = Kind("run", "a run")
+TABLES = Kind("tables", "tables")
+SUMMARIES = Kind("summaries", "summaries")
+FIGURES = Kind("figures", "figures")
+COMPARISON = Kind("comparison", "a comparison")
+PUBLISHED = Kind("published", "a published result")
+TORNETTOOLS = Kind("tornettools", "a run for tornettools", r"tornet.*")
+TOR_TOOLS = Kind("tools", "builds of tor")
+TOR_BUILD = Kind("tor build", "a build of tor", r"keys/.*")
 KEY_FOLDERS = Kind(
-    "keys",
-    "keys",
-    r"(.*/)?(\.lock|authority_[a-z_]+|fingerprint[a-z0-9.-]*|torrc|lock|state|cached-[^/]+|keys/[^/]+)",
+    "keys", "keys", r"(.*/)?(\.lock|authority_[a-z_]+|fingerprint[a-z0-9.-]*|torrc|lock|state|cached-[^/]+)"
 )
-CHAIN = Kind(
-    "chain",
-    "what was measured on a chain of relays",
-    r"[a-z_]+\.(csv|md|json)|.*/(run|network|processes)/.*|.*/links.*",
-)
+CHAIN = Kind("chain", "what was measured on a chain of relays")
 
 
 def require_writable(path: Path, *kinds: Kind) -> None:
@@ -98,14 +71,15 @@ def require_writable(path: Path, *kinds: Kind) -> None:
     if os.path.ismount(path):
         _refuse(path, "is a mount point", kinds)
     try:
-        empty = next(_files(path), None) is None
+        # Snakemake makes the folders of a step's outputs before the step.
+        found = next((name for name in _files(path) if not (path / name).is_dir()), None)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
-    if empty:
+    if found is None:
         return
     marker = _read_marker(path)
     if marker is None:
-        _require_earlier_version(path, kinds)
+        _refuse(path, f"holds {found}, which torsweep did not write", kinds)
     elif marker.kind not in {kind.name for kind in kinds}:
         _refuse(path, f"holds something else of torsweep's ({marker.kind})", kinds)
 
@@ -122,7 +96,7 @@ def require_replaceable(path: Path, kind: Kind) -> None:
     marker = _read_marker(path)
     written = frozenset(marker.files) if marker is not None else frozenset()
     for name in _files(path):
-        if not (name in written or re.fullmatch(kind.names, name)):
+        if not (name in written or re.fullmatch(kind.later, name)):
             _refuse(path, f"holds {name}, which torsweep did not write", (kind,))
         if not (path / name).lstat().st_mode & 0o222:
             raise OutputError(f"{path / name}: is write-protected")
@@ -242,33 +216,3 @@ def _files(folder: Path) -> Iterator[str]:
 
 def _raise(error: OSError) -> None:
     raise error
-
-
-def _require_earlier_version(path: Path, kinds: tuple[Kind, ...]) -> None:
-    """Raise OutputError unless all in ``path`` has names of one of ``kinds`` and some file in it mentions
-    torsweep.
-
-    Empty folders alone need not tell: Snakemake makes those of the files that a rule is to leave.
-    """
-    for kind in kinds:
-        found = list(_files(path))
-        foreign = next((name for name in found if not re.fullmatch(kind.names, name)), None)
-        if foreign is None and (
-            any(_tells(path / name) for name in found) or all(map(os.path.isdir, map(path.joinpath, found)))
-        ):
-            return
-    why = f"holds {foreign}" if foreign else "holds files"
-    _refuse(path, f"{why}, which torsweep did not write", kinds)
-
-
-def _tells(file: Path) -> bool:
-    if file.name == ".lock":
-        return True
-    if not stat.S_ISREG(file.lstat().st_mode):
-        return False
-    with file.open("rb") as opened:
-        if b"torsweep" in opened.read(_EVIDENCE_BYTES):
-            return True
-        # The metadata of a Parquet file stand at its end.
-        opened.seek(max(0, file.stat().st_size - _EVIDENCE_BYTES))
-        return b"torsweep" in opened.read()

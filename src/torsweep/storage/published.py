@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from torsweep.provenance import PROVENANCE_FILE
-
 README_FILE = "README.md"
 EXPERIMENT_FILE = "experiment.yaml"
 PAGE_FILE = "report.html"
 CITATION_FILE = "CITATION.cff"
 CRATE_FILE = "ro-crate-metadata.json"
 SUMS_FILE = "SHA256SUMS"
-
-TOP_FILES = (
-    EXPERIMENT_FILE,
-    PROVENANCE_FILE,
-    PAGE_FILE,
-    README_FILE,
-    CITATION_FILE,
-    CRATE_FILE,
-    SUMS_FILE,
-)

@@ -108,14 +108,17 @@ def test_what_is_write_protected_stays_for_root_too(tmp_path):
     assert (tmp_path / "table.csv").read_text() == "old"
 
 
-@pytest.mark.parametrize("files", [("network.json", "latency.npy"), ("network.json",)])
-def test_a_folder_of_a_version_without_markers_is_known_by_its_files(tmp_path, files):
+def test_a_folder_without_a_marker_is_refused_unless_it_holds_folders_only(tmp_path):
     network = tmp_path / "network"
-    network.mkdir()
-    for name in files:
-        (network / name).write_text('{"format": "torsweep-network"}')
+    (network / "empty").mkdir(parents=True)
     with whole_directory(network, NETWORK) as temporary:
         (temporary / "network.json").write_text("new")
+    (network / MARKER).unlink()
+    with (
+        pytest.raises(OutputError, match=r"holds network\.json, which torsweep did not write"),
+        whole_directory(network, NETWORK),
+    ):
+        pass
     assert (network / "network.json").read_text() == "new"
 
 
