@@ -9,10 +9,11 @@ import pytest
 
 from torsweep.errors import OutputError
 from torsweep.folder_lock import folder_claimed, hold_folder
-from torsweep.storage.folders import RUN
+from torsweep.storage.folders import RUN, own_folder
 
 
 def test_a_pipe_in_the_place_of_the_lock_is_refused_at_once(tmp_path: Path) -> None:
+    own_folder(tmp_path, RUN)
     os.mkfifo(tmp_path / ".lock")
     with pytest.raises(OutputError, match=r"\.lock: is no file"):
         hold_folder(tmp_path)

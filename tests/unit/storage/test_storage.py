@@ -9,7 +9,7 @@ import pytest
 
 from torsweep.errors import OutputError
 from torsweep.storage import whole_directory, whole_file, write_text
-from torsweep.storage.folders import MARKER, NETWORK
+from torsweep.storage.folders import MARKER, NETWORK, own_folder
 from torsweep.storage.leftovers import sweep_tree
 
 
@@ -111,8 +111,8 @@ def test_what_is_write_protected_stays_for_root_too(tmp_path):
 def test_a_folder_without_a_marker_is_refused_unless_it_holds_folders_only(tmp_path):
     network = tmp_path / "network"
     (network / "empty").mkdir(parents=True)
-    with whole_directory(network, NETWORK) as temporary:
-        (temporary / "network.json").write_text("new")
+    own_folder(network, NETWORK)
+    (network / "network.json").write_text("new")
     (network / MARKER).unlink()
     with (
         pytest.raises(OutputError, match=r"holds network\.json, which torsweep did not write"),
