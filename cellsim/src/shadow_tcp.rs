@@ -14,6 +14,7 @@
 //! Left out: single packets (bytes move in chunks, and all packets of a pipe are alike), slow start after
 //! idle (Shadow has none either). Studies of loss recovery need them.
 
+mod losses;
 mod recovery;
 
 use std::mem::offset_of;
@@ -22,7 +23,7 @@ use crate::counts::{low_bits, narrow};
 use crate::fifo::Fifo;
 use crate::time::{Span, Time};
 use crate::tls::RECORD_BYTES;
-use recovery::{Losses, NO_HOLE};
+use losses::{Losses, NO_HOLE};
 
 /// Payload of a full segment, bytes (`CONFIG_TCP_MAX_SEGMENT_SIZE`, Shadow's src/main/core/definitions.h).
 pub const SEGMENT_BYTES: u64 = 1460;

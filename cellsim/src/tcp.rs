@@ -7,7 +7,7 @@ use crate::link::Link;
 use crate::linux_tcp::Linux;
 use crate::linux_tcp::kernel::{HEADER_BYTES, Kernel, MSS_BYTES};
 use crate::shadow_tcp::{SEGMENT_BYTES, Shadow};
-use crate::time::{Span, Time};
+use crate::time::{Span, Time, Timer};
 
 /// Which rules connections follow.
 #[derive(Clone, Copy, Debug)]
@@ -25,17 +25,6 @@ pub enum Tcp {
     Shadow(Box<Shadow>),
     /// By Linux's.
     Linux(Box<Linux>),
-}
-
-/// What a sender's timer asks for when it is looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timer {
-    /// Nothing: it does not run, or another look at it is due.
-    Off,
-    /// To be asked again at this time.
-    Until(Time),
-    /// A time-out.
-    Expired,
 }
 
 /// The same for both.

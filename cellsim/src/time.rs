@@ -19,6 +19,17 @@ pub struct Time(u64);
 #[serde(transparent)]
 pub struct Span(u64);
 
+/// What a sender's timer asks for when it is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// Nothing: it does not run, or another look at it is due.
+    Off,
+    /// To be asked again at this time.
+    Until(Time),
+    /// A time-out.
+    Expired,
+}
+
 impl Time {
     /// The start of the run.
     pub const START: Self = Self(0);

@@ -113,6 +113,6 @@ def test_no_circle_of_modules(crate):
 
 def test_edges_of_a_known_module_are_seen():
     edges = _edges(_sources("cellsim"))
-    assert {"spec", "error"} <= edges["input"]
+    assert {"spec", "error"} <= edges["directory"]
     assert edges["world"] >= {"events", "world::state"}
     assert edges["world::relay"] >= {"world", "world::state", "bucket"}

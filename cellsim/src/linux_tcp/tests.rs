@@ -10,8 +10,7 @@ use crate::link::Link;
 use crate::linux_tcp::kernel::{
     HEADER_BYTES, Kernel, LINUX_3_2, LINUX_6_18, LINUX_6_18_AS_OF_2012, MSS_BYTES,
 };
-use crate::tcp::Timer;
-use crate::time::{Span, Time};
+use crate::time::{Span, Time, Timer};
 
 const MSS: u64 = MSS_BYTES as u64;
 const ONE_WAY: Span = Span::from_ms(10);

@@ -6,8 +6,7 @@ use super::Linux;
 use super::sender::SOON;
 use super::window::State;
 use crate::counts::low_bits;
-use crate::tcp::Timer;
-use crate::time::{Span, Time};
+use crate::time::{Span, Time, Timer};
 
 /// What a probe waits beside two round trips for more than one packet (`TCP_TIMEOUT_MIN`), and for one, whose
 /// acknowledgement may be delayed (`TCP_RTO_MIN`).

@@ -14,8 +14,7 @@ use crate::ids::{ClientId, EdgeId, HostId, PipeId};
 use crate::mux::Mux;
 use crate::shadow_tcp::{NEW_WINDOW_SEGMENTS, SEGMENT_BYTES};
 use crate::tcp::Tcp;
-use crate::tcp::Timer;
-use crate::time::{Span, Time};
+use crate::time::{Span, Time, Timer};
 use crate::tls::Records;
 
 /// Room in a send buffer at which its program is told of it: the least share of a relay's bucket ([`crate::bucket::share`]),
