@@ -15,8 +15,7 @@ import typer
 
 from torsweep import __version__
 from torsweep.bundle.cli import bundle_command, publish_command, verify_command
-from torsweep.chain.cli import chain_command
-from torsweep.clocks.cli import clocks_command
+from torsweep.chain.cli import chain_command, clocks_command
 from torsweep.compare.cli import compare_app
 from torsweep.config.cli import config_app
 from torsweep.config.engine_names import engine_names

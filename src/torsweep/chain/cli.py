@@ -1,4 +1,5 @@
-"""``torsweep chain``: what knobs, clocks and tracing do to real tor, on a chain of three relays.
+"""``torsweep chain``: what knobs, clocks and tracing do to real tor, on a chain of three relays; ``torsweep
+clocks``: what a call costs for every clock of this system, to read or to send in.
 
     torsweep chain clocks --out DIR
 
@@ -60,3 +61,24 @@ def chain_command(
     tor = find_build(tools)
     become_able()
     typer.echo(run_plan(name.value, out, tor, partial(typer.echo, err=True), rounds, load, small))
+
+
+def clocks_command(
+    rounds: Annotated[
+        int, typer.Option(min=1, max=10_000, help="How many times each clock is measured.")
+    ] = 41,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the program's JSON, with the machine.")
+    ] = False,
+) -> None:
+    """Measure what a call costs for every clock of this system."""
+    import json
+
+    from torsweep.chain.clocks import measure_clocks, print_clocks
+    from torsweep.provenance import machine
+
+    measured = measure_clocks(rounds)
+    if as_json:
+        typer.echo(json.dumps({**measured, "machine": dict(machine())}, indent=1))
+    else:
+        print_clocks(measured)

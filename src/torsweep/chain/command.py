@@ -17,6 +17,7 @@ from typing import Any
 
 import polars as pl
 
+from torsweep.chain.clocks import measure_clocks
 from torsweep.chain.comparing import (
     PRECISE,
     ClockCosts,
@@ -28,10 +29,15 @@ from torsweep.chain.comparing import (
     table,
 )
 from torsweep.chain.measuring import Lengths, measure_turns
-from torsweep.chain.network import enter_own_namespace
 from torsweep.chain.runs import RUN_PLANS, measure_runs
-from torsweep.chain.turns import REPORT_NS, Plan, clocks_plan, quantum_plan, tracing_plan
-from torsweep.clocks.cli import measure as measure_clocks
+from torsweep.chain.turns import (
+    REPORT_NS,
+    Plan,
+    clocks_plan,
+    enter_own_namespace,
+    quantum_plan,
+    tracing_plan,
+)
 from torsweep.engines.emulation.rights import machine_claimed
 from torsweep.engines.emulation.run.processes import orderly_end
 from torsweep.engines.emulation.tools import Tools, require_linkem

@@ -36,7 +36,7 @@ MOST_BESIDE = 0.1
 
 
 def clock_costs(measured: Mapping[str, Any]) -> ClockCosts:
-    """The costs in what the program ``clocks`` printed (:func:`torsweep.clocks.cli.measure`)."""
+    """The costs in what the program ``clocks`` printed (:func:`torsweep.chain.clocks.measure_clocks`)."""
     return {
         (clock["name"], cost["way"]): float(cost["least_ns"])
         for clock in measured["clocks"]

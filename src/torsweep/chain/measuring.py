@@ -21,8 +21,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from torsweep.chain.network import ENDLESS_BYTES, REQUEST_BYTES, ChainNetwork, network_of, run_of
-from torsweep.chain.turns import CLIENT, POSITIONS, Chain, Plan, turns
+from torsweep.chain.turns import (
+    CLIENT,
+    ENDLESS_BYTES,
+    POSITIONS,
+    REQUEST_BYTES,
+    Chain,
+    ChainNetwork,
+    Plan,
+    network_of,
+    run_of,
+    turns,
+)
 from torsweep.engines.addresses import SERVER_PORT, address
 from torsweep.engines.emulation.directory.layout import Layout
 from torsweep.engines.emulation.run.control import Control, close_quietly

@@ -7,9 +7,12 @@ network does not wait for them.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import sys
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +22,6 @@ from torsweep.errors import InputError, OutputError
 from torsweep.output_options import OutputFile, OutputFolder
 from torsweep.seeds import MOST_SEED
 from torsweep.storage.folders import BANDWIDTHS, LATENCIES, NETWORK, RELAYS, Kind
-from torsweep.waiting import told_while_it_lasts
 
 network_app = typer.Typer(help="Sample networks and describe them.", no_args_is_help=True)
 latency_app = typer.Typer(help="Import measured latencies.", no_args_is_help=True)
@@ -27,6 +29,9 @@ bandwidth_app = typer.Typer(help="Import measured client bandwidths.", no_args_i
 relays_app = typer.Typer(help="Import relay populations from a directory's documents.", no_args_is_help=True)
 
 _PROGRESS_BYTES = 2_000_000
+
+FIRST_S, EVERY_S = 3.0, 10.0
+"""Seconds until the first line, and between later lines."""
 
 _OUT_HELP = "Folder to write; one that this command wrote before is replaced."
 
@@ -205,3 +210,32 @@ def import_relays(
     from torsweep.network.relays_import import import_relays as run
 
     _print_imported(file, lambda: run(file, file_format, out, descriptors))
+
+
+@contextlib.contextmanager
+def told_while_it_lasts(doing: str) -> Iterator[None]:
+    """Print on standard error that ``doing`` is still going on, as long as the block lasts."""
+    ended = threading.Event()
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    thread = threading.Thread(
+        target=tell, args=(doing, ended.wait, say), name="torsweep-waiting", daemon=True
+    )
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def tell(doing: str, ended_within: Callable[[float], bool], say: Callable[[str], None]) -> None:
+    """Say how long ``doing`` has taken until ``ended_within`` the seconds of the next pause is true."""
+    elapsed_s = 0.0
+    for pause_s in itertools.chain([FIRST_S], itertools.repeat(EVERY_S)):
+        if ended_within(pause_s):
+            return
+        elapsed_s += pause_s
+        say(f"{doing}: {elapsed_s:.0f} s so far")

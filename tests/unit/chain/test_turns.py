@@ -11,8 +11,16 @@ from pathlib import Path
 import pytest
 
 from torsweep.chain.measuring import account_of, busy_s, load, small_requests
-from torsweep.chain.network import ChainNetwork, network_of, run_of
-from torsweep.chain.turns import CLIENT, clocks_plan, quantum_plan, tracing_plan, turns
+from torsweep.chain.turns import (
+    CLIENT,
+    ChainNetwork,
+    clocks_plan,
+    network_of,
+    quantum_plan,
+    run_of,
+    tracing_plan,
+    turns,
+)
 from torsweep.engines.emulation.directory.layout import Identities, Layout
 from torsweep.engines.emulation.run.processes import ProcessSet
 from torsweep.engines.emulation.run.servers import answer

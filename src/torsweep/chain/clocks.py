@@ -1,17 +1,21 @@
-"""``torsweep clocks``: what a call costs for every clock of this system, to read or to send in.
+"""What a call costs for every clock of this system.
 
-In: the program ``clocks``, which asks every clock as often as fits into two milliseconds, in as many rounds
-as wanted, with and without the vDSO. Out: a table, or its JSON as it is; it names neither host nor user.
+In: the program ``clocks`` (in Rust, because a call from Python costs more than most clocks), which asks every
+clock as often as fits into two milliseconds, in as many rounds as wanted, with and without the vDSO. Out:
+what it says, and the same as a table; it names neither host nor user.
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+from rich.console import Console
+from rich.table import Table
 
+from torsweep.engines.tools import require_own_program
 from torsweep.errors import TorsweepError
 
 WAYS = {"library": "C library", "system_call": "system call"}
@@ -20,32 +24,12 @@ WAYS = {"library": "C library", "system_call": "system call"}
 WIDTH = 100
 """Columns of the table, which does not fit into 80."""
 
-Rounds = Annotated[int, typer.Option(min=1, max=10_000, help="How many times each clock is measured.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the program's JSON, with the machine.")]
 
-
-def clocks_command(rounds: Rounds = 41, as_json: Json = False) -> None:
-    """Measure what a call costs for every clock of this system."""
-    import json
-
-    from torsweep.provenance import machine
-
-    measured = measure(rounds)
-    if as_json:
-        typer.echo(json.dumps({**measured, "machine": dict(machine())}, indent=1))
-    else:
-        print_clocks(measured)
-
-
-def measure(rounds: int) -> dict[str, Any]:
+def measure_clocks(rounds: int) -> dict[str, Any]:
     """What the program ``clocks`` says after ``rounds`` rounds.
 
     Raises ToolMissing when it is not there, TorsweepError when it fails.
     """
-    import json
-
-    from torsweep.engines.tools import require_own_program
-
     program = require_own_program("clocks")
     done = subprocess.run([str(program), str(rounds)], capture_output=True, text=True, check=False)
     if done.returncode:
@@ -57,9 +41,6 @@ def measure(rounds: int) -> dict[str, Any]:
 
 def print_clocks(measured: Mapping[str, Any]) -> None:
     """Print ``measured`` as a table: a row for each clock, with its costs in each way."""
-    from rich.console import Console
-    from rich.table import Table
-
     ways = list(dict.fromkeys(cost["way"] for clock in measured["clocks"] for cost in clock["costs"]))
     table = Table(box=None, pad_edge=False)
     for header in ("clock", "resolution", "step", *(f"{WAYS[way]}, ns" for way in ways)):

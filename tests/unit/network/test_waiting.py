@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torsweep.waiting import EVERY_S, FIRST_S, tell, told_while_it_lasts
+from torsweep.network.cli import EVERY_S, FIRST_S, tell, told_while_it_lasts
 
 
 @pytest.mark.parametrize("pauses", [0, 1, 3])
@@ -33,7 +33,8 @@ def test_an_error_passes_through(capsys):
 
 
 def test_imports_are_told(monkeypatch, tmp_path):
-    from torsweep import cli, waiting
+    from torsweep import cli
+    from torsweep.network import cli as waiting
 
     doing = []
     monkeypatch.setattr(waiting, "tell", lambda what, ended, say: doing.append(what))

@@ -7,14 +7,13 @@ import time
 
 import pytest
 
+from torsweep.chain.clocks import cost_text, measure_clocks, time_text
 from torsweep.cli import main
-from torsweep.clocks import cli
-from torsweep.clocks.cli import cost_text, measure, time_text
 from torsweep.errors import TorsweepError
 
 
 def test_the_clocks_are_those_of_this_system() -> None:
-    measured = measure(2)
+    measured = measure_clocks(2)
     assert (measured["format"], measured["format_version"], measured["rounds"]) == ("torsweep-clocks", 1, 2)
     named = {clock["name"]: clock for clock in measured["clocks"]}
     known = [name for name in dir(time) if name.startswith("CLOCK_") and name in named]
@@ -46,11 +45,11 @@ def test_as_json_it_names_the_machine_but_nobody(capsys) -> None:
 
 def test_a_program_that_fails_is_told_of_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TorsweepError, match="exit code 2: clocks: accepted: nothing, or a number of rounds"):
-        measure(0)
+        measure_clocks(0)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("sys.executable", "/nowhere/python")
     with pytest.raises(TorsweepError, match="clocks: not on PATH"):
-        cli.measure(1)
+        measure_clocks(1)
 
 
 def test_numbers_are_written_with_their_units() -> None:
