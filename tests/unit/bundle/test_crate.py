@@ -81,23 +81,24 @@ class Context:
         return {"@context": {**{term: f"{SCHEMA}{term}" for term in TERMS.split()}, **others}}
 
 
-@pytest.mark.skipif(
-    find_spec("rocrate_validator") is None, reason="needs roc-validator, which is not installed"
-)
-def test_the_validator_of_the_profile_finds_nothing(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rocrate_validator import models, services
-    from rocrate_validator.utils.http import HttpRequester
+if find_spec("rocrate_validator"):
 
-    def get(self: object, url: str, **_: object) -> Context:
-        assert url == CONTEXT
-        return Context()
+    def test_the_validator_of_the_profile_finds_nothing(
+        published: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from rocrate_validator import models, services
+        from rocrate_validator.utils.http import HttpRequester
 
-    monkeypatch.setattr(HttpRequester, "get", get, raising=False)
-    settings = services.ValidationSettings(
-        rocrate_uri=str(published),
-        profile_identifier="ro-crate-1.2",
-        requirement_severity=models.Severity.REQUIRED,
-    )
-    found = services.validate(settings)
-    assert [(issue.check.identifier, issue.message) for issue in found.get_issues()] == []
-    assert len(found.executed_checks) > 50
+        def get(self: object, url: str, **_: object) -> Context:
+            assert url == CONTEXT
+            return Context()
+
+        monkeypatch.setattr(HttpRequester, "get", get, raising=False)
+        settings = services.ValidationSettings(
+            rocrate_uri=str(published),
+            profile_identifier="ro-crate-1.2",
+            requirement_severity=models.Severity.REQUIRED,
+        )
+        found = services.validate(settings)
+        assert [(issue.check.identifier, issue.message) for issue in found.get_issues()] == []
+        assert len(found.executed_checks) > 50
