@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from tests.synthetic_cells import cells
-from tests.synthetic_ways import ways
+from tests.synthetic_waits import waits
 from torsweep import seeds
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.variant import Variant, variant_text
@@ -82,7 +82,7 @@ def write_run(
     if run.tracing is not None:
         traced = cells(variant, seed, run.tracing.hosts, size.warm_up_s, size.duration_s)
         traced.write_parquet(directory / "cells.parquet")
-        ways(downloads, run.tracing.downloads).write_parquet(directory / "breakdown.parquet")
+        waits(downloads, run.tracing.downloads).write_parquet(directory / "breakdown.parquet")
     provenance = {"engine": "cellsim", "engine_version": "0.1.0", "simulated_s": size.duration_s}
     finish_run(directory, **provenance)
     return directory

@@ -62,7 +62,7 @@ def judge(
     """The verdicts that ``tables`` of a source come to, by claim and setting."""
     held = _holding(experiment, plan, dict(one.source.levels))
     networks = len(tables.provenance.seeds)
-    design = Design(experiment.looks) if networks in experiment.looks else FIXED
+    design = Design(experiment.interim) if networks in experiment.interim else FIXED
     fixed = {f"{knob}={level}" for knob, level in one.source.levels}
     verdicts = {}
     for inquiry in inquiries(analyse(tables, held)):

@@ -165,9 +165,9 @@ class Experiment(Section):
         return range(self.first_seed, self.first_seed + networks)
 
     @property
-    def looks(self) -> tuple[int, ...]:
-        """The numbers of networks at which the claims are looked at; none where the number is fixed."""
-        return self.precision.looks if self.replicates == AUTO else ()
+    def interim(self) -> tuple[int, ...]:
+        """The numbers of networks at which there is an interim analysis; none where the number is fixed."""
+        return self.precision.interim if self.replicates == AUTO else ()
 
     @property
     def plan_names(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """How many networks an experiment has: a fixed number, or as many as its claims need.
 
 In: ``replicates`` and ``precision`` of an experiment.yaml. Out: with ``replicates: auto``, the numbers of
-networks at which the pipeline looks whether the claims are decided.
+networks at which an interim analysis finds out whether the claims are decided.
 """
 
 from __future__ import annotations
@@ -49,6 +49,6 @@ class Precision(Section):
     margin: Margin = NO_DIFFERENCE_BELOW
 
     @property
-    def looks(self) -> tuple[int, ...]:
-        """The numbers of networks at which the claims are looked at; the last is the most there may be."""
+    def interim(self) -> tuple[int, ...]:
+        """The numbers of networks at which there is an interim analysis; the last is the most there may be."""
         return (*range(self.batch, self.networks, self.batch), self.networks)

@@ -286,12 +286,12 @@ class Paths:
         Snakemake ends the call at an interim analysis that has not been made yet, and repeats it afterwards.
         """
         experiment = self.experiment(plan.experiment)
-        for networks in experiment.looks[:-1]:
+        for networks in experiment.interim[:-1]:
             levels = asdict(PlanPath.of(plan))
             found = self._checkpoints.interim_analysis.get(**levels, networks=networks).output.analysis
             if json.loads(Path(found).read_text(encoding="utf-8"))["enough"]:
                 return experiment.seeds_of(networks)
-        return experiment.seeds_of(experiment.looks[-1]) if experiment.looks else experiment.seeds
+        return experiment.seeds_of(experiment.interim[-1]) if experiment.interim else experiment.seeds
 
     def interim_runs(self, wildcards: Any) -> list[str]:
         """The manifests of the runs of the batch that an interim analysis is the first to see."""
@@ -309,7 +309,7 @@ class Paths:
         return seeds[earlier[-1] if earlier else 0 :]
 
     def _earlier(self, wildcards: Any) -> list[int]:
-        sizes, networks = self.experiment(wildcards.experiment).looks, int(wildcards.networks)
+        sizes, networks = self.experiment(wildcards.experiment).interim, int(wildcards.networks)
         if networks not in sizes:
             accepted = ", ".join(map(str, sizes)) or "none, as replicates is a number"
             raise InputError("has no interim analysis", key="networks", value=networks, accepted=accepted)

@@ -32,7 +32,7 @@ def repeat_overrides(
         "engine": provenance.engine,
         "era": provenance.era,
         "plan": provenance.plan,
-        "replicates": AUTO if experiment.looks else str(len(provenance.seeds)),
+        "replicates": AUTO if experiment.interim else str(len(provenance.seeds)),
         "first_seed": str(min(provenance.seeds)),
         "warm_up": format_quantity(warm_up_ns, NANOSECONDS_PER),
         "measured": format_quantity(duration_ns - warm_up_ns, NANOSECONDS_PER),

@@ -5,13 +5,7 @@
     torsweep results summarize EXPERIMENT --tables TABLES_DIR --out SUMMARIES_DIR [--set replicates=auto]
     torsweep results claims SUMMARIES_DIR
 
-`torsweep results statistics` says which files a summary has. Figures are drawn from it by
-
-    python -m plotting FIGURE --summaries SUMMARIES_DIR --out FIGURES_DIR/FIGURE
-
-with FIGURE one of ttfb_cdf, ttlb_cdf, ttfb_closeup, relay_queues, differences, stream_progress,
-stream_fairness, cell_density, cell_stages, latency_breakdown, latency_percentiles, latency_over_time,
-latency_waterfall; it leaves .pdf, .png, .csv.
+A summary has the files that ``torsweep results statistics`` lists. ``python -m plotting`` draws figures from it.
 """
 
 from __future__ import annotations
@@ -113,3 +107,18 @@ def claims_command(
     from torsweep.stats.verdicts import print_verdicts
 
     print_verdicts(summaries)
+
+
+@results_app.command("statistics")
+def statistics_command() -> None:
+    """List the files of a summary: what a row is, and what each column means."""
+    from itertools import groupby
+
+    from torsweep.stats.statistic import statistics
+
+    for statistic in statistics().values():
+        only = f" Only where runs record {statistic.rests_on}." if statistic.rests_on else ""
+        typer.echo(f"{statistic.file}: {statistic.meaning}.{only}")
+        for (_, meaning), names in groupby(statistic.columns, key=statistic.columns.__getitem__):
+            listed = ", ".join("(each knob)" if name == "KNOBS" else name for name in names)
+            typer.echo(f"    {listed}: {meaning}")

@@ -85,7 +85,7 @@ def analyse_batch(
     analysis.known[stair_table] = StairTable(analysis.once(measured_downloads), resamples=0)
     asked = [_with_earlier(inquiry, before["values"], previous) for inquiry in inquiries(analysis)]
     seeds = (*before["seeds"], *tables.provenance.seeds)
-    design = Design(experiment.looks)
+    design = Design(experiment.interim)
     design.check(len(seeds))
     core_s += before["core_s"]
     verdicts = tuple(inquiry.verdict(design) for inquiry in asked)
@@ -97,7 +97,7 @@ def _enough(verdicts: Sequence[Verdict], networks: int, core_s: float, experimen
     precision = experiment.precision
     if not any(verdict.open for verdict in verdicts):
         return "no claim is open"
-    if networks == precision.looks[-1]:
+    if networks == precision.interim[-1]:
         return f"precision allows no more than {networks} networks"
     if precision.core_time is not None and core_s * 1e9 >= precision.core_time:
         return f"the runs have taken {core_s:.0f} s of a core, as much as precision allows"

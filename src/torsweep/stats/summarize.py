@@ -72,7 +72,7 @@ def summarize(tables: PlanTables, experiment: Experiment) -> Summary:
     no interim analysis.
     """
     analysis = analyse(tables, experiment)
-    analysis.design = Design(experiment.looks)
+    analysis.design = Design(experiment.interim)
     analysis.design.check(len(tables.provenance.seeds))
     frames = {}
     for name, statistic in statistics().items():

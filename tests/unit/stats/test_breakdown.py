@@ -12,7 +12,7 @@ from plotting import latency_breakdown, latency_over_time, latency_percentiles, 
 from plotting.drawing.source import Source
 from plotting.drawing.style import style
 from tests.synthetic import Size, write_sweep
-from tests.synthetic_ways import SHARES
+from tests.synthetic_waits import SHARES
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.knobs import KNOBS
 from torsweep.config.tracing import GROUP_OF, GROUPS

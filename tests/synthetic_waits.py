@@ -1,4 +1,4 @@
-"""Ways of made downloads, in which each part has a known share.
+"""What made downloads waited for, in which each part has a known share.
 
 In: the downloads of a made run. Out: its ``breakdown``: to each byte that came, pieces whose durations are
 these shares of the time to it, and the rest is propagation.
@@ -22,7 +22,7 @@ SHARES = (
 _HOSTS = {"client": "", "guard": "relay1", "middle": "relay2", "exit": "relay3", "client-guard": "relay1"}
 
 
-def ways(streams: pl.DataFrame, one_in: int) -> pl.DataFrame:
+def waits(streams: pl.DataFrame, one_in: int) -> pl.DataFrame:
     """The table; every ``one_in``-th download is followed."""
     rows = []
     for number, stream in enumerate(streams.iter_rows(named=True)):
