@@ -29,6 +29,7 @@ WRITES_NOTHING = {
     "config knobs",
     "run status",
     "results claims",
+    "results statistics",
     "shadow preflight",
     "verify",
     "doctor",

@@ -50,5 +50,5 @@ class Precision(Section):
 
     @property
     def interim(self) -> tuple[int, ...]:
-        """The numbers of networks at which there is an interim analysis; the last is the most there may be."""
+        """The numbers of networks of the interim analyses; the last is the most there may be."""
         return (*range(self.batch, self.networks, self.batch), self.networks)

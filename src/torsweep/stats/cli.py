@@ -5,7 +5,7 @@
     torsweep results summarize EXPERIMENT --tables TABLES_DIR --out SUMMARIES_DIR [--set replicates=auto]
     torsweep results claims SUMMARIES_DIR
 
-A summary has the files that ``torsweep results statistics`` lists. ``python -m plotting`` draws figures from it.
+A summary has the files that ``torsweep results statistics`` lists; ``python -m plotting`` draws from it.
 """
 
 from __future__ import annotations
