@@ -4,6 +4,7 @@
     torsweep results interim EXPERIMENT --network NAME [--plan main] [--previous FILE] --out FILE RUN_DIR...
     torsweep results summarize EXPERIMENT --tables TABLES_DIR --out SUMMARIES_DIR [--set replicates=auto]
     torsweep results claims SUMMARIES_DIR
+    torsweep results statistics
 
 A summary has the files that ``torsweep results statistics`` lists; ``python -m plotting`` draws from it.
 """
