@@ -44,7 +44,7 @@ from torsweep.storage import write_text
 ROUND_TRIPS_MS = (50, 150, 300)
 FAST_BYTES_PER_S = 12_500_000
 QUEUE_BYTES = 75_000
-"""The queue of the down-link, as in an emulation (``torsweep.engines.emulation.directory.layout``)."""
+"""The queue of the down-link, as in an emulation (``torsweep.engines.emulation.directory``)."""
 UP_QUEUE_PACKETS = 1_000
 SETTLE_S = 10.0
 SAMPLE_S, READ_S = 0.25, 0.005

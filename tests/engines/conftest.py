@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from torsweep.config.network import load_network_config
+from torsweep.engines.emulation.entry import find_linkem
 from torsweep.engines.emulation.rights import standing
-from torsweep.engines.emulation.tools import find_linkem
 from torsweep.errors import TorsweepError
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network

@@ -18,10 +18,9 @@ from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.engines.prepare import build_run, run_settings, run_status
 from torsweep.engines.shadow import directory, preflight
-from torsweep.engines.shadow.round_trips import measure
 from torsweep.engines.shadow.run import run_shadow
 from torsweep.engines.shadow.simulate import ShadowSettings
-from torsweep.engines.shadow.tools import find_tools
+from torsweep.engines.shadow.tools import find_tools, measure
 from torsweep.errors import TorsweepError
 from torsweep.network.bandwidth_weights import WEIGHT_SCALE
 from torsweep.network.model import read_network, write_network

@@ -14,7 +14,7 @@ from torsweep.cli import main
 from torsweep.engines import tools
 from torsweep.engines.emulation import entry
 from torsweep.engines.emulation.rights import Standing
-from torsweep.engines.shadow.round_trips import round_trips
+from torsweep.engines.shadow.tools import round_trips
 from torsweep.engines.tools import TOOL_KINDS
 from torsweep.errors import ToolMissing
 from torsweep.network.model import Position, write_network

@@ -38,9 +38,9 @@ from torsweep.chain.turns import (
     quantum_plan,
     tracing_plan,
 )
+from torsweep.engines.emulation.entry import Tools, require_linkem
 from torsweep.engines.emulation.rights import machine_claimed
 from torsweep.engines.emulation.run.processes import orderly_end
-from torsweep.engines.emulation.tools import Tools, require_linkem
 from torsweep.provenance import machine, versions
 from torsweep.storage import write_text
 from torsweep.storage.folders import CHAIN, own_folder

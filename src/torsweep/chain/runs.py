@@ -18,9 +18,9 @@ from torsweep.chain.comparing import Row
 from torsweep.config.eras import tor_settings
 from torsweep.config.network import load_network_config
 from torsweep.config.variant import variant_text
+from torsweep.engines.emulation.entry import Tools
 from torsweep.engines.emulation.run.engine import run_emulation
 from torsweep.engines.emulation.run.pace import read_slowest
-from torsweep.engines.emulation.tools import Tools
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.engines.table_files import PROGRESS_FILE, RELAYS_FILE, STREAMS_FILE
 from torsweep.network.model import NETWORK_FILE, write_network

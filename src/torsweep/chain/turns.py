@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from torsweep.config.eras import tor_settings
-from torsweep.engines.emulation.directory.layout import Place
+from torsweep.engines.emulation.directory import Place
 from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.emulation.run.processes import CLONE_NEWNET
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic

@@ -51,9 +51,8 @@ def duration(least: str, most: str, example: str) -> Levels:
     """A duration in whole milliseconds, as nanoseconds: tor takes no parts of one."""
 
     def value(text: str) -> int:
-        amount = parse_quantity(text, NANOSECONDS_PER, example)
-        bounds = (parse_quantity(end, NANOSECONDS_PER, example) for end in (least, most))
-        return _within(amount, *bounds, step=MILLISECOND_NS)
+        amount, low, high = (parse_quantity(each, NANOSECONDS_PER, example) for each in (text, least, most))
+        return _within(amount, low, high, MILLISECOND_NS)
 
     accepted = f"a duration from {least} to {most} in whole milliseconds, such as {example}"
     pattern = f"^[0-9.]+({'|'.join(NANOSECONDS_PER)})$"

@@ -28,7 +28,7 @@ from torsweep.engines.selection import (
     problems,
     required_tools,
 )
-from torsweep.engines.shadow.round_trips import round_trips
+from torsweep.engines.shadow.tools import round_trips
 from torsweep.engines.tools import BUILD_TOR, TOOL_KINDS, Tool, find_tool, tool_problem
 from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.ranges import MOST_NODES

@@ -7,7 +7,7 @@ provenance.json. Its name is that of its package. If the package has a ``cli.py`
 ``app`` in it is the command ``torsweep NAME``.
 
 Packages of engines that run real tor have the same parts by the same names: ``directory`` (what a run needs
-on disk), ``run``, ``read`` (makes the tables), ``cli``, ``tools`` and ``entry``, which also says what a
+on disk), ``run``, ``read`` (makes the tables), ``cli`` and ``entry``, which also says what a
 network takes. What one engine has as a module is a package in another where it needs several modules; what
 else stands there is its own.
 """

@@ -21,7 +21,7 @@ from torsweep.chain.turns import (
     tracing_plan,
     turns,
 )
-from torsweep.engines.emulation.directory.layout import Identities, Layout
+from torsweep.engines.emulation.directory import Identities, Layout
 from torsweep.engines.emulation.run.processes import ProcessSet
 from torsweep.engines.emulation.run.servers import answer
 from torsweep.tor.build import BuiltTor

@@ -12,7 +12,7 @@ from torsweep.doctor.diagnose import known_networks, largest_scale, outlook, sho
 from torsweep.doctor.machine import Machine
 from torsweep.engines.cellsim import entry as cellsim
 from torsweep.engines.shadow import entry as shadow
-from torsweep.engines.shadow.memory import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
+from torsweep.engines.shadow.simulate import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
 
 NETWORKS = Path(__file__).parents[3] / "configs/networks"
 

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.synthetic_capsules import ADDRESSES, Made, channels, made, one_way_ns, the_time
+from tests.synthetic_traces import ADDRESSES, Made, channels, made, one_way_ns, the_time
 from torsweep import seeds
-from torsweep.engines.capsules.clocks import MESSAGES, VERDICTS, compare
-from torsweep.engines.capsules.join import join
-from torsweep.engines.capsules.write import Recorded, Seen, by_one_clock
+from torsweep.engines.breakdown.clocks import MESSAGES, VERDICTS, compare
+from torsweep.engines.breakdown.join import join
+from torsweep.engines.breakdown.write import Recorded, Seen, by_one_clock
 
 MS, SECOND = 1_000_000, 1_000_000_000
 WAY_NS = 40 * MS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from torsweep import seeds
-from torsweep.engines.capsules.clocks import Messages, Skew, estimate, stretches, tick_ratio
+from torsweep.engines.breakdown.clocks import Messages, Skew, estimate, stretches, tick_ratio
 from torsweep.errors import InputError
 
 MS, SECOND = 1_000_000, 1_000_000_000

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from torsweep.engines.capsules.passing import Packets
-from torsweep.engines.capsules.pcap import Captures, captures_of, join_captures, read_pcap
+from torsweep.engines.breakdown.passing import Packets
+from torsweep.engines.breakdown.pcap import Captures, captures_of, join_captures, read_pcap
 from torsweep.errors import InputError
 
 ADDRESSES = {"11.0.0.1": "client", "11.0.0.2": "server"}

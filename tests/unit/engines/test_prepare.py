@@ -109,7 +109,7 @@ def test_what_is_no_network_is_refused(network, tmp_path):
         with pytest.raises(InputError, match=r"latency\.npy: is no whole file of NumPy arrays"):
             _run(network, tmp_path / "run")
     (network / "latency.npy").unlink()
-    with pytest.raises(InputError, match=r"latency\.npy: no such file"):
+    with pytest.raises(InputError, match=r"latency\.npy: is missing"):
         _run(network, tmp_path / "run")
 
 

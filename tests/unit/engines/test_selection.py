@@ -11,7 +11,7 @@ from torsweep.config.engine_names import engine_names
 from torsweep.engines import selection, tools
 from torsweep.engines.cellsim.entry import find_cellsim
 from torsweep.engines.selection import choose_engine, require_engine, version_of
-from torsweep.engines.shadow.round_trips import round_trips
+from torsweep.engines.shadow.tools import round_trips
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 
 BOTH = ("cellsim", "shadow")
@@ -55,7 +55,7 @@ def test_only_an_engine_that_runs_tor_has_a_transport_for_the_model():
 def test_engines_that_run_tor_have_the_same_parts():
     """A part is a module or a package; :mod:`torsweep.engines.contract` says what each is for."""
     folder = Path(str(selection.__file__)).parent
-    parts = {"directory", "run", "read", "cli", "tools", "entry"}
+    parts = {"directory", "run", "read", "cli", "entry"}
     running_tor = [name for name, engine in selection.ENGINES.items() if engine.runs_tor]
     assert len(running_tor) > 1
     for name in running_tor:

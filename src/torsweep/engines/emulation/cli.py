@@ -34,9 +34,9 @@ def run_command(
     ready_limit: Annotated[float, typer.Option(min=1, help="Seconds until the network must be ready.")] = 900,
 ) -> None:
     """Run what run.json says; leave its tables and, last, provenance.json."""
+    from torsweep.engines.emulation.entry import find_tools
     from torsweep.engines.emulation.rights import become_able
     from torsweep.engines.emulation.run.engine import run_emulation
-    from torsweep.engines.emulation.tools import find_tools
     from torsweep.engines.run_spec import read_run
 
     found = find_tools(tools, read_run(run_directory).tor_build)

@@ -7,16 +7,43 @@ In: this machine's rights and programs, a network's configuration. Out: :data:`E
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from pathlib import Path
 
 from torsweep.config.looks import BLACK, SOLID, Look
 from torsweep.config.network import NetworkConfig
 from torsweep.config.tor_settings import Transport
 from torsweep.engines.contract import Demand, Engine, Kind
 from torsweep.engines.emulation.rights import standing
-from torsweep.engines.emulation.tools import require_linkem
 from torsweep.engines.table_files import CIRCUITS_FILE, LINKS_FILE
+from torsweep.engines.tools import find_own_program, require_own_program
 from torsweep.errors import ToolMissing
 from torsweep.provenance import program_version
+from torsweep.tor.build import BuiltTor, find_build
+
+
+@dataclass(frozen=True)
+class Tools:
+    """A build of tor, and the path of the link emulator."""
+
+    tor: BuiltTor
+    linkem: Path
+
+
+def find_tools(builds: Path, tor_build: str | None = None) -> Tools:
+    """Both programs, tor of the build asked for; ToolMissing for the first that is not there."""
+    return Tools(find_build(builds, tor_build), require_linkem())
+
+
+def require_linkem() -> Path:
+    """The program linkem; ToolMissing when it is not there."""
+    return require_own_program("linkem")
+
+
+def find_linkem() -> Path | None:
+    """The program linkem; None when it is not there."""
+    return find_own_program("linkem")
+
 
 START_S, START_S_PER_CLIENT = 45, 0.25
 """docs/emulation.md: from the first process to the first download."""

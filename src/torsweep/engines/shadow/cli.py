@@ -67,9 +67,8 @@ def write_command(
 ) -> None:
     """Write what Shadow reads of a run, and say what it will take, without running it."""
     from torsweep.engines.run_spec import read_run
-    from torsweep.engines.shadow.memory import projected_bytes
     from torsweep.engines.shadow.run import write_alone
-    from torsweep.engines.shadow.simulate import ShadowSettings
+    from torsweep.engines.shadow.simulate import ShadowSettings, projected_bytes
     from torsweep.engines.shadow.tools import find_tools
 
     settings = ShadowSettings(threads, latency_floor, trace, seed)

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from torsweep.engines import addresses
-from torsweep.engines.capsules.pcap import HEADER_BYTES
+from torsweep.engines.breakdown.pcap import HEADER_BYTES
 from torsweep.engines.cell_ring import RING_FILE
 from torsweep.engines.draws import client_start_ns
 from torsweep.engines.run_spec import RunSpec

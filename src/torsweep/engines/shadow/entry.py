@@ -1,7 +1,7 @@
 """Shadow in the list of engines, under its two names, and what a network takes in it.
 
 In: the Shadow of this machine, a network's configuration. Out: :data:`ENGINE`. Memory is what
-:mod:`~torsweep.engines.shadow.memory` projects before a run; files, threads and shared memory were measured
+:mod:`~torsweep.engines.shadow.simulate` projects before a run; files, threads and shared memory were measured
 on 20 and 120 TGen processes and on 266 tor, 263 OnionTrace and 250 TGen ones under Shadow 3.3.0.
 """
 
@@ -14,9 +14,8 @@ from torsweep.config.looks import DOTTED, LONG_DASHED, ORANGE, SKY, Look
 from torsweep.config.network import NetworkConfig
 from torsweep.config.tor_settings import Codel, Transport
 from torsweep.engines.contract import Demand, Engine, Kind, counted
-from torsweep.engines.shadow.memory import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
-from torsweep.engines.shadow.round_trips import MEASURING, NOT_MEASURING, round_trips
-from torsweep.engines.shadow.simulate import BOOTSTRAP_NS
+from torsweep.engines.shadow.simulate import BOOTSTRAP_NS, HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
+from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, round_trips
 from torsweep.engines.table_files import CIRCUITS_FILE, PATHS_FILE
 from torsweep.engines.tools import TOOL_KINDS, require_tool
 

@@ -18,14 +18,12 @@ from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provena
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import network_keys
 from torsweep.engines.shadow.layout import compress_logs, drop_half_compressed, read_layout
-from torsweep.engines.shadow.memory import require_memory
 from torsweep.engines.shadow.preflight import require_preflight
 from torsweep.engines.shadow.process import claimed_cores, shadow_process
 from torsweep.engines.shadow.read import write_tables
 from torsweep.engines.shadow.read.traces import require_traces, write_traced_tables
-from torsweep.engines.shadow.round_trips import MEASURING, NOT_MEASURING
-from torsweep.engines.shadow.simulate import BOOTSTRAP_NS, SECOND_NS, ShadowSettings
-from torsweep.engines.shadow.tools import Tools, find_tools
+from torsweep.engines.shadow.simulate import BOOTSTRAP_NS, SECOND_NS, ShadowSettings, require_memory
+from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, Tools, find_tools
 from torsweep.engines.shadow.watch import Watch
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed

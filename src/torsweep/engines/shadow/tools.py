@@ -2,17 +2,151 @@
 
 In: PATH, and the build of tor with the patch series. Out: :class:`Tools`, or one line on what is missing or
 on why it cannot be told what Shadow's TCP does.
+
+A tiny simulation shows whether Shadow's TCP measures round trips. Shadow 2.5.0 and later, up to at least
+3.3.0, never measures one (``patches/shadow``), and its version does not say whether it was patched: its TCP
+is another one then, and so are all results.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+import json
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from torsweep.engines.shadow.round_trips import RoundTrips, round_trips
+from torsweep.config.reading import validate_fields
+from torsweep.engines.addresses import address
+from torsweep.engines.shadow import round_trip_probe
+from torsweep.engines.shadow.process import run_simulation
+from torsweep.engines.shadow.simulate import SECOND_NS, Host, Process, Simulation
 from torsweep.engines.tools import require_tool
+from torsweep.errors import InputError, TorsweepError
+from torsweep.formats.json_file import read_json
+from torsweep.provenance import sha256_of_file
+from torsweep.storage import write_text
 from torsweep.tor.build import TOOLS, find_build
+
+MEASURING, NOT_MEASURING = "shadow", "shadow-no-rtt"
+"""The names of runs in the two kinds of Shadow. They give other results, so they have other names in run.json
+and in the results' paths."""
+
+RESULTS = Path("results")
+KEPT = Path("tools/preflight")
+"""The folder below :data:`RESULTS` that keeps what was measured of each program. Without a folder of results
+nothing is kept."""
+
+ONE_WAY_MS = 50
+LASTING_S = 10
+"""Simulated seconds: enough for a connection and five exchanges, a time-out or two included."""
+
+_UNITS_MS = (1.0, 0.001)
+"""Units in which ``tcpi_rtt`` may be: Shadow gives milliseconds, Linux microseconds."""
+
+_NOT_TOLD = "whether it measures round trips cannot be told"
+
+_GRAPH = f"""graph [
+directed 0
+node [
+id 0
+host_bandwidth_down "10 Mbit"
+host_bandwidth_up "10 Mbit"
+]
+edge [
+source 0
+target 0
+latency "{ONE_WAY_MS} ms"
+packet_loss 0.0
+]
+]
+"""
+
+
+@dataclass(frozen=True)
+class RoundTrips:
+    """What TCP said of a connection with a round trip of ``given_ms``: ``tcpi_rtt`` as it was read."""
+
+    given_ms: float
+    tcpi_rtt: int
+
+    @property
+    def measured(self) -> bool:
+        """Whether TCP measured the round trip at all."""
+        return self.tcpi_rtt > 0
+
+    @property
+    def plausible(self) -> bool:
+        """Whether what TCP says is nothing, or about the round trip that there was."""
+        near = (0.5 <= self.tcpi_rtt * unit_ms / self.given_ms <= 2 for unit_ms in _UNITS_MS)
+        return not self.measured or any(near)
+
+    @property
+    def engine(self) -> str:
+        """The engine that such a Shadow is, by the name of its runs."""
+        return MEASURING if self.measured else NOT_MEASURING
+
+    @property
+    def text(self) -> str:
+        """What provenance, captions and the doctor say of it."""
+        return f"round trips {'' if self.measured else 'not '}measured"
+
+
+@functools.cache
+def round_trips(shadow: Path, results: Path = RESULTS) -> RoundTrips:
+    """What :func:`measure` finds; measured once for a program.
+
+    Raises TorsweepError when it cannot be measured.
+    """
+    file = results / KEPT / f"round-trips-{sha256_of_file(shadow)[:16]}.json"
+    try:
+        return validate_fields(RoundTrips, read_json(file), file)
+    except InputError:
+        found = measure(shadow)
+    if results.is_dir():
+        write_text(file, json.dumps(asdict(found), indent=1) + "\n")
+    return found
+
+
+def measure(shadow: Path) -> RoundTrips:
+    """What TCP says of a round trip of twice :data:`ONE_WAY_MS`, after a few exchanges of a byte.
+
+    Raises TorsweepError when Shadow does not get to an answer, or to one that is no round trip of this path.
+    """
+    with tempfile.TemporaryDirectory(prefix="torsweep-round-trips-") as temporary:
+        folder = Path(temporary) / "simulation"
+        (folder / "template").mkdir(parents=True)
+        (folder / "graph.gml").write_text(_GRAPH)
+        hosts = {
+            "answering": _host(0, 0, "answer"),
+            "asking": _host(1, SECOND_NS, "ask", address(0)),
+        }
+        try:
+            run_simulation(Simulation(hosts, LASTING_S * SECOND_NS, seed=1, parallelism=1), folder, shadow)
+            told = _told(folder / "data" / "hosts" / "asking")
+        except (TorsweepError, OSError) as error:
+            raise TorsweepError(f"{shadow}: {_NOT_TOLD}: {error}") from None
+    found = RoundTrips(2 * ONE_WAY_MS, told)
+    if not found.plausible:
+        reason = f"TCP_INFO says {told} of a round trip of {found.given_ms:g} ms"
+        raise TorsweepError(f"{shadow}: {_NOT_TOLD}: {reason}")
+    return found
+
+
+def _host(number: int, start_ns: int, *arguments: str) -> Host:
+    # Neither the user's packages nor a start-up file of theirs: the probe needs the standard library alone.
+    command = ["-I", "-S", str(Path(round_trip_probe.__file__).absolute()), *arguments]
+    process = Process(Path(sys.executable), command, start_ns, runs_to_the_end=False)
+    return Host(0, address(number), [process])
+
+
+def _told(host: Path) -> int:
+    said = next((log.read_text() for log in host.glob("*.stdout")), "").strip()
+    if not said.isdigit():
+        raise TorsweepError(f"the connection said {said!r}" if said else "no connection came about")
+    return int(said)
 
 
 @dataclass(frozen=True)

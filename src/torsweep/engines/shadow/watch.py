@@ -13,8 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from torsweep.engines.shadow.layout import HOSTS
-from torsweep.engines.shadow.memory import LEAST_AVAILABLE_BYTES, available_bytes, group_pids, resident_bytes
 from torsweep.engines.shadow.process import ShadowProcess, process_failure, shadow_failure
+from torsweep.engines.shadow.simulate import (
+    LEAST_AVAILABLE_BYTES,
+    available_bytes,
+    group_pids,
+    resident_bytes,
+)
 from torsweep.errors import TorsweepError
 from torsweep.units import rounded_duration
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.small_network import equal_rtts, small_network
 from torsweep.config.eras import tor_settings
-from torsweep.engines.emulation.directory.layout import Layout
-from torsweep.engines.emulation.tools import Tools
+from torsweep.engines.emulation.directory import Layout
+from torsweep.engines.emulation.entry import Tools
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.network.model import Network, Position, write_network
 from torsweep.provenance import sha256_of_file

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.unit.engines.emulation.conftest import POSITIONS, network
-from torsweep.engines.emulation.directory.layout import LATER_VOTES_S, NO_VOTE_SOON_S
+from torsweep.engines.emulation.directory import LATER_VOTES_S, NO_VOTE_SOON_S
 from torsweep.engines.emulation.run.control import (
     AFTER_VOTE_S,
     Entry,

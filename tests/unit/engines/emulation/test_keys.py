@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from torsweep.engines.emulation.directory.keys import KEPT_S, put_keys
-from torsweep.engines.emulation.directory.layout import Identities, Layout
+from torsweep.engines.emulation.directory import KEPT_S, Identities, Layout, put_keys
 from torsweep.errors import OutputError, TorsweepError
 
 ONCE = """

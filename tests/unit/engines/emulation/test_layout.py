@@ -12,7 +12,7 @@ import pytest
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
 from torsweep.config.tracing import Tracing
 from torsweep.engines.addresses import address
-from torsweep.engines.emulation.directory.layout import (
+from torsweep.engines.emulation.directory import (
     AUTHORITY_LINK_BYTES_PER_S,
     Identities,
     Layout,

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.unit.engines.emulation.conftest import run_spec
-from torsweep.engines.emulation.run import measuring as module
+from torsweep.engines.emulation.run import engine as module
 from torsweep.engines.emulation.run.processes import ProcessEnded
 
 

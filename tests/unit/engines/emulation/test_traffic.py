@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.small_network import small_network
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
 from torsweep.engines.draws import pause_ns, server_index
-from torsweep.engines.emulation.directory.layout import Layout
+from torsweep.engines.emulation.directory import Layout
 from torsweep.engines.emulation.run.downloads import PROGRESS_STEP_NS, Download, DownloadOrder
 from torsweep.engines.emulation.run.traffic import Generator
 

@@ -15,8 +15,7 @@ from torsweep.config.experiment import load_experiment
 from torsweep.engines.prepare import build_run, run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
-from torsweep.engines.shadow.round_trips import RoundTrips
-from torsweep.engines.shadow.tools import Tools
+from torsweep.engines.shadow.tools import RoundTrips, Tools
 from torsweep.network.model import Network, Position, write_network
 
 POSITIONS: tuple[Position, ...] = ("guard_exit", "exit", "guard", "guard", "middle")

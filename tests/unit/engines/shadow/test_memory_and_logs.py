@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torsweep.engines.shadow import memory
+from torsweep.engines.shadow import simulate as memory
 from torsweep.engines.shadow.layout import compress_logs, drop_half_compressed
 from torsweep.engines.shadow.simulate import Host, Process, Simulation
 from torsweep.errors import TorsweepError

@@ -10,7 +10,7 @@ import pytest
 
 from tests.stand_ins import tells_round_trip
 from torsweep.engines.shadow import round_trip_probe
-from torsweep.engines.shadow.round_trips import KEPT, RoundTrips, measure, round_trips
+from torsweep.engines.shadow.tools import KEPT, RoundTrips, measure, round_trips
 from torsweep.errors import TorsweepError
 
 Program = Callable[[str], Path]

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from torsweep.engines.shadow import preflight, run
-from torsweep.engines.shadow.round_trips import RoundTrips
 from torsweep.engines.shadow.simulate import ShadowSettings
-from torsweep.engines.shadow.tools import Tools
+from torsweep.engines.shadow.tools import RoundTrips, Tools
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 from torsweep.provenance import sha256_of_file
 

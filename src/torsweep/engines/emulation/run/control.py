@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.engines.emulation.directory.layout import LATER_VOTES_S, NO_VOTE_SOON_S
+from torsweep.engines.emulation.directory import LATER_VOTES_S, NO_VOTE_SOON_S
 from torsweep.engines.emulation.entry import START_S, START_S_PER_CLIENT
 from torsweep.errors import TorsweepError
 from torsweep.network.model import Network

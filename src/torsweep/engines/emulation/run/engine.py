@@ -26,9 +26,10 @@ from typing import Any
 import polars as pl
 
 from torsweep import __version__
-from torsweep.engines.capsules.write import Seen, write_breakdown, write_no_breakdown
+from torsweep.engines.breakdown.write import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_ring import ring_bytes, write_cells
-from torsweep.engines.emulation.directory.layout import Layout, check_network, links_document
+from torsweep.engines.emulation.directory import Layout, check_network, links_document
+from torsweep.engines.emulation.entry import Tools
 from torsweep.engines.emulation.read import (
     Links,
     circuits_frame,
@@ -40,13 +41,13 @@ from torsweep.engines.emulation.read import (
 )
 from torsweep.engines.emulation.rights import machine_claimed
 from torsweep.engines.emulation.run.control import ControlClosed
-from torsweep.engines.emulation.run.measuring import Measured, measure
+from torsweep.engines.emulation.run.downloads import Download
 from torsweep.engines.emulation.run.network import RunningNetwork, Say
-from torsweep.engines.emulation.run.pace import PACE_FILE, PROCESS_FOLDER, refuse_late
+from torsweep.engines.emulation.run.pace import PACE_FILE, PROCESS_FOLDER, Pace, refuse_late
 from torsweep.engines.emulation.run.processes import ProcessSet, orderly_end
 from torsweep.engines.emulation.run.servers import HEADER
+from torsweep.engines.emulation.run.traffic import Generator
 from torsweep.engines.emulation.tcp import TCP, settable
-from torsweep.engines.emulation.tools import Tools
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
 from torsweep.engines.table_files import LINKS_FILE, PACKETS_FILE
@@ -57,6 +58,71 @@ from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, read_net
 from torsweep.provenance import machine, sha256_of_file, versions
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import RUN
+
+SAY_S = 10.0
+LAST_SECOND_S = 1.1
+LEAD_S = 0.5
+"""Seconds between the end of preparations and the time that counts as 0."""
+
+SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Monotonic times in ns of what counts as 0 and of the end, the downloads, who waited for processors."""
+
+    zero_ns: int
+    end_ns: int
+    downloads: list[Download]
+    pace: Pace
+
+
+async def measure(running: RunningNetwork) -> Measured:
+    """Let the clients download until the end of the run; raise what ended it before."""
+    run = running.layout.run
+    zero_ns = time.monotonic_ns() + int(LEAD_S * 1e9)
+    generator = Generator(running.layout, running.followers, zero_ns, progress=run.tables.progress)
+    pace = Pace({name: child.handle.pid for name, child in running.children.items()})
+    traffic = asyncio.ensure_future(generator.run())
+    watch = asyncio.ensure_future(_watch(running, generator, pace, zero_ns))
+    try:
+        await asyncio.wait([traffic, watch], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (watch, traffic):
+            task.cancel()
+        await asyncio.gather(traffic, watch, return_exceptions=True)
+    # The watch only ends by itself when something has gone wrong.
+    if not watch.cancelled():
+        watch.result()
+    traffic.result()
+    end_ns = min(time.monotonic_ns(), zero_ns + run.duration_ns)
+    # Relays have not reported the second that contains the end yet.
+    await asyncio.sleep(LAST_SECOND_S)
+    # If all downloads fail at once, the run ends before the watch has looked for the reason.
+    running.processes.check()
+    return Measured(zero_ns, end_ns, generator.downloads, pace)
+
+
+async def _watch(running: RunningNetwork, generator: Generator, pace: Pace, zero_ns: int) -> None:
+    """Each second: look after the processes, ask for queues, and say now and then how far it is."""
+    duration_s = running.layout.run.duration_ns / 1e9
+    second, said = 0, time.monotonic()
+    pace.look()
+    while True:
+        second += 1
+        await asyncio.sleep(max(0.0, (zero_ns + second * SECOND_NS - time.monotonic_ns()) / 1e9))
+        running.processes.check()
+        await asyncio.gather(*(meter.ask_for_queues() for meter in running.meters.values()))
+        pace.look()
+        if time.monotonic() - said >= SAY_S:
+            said = time.monotonic()
+            done = sum(download.outcome == "complete" for download in generator.downloads)
+            megabytes = sum(download.got for download in generator.downloads) / 1e6
+            running.say(
+                f"{(time.monotonic_ns() - zero_ns) / 1e9:.0f} of at most {duration_s:.0f} s, {done} of"
+                f" {len(generator.downloads)} downloads complete, {megabytes:.1f} MB"
+            )
+
 
 READY_LIMIT_S = 900.0
 SETTLE_S = 0.5

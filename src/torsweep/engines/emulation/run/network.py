@@ -17,8 +17,7 @@ from pathlib import Path
 
 from torsweep.engines import addresses
 from torsweep.engines.addresses import address
-from torsweep.engines.emulation.directory.keys import put_keys
-from torsweep.engines.emulation.directory.layout import LEAST_AUTHORITIES, Identities, Layout, Place
+from torsweep.engines.emulation.directory import LEAST_AUTHORITIES, Identities, Layout, Place, put_keys
 from torsweep.engines.emulation.run.control import (
     POLL_S,
     Control,
@@ -30,7 +29,7 @@ from torsweep.engines.emulation.run.control import (
     wait_s,
 )
 from torsweep.engines.emulation.run.follower import ClientFollower
-from torsweep.engines.emulation.run.meter import RelayMeter
+from torsweep.engines.emulation.run.pace import RelayMeter
 from torsweep.engines.emulation.run.processes import Child, ProcessSet
 from torsweep.engines.emulation.run.servers import servers_command
 from torsweep.errors import InputError, ToolMissing, TorsweepError

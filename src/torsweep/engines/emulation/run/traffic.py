@@ -18,7 +18,7 @@ from typing import Any
 
 from torsweep.engines.addresses import SERVER_PORT, address
 from torsweep.engines.draws import client_start_ns
-from torsweep.engines.emulation.directory.layout import Layout
+from torsweep.engines.emulation.directory import Layout
 from torsweep.engines.emulation.run.downloads import Download, DownloadOrder, SocksError, connect
 from torsweep.engines.emulation.run.follower import ClientFollower
 from torsweep.engines.emulation.run.servers import request

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torsweep.engines.capsules.pcap import join_captures
+from torsweep.engines.breakdown.pcap import join_captures
 from torsweep.engines.shadow.read.traces import answer_header_bytes, read_captures
 from torsweep.errors import InputError
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from torsweep.config.tracing import POINTS, Point
-from torsweep.engines.capsules.clocks import MESSAGES
+from torsweep.engines.breakdown.clocks import MESSAGES
 
 REASONS: Mapping[str, str] = {
     "no_begin": "the exit saw no BEGIN that fits",

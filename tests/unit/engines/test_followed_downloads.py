@@ -9,9 +9,9 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from tests.synthetic_capsules import Made, made
-from torsweep.engines.capsules.cells import REASONS
-from torsweep.engines.capsules.join import join
+from tests.synthetic_traces import Made, made
+from torsweep.engines.breakdown.cells import REASONS
+from torsweep.engines.breakdown.join import join
 from torsweep.engines.table_schema import BREAKDOWN, validate
 
 

@@ -21,9 +21,9 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.engines.capsules.cells import REASONS, Cells, Failure, Record
-from torsweep.engines.capsules.clocks import Clocks
-from torsweep.engines.capsules.passing import (
+from torsweep.engines.breakdown.cells import REASONS, Cells, Failure, Record
+from torsweep.engines.breakdown.clocks import Clocks
+from torsweep.engines.breakdown.passing import (
     SLACK_NS,
     Direction,
     Link,

@@ -15,11 +15,11 @@ from typing import Any
 import polars as pl
 
 from torsweep.engines.addresses import address
-from torsweep.engines.capsules.cells import Cells
-from torsweep.engines.capsules.clocks import compare
-from torsweep.engines.capsules.join import Trace, join
-from torsweep.engines.capsules.passing import Packets
-from torsweep.engines.capsules.pcap import Captures, join_captures
+from torsweep.engines.breakdown.cells import Cells
+from torsweep.engines.breakdown.clocks import compare
+from torsweep.engines.breakdown.join import Trace, join
+from torsweep.engines.breakdown.passing import Packets
+from torsweep.engines.breakdown.pcap import Captures, join_captures
 from torsweep.engines.cell_ring import channels_frame, read_ring, scan_cells
 from torsweep.engines.table_schema import BREAKDOWN, STREAMS, validate
 from torsweep.network.model import Network, read_network

@@ -15,10 +15,10 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.engines.capsules.cells import Cells
-from torsweep.engines.capsules.join import BEGIN, CONNECTED, DATA, Trace
-from torsweep.engines.capsules.passing import Packets
-from torsweep.engines.capsules.pcap import Captures
+from torsweep.engines.breakdown.cells import Cells
+from torsweep.engines.breakdown.join import BEGIN, CONNECTED, DATA, Trace
+from torsweep.engines.breakdown.passing import Packets
+from torsweep.engines.breakdown.pcap import Captures
 from torsweep.engines.table_schema import CELLS, STREAMS
 
 HOSTS = ("client1", "relay1", "relay2", "relay3", "server1")

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from torsweep.engines.capsules.clocks import Clocks
+from torsweep.engines.breakdown.clocks import Clocks
 from torsweep.errors import InputError
 
 _UNITS_NS = {0xA1B2C3D4: 1_000, 0xA1B23C4D: 1}

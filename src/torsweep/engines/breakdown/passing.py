@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from torsweep.engines.capsules.cells import Failure, Record
+from torsweep.engines.breakdown.cells import Failure, Record
 
 Direction = tuple[str, int, str, int]
 """Sending host and port, receiving host and port."""
