@@ -19,14 +19,7 @@ from plotting.drawing.cells import hosts_of, load_note, milliseconds, nothing_tr
 from plotting.drawing.facets import Facets, as_pandas, at
 from plotting.drawing.source import Source
 from plotting.drawing.style import SMALL_PT, TEXT_WIDTH_IN, canvas
-from torsweep.stats.cells.times import (
-    ANY,
-    BINS_PER_DECADE,
-    LEAST_DECADE,
-    MOST_DECADE,
-    SECONDS_PER_BIN,
-    TOTAL,
-)
+from torsweep.stats.cells.times import ANY, BINS_PER_DECADE, LEAST_DECADE, MOST_DECADE, SECONDS_PER_BIN, TOTAL
 
 TITLE = "How long cells stay in a relay"
 HOW_TO_READ = (
@@ -49,22 +42,21 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         f"{seed}: {span(counts.to_list(), ',')} cells a panel. Lines: the median, mean over networks.",
         load_note(source),
     )
-    things = {f"In {host} (ms)": points.filter(host=host) for host in hosts_of(points)}
+    hosts = {f"In {host} (ms)": host for host in hosts_of(points)}
+    things = {name: points.filter(host=host) for name, host in hosts.items()}
     facets = Facets.of(source.knobs).spread()
     figure = canvas(TEXT_WIDTH_IN, 0.5 + 1.7 * len(things) * len(facets.rows), caption)
     shades = LogNorm(1, max(*points["cell_count"].to_list(), 2))
     plot = facets.plot(facets.place(things), things, x="second", y="least_ms", color="host")
     for panel in facets.put(plot, figure, things, "Time (s)"):
-        own = at(things[panel.thing], panel.levels)
-        _density(panel.axis, own, points, shades)
-        for host in own["host"].unique():
-            medians = section(at(times, panel.levels).filter(host=host), "all", ANY, TOTAL)
-            _median(panel.axis, medians["median_ms"][0])
+        _density(panel.axis, at(things[panel.thing], panel.levels), points, shades)
+        own = at(times, panel.levels).filter(host=hosts[panel.thing])
+        for median_ms in section(own, "all", ANY, TOTAL)["median_ms"]:
+            _median(panel.axis, median_ms)
     # Axes are shared: a fifth of a decade below the shortest time, and above the longest.
     times_ms = points["least_ms"].to_numpy()
     figure.axes[0].set_ylim(times_ms.min() / 1.6, times_ms.max() * 1.8)
-    bar = ScalarMappable(shades, _COLOURS)
-    figure.colorbar(bar, ax=figure.axes, shrink=0.6, pad=0.01, label="cells")
+    figure.colorbar(ScalarMappable(shades, _COLOURS), ax=figure.axes, shrink=0.6, pad=0.01, label="cells")
     return figure, points, caption
 
 
@@ -76,20 +68,9 @@ def _density(axis: Axes, own: pl.DataFrame, points: pl.DataFrame, shades: LogNor
     up = LEAST_DECADE + np.arange(bins + 1) / BINS_PER_DECADE
     # Bins are stated by where they begin: half a bin further on, no rounding puts them into their neighbour.
     middles = own.with_columns(pl.col("least_ms") * 10 ** (0.5 / BINS_PER_DECADE))
-    seaborn.histplot(
-        as_pandas(middles),
-        x="second",
-        y="least_ms",
-        weights="cell_count",
-        bins=(across, up),
-        log_scale=(False, True),
-        cmap=_COLOURS,
-        norm=shades,
-        vmin=None,
-        vmax=None,
-        rasterized=True,
-        ax=axis,
-    )
+    counted = {"x": "second", "y": "least_ms", "weights": "cell_count", "bins": (across, up)}
+    drawn = {"cmap": _COLOURS, "norm": shades, "vmin": None, "vmax": None, "rasterized": True}
+    seaborn.histplot(as_pandas(middles), log_scale=(False, True), ax=axis, **counted, **drawn)
     axis.set_xlim(across[0], across[-1])
     axis.grid(visible=False)
 
