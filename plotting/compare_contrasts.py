@@ -7,7 +7,7 @@ there is no difference.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -67,7 +67,7 @@ def draw(source: ComparedSources) -> tuple[Figure, pl.DataFrame, str]:
     return figure, points, caption
 
 
-def _lines(points: pl.DataFrame, baseline: dict[str, str]) -> tuple[list[_Line], int]:
+def _lines(points: pl.DataFrame, baseline: Mapping[str, str]) -> tuple[list[_Line], int]:
     """The contrasts that are drawn, knob by knob, and how many there are."""
     every: list[_Line] = list(points.select(_KEYS).unique(maintain_order=True).iter_rows())
     lines = [line for line in every if len(every) <= MOST_LINES or baseline[line[0]] in line[2:]]
@@ -85,21 +85,20 @@ def _panel(axis: Axes, source: ComparedSources, points: pl.DataFrame, lines: Seq
     looks = source.looks
     ratios = points["ratio"].drop_nulls().to_numpy()
     reach = max(_LEAST_REACH, _ROOM * float(np.max(np.abs(np.log(ratios)), initial=0.0)))
-    marks: dict[bool, dict[str, list[object]]] = {
-        known: {"x": [], "y": [], "source": []} for known in (True, False)
-    }
+    marks: dict[str, list[object]] = {"x": [], "y": [], "source": []}
     for row in points.drop_nulls("ratio").iter_rows(named=True):
-        line = (row["knob"], row["at"], row["from"], row["to"])
-        if line in lines:
-            place = list(looks).index(row["source"]) - (len(looks) - 1) / 2
-            height = lines.index(line) + place * _POINT_IN / (_GAP_IN + _POINT_IN * len(looks))
-            known = row["low"] is not None
-            if known:
-                _interval(axis, height, (row["low"], row["high"]), looks[row["source"]].colour, reach)
-            for name, value in (("x", row["ratio"]), ("y", height), ("source", row["source"])):
-                marks[known][name].append(value)
-    source.scatter(axis, marks[True], 12, zorder=5)
-    source.scatter(axis, marks[False], 12, zorder=5, facecolor="white")
+        line, drawn = (row["knob"], row["at"], row["from"], row["to"]), looks[row["source"]]
+        if line not in lines:
+            continue
+        place = list(looks).index(row["source"]) - (len(looks) - 1) / 2
+        height = lines.index(line) + place * _POINT_IN / (_GAP_IN + _POINT_IN * len(looks))
+        if row["low"] is None:
+            axis.plot(row["ratio"], height, drawn.marker, color=drawn.colour, mfc="white", ms=3.2, mew=0.7)
+            continue
+        _interval(axis, height, (row["low"], row["high"]), drawn.colour, reach)
+        for name, value in (("x", row["ratio"]), ("y", height), ("source", row["source"])):
+            marks[name].append(value)
+    source.scatter(axis, marks, 12, zorder=5)
     for number in range(1, len(lines)):
         axis.axhline(number - 0.5, color=FAINT, linewidth=0.5)
     axis.set_xscale("log")

@@ -23,7 +23,7 @@ HOW_TO_READ = (
 )
 NEEDS = ("streams", "stream_means")
 
-_BESIDE = 0.2
+_BESIDE = 0.3
 """How far the marks of two sources stand apart, so that none covers another."""
 
 
@@ -44,7 +44,7 @@ def draw(source: ComparedSources) -> tuple[Figure, pl.DataFrame, str]:
     beside = {label: _BESIDE * (number - middle) for number, label in enumerate(source.looks)}
     for row, line in zip(rows_of, axes, strict=True):
         for level, axis in zip(facets.levels, line, strict=True):
-            for frame, size, alpha in ((each, 6, 0.6), (means, 22, 1.0)):
+            for frame, size, alpha in ((each, 5, 0.6), (means, 16, 1.0)):
                 chosen = at(frame, {**row, facets.knob: level, **kept})
                 aside = pl.col("source").replace_strict(beside, return_dtype=pl.Float64)
                 data = chosen.select("source", x=pl.col("opened") + aside, y="completed_s")

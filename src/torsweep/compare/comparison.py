@@ -161,11 +161,10 @@ def write_comparison(comparison: Comparison, text: str, out: Path) -> None:
     """Write the files of the module's docstring into ``out``, each as a whole; ``text`` is to read."""
     own_folder(out, COMPARISON)
     (out / COMPARISON_FILE).unlink(missing_ok=True)
-    for name in TABLES:
-        if name in comparison.tables:
-            write_csv(comparison.tables[name], out / f"{name}.csv")
-        else:
-            (out / f"{name}.csv").unlink(missing_ok=True)
+    for left in out.glob("*.csv"):
+        left.unlink()
+    for name, table in comparison.tables.items():
+        write_csv(table, out / f"{name}.csv")
     write_text(out / TEXT_FILE, text)
     document: dict[str, Any] = {"format": FORMAT, "format_version": 1, **asdict(comparison.origin)}
     document = with_checksums(document, out, [*(f"{name}.csv" for name in comparison.tables), TEXT_FILE])

@@ -135,7 +135,7 @@ def finished_sources(experiment: Experiment, plan: Plan, network: str | None = N
 
     Raises InputError when there are fewer than two.
     """
-    found = {}
+    found: dict[str, None] = {}
     for engine in RUN_ENGINES:
         above = Source(engine).above(experiment)
         for name in [network] if network else _networks_in(above):
@@ -245,7 +245,7 @@ def transport_of(run: Run) -> str:
 
 def _networks_in(above: Path) -> list[str]:
     """The configurations of the networks in ``above``, without what knobs add to their names."""
-    names = {}
+    names: dict[str, None] = {}
     for folder in sorted(above.glob("*/")):
         try:
             names[parse_network_key(folder.name)[0]] = None

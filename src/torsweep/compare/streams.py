@@ -36,11 +36,7 @@ def stream_frames(tables: Mapping[str, PlanTables], knobs: Sequence[str]) -> dic
         .sort(*order, "opened", maintain_order=True)
     )
     numbers = pl.concat(clients).sort(*order, maintain_order=True)
-    return {
-        "streams": every,
-        "stream_means": means,
-        "starved": _starved(numbers, knobs),
-    }
+    return {"streams": every, "stream_means": means, "starved": _starved(numbers, knobs)}
 
 
 _SHARES = ("client", "opened", "completed", "first_byte_s", "completed_s", "share")

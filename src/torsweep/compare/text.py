@@ -192,7 +192,8 @@ def _starved(comparison: Comparison, table: pl.DataFrame) -> str:
         + [_interval(row, (name, f"{name}_low", f"{name}_high")) for name in STARVED_NUMBERS]
         for row in table.iter_rows(named=True)
     ]
-    note = f"Means over {table['networks'].max()} networks, with 95 % t-intervals where these differ."
+    networks = table["networks"].to_list()[0]
+    note = f"Means over {networks} networks, with 95 % t-intervals where these differ."
     return f"{markdown_table('Who starved', ['variant', 'source', *_STARVED_NAMES], rows)}\n\n{note}"
 
 
