@@ -8,12 +8,9 @@ harm, and only then here; one whose checksum fits is read at once.
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import functools
 import os
 import resource
-import selectors
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -26,7 +23,6 @@ from torsweep.formats.files import GIB, require_regular
 
 MOST_PARQUET_BYTES = 16 * GIB
 _MAGIC = b"PAR1"
-_WHOLE, _DAMAGED = b"whole\n", b"damaged\n"
 _TRIAL_MEMORY_BYTES = 8 * GIB
 """Address space of the trial, most of which polars only reserves."""
 _TRIAL_DATA_BYTES = GIB
@@ -68,96 +64,41 @@ def _require_whole(file: Path, trusted: bool) -> None:
         raise InputError("is no whole Parquet file", file=file)
     if not trusted:
         found = file.stat()
-        _tried(file.absolute(), found.st_size, found.st_mtime_ns, found.st_ino)
+        _try(file.absolute(), found.st_size, found.st_mtime_ns, found.st_ino)
 
 
 @functools.lru_cache(maxsize=4096)
-def _tried(file: Path, size: int, changed_ns: int, inode: int) -> None:
-    """Raise InputError when another process could not read ``file``; success is remembered until the file
+def _try(file: Path, size: int, changed_ns: int, inode: int) -> None:
+    """Raise InputError when another process cannot read ``file``; success is remembered until the file
     changes."""
-    if "\n" in str(file):
-        raise InputError("its path holds a line end", file=file)
+    command = [sys.executable, "-m", __name__, str(file)]
+    environment = {**os.environ, "RUST_BACKTRACE": "0", "POLARS_MAX_THREADS": "1"}
     seconds = _TRIAL_S + size / _TRIAL_BYTES_PER_S
-    if not _trial().reads(file, seconds):
+    quiet = subprocess.DEVNULL
+    try:
+        done = subprocess.run(
+            command, stdout=quiet, stderr=quiet, env=environment, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise InputError("is no whole Parquet file", file=file) from None
+    if done.returncode:
         raise InputError("is no whole Parquet file", file=file)
 
 
-class _Trial:
-    """A process that reads the files it is told of; a new one when the last has come to its end."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def reads(self, file: Path, seconds: float) -> bool:
-        """Whether the process could read ``file`` within ``seconds``."""
-        if self._process is None or self._process.poll() is not None:
-            self._process = self._start()
-        process = self._process
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            process.stdin.write(os.fsencode(file) + b"\n")
-            process.stdin.flush()
-        except BrokenPipeError:
-            return False
-        with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
-            answer = process.stdout.readline() if selector.select(seconds) else b""
-        if answer not in (_WHOLE, _DAMAGED):
-            self.end()
-        return answer == _WHOLE
-
-    def end(self) -> None:
-        """End the process."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
-
-    @staticmethod
-    def _start() -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", __name__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "RUST_BACKTRACE": "0", "POLARS_MAX_THREADS": "1"},
-        )
-
-
-@functools.cache
-def _trial() -> _Trial:
-    trial = _Trial()
-    atexit.register(trial.end)
-    return trial
-
-
-def _try_files() -> None:
-    """Read the files whose paths come on standard input, in bounded memory; say of each if it is whole."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for line in sys.stdin.buffer:
-        file = Path(os.fsdecode(line.rstrip(b"\n")))
-        more = _TRIAL_BYTES_PER_FILE_BYTE * file.stat().st_size
-        _limit(resource.RLIMIT_AS, _TRIAL_MEMORY_BYTES + more)
-        _limit(resource.RLIMIT_DATA, _TRIAL_DATA_BYTES + more)
-        sys.stdout.buffer.write(_WHOLE if _is_whole(file) else _DAMAGED)
-        sys.stdout.buffer.flush()
-
-
-def _limit(kind: int, most: int) -> None:
-    """Lower the soft limit of this process, or raise it as far as may be."""
-    _, hard = resource.getrlimit(kind)
-    with contextlib.suppress(ValueError, OSError):
+def _read_in_bounds(file: Path) -> None:
+    """Read ``file`` in bounded memory; whatever happens to this process says that it is damaged."""
+    more = _TRIAL_BYTES_PER_FILE_BYTE * file.stat().st_size
+    limits = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_AS: _TRIAL_MEMORY_BYTES + more,
+        resource.RLIMIT_DATA: _TRIAL_DATA_BYTES + more,
+    }
+    for kind, most in limits.items():
+        hard = resource.getrlimit(kind)[1]
         resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-
-
-def _is_whole(file: Path) -> bool:
-    try:
-        pl.read_parquet_metadata(file)
-        pl.read_parquet(file)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, OSError, MemoryError):
-        return False
-    return True
+    pl.read_parquet_metadata(file)
+    pl.read_parquet(file)
 
 
 if __name__ == "__main__":
-    _try_files()
+    _read_in_bounds(Path(sys.argv[1]))
