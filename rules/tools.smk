@@ -1,7 +1,7 @@
-# Tools: tor with the patch series, for the engines that run the real thing. The output names the build. Its own
-# name stands for the content of the patches and of the source, and its inputs are ancient, so that it is either
-# missing or right, and never out of date. If it could be out of date, Snakemake would skip runs that take it as an ancient input,
-# even missing ones, and would end as if everything were done.
+# Tools: tor with the patch series, for the engines that run the real thing. The output names the build: its
+# own name stands for the content of the patches and of the source, and its inputs are ancient, so that it is
+# either missing or right, and never out of date. If it could be out of date, Snakemake would skip runs that take
+# it as an ancient input, even missing ones, and would end as if everything were done.
 
 
 rule build_tor:
@@ -23,4 +23,5 @@ rule build_tor:
     message:
         "tor: {output}"
     shell:
-        "torsweep tor build {params.source} --out {params.out:q} --stamp {output:q} --jobs {threads} >{log:q} 2>&1"
+        "torsweep tor build {params.source} --out {params.out:q} --stamp {output:q} --jobs {threads}"
+        " >{log:q} 2>&1"

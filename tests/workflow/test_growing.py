@@ -33,7 +33,7 @@ def test_a_growing_sweep_goes_on_from_the_analysis_it_had_come_to(workspace):
     # An analysis that had just ended may be made again: it finds the same.
     assert interim.read_bytes() == bytes_found
     claims = json.loads((workspace.folder / SUMMARY).with_name("claims.json").read_text())
-    assert (claims["seeds"], claims["looks"]) == ([1, 2, 3, 4], [2, 4])
+    assert (claims["seeds"], claims["interim"]) == ([1, 2, 3, 4], [2, 4])
     assert len(workspace.provenance_files()) == 24
 
     # The same networks as a fixed number: nothing runs again but the statistics.
