@@ -151,29 +151,13 @@ def distances(read: Sequence[SourceRuns], curves: Curves) -> pl.DataFrame:
     rows = []
     for what, own, beside, other in _opposed(read, curves):
         apart = distance(other, own)
-        quantiles = {
-            f"{name}{suffix}": float(value)
-            for suffix, of in (("_s", own), ("_against_s", other))
-            for name, value in zip(PROBABILITIES, of.quantiles_s, strict=True)
-        }
-        rows.append(
-            {
-                "kind": what.kind,
-                "metric": what.metric,
-                **dict(what.key[0].levels),
-                "seed": what.key[1],
-                "source": what.source,
-                "series": what.series,
-                "against": beside.source,
-                "downloads": own.count,
-                "against_downloads": other.count,
-                "ks": apart.ks,
-                "gap": apart.gap,
-                "at_s": apart.at_s,
-                **quantiles,
-                **{f"{name}_ratio": ratio for name, ratio in apart.ratios.items()},
-            }
-        )
+        row: dict[str, object] = {"kind": what.kind, "metric": what.metric, **dict(what.key[0].levels)}
+        row |= {"seed": what.key[1], "source": what.source, "series": what.series, "against": beside.source}
+        row |= {"downloads": own.count, "against_downloads": other.count}
+        row |= {"ks": apart.ks, "gap": apart.gap, "at_s": apart.at_s}
+        for suffix, of in (("_s", own), ("_against_s", other)):
+            row |= {f"{name}{suffix}": float(of.quantiles_s[at]) for at, name in enumerate(PROBABILITIES)}
+        rows.append(row | {f"{name}_ratio": ratio for name, ratio in apart.ratios.items()})
     return pl.DataFrame(rows, infer_schema_length=None).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 

@@ -12,6 +12,7 @@ table of an experiment ever takes them for its runs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -20,10 +21,10 @@ from typing import Self
 from torsweep.config.experiment import Experiment, Plan
 from torsweep.config.knobs import KNOBS
 from torsweep.config.tor_settings import Droptail
-from torsweep.config.variant import Variant
+from torsweep.config.variant import JOINED_BY, Variant
 from torsweep.engines.selection import MODEL_ENGINE, RUN_ENGINES, find_engine
 from torsweep.errors import InputError
-from torsweep.pipeline.paths import RESULTS, network_key, parse_network_key
+from torsweep.pipeline.paths import RESULTS, network_key
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.tables.collect import Run, open_run
 
@@ -49,7 +50,7 @@ class Source:
     @classmethod
     def parse(cls, text: str) -> Self:
         """The source that ``text`` names; InputError when there can be none."""
-        engine, _, rest = text.partition("+")
+        engine, _, rest = text.partition(JOINED_BY)
         replayed = rest.removeprefix(f"{REPLAY}=") if rest.startswith(f"{REPLAY}=") else None
         for name in (engine, *([] if replayed is None else [replayed])):
             if name not in RUN_ENGINES:
@@ -144,7 +145,11 @@ def finished_sources(experiment: Experiment, plan: Plan, network: str | None = N
                     rest = folder.name.removeprefix(variant.key)
                     if folder.parent.name.isdigit() and (folder / PROVENANCE_FILE).is_file():
                         found[f"{engine}{rest}"] = None
-    sources = [one for one in map(_source_or_none, found) if one is not None]
+    sources = []
+    for text in found:
+        # Levels of other knobs in a folder's name are of another plan.
+        with suppress(InputError):
+            sources.append(Source.parse(text))
     sources.sort(key=lambda one: (not one.runs_tor, one.engine, len(one.levels), one.label))
     if len(sources) < 2:
         raise InputError(
@@ -154,14 +159,6 @@ def finished_sources(experiment: Experiment, plan: Plan, network: str | None = N
             accepted="runs of two engines, or of the model over two transports",
         )
     return tuple(sources)
-
-
-def _source_or_none(text: str) -> Source | None:
-    """The source of that name; None where the levels in a folder's name are of another plan."""
-    try:
-        return Source.parse(text)
-    except InputError:
-        return None
 
 
 def finished_runs(
@@ -245,13 +242,7 @@ def transport_of(run: Run) -> str:
 
 def _networks_in(above: Path) -> list[str]:
     """The configurations of the networks in ``above``, without what knobs add to their names."""
-    names: dict[str, None] = {}
-    for folder in sorted(above.glob("*/")):
-        try:
-            names[parse_network_key(folder.name)[0]] = None
-        except InputError:
-            names[folder.name] = None
-    return list(names)
+    return list(dict.fromkeys(folder.name.split(JOINED_BY)[0] for folder in sorted(above.glob("*/"))))
 
 
 def _require_alike(read: Sequence[SourceRuns]) -> None:
@@ -282,15 +273,11 @@ def _require_alike(read: Sequence[SourceRuns]) -> None:
                 for key, value in values.items():
                     first, by = seen.setdefault((scope, key), (value, run))
                     if value != first:
-                        raise _unlike(run, by, key, value, first)
-
-
-def _unlike(run: Run, by: Run, key: str, value: object, first: object) -> InputError:
-    short = isinstance(value, str | int)
-    return InputError(
-        f"cannot be compared with {by}",
-        file=run.directory,
-        key=key,
-        value=value if short else None,
-        accepted=f"{first if short else 'the same'}; or remove the folder and make the run again",
-    )
+                        short = isinstance(value, str | int)
+                        raise InputError(
+                            f"cannot be compared with {by}",
+                            file=run.directory,
+                            key=key,
+                            value=value if short else None,
+                            accepted=f"{first if short else 'the same'}; or remove the folder",
+                        )
