@@ -18,6 +18,7 @@ from torsweep.config.network import load_network_config
 from torsweep.config.tor_settings import Transport
 from torsweep.config.tracing import Tracing
 from torsweep.engines.cell_ring import scan_cells
+from torsweep.engines.prepare import write_run
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.engines.selection import MODEL_ENGINE
 from torsweep.engines.table_schema import BREAKDOWN, PROGRESS, RELAYS, STREAMS, validate
@@ -68,8 +69,7 @@ def prepare(folder: Path, engine: str, era: str = "2012", *, traced: bool = Fals
         network_sha256=sha256_of_file(folder / "network" / "network.json"),
         seed=3,
     )
-    (folder / "run").mkdir()
-    run.write(folder / "run")
+    write_run(run, folder / "run")
     return folder / "run"
 
 

@@ -35,13 +35,14 @@ def test_three_streams_on_one_circuit(
         request.getfixturevalue("emulation")
     elif lack := lacking(engine):
         pytest.skip(f"needs {engine}: {lack}")
-    folder = chain_scenario.prepare(tmp_path, engine, era, traced=True)
+    kind = find_engine(engine).here()
+    folder = chain_scenario.prepare(tmp_path, kind, era, traced=True)
     program, *rest = find_engine(engine).command.split()
     command = [sys.executable, "-m", "torsweep", *rest] if program == "torsweep" else [str(find_cellsim())]
     done = subprocess.run([*command, "run", str(folder)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     provenance = chain_scenario.check(folder)
     # cellsim's provenance names no engine: run.json does.
-    assert provenance.get("engine", engine) == engine
+    assert provenance.get("engine", kind) == kind
     chain_scenario.check_cells(folder)
     chain_scenario.check_breakdown(folder)

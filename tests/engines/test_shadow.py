@@ -16,7 +16,7 @@ import pytest
 
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
-from torsweep.engines.prepare import build_run, run_settings, run_status
+from torsweep.engines.prepare import build_run, run_settings, run_status, write_run
 from torsweep.engines.shadow import directory, preflight
 from torsweep.engines.shadow.run import run_shadow
 from torsweep.engines.shadow.simulate import ShadowSettings
@@ -48,7 +48,7 @@ def prepare(tmp_path: Path, small_network: Path) -> Prepare:
         asked = experiment.variant(variant)
         folder = tmp_path / name
         settings = run_settings(experiment, find_tools().engine, "2012", asked)
-        build_run(settings, asked, small_network, folder).write(folder)
+        write_run(build_run(settings, asked, small_network, folder), folder)
         return folder
 
     return run_of
@@ -160,7 +160,7 @@ def test_streams_of_a_chain_share_its_only_path_and_starve_in_list_order(tmp_pat
     asked = experiment.variant("activation_order=list+cells=2500")
     folder = tmp_path / "run"
     settings = run_settings(experiment, find_tools().engine, "2012", asked)
-    build_run(settings, asked, tmp_path / "network", folder).write(folder)
+    write_run(build_run(settings, asked, tmp_path / "network", folder), folder)
     run_shadow(folder, ShadowSettings(), _say)
     streams = pl.read_parquet(folder / "streams.parquet").sort("last_byte_us")
     assert streams["outcome"].to_list() == ["complete"] * 9

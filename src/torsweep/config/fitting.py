@@ -38,12 +38,12 @@ def _require_clients(experiment: Experiment, config: NetworkConfig) -> None:
             )
     for claim in experiment.claims:
         # Claims about cells inside relays are about no kind of clients.
-        kind: ClientKind | None = getattr(claim, "kind", None)
-        if kind is not None and not counts[kind]:
+        about: ClientKind | None = getattr(claim, "kind", None)
+        if about is not None and not counts[about]:
             raise InputError(
-                f"claim {claim.id} of experiment {experiment.name} is about {kind} clients",
+                f"claim {claim.id} of experiment {experiment.name} is about {about} clients",
                 file=file,
-                key=f"{kind}_clients",
+                key=f"{about}_clients",
                 value=0,
                 accepted="1 or more",
             )
