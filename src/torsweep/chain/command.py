@@ -41,6 +41,7 @@ from torsweep.chain.turns import (
 from torsweep.engines.emulation.entry import Tools, require_linkem
 from torsweep.engines.emulation.rights import machine_claimed
 from torsweep.engines.emulation.run.processes import orderly_end
+from torsweep.errors import InputError
 from torsweep.provenance import machine, versions
 from torsweep.storage import write_text
 from torsweep.storage.folders import CHAIN, own_folder
@@ -65,9 +66,12 @@ def run_plan(
 
     ``rounds`` and ``load_s`` are the plan's own where they are left out; a plan of runs has none.
 
-    Raises OutputError when another measurement has the machine or the folder cannot be had, ToolMissing
-    without a program or the right to make a network namespace, TorsweepError when the network fails.
+    Raises InputError for rounds of a plan that has none, OutputError when another measurement has the machine
+    or the folder cannot be had, ToolMissing without a program or the right to make a network namespace,
+    TorsweepError when the network fails.
     """
+    if name in RUN_PLANS and (rounds or load_s):
+        raise InputError("is of plans in turns", key="--rounds, --load", accepted=f"neither, for {name}")
     own_folder(out, CHAIN)
     made_with = {"plan": name, "tor": tor.provenance, "started": round(time.time())}
     made_with |= {"machine": dict(machine()), "versions": dict(versions())}

@@ -18,6 +18,7 @@ from torsweep.chain.runs import (
     waking_row,
 )
 from torsweep.config.eras import tor_settings
+from torsweep.errors import InputError
 from torsweep.storage.folders import CHAIN, own_folder
 from torsweep.tor.build import BuiltTor
 
@@ -136,3 +137,9 @@ def test_refill_is_measured_in_both_modes_at_each_interval():
     levels = [one.levels for one in refill_conditions()]
     pairs = {(level["refill_mode"], level["refill_interval"]) for level in levels}
     assert pairs == {(mode, length) for mode in ("burst", "lazy") for length in ("1000ms", "100ms", "10ms")}
+
+
+def test_a_plan_of_runs_has_no_rounds(tmp_path):
+    with pytest.raises(InputError, match="accepted: neither, for refill"):
+        command.run_plan("refill", tmp_path / "out", BuiltTor(tmp_path, {}), print, rounds=2)
+    assert not (tmp_path / "out").exists()
