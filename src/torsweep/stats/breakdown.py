@@ -16,6 +16,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -269,14 +270,14 @@ GROUP = texts("what was waited for", "group")
 DOWNLOADS = counts("how many downloads", "downloads")
 MEAN = numbers("mean time of a download, ms", "mean_ms")
 SHARE = numbers("its share of the whole time", "share")
-BREAKDOWN = Statistic(
+of_records = partial(Statistic, rests_on="breakdown")
+BREAKDOWN = of_records(
     "breakdown",
     "a part of the way to a byte, over networks",
     KNOBS | BYTE | SLICE | WHERE | MEAN | DOWNLOADS | NETWORKS,
     lambda analysis: analysis.once(means),
-    rests_on="breakdown",
 )
-BREAKDOWN_GROUPS = Statistic(
+BREAKDOWN_GROUPS = of_records(
     "breakdown_groups",
     "what was waited for, over networks: sums of parts",
     KNOBS
@@ -289,25 +290,22 @@ BREAKDOWN_GROUPS = Statistic(
     | DOWNLOADS
     | NETWORKS,
     _groups,
-    rests_on="breakdown",
 )
-BREAKDOWN_RUNS = Statistic(
+BREAKDOWN_RUNS = of_records(
     "breakdown_runs",
     "what was waited for in one run",
     SEED | KNOBS | BYTE | GROUP | MEAN | SHARE | DOWNLOADS,
     lambda analysis: analysis.once(waits_of_runs),
-    rests_on="breakdown",
     section=_section_text,
     rank=40,
 )
-BREAKDOWN_TIME = Statistic(
+BREAKDOWN_TIME = of_records(
     "breakdown_time",
     "what downloads of ten seconds of the first network waited for",
     SEED | KNOBS | BYTE | counts("seconds since the start", "second") | GROUP | MEAN | SHARE | DOWNLOADS,
     _time,
-    rests_on="breakdown",
 )
-BREAKDOWN_PATH = Statistic(
+BREAKDOWN_PATH = of_records(
     "breakdown_path",
     "a piece of the way to the first byte of one download of the first network",
     KNOBS
@@ -321,16 +319,14 @@ BREAKDOWN_PATH = Statistic(
     | numbers("since the download began, ms", "start_ms")
     | numbers("how long, ms", "duration_ms"),
     _path,
-    rests_on="breakdown",
 )
-BREAKDOWN_COUNTS = Statistic(
+BREAKDOWN_COUNTS = of_records(
     "breakdown_counts",
     "followed downloads of one run: joined to a first or last byte, or why not",
     KNOBS | SEED | texts("what became of them", "outcome") | DOWNLOADS,
     lambda analysis: download_counts(analysis.tables),
-    rests_on="breakdown",
 )
-BREAKDOWN_CLOCKS = Statistic(
+BREAKDOWN_CLOCKS = of_records(
     "breakdown_clocks",
     "a host's clock in one run, against that of another host; null: no estimate",
     KNOBS
@@ -339,5 +335,4 @@ BREAKDOWN_CLOCKS = Statistic(
     | counts("messages between the two", "messages")
     | numbers("how far the clock is ahead, drifts, and how wrong that may be", *COMPARED[4:]),
     lambda analysis: clock_checks(analysis.tables),
-    rests_on="breakdown",
 )

@@ -9,7 +9,7 @@ seen at the same phase there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -26,12 +26,9 @@ QUANTILES = {"ninth_decile": 0.9, "median": 0.5}
 MEAN_OVER_S = 5
 
 
-def queues(relays: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
-    """The knobs, ``second``, and each of :data:`QUANTILES`: mean over networks, ``_low`` and ``_high``.
-
-    Bands are pointwise 95 % t-intervals, not below 0; null with one network. Where the engine cannot look
-    into the queues there is no row.
-    """
+def queues(relays: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame | Sequence[Mapping[str, object]]:
+    """The columns of :data:`QUEUES`. Bands are pointwise 95 % t-intervals, not below 0; null for one network.
+    Where the engine cannot see the queues there is no row."""
     by = [*knobs, "seed", "second"]
     of_runs = (
         relays.drop_nulls("queued_cells_max")
@@ -45,10 +42,7 @@ def queues(relays: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
     frames = [
         _over_networks(rows, list(knobs)) for _, rows in of_runs.group_by(list(knobs), maintain_order=True)
     ]
-    if not frames:
-        columns = [name + part for name in QUANTILES for part in ("", "_low", "_high")]
-        return of_runs.select(*knobs, "second", *(pl.lit(None, pl.Float64).alias(name) for name in columns))
-    return pl.concat(frames)
+    return pl.concat(frames) if frames else []
 
 
 QUEUES = Statistic(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -252,7 +253,8 @@ LOAD = numbers("what the relay sent, MB/s", "sent_mb_per_s") | numbers(
     "share of a core that it took; null: the engine models none", "cpu_share"
 )
 STAGE = texts("relaying, waiting, writing, or total, which is their sum", "stage")
-CELL_RUNS = Statistic(
+of_records = partial(Statistic, rests_on="cells")
+CELL_RUNS = of_records(
     "cell_runs",
     "times of the cells of a traced relay in one run, by section and stage",
     KNOBS
@@ -263,9 +265,8 @@ CELL_RUNS = Statistic(
     | counts("how many cells", "cell_count")
     | numbers("time in the relay, ms", "mean_ms", *QUANTILES),
     lambda analysis: analysis.once(cell_times).runs,
-    rests_on="cells",
 )
-CELL_TIMES = Statistic(
+CELL_TIMES = of_records(
     "cell_times",
     "the same over networks",
     KNOBS
@@ -276,11 +277,10 @@ CELL_TIMES = Statistic(
     | numbers("mean over networks, times in ms", "cell_count", *QUANTILES, "mean_ms")
     | numbers("95 % interval", "median_ms_low", "median_ms_high", "mean_ms_low", "mean_ms_high"),
     _over_networks,
-    rests_on="cells",
     section=_section_text,
     rank=30,
 )
-CELL_DENSITY = Statistic(
+CELL_DENSITY = of_records(
     "cell_density",
     "a second of the first network and a twentieth of a decade of times",
     KNOBS
@@ -290,9 +290,8 @@ CELL_DENSITY = Statistic(
     | numbers("where the twentieth begins, ms", "least_ms")
     | counts("how many cells stayed so long", "cell_count"),
     lambda analysis: found if (found := analysis.once(cell_times).density) is not None else [],
-    rests_on="cells",
 )
-CELL_SPIKES = Statistic(
+CELL_SPIKES = of_records(
     "cell_spikes",
     "a relay of a run whose longest times come back at a fixed distance",
     KNOBS
@@ -305,19 +304,16 @@ CELL_SPIKES = Statistic(
     | numbers("probability that spikes without a period look as regular", "chance")
     | counts("how many spikes", "spikes"),
     lambda analysis: analysis.once(cell_times).spikes,
-    rests_on="cells",
 )
-CELL_COUNTS = Statistic(
+CELL_COUNTS = of_records(
     "cell_counts",
     "what became of the RELAY cells of a traced relay in one run, and its load",
     KNOBS | SEED | HOST | counts("how many cells, by what became of them", *OUTCOMES) | LOAD,
     lambda analysis: cell_counts(analysis.tables),
-    rests_on="cells",
 )
-CELL_LOAD = Statistic(
+CELL_LOAD = of_records(
     "cell_load",
     "the load of a traced relay, over networks: the mean of what it sent, the greatest share of a core",
     KNOBS | HOST | NETWORKS | LOAD,
     _load,
-    rests_on="cells",
 )

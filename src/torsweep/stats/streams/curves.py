@@ -35,11 +35,8 @@ CURVE_PROBABILITIES = (np.arange(1000) + 0.5) / 1000
 def curves(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
     """The mean curve over networks of times from the opening of the SOCKS connection, with its band.
 
-    A row for each metric, kind, variant and quantile: ``share`` (the quantile), ``time_s`` (geometric mean
-    over networks of the time by which that share is complete), ``low_s`` and ``high_s`` (pointwise 95 %
-    t-interval of the logarithms, as the axis is logarithmic; null with one network), ``networks``, and of
-    the whole curve ``median_s`` (where it crosses one half; null: it ends below) and ``top`` (mean over
-    networks of where it ends). Curve and band end with the last quantile that every network reaches.
+    Means and pointwise t-intervals are those of logarithms, as the axis is logarithmic. Curve and band end
+    with the last quantile that every network reaches. The columns are those of :data:`CURVES`.
     """
     by = ["kind", *knobs, "seed"]
     frames = []

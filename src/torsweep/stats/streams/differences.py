@@ -102,11 +102,8 @@ def paired(
 def differences(
     runs: pl.DataFrame, variants: Sequence[Mapping[str, str]], baseline: Mapping[str, str]
 ) -> list[dict[str, object]]:
-    """Each variant against ``baseline``, for every metric, kind and estimand of ``runs``.
-
-    Times in seconds; ``relative`` and its bounds are parts of the baseline (0.05 is 5 %); ``p`` and
-    ``p_holm`` test that the difference is 0. Null bounds: a single network, or a quantile never reached.
-    """
+    """Each variant against ``baseline``, for every metric, kind and estimand of ``runs``: the columns of
+    :data:`DIFFERENCES`. Null bounds: a single network, or a quantile never reached."""
     others = [variant for variant in variants if dict(variant) != dict(baseline)]
     rows: list[dict[str, object]] = []
     for (metric, kind), section in runs.group_by(["metric", "kind"], maintain_order=True):

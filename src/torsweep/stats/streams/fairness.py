@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -54,13 +55,8 @@ PROGRESS_COLUMNS = ("client", "stream", "time_us", "bytes_got")
 
 @dataclass(frozen=True)
 class Fairness:
-    """``shares`` has a row for each stream, ``clients`` one a client; both with kind, knobs and seed.
-
-    ``shares``: ``opened`` (1 for the stream opened first), ``completed`` (1 for the one completed first,
-    null: never), ``first_byte_s`` and ``completed_s`` (since the client's first stream was opened),
-    ``share`` (of its bytes, when the first one is complete) and ``starved``. ``clients``: ``opened`` (how
-    many streams), ``starved``, ``jain``, ``first_completed_s``, ``all_completed_s``.
-    """
+    """``shares`` has a row for each stream, ``clients`` one a client: the columns of :data:`SHARES` and
+    :data:`CLIENTS`."""
 
     shares: pl.DataFrame
     clients: pl.DataFrame
@@ -146,12 +142,7 @@ _KEPT = ("opened", "client", "stream", "first_byte_s", "completed_s")
 
 
 def fairness_over_networks(clients: pl.DataFrame, knobs: Sequence[str]) -> list[dict[str, object]]:
-    """A row for each variant: the knobs, ``opened`` streams, and each number's mean over networks with its
-    band.
-
-    ``clients`` is that of :class:`Fairness`. Bands are 95 % t-intervals; null with
-    one network.
-    """
+    """A row for each variant: the columns of :data:`FAIRNESS`. ``clients`` is that of :class:`Fairness`."""
     rows = []
     for key, section in clients.group_by(list(knobs), maintain_order=True):
         mean = pl.col("opened", *FAIRNESS_NUMBERS).cast(pl.Float64).mean()
@@ -173,11 +164,7 @@ def progress_lines(
     shares: pl.DataFrame, progress: pl.DataFrame, knobs: Sequence[str], held: Mapping[str, str]
 ) -> pl.DataFrame:
     """Cells received at equal steps of time, a line for each stream of the first network at the levels
-    ``held``.
-
-    Columns: ``seed``, the knobs, ``opened``, ``client``, ``stream``, ``first_byte_s``, ``completed_s``,
-    ``time_s`` and ``cells_received``. ``shares`` is that of :class:`Fairness`.
-    """
+    ``held``: the columns of :data:`PROGRESS`. ``shares`` is that of :class:`Fairness`."""
     chosen = [pl.col(knob).cast(pl.String) == level for knob, level in held.items()]
     first = pl.col("seed") == pl.lit(shares["seed"].min(), pl.Int64)
     shares, progress = (frame.filter(first, *chosen) for frame in (shares, progress))
@@ -242,7 +229,8 @@ def _text(analysis: Analysis, clients: pl.DataFrame) -> str:
 OPENED = counts("place of the stream in the order in which its client opened them, from 1", "opened")
 SINCE_OPENED = "seconds since the client's first stream was opened"
 STREAM = texts("name of the client in network.json", "client") | counts("number of the download", "stream")
-SHARES = Statistic(
+of_records = partial(Statistic, rests_on="progress")
+SHARES = of_records(
     "shares",
     "a stream: what it had when the first of its client's was complete",
     KIND
@@ -255,9 +243,8 @@ SHARES = Statistic(
     | numbers("share of its bytes by then", "share")
     | {"starved": (pl.Boolean, "whether that is less than a quarter")},
     lambda analysis: analysis.once(fairness_of_plan).shares,
-    rests_on="progress",
 )
-CLIENTS = Statistic(
+CLIENTS = of_records(
     "clients",
     "a client, when the first of its streams was complete",
     KIND
@@ -268,11 +255,10 @@ CLIENTS = Statistic(
     | numbers("Jain's index of the shares by then", "jain")
     | numbers(SINCE_OPENED, "first_completed_s", "all_completed_s"),
     lambda analysis: analysis.once(fairness_of_plan).clients,
-    rests_on="progress",
     section=_text,
     rank=20,
 )
-FAIRNESS = Statistic(
+FAIRNESS = of_records(
     "fairness",
     "a variant: how even shares were, and how many streams starved",
     KNOBS
@@ -280,9 +266,8 @@ FAIRNESS = Statistic(
     | mean_and_band("Jain's index", "jain")
     | mean_and_band("starved streams", "starved"),
     lambda analysis: fairness_over_networks(analysis.once(fairness_of_plan).clients, analysis.knobs),
-    rests_on="progress",
 )
-PROGRESS = Statistic(
+PROGRESS = of_records(
     "progress",
     "a moment of a stream of the first network",
     SEED
@@ -292,5 +277,4 @@ PROGRESS = Statistic(
     | numbers(SINCE_OPENED, *_TIMES, "time_s")
     | numbers("cells received by then", "cells_received"),
     _progress_of_plan,
-    rests_on="progress",
 )

@@ -55,11 +55,7 @@ CLIENT_MEDIAN = "client_median_s"
 
 
 def run_quantiles(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
-    """Quantiles of each metric in every run.
-
-    Columns: metric, kind, the knobs, seed, downloads, clients (counts), the :data:`QUANTILES`, the median
-    over clients, and ``top``, the share at which the curve ends. Null: too few downloads ever completed.
-    """
+    """Quantiles of each metric in every run: the columns of :data:`MEDIANS`."""
     by = ["kind", *knobs, "seed"]
     sizes = streams.group_by(by).agg(
         pl.len().alias("downloads"), pl.col("client").n_unique().alias("clients")
@@ -174,11 +170,9 @@ TOLERANCE = 0.05
 
 
 def stationarity(streams: pl.DataFrame, provenance: Provenance, knobs: Sequence[str]) -> pl.DataFrame:
-    """Drift of the median of times to first and last byte, for every kind and variant.
+    """Drift of the median of times to first and last byte, for every kind and variant: :data:`STATIONARITY`.
 
-    Columns: metric, kind, the knobs, ``networks``, ``first_block_s`` and ``last_block_s`` (mean over
-    networks of the block's median), ``drift`` with ``drift_low`` and ``drift_high``, and ``verdict``. A block
-    whose median is never reached, because the end of the run cut its downloads off, is left out.
+    A block whose median is never reached, because the end of the run cut its downloads off, is left out.
     """
     begin_us = provenance.warm_up_ns / 1e3
     width_us = (provenance.duration_ns - provenance.warm_up_ns) / 1e3 / BLOCKS
