@@ -30,7 +30,7 @@ from torsweep.tables.reading import PlanTables, Provenance
 
 T = TypeVar("T")
 Levels = Mapping[str, str]
-Columns = Mapping[str, tuple[type[pl.DataType], str]]
+Columns = dict[str, tuple[type[pl.DataType], str]]
 """Type and meaning of each column, in order; ``KNOBS`` stands for a text column for each knob of the plan."""
 
 
@@ -101,12 +101,12 @@ class Statistic:
         """Whether runs that recorded ``records`` have it."""
         return self.rests_on is None or self.rests_on in records
 
-    def schema(self, knobs: Iterable[str]) -> dict[str, Any]:
+    def schema(self, knobs: Iterable[str]) -> pl.Schema:
         """Column name to polars type, for a plan with ``knobs``."""
-        types: dict[str, Any] = {}
+        types: dict[str, type[pl.DataType]] = {}
         for name, (dtype, _) in self.columns.items():
             types |= dict.fromkeys(knobs, pl.String) if name == "KNOBS" else {name: dtype}
-        return types
+        return pl.Schema(types)
 
     def frame(self, analysis: Analysis) -> pl.DataFrame | None:
         """The rows for the plan of ``analysis``, with the columns that are declared; a number that is not

@@ -41,8 +41,8 @@ class _MedianClaim(ClientClaim):
         """Logarithm of the median at ``other`` over that at ``reference``, one a network."""
         runs = analysis.once(quantiles_of_runs)
         chosen = runs.filter(pl.col("metric") == metric, pl.col("kind").cast(pl.String) == self.kind)
-        sides = ({**levels, self.knob: level} for level in (reference, other))
-        return paired(chosen, "median_s", *sides, runs["seed"].unique().sort()).log_ratio
+        one, two = ({**levels, self.knob: level} for level in (reference, other))
+        return paired(chosen, "median_s", one, two, runs["seed"].unique().sort()).log_ratio
 
 
 class _ExtremeLevel(_MedianClaim):

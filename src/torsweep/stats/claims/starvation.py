@@ -95,5 +95,5 @@ class StarvationThreshold(ClientClaim):
 def _starved(values: np.ndarray, place: str, some: bool) -> Question:
     """Whether at least one stream starves, or less than one."""
     one_or_more, less = (lambda i: i.low >= 1), below(1)
-    readings = (one_or_more, less) if some else (less, one_or_more)
-    return Question(f"starved, {place}", values, "≥ 1" if some else "< 1", *readings, counted=True)
+    required, shown, opposite = ("≥ 1", one_or_more, less) if some else ("< 1", less, one_or_more)
+    return Question(f"starved, {place}", values, required, shown, opposite, counted=True)

@@ -70,8 +70,8 @@ def run_quantiles(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
         frame = frame.join(_client_medians(streams, metric, by), on=by, how="left", maintain_order="left")
         frame = frame.join(sizes, on=by, how="left", maintain_order="left")
         frames.append(frame.with_columns(pl.lit(metric.name).alias("metric")))
-    columns = ("metric", *by, "downloads", "clients", *QUANTILES, CLIENT_MEDIAN, "top")
-    return pl.concat(frames).select(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
+    named = ("metric", *by, "downloads", "clients", *QUANTILES, CLIENT_MEDIAN, "top")
+    return pl.concat(frames).select(named).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
 def quantiles_of_runs(analysis: Analysis) -> pl.DataFrame:
