@@ -32,7 +32,7 @@ def _assert_refused(done: subprocess.CompletedProcess[str], said: str) -> None:
         ),
         ("measured=30", "--config: measured: has no unit, got 30"),
         ("plan=phases", "plan: refill_sweep has no such plan (did you mean 'aligned_phases'?), got 'phases'"),
-        ("engine=loopback", "--config: engine: is not accepted, got 'loopback'"),
+        ("engine=loopback", "engine: no engine that can run this experiment, got 'loopback'"),
     ],
 )
 def test_a_bad_override(workspace, config, said):
