@@ -96,7 +96,8 @@ def test_results_that_are_read_only(workspace):
 def _assert_failed(done: subprocess.CompletedProcess[str], said: str) -> None:
     """The pipeline has ended with a step whose last line stands on the terminal."""
     assert done.returncode == 1, done.stdout
-    assert [line for line in done.stdout.splitlines() if said in line and line.startswith("torsweep: ")]
+    programs = ("torsweep: ", "plotting: ", "cellsim: ")
+    assert [line for line in done.stdout.splitlines() if said in line and line.startswith(programs)]
 
 
 def test_a_disk_that_becomes_full(workspace):
@@ -134,7 +135,7 @@ def test_a_disk_that_is_full_when_figures_are_drawn(finished, tmp_path):
     fill = f"cp -a {tmp_path / 'whole'}/. {results} && ! dd if=/dev/zero of={results}/fill bs=1k 2>/dev/null"
     mount = f"mount -t tmpfs -o size=100m tmpfs {results} && {fill}"
     done = _with_mount(workspace, mount, *workspace.command("refill_sweep"))
-    _assert_failed(done, "results: No space left on device")
+    _assert_failed(done, "No space left on device")
 
 
 def test_what_a_kill_left_goes_when_the_next_pipeline_starts(finished, tmp_path):
