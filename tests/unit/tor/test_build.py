@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.storage.folders import TOR_TOOLS, own_folder
 from torsweep.tor import build
 from torsweep.tor import compile as compiling
 from torsweep.tor.build import build_tor, current_build, find_build, read_build, read_stamp
@@ -33,6 +34,7 @@ def series() -> Series:
 @pytest.fixture
 def built(tmp_path: Path, series: Series) -> Path:
     """A folder of tools with one build in it."""
+    own_folder(tmp_path / "tools", TOR_TOOLS)
     folder = tmp_path / "tools" / f"0.4.9.11-{KEY}"
     (folder / "bin").mkdir(parents=True)
     (folder / "bin" / "tor").write_text("#!/bin/sh\necho Tor version 0.4.9.11.\n")
@@ -49,7 +51,6 @@ def built(tmp_path: Path, series: Series) -> Path:
             }
         )
     )
-    (tmp_path / "tools" / ".lock").write_text("")
     (tmp_path / "tools" / "tor.json").write_text(json.dumps({"folder": folder.name}))
     return tmp_path / "tools"
 
