@@ -15,6 +15,7 @@ from torsweep.engines.emulation.entry import Tools
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.network.model import Network, Position, write_network
 from torsweep.provenance import sha256_of_file
+from torsweep.storage.folders import RUN, own_folder
 from torsweep.tor.build import BuiltTor
 
 POSITIONS: tuple[Position, ...] = ("guard", "middle", "exit")
@@ -67,7 +68,7 @@ def run_directory(tmp_path: Path) -> Callable[..., Path]:
         made = network(*POSITIONS, **(relays or {}))
         write_network(made, [equal_rtts(made)], tmp_path / "network")
         folder = tmp_path / "run"
-        folder.mkdir()
+        own_folder(folder, RUN)
         digest = sha256_of_file(tmp_path / "network" / "network.json")
         run_spec(**{"network_sha256": digest, **changes}).write(folder)
         return folder
