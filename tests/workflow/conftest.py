@@ -77,6 +77,7 @@ class Workspace:
         done = self.snakemake(target, *more, "--dry-run", config=config)
         assert done.returncode == 0, done.stdout
         counts = re.findall(r"^(\w+) +(\d+)$", done.stdout, re.MULTILINE)
+        assert counts or "Nothing to be done" in done.stdout, done.stdout
         return {rule: int(count) for rule, count in counts if rule not in (target, "total")}
 
     def provenance_files(self) -> list[Path]:
