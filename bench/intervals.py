@@ -4,7 +4,7 @@
 
 In: distributions of a network's value; with ``--medians``, a sweep's own medians.csv, whose logarithms of
 ratios to the baseline, and plain ratios, are drawn from with replacement. Out: a JSON file and a table in
-Markdown beside it. A sequential sweep covers when all intervals of its looks do. The numbers depend on the
+Markdown beside it. A sequential sweep covers when all intervals of its analyses do. The numbers depend on the
 arguments alone, not on the machine.
 
 Compared with the design in use are no correction at all, other functions that spend the error, and an
@@ -31,9 +31,9 @@ from torsweep.stats.streams.differences import paired
 from torsweep.storage import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
-LOOKS = np.arange(8, 97, 8)
+SIZES = np.arange(8, 97, 8)
 FIXED_SIZES = (4, 8, 16, 32, 96)
-SHOWN_LOOKS = (8, 16, 32, 64, 96)
+SHOWN_SIZES = (8, 16, 32, 64, 96)
 SEED = 20_260_101
 IN_USE = "O'Brien–Fleming"
 
@@ -50,9 +50,9 @@ MIXTURES = (4, 8, 16)
 
 def half_widths() -> dict[str, Numbers]:
     """Half the interval at each look in standard errors, by design."""
-    plain = stats.t.ppf((1 + CONFIDENCE) / 2, LOOKS - 1)
+    plain = stats.t.ppf((1 + CONFIDENCE) / 2, SIZES - 1)
     spent = {
-        name: stats.t.ppf((1 + interim_confidences(LOOKS.tolist(), CONFIDENCE, function)) / 2, LOOKS - 1)
+        name: stats.t.ppf((1 + interim_confidences(SIZES.tolist(), CONFIDENCE, function)) / 2, SIZES - 1)
         for name, function in SPENDING.items()
     }
     return {"no correction": plain, **spent, **{f"mixture, c = {c}": _mixture(c) for c in MIXTURES}}
@@ -60,11 +60,11 @@ def half_widths() -> dict[str, Numbers]:
 
 def _mixture(c: int) -> Numbers:
     """Where the Bayes factor of the t-statistic reaches 1 / error; infinite where it never does."""
-    shrink = c / (LOOKS + c)
-    bound = (1 / (shrink * (1 - CONFIDENCE) ** 2)) ** (1 / LOOKS)
+    shrink = c / (SIZES + c)
+    bound = (1 / (shrink * (1 - CONFIDENCE) ** 2)) ** (1 / SIZES)
     room = 1 - shrink * bound
     squared = np.where(room > 0, (bound - 1) / np.where(room > 0, room, 1), np.inf)
-    return np.sqrt(squared * (LOOKS - 1))
+    return np.sqrt(squared * (SIZES - 1))
 
 
 Draw = Callable[[np.random.Generator, tuple[int, int]], Numbers]
@@ -104,15 +104,15 @@ def _draw_from(population: Numbers) -> Draw:
 
 
 def coverage(draw: Draw, sweeps: int) -> dict[str, dict[str, float]]:
-    """Share of sweeps whose intervals cover 0: of each fixed size, and at all looks of each design."""
-    values = draw(np.random.default_rng(SEED), (sweeps, int(LOOKS[-1])))
+    """Share of sweeps whose intervals cover 0: of each fixed size, and at all analyses of each design."""
+    values = draw(np.random.default_rng(SEED), (sweeps, int(SIZES[-1])))
     return {
         "fixed": {
             str(size): float((_t(values, np.array([size])) < stats.t.ppf(0.975, size - 1)).mean())
             for size in FIXED_SIZES
         },
-        "all looks": {
-            name: float((_t(values, LOOKS) < half).all(axis=1).mean()) for name, half in half_widths().items()
+        "all analyses": {
+            name: float((_t(values, SIZES) < half).all(axis=1).mean()) for name, half in half_widths().items()
         },
     }
 
@@ -132,7 +132,7 @@ def page(record: dict) -> str:
         "# Intervals",
         "",
         f"Share of {record['sweeps']:,} sweeps whose 95 % intervals cover, by `python -m bench.intervals`. "
-        f"Sequential: looks after every 8 networks up to {LOOKS[-1]}, all of which have to cover. "
+        f"Sequential: analyses after every 8 networks up to {SIZES[-1]}, all of which have to cover. "
         f"In use: {IN_USE}.",
         "",
         "| values | "
@@ -143,11 +143,11 @@ def page(record: dict) -> str:
         "|---" * (1 + len(FIXED_SIZES) + len(designs)) + "|",
     ]
     for name, found in record["coverage"].items():
-        cells = [*found["fixed"].values(), *found["all looks"].values()]
+        cells = [*found["fixed"].values(), *found["all analyses"].values()]
         lines.append(f"| {name} | " + " | ".join(f"{100 * cell:.1f}" for cell in cells) + " |")
     lines += ["", "Half an interval in standard deviations of the values, at a look:", ""]
     lines += ["| networks | " + " | ".join(designs) + " |", "|---" * (1 + len(designs)) + "|"]
-    for size in SHOWN_LOOKS:
+    for size in SHOWN_SIZES:
         cells = [record["half_widths"][name][str(size)] for name in designs]
         lines.append(f"| {size} | " + " | ".join("none" if c is None else f"{c:.3f}" for c in cells) + " |")
     return "\n".join(lines) + "\n"
@@ -164,7 +164,7 @@ def main() -> None:
     widths = {
         name: {
             str(size): float(half[at] / np.sqrt(size)) if np.isfinite(half[at]) else None
-            for at, size in enumerate(LOOKS)
+            for at, size in enumerate(SIZES)
         }
         for name, half in half_widths().items()
     }

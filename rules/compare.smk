@@ -3,7 +3,7 @@
 # another engine, and is kept in a folder below that engine's name. Runs of engines that run tor are compared as
 # far as they are finished, and are made only with `compare=all`.
 from torsweep.compare.plan import ComparisonPlan
-from torsweep.engines.selection import MODEL_ENGINE
+from torsweep.engines.selection import ENGINES, MODEL_ENGINE
 
 REPEAT = f"results/repeats/{RUN_LEVELS}/provenance.json"
 REPLAY = f"results/replays/{{replayed}}/{RUN_LEVELS}/provenance.json"
@@ -139,6 +139,7 @@ rule draw_comparison:
         mem_mb=2000,
         runtime=5,
     params:
+        looks=source_sha256(*LOOKS, *(f"engines/{name}/entry.py" for name in ENGINES)),
         comparison=subpath(input.comparison, parent=True),
     message:
         "figures of the comparison of {wildcards.sources} in {wildcards.experiment}, plan {wildcards.plan}"

@@ -1,4 +1,6 @@
-# Figures: drawn from summaries; module and style are inputs, so that a change of either draws again.
+# Figures: drawn from summaries; module and style are inputs, and the looks of levels a parameter, so that a
+# change of any draws again.
+LOOKS = ("config/looks.py", "config/knobs.py")
 
 
 rule draw_figure:
@@ -24,6 +26,7 @@ rule draw_figure:
         mem_mb=2000,
         runtime=5,
     params:
+        looks=source_sha256(*LOOKS),
         summary=subpath(input.summary, parent=True),
         stem=subpath(output.pdf, strip_suffix=".pdf"),
     message:

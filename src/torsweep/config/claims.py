@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
@@ -88,13 +89,13 @@ class Claim(Section):
     knob: str
     within: Within = None
 
+    @abstractmethod
     def questions(self, analysis: Any, levels: Mapping[str, str]) -> list[Any]:
         """What the claim comes to where all knobs but its own are at ``levels``.
 
         ``analysis`` is a :class:`torsweep.stats.statistic.Analysis`; each
         :class:`torsweep.stats.claims.judging.Question` has a number for each network.
         """
-        raise NotImplementedError
 
     def check(self, experiment: Any) -> None:
         """Raise RefusedValue, with a key of the claim, where the experiment cannot answer it."""

@@ -1,6 +1,6 @@
 """What this machine has for each engine and what it lacks, for people and for programs.
 
-In: names of engines; the tools, this machine, and what each engine's ``cost.py`` says that a network takes.
+In: names of engines; the tools, this machine, and what each engine's ``entry.py`` says that a network takes.
 Out: a :class:`Diagnosis`: tables on a terminal, or one JSON object.
 """
 

@@ -1,7 +1,7 @@
 """What the commands of rules are told, and what their jobs ask of a machine.
 
 In: the wildcards of a rule. Out: arguments as text for a shell; texts that change when a job is to be done
-anew; megabytes, minutes and cores, worked out from a run's network by its engine (each engine's ``cost.py``).
+anew; megabytes, minutes and cores, worked out from a run's network by its engine (``entry.py`` of each).
 A scheduler kills a job that exceeds them; a profile of a cluster then tries it again, with more.
 """
 

@@ -3,7 +3,7 @@
 In: Snakemake's workflow, in its hooks. Out: lines on standard error: before the runs, how many
 there are and about how long they take; as each of them ends, ``7 of 48 runs, about 3 min left``.
 
-How long runs take was measured on processors of 2.8 GHz (each engine's ``cost.py``), and is right to within
+How long runs take was measured on processors of 2.8 GHz (each engine's ``entry.py``), and is right to within
 a factor of two elsewhere.
 """
 
@@ -26,8 +26,8 @@ from torsweep.pipeline.paths import RESULTS, Paths, stop
 from torsweep.storage.leftovers import sweep_tree
 from torsweep.units import rounded_duration
 
-RUN_RULE_PREFIX = "run"
-"""The rules that play runs, and no others, have names that begin so."""
+RUN_RULES = ("run", "run_repeat", "run_replay")
+"""The rules that play runs."""
 
 POLL_SECONDS = 2.0
 
@@ -96,7 +96,7 @@ def _announce(paths: Paths, workflow: Any) -> dict[Path, float]:
     slots = Slots.of(workflow)
     kinds: dict[tuple[str, str, str], list[Any]] = {}
     for job in workflow.dag.needrun_jobs():
-        if job.rule.name.startswith(RUN_RULE_PREFIX):
+        if job.rule.name in RUN_RULES:
             kind = (job.wildcards.experiment, job.wildcards.engine, job.wildcards.era)
             kinds.setdefault(kind, []).append(job)
     expected_s: dict[Path, float] = {}

@@ -34,7 +34,7 @@ class SummaryText:
 
 
 def parse_summary(text: str) -> SummaryText:
-    """The parts of ``text``, as :func:`torsweep.stats.text.summary_text` wrote it."""
+    """The parts of ``text``, as :func:`torsweep.stats.summarize.summary_text` wrote it."""
     nodes = SyntaxTreeNode(MarkdownIt("commonmark").enable("table").parse(text)).children
     starts = [number for number, node in enumerate(nodes) if node.type == "heading" and node.tag == "h2"]
     opening = _paragraphs(nodes[: starts[0] if starts else len(nodes)])

@@ -148,12 +148,15 @@ def find_build(out: Path = TOOLS, version: str | None = None) -> BuiltTor:
 
 
 def current_build(out: Path, series: Series) -> BuiltTor | None:
-    """The complete build below ``out`` that stands for ``series``; None when there is none."""
+    """The complete build below ``out`` with ``series`` and today's configure options; None without one."""
     try:
         built = read_build(out / str(read_json(out / POINTER)["folder"]))
     except (InputError, KeyError):
         return None
-    return built if built is not None and built.provenance["series_sha256"] == series.sha256 else None
+    if built is None:
+        return None
+    made_of = (built.provenance["series_sha256"], built.provenance["configure"])
+    return built if made_of == (series.sha256, configure_flags(tests=False)) else None
 
 
 def read_build(folder: Path) -> BuiltTor | None:

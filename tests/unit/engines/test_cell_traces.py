@@ -22,8 +22,6 @@ from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
 from torsweep.tables.passages import passages
 
-SENT_ON = ("inbuf", "queue", "outbuf", "flush")
-
 
 def test_rings_become_one_table_and_lost_records_are_counted(tmp_path: Path) -> None:
     torn = made(6)

@@ -17,13 +17,13 @@ from torsweep.storage.folders import TOR_TOOLS, own_folder
 from torsweep.tor import build
 from torsweep.tor import compile as compiling
 from torsweep.tor.build import build_tor, current_build, find_build, read_build, read_stamp
-from torsweep.tor.compile import check_requirements, first_error
+from torsweep.tor.compile import check_requirements, configure_flags, first_error
 from torsweep.tor.identity import build_key, planned_key
 from torsweep.tor.release import Series, read_series
 from torsweep.tor.unit_tests import judge
 
 ROOT = Path(__file__).parents[3]
-KEY = build_key("0" * 64, read_series(ROOT / "patches" / "tor").sha256, [])
+KEY = build_key("0" * 64, read_series(ROOT / "patches" / "tor").sha256, configure_flags(tests=False))
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def built(tmp_path: Path, series: Series) -> Path:
                 "source": "tor_0.4.9.11.orig.tar.gz",
                 "source_sha256": "0" * 64,
                 "series_sha256": series.sha256,
-                "configure": [],
+                "configure": configure_flags(tests=False),
                 "program_sha256": hashlib.sha256((folder / "bin" / "tor").read_bytes()).hexdigest(),
             }
         )
@@ -88,6 +88,12 @@ def test_a_build_is_known_by_what_is_in_its_source_not_by_where_that_lies(tree, 
     assert planned_key(str(tree), series_folder) != key
     with pytest.raises(InputError, match="no such file or folder"):
         planned_key(str(tmp_path / "nowhere"), series_folder)
+
+
+def test_a_build_with_other_options_of_configure_is_none(built, monkeypatch, series):
+    assert current_build(built, series) is not None
+    monkeypatch.setattr(build, "configure_flags", lambda *, tests: ["--enable-other"])
+    assert current_build(built, series) is None
 
 
 @pytest.mark.parametrize("lost", ["provenance.json", "bin/tor", "bin/tor-gencert"])
