@@ -5,6 +5,10 @@ In: a host's node number. Out: an address, the same for a network in every run.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from torsweep.network.model import Network
+
 OR_PORT = 9001
 DIR_PORT = 9030
 SOCKS_PORT = 9050
@@ -22,3 +26,14 @@ def address(node: int) -> str:
     high, low = divmod(node, _HOSTS_A_BLOCK)
     second, third = divmod(high, _HOSTS_A_BLOCK)
     return f"11.{second}.{third}.{low + 1}"
+
+
+def directory_authorities(
+    network: Network, fingerprints: Mapping[str, str], v3_identities: Mapping[str, str]
+) -> str:
+    """The DirAuthority lines of every torrc of ``network``."""
+    return "\n".join(
+        f"DirAuthority {host.name} orport={OR_PORT} v3ident={v3_identities[host.name]}"
+        f" {address(host.node)}:{DIR_PORT} {fingerprints[host.name]}"
+        for host in network.authorities
+    )

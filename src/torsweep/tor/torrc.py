@@ -3,7 +3,7 @@
 In: the ``tor`` section of run.json, a relay of network.json, and where the engine has put the process
 (addresses, ports, folders). Out: the text of a torrc, from one template a role in ``templates/``; the
 parameters that the authorities put in the consensus; the environment of the process. A network with a relay
-that tor refuses to be is refused here (:func:`check_rates`).
+that tor refuses to be is refused here (:func:`check_network`).
 """
 
 from __future__ import annotations
@@ -63,11 +63,23 @@ _ALWAYS = (
 """How tor takes the settings that no knob turns. A knob's option of the same name goes before."""
 
 
-def check_rates(network: Network, file: str | Path) -> None:
-    """Check that tor accepts the rate of every relay of ``network``.
+LEAST_AUTHORITIES = 3
+"""Weights are medians of measurements, which a consensus takes from three authorities or more. Where there
+is only one path, weights do not matter."""
 
-    Raises InputError, naming ``file`` and the relay, for one below :data:`LEAST_TOR_RATE_BYTES_PER_S`.
-    """
+RELAYS_OF_A_PATH = 3
+
+
+def check_network(network: Network, file: str | Path) -> None:
+    """Raise InputError, naming ``file``, when ``network`` cannot be built with real tor."""
+    if len(network.authorities) < LEAST_AUTHORITIES and len(network.relays) > RELAYS_OF_A_PATH:
+        raise InputError(
+            "too few authorities for a consensus with weights",
+            file=file,
+            key="authorities",
+            value=len(network.authorities),
+            accepted=f"at least {LEAST_AUTHORITIES}",
+        )
     for relay in network.relays:
         if relay.rate_bytes_per_s < LEAST_TOR_RATE_BYTES_PER_S:
             raise InputError(
@@ -77,6 +89,21 @@ def check_rates(network: Network, file: str | Path) -> None:
                 value=relay.rate_bytes_per_s,
                 accepted=f"at least {LEAST_TOR_RATE_BYTES_PER_S}; slower relays run in cellsim",
             )
+
+
+def bandwidths_text(network: Network, fingerprints: Mapping[str, str], now_s: int) -> str:
+    """The weights of network.json as measurements of this second; authorities, relays too, have none."""
+    weights = {relay.name: relay.consensus_weight for relay in network.relays}
+    weights |= {host.name: 0 for host in network.authorities}
+    lines = [f"node_id=${fingerprints[name]} bw={weight}" for name, weight in weights.items()]
+    return "\n".join([str(now_s), *lines, ""])
+
+
+def fingerprints_at(network: Network, fingerprints: Mapping[str, str], *positions: str) -> str:
+    """The fingerprints of the relays at ``positions``, as options of authorities take them."""
+    found = [fingerprints[relay.name] for relay in network.relays if relay.position in positions]
+    # With an empty list the authorities would choose by the relays' uptime and bandwidth.
+    return ",".join(found) or "0" * 40
 
 
 def torrc(

@@ -22,17 +22,17 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.engines import addresses
-from torsweep.engines.addresses import address
+from torsweep.engines.addresses import address, directory_authorities
 from torsweep.engines.cell_ring import RING_FILE
 from torsweep.engines.emulation.tcp import TcpEra
 from torsweep.engines.run_spec import RunSpec
-from torsweep.errors import InputError, OutputError, TorsweepError
+from torsweep.errors import OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import Network
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import KEY_FOLDERS
 from torsweep.tor.build import BuiltTor
-from torsweep.tor.torrc import QUIET_CLIENT_LINES, Role, check_rates, torrc, tracing_options
+from torsweep.tor.torrc import QUIET_CLIENT_LINES, Role, fingerprints_at, torrc, tracing_options
 
 KEPT_S = 300 * 86_400
 """Certificates are made for twelve months."""
@@ -193,12 +193,6 @@ VOTES_VALID = 720
 """A consensus is valid for this many intervals of five seconds: an hour, over which clients spread their
 requests for the next one."""
 
-LEAST_AUTHORITIES = 3
-"""Weights are medians of measurements, which a consensus takes from three authorities or more. Where there
-is only one path, weights do not matter."""
-
-RELAYS_OF_A_PATH = 3
-
 QUEUES_FILE = "queues.log"
 """The file into which a relay writes how many cells it has queued, each time it is asked (SIGNAL DUMP)."""
 
@@ -298,7 +292,7 @@ class Layout:
     def torrc(self, place: Place, identities: Identities) -> str:
         """The torrc of ``place`` in the network of ``identities``."""
         values = {
-            "authorities": self._authority_lines(identities),
+            "authorities": directory_authorities(self.network, identities.relays, identities.votes),
             "data_directory": str(place.data),
             "control_port": f"unix:{place.control}",
             "nickname": place.name,
@@ -306,21 +300,14 @@ class Layout:
             "or_port": f"{place.address}:{addresses.OR_PORT}",
             "dir_port": f"{place.address}:{addresses.DIR_PORT}",
             "socks_port": self._socks_port(place),
-            "guards": self._fingerprints(identities, "guard", "guard_exit"),
-            "exits": self._fingerprints(identities, "exit", "guard_exit"),
+            "guards": fingerprints_at(self.network, identities.relays, "guard", "guard_exit"),
+            "exits": fingerprints_at(self.network, identities.relays, "exit", "guard_exit"),
             "initial_voting_interval_s": str(NO_VOTE_SOON_S),
             "voting_interval_s": str(LATER_VOTES_S),
             "vote_delay_s": str(VOTE_DELAY_S),
         }
         relay = next((relay for relay in self.network.relays if relay.name == place.name), None)
         return torrc(place.role, values, self.run.tor, relay, [*self._lines(place), *self.extra])
-
-    def bandwidths(self, identities: Identities, now_s: int) -> str:
-        """The weights of network.json as measurements of this second; authorities, relays too, have none."""
-        weights = {relay.name: relay.consensus_weight for relay in self.network.relays}
-        weights |= {host.name: 0 for host in self.network.authorities}
-        lines = [f"node_id=${identities.relays[name]} bw={weight}" for name, weight in weights.items()]
-        return "\n".join([str(now_s), *lines, ""])
 
     @property
     def rings(self) -> dict[str, Path]:
@@ -355,34 +342,9 @@ class Layout:
         lines += QUIET_CLIENT_LINES
         return [*lines, "__LeaveStreamsUnattached 1"] if self.paths_of(place.name) else lines
 
-    def _authority_lines(self, identities: Identities) -> str:
-        return "\n".join(
-            f"DirAuthority {place.name} orport={addresses.OR_PORT} v3ident={identities.votes[place.name]}"
-            f" {place.address}:{addresses.DIR_PORT} {identities.relays[place.name]}"
-            for place in self.authorities
-        )
-
     def _socks_port(self, place: Place) -> str:
         if place.role != "client":
             return "0"
         client = next(client for client in self.network.clients if client.name == place.name)
         isolated = self.run.traffic[client.kind].streams_per_circuit_isolation
         return f"unix:{place.socks}{'' if isolated else ' NoIsolateSOCKSAuth'}"
-
-    def _fingerprints(self, identities: Identities, *positions: str) -> str:
-        relays = [relay for relay in self.network.relays if relay.position in positions]
-        # With an empty list the authorities would choose by the relays' uptime and bandwidth.
-        return ",".join(identities.relays[relay.name] for relay in relays) or "0" * 40
-
-
-def check_network(network: Network, file: Path) -> None:
-    """Raise InputError when ``network`` cannot be built with real tor."""
-    if len(network.authorities) < LEAST_AUTHORITIES and len(network.relays) > RELAYS_OF_A_PATH:
-        raise InputError(
-            "too few authorities for a consensus with weights",
-            file=file,
-            key="authorities",
-            value=len(network.authorities),
-            accepted=f"at least {LEAST_AUTHORITIES}",
-        )
-    check_rates(network, file)

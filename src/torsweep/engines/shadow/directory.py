@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from torsweep.engines import addresses
+from torsweep.engines.addresses import directory_authorities
 from torsweep.engines.breakdown.pcap import HEADER_BYTES
 from torsweep.engines.cell_ring import RING_FILE
 from torsweep.engines.draws import client_start_ns
@@ -38,12 +39,22 @@ from torsweep.engines.shadow.simulate import (
     Process,
     ShadowSettings,
     Simulation,
+    graph_nodes,
 )
 from torsweep.engines.shadow.tools import Tools
 from torsweep.engines.shadow.traffic import client_graph, server_graph
 from torsweep.errors import InputError
 from torsweep.network.model import NETWORK_FILE, Network, Relay
-from torsweep.tor.torrc import QUIET_CLIENT_LINES, Role, check_rates, environment, torrc, tracing_options
+from torsweep.tor.torrc import (
+    QUIET_CLIENT_LINES,
+    Role,
+    bandwidths_text,
+    check_network,
+    environment,
+    fingerprints_at,
+    torrc,
+    tracing_options,
+)
 
 AUTHORITY_BYTES_PER_S = 125_000_000
 """Directory authorities are no part of what is studied: their links never bind."""
@@ -57,13 +68,13 @@ class Graph:
     floored_pairs: int
 
 
-def node_rates(network: Network) -> NDArray[np.int64]:
-    """(nodes, 2) bytes per second down and up, by node."""
-    rates = np.zeros((network.node_count, 2), dtype=np.int64)
+def node_rates(network: Network) -> list[tuple[int, int]]:
+    """Bytes per second down and up, by node."""
+    rates = [(0, 0)] * network.node_count
     for relay in network.relays:
-        rates[relay.node] = relay.capacity_bytes_per_s
+        rates[relay.node] = relay.capacity_bytes_per_s, relay.capacity_bytes_per_s
     for authority in network.authorities:
-        rates[authority.node] = AUTHORITY_BYTES_PER_S
+        rates[authority.node] = AUTHORITY_BYTES_PER_S, AUTHORITY_BYTES_PER_S
     for client in network.clients:
         rates[client.node] = client.down_bytes_per_s, client.up_bytes_per_s
     for server in network.servers:
@@ -73,9 +84,6 @@ def node_rates(network: Network) -> NDArray[np.int64]:
 
 def write_graph(network: Network, rtt_us: NDArray[np.int32], floor_us: int) -> Graph:
     """The graph of ``network``: each edge's latency is half the RTT, and at least ``floor_us``.
-
-    Rates stand on the nodes: Shadow up to 3.3.0 gives a host whose rates stand in its configuration its
-    downstream rate both ways. Attributes stand on lines of their own, as Shadow's parser wants them.
 
     Raises InputError when a pair of hosts has no latency.
     """
@@ -100,22 +108,12 @@ def write_graph(network: Network, rtt_us: NDArray[np.int32], floor_us: int) -> G
             'edge [\nsource {}\ntarget {}\nlatency "{} us"\npacket_loss 0.0\n]', "source", "target", "latency"
         ).str.join("\n")
     )
-    hosts = "\n".join(
-        f'node [\nid {node}\nhost_bandwidth_down "{down * 8} bit"\nhost_bandwidth_up "{up * 8} bit"\n]'
-        for node, (down, up) in enumerate(node_rates(network).tolist())
-    )
-    return Graph(f"graph [\ndirected 0\n{hosts}\n{edges.item()}\n]\n", floored)
+    return Graph(f"graph [\ndirected 0\n{graph_nodes(node_rates(network))}\n{edges.item()}\n]\n", floored)
 
 
 CONFIGURATION = "shadow.yaml"
-LEAST_AUTHORITIES = 3
-"""Weights are medians of measurements, which a consensus takes from three authorities or more. Where there
-is only one path, weights do not matter."""
-
 _LISTENING_OR_PORT = f"{addresses.OR_PORT} IPv4Only"
 """Shadow has no IPv6."""
-
-RELAYS_OF_A_PATH = 3
 
 _SHARED = "../../../shared"
 """The folder of files that hosts share, seen from a host's working directory."""
@@ -142,7 +140,7 @@ def write_directory(
 
     Raises InputError when real tor cannot be this network, or a pair of hosts has no latency.
     """
-    _check(network)
+    check_network(network, NETWORK_FILE)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     graph = write_graph(network, rtt_us, settings.latency_floor_us)
@@ -170,19 +168,6 @@ def write_directory(
     return Written(simulation, graph.floored_pairs)
 
 
-def _check(network: Network) -> None:
-    """InputError when real tor cannot be this network."""
-    if len(network.authorities) < LEAST_AUTHORITIES and len(network.relays) > RELAYS_OF_A_PATH:
-        raise InputError(
-            "too few authorities for a consensus with weights",
-            file=NETWORK_FILE,
-            key="authorities",
-            value=len(network.authorities),
-            accepted=f"at least {LEAST_AUTHORITIES}",
-        )
-    check_rates(network, NETWORK_FILE)
-
-
 class _Builder:
     """The hosts of one run; files that belong to them are written on the way."""
 
@@ -207,7 +192,9 @@ class _Builder:
         client = self._torrc("client", {"socks_port": str(addresses.SOCKS_PORT)}, extra=QUIET_CLIENT_LINES)
         (self.shared / "client.torrc").write_text(client)
         (self.shared / "server.graphml").write_text(server_graph())
-        (self.shared / "bandwidths").write_text(self._bandwidths())
+        (self.shared / "bandwidths").write_text(
+            bandwidths_text(self.network, self.keys.fingerprints, EPOCH_S)
+        )
         self.template.mkdir(parents=True)
         hosts = {
             **{host.name: self._authority(host.name, host.node) for host in self.network.authorities},
@@ -222,31 +209,13 @@ class _Builder:
         self, role: Role, values: Mapping[str, str], relay: Relay | None = None, extra: Sequence[str] = ()
     ) -> str:
         common = {
-            "authorities": self._authority_lines(),
+            "authorities": directory_authorities(
+                self.network, self.keys.fingerprints, self.keys.v3_identities
+            ),
             "data_directory": ".",
             "control_port": str(addresses.CONTROL_PORT),
         }
         return torrc(role, {**common, **values}, self.run.tor, relay, extra)
-
-    def _authority_lines(self) -> str:
-        return "\n".join(
-            f"DirAuthority {host.name} orport={addresses.OR_PORT}"
-            f" v3ident={self.keys.v3_identities[host.name]}"
-            f" {addresses.address(host.node)}:{addresses.DIR_PORT} {self.keys.fingerprints[host.name]}"
-            for host in self.network.authorities
-        )
-
-    def _bandwidths(self) -> str:
-        """The weights of network.json as measurements; authorities, which are relays too, have none."""
-        weights = {relay.name: relay.consensus_weight for relay in self.network.relays}
-        weights |= {host.name: 0 for host in self.network.authorities}
-        lines = [f"node_id=${self.keys.fingerprints[name]} bw={weight}" for name, weight in weights.items()]
-        return "\n".join([str(EPOCH_S), *lines, ""])
-
-    def _fingerprints(self, *positions: str) -> str:
-        found = [self.keys.fingerprints[r.name] for r in self.network.relays if r.position in positions]
-        # With an empty list the authorities would choose by the relays' uptime and bandwidth.
-        return ",".join(found) or "0" * 40
 
     def _authority(self, name: str, node: int) -> Host:
         values = {
@@ -254,8 +223,8 @@ class _Builder:
             "address": addresses.address(node),
             "or_port": _LISTENING_OR_PORT,
             "dir_port": str(addresses.DIR_PORT),
-            "guards": self._fingerprints("guard", "guard_exit"),
-            "exits": self._fingerprints("exit", "guard_exit"),
+            "guards": fingerprints_at(self.network, self.keys.fingerprints, "guard", "guard_exit"),
+            "exits": fingerprints_at(self.network, self.keys.fingerprints, "exit", "guard_exit"),
             "initial_voting_interval_s": str(INITIAL_VOTING_INTERVAL_S),
             "vote_delay_s": str(VOTE_DELAY_S),
             "voting_interval_s": str(VOTING_INTERVAL_S),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from torsweep.engines.addresses import OR_PORT, address
 from torsweep.engines.shadow.process import run_simulation
-from torsweep.engines.shadow.simulate import SECOND_NS, Host, Process, Simulation
+from torsweep.engines.shadow.simulate import SECOND_NS, Host, Process, Simulation, uniform_graph
 from torsweep.engines.shadow.tools import Tools
 from torsweep.errors import TorsweepError
 from torsweep.folder_lock import folder_claimed
@@ -27,22 +27,6 @@ from torsweep.storage.folders import KEY_FOLDERS
 KEYS = Path("results/tools/keys")
 
 _FINGERPRINTS = "fingerprints.json"
-
-_ONE_NODE = """graph [
-directed 0
-node [
-id 0
-host_bandwidth_down "1 Gbit"
-host_bandwidth_up "1 Gbit"
-]
-edge [
-source 0
-target 0
-latency "10 ms"
-packet_loss 0.0
-]
-]
-"""
 
 
 @dataclass(frozen=True)
@@ -88,7 +72,7 @@ def _make(network: Network, tools: Tools, place: Path) -> None:
             certify = Process("/bin/sh", ["-c", _certify(tools.gencert)], 0, runs_to_the_end=False)
             processes.append(certify)
         hosts[name] = Host(0, address(node), processes)
-    (work / "graph.gml").write_text(_ONE_NODE)
+    (work / "graph.gml").write_text(uniform_graph([(125_000_000, 125_000_000)], latency_ms=10))
     run_simulation(Simulation(hosts, stop_ns=SECOND_NS, seed=network.seed + 1), work, tools.shadow)
     for name in hosts:
         made = work / "data" / "hosts" / name

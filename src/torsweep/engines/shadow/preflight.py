@@ -16,7 +16,7 @@ from pathlib import Path
 
 from torsweep.engines.addresses import address
 from torsweep.engines.shadow.process import run_simulation
-from torsweep.engines.shadow.simulate import SECOND_NS, Host, Process, Simulation
+from torsweep.engines.shadow.simulate import SECOND_NS, Host, Process, Simulation, uniform_graph
 from torsweep.engines.shadow.tools import Tools
 from torsweep.engines.shadow.traffic import graphml
 from torsweep.errors import InputError, TorsweepError
@@ -78,7 +78,9 @@ def measure(tools: Tools) -> dict[str, float]:
     """
     with tempfile.TemporaryDirectory(prefix="torsweep-preflight-") as temporary:
         folder = Path(temporary)
-        (folder / "graph.gml").write_text(_graph())
+        # Two servers without limits, and two hosts with different rates each way.
+        rates = [(SERVER_BYTES_PER_S, SERVER_BYTES_PER_S), (DOWN_BYTES_PER_S, UP_BYTES_PER_S)] * 2
+        (folder / "graph.gml").write_text(uniform_graph(rates, latency_ms=50))
         environment = {"OPENBLAS_NUM_THREADS": "1"}
         hosts = {}
         for node, (name, graph) in enumerate(_actions().items()):
@@ -121,18 +123,3 @@ def _actions() -> dict[str, str]:
         "server2": server,
         "giver": client("server2", much, little),
     }
-
-
-def _graph() -> str:
-    """Two servers without limits, and two hosts with different rates each way."""
-    rates = [(SERVER_BYTES_PER_S, SERVER_BYTES_PER_S), (DOWN_BYTES_PER_S, UP_BYTES_PER_S)] * 2
-    nodes = [
-        f'node [\nid {node}\nhost_bandwidth_down "{down * 8} bit"\nhost_bandwidth_up "{up * 8} bit"\n]'
-        for node, (down, up) in enumerate(rates)
-    ]
-    edges = [
-        f'edge [\nsource {source}\ntarget {target}\nlatency "50 ms"\npacket_loss 0.0\n]'
-        for source in range(len(rates))
-        for target in range(source, len(rates))
-    ]
-    return "\n".join(["graph [", "directed 0", *nodes, *edges, "]", ""])

@@ -254,5 +254,27 @@ class Simulation:
         }
 
 
+def graph_nodes(rates: Iterable[tuple[int, int]]) -> str:
+    """The nodes of a graph by their rates: bytes per second down and up.
+
+    Rates stand on the nodes: Shadow up to 3.3.0 gives a host whose rates stand in its configuration its
+    downstream rate both ways. Attributes stand on lines of their own, as Shadow's parser wants them.
+    """
+    return "\n".join(
+        f'node [\nid {node}\nhost_bandwidth_down "{down * 8} bit"\nhost_bandwidth_up "{up * 8} bit"\n]'
+        for node, (down, up) in enumerate(rates)
+    )
+
+
+def uniform_graph(rates: Sequence[tuple[int, int]], latency_ms: int) -> str:
+    """A graph of nodes with ``rates`` (see :func:`graph_nodes`) that are all ``latency_ms`` apart."""
+    edges = [
+        f'edge [\nsource {source}\ntarget {target}\nlatency "{latency_ms} ms"\npacket_loss 0.0\n]'
+        for source in range(len(rates))
+        for target in range(source, len(rates))
+    ]
+    return "\n".join(["graph [", "directed 0", graph_nodes(rates), *edges, "]", ""])
+
+
 def _ns(time_ns: int) -> str:
     return f"{time_ns} ns"

@@ -22,7 +22,7 @@ from torsweep.config.reading import validate_fields
 from torsweep.engines.addresses import address
 from torsweep.engines.shadow import round_trip_probe
 from torsweep.engines.shadow.process import run_simulation
-from torsweep.engines.shadow.simulate import SECOND_NS, Host, Process, Simulation
+from torsweep.engines.shadow.simulate import SECOND_NS, Host, Process, Simulation, uniform_graph
 from torsweep.engines.tools import require_tool
 from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.json_file import read_json
@@ -47,22 +47,6 @@ _UNITS_MS = (1.0, 0.001)
 """Units in which ``tcpi_rtt`` may be: Shadow gives milliseconds, Linux microseconds."""
 
 _NOT_TOLD = "whether it measures round trips cannot be told"
-
-_GRAPH = f"""graph [
-directed 0
-node [
-id 0
-host_bandwidth_down "10 Mbit"
-host_bandwidth_up "10 Mbit"
-]
-edge [
-source 0
-target 0
-latency "{ONE_WAY_MS} ms"
-packet_loss 0.0
-]
-]
-"""
 
 
 @dataclass(frozen=True)
@@ -118,7 +102,8 @@ def measure(shadow: Path) -> RoundTrips:
     with tempfile.TemporaryDirectory(prefix="torsweep-round-trips-") as temporary:
         folder = Path(temporary) / "simulation"
         (folder / "template").mkdir(parents=True)
-        (folder / "graph.gml").write_text(_GRAPH)
+        graph = uniform_graph([(1_250_000, 1_250_000)], ONE_WAY_MS)
+        (folder / "graph.gml").write_text(graph)
         hosts = {
             "answering": _host(0, 0, "answer"),
             "asking": _host(1, SECOND_NS, "ask", address(0)),

@@ -17,12 +17,12 @@ from torsweep.engines.emulation.directory import (
     Identities,
     Layout,
     Place,
-    check_network,
     links_document,
 )
 from torsweep.engines.emulation.tcp import TCP
 from torsweep.errors import InputError
 from torsweep.network.model import Network
+from torsweep.tor.torrc import bandwidths_text, check_network
 
 
 def made(network_: Network | None = None, **run: object) -> Layout:
@@ -82,7 +82,7 @@ def test_the_authority_knows_what_relays_are_for_and_what_they_weigh():
     assert found["TestingDirAuthVoteGuard"] == f"{0:040X},{1:040X}"
     assert found["TestingDirAuthVoteExit"] == f"{1:040X},{2:040X}"
     assert found["V3BandwidthsFile"] == "/runs/bandwidths"
-    lines = layout.bandwidths(identities(layout), 1_700_000_000).splitlines()
+    lines = bandwidths_text(layout.network, identities(layout).relays, 1_700_000_000).splitlines()
     assert lines[0] == "1700000000"
     assert lines[2] == f"node_id=${1:040X} bw=101"
     assert lines[-1] == f"node_id=${4:040X} bw=0"

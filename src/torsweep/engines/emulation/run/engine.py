@@ -28,7 +28,7 @@ import polars as pl
 from torsweep import __version__
 from torsweep.engines.breakdown.write import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_ring import ring_bytes, write_cells
-from torsweep.engines.emulation.directory import Layout, check_network, links_document
+from torsweep.engines.emulation.directory import Layout, links_document
 from torsweep.engines.emulation.entry import Tools
 from torsweep.engines.emulation.read import (
     Links,
@@ -58,6 +58,7 @@ from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, read_net
 from torsweep.provenance import machine, sha256_of_file, versions
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import RUN
+from torsweep.tor.torrc import check_network
 
 SAY_S = 10.0
 LAST_SECOND_S = 1.1

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from torsweep.engines import addresses
 from torsweep.engines.addresses import address
-from torsweep.engines.emulation.directory import LEAST_AUTHORITIES, Identities, Layout, Place, put_keys
+from torsweep.engines.emulation.directory import Identities, Layout, Place, put_keys
 from torsweep.engines.emulation.run.control import (
     POLL_S,
     Control,
@@ -34,7 +34,7 @@ from torsweep.engines.emulation.run.processes import Child, ProcessSet
 from torsweep.engines.emulation.run.servers import servers_command
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor.build import BuiltTor
-from torsweep.tor.torrc import environment
+from torsweep.tor.torrc import LEAST_AUTHORITIES, bandwidths_text, environment
 
 CONTROL_PATIENCE_S = 60.0
 VOTING_INTERVAL_S = 5
@@ -87,7 +87,8 @@ class RunningNetwork:
         for place in layout.places:
             place.data.mkdir(parents=True, mode=0o700)
         identities = put_keys(layout, self.tor, self.say)
-        layout.bandwidths_file.write_text(layout.bandwidths(identities, int(time.time())), encoding="utf-8")
+        measured = bandwidths_text(layout.network, identities.relays, int(time.time()))
+        layout.bandwidths_file.write_text(measured, encoding="utf-8")
         await self._start_links()
         await self._start_servers()
         await self._let_votes_pass()

@@ -8,22 +8,18 @@ it as one again; fields of a line, and the versions that programs state.
 from __future__ import annotations
 
 import gzip
-import lzma
 import os
-import shutil
-import subprocess
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import polars as pl
 
-from torsweep.errors import InputError, ToolMissing
+from torsweep.errors import InputError
 
 TEXT = pl.col("text")
 
@@ -51,10 +47,8 @@ def numbers(patterns: Mapping[str, str]) -> list[pl.Expr]:
     ]
 
 
-def check_versions(
-    logs: Sequence[Log], found: pl.DataFrame, program: str, oldest: tuple[int, ...]
-) -> tuple[str, ...]:
-    """The versions in ``found`` (columns ``log``, ``line``, ``version``), sorted, each once.
+def check_versions(logs: Sequence[Log], found: pl.DataFrame, program: str, oldest: tuple[int, ...]) -> None:
+    """Check the versions in ``found`` (columns ``log``, ``line``, ``version``).
 
     Raises InputError for a log without a version line, which is no log of ``program`` from its start on,
     and for a version below ``oldest``, whose lines mean something else.
@@ -67,7 +61,18 @@ def check_versions(
         numbers = tuple(int(part) if part.isdigit() else 0 for part in version.split("-")[0].split("."))
         if numbers < oldest:
             raise logs[log].error("is of another version", line=line, value=version, accepted=accepted)
-    return tuple(sorted(set(found["version"])))
+
+
+def check_fields(
+    logs: Sequence[Log], lines: pl.DataFrame, needed: Sequence[str], what: str, accepted: str
+) -> None:
+    """Raise InputError for the first of ``lines``, which are each a ``what``, without a ``needed`` field."""
+    for name in needed:
+        lacking = lines.filter(pl.col(name).is_null())
+        if lacking.height:
+            log, line, text = lacking.select("log", "line", "text").row(0)
+            problem = f"is no {what} that this version can read (no {name})"
+            raise logs[log].error(problem, line=line, value=text[:60], accepted=accepted)
 
 
 if TYPE_CHECKING:
@@ -76,7 +81,7 @@ if TYPE_CHECKING:
 BATCH_BYTES = 16 * 2**20
 """Text that one thread holds at a time; its frame takes about three times as much."""
 
-SUFFIXES = ("", ".gz", ".xz", ".zst")
+SUFFIXES = ("", ".gz")
 
 _NO_LINES = pl.DataFrame(schema={"log": pl.Int64, "line": pl.Int64, "text": pl.String})
 
@@ -201,7 +206,7 @@ def _pieces(log: Log, line: int) -> Iterator[str]:
     """The text of ``log`` in pieces of whole lines, each without its last line end."""
     rest = b""
     try:
-        with _opened(log.path) as file:
+        with (gzip.open if log.path.suffix == ".gz" else open)(log.path, "rb") as file:
             while data := file.read(BATCH_BYTES):
                 whole, newline, tail = data.rpartition(b"\n")
                 if not newline:
@@ -211,40 +216,9 @@ def _pieces(log: Log, line: int) -> Iterator[str]:
                 line += text.count("\n") + 1
                 rest = tail
                 yield text
-    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile):
+    except (EOFError, zlib.error, gzip.BadGzipFile):
         raise log.error("is cut off or damaged: its compressed data end early") from None
     except OSError as error:
         raise log.error(f"cannot be read: {error.strerror or error}") from None
     if rest:
         raise log.error("ends in the middle of a line: the log is cut off", line=line)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    match path.suffix:
-        case ".gz":
-            with gzip.open(path, "rb") as file:
-                yield file
-        case ".xz":
-            with lzma.open(path, "rb") as file:
-                yield file
-        case ".zst":
-            with _zstd(path) as file:
-                yield file
-        case _:
-            with path.open("rb") as file:
-                yield file
-
-
-@contextmanager
-def _zstd(path: Path) -> Iterator[Any]:
-    program = shutil.which("zstd")
-    if program is None:
-        raise ToolMissing(f"{path}: the program zstd, which unpacks it, is not on PATH")
-    with subprocess.Popen(
-        [program, "-dcq", "--", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as unpacking:
-        assert unpacking.stdout is not None
-        yield unpacking.stdout
-    if unpacking.returncode:
-        raise EOFError

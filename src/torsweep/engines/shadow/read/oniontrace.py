@@ -16,6 +16,7 @@ from torsweep.engines.shadow.read.logs import (
     TEXT,
     TIME,
     Log,
+    check_fields,
     check_versions,
     numbers,
     parse_logs,
@@ -111,14 +112,14 @@ class Events:
 
     ``bandwidth``: bytes_in, bytes_out of the second before. ``circuits``: circuit, status, path, purpose,
     reason. ``streams``: tor_stream, status, circuit (0: none), target, port, purpose. ``stream_bytes``:
-    tor_stream, bytes_got since the event before.
+    tor_stream, bytes_got since the event before. ``versions`` (log, line, version).
     """
 
     bandwidth: pl.DataFrame
     circuits: pl.DataFrame
     streams: pl.DataFrame
     stream_bytes: pl.DataFrame
-    versions: tuple[str, ...]
+    versions: pl.DataFrame
     lines: int
     unknown_lines: int
 
@@ -130,30 +131,11 @@ def read_oniontrace(logs: Sequence[Log]) -> Events:
     without one of its fields, and a log that is cut off.
     """
     found = parse_logs(logs, lambda lines: _parse(logs, lines))
-    versions = check_versions(logs, found.versions, "OnionTrace", OLDEST)
-    return Events(
-        bandwidth=found.bandwidth,
-        circuits=found.circuits,
-        streams=found.streams,
-        stream_bytes=found.stream_bytes,
-        versions=versions,
-        lines=found.lines,
-        unknown_lines=found.unknown_lines,
-    )
+    check_versions(logs, found.versions, "OnionTrace", OLDEST)
+    return found
 
 
-@dataclass(frozen=True)
-class _Found:
-    bandwidth: pl.DataFrame
-    circuits: pl.DataFrame
-    streams: pl.DataFrame
-    stream_bytes: pl.DataFrame
-    versions: pl.DataFrame
-    lines: int
-    unknown_lines: int
-
-
-def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> _Found:
+def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> Events:
     lines = lines.with_columns(*words({"event": _EVENT}))
     others = lines.filter(pl.col("event").is_null())
     strange = lines.filter(pl.col("event").is_in(_KNOWN).not_()).height
@@ -170,10 +152,12 @@ def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> _Found:
     ) -> pl.DataFrame:
         found = lines.filter(pl.col("event") == kind)
         fields = found.with_columns(time_us(), *words(texts), *numbers(integers))
-        _check_fields(logs, fields, kind, ("time_us", *needed))
+        check_fields(
+            logs, fields, ("time_us", *needed), f"{kind} event", "an event as Tor's control-spec has it"
+        )
         return fields.select("log", "time_us", *integers, *texts)
 
-    return _Found(
+    return Events(
         bandwidth=events("BW", {}, _BW, list(_BW)),
         circuits=pl.concat([listed, events("CIRC", _CIRC, _CIRC_ID, ["circuit", "status"])], how="diagonal"),
         streams=events("STREAM", _STREAM, _STREAM_IDS, ["tor_stream", "circuit", "status"]),
@@ -184,15 +168,3 @@ def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> _Found:
         lines=lines.height,
         unknown_lines=strange + shapeless,
     )
-
-
-def _check_fields(logs: Sequence[Log], fields: pl.DataFrame, kind: str, needed: Sequence[str]) -> None:
-    for name in needed:
-        lacking = fields.filter(pl.col(name).is_null())
-        if lacking.height:
-            raise logs[lacking["log"][0]].error(
-                f"is no {kind} event that this version can read (no {name})",
-                line=lacking["line"][0],
-                value=lacking["text"][0][:80],
-                accepted="an event as Tor's control-spec has it",
-            )

@@ -71,13 +71,13 @@ def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
     write_text(run_directory / PATHS_FILE, paths + "\n")
     return {
         "tgen": {
-            "versions": list(tgen.versions),
+            "versions": sorted(set(tgen.versions["version"])),
             "lines": tgen.lines,
             "unknown_lines": tgen.unknown_lines,
             "warnings": tgen.warnings,
         },
         "oniontrace": {
-            "versions": sorted({*events.versions, *relay_events.versions}),
+            "versions": sorted({*events.versions["version"], *relay_events.versions["version"]}),
             "lines": events.lines + relay_events.lines,
             "unknown_lines": events.unknown_lines + relay_events.unknown_lines,
         },

@@ -23,6 +23,7 @@ from torsweep.engines.shadow.read.logs import (
     TEXT,
     TIME,
     Log,
+    check_fields,
     check_versions,
     numbers,
     parse_logs,
@@ -131,13 +132,13 @@ class TgenLog:
 
     ``downloads``: a row for each finished download. ``begun`` (log, time_us): when the client opened its
     first one. ``growth`` (log, id, time_us, bytes_got): a row each time a download grew, at log level info
-    only.
+    only. ``versions`` (log, line, version).
     """
 
     downloads: pl.DataFrame
     begun: pl.DataFrame
     growth: pl.DataFrame
-    versions: tuple[str, ...]
+    versions: pl.DataFrame
     lines: int
     unknown_lines: int
     warnings: int
@@ -150,31 +151,12 @@ def read_tgen(logs: Sequence[Log]) -> TgenLog:
     fields, a log that is cut off, and a log that lacks a report between two others.
     """
     found = parse_logs(logs, lambda lines: _parse(logs, lines))
-    versions = check_versions(logs, found.versions, "TGen", OLDEST)
+    check_versions(logs, found.versions, "TGen", OLDEST)
     _check_none_lost(logs, found.downloads)
-    return TgenLog(
-        downloads=found.downloads,
-        begun=found.begun,
-        growth=found.growth,
-        versions=versions,
-        lines=found.lines,
-        unknown_lines=found.unknown_lines,
-        warnings=found.warnings,
-    )
+    return found
 
 
-@dataclass(frozen=True)
-class _Found:
-    downloads: pl.DataFrame
-    begun: pl.DataFrame
-    growth: pl.DataFrame
-    versions: pl.DataFrame
-    lines: int
-    unknown_lines: int
-    warnings: int
-
-
-def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> _Found:
+def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> TgenLog:
     about_streams = TEXT.str.contains("] [stream-", literal=True)
     # Heartbeats are nearly all lines of a log that has them, and a single word is the cheapest way to
     # recognise them.
@@ -185,7 +167,7 @@ def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> _Found:
     started = others.filter(TEXT.str.contains("] starting client using action graph", literal=True))
     version = words({"version": r"Initializing TGen v(\S+) "})
     known = others.select(TEXT.str.contains(_LINE).alias("known"))["known"]
-    return _Found(
+    return TgenLog(
         downloads=_downloads(logs, streams.filter(~growing)),
         begun=started.select("log", time_us()),
         growth=streams.filter(growing).select("log", *numbers(_GROWTH), time_us()).drop_nulls(),
@@ -198,15 +180,7 @@ def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> _Found:
 
 def _downloads(logs: Sequence[Log], reports: pl.DataFrame) -> pl.DataFrame:
     fields = reports.with_columns(*words(_WORDS), *numbers(_NUMBERS))
-    for name in (*_WORDS, *_NUMBERS):
-        lacking = fields.filter(pl.col(name).is_null())
-        if lacking.height:
-            raise logs[lacking["log"][0]].error(
-                f"is no report of a download that this version can read (no {name})",
-                line=lacking["line"][0],
-                value=lacking["text"][0][:60],
-                accepted="a line as TGen 1.1.2 writes it",
-            )
+    check_fields(logs, fields, (*_WORDS, *_NUMBERS), "report of a download", "a line as TGen 1.1.2 writes it")
     return fields.drop("text").with_columns(
         pl.when(pl.col(name) >= 0).then(pl.col(name)).alias(name) for name in _TIMES
     )
