@@ -60,11 +60,7 @@ STREAMS = TableSchema(
     STREAMS_FILE,
     (
         Column("client", pl.String, "name of the client in network.json"),
-        Column(
-            "kind",
-            pl.String,
-            "kind of client: web, bulk, or perf_50kib, perf_1mib, perf_5mib, which measure",
-        ),
+        Column("kind", pl.String, "kind of client: web, bulk, or perf_50kib, perf_1mib, perf_5mib"),
         Column("circuit", pl.Int64, "circuit of the client that carried the stream; null: none did", True),
         Column("stream", pl.Int64, "number of the download, counted per client from 1"),
         Column("server", pl.String, "name of the server; null when the stream never got that far", True),
@@ -76,20 +72,18 @@ STREAMS = TableSchema(
         Column(
             "first_byte_after_command_us",
             pl.Int64,
-            "request to the first payload byte, µs: tgentools' definition",
+            "request to the first payload byte, µs (as tgentools)",
             True,
         ),
         Column(
             "last_byte_after_command_us",
             pl.Int64,
-            "request to the last payload byte, µs: tgentools' definition",
+            "request to the last payload byte, µs (as tgentools)",
             True,
         ),
         Column("observed_us", pl.Int64, "start to the outcome, or to the end of the run, µs"),
         Column("bytes_wanted", pl.Int64, "payload asked for, bytes"),
-        Column(
-            "bytes_got", pl.Int64, "payload received, bytes; null where an unfinished one's is unknown", True
-        ),
+        Column("bytes_got", pl.Int64, "payload received, bytes; null where it is unknown", True),
         Column("outcome", pl.String, "complete, failed, timeout or unfinished"),
         Column("error", pl.String, "why it failed; null unless it did", True),
     ),
@@ -103,22 +97,16 @@ RELAYS = TableSchema(
         Column("bytes_in", pl.Int64, "bytes the relay read in this second"),
         Column("bytes_out", pl.Int64, "bytes the relay wrote in this second"),
         Column(
-            "queued_cells",
-            pl.Int64,
-            "cells in circuit queues at the end of the second; null: not observed",
-            True,
+            "queued_cells", pl.Int64, "cells in circuit queues at the second's end; null: not observed", True
         ),
         Column(
             "queued_cells_max",
             pl.Int64,
-            "most cells in circuit queues at any time of the second; null: not observed",
+            "most cells in circuit queues within the second; null: not observed",
             True,
         ),
         Column(
-            "outbuf_bytes",
-            pl.Int64,
-            "bytes in output buffers at the end of the second; null: not observed",
-            True,
+            "outbuf_bytes", pl.Int64, "bytes in output buffers at the second's end; null: not observed", True
         ),
         Column("cpu_us", pl.Int64, "CPU time used in this second, µs; null where no CPU is modelled", True),
     ),
@@ -140,9 +128,7 @@ CIRCUITS = TableSchema(
         Column("client", pl.String, "name of the client in network.json"),
         Column("circuit", pl.Int64, "tor's number of the circuit, as in the streams table"),
         Column("purpose", pl.String, "what tor built it for; null when only its use was seen", True),
-        Column(
-            "built_us", pl.Int64, "when it was open, µs since the simulation's start; null: not seen", True
-        ),
+        Column("built_us", pl.Int64, "when it was open, µs since the simulation's start", True),
         Column("first_use_us", pl.Int64, "when the first stream was attached to it; null: none was", True),
         Column("closed_us", pl.Int64, "when it was closed or failed; null: it was not", True),
         Column("close_reason", pl.String, "why; null unless it was closed", True),
@@ -169,12 +155,8 @@ CELLS = TableSchema(
         Column("channel", pl.Int64, "channel it came by (inbuf, recognized) or leaves by, on this host"),
         Column("circuit", pl.Int64, "ID of the circuit on that channel"),
         Column("command", pl.Int64, "command of the cell; 3 is RELAY, 9 RELAY_EARLY"),
-        Column(
-            "relay_command", pl.Int64, "relay command where the cell begins or ends here; else null", True
-        ),
-        Column(
-            "stream", pl.Int64, "stream of the circuit where the cell begins or ends here; else null", True
-        ),
+        Column("relay_command", pl.Int64, "relay command; null unless the cell begins or ends here", True),
+        Column("stream", pl.Int64, "stream; null unless the cell begins or ends here", True),
         Column(
             "queue_cells",
             pl.Int64,
@@ -203,16 +185,10 @@ PASSAGES = TableSchema(
     PASSAGES_FILE,
     (
         Column("host", pl.String, "name of the relay in network.json"),
-        Column(
-            "start_ns", pl.Int64, "when it was taken from the input buffer, ns since the simulation's start"
-        ),
+        Column("start_ns", pl.Int64, "when it left the input buffer, ns since the simulation's start"),
         Column("outward", pl.Boolean, "away from the client"),
         Column("command", pl.UInt8, "command of the cell; 3 is RELAY, 9 RELAY_EARLY"),
-        Column(
-            "circuit",
-            pl.Int64,
-            "2^32 times the channel towards the client, plus the ID of the circuit on it",
-        ),
+        Column("circuit", pl.Int64, "2^32 times the channel towards the client, plus the circuit's ID on it"),
         Column("queue_cells", pl.Int64, "cells that it found in the queue of its circuit"),
         Column("relaying_ns", pl.Int64, "from the input buffer to the queue, ns"),
         Column("waiting_ns", pl.Int64, "from the queue to the output buffer, ns"),
@@ -243,44 +219,34 @@ BREAKDOWN = TableSchema(
 whose byte came, from the opening of its SOCKS connection on."""
 
 
+WORDS: dict[str, tuple[str, ...]] = {
+    "kind": KINDS + PERF_KINDS,
+    "outcome": OUTCOMES,
+    "byte": BYTES,
+    "leg": LEGS,
+    "place": PLACES,
+    "part": PARTS,
+}
+"""What columns of words may hold, in whichever table."""
+
+
 def validate(frame: pl.DataFrame, schema: TableSchema, file: Path) -> pl.DataFrame:
     """``frame``, read from ``file``, when it fits ``schema``.
 
-    Raises InputError for a missing or surplus column, another type or order, or a null where none may
-    be; for streams and breakdowns also for a word that is none.
+    Raises InputError for other columns, types or order, a null where none may be, or a word that is none.
     """
-    if list(frame.columns) != list(schema.polars):
-        missing = [name for name in schema.polars if name not in frame.columns]
-        surplus = [name for name in frame.columns if name not in schema.polars]
-        found = f"missing {missing}, surplus {surplus}" if missing or surplus else "another order"
-        raise InputError(
-            f"is no {schema.name} table of this version ({found})",
-            file=file,
-            accepted=", ".join(schema.polars),
-        )
+    if list(frame.schema.items()) != list(schema.polars.items()):
+        names = (*schema.polars, *frame.columns)
+        first = next((name for name in names if frame.schema.get(name) != schema.polars.get(name)), None)
+        problem = f"is no {schema.name} table of this version"
+        raise InputError(problem, file=file, key=first, accepted=", ".join(schema.polars))
     for column in schema.columns:
-        if frame.schema[column.name] != column.dtype:
+        name, values = column.name, frame[column.name]
+        if not column.nullable and values.null_count():
+            raise InputError("holds empty cells", file=file, key=name, accepted="a value in every row")
+        if others := set(values.unique()) - set(WORDS[name]) if name in WORDS else ():
+            accepted = ", ".join(WORDS[name])
             raise InputError(
-                "has another type",
-                file=file,
-                key=column.name,
-                value=str(frame.schema[column.name]),
-                accepted=str(column.dtype),
+                "holds an unknown word", file=file, key=name, value=min(others), accepted=accepted
             )
-        if not column.nullable and frame[column.name].null_count():
-            raise InputError("holds empty cells", file=file, key=column.name, accepted="a value in every row")
-    if schema is BREAKDOWN:
-        for name, words in (("byte", BYTES), ("leg", LEGS), ("place", PLACES), ("part", PARTS)):
-            _check_words(frame, name, words, file)
-    if schema is STREAMS:
-        _check_words(frame, "kind", KINDS + PERF_KINDS, file)
-        _check_words(frame, "outcome", OUTCOMES, file)
     return frame
-
-
-def _check_words(frame: pl.DataFrame, column: str, words: tuple[str, ...], file: Path) -> None:
-    others = sorted(set(frame[column].unique()) - set(words))
-    if others:
-        raise InputError(
-            "holds an unknown word", file=file, key=column, value=others[0], accepted=", ".join(words)
-        )

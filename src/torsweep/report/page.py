@@ -28,14 +28,14 @@ from torsweep.formats.yaml_file import MOST_YAML_BYTES
 from torsweep.report.networks import Networks, describe_networks
 from torsweep.report.repeat import repeat_command, repeat_overrides
 from torsweep.report.sections import Row, Section, SummaryText, parse_summary
+from torsweep.stats.claims.judging import Verdict
 from torsweep.stats.files import PLAN_FILE, read_plan
+from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.text import duration_text, engine_text, networks_text
 from torsweep.stats.verdicts import (
     CLAIMS_TITLE,
     EVIDENCE_TITLE,
     ClaimsFile,
-    StatedInterval,
-    StatedVerdict,
     read_claims,
 )
 from torsweep.tables.reading import Provenance, parse_provenance
@@ -173,16 +173,16 @@ def render(page: Page) -> str:
     )
 
 
-def interval_text(interval: StatedInterval) -> str:
+def interval_text(interval: Interval) -> str:
     """``0.031 [−0.020, 0.082]``; a dash for a mean that is not there."""
-    if interval.mean is None:
+    if interval.mean != interval.mean:
         return "–"
-    if interval.low is None or interval.high is None:
+    if not interval.known:
         return _number(interval.mean)
     return f"{_number(interval.mean)} [{_number(interval.low)}, {_number(interval.high)}]"
 
 
-def evidence_rows(claim: StatedVerdict) -> list[Row]:
+def evidence_rows(claim: Verdict) -> list[Row]:
     """A row for each comparison that ``claim`` rests on."""
     return [
         (item.statement, interval_text(item.interval), item.required, item.shows)
@@ -190,7 +190,7 @@ def evidence_rows(claim: StatedVerdict) -> list[Row]:
     ]
 
 
-def confidence_text(claim: StatedVerdict) -> str:
+def confidence_text(claim: Verdict) -> str:
     """At which confidence the intervals of ``claim`` are: ``95 %``, or each that there is."""
     levels = dict.fromkeys(f"{item.interval.confidence * 100:.4g} %" for item in claim.comparisons)
     return ", ".join(levels)

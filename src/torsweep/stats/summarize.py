@@ -23,7 +23,7 @@ from torsweep.stats.files import CLAIMS_FILE, PLAN_FILE, SUMMARY_TEXT
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.statistic import Analysis, statistics, write_csv
 from torsweep.stats.text import duration_text, engine_text, networks_text, variant_text
-from torsweep.stats.verdicts import claims_json
+from torsweep.stats.verdicts import claims_file
 from torsweep.storage import write_text
 from torsweep.storage.folders import SUMMARIES, own_folder
 from torsweep.storage.manifest import with_checksums
@@ -89,8 +89,8 @@ def write_summary(summary: Summary, out: Path) -> None:
         left.unlink()
     for name, frame in summary.frames.items():
         write_csv(frame, out / statistics()[name].file)
-    document = claims_json(summary.analysis)
-    write_text(out / CLAIMS_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    document = claims_file(summary.analysis).model_dump_json()
+    write_text(out / CLAIMS_FILE, json.dumps(json.loads(document), indent=1, ensure_ascii=False) + "\n")
     write_text(out / SUMMARY_TEXT, summary_text(summary))
     plan = {**json.loads(summary.provenance.to_json()), "baseline": dict(summary.analysis.baseline)}
     files = [*(statistics()[name].file for name in summary.frames), CLAIMS_FILE, SUMMARY_TEXT]

@@ -8,7 +8,7 @@ output.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from math import isnan
 from pathlib import Path
 
 import polars as pl
@@ -19,7 +19,7 @@ from rich.text import Text
 
 from torsweep.config.reading import validate
 from torsweep.formats.json_file import read_json
-from torsweep.stats.claims.judging import Verdict, verdicts
+from torsweep.stats.claims.judging import Answer, Verdict, verdicts
 from torsweep.stats.files import CLAIMS_FILE, NO_SUMMARIES, read_plan
 from torsweep.stats.statistic import Analysis, Statistic, counts, numbers, texts
 from torsweep.stats.text import interval_text, markdown_table
@@ -93,62 +93,10 @@ CLAIMS = Statistic(
 )
 
 
-def claims_json(analysis: Analysis) -> dict[str, object]:
-    """The content of claims.json."""
-    provenance = analysis.provenance
-    named = ("experiment", "engine", "engine_version", "era", "network", "plan", "seeds")
-    return {
-        **{key: getattr(provenance, key) for key in named},
-        "baseline": dict(analysis.baseline),
-        "interim": [number for number in analysis.design.interim if number <= len(provenance.seeds)],
-        "claims": [_without_nan(asdict(verdict)) for verdict in analysis.once(verdicts)],
-    }
+class ClaimsFile(BaseModel):
+    """The whole of claims.json, where a number that is not there is null; ``baseline`` is knob to level."""
 
-
-def _without_nan(value: object) -> object:
-    """JSON has no NaN: a number that is not there is null."""
-    if isinstance(value, dict):
-        return {key: _without_nan(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(part) for part in value]
-    return None if isinstance(value, float) and value != value else value
-
-
-class _Part(BaseModel):
     model_config = ConfigDict(frozen=True)
-
-
-class StatedInterval(_Part):
-    """A mean and its interval; None where there is none."""
-
-    mean: float | None
-    low: float | None
-    high: float | None
-    confidence: float
-
-
-class StatedAnswer(_Part):
-    """One number that a claim rests on."""
-
-    statement: str
-    interval: StatedInterval
-    required: str
-    shows: str
-
-
-class StatedVerdict(_Part):
-    """What the plan says about a claim."""
-
-    claim: str
-    text: str
-    setting: str
-    verdict: str
-    reason: str
-    comparisons: tuple[StatedAnswer, ...]
-
-
-class ClaimsFile(_Part):
-    """The whole of claims.json; ``baseline`` is knob to level."""
 
     experiment: str
     engine: str
@@ -158,7 +106,20 @@ class ClaimsFile(_Part):
     plan: str
     seeds: tuple[int, ...]
     baseline: dict[str, str]
-    claims: tuple[StatedVerdict, ...]
+    interim: tuple[int, ...]
+    claims: tuple[Verdict, ...]
+
+
+def claims_file(analysis: Analysis) -> ClaimsFile:
+    """The content of claims.json."""
+    provenance = analysis.provenance
+    named = ("experiment", "engine", "engine_version", "era", "network", "plan", "seeds")
+    return ClaimsFile(
+        **{key: getattr(provenance, key) for key in named},
+        baseline=dict(analysis.baseline),
+        interim=tuple(number for number in analysis.design.interim if number <= len(provenance.seeds)),
+        claims=analysis.once(verdicts),
+    )
 
 
 def read_claims(summaries: Path) -> ClaimsFile:
@@ -189,16 +150,15 @@ def print_verdicts(summaries: Path, console: Console | None = None) -> None:
             console.print(_table(claim.comparisons))
 
 
-def _table(answers: Sequence[StatedAnswer]) -> Table:
+def _table(answers: Sequence[Answer]) -> Table:
     table = Table(box=None, pad_edge=False)
     for header in ("comparison", "value", "interval", "required", "shown"):
         table.add_column(header, justify="left" if header == "comparison" else "right")
     for item in answers:
         interval = item.interval
-        bounds = "–"
-        if interval.low is not None and interval.high is not None:
-            bounds = f"[{interval.low:.3f}, {interval.high:.3f}] at {interval.confidence:.0%}"
-        value = "–" if interval.mean is None else f"{interval.mean:.3f}"
+        bounds = f"[{interval.low:.3f}, {interval.high:.3f}] at {interval.confidence:.0%}"
+        bounds = bounds if interval.known else "–"
+        value = "–" if isnan(interval.mean) else f"{interval.mean:.3f}"
         shows = Text(item.shows, style=_COLOURS.get(item.shows, "yellow"))
         table.add_row(Text(item.statement), value, Text(bounds), Text(item.required), shows)
     return table

@@ -12,7 +12,7 @@ import pytest
 
 from tests.synthetic_traces import ADDRESSES, Made, channels, made, one_way_ns, the_time
 from torsweep import seeds
-from torsweep.engines.breakdown.clocks import MESSAGES, VERDICTS, compare
+from torsweep.engines.breakdown.clocks import MESSAGES, compare
 from torsweep.engines.breakdown.join import join
 from torsweep.engines.breakdown.write import Recorded, Seen, by_one_clock
 
@@ -80,7 +80,6 @@ def test_a_clock_that_jumps_is_refused_and_few_messages_say_nothing() -> None:
 
     clocks = compare(messages(jumping))
     assert not clocks.whole
-    assert {clock.verdict for clock in clocks.found} <= set(VERDICTS)
     assert [clock.host for clock in clocks.found if clock.verdict == "refused"]
     few = compare(messages(skewed(), count=15))
     assert {clock.verdict for clock in few.found} == {"unknown"}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from torsweep import seeds
-from torsweep.engines.breakdown.clocks import Messages, Skew, estimate, stretches, tick_ratio
+from torsweep.engines.breakdown.clocks import Messages, Skew, estimate
 from torsweep.errors import InputError
 
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -78,37 +78,6 @@ def test_a_clock_that_runs_unevenly_is_refused() -> None:
 
     with pytest.raises(InputError, match="two clocks cannot be compared"):
         estimate(Messages(there.left_ns, wander(there.came_ns)), Messages(wander(back.left_ns), back.came_ns))
-
-
-def test_stretches_between_resets_are_estimated_each_by_itself() -> None:
-    there, back = made(9 * SECOND, 2e-5)
-    # The second host starts anew after 100 s: its clock shows 0.
-    reset_ns = int(9 * SECOND + 100 * SECOND * (1 + 2e-5))
-    came = np.where(there.came_ns < reset_ns, there.came_ns, there.came_ns - reset_ns)
-    left = np.where(back.left_ns < reset_ns, back.left_ns, back.left_ns - reset_ns)
-    order = np.argsort(there.came_ns)
-    parts = [list(stretches(came[order])), list(stretches(left))]
-    assert [len(part) for part in parts] == [2, 2]
-    skews = [
-        estimate(
-            Messages(there.left_ns[order][mine], came[order][mine]),
-            Messages(left[other], back.came_ns[other]),
-        )
-        for mine, other in zip(*parts, strict=True)
-    ]
-    for skew, expected in zip(skews, (9 * SECOND, 9 * SECOND - reset_ns), strict=True):
-        assert skew.offset_ns == pytest.approx(expected, abs=2 * MS)
-        assert skew.drift == pytest.approx(2e-5, abs=1e-5)
-
-
-def test_units_of_clocks_are_told() -> None:
-    events = np.arange(0, 60 * SECOND, 7 * MS)
-    assert tick_ratio(events, events // 1000) == pytest.approx(1e-3)
-    assert tick_ratio(events, (events * (1 + 1e-4)).astype(np.int64)) == 1.0
-    with pytest.raises(InputError, match="no power of ten"):
-        tick_ratio(events, events * 24)
-    with pytest.raises(InputError, match="stands still"):
-        tick_ratio(events, np.zeros_like(events))
 
 
 def test_too_few_messages_say_nothing() -> None:

@@ -34,10 +34,10 @@ def test_every_column_says_what_it_means(schema) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda t: t.drop("outcome"), ["missing ['outcome']"]),
-        (lambda t: t.with_columns(pl.lit(1).alias("more")), ["surplus ['more']"]),
-        (lambda t: t.select(reversed(t.columns)), ["another order"]),
-        (lambda t: t.with_columns(pl.col("start_us").cast(pl.Float64)), ["start_us", "Float64", "Int64"]),
+        (lambda t: t.drop("outcome"), ["outcome", "no streams table"]),
+        (lambda t: t.with_columns(pl.lit(1).alias("more")), ["more", "no streams table"]),
+        (lambda t: t.select(reversed(t.columns)), ["no streams table"]),
+        (lambda t: t.with_columns(pl.col("start_us").cast(pl.Float64)), ["start_us", "no streams table"]),
         (lambda t: t.with_columns(pl.lit(None, pl.String).alias("kind")), ["kind", "empty"]),
         (lambda t: t.with_columns(pl.lit("browser").alias("kind")), ["kind", "browser", "web, bulk"]),
         (lambda t: t.with_columns(pl.lit("lost").alias("outcome")), ["outcome", "lost", "timeout"]),

@@ -15,7 +15,8 @@ from tests.stamped import stamp
 from torsweep.report.networks import describe_networks
 from torsweep.report.page import SIGNATURE, Folders, gather, interval_text, render
 from torsweep.report.sections import parse_summary
-from torsweep.stats.verdicts import StatedInterval, read_claims
+from torsweep.stats.inference.intervals import Interval
+from torsweep.stats.verdicts import read_claims
 from torsweep.tables.reading import PlanTables
 
 VOID = {"meta", "link", "img", "br", "input", "hr"}
@@ -210,12 +211,10 @@ def test_what_is_missing_or_damaged_is_one_line_and_no_page(
 
 
 def test_numbers_in_words() -> None:
-    def stated(mean: float | None, low: float | None, high: float | None) -> StatedInterval:
-        return StatedInterval(mean=mean, low=low, high=high, confidence=0.95)
-
-    assert interval_text(stated(-0.0312, -1.0, 4919537.6)) == "−0.031 [−1.000, 4.9e+06]"
-    assert interval_text(stated(2.0, None, None)) == "2.000"
-    assert interval_text(stated(None, None, None)) == "–"
+    nan = float("nan")
+    assert interval_text(Interval(-0.0312, -1.0, 4919537.6, 8, 0.95)) == "−0.031 [−1.000, 4.9e+06]"
+    assert interval_text(Interval(2.0, nan, nan, 8, 0.95)) == "2.000"
+    assert interval_text(Interval(nan, nan, nan, 8, 0.95)) == "–"
 
 
 def test_a_summary_without_tables_has_no_sections() -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +26,7 @@ FEWEST = 20
 """The fewest messages in each direction."""
 
 LARGEST_DRIFT = 1e-2
-"""Quartz is within 1e-4; a clock in another unit is told by :func:`tick_ratio` before."""
+"""Quartz is within 1e-4."""
 
 SPLITS = 10
 """Parts into which the time is divided; a step of the clock is looked for between them."""
@@ -83,35 +82,6 @@ def estimate(there: Messages, back: Messages) -> Skew:
         raise _refused("they drift apart too fast", line.drift, f"{LARGEST_DRIFT:g} or less")
     _refuse_steps(above, below, line.room)
     return Skew(line.offset - line.drift * zero, line.drift, line.room)
-
-
-def stretches(times_ns: Times) -> Iterator[slice]:
-    """The stretches of ``times_ns``, in the order in which a host wrote them down, between resets of its
-    clock.
-
-    A clock that goes back was reset. One that jumps ahead may have waited: :func:`estimate` tells the two
-    apart.
-    """
-    resets = np.flatnonzero(np.diff(times_ns) < 0) + 1
-    edges = [0, *resets.tolist(), len(times_ns)]
-    for begin, end in pairwise(edges):
-        yield slice(begin, end)
-
-
-def tick_ratio(first: Times, second: Times) -> float:
-    """How many ticks the second clock counts for one of the first: a power of ten.
-
-    ``first`` and ``second`` are times of the same events, one by each clock. Raises InputError when a clock
-    does not advance, or when the ratio is no power of ten to within :data:`LARGEST_DRIFT`.
-    """
-    spans = float(np.ptp(first)), float(np.ptp(second))
-    if min(spans) <= 0:
-        raise _refused("a clock stands still", min(spans))
-    ratio = spans[1] / spans[0]
-    ticks = 10.0 ** round(float(np.log10(ratio)))
-    if abs(ratio / ticks - 1) > LARGEST_DRIFT:
-        raise _refused("they count in units that are no power of ten of each other", ratio)
-    return ticks
 
 
 @dataclass(frozen=True)
@@ -203,14 +173,9 @@ def _refused(problem: str, value: object = None, accepted: str = "clocks with a 
 
 
 Verdict = Literal["shared", "corrected", "unknown", "refused"]
-
-VERDICTS: Mapping[Verdict, str] = {
-    "shared": "no message comes before it leaves: one clock, to within what is uncertain",
-    "corrected": "messages would come before they leave: times were taken to the other host's clock",
-    "unknown": "no message comes before it leaves, and there are too few, or a step between them",
-    "refused": "messages would come before they leave, and no clock with a fixed drift explains it",
-}
-"""The verdicts on a host's clock against another's."""
+"""``shared``: no message comes before it leaves, one clock to within what is uncertain. ``corrected``:
+messages would, and times were taken to the other host's clock. ``unknown``: none does, and there are too few,
+or a step between them. ``refused``: messages would, and no clock with a fixed drift explains it."""
 
 MESSAGES = {
     **dict.fromkeys(("from_host", "to_host"), pl.String),

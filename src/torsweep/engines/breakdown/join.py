@@ -337,4 +337,4 @@ def _link(trace: Trace, sends: tuple[str, str], receives: tuple[str, str]) -> Li
     order = ("client", *RELAYS, "server")
     name = "-".join(sorted((sends[0], receives[0]), key=order.index))
     one_way_ns = trace.one_way_ns(sends[1], receives[1])
-    return Link(name, sends[1], sends[0], receives[0], receives[1], one_way_ns)
+    return Link(name, sends[1], sends[0], receives[1], one_way_ns)

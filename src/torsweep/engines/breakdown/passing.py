@@ -211,7 +211,6 @@ class Link:
     place: str
     sender: str
     sends_at: str
-    receives_at: str
     receiver: str
     one_way_ns: int
 

@@ -17,21 +17,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import BeforeValidator
 from scipy import special
 
 CONFIDENCE = 0.95
+
+
+Number = Annotated[float, BeforeValidator(lambda value: np.nan if value is None else value)]
+"""A number that may be NaN, which JSON writes as null."""
 
 
 @dataclass(frozen=True)
 class Interval:
     """A mean (or median) over ``networks`` networks and its two-sided interval; NaN bounds: there is none."""
 
-    mean: float
-    low: float
-    high: float
+    mean: Number
+    low: Number
+    high: Number
     networks: int
     confidence: float
 
