@@ -46,7 +46,7 @@ rule summarize:
         mem_mb=2000,
         runtime=10,
     params:
-        source=source_sha256("tables", "stats", "engines/table_schema.py"),
+        source=source_sha256("tables", "stats", "config/claims.py", "engines/table_schema.py"),
         settings=arguments.number_of_networks,
         tables=subpath(input.tables, parent=True),
         out=subpath(output.plan, parent=True),

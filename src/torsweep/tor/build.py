@@ -138,7 +138,8 @@ def find_build(out: Path = TOOLS, version: str | None = None) -> BuiltTor:
         found = read_build(out / version)
         if found is None:
             raise ToolMissing(
-                f"{out}: holds no tor {version}, that the run was prepared for; prepare it anew"
+                f"{out}: holds no tor {version}, that the run was prepared for; remove {out}"
+                " to have tor built again"
             )
         return found
     built = current_build(out, read_series())

@@ -17,11 +17,11 @@ import pytest
 from pydantic import BaseModel, Strict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
+from torsweep.config.cli import schema_text
 from torsweep.config.experiment import Experiment
 from torsweep.config.knobs import KNOBS
 from torsweep.config.network import NetworkConfig
 from torsweep.config.overrides import Overrides
-from torsweep.config.schema import schema_text
 from torsweep.engines.run_spec import RunSpec
 from torsweep.errors import InputError
 from torsweep.network.bandwidth_import import Speedtest
