@@ -6,12 +6,13 @@ import json
 import re
 import shutil
 import sys
-import zipfile
 from pathlib import Path
 
 import polars as pl
 import pytest
 import yaml
+
+from tests.workflow.pair import workspace_with_pair
 
 PLACE = Path("refill_sweep/cellsim/2012/ci/main")
 
@@ -116,33 +117,21 @@ def test_edits_make_anew_what_depends_on_them_and_no_more(finished, tmp_path):
     assert (planned["sample_network"], planned["run"]) == (2, 12)
 
 
-def test_a_published_plan_verifies_and_is_the_same_when_it_is_made_again(finished):
-    workspace, _ = finished
-    zip_file = f"results/bundles/{PLACE}/refill_sweep.zip"
-    done = workspace.snakemake(zip_file)
+def test_a_published_plan_verifies_and_is_the_same_when_it_is_made_again(tmp_path):
+    workspace = workspace_with_pair(tmp_path)
+    place = "pair/cellsim/2012/ci/main"
+    zip_file = f"results/bundles/{place}/pair.zip"
+    done = workspace.snakemake(zip_file, config=("replicates=2", "measured=15 s"))
     assert done.returncode == 0, done.stdout
-    page = (workspace.folder / f"results/reports/{PLACE}/refill_sweep.html").read_text()
-    assert page.count("<figure") == 5
-    readme = (workspace.folder / f"results/publish/{PLACE}/README.md").read_text()
-    assert "replicates=2 first_seed=1 'warm_up=20 s' 'measured=30 s'" in readme
+    page = (workspace.folder / f"results/reports/{place}/pair.html").read_text()
+    assert page.count("<figure") == 1
+    readme = (workspace.folder / f"results/publish/{place}/README.md").read_text()
+    assert "replicates=2 first_seed=1 'warm_up=10 s' 'measured=15 s'" in readme
     verified = workspace.run(sys.executable, "-m", "torsweep", "verify", zip_file, "--rerun")
     assert verified.returncode == 0, verified.stdout
     assert re.search(r"^files: (\d+) of \1 are as they were published$", verified.stdout, re.MULTILINE)
-    for line in ("networks: 2 of 2", "runs: 12 of 12", "figures: 15 of 15", "page: 1 of 1"):
+    for line in ("networks: 2 of 2", "runs: 4 of 4", "figures: 3 of 3", "page: 1 of 1"):
         assert f"made again, {line} identical" in verified.stdout
-
-
-def test_the_report_of_snakemake_has_every_figure_with_its_caption(finished, tmp_path):
-    workspace, _ = finished
-    done = workspace.snakemake("refill_sweep", "--report", str(tmp_path / "report.zip"))
-    assert done.returncode == 0, done.stdout
-    with zipfile.ZipFile(tmp_path / "report.zip") as archive:
-        names = {Path(name).name for name in archive.namelist()}
-        text = archive.read("report/report.html").decode()
-    figures = {"ttfb_cdf.png", "ttlb_cdf.png", "ttfb_closeup.png", "relay_queues.png", "differences.png"}
-    assert {*figures, "summary.md"} <= names
-    assert text.count("the CSV beside it holds the") == len(figures)
-    assert re.search(r'"refill_sweep": *{\s*"main": *\[', text), "figures are sorted by experiment and plan"
 
 
 def test_an_experiment_may_ask_for_progress(workspace):
