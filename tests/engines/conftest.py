@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from torsweep.config.network import load_network_config
-from torsweep.engines.emulation.entry import find_linkem
 from torsweep.engines.emulation.rights import standing
+from torsweep.engines.tools import find_own_program
 from torsweep.errors import TorsweepError
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
@@ -30,7 +30,7 @@ def emulation(built_tor: BuiltTor) -> None:
     found = standing()
     if found.way == "neither":
         pytest.skip(f"needs hosts of its own: {found.problem}")
-    if find_linkem() is None:
+    if find_own_program("linkem") is None:
         pytest.skip("needs linkem: `make setup` builds it")
 
 

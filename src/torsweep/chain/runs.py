@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from torsweep.chain.comparing import Row
+from torsweep.chain.turns import downloads
 from torsweep.config.eras import tor_settings
 from torsweep.config.network import load_network_config
 from torsweep.config.variant import variant_text
@@ -56,7 +57,7 @@ def refill_conditions() -> list[Condition]:
         for interval in ("1000ms", "100ms", "10ms"):
             for clock in clocks:
                 levels = {"refill_mode": mode, "refill_interval": interval, "clock": clock}
-                found.append(Condition(variant_text(levels), levels, rates, {"bulk": _downloads()}, 10, 20))
+                found.append(Condition(variant_text(levels), levels, rates, {"bulk": downloads()}, 10, 20))
     return found
 
 
@@ -93,8 +94,8 @@ def circuits_conditions() -> list[Condition]:
     busy all the time.
     """
     traffic = {
-        "bulk": _downloads(10, isolated=True),
-        "web": _downloads(size=20_000, pause_s=(1, 2)),
+        "bulk": downloads(10, isolated=True),
+        "web": downloads(size=20_000, pause_s=(1, 2)),
     }
     policies: list[dict[str, str]] = [
         {"circuit_policy": "round_robin", "round_robin_quantum": "32"},
@@ -139,7 +140,7 @@ def waking_conditions() -> list[Condition]:
     """
     rates = ("4 MiB/s", "4 MiB/s", f"{LEAST_TOR_RATE_BYTES_PER_S // 1024} KiB/s")
     levels = {"refill_mode": "burst", "refill_interval": "10ms"}
-    traffic = {"bulk": _downloads(WAKING_STREAMS, isolated=True)}
+    traffic = {"bulk": downloads(WAKING_STREAMS, isolated=True)}
     return [
         Condition(f"order={order}", levels, rates, traffic, 20, 40, (f"StreamActivationOrder {order}",))
         for order in ("default", "reversed")
@@ -215,17 +216,3 @@ def _prepare(condition: Condition, run_directory: Path) -> None:
         network_sha256=sha256_of_file(network / NETWORK_FILE),
         seed=1,
     ).write(run_directory)
-
-
-def _downloads(
-    parallel: int = 1, *, isolated: bool = False, size: int = 10**9, pause_s: tuple[int, int] = (0, 0)
-) -> RunTraffic:
-    return RunTraffic(
-        request_bytes=100,
-        response_bytes=size,
-        think_min_ns=pause_s[0] * SECOND_NS,
-        think_max_ns=pause_s[1] * SECOND_NS,
-        streams_per_circuit_isolation=isolated,
-        parallel_streams=parallel,
-        timeout_ns=None,
-    )

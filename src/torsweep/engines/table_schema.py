@@ -23,6 +23,7 @@ from torsweep.engines.table_files import (
     STREAMS_FILE,
 )
 from torsweep.errors import InputError
+from torsweep.storage import whole_file
 
 OUTCOMES = ("complete", "failed", "timeout", "unfinished")
 """How a download ended; ``unfinished`` was cut off by the end of the run."""
@@ -228,6 +229,13 @@ WORDS: dict[str, tuple[str, ...]] = {
     "part": PARTS,
 }
 """What columns of words may hold, in whichever table."""
+
+
+def write_table(run_directory: Path, schema: TableSchema, frame: pl.DataFrame) -> None:
+    """Write ``frame`` as the table of ``schema``, as a whole; InputError when it does not fit."""
+    file = run_directory / schema.file
+    with whole_file(file) as temporary:
+        validate(frame, schema, file).write_parquet(temporary, compression="zstd")
 
 
 def validate(frame: pl.DataFrame, schema: TableSchema, file: Path) -> pl.DataFrame:

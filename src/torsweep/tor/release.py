@@ -81,26 +81,14 @@ def apply_series(series: Series, tree: Path) -> None:
 
 
 def first_failure(report: str) -> tuple[str, str]:
-    """The file and the reason of the first failure in what ``patch`` printed; the file may be empty."""
+    """The file and the line of the first failure in what ``patch`` printed; the file may be empty."""
     file = ""
     for line in report.splitlines():
         if (match := re.match(r"(?:checking|patching) file (.+)$", line)) is not None:
             file = match[1].strip("'")
-        elif re.match(r"Hunk #\d+ FAILED", line):
-            return file, line.rstrip(".") + ", other text stands there"
-        elif "previously applied" in line:
-            return file, "it is in the source already"
-        elif (match := re.match(r"(?:can't find file to patch|.*No file to patch)", line)) is not None:
-            return _wanted_file(report) or file, "the source has no such file"
-        elif (match := re.match(r"(?:patch: )?\*{4} (.+)$", line)) is not None:
-            return file, match[1]
+        elif re.search(r"FAILED|previously applied|can't find file|No file to patch|\*{4}", line):
+            return file, line.rstrip(".")
     return file, (report.strip().splitlines() or ["patch said nothing"])[-1]
-
-
-def _wanted_file(report: str) -> str:
-    """The file in the header that ``patch`` quotes when it finds no such file."""
-    quoted = re.search(r"^\|\+\+\+ (?:[^/\s]+/)?(\S+)", report, re.MULTILINE)
-    return quoted[1] if quoted else ""
 
 
 NOT_SOURCE = shutil.ignore_patterns(".git", "*.o", "*.a", ".deps", ".dirstamp", "config.status", "orconfig.h")
@@ -167,13 +155,16 @@ def _verified_tarball(tarball: Path, sha256: str | None) -> Release:
     actual = sha256_of_file(tarball)
     beside = tarball.with_name(f"{tarball.name}.sha256sum")
     if sha256 is not None:
-        _compare(tarball, actual, sha256, "the checksum given")
-        return Release(tarball, actual, "the checksum given")
-    if beside.is_file():
-        words = beside.read_text(encoding="utf-8", errors="replace").split()
-        _compare(tarball, actual, words[0] if words else "", beside.name)
-        return Release(tarball, actual, beside.name)
-    return Release(tarball, actual, "nothing: no checksum was given and none lies beside the tarball")
+        where = "the checksum given"
+    elif beside.is_file():
+        sha256, where = (
+            beside.read_text(encoding="utf-8", errors="replace").partition(" ")[0].strip(),
+            beside.name,
+        )
+    else:
+        return Release(tarball, actual, "nothing: no checksum was given and none lies beside the tarball")
+    _compare(tarball, actual, sha256, where)
+    return Release(tarball, actual, where)
 
 
 def _compare(file: Path, actual: str, expected: str, where: str) -> None:
@@ -210,15 +201,10 @@ def unpack(release: Release, target: Path) -> str:
         else:
             _unpack_tarball(release.path, target)
     except OSError as error:
-        raise OutputError(f"{target.parent}: cannot take the source of tor: {_reason(error)}") from error
+        raise OutputError(
+            f"{target.parent}: cannot take the source of tor: {error.strerror or error}"
+        ) from error
     return version_of(target, release.path)
-
-
-def _reason(error: OSError) -> str:
-    # copytree gathers the errors of single files; the first one is enough.
-    if isinstance(error, shutil.Error) and error.args and error.args[0]:
-        return str(error.args[0][0][2])
-    return error.strerror or str(error)
 
 
 def _unpack_tarball(tarball: Path, target: Path) -> None:

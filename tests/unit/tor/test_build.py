@@ -134,7 +134,7 @@ def test_a_patch_that_does_not_apply_leaves_nothing_behind(tree, tmp_path, monke
     monkeypatch.setattr(build, "check_requirements", lambda: None)
     if not compiling.shutil.which("patch"):
         pytest.skip("patch is not on PATH")
-    with pytest.raises(InputError, match=r"\.patch: does not apply: .*: the source has no such file"):
+    with pytest.raises(InputError, match=r"\.patch: does not apply: can't find file to patch"):
         build_tor(tree, tmp_path / "tools")
     assert sorted(path.name for path in (tmp_path / "tools").iterdir()) == [".lock", ".torsweep"]
 

@@ -16,7 +16,7 @@ from torsweep.config.tor_settings import Transport
 from torsweep.engines.contract import Demand, Engine, Kind
 from torsweep.engines.emulation.rights import standing
 from torsweep.engines.table_files import CIRCUITS_FILE, LINKS_FILE
-from torsweep.engines.tools import find_own_program, require_own_program
+from torsweep.engines.tools import require_own_program
 from torsweep.errors import ToolMissing
 from torsweep.provenance import program_version
 from torsweep.tor.build import BuiltTor, find_build
@@ -38,11 +38,6 @@ def find_tools(builds: Path, tor_build: str | None = None) -> Tools:
 def require_linkem() -> Path:
     """The program linkem; ToolMissing when it is not there."""
     return require_own_program("linkem")
-
-
-def find_linkem() -> Path | None:
-    """The program linkem; None when it is not there."""
-    return find_own_program("linkem")
 
 
 START_S, START_S_PER_CLIENT = 45, 0.25

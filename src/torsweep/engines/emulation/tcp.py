@@ -93,6 +93,7 @@ _ALIKE = {
     # A client of tor asks for no data in its SYN.
     "tcp_fastopen": 0,
     "tcp_frto": 2,
+    "tcp_wmem": (4096, 16_384, 4_194_304),
     "tcp_reordering": 3,
     "tcp_notsent_lowat": UNSENT_WITHOUT_LIMIT,
     "tcp_slow_start_after_idle": 1,
@@ -104,52 +105,36 @@ _ALIKE = {
     "tcp_shrink_window": 0,
 }
 
+_SINCE = {
+    "tcp_recovery": "4.4: RACK",
+    "tcp_early_retrans": "3.5: early retransmit, 3.10: tail loss probe",
+    "tcp_comp_sack_nr": "4.18: selective acknowledgements held back",
+    "tcp_backlog_ack_defer": "6.7: acknowledgements held back while a backlog is worked through",
+    "tcp_autocorking": "3.14",
+    "tcp_limit_output_bytes": "3.6: TSQ",
+    "tcp_no_ssthresh_metrics_save": "5.6: until then a route remembered ssthresh",
+    "tcp_syn_linear_timeouts": "6.5",
+}
+
+_DIFFERENT = {
+    # Linux 3.2 with 2 GiB of memory or more (tcp_init): the most is 4 MiB; 6 MiB came with 3.4, 32 with 6.16.
+    "tcp_rmem": ((4096, 87_380, 4_194_304), (4096, 131_072, 33_554_432)),
+    "tcp_recovery": (0, 1),
+    "tcp_early_retrans": (0, 3),
+    "tcp_max_reordering": (127, 300),
+    "tcp_comp_sack_nr": (0, 44),
+    "tcp_backlog_ack_defer": (0, 1),
+    "tcp_autocorking": (0, 1),
+    "tcp_limit_output_bytes": (NO_LIMIT, 4_194_304),
+    "tcp_no_ssthresh_metrics_save": (0, 1),
+    "tcp_syn_linear_timeouts": (0, 4),
+    "since": (_SINCE, {}),
+}
+"""What the eras differ in: 2012, and today."""
+
 TCP: Mapping[EraName, TcpEra] = {
-    "2012": TcpEra.model_validate(
-        {
-            **_ALIKE,
-            # Linux 3.2 with 2 GiB of memory or more (tcp_init): the most is 4 MiB; 6 MiB came with 3.4.
-            "tcp_rmem": (4096, 87_380, 4_194_304),
-            "tcp_wmem": (4096, 16_384, 4_194_304),
-            "tcp_recovery": 0,
-            "tcp_early_retrans": 0,
-            "tcp_max_reordering": 127,
-            "tcp_comp_sack_nr": 0,
-            "tcp_backlog_ack_defer": 0,
-            "tcp_autocorking": 0,
-            "tcp_limit_output_bytes": NO_LIMIT,
-            "tcp_no_ssthresh_metrics_save": 0,
-            "tcp_syn_linear_timeouts": 0,
-            "since": {
-                "tcp_recovery": "4.4: RACK",
-                "tcp_early_retrans": "3.5: early retransmit, 3.10: tail loss probe",
-                "tcp_comp_sack_nr": "4.18: selective acknowledgements held back",
-                "tcp_backlog_ack_defer": "6.7: acknowledgements held back while a backlog is worked through",
-                "tcp_autocorking": "3.14",
-                "tcp_limit_output_bytes": "3.6: TSQ",
-                "tcp_no_ssthresh_metrics_save": "5.6: until then a route remembered ssthresh",
-                "tcp_syn_linear_timeouts": "6.5",
-            },
-        }
-    ),
-    "today": TcpEra.model_validate(
-        {
-            **_ALIKE,
-            # Linux 6.16 and later; 6 MiB before.
-            "tcp_rmem": (4096, 131_072, 33_554_432),
-            "tcp_wmem": (4096, 16_384, 4_194_304),
-            "tcp_recovery": 1,
-            "tcp_early_retrans": 3,
-            "tcp_max_reordering": 300,
-            "tcp_comp_sack_nr": 44,
-            "tcp_backlog_ack_defer": 1,
-            "tcp_autocorking": 1,
-            "tcp_limit_output_bytes": 4_194_304,
-            "tcp_no_ssthresh_metrics_save": 1,
-            "tcp_syn_linear_timeouts": 4,
-            "since": {},
-        }
-    ),
+    "2012": TcpEra.model_validate(_ALIKE | {name: both[0] for name, both in _DIFFERENT.items()}),
+    "today": TcpEra.model_validate(_ALIKE | {name: both[1] for name, both in _DIFFERENT.items()}),
 }
 
 

@@ -111,8 +111,8 @@ def for_tornettools_command(
     """Lay the logs of a run out as `tornettools parse` and `plot` want them."""
     from torsweep.engines.shadow.interop import lay_out_for_tornettools
 
-    laid_out = lay_out_for_tornettools(run_directory, out)
-    typer.echo(f"{out}: {len(laid_out.names)} hosts; next: tornettools parse -c {laid_out.converge_s} {out}")
+    names, converge_s = lay_out_for_tornettools(run_directory, out)
+    typer.echo(f"{out}: {len(names)} hosts; next: tornettools parse -c {converge_s} {out}")
 
 
 def _say(line: str) -> None:

@@ -60,14 +60,6 @@ AUTHORITY_BYTES_PER_S = 125_000_000
 """Directory authorities are no part of what is studied: their links never bind."""
 
 
-@dataclass(frozen=True)
-class Graph:
-    """The text of the graph, and how many pairs of hosts are closer than its least latency."""
-
-    text: str
-    floored_pairs: int
-
-
 def node_rates(network: Network) -> list[tuple[int, int]]:
     """Bytes per second down and up, by node."""
     rates = [(0, 0)] * network.node_count
@@ -82,8 +74,10 @@ def node_rates(network: Network) -> list[tuple[int, int]]:
     return rates
 
 
-def write_graph(network: Network, rtt_us: NDArray[np.int32], floor_us: int) -> Graph:
+def write_graph(network: Network, rtt_us: NDArray[np.int32], floor_us: int) -> tuple[str, int]:
     """The graph of ``network``: each edge's latency is half the RTT, and at least ``floor_us``.
+
+    Returns its text, and how many pairs of hosts are closer than the least latency.
 
     Raises InputError when a pair of hosts has no latency.
     """
@@ -108,7 +102,7 @@ def write_graph(network: Network, rtt_us: NDArray[np.int32], floor_us: int) -> G
             'edge [\nsource {}\ntarget {}\nlatency "{} us"\npacket_loss 0.0\n]', "source", "target", "latency"
         ).str.join("\n")
     )
-    return Graph(f"graph [\ndirected 0\n{graph_nodes(node_rates(network))}\n{edges.item()}\n]\n", floored)
+    return f"graph [\ndirected 0\n{graph_nodes(node_rates(network))}\n{edges.item()}\n]\n", floored
 
 
 CONFIGURATION = "shadow.yaml"
@@ -143,8 +137,8 @@ def write_directory(
     check_network(network, NETWORK_FILE)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    graph = write_graph(network, rtt_us, settings.latency_floor_us)
-    (folder / "graph.gml").write_text(graph.text)
+    graph, floored_pairs = write_graph(network, rtt_us, settings.latency_floor_us)
+    (folder / "graph.gml").write_text(graph)
     builder = _Builder(run, network, keys, tools, settings, folder)
     simulation = Simulation(
         hosts=builder.hosts(),
@@ -165,7 +159,7 @@ def write_directory(
         servers={addresses.address(server.node): server.name for server in network.servers},
     )
     layout.write(folder)
-    return Written(simulation, graph.floored_pairs)
+    return Written(simulation, floored_pairs)
 
 
 class _Builder:

@@ -22,7 +22,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep.config.traffic import PERF_KINDS
@@ -42,17 +41,10 @@ _NAMED = re.compile(r"(Initializing TGen v|Starting OnionTrace v)(.* on host )(\
 _BOOTSTRAPPED = "[message] [_oniontracetorctl_processLine] torctl client is now ready (Bootstrapped 100)"
 
 
-@dataclass(frozen=True)
-class LaidOut:
-    """Host in the run to host in the copy, and the seconds to cut off the start of it with ``parse -c``."""
-
-    names: dict[str, str]
-    converge_s: int
-
-
-def lay_out_for_tornettools(run_directory: Path, out: Path) -> LaidOut:
+def lay_out_for_tornettools(run_directory: Path, out: Path) -> tuple[dict[str, str], int]:
     """Write ``out`` from the run in ``run_directory``; an earlier ``out`` of this function is replaced.
 
+    Returns host in the run to host in the copy, and the seconds to cut off the start with ``parse -c``.
     Raises InputError when the run has no logs of its clients any more, or ``out`` is something else.
     """
     run, folder = read_run(run_directory), run_directory / SHADOW_FOLDER
@@ -76,7 +68,7 @@ def lay_out_for_tornettools(run_directory: Path, out: Path) -> LaidOut:
         _write_cost(run_directory / PROVENANCE_FILE, place)
         (place / "tornettools.generate.torsweep.log").write_text(_generated(run, layout, len(measuring)))
         (place / "hosts.json").write_text(json.dumps(names, indent=1, sort_keys=True) + "\n")
-    return LaidOut(names, (layout.bootstrap_ns + run.warm_up_ns) // 10**9)
+    return names, (layout.bootstrap_ns + run.warm_up_ns) // 10**9
 
 
 def _copy(log: Log, name: str, program: str, place: Path, lines: Iterator[str]) -> None:

@@ -9,7 +9,7 @@ import json
 import resource
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +42,6 @@ RECORD_FILE = "simulated.json"
 """Written when a simulation has come to its end: its provenance but for what the tables hold."""
 
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a simulation cost."""
-
-    wall_s: float
-    peak_memory_bytes: int
-    cpu_s: float
-    cores: int
 
 
 def _read_run(run_directory: Path) -> RunSpec:
@@ -188,7 +178,10 @@ def simulate_and_record(
         **_provenance(run_directory, run, written, settings, tools, cost),
         "preflight": {**preflight, "round_trip": asdict(tools.round_trips)},
     }
-    write_text(run_directory / SHADOW_FOLDER / RECORD_FILE, _json(record))
+    write_text(
+        run_directory / SHADOW_FOLDER / RECORD_FILE,
+        json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n",
+    )
     return record
 
 
@@ -202,10 +195,6 @@ def _finish(run_directory: Path, record: dict[str, Any], *, keep_logs: bool) -> 
     write_provenance(run_directory, {**record, "counters": counters, **traced})
 
 
-def _json(document: dict[str, Any]) -> str:
-    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-
-
 def _simulate(
     folder: Path,
     written: Written,
@@ -213,7 +202,8 @@ def _simulate(
     settings: ShadowSettings,
     tools: Tools,
     say: Say,
-) -> Cost:
+) -> dict[str, Any]:
+    """Run the simulation in ``folder`` to its end; what it cost, as provenance has it."""
     watch = Watch(folder, clients, BOOTSTRAP_NS / SECOND_NS, say)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with (
@@ -223,7 +213,15 @@ def _simulate(
         wall_s = watch.follow(process)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Cost(wall_s, watch.peak_bytes, cpu_s, len(cores))
+    simulated_s = written.simulation.stop_ns / SECOND_NS
+    return {
+        "simulated_s": simulated_s,
+        "wall_s": round(wall_s, 1),
+        "simulated_s_per_wall_s": round(simulated_s / wall_s, 3),
+        "cpu_s": round(cpu_s, 1),
+        "cores": len(cores),
+        "peak_memory_bytes": watch.peak_bytes,
+    }
 
 
 def _provenance(
@@ -232,9 +230,8 @@ def _provenance(
     written: Written,
     settings: ShadowSettings,
     tools: Tools,
-    cost: Cost,
+    cost: dict[str, Any],
 ) -> dict[str, Any]:
-    simulated_s = written.simulation.stop_ns / SECOND_NS
     return {
         "engine": run.engine,
         "engine_version": tools.engine_version,
@@ -242,12 +239,7 @@ def _provenance(
         "tor": tools.tor_build,
         "run_sha256": sha256_of_file(run_directory / RUN_FILE),
         "network_sha256": run.network_sha256,
-        "simulated_s": simulated_s,
-        "wall_s": round(cost.wall_s, 1),
-        "simulated_s_per_wall_s": round(simulated_s / cost.wall_s, 3),
-        "cpu_s": round(cost.cpu_s, 1),
-        "cores": cost.cores,
-        "peak_memory_bytes": cost.peak_memory_bytes,
+        **cost,
         "settings": settings.as_provenance(),
         "floored_pairs": written.floored_pairs,
         "machine": dict(machine()),

@@ -19,24 +19,24 @@ def _edges(text: str) -> dict[tuple[int, int], int]:
 
 
 def test_every_pair_of_hosts_and_every_host_has_one_edge(network: Network, rtt_us: NDArray[np.int32]) -> None:
-    edges = _edges(write_graph(network, rtt_us, 5_000).text)
+    edges = _edges(write_graph(network, rtt_us, 5_000)[0])
     nodes = network.node_count
     assert set(edges) == {(a, b) for a in range(nodes) for b in range(a, nodes)}
 
 
 def test_an_edge_has_half_the_rtt_and_at_least_the_floor(network: Network, rtt_us: NDArray[np.int32]) -> None:
     rtt_us[0, 1] = rtt_us[1, 0] = 3_000
-    graph = write_graph(network, rtt_us, 5_000)
-    edges = _edges(graph.text)
+    graph, floored_pairs = write_graph(network, rtt_us, 5_000)
+    edges = _edges(graph)
     assert edges[0, 1] == 5_000
     assert edges[0, 2] == 25_000
-    assert graph.floored_pairs == 1
+    assert floored_pairs == 1
 
 
 def test_rates_stand_on_the_nodes_in_bits_each_way_its_own(
     network: Network, rtt_us: NDArray[np.int32]
 ) -> None:
-    text = write_graph(network, rtt_us, 5_000).text
+    text = write_graph(network, rtt_us, 5_000)[0]
     assert 'id 8\nhost_bandwidth_down "6400000 bit"\nhost_bandwidth_up "800000 bit"\n' in text
     assert 'id 1\nhost_bandwidth_down "8000008 bit"\nhost_bandwidth_up "8000008 bit"\n' in text
 

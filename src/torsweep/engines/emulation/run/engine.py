@@ -23,8 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from torsweep import __version__
 from torsweep.engines.breakdown.write import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_ring import ring_bytes, write_cells
@@ -51,7 +49,7 @@ from torsweep.engines.emulation.tcp import TCP, settable
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
 from torsweep.engines.table_files import LINKS_FILE, PACKETS_FILE
-from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RELAYS, STREAMS, TableSchema, validate
+from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RELAYS, STREAMS, write_table
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, read_network
@@ -179,7 +177,8 @@ def run_emulation(
             "memory_at_end_bytes": finished.memory_at_end_bytes,
         }
         record = _record(run_directory, running, absent)
-        write_provenance(run_directory, {**record, **wall, **left, **_here()})
+        place = {"versions": dict(versions()), "machine": dict(machine())}
+        write_provenance(run_directory, {**record, **wall, **left, **place})
 
 
 def _links(run: RunSpec, network: Network, latency: Path, folder: Path) -> tuple[dict[str, Any], list[str]]:
@@ -206,11 +205,6 @@ def _record(run_directory: Path, running: RunningNetwork, absent: Sequence[str])
         "extra_torrc_lines": list(layout.extra),
         "tor": tor.facts,
     }
-
-
-def _here() -> dict[str, Any]:
-    """What provenance.json says of where it was run."""
-    return {"versions": dict(versions()), "machine": dict(machine())}
 
 
 @dataclass(frozen=True)
@@ -327,11 +321,12 @@ def _write_tables(run_directory: Path, running: RunningNetwork, measured: Measur
     samples = {name: meter.samples for name, meter in running.meters.items()}
     queued = {name: meter.queued_cells() for name, meter in running.meters.items()}
     circuits = {name: list(follower.circuits.values()) for name, follower in running.followers.items()}
-    _write(run_directory, STREAMS, streams_frame(measured.downloads, zero_ns))
-    _write(run_directory, RELAYS, relays_frame(samples, queued, zero_ns, end_ns))
-    _write(run_directory, CIRCUITS, circuits_frame(circuits, measured.downloads, zero_ns))
-    _write(run_directory, PROGRESS, progress_frame(measured.downloads, zero_ns))
-    _write_frame(run_directory / LINKS_FILE, links.frame)
+    write_table(run_directory, STREAMS, streams_frame(measured.downloads, zero_ns))
+    write_table(run_directory, RELAYS, relays_frame(samples, queued, zero_ns, end_ns))
+    write_table(run_directory, CIRCUITS, circuits_frame(circuits, measured.downloads, zero_ns))
+    write_table(run_directory, PROGRESS, progress_frame(measured.downloads, zero_ns))
+    with whole_file(run_directory / LINKS_FILE) as temporary:
+        links.frame.write_parquet(temporary, compression="zstd")
 
 
 def _leave_results(
@@ -386,14 +381,3 @@ def _write_breakdown(
     told = write_breakdown(run_directory, network_directory, rings, seen, run.tracing.downloads)
     packets.unlink()
     return told
-
-
-def _write(run_directory: Path, schema: TableSchema, frame: pl.DataFrame) -> None:
-    file = run_directory / schema.file
-    validate(frame, schema, file)
-    _write_frame(file, frame)
-
-
-def _write_frame(file: Path, frame: pl.DataFrame) -> None:
-    with whole_file(file) as temporary:
-        frame.write_parquet(temporary, compression="zstd")

@@ -30,9 +30,9 @@ from torsweep.engines.shadow.read.streams import (
 from torsweep.engines.shadow.read.tgen import read_graphs, read_tgen
 from torsweep.engines.shadow.read.traces import Clock
 from torsweep.engines.table_files import PATHS_FILE
-from torsweep.engines.table_schema import CIRCUITS, OUTCOMES, PROGRESS, RELAYS, STREAMS, TableSchema, validate
+from torsweep.engines.table_schema import CIRCUITS, OUTCOMES, PROGRESS, RELAYS, STREAMS, write_table
 from torsweep.errors import InputError
-from torsweep.storage import whole_file, write_text
+from torsweep.storage import write_text
 
 GRAPH_FILE = "tgen.graphml"
 """A client's action graph, in its host's folder."""
@@ -62,11 +62,11 @@ def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
     relay_logs = find_logs(hosts, "oniontrace", layout.relays)
     relay_events = read_oniontrace(relay_logs)
     progress = progress_rows(streams, tgen, events, clock, hosts) if run.tables.progress else _NO_PROGRESS
-    _write(run_directory, PROGRESS, progress)
+    write_table(run_directory, PROGRESS, progress)
     streams = streams.select(list(STREAMS.polars))
-    _write(run_directory, STREAMS, streams)
-    _write(run_directory, RELAYS, relay_rows(relay_events, relay_logs, clock))
-    _write(run_directory, CIRCUITS, circuits)
+    write_table(run_directory, STREAMS, streams)
+    write_table(run_directory, RELAYS, relay_rows(relay_events, relay_logs, clock))
+    write_table(run_directory, CIRCUITS, circuits)
     paths = json.dumps(used_paths(circuits), indent=1, sort_keys=True)
     write_text(run_directory / PATHS_FILE, paths + "\n")
     return {
@@ -148,10 +148,3 @@ def _unknown(streams: pl.DataFrame, circuits: pl.DataFrame) -> dict[str, int]:
         "unfinished_of_unknown_bytes": unfinished["bytes_got"].null_count(),
         "used_circuits_of_unknown_path": used["path"].null_count(),
     }
-
-
-def _write(run_directory: Path, schema: TableSchema, frame: pl.DataFrame) -> None:
-    file = run_directory / schema.file
-    validate(frame, schema, file)
-    with whole_file(file) as temporary:
-        frame.write_parquet(temporary, compression="zstd")

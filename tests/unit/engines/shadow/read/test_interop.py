@@ -38,11 +38,11 @@ def run(tmp_path: Path) -> Path:
 
 def test_hosts_have_the_names_that_tornettools_looks_for(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "collection/run"
-    laid_out = lay_out_for_tornettools(run, out)
+    names, converge_s = lay_out_for_tornettools(run, out)
     hosts = sorted(path.name for path in (out / "shadow.data/hosts").iterdir())
     assert hosts == [f"perfclient{n}exit" for n in range(1, 5)] + [f"relay{n}" for n in range(1, 8)]
-    assert json.loads((out / "hosts.json").read_text()) == laid_out.names
-    assert laid_out.converge_s == WARM_UP_ENDS_S
+    assert json.loads((out / "hosts.json").read_text()) == names
+    assert converge_s == WARM_UP_ENDS_S
     for host in hosts:
         for log in (out / "shadow.data/hosts" / host).iterdir():
             assert f" on host {host} " in log.read_text().splitlines()[0]
@@ -138,7 +138,7 @@ def test_where_there_are_perf_clients_the_others_stay_out_of_tornettools_figures
     layout = json.loads(file.read_text())
     layout["clients"]["web2"] = "perf_1mib"
     file.write_text(json.dumps(layout))
-    names = lay_out_for_tornettools(run, tmp_path / "out").names
+    names, _ = lay_out_for_tornettools(run, tmp_path / "out")
     assert names["web2"] == "perfclient1exit"
     others = {name for client, name in names.items() if client in layout["clients"] and client != "web2"}
     assert others == {"markovclient1", "markovclient2", "markovclient3"}
