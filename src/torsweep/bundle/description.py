@@ -1,9 +1,8 @@
 """What a published folder says of itself: SHA256SUMS, CITATION.cff and ro-crate-metadata.json.
 
-In: a folder with everything else in it; what the user says of authors and licence; the runs. Out: the text of
-CITATION.cff in version 1.2.0 of the Citation File Format (https://citation-file-format.github.io), the
-metadata of an RO-Crate 1.2 (https://w3id.org/ro/crate/1.2) with every file of the folder, and the checksum of
-each file in the format of ``sha256sum``, in the order of the paths.
+In: a folder with everything else in it, and what the user says of it. Out: the text of a Citation File Format
+1.2.0 (https://citation-file-format.github.io), an RO-Crate 1.2 (https://w3id.org/ro/crate/1.2), and checksums
+as ``sha256sum`` writes them, in the order of the paths.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
 
 from torsweep import __version__
-from torsweep.config.experiment import Report
+from torsweep.config.experiment import Experiment
 from torsweep.ending import DATE_VARIABLE
 from torsweep.engines.table_files import (
     BREAKDOWN_FILE,
@@ -43,6 +42,7 @@ from torsweep.storage.published import (
     README_FILE,
     SUMS_FILE,
 )
+from torsweep.tables.reading import Provenance
 
 UNNAMED = "anonymous"
 """The author of a result whose publisher names none: the format asks for one."""
@@ -52,8 +52,7 @@ _LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
 
 @dataclass(frozen=True)
 class Credit:
-    """Authors, the day of the result (ISO 8601, UTC) and its licence (SPDX identifier), None where none "
-    "is."""
+    """Authors, the day of the result (ISO 8601, UTC) and its licence, an SPDX identifier or None."""
 
     authors: tuple[str, ...]
     day: str
@@ -128,11 +127,6 @@ def sums_text(folder: Path) -> str:
     return "".join(f"{sha256_of_file(file)}  {name}\n" for file, name in names if name != SUMS_FILE)
 
 
-def sums_size(names: Iterable[str]) -> int:
-    """How many bytes the SHA256SUMS of files with ``names`` has."""
-    return sum(len(f"{'':64}  {name}\n".encode()) for name in names)
-
-
 def read_sums(folder: Path) -> dict[str, str]:
     """The checksums that ``folder`` says its files have, by path.
 
@@ -186,43 +180,33 @@ _FOLDERS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True)
-class CrateFacts:
-    """What the crate says of the result as a whole."""
-
-    title: str
-    question: str
-    report: Report
-    engine: str
-    engine_version: str
-    credit: Credit
-
-
-def write_crate(folder: Path, facts: CrateFacts) -> None:
+def write_crate(folder: Path, title: str, experiment: Experiment, origin: Provenance, credit: Credit) -> None:
     """Write ro-crate-metadata.json into ``folder``, which has everything else but SHA256SUMS."""
     crate = ROCrate(version=CRATE_VERSION)
-    crate.name, crate.description = facts.title, facts.question
-    crate.datePublished = facts.credit.day
-    source = {} if facts.report.address else {"description": facts.report.source}
+    crate.name, crate.description = title, experiment.question
+    crate.datePublished = credit.day
+    report = experiment.report
+    source = {} if report.address else {"description": report.source}
     crate.root_dataset["citation"] = _add(
-        crate, facts.report.address or "#report", "CreativeWork", name=facts.report.title, **source
+        crate, report.address or "#report", "CreativeWork", name=report.title, **source
     )
     crate.root_dataset["keywords"] = "Tor, network performance, simulation"
-    crate.root_dataset["license"] = _licence(crate, facts.credit.licence)
+    crate.root_dataset["license"] = _licence(crate, credit.licence)
     crate.root_dataset["author"] = [
         _add(crate, f"#author-{number}", "Person", name=name)
-        for number, name in enumerate(facts.credit.authors, start=1)
+        for number, name in enumerate(credit.authors, start=1)
     ]
     tools = [
         _add(crate, "#torsweep", _SOFTWARE, name="torsweep", version=__version__),
-        _add(crate, "#engine", _SOFTWARE, name=facts.engine, version=facts.engine_version),
+        _add(crate, "#engine", _SOFTWARE, name=origin.engine, version=origin.engine_version),
     ]
-    made = _add(crate, "#made", "CreateAction", name=f"Runs in {facts.engine}, tables, summaries and figures")
+    name = f"Runs in {origin.engine}, tables, summaries and figures"
+    made = _add(crate, "#made", "CreateAction", name=name)
     made["instrument"], made["result"] = tools, crate.root_dataset
     crate.root_dataset["mentions"] = made
     names = sorted(file.relative_to(folder).as_posix() for file in bundle_files(folder))
     # SHA256SUMS comes last and covers this file, too; how long it will be is known.
-    sums_bytes = sums_size([*names, CRATE_FILE])
+    sums_bytes = sum(len(f"{'':64}  {name}\n".encode()) for name in (*names, CRATE_FILE))
     for name in names:
         _add_file(crate, name, (folder / name).stat().st_size, folder / name)
     _add_file(crate, SUMS_FILE, sums_bytes, None)

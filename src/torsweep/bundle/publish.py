@@ -1,10 +1,8 @@
 """Publish: everything that belongs to a result when it leaves this machine, in one folder.
 
 In: a plan's tables, summaries, figures and page, its experiment.yaml, its run directories. Out: a folder with
-copies of them, ``provenance.json`` (the networks and what each engine run says about itself), ``README.md``
-(how to make it again), ``CITATION.cff``, ``ro-crate-metadata.json`` and ``SHA256SUMS``; and the same as a
-zip. The networks themselves are left out: each is a pure function of its configuration and seed, and its
-checksum is there.
+copies of them and what :func:`publish` writes beside them; and the same as a zip. The networks themselves are
+left out: each is a pure function of its configuration and seed, and its checksum is there.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from pathlib import Path
 
 from torsweep import __version__
 from torsweep.bundle.description import (
-    CrateFacts,
     Credit,
     bundle_files,
     citation_text,
@@ -66,7 +63,9 @@ def publish(sources: Sources, credit: Credit, settings: Mapping[str, object], ou
     the one it ran on, when a summary has changed since it was made, when a figure is missing, and when
     tables, summaries, page, experiment and runs are not of one plan.
     """
-    runs = [_complete_run(directory) for directory in sources.runs]
+    for directory in sources.runs:
+        finished_run(directory)
+    runs = [read_run(directory) for directory in sources.runs]
     origin = PlanTables.open(sources.tables).provenance
     _require_one_plan(sources, origin)
     experiment = load_experiment(sources.experiment, settings)
@@ -81,10 +80,10 @@ def publish(sources: Sources, credit: Credit, settings: Mapping[str, object], ou
         _write(folder / PROVENANCE_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
         overrides = repeat_overrides(origin, experiment, settings)
         _write(folder / README_FILE, _readme(origin, overrides))
-        title = _title(origin)
-        citation = citation_text(title, experiment.question, __version__, credit)
-        _write(folder / CITATION_FILE, citation)
-        write_crate(folder, _crate_facts(title, experiment, origin, credit))
+        where = f"networks of {origin.network} in the engine {origin.engine}"
+        title = f"{origin.experiment}, plan {origin.plan}: {where}"
+        _write(folder / CITATION_FILE, citation_text(title, experiment.question, __version__, credit))
+        write_crate(folder, title, experiment, origin, credit)
         _write(folder / SUMS_FILE, sums_text(folder))
 
 
@@ -97,11 +96,6 @@ def pack(folder: Path, zip_file: Path) -> None:
     names = [file.relative_to(folder).as_posix() for file in bundle_files(folder)]
     with whole_file(zip_file) as temporary:
         write_zip(folder, packing_order(names), temporary)
-
-
-def _complete_run(directory: Path) -> RunSpec:
-    finished_run(directory)
-    return read_run(directory)
 
 
 def _require_one_plan(sources: Sources, origin: Provenance) -> None:
@@ -117,23 +111,15 @@ def _require_one_plan(sources: Sources, origin: Provenance) -> None:
 def _require_of_plan(sources: Sources, experiment: Experiment, origin: Provenance) -> None:
     """InputError unless experiment, figures and page are those of the plan whose tables are ``origin``'s."""
     if experiment.name != origin.experiment:
-        raise InputError(
-            "is another experiment",
-            file=sources.experiment,
-            value=experiment.name,
-            accepted=origin.experiment,
-        )
-    for name in experiment.figures:
-        if not (sources.figures / f"{name}.png").is_file():
-            raise InputError(
-                "no such figure", file=sources.figures / f"{name}.png", accepted="the plan's figures"
-            )
+        problem, accepted = "is another experiment", origin.experiment
+        raise InputError(problem, file=sources.experiment, value=experiment.name, accepted=accepted)
+    for figure in (sources.figures / f"{name}.png" for name in experiment.figures):
+        if not figure.is_file():
+            raise InputError("no such figure", file=figure, accepted="the plan's figures")
     start = read_bytes(sources.page, MOST_PAGE_BYTES)[:MOST_HEAD_BYTES].decode(errors="replace")
-    title = f"<title>{origin.experiment}, plan {origin.plan}:"
-    if title not in start:
-        accepted = (
-            f"the page of {origin.experiment}, plan {origin.plan}, as `torsweep results report` writes it"
-        )
+    plan = f"{origin.experiment}, plan {origin.plan}"
+    if f"<title>{plan}:" not in start:
+        accepted = f"the page of {plan}, as `torsweep results report` writes it"
         raise InputError("is not the plan's page", file=sources.page, accepted=accepted)
 
 
@@ -180,23 +166,6 @@ def _copy(source: Path, folder: Path, patterns: Iterable[str] = ("*",)) -> None:
 
 def _write(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
-
-
-def _title(origin: Provenance) -> str:
-    return (
-        f"{origin.experiment}, plan {origin.plan}: networks of {origin.network} in the engine {origin.engine}"
-    )
-
-
-def _crate_facts(title: str, experiment: Experiment, origin: Provenance, credit: Credit) -> CrateFacts:
-    return CrateFacts(
-        title=title,
-        question=experiment.question,
-        report=experiment.report,
-        engine=origin.engine,
-        engine_version=origin.engine_version,
-        credit=credit,
-    )
 
 
 def _readme(origin: Provenance, overrides: Mapping[str, str]) -> str:

@@ -1,13 +1,8 @@
 """What is wrong with a published result, if anything, and what its runs come to when they are made again.
 
 In: the folder that ``torsweep run publish`` wrote, or the zip of it; a checkout of torsweep. Out: the
-:class:`Findings`: files that are not what SHA256SUMS says, verdicts or summaries that are not what the tables
-give; and which networks, runs, tables, summaries and figures are the same, byte for byte, when the pipeline
-makes them again in a scratch folder.
-
-The checks without a run tell whether a result is as it was published, and whether its verdicts follow from
-its tables. They cannot find a change that somebody made in tables, summaries and checksums alike: only making
-the runs again can.
+:class:`Findings`. The checks without a run cannot find a change that somebody made in tables, summaries and
+checksums alike: only making the runs again can.
 """
 
 from __future__ import annotations
@@ -53,16 +48,21 @@ class PublishedWith(BaseModel):
     versions: dict[str, str]
 
 
-class Origin(BaseModel):
-    """The part of a bundle's provenance.json that says whose results these are, and how the claims were
-    judged.
+class _Run(BaseModel):
+    """What the bundle says about a run: its place in the plan, and the checksums of its tables."""
 
-    ``settings`` are keys of experiment.yaml that were replaced.
-    """
+    variant: dict[str, str]
+    seed: int
+    tables: dict[str, str]
+
+
+class Origin(BaseModel):
+    """A bundle's provenance.json; ``settings`` are keys of experiment.yaml that were replaced."""
 
     experiment: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
     settings: dict[str, str]
     published_with: PublishedWith
+    runs: tuple[_Run, ...]
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,9 @@ def opened(bundle: Path) -> Iterator[tuple[Path, Findings]]:
         write_zip(folder, packing_order(names), again)
         same = filecmp.cmp(bundle, again, shallow=False)
         again.unlink()
-        problem = (
-            f"{bundle.name}: its files, or the bytes between them, do not lie as torsweep writes them",
-        )
-        yield folder, Findings((), ()) if same else Findings(problem, problem)
+        wrong = f"{bundle.name}: its files, or the bytes between them, do not lie as torsweep writes them"
+        found = () if same else (wrong,)
+        yield folder, Findings(found, found)
 
 
 def check_files(folder: Path) -> Findings:
@@ -113,9 +112,8 @@ def check_files(folder: Path) -> Findings:
             problems.append(f"{name}: is not what it was: its SHA-256 is another than in {SUMS_FILE}")
         else:
             right += 1
-    return Findings(
-        (*problems, f"files: {right} of {len(stated)} are as they were published"), tuple(problems)
-    )
+    said = f"files: {right} of {len(stated)} are as they were published"
+    return Findings((*problems, said), tuple(problems))
 
 
 def require_whole(folder: Path) -> None:
@@ -165,9 +163,8 @@ def _verdicts(published: Path, again: Path) -> Findings:
         if stated.get(claim) != found.get(claim)
     )
     right = sum(stated.get(claim) == verdict for claim, verdict in found.items())
-    return Findings(
-        (*problems, f"claims: {right} of {len(found)} verdicts are what the tables give"), problems
-    )
+    said = f"claims: {right} of {len(found)} verdicts are what the tables give"
+    return Findings((*problems, said), problems)
 
 
 def _summaries(folder: Path, again: Path) -> Findings:
@@ -187,25 +184,15 @@ def _same(one: Path, other: Path) -> bool:
     return one.is_file() and other.is_file() and filecmp.cmp(one, other, shallow=False)
 
 
+def _same_files(published: Path, again: Path) -> list[bool]:
+    return [_same(file, again / file.name) for file in published.iterdir()]
+
+
 _NEEDED = ("Snakefile", "rules", "configs", "topologies", "plotting")
 _OTHERS = ("profiles", "patches")
 """What a checkout has that the pipeline works in; patches only where tor runs."""
 
 _STAGES = ("tables", "summaries", "figures")
-
-
-class _Run(BaseModel):
-    """What the bundle says about a run: its place in the plan, and the checksums of its tables."""
-
-    variant: dict[str, str]
-    seed: int
-    tables: dict[str, str]
-
-
-class _Runs(BaseModel):
-    """The runs in provenance.json."""
-
-    runs: tuple[_Run, ...]
 
 
 def make_again(folder: Path, checkout: Path, cores: int) -> Findings:
@@ -216,10 +203,8 @@ def make_again(folder: Path, checkout: Path, cores: int) -> Findings:
     experiment = experiment_of(folder)
     origin = PlanTables.open(folder / "tables").provenance
     if origin.experiment != experiment.name:
-        accepted = experiment.name
-        raise InputError(
-            "are of another experiment", file=folder / "tables", value=origin.experiment, accepted=accepted
-        )
+        problem, accepted = "are of another experiment", experiment.name
+        raise InputError(problem, file=folder / "tables", value=origin.experiment, accepted=accepted)
     place = PlanPath(origin.experiment, origin.engine, origin.era, origin.network, origin.plan)
     with tempfile.TemporaryDirectory(prefix="torsweep-rerun-") as name:
         scratch = Path(name)
@@ -250,20 +235,18 @@ def _run(scratch: Path, targets: Sequence[str], overrides: Sequence[str], cores:
     command = [sys.executable, "-m", "snakemake", "--cores", str(cores), *targets, "--config", *overrides]
     done = subprocess.run(command, cwd=scratch, stdout=subprocess.DEVNULL, check=False)
     if done.returncode:
-        raise TorsweepError(
-            f"the runs could not be made again: the pipeline ended with exit code {done.returncode}"
-        )
+        problem = f"the pipeline ended with exit code {done.returncode}"
+        raise TorsweepError(f"the runs could not be made again: {problem}")
 
 
 def compare(folder: Path, scratch: Path) -> Findings:
     """What of the bundle in ``folder`` is the same below ``scratch``/results, made again there."""
     origin = PlanTables.open(folder / "tables").provenance
     place = PlanPath(origin.experiment, origin.engine, origin.era, origin.network, origin.plan)
-    runs = validate(_Runs, read_json(folder / PROVENANCE_FILE), folder / PROVENANCE_FILE).runs
     counts = {
         "networks": list(_networks(scratch, place, origin)),
-        "runs": list(_tables_of_runs(scratch, place, origin, runs)),
-        **{stage: list(_files(folder / stage, scratch / place.stage(stage))) for stage in _STAGES},
+        "runs": list(_tables_of_runs(scratch, place, origin, read_origin(folder).runs)),
+        **{stage: _same_files(folder / stage, scratch / place.stage(stage)) for stage in _STAGES},
         "page": [filecmp.cmp(folder / PAGE_FILE, scratch / place.page, shallow=False)],
     }
     said = tuple(f"made again, {what}: {sum(same)} of {len(same)} identical" for what, same in counts.items())
@@ -296,9 +279,3 @@ def _tables_of_runs(
 def _variant(levels: Mapping[str, str], origin: Provenance) -> Variant:
     """The variant of these levels; runs are named by their knobs in the order of the experiment."""
     return Variant(tuple((knob, levels.get(knob, "")) for knob in origin.knobs))
-
-
-def _files(published: Path, again: Path) -> Iterator[bool]:
-    for file in sorted(published.iterdir()):
-        other = again / file.name
-        yield _same(file, other)

@@ -28,8 +28,6 @@ latency_app = typer.Typer(help="Import measured latencies.", no_args_is_help=Tru
 bandwidth_app = typer.Typer(help="Import measured client bandwidths.", no_args_is_help=True)
 relays_app = typer.Typer(help="Import relay populations from a directory's documents.", no_args_is_help=True)
 
-_PROGRESS_BYTES = 2_000_000
-
 FIRST_S, EVERY_S = 3.0, 10.0
 """Seconds until the first line, and between later lines."""
 
@@ -65,18 +63,6 @@ def _print_imported(file: Path, run: Callable[[], Iterable[str]]) -> None:
         lines = list(run())
     for line in lines:
         print(line)
-
-
-def _progress_on_stderr() -> Callable[[int], None]:
-    """A function that is told bytes and prints them now and then."""
-    state = {"shown": 0}
-
-    def show(had: int) -> None:
-        if had - state["shown"] >= _PROGRESS_BYTES:
-            state["shown"] = had
-            print(f"downloaded {had / 1e6:.0f} MB", file=sys.stderr)
-
-    return show
 
 
 @network_app.command()
@@ -177,7 +163,8 @@ def fetch_king(
             f"{file}: is there already; accepted: a new file, or `torsweep latency import` of this one"
         )
     home = base_url or KING_HOME
-    checksum = download_king(home, file, _progress_on_stderr())
+    with told_while_it_lasts(f"downloading {file}"):
+        checksum = download_king(home, file)
     print(f"sha256: {checksum}  {file}")
     _print_imported(file, lambda: run(file, "king-matrix", "us", out, origin=home))
 

@@ -16,11 +16,13 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator, BaseModel, Field
 
+from torsweep.config.reading import validate
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_document
 from torsweep.network.exact import Floats, conditional_quantile, lognormal_table, quantile, whole
@@ -97,33 +99,36 @@ def write_bandwidth(table: ClientBandwidth, path: Path) -> None:
     write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
+def _ascending(rates: list[float]) -> list[float]:
+    if sorted(rates) != rates:
+        raise ValueError("expected quantiles: rates in ascending order")
+    return rates
+
+
+_Quantiles = Annotated[
+    list[Annotated[float, Field(strict=True, ge=1, le=MOST_RATE_BYTES_PER_S)]],
+    Field(min_length=2, max_length=_MOST_POINTS),
+    AfterValidator(_ascending),
+]
+
+
+class _Table(BaseModel):
+    """What :func:`write_bandwidth` writes."""
+
+    down_bytes_per_s: _Quantiles
+    up_bytes_per_s_given_down: Annotated[list[_Quantiles], Field(min_length=1, max_length=_MOST_POINTS)]
+    spread_sigma: Annotated[float, Field(strict=True, ge=0, le=3)] = _DEFAULT_SIGMA
+    spread_correlation: Annotated[float, Field(strict=True, ge=0, le=1)] = _DEFAULT_CORRELATION
+    origin: dict[str, Any] = {}
+
+
 def read_bandwidth(path: Path) -> ClientBandwidth:
     """The table in ``path``. Raises InputError when rates are missing, not positive or not ascending."""
-    document = read_document(path, BANDWIDTH_FORMAT)
-    down = _rates(document, "down_bytes_per_s", 1, path)
-    up = _rates(document, "up_bytes_per_s_given_down", 2, path)
-    sigma = document.get("spread_sigma", _DEFAULT_SIGMA)
-    correlation = document.get("spread_correlation", _DEFAULT_CORRELATION)
-    for key, value, most in (("spread_sigma", sigma, 3), ("spread_correlation", correlation, 1)):
-        if type(value) not in (int, float) or not 0 <= value <= most:
-            raise InputError("out of range", file=path, key=key, value=value, accepted=f"0 to {most}")
-    return ClientBandwidth(down, up, document.get("origin", {}), sigma, correlation)
-
-
-def _rates(document: dict[str, Any], key: str, dimensions: int, path: Path) -> Floats:
-    accepted = f"ascending rates from 1 to {MOST_RATE_BYTES_PER_S} bytes/s, at least two"
-    try:
-        rates = np.array(document[key], dtype=np.float64)
-    except (KeyError, ValueError, TypeError, OverflowError):
-        raise InputError("missing or not numbers", file=path, key=key, accepted=accepted) from None
-    if (
-        rates.ndim != dimensions
-        or not rates.size
-        or rates.size > _MOST_POINTS
-        or rates.shape[-1] < 2
-        or not np.isfinite(rates).all()
-    ):
-        raise InputError("not a table of numbers", file=path, key=key, accepted=accepted)
-    if (rates < 1).any() or (rates > MOST_RATE_BYTES_PER_S).any() or (np.diff(rates, axis=-1) < 0).any():
-        raise InputError("not quantiles of a rate", file=path, key=key, accepted=accepted)
-    return rates
+    table = validate(_Table, read_document(path, BANDWIDTH_FORMAT), path)
+    down, up = table.down_bytes_per_s, table.up_bytes_per_s_given_down
+    if len({len(row) for row in up}) > 1:
+        key, accepted = "up_bytes_per_s_given_down", "as many in each row"
+        raise InputError("is not a table of numbers", file=path, key=key, accepted=accepted)
+    return ClientBandwidth(
+        np.array(down), np.array(up), table.origin, table.spread_sigma, table.spread_correlation
+    )

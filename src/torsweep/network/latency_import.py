@@ -13,7 +13,6 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +71,7 @@ def import_latency(
         )
     check_model(model, file)
     statistics = {
-        **summary_document(summary),
+        **_summary_document(summary),
         "fit_relative_error_p50": round(float(np.median(error)), 4),
         "fit_relative_error_p90": round(worst, 4),
     }
@@ -82,7 +81,7 @@ def import_latency(
         document = {"source": source | {"one_way": one_way, "origin": origin}, "statistics": statistics}
         (temporary / IMPORT_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return [
-        *summary_lines(summary),
+        *_summary_lines(summary),
         *said,
         f"fit: relative error p50 {100 * statistics['fit_relative_error_p50']:.1f} %, "
         f"p90 {100 * statistics['fit_relative_error_p90']:.1f} %",
@@ -111,8 +110,7 @@ def _complete(rtt_us: Floats, model: CoordinateModel) -> NDArray[np.int32]:
     return np.rint(filled).astype(np.int32)
 
 
-def summary_document(summary: MatrixSummary) -> dict[str, Any]:
-    """The statistics as plain values."""
+def _summary_document(summary: MatrixSummary) -> dict[str, Any]:
     return {
         "hosts": summary.hosts,
         "median_rtt_ms": round(summary.median_rtt_us / 1000, 3),
@@ -123,8 +121,7 @@ def summary_document(summary: MatrixSummary) -> dict[str, Any]:
     }
 
 
-def summary_lines(summary: MatrixSummary) -> list[str]:
-    """What to look at before trusting the matrix."""
+def _summary_lines(summary: MatrixSummary) -> list[str]:
     violations = summary.violations
     return [
         f"hosts: {summary.hosts}",
@@ -145,11 +142,11 @@ _TIMEOUT_S = 60
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def download_king(base_url: str, file: Path, progress: Callable[[int], None] = lambda _: None) -> str:
+def download_king(base_url: str, file: Path) -> str:
     """Download ``matrix`` under ``base_url`` to ``file``; its SHA-256.
 
-    ``progress`` is called with the number of bytes so far. Raises InputError for an address that is not
-    ``https``, TorsweepError when the server refuses, breaks off, or sends a page instead of numbers.
+    Raises InputError for an address that is not ``https``, TorsweepError when the server refuses, breaks off,
+    or sends a page instead of numbers.
     """
     address = urllib.parse.urljoin(base_url if base_url.endswith("/") else base_url + "/", KING_FILE)
     parts = urllib.parse.urlsplit(address)
@@ -159,7 +156,7 @@ def download_king(base_url: str, file: Path, progress: Callable[[int], None] = l
         )
     with whole_file(file) as temporary:
         try:
-            return _download(address, temporary, progress)
+            return _download(address, temporary)
         except urllib.error.HTTPError as error:
             raise TorsweepError(f"{address}: the server answered {error.code} {error.reason}") from None
         except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
@@ -167,7 +164,7 @@ def download_king(base_url: str, file: Path, progress: Callable[[int], None] = l
             raise TorsweepError(f"{address}: cannot be downloaded: {reason}") from None
 
 
-def _download(address: str, file: Path, progress: Callable[[int], None]) -> str:
+def _download(address: str, file: Path) -> str:
     digest, had = hashlib.sha256(), 0
     with urllib.request.urlopen(address, timeout=_TIMEOUT_S) as answer, file.open("wb") as written:
         said = answer.headers.get("Content-Length")
@@ -179,7 +176,6 @@ def _download(address: str, file: Path, progress: Callable[[int], None]) -> str:
                 raise TorsweepError(f"{address}: more than {_MOST_BYTES} bytes, the King matrix has 19 MB")
             digest.update(chunk)
             written.write(chunk)
-            progress(had)
     if not had or (said is not None and had != int(said)):
         raise TorsweepError(f"{address}: the download broke off after {had} of {said or 'some'} bytes")
     return digest.hexdigest()

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from pydantic import AfterValidator, Field
+
+from torsweep.config.reading import validate_fields
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_document
 from torsweep.network.model import POSITIONS, Position
@@ -23,8 +26,6 @@ POPULATION_FILE = "relays.json"
 _MOST_RELAYS = 100_000
 POPULATION_FORMAT = "torsweep-relay-population"
 
-_MOST = (MOST_CONSENSUS_WEIGHT, MOST_RATE_BYTES_PER_S, MOST_CONFIGURED_BYTES, MOST_CONFIGURED_BYTES)
-"""The largest values of the four numbers of a row, in their order."""
 _COLUMNS = ["position", "consensus_weight", "capacity_bytes_per_s", "rate_bytes_per_s", "burst_bytes"]
 
 
@@ -32,37 +33,46 @@ class PopulationRelay(NamedTuple):
     """One relay: weight in the directory's unit, link capacity and bucket rate in bytes/s, burst in bytes."""
 
     position: Position
-    consensus_weight: int
-    capacity_bytes_per_s: int
-    rate_bytes_per_s: int
-    burst_bytes: int
+    consensus_weight: Annotated[int, Field(strict=True, ge=1, le=MOST_CONSENSUS_WEIGHT)]
+    capacity_bytes_per_s: Annotated[int, Field(strict=True, ge=1, le=MOST_RATE_BYTES_PER_S)]
+    rate_bytes_per_s: Annotated[int, Field(strict=True, ge=1, le=MOST_CONFIGURED_BYTES)]
+    burst_bytes: Annotated[int, Field(strict=True, ge=1, le=MOST_CONFIGURED_BYTES)]
+
+
+def _whole(shares: dict[Position, float]) -> dict[Position, float]:
+    if set(shares) != set(POSITIONS) or abs(sum(shares.values()) - 1) > 1e-3:
+        raise ValueError(f"expected a share for each of {', '.join(POSITIONS)}, adding up to 1")
+    return shares
+
+
+Shares = Annotated[dict[Position, Annotated[float, Field(strict=True, ge=0)]], AfterValidator(_whole)]
 
 
 @dataclass(frozen=True)
 class Population:
     """Relays to sample from, with the directory's shares by position (each sums to 1)."""
 
-    relays: tuple[PopulationRelay, ...]
-    count_share: dict[str, float]
-    weight_share: dict[str, float]
-    origin: dict[str, Any]
+    relays: Annotated[tuple[PopulationRelay, ...], Field(min_length=1, max_length=_MOST_RELAYS)]
+    count_share: Shares
+    weight_share: Shares
+    origin: dict[str, Any] = field(default_factory=dict)
 
     def of(self, position: str) -> list[PopulationRelay]:
         """The relays in ``position``."""
         return [relay for relay in self.relays if relay.position == position]
 
 
-def shares(amounts: Iterable[tuple[str, float]]) -> dict[str, float]:
+def shares(amounts: Iterable[tuple[Position, float]]) -> dict[Position, float]:
     """Each position's part of the sum of amounts, rounded to six digits."""
-    totals: dict[str, float] = dict.fromkeys(POSITIONS, 0.0)
+    totals: dict[Position, float] = dict.fromkeys(POSITIONS, 0.0)
     for position, amount in amounts:
         totals[position] += amount
     whole = sum(totals.values())
     return {position: round(total / whole, 6) for position, total in totals.items()}
 
 
-def population_text(population: Population) -> str:
-    """The file of ``population``: one relay a line."""
+def write_population(population: Population, path: Path) -> None:
+    """Write ``population`` to ``path`` as a whole, one relay a line."""
     head = {
         "format": POPULATION_FORMAT,
         "format_version": 1,
@@ -73,12 +83,7 @@ def population_text(population: Population) -> str:
     }
     opening = json.dumps(head, indent=1, ensure_ascii=False)[:-2]
     rows = ",\n".join(json.dumps(relay, separators=(",", ":")) for relay in population.relays)
-    return f'{opening},\n "relays": [\n{rows}\n]}}\n'
-
-
-def write_population(population: Population, path: Path) -> None:
-    """Write ``population`` to ``path`` as a whole."""
-    write_text(path, population_text(population))
+    write_text(path, f'{opening},\n "relays": [\n{rows}\n]}}\n')
 
 
 def read_population(path: Path) -> Population:
@@ -86,39 +91,13 @@ def read_population(path: Path) -> Population:
     document = read_document(path, POPULATION_FORMAT)
     if document.get("columns") != _COLUMNS:
         raise InputError("other columns", file=path, key="columns", accepted=", ".join(_COLUMNS))
-    relays = []
-    rows = document.get("relays")
-    if not isinstance(rows, list) or not 0 < len(rows) <= _MOST_RELAYS:
-        raise InputError("no list of relays", file=path, key="relays", accepted=f"1 to {_MOST_RELAYS} rows")
-    for number, row in enumerate(rows):
-        sound = (
-            isinstance(row, list)
-            and len(row) == len(_COLUMNS)
-            and isinstance(row[0], str)
-            and row[0] in POSITIONS
-            and all(
-                type(value) is int and 1 <= value <= most for value, most in zip(row[1:], _MOST, strict=True)
-            )
-        )
-        if not sound:
-            accepted = f"a position and four whole numbers above 0, at most {', '.join(map(str, _MOST))}"
-            raise InputError("bad row", file=path, key=f"relays[{number}]", value=row, accepted=accepted)
-        relays.append(PopulationRelay(*row))
-    if not any(relay.position in ("guard", "guard_exit") for relay in relays):
-        raise InputError("no relay can be a guard", file=path, key="relays")
-    if not any(relay.position in ("exit", "guard_exit") for relay in relays):
-        raise InputError("no relay can be an exit", file=path, key="relays")
-    return Population(
-        tuple(relays), _shares(document, "count_share", path), _shares(document, "weight_share", path),
-        document.get("origin", {}),
-    )  # fmt: skip
+    population = validate_fields(Population, document, path)
+    require_guard_and_exit(population, path)
+    return population
 
 
-def _shares(document: dict[str, Any], key: str, path: Path) -> dict[str, float]:
-    found: Any = document.get(key)
-    numbers = list(found.values()) if isinstance(found, dict) and set(found) == set(POSITIONS) else []
-    sound = len(numbers) == len(POSITIONS) and all(type(number) in (int, float) for number in numbers)
-    if not sound or abs(sum(numbers) - 1) > 1e-3 or min(numbers) < 0:
-        accepted = f"a share for each of {', '.join(POSITIONS)}, adding up to 1"
-        raise InputError("bad shares", file=path, key=key, value=found, accepted=accepted)
-    return dict(found)
+def require_guard_and_exit(population: Population, file: Path) -> None:
+    """InputError unless ``population``, which ``file`` holds, has relays for both ends of a circuit."""
+    for name in ("guard", "exit"):
+        if not any(name in relay.position for relay in population.relays):
+            raise InputError(f"no relay of it can be a{'n' * (name == 'exit')} {name}", file=file)

@@ -28,8 +28,10 @@ from torsweep.network.population import (
     POPULATION_FILE,
     Population,
     PopulationRelay,
-    population_text,
+    Shares,
+    require_guard_and_exit,
     shares,
+    write_population,
 )
 from torsweep.provenance import sha256_of_file
 from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_CONSENSUS_WEIGHT, MOST_RATE_BYTES_PER_S
@@ -85,9 +87,9 @@ def import_relays(file: Path, file_format: str, out: Path, descriptors: Path | N
         raise InputError("a consensus needs its server descriptors", key="--descriptors", accepted="a path")
     else:
         population, left_out = _consensus(file, descriptors)
-    _check_usable(population, file)
+    require_guard_and_exit(population, file)
     with whole_directory(out, RELAYS) as temporary:
-        (temporary / POPULATION_FILE).write_text(population_text(population), encoding="utf-8")
+        write_population(population, temporary / POPULATION_FILE)
     return [
         f"relays: {len(population.relays)}; without a weight, a rate or a descriptor: {left_out}",
         *(
@@ -104,12 +106,6 @@ def position_of(is_guard: bool, is_exit: bool) -> Position:
     if is_exit:
         return "guard_exit" if is_guard else "exit"
     return "guard" if is_guard else "middle"
-
-
-def _check_usable(population: Population, file: Path) -> None:
-    for name in ("guard", "exit"):
-        if not any(name in relay.position for relay in population.relays):
-            raise InputError(f"no relay of it can be a{'n' * (name == 'exit')} {name}", file=file)
 
 
 def _relayinfo(file: Path) -> tuple[Population, int]:
@@ -135,7 +131,7 @@ def _staged_relay(entry: StagedRelay) -> PopulationRelay:
 
 
 def _population(
-    relays: tuple[PopulationRelay, ...], file: Path, file_format: str, count_share: dict[str, float]
+    relays: tuple[PopulationRelay, ...], file: Path, file_format: str, count_share: Shares
 ) -> Population:
     origin = {"file": file.name, "sha256": sha256_of_file(file), "format": file_format}
     weight_share = shares((relay.position, float(relay.consensus_weight)) for relay in relays)

@@ -28,8 +28,7 @@ def report_command(
 ) -> None:
     """Write one self-contained page: claims and verdicts, figures, tables, networks, how to repeat it."""
     from torsweep.config.reading import parse_settings
-    from torsweep.report.page import Folders, gather, render
+    from torsweep.report.page import gather, render
     from torsweep.storage import write_text
 
-    folders = Folders(summaries, figures)
-    write_text(out, render(gather(folders, experiment, networks, parse_settings(settings))))
+    write_text(out, render(gather(summaries, figures, experiment, networks, parse_settings(settings))))

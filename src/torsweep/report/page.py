@@ -91,25 +91,17 @@ class Page:
         return {verdict: given.count(verdict) for verdict in dict.fromkeys(given)}
 
 
-@dataclass(frozen=True)
-class Folders:
-    """Where numbers and pictures are."""
-
-    summaries: Path
-    figures: Path
-
-
 def gather(
-    folders: Folders,
+    summaries: Path,
+    figures: Path,
     experiment_file: Path,
     networks: Sequence[Path],
     settings: Mapping[str, object] | None = None,
 ) -> Page:
-    """What a page says about the plan in ``folders``, whose claims were judged with ``settings``.
+    """What a page says about the plan of these folders, whose claims were judged with ``settings``.
 
     Raises InputError when a file is missing or damaged, or they are not all of one plan.
     """
-    summaries = folders.summaries
     experiment = load_experiment(experiment_file, settings)
     plan = read_plan(summaries)
     plan.pop("baseline", None)
@@ -123,7 +115,7 @@ def gather(
         provenance=provenance,
         claims=read_claims(summaries),
         summary=parse_summary(_text(summaries / "summary.md", MOST_WHOLE_TEXT_BYTES)),
-        pictures=tuple(read_picture(folders.figures, name, variants) for name in experiment.figures),
+        pictures=tuple(read_picture(figures, name, variants) for name in experiment.figures),
         networks=describe_networks(networks, provenance, experiment.traffic.web),
         experiment_yaml=_text(experiment_file, MOST_YAML_BYTES),
         overrides=repeat_overrides(provenance, experiment, settings or {}),

@@ -301,16 +301,18 @@ def test_relays_that_make_no_network_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ('["guard",1,1,1]', r"relays\[0\]: bad row"),
-        ('["guard",1,-1,1,1]', r"relays\[0\]: bad row"),
-        ('["sentry",1,1,1,1]', r"relays\[0\]: bad row"),
-        ('["guard",1,1,1,1]', "no relay can be an exit"),
+        ('["guard",1,1,1]', r"relays\[0\]"),
+        ('["guard",1,-1,1,1]', r"relays\[0\].*got -1; accepted: 1 or more"),
+        ('["sentry",1,1,1,1]', r"relays\[0\].*got 'sentry'; accepted: 'guard'"),
+        ('["guard",1,1,1,1]', "no relay of it can be an exit"),
     ],
 )
 def test_a_damaged_population_is_refused(tmp_path: Path, row: str, said: str) -> None:
     columns = '["position","consensus_weight","capacity_bytes_per_s","rate_bytes_per_s","burst_bytes"]'
     path = tmp_path / "relays.json"
     head = '"format":"torsweep-relay-population","format_version":1'
-    path.write_text(f'{{{head},"columns":{columns},"relays":[{row}]}}')
+    shares = '{"guard":0.5,"exit":0.5,"guard_exit":0,"middle":0}'
+    told = f'"count_share":{shares},"weight_share":{shares}'
+    path.write_text(f'{{{head},"columns":{columns},{told},"relays":[{row}]}}')
     with pytest.raises(InputError, match=said):
         read_population(path)

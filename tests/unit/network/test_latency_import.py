@@ -153,7 +153,11 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     cut.write_bytes(gzip.compress(ROW.encode() * 500)[:-20])
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe\x00\x01")
-    for file, said in ((cut, "is cut off"), (binary, "is UTF-16"), (tmp_path / "none", "no such file")):
+    for file, said in (
+        (cut, "is cut off"),
+        (binary, "is not UTF-8 text"),
+        (tmp_path / "none", "no such file"),
+    ):
         with pytest.raises(InputError, match=said):
             read_latencies(file, "matrix", "ms")
 

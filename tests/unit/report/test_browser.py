@@ -16,7 +16,7 @@ from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
 from tests.published_plan import EXPERIMENT, Plan
-from torsweep.report.page import Folders, gather, render
+from torsweep.report.page import gather, render
 
 pytestmark = pytest.mark.chromium
 
@@ -82,7 +82,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
 
 @pytest.fixture(scope="module")
 def file(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    page = render(gather(Folders(plan.stage("summaries"), plan.stage("figures")), EXPERIMENT, plan.networks))
+    page = render(gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks))
     file = tmp_path_factory.mktemp("browser") / "page.html"
     file.write_text(page)
     return file

@@ -13,7 +13,7 @@ import pytest
 from tests.published_plan import EXPERIMENT, Plan, copied
 from tests.stamped import stamp
 from torsweep.report.networks import describe_networks
-from torsweep.report.page import SIGNATURE, Folders, gather, interval_text, render
+from torsweep.report.page import SIGNATURE, gather, interval_text, render
 from torsweep.report.sections import parse_summary
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.verdicts import read_claims
@@ -48,7 +48,7 @@ class Outline(HTMLParser):
 
 @pytest.fixture(scope="session")
 def text(plan: Plan) -> str:
-    return render(gather(Folders(plan.stage("summaries"), plan.stage("figures")), EXPERIMENT, plan.networks))
+    return render(gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks))
 
 
 @pytest.fixture(scope="session")
@@ -144,7 +144,7 @@ def test_only_addresses_of_the_web_are_links(plan: Plan, tmp_path: Path, source:
     file.parent.mkdir()
     address = "https://gitlab.torproject.org/tpo/core/tor/-/issues/4086"
     file.write_text(EXPERIMENT.read_text().replace(f"source: {address}", f"source: {source!r}"))
-    page = render(gather(Folders(plan.stage("summaries"), plan.stage("figures")), file, plan.networks))
+    page = render(gather(plan.stage("summaries"), plan.stage("figures"), file, plan.networks))
     parsed = Outline()
     parsed.feed(page)
     outer = [each["href"] for each in parsed.all("a") if not str(each["href"]).startswith("#")]
@@ -159,9 +159,7 @@ def test_what_a_file_says_is_text_and_no_markup(plan: Plan, tmp_path: Path) -> N
     document["claims"][0]["reason"] = '<script>alert(1)</script> & "quotes"'
     file.write_text(json.dumps(document))
     stamp(file.parent)
-    page = render(
-        gather(Folders(hostile.stage("summaries"), hostile.stage("figures")), EXPERIMENT, hostile.networks)
-    )
+    page = render(gather(hostile.stage("summaries"), hostile.stage("figures"), EXPERIMENT, hostile.networks))
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp;" in page
 
