@@ -22,7 +22,7 @@ from torsweep.compare.sources import SourceRuns, transport_of
 from torsweep.compare.streams import STARVED_NUMBERS, stream_frames
 from torsweep.compare.verdicts import collect_whole, judge, verdicts_frame, whole_seeds
 from torsweep.config.experiment import Experiment, Plan
-from torsweep.config.reading import validate_fields
+from torsweep.config.reading import validate
 from torsweep.errors import InputError
 from torsweep.formats.text import read_csv
 from torsweep.stats.statistic import write_csv
@@ -178,7 +178,7 @@ def read_comparison(folder: Path) -> Comparison:
     found = document.pop("format", None), document.pop("format_version", None)
     if found != (FORMAT, 1):
         raise InputError("is no comparison", file=file, value=found[0], accepted=FORMAT)
-    origin = validate_fields(Origin, document, file)
+    origin = validate(Origin, document, file)
     tables = {
         name: read_csv(folder / f"{name}.csv", (*origin.knobs, *_TEXTS), _NUMBERS)
         for name in TABLES

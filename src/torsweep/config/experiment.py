@@ -27,13 +27,12 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from torsweep.config.claims import Claim, Level, claim_tests, statistic_rests_on
+from torsweep.config.claims import AUTO, Claim, Level, Precision, Replicates, claim_tests, statistic_rests_on
 from torsweep.config.engine_names import engine_names
 from torsweep.config.eras import EraName, tor_settings, usual_levels
 from torsweep.config.figures import figure_names, figure_needs
 from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.network import NetworkName
-from torsweep.config.precision import AUTO, Precision, Replicates
 from torsweep.config.reading import (
     RefusedValue,
     Section,

@@ -10,16 +10,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from torsweep.config.experiment import (
-    MAIN_PLAN,
-    Duration,
-    Era,
-    Measured,
-    PlanName,
-    Seed,
-)
+from torsweep.config.claims import Precision, Replicates
+from torsweep.config.experiment import MAIN_PLAN, Duration, Era, Measured, PlanName, Seed
 from torsweep.config.network import NetworkName, network_path
-from torsweep.config.precision import Precision, Replicates
 from torsweep.config.reading import Section, parse_scalar, validate
 
 

@@ -39,12 +39,9 @@ class RefusedValue(ValueError):
 
 
 _ACCEPTED = {
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "int_parsing": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "bool_type": "true, false",
+    **dict.fromkeys(("int_type", "int_from_float", "int_parsing"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true, false"),
     "string_type": "a text",
     "greater_than": "more than {gt}",
     "greater_than_equal": "{ge} or more",
@@ -56,11 +53,9 @@ _ACCEPTED = {
     "string_too_long": "at most {max_length} characters",
     "too_short": "{min_length} or more entries",
     "too_long": "at most {max_length} entries",
-    "tuple_type": "a list",
-    "list_type": "a list",
+    **dict.fromkeys(("tuple_type", "list_type"), "a list"),
     "path_type": "a path",
     "none_required": "null",
-    "bool_parsing": "true, false",
     "int_parsing_size": "a whole number of 64 bits",
 }
 """What a value of each of pydantic's error types should have been."""
@@ -75,8 +70,7 @@ _WORDS_FOR = {
 }
 """The patterns of this package in words."""
 
-AnyModel = TypeVar("AnyModel", bound=BaseModel)
-Fields = TypeVar("Fields")
+Kind = TypeVar("Kind")
 
 
 def parse_settings(settings: Sequence[str] | None) -> dict[str, object]:
@@ -109,28 +103,19 @@ def apply_overrides(document: Mapping[str, Any], overrides: Mapping[str, object]
     return changed
 
 
-def validate(model: type[AnyModel], document: Mapping[str, Any], file: str | Path | None) -> AnyModel:
-    """``document`` as an instance of ``model``; InputError on the first thing wrong in it."""
-    try:
-        return model.model_validate(document)
-    except ValidationError as error:
-        raise input_error(model, error, file) from None
-
-
-def validate_fields(kind: type[Fields], document: Mapping[str, Any], file: str | Path | None) -> Fields:
-    """``document`` as an instance of the dataclass ``kind``; InputError on the first thing wrong in it."""
+def validate(kind: type[Kind], document: Mapping[str, Any], file: str | Path | None) -> Kind:
+    """``document`` as a ``kind``, which is a model or a dataclass; InputError on the first thing wrong."""
     try:
         return TypeAdapter(kind).validate_python(dict(document))
     except ValidationError as error:
-        raise input_error(kind, error, file) from None
+        raise _input_error(kind, error, file) from None
 
 
-def input_error(model: type, error: ValidationError, file: str | Path | None) -> InputError:
-    """The pydantic ``error`` about ``model``, a model or a dataclass, as one line.
+def _input_error(model: type, error: ValidationError, file: str | Path | None) -> InputError:
+    """The pydantic ``error`` about ``model`` as one line.
 
-    A misspelt key yields two errors, one for the key that is unknown and one for the key that is
-    missing; the first says more, so unknown keys go first. A list whose only entry is wrong yields a
-    second error too, about its being empty; that one is passed over.
+    A misspelt key is unknown, and the right one missing: unknown keys go first, as they say more. A list
+    whose only entry is wrong is said to be empty as well, which is passed over.
     """
     problems = [problem for problem in error.errors(include_url=False) if problem["type"] != "too_short"]
     problems = problems or error.errors(include_url=False)

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, Field
 
-from torsweep.config.reading import validate_fields
+from torsweep.config.reading import validate
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_document
 from torsweep.network.model import POSITIONS, Position
@@ -91,7 +91,7 @@ def read_population(path: Path) -> Population:
     document = read_document(path, POPULATION_FORMAT)
     if document.get("columns") != _COLUMNS:
         raise InputError("other columns", file=path, key="columns", accepted=", ".join(_COLUMNS))
-    population = validate_fields(Population, document, path)
+    population = validate(Population, document, path)
     require_guard_and_exit(population, path)
     return population
 

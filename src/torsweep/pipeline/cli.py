@@ -16,10 +16,10 @@ def check_command(
 ) -> None:
     """Say what each file configures, or stop at the first thing wrong."""
     from torsweep.config.experiment import load_experiment
-    from torsweep.config.fitting import require_fitting_networks
     from torsweep.config.network import load_network_config
     from torsweep.formats.yaml_file import read_yaml
     from torsweep.network.sampling import input_paths
+    from torsweep.pipeline.paths import require_fitting_networks
     from torsweep.storage.published import EXPERIMENT_FILE
 
     for file in files:

@@ -16,11 +16,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Self, TypeVar
 
-from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
-from torsweep.config.fitting import require_fitting_networks
+from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, MAIN_PLAN, Experiment, load_experiment
 from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.overrides import Overrides, experiment_overrides
+from torsweep.config.traffic import ClientKind
 from torsweep.config.variant import JOINED_BY, Variant, variant_text
 from torsweep.engines.selection import choose_engine, find_engine, require_engine
 from torsweep.errors import InputError, OutputError, TorsweepError
@@ -132,6 +132,46 @@ def _question(file: Path) -> str:
         document = None
     question = document.get("question") if isinstance(document, dict) else None
     return question if isinstance(question, str) else f"{file} cannot be read"
+
+
+def require_fitting_networks(experiment: Experiment, plan_name: str = MAIN_PLAN) -> list[NetworkConfig]:
+    """The configuration of each network that a plan of ``experiment`` runs on.
+
+    Raises InputError when a variant's network cannot be had, has clients of which the experiment does not say
+    what they do, or none of those that a claim is about.
+    """
+    asked = {tuple(variant.network_overrides.items()) for variant in experiment.plan(plan_name).variants}
+    configs = [
+        load_network_config(experiment.network, dict(overrides)) for overrides in sorted(asked, key=str)
+    ]
+    for config in configs:
+        _require_clients(experiment, config)
+    return configs
+
+
+def _require_clients(experiment: Experiment, config: NetworkConfig) -> None:
+    counts: dict[ClientKind, int] = {"web": config.web_client_count, "bulk": config.bulk_client_count}
+    file = network_path(experiment.network)
+    for kind, count in counts.items():
+        if count and kind not in experiment.traffic.kinds:
+            raise InputError(
+                f"experiment {experiment.name} does not say what {kind} clients do",
+                file=file,
+                key=f"{kind}_clients",
+                value=count,
+                accepted="0",
+            )
+    for claim in experiment.claims:
+        # Claims about cells inside relays are about no kind of clients.
+        about: ClientKind | None = getattr(claim, "kind", None)
+        if about is not None and not counts[about]:
+            raise InputError(
+                f"claim {claim.id} of experiment {experiment.name} is about {about} clients",
+                file=file,
+                key=f"{about}_clients",
+                value=0,
+                accepted="1 or more",
+            )
 
 
 def stop(error: TorsweepError) -> NoReturn:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
+from torsweep.config.claims import AUTO
 from torsweep.config.experiment import Experiment
-from torsweep.config.precision import AUTO
 from torsweep.tables.reading import Provenance
 from torsweep.units import NANOSECONDS_PER, format_quantity
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.config.reading import validate_fields
+from torsweep.config.reading import validate
 from torsweep.config.tracing import Record
 from torsweep.config.traffic import KINDS
 from torsweep.engines.table_files import (
@@ -94,7 +94,7 @@ def parse_provenance(document: Mapping[str, Any], file: Path) -> Provenance:
         raise InputError(
             "was not collected by this version", file=file, value=found, accepted=f"version {FORMAT_VERSION}"
         )
-    provenance = validate_fields(Provenance, fields, file)
+    provenance = validate(Provenance, fields, file)
     _check_runs(provenance, file)
     return provenance
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from torsweep.config.reading import validate_fields
+from torsweep.config.reading import validate
 from torsweep.config.tracing import Tracing
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import Network
@@ -105,4 +105,4 @@ class Layout:
 def read_layout(folder: Path) -> Layout:
     """The layout in ``folder``; InputError when it is missing or of another version."""
     file = folder / LAYOUT_FILE
-    return validate_fields(Layout, read_json(file), file)
+    return validate(Layout, read_json(file), file)

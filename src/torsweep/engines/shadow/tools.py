@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from torsweep.config.reading import validate_fields
+from torsweep.config.reading import validate
 from torsweep.engines.addresses import address
 from torsweep.engines.shadow import round_trip_probe
 from torsweep.engines.shadow.process import run_simulation
@@ -86,7 +86,7 @@ def round_trips(shadow: Path, results: Path = RESULTS) -> RoundTrips:
     """
     file = results / KEPT / f"round-trips-{sha256_of_file(shadow)[:16]}.json"
     try:
-        return validate_fields(RoundTrips, read_json(file), file)
+        return validate(RoundTrips, read_json(file), file)
     except InputError:
         found = measure(shadow)
     if results.is_dir():
