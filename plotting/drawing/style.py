@@ -121,8 +121,6 @@ def save(
         "Producer": None,
         "CreationDate": None,
     }
-    with whole_file(out.with_name(f"{out.name}.pdf")) as temporary:
-        figure.savefig(temporary, format="pdf", metadata=pdf)
     png = {
         "Title": title or out.name,
         "Comment": how,
@@ -130,7 +128,8 @@ def save(
         "Software": "torsweep",
         "Provenance": origin,
     }
-    with whole_file(out.with_name(f"{out.name}.png")) as temporary:
-        figure.savefig(temporary, format="png", metadata=png)
+    for kind, metadata in (("pdf", pdf), ("png", png)):
+        with whole_file(out.with_name(f"{out.name}.{kind}")) as temporary:
+            figure.savefig(temporary, format=kind, metadata=metadata)
     with whole_file(out.with_name(f"{out.name}.csv")) as temporary:
         points.with_columns(pl.col(pl.Float64).round_sig_figs(6)).write_csv(temporary)

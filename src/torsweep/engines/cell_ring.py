@@ -28,6 +28,7 @@ _MOST_CHANNELS = 8192
 _HEADER_BYTES = 4096
 """Sizes of the parts of a ring, as tor makes it (cell_trace.h)."""
 
+_COUNTERS = ("cells", "written", "overwritten", "torn", "unlisted_channels")
 _WORDS = {"host": pl.Categorical(), "point": pl.Enum(POINTS)}
 """Columns that a program without such types writes as texts."""
 
@@ -48,7 +49,7 @@ def write_cells(run_directory: Path, rings: Mapping[str, Path], zero_ns: int) ->
     frames = []
     for host, file in rings.items():
         ring = read_ring(file)
-        counters[host] = _counters(ring)
+        counters[host] = {name: getattr(ring, name) for name in _COUNTERS}
         frames.append(cells_frame(ring, host, zero_ns))
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=CELLS.polars)
     file = run_directory / CELLS.file
@@ -56,16 +57,6 @@ def write_cells(run_directory: Path, rings: Mapping[str, Path], zero_ns: int) ->
     with whole_file(file) as temporary:
         frame.write_parquet(temporary, compression="zstd", compression_level=1)
     return counters
-
-
-def _counters(ring: CellRing) -> dict[str, int]:
-    return {
-        "cells": ring.cells,
-        "written": ring.written,
-        "overwritten": ring.overwritten,
-        "torn": ring.torn,
-        "unlisted_channels": ring.unlisted_channels,
-    }
 
 
 def scan_cells(run_directory: Path) -> pl.LazyFrame:
@@ -142,9 +133,6 @@ RECORD = np.dtype(
 OUTWARD = 0x80
 """Set in a record's place when the cell goes away from the client."""
 
-LARGEST_BYTES = 1 << 37
-"""128 GiB: more than two thousand million records."""
-
 
 @dataclass(frozen=True)
 class CellRing:
@@ -153,10 +141,9 @@ class CellRing:
     ``records`` has the fields of :data:`RECORD`, oldest first. ``written`` counts all records that tor wrote:
     those in ``records``, those ``overwritten`` by newer ones, and those that are ``torn``, which were being
     overwritten while the file was read, or do not carry the number that their place in the ring asks for.
-    ``cells`` counts the cells that tor saw, of which one in ``sample`` is recorded.
+    ``cells`` counts the cells that tor saw, recorded or not.
     """
 
-    file: Path
     records: NDArray[np.void]
     channels: NDArray[np.void]
     written: int
@@ -164,8 +151,6 @@ class CellRing:
     torn: int
     unlisted_channels: int
     cells: int
-    sample: int
-    points: tuple[str, ...]
 
 
 def read_ring(file: Path) -> CellRing:
@@ -196,7 +181,6 @@ def read_ring(file: Path) -> CellRing:
     whole = (records["sequence"] == expected) & ((records["place"] & ~np.uint8(OUTWARD)) < len(POINTS))
     whole[:replaced] = False
     return CellRing(
-        file=file,
         records=records[whole],
         channels=channels,
         written=written,
@@ -204,8 +188,6 @@ def read_ring(file: Path) -> CellRing:
         torn=int(held - whole.sum()),
         unlisted_channels=int(before["channels"]) - listed,
         cells=int(before["cells"]),
-        sample=int(before["sample"]),
-        points=tuple(name for bit, name in enumerate(POINTS) if int(before["points"]) >> bit & 1),
     )
 
 
@@ -215,28 +197,14 @@ def read_header(content: NDArray[np.uint8], file: Path) -> np.void:
         raise InputError("is no cell trace of tor", file=file, accepted="a file that CellTraceFile named")
     header = np.frombuffer(content, HEADER, 1)[0].copy()
     if header["version"] != VERSION:
-        raise InputError(
-            "is a cell trace of another version",
-            file=file,
-            value=int(header["version"]),
-            accepted=f"version {VERSION}, as the tor of this patch series writes it",
-        )
-    widths = (int(header["channel_bytes"]), int(header["record_bytes"]))
-    need = (
-        int(header["header_bytes"])
-        + widths[0] * int(header["most_channels"])
-        + widths[1] * int(header["most_records"])
-    )
-    sane = widths == (CHANNEL.itemsize, RECORD.itemsize) and int(header["header_bytes"]) >= HEADER.itemsize
-    if not sane or not header["most_records"] or not header["sample"] or need > LARGEST_BYTES:
-        raise InputError("has a damaged header", file=file, accepted="a file that CellTraceFile named")
-    if content.size < need:
-        raise InputError(
-            "is cut short",
-            file=file,
-            value=f"{content.size} bytes",
-            accepted=f"{need} bytes, as its header says",
-        )
+        problem, accepted = "is a cell trace of another version", f"version {VERSION}"
+        raise InputError(problem, file=file, value=int(header["version"]), accepted=accepted)
+    number = {name: int(header[name]) for name in HEADER.names or () if name != "magic"}
+    widths = (number["channel_bytes"], number["record_bytes"])
+    need = number["header_bytes"] + widths[0] * number["most_channels"] + widths[1] * number["most_records"]
+    sane = widths == (CHANNEL.itemsize, RECORD.itemsize) and number["header_bytes"] >= HEADER.itemsize
+    if not sane or not number["most_records"] or not number["sample"] or content.size < need:
+        raise InputError("has a damaged header, or is cut short", file=file, value=f"{content.size} bytes")
     return header
 
 

@@ -182,20 +182,16 @@ def write_run(run: RunSpec, run_directory: Path, *, wait: bool = False) -> bool:
     Raises OutputError when the directory cannot be written, or an engine is at work in it and this
     function is not to ``wait`` for its end.
     """
-    with folder_claimed(run_directory, RUN, wait=wait):
-        return _replace_run(run, run_directory)
-
-
-def _replace_run(run: RunSpec, run_directory: Path) -> bool:
     file = run_directory / RUN_FILE
-    if file.is_file() and file.read_text(encoding="utf-8") == run.text():
-        return False
-    try:
-        for name in RESULT_FILES:
-            (run_directory / name).unlink(missing_ok=True)
-    except OSError as error:
-        raise OutputError(f"{run_directory}: cannot be written: {error.strerror}") from error
-    run.write(run_directory)
+    with folder_claimed(run_directory, RUN, wait=wait):
+        if file.is_file() and file.read_text(encoding="utf-8") == run.text():
+            return False
+        try:
+            for name in RESULT_FILES:
+                (run_directory / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise OutputError(f"{run_directory}: cannot be written: {error.strerror}") from error
+        run.write(run_directory)
     return True
 
 

@@ -42,22 +42,17 @@ def problems(engine: Engine) -> Iterator[TorsweepError]:
         except ToolMissing as error:
             lacking = True
             yield error
-    if engine.runs_tor:
-        yield from _problems_of_tor()
+    if engine.runs_tor and any(tool_problem(name, find_tool(name)) for name in TOR_PROGRAMS):
+        try:
+            check_requirements()
+        except ToolMissing as error:
+            yield error
     for text in engine.unsupported():
         yield ToolMissing(text)
     if not lacking:
         try:
             engine.here()
         except TorsweepError as error:
-            yield error
-
-
-def _problems_of_tor() -> Iterator[ToolMissing]:
-    if any(tool_problem(name, find_tool(name)) for name in TOR_PROGRAMS):
-        try:
-            check_requirements()
-        except ToolMissing as error:
             yield error
 
 

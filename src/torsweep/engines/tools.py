@@ -135,16 +135,6 @@ class Tool:
     told: str
     patched: bool = False
 
-    @property
-    def too_old(self) -> bool:
-        """Whether the version is known and below what will do."""
-        return self.version is not None and _numbers(self.version) < TOOL_KINDS[self.name].least
-
-    @property
-    def version_unknown(self) -> bool:
-        """Whether a version is asked for and the tool does not say which it has."""
-        return self.version is None and bool(TOOL_KINDS[self.name].least)
-
 
 def find_tool(name: str) -> Tool | None:
     """The tool ``name``, whatever its version; None when it is nowhere.
@@ -181,9 +171,9 @@ def tool_problem(name: str, tool: Tool | None) -> str:
         return f"{name}: {where}; it {kind.purpose}; {guide}"
     if kind.built and not tool.patched:
         return f"{tool.path}: has no knobs; {guide}"
-    if tool.too_old:
+    if tool.version is not None and _numbers(tool.version) < kind.least:
         return f"{tool.path}: too old: {tool.version} < {kind.least_text}; {guide}"
-    if tool.version_unknown:
+    if tool.version is None and kind.least:
         said = f" ({tool.told})" if tool.told else ""
         return f"{tool.path}: does not say its version{said}; {kind.least_text} or later is needed; {guide}"
     return ""

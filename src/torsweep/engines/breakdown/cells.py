@@ -92,10 +92,9 @@ class Cells:
 
     def record(self, host: str, point: Point, cell: int) -> Record:
         """The record of ``cell`` at ``point`` of ``host``; Failure when there is none."""
-        found = self._tables[host, point].of_cell(cell) if (host, point) in self._tables else None
-        if found is None:
+        if (host, point) not in self._tables:
             raise Failure("no_record")
-        return found
+        return self._tables[host, point].of_cell(cell)
 
     def told(self, host: str, point: Point, relay_command: int) -> pl.DataFrame:
         """The records at ``point`` of cells of ``relay_command`` that begin or end at ``host``, by time."""
@@ -125,12 +124,14 @@ class Cells:
     def next_cell(self, host: str, sent: Record) -> tuple[str, Record]:
         """The host that read the cell ``sent`` (a flush of ``host``), and its inbuf there."""
         other = self.other(host, sent["channel"])
-        return other, self._at_offset(other, "inbuf", self._peer(host, sent["channel"]), sent["tls_offset"])
+        peer = self._peer(host, sent["channel"])
+        return other, self._tables[other, "inbuf"].at_offset(peer, sent["tls_offset"])
 
     def last_cell(self, host: str, read: Record) -> tuple[str, Record]:
         """The host that sent the cell ``read`` (an inbuf of ``host``), and its flush there."""
         other = self.other(host, read["channel"])
-        return other, self._at_offset(other, "flush", self._peer(host, read["channel"]), read["tls_offset"])
+        peer = self._peer(host, read["channel"])
+        return other, self._tables[other, "flush"].at_offset(peer, read["tls_offset"])
 
     def messages(self) -> pl.DataFrame:
         """The cells that one traced relay wrote and another one read: when they went to the one's output
@@ -147,12 +148,6 @@ class Cells:
             hosts = pl.lit(host).alias("from_host"), pl.lit(other).alias("to_host")
             frames.append(both.select(*hosts, "left_ns", "came_ns"))
         return pl.concat(frames)
-
-    def _at_offset(self, host: str, point: Point, channel: int, offset: int) -> Record:
-        found = self._tables[host, point].at_offset(channel, offset)
-        if found is None:
-            raise Failure("no_record")
-        return found
 
     def _peer(self, host: str, channel: int) -> int:
         """The number that the other end has for ``channel`` of ``host``."""
@@ -178,7 +173,7 @@ class Cells:
 
 
 class _Table:
-    """The records of one relay at one point."""
+    """The records of one relay at one point; Failure for one that there is not."""
 
     def __init__(self, own: pl.DataFrame) -> None:
         self._frame = own.select(pl.col(_COLUMNS).fill_null(NONE).cast(pl.Int64)).sort("cell")
@@ -188,17 +183,17 @@ class _Table:
         for name in ("channel", "tls_offset"):
             self._keys[name] = self._by_offset[name].to_numpy()
 
-    def of_cell(self, cell: int) -> Record | None:
+    def of_cell(self, cell: int) -> Record:
         place = int(np.searchsorted(self._cells, cell))
         if place == len(self._cells) or self._cells[place] != cell:
-            return None
+            raise Failure("no_record")
         return self._frame.row(place, named=True)
 
-    def at_offset(self, channel: int, offset: int) -> Record | None:
+    def at_offset(self, channel: int, offset: int) -> Record:
         key = np.array((channel, offset), dtype=_KEY)
         place = int(np.searchsorted(self._keys, key))
         if place == len(self._keys) or self._keys[place] != key:
-            return None
+            raise Failure("no_record")
         return self._frame.row(int(self._by_offset["row"][place]), named=True)
 
     def ends(self, channel: int, time: str) -> pl.DataFrame:

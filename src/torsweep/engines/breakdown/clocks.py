@@ -91,12 +91,7 @@ class _Bounds:
     time: Times
     offset: Times
 
-    def before(self, time: float) -> _Bounds:
-        chosen = self.time <= time
-        return _Bounds(self.time[chosen], self.offset[chosen])
-
-    def after(self, time: float) -> _Bounds:
-        chosen = self.time > time
+    def where(self, chosen: NDArray[np.bool_]) -> _Bounds:
         return _Bounds(self.time[chosen], self.offset[chosen])
 
     def hull(self, sign: int) -> NDArray[np.float64]:
@@ -158,10 +153,11 @@ def _refuse_steps(above: _Bounds, below: _Bounds, room: float) -> None:
     edges = np.linspace(begin, end, SPLITS + 1)[1:-1]
     # A step lies between two neighbours, and neither stretch has it.
     for last, first in zip((begin, *edges), (*edges, end), strict=True):
-        parts = [(above.before(last), below.before(last)), (above.after(first), below.after(first))]
-        if any(len(bounds.time) < FEWEST for part in parts for bounds in part):
+        before = [bounds.where(bounds.time <= last) for bounds in (above, below)]
+        after = [bounds.where(bounds.time > first) for bounds in (above, below)]
+        if any(len(bounds.time) < FEWEST for bounds in (*before, *after)):
             continue
-        lines = [_line_between(*part) for part in parts]
+        lines = [_line_between(*before), _line_between(*after)]
         apart = min(line.room if line else 0.0 for line in lines)
         if room < LEAST_ROOM * apart:
             least = f"{LEAST_ROOM:g} of the {apart:.0f} ns of its stretches"

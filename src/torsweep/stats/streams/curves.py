@@ -56,7 +56,8 @@ def curves(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
                     "low_s": low,
                     "high_s": high,
                     "networks": len(index),
-                    "median_s": _middle(mean),
+                    # Where the curve crosses one half, between two quantiles.
+                    "median_s": float(np.interp(0.5, CURVE_PROBABILITIES, mean)),
                     "top": tops[index].mean(),
                 }
             )
@@ -85,11 +86,6 @@ CURVES = Statistic(
     | TOP,
     lambda analysis: curves(analysis.once(measured_downloads), analysis.knobs),
 )
-
-
-def _middle(times: npt.NDArray[np.float64]) -> float:
-    """Where a curve at :data:`CURVE_PROBABILITIES` crosses one half, between two of them; NaN: never."""
-    return float(np.interp(0.5, CURVE_PROBABILITIES, times))
 
 
 def closeup(streams: pl.DataFrame, knobs: Mapping[str, Sequence[str]]) -> pl.DataFrame | None:
