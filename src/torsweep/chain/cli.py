@@ -1,9 +1,6 @@
-"""``torsweep chain``: what knobs, clocks and tracing do to real tor, on a chain of three relays; ``torsweep
-clocks``: what a call costs for every clock of this system, to read or to send in.
+"""``torsweep chain`` and ``torsweep clocks``: real tor on a chain of three relays, and every clock's cost.
 
-    torsweep chain clocks --out DIR
-
-In: the command line. Out: the results in DIR, and the same to read on standard output.
+In: the command line. Out: the results in a folder, and the same to read on standard output.
 """
 
 from __future__ import annotations

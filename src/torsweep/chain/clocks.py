@@ -1,8 +1,7 @@
 """What a call costs for every clock of this system.
 
-In: the program ``clocks`` (in Rust, because a call from Python costs more than most clocks), which asks every
-clock as often as fits into two milliseconds, in as many rounds as wanted, with and without the vDSO. Out:
-what it says, and the same as a table; it names neither host nor user.
+In: the program ``clocks`` (in Rust, because a call from Python costs more than most clocks). Out: what it
+says, and the same as a table; it names neither host nor user.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Variants compared, round by round, with intervals over rounds; rows as a table to read.
 
 In: samples of a plan in turns; what one call of each clock costs here. Out: a row for each variant and
-position of the relay: means over rounds, and differences from the first variant of the same round; Markdown.
-
-A relay's CPU seconds a gigabyte are those of its two turns of a round together, over 10⁹ bytes that it wrote
-in them, as it counts. The chain is all three relays, over what its middle wrote.
+position of the relay, with differences from the first variant of the same round. CPU seconds a gigabyte are
+those of both turns of a round, over 10⁹ bytes that the relay wrote; of the chain, that its middle wrote.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Plans of runs: what buckets, circuit policies and the waking of blocked reads do in real tor.
 
 In: the name of a plan, a folder. Out: a run directory of the emulation for each condition, and a row of
-numbers of each. Every number comes from the tables of a run: relays' own counts of raw bytes, and bytes
-against time at the clients. Each row also says how far its run fell behind real time.
+numbers of each, from its tables.
 """
 
 from __future__ import annotations

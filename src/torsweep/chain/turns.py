@@ -1,12 +1,10 @@
 """Plans in turns: their variants, the chains of relays that stand for them, their order, and their network.
 
-In: the name of a plan, how many rounds, a build of tor. Out: :class:`Plan` and its :class:`Chain` s; and
-:class:`ChainNetwork`, ready and at rest, each relay with the environment and the torrc lines of its variant,
-in a network namespace in which every address of 11.0.0.0/8 is this machine.
+In: a plan's name, how many rounds, a build of tor. Out: :class:`Plan` and its :class:`Chain` s;
+:class:`ChainNetwork`, in a namespace in which every address of 11.0.0.0/8 is this machine.
 
-A round has one chain of each variant, with processes of its own; chains are measured in turn, forwards and
-then backwards (A B C C B A), so that a drift of the machine affects all variants alike. The round is the
-replicate.
+A round, the replicate, has one chain of each variant, with processes of its own; they are measured forwards
+and then backwards (A B C C B A), so that a drift of the machine affects all variants alike.
 """
 
 from __future__ import annotations

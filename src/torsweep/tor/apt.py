@@ -1,9 +1,8 @@
 """Debian's source package of tor, fetched by apt with a state of its own.
 
-In: a folder for the state and one for the package. Out: the package's files, checked by apt against the
-archive's signed index. It needs no root and leaves the machine's own lists as they are: the source
-entries are derived from them, in either of apt's formats, into the private state, and only the keys that apt
-trusts are shared. No archive's address stands in the project.
+In: a folder for the state and one for the package. Out: the package's files, checked against the archive's
+signed index. It needs no root: source entries are derived from the machine's, in either of apt's formats,
+into the private state, and only the keys that apt trusts are shared. No archive's address stands here.
 """
 
 from __future__ import annotations

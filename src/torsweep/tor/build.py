@@ -1,9 +1,8 @@
 """tor built from a release with the patch series, kept by version and by what it was built from.
 
-In: a release (see :mod:`torsweep.tor.release`), the series, a folder for tools. Out: a folder ``VERSION-KEY``
-(see :mod:`torsweep.tor.identity`) with ``bin/tor``, ``bin/tor-gencert``, the log of the build and
-``provenance.json``, which appear together: a build without its provenance is none. ``tor.json`` beside it
-names the build that is taken where none is asked for.
+In: a release, the series, a folder for tools. Out: a folder ``VERSION-KEY`` with ``bin/tor``,
+``bin/tor-gencert``, the log of the build and ``provenance.json``, which appear together. ``tor.json`` beside
+it names the build that is taken where none is asked for.
 """
 
 from __future__ import annotations

@@ -1,9 +1,5 @@
 """``torsweep tor``: build tor from source, say whether it is built, run its own tests.
 
-    torsweep tor build --jobs 4
-    torsweep tor build --source tor-0.4.9.11.tar.gz
-    torsweep tor check
-
 In: the command line. Out: a build below results/tools/tor, or a line on standard output and an exit code.
 """
 

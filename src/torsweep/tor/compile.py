@@ -1,8 +1,7 @@
 """Building tor, out of tree: what it needs of the machine, configure and make.
 
-In: the compiler in ``CC`` or on PATH, with ``CPPFLAGS``, ``CFLAGS`` and ``LDFLAGS``; a source tree and an
-empty place for the build. Out: the build tree; what the tools print goes to a log, and one line at a time to
-standard error. A ToolMissing names everything that is missing at once.
+In: the compiler in ``CC`` or on PATH, with its usual flags; a source tree. Out: the build tree, a log, and
+how far it is on standard error. A ToolMissing names everything that is missing at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What makes two builds of tor the same: the content of source and patches, and the configure options.
+"""The key of a build of tor: of the content of source and patches, and the configure options.
 
-In: the checksum of a source, a patch series. Out: a key, by which a build's folder, run.json, engine versions
-and the pipeline's marker of a build are named. Where the source lies does not count.
+A build's folder, run.json, engine versions and the pipeline's marker name it. Where the source lies does not
+count.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A release of tor as a patched source tree: from Debian's archive, a tarball or a folder, verified.
 
-In: nothing, or the path that a user names; a folder with a file ``series`` (one name of a patch a line,
-``#`` for remarks). Out: :class:`Release`, which says where the files are and what they were checked against;
-the source tree, unpacked and patched, or an InputError that names the patch, the file and the reason.
+In: nothing, or the path that a user names; the series of patches. Out: :class:`Release`, which says what it
+was checked against; the source tree, unpacked and patched.
 """
 
 from __future__ import annotations

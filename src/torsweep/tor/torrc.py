@@ -1,9 +1,8 @@
 """The configuration of each process of a private network of patched tor.
 
-In: the ``tor`` section of run.json, a relay of network.json, and where the engine has put the process
-(addresses, ports, folders). Out: the text of a torrc, from one template a role in ``templates/``; the
-parameters that the authorities put in the consensus; the environment of the process. A network with a relay
-that tor refuses to be is refused here (:func:`check_network`).
+In: the ``tor`` section of run.json, a relay of network.json, addresses, ports, folders. Out: the text of a
+torrc, from the role's template; consensus parameters; the environment. A network that tor refuses to be is
+refused here (:func:`check_network`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Tests that rest on tor's own code: its unit-test program, and answers of its functions to test cellsim's
-against.
+"""Tor's own unit tests, and answers of its functions to test cellsim's against.
 
-In: a release and the patch series. Out: the summary line of the program that tor's tests and those of the
-patches are in, or a TorsweepError that names the first test that failed; or a file of answers to random
-cases, which ``cellsim/tests/oracle`` compares with what the model says.
+In: a release and the patch series. Out: the summary line of the tests; a file of answers to random cases,
+which ``cellsim/tests/oracle`` compares with what the model says.
 """
 
 from __future__ import annotations

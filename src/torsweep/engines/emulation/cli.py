@@ -1,7 +1,5 @@
 """``torsweep emulation``: runs with real tor on this machine's kernel, over emulated links.
 
-    torsweep emulation run RUN_DIR --progress
-
 In: the command line. Out: the tables of a run in RUN_DIR.
 """
 

@@ -1,11 +1,7 @@
-"""Which process of a run is on which host, where its files and sockets are, and what its torrc says.
+"""Which process of a run is on which host, where its files are, what its torrc and its link say.
 
 In: the run, its network, a folder for files and one for sockets. Out: :class:`Layout`, with the tors as
-:class:`Place`, and their torrcs.
-
-The file that linkem reads says what each link of the network is like.
-
-Relays and authorities are given their keys before they start.
+:class:`Place`; the document that linkem reads; keys, which hosts are given before they start.
 """
 
 from __future__ import annotations

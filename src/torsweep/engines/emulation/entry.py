@@ -1,8 +1,4 @@
-"""The emulation in the list of engines, and what a network takes in it.
-
-In: this machine's rights and programs, a network's configuration. Out: :data:`ENGINE`. Costs are as measured
-(docs/emulation.md).
-"""
+"""The emulation in the list of engines, and what a network takes in it, as measured (docs/emulation.md)."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
 """The tables of a run in real time.
 
-In: the downloads and circuits of the clients, what the relays' meters saw, the moment that counts as 0. Out:
-frames that fit :mod:`torsweep.engines.table_schema`. The bytes in tor's output buffers are null, because tor
-does not report them.
-
-What linkem did, second by second, is a table of its own.
+In: the downloads and circuits of the clients, what the relays' meters and linkem saw, the moment that counts
+as 0. Out: frames as in :mod:`torsweep.engines.table_schema`; bytes in tor's output buffers are null.
 """
 
 from __future__ import annotations

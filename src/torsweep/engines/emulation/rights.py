@@ -1,10 +1,7 @@
 """What a user needs so that hosts can be made: TUN devices and network namespaces.
 
-In: this process's rights, ``/dev/net/tun``. Out: :func:`standing`, which says how an emulation can run here,
-and :func:`become_able`, which restarts the command as root of a user namespace where that is needed.
-
-One emulation at a time runs on a machine, because two would disturb each other's measurements:
-:func:`machine_claimed` holds a lock on a file that every user of the machine can read.
+In: this process's rights, ``/dev/net/tun``. Out: :func:`standing`, and :func:`become_able`, which restarts
+the command as root of a user namespace. Two emulations would disturb each other: see :func:`machine_claimed`.
 """
 
 from __future__ import annotations

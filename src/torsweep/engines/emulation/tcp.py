@@ -1,9 +1,5 @@
 """How TCP behaves in each era: every setting of the kernel that matters is stated, so that none depends on
-the machine's defaults.
-
-In: the name of an era. Out: :class:`TcpEra`, whose :meth:`~TcpEra.sysctls` the link emulator sets in each
-host's network namespace, and which stands in provenance as it is. The names are those of Linux's
-Documentation/networking/ip-sysctl.rst.
+the machine's defaults (names as in Linux's Documentation/networking/ip-sysctl.rst).
 
 ``2012`` is Linux 3.2, as far as a later kernel can behave like it. What cannot be switched off: TCP's limit
 on what it queues below itself (TSQ) besides its upper bound, automatic sizing of segments, the automatic

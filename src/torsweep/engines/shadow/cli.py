@@ -1,10 +1,5 @@
 """``torsweep shadow``: run a prepared run under Shadow, or only write what Shadow reads.
 
-    torsweep shadow run RUN_DIR --progress
-    torsweep shadow write RUN_DIR
-    torsweep shadow preflight
-    torsweep shadow for-tornettools RUN_DIR --out DIR
-
 In: the command line. Out: tables and provenance.json in RUN_DIR; progress on standard error.
 """
 

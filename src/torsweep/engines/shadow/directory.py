@@ -1,7 +1,6 @@
 """Everything that Shadow reads of a run, written below the run directory's ``shadow`` folder.
 
-In: run.json, its network, the keys. Out: shadow.yaml, the graph, torrcs, TGen's graphs, the file of
-bandwidths, and layout.json, which tells the readers of the logs what is where.
+In: run.json, its network, the keys. Out: shadow.yaml, the graph, torrcs, TGen's graphs, layout.json.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Shadow in the list of engines, under its two names, and what a network takes in it.
 
-In: the Shadow of this machine, a network's configuration. Out: :data:`ENGINE`. Memory is what
-:mod:`~torsweep.engines.shadow.simulate` projects before a run; files, threads and shared memory were measured
-on 20 and 120 TGen processes and on 266 tor, 263 OnionTrace and 250 TGen ones under Shadow 3.3.0.
+Files, threads and shared memory were measured on 20 and 120 TGen processes and on 266 tor, 263 OnionTrace and
+250 TGen ones under Shadow 3.3.0.
 """
 
 from __future__ import annotations

@@ -3,18 +3,10 @@
 In: a run directory with the kept logs of its hosts. Out: a directory with ``shadow.data/hosts``,
 ``shadow.log``, ``free.log``, a ``tornettools.generate`` log, and ``hosts.json``, which says who is who.
 
-    torsweep shadow for-tornettools RUN_DIR --out COLLECTION/RUN
-    tornettools parse -c 360 COLLECTION/RUN
-    tornettools plot COLLECTION
-
 tornettools knows hosts by their names: clients become ``perfclientNexit``, relays keep ``relay…``. Where a
-network has perf clients, only these do, and the others become ``markovclientN``, which it leaves alone. Its
-tools take the name from the log itself, and skip all of OnionTrace's events before a line that runs of
-torsweep do not log; the copies have the new names and this line. A run has one number each for memory and
-speed, so their curves have two points.
-
-tornettools draws transfer times of 51200, 1048576 and 5242880 bytes, and goodput from TGen's lines at level
-``info``: a network with perf clients has all of them.
+network has perf clients, only these do, and the others become ``markovclientN``, which it leaves alone. It
+takes the name from the log itself, and skips OnionTrace's events before a line that runs of torsweep do not
+log; the copies have both. A run has one number each for memory and speed, so their curves have two points.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The keys of a network's relays and authorities, made once and kept.
 
-In: a network, a build of tor. Out: a folder with the key files of each host. tor and tor-gencert make
-them under Shadow, all at once: the certificates are then dated by the simulation's clock, and the random
-numbers are the simulation's, so that a network has the same keys wherever it is run.
+In: a network, a build of tor. Out: a folder with the key files of each host. They are made under Shadow:
+dates and random numbers are the simulation's, so that a network has the same keys wherever it is run.
 """
 
 from __future__ import annotations

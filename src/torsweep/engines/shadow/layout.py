@@ -1,8 +1,6 @@
-"""The files of a simulation: what readers of its logs have to know, which hosts are captured, and what is
-kept.
+"""What readers of a simulation's logs have to know, which hosts are captured, and which files are kept.
 
-In: the ``shadow`` folder. Out: :class:`Layout` from ``layout.json`` beside shadow.yaml; once the tables are
-written, the same folder with compressed logs, without what can be made again.
+In: the ``shadow`` folder. Out: :class:`Layout` from ``layout.json``; the folder with compressed logs.
 """
 
 from __future__ import annotations

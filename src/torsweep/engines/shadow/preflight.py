@@ -1,8 +1,7 @@
 """A tiny simulation that shows whether Shadow gives a host the rates that it is asked for.
 
-In: the tools. Out: the rates measured each way, kept by version of Shadow and TGen, or one line that the
-rates are wrong. Shadow 3.3.0 and before can give a host its downstream rate both ways, depending on where
-the rates are written; nothing in a long run would tell. :mod:`round_trips` looks at TCP.
+In: the tools. Out: the rates measured each way, kept by version, or one line that they are wrong. Shadow
+3.3.0 and before can give a host its downstream rate both ways; nothing in a long run would tell.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Shadow as a child process: started on cores of its own, followed, and ended together with this process.
 
-In: a simulation written in a folder. Out: Shadow's exit, with every line of its standard error handed to
-whoever watches; what it prints on standard output is kept in ``shadow.log``. Where it fails, one line names
-the process that failed first and has its last words.
+In: a simulation written in a folder. Out: Shadow's exit and the lines of its standard error; what it prints
+is in ``shadow.log``. Where it fails, one line names the process that failed first, with its last words.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""shadow.yaml: what Shadow is asked to simulate, and with which settings.
+"""shadow.yaml: what Shadow is asked to simulate, with which settings, and the memory that it takes.
 
-In: hosts with their processes, a graph, times. Out: the text of a configuration. It is written as JSON,
-which YAML 1.2 contains: a thousand hosts take a fraction of a second so, and the same hosts give the same
-bytes.
-
-What a simulation will take of memory, takes and has is here too; one line says when memory does not suffice.
+In: hosts with their processes, a graph, times. Out: a configuration, as JSON, which YAML 1.2 contains: that
+is much faster to write for a thousand hosts, and the same hosts give the same bytes.
 """
 
 from __future__ import annotations

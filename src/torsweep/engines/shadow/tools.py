@@ -1,11 +1,9 @@
 """The programs of a Shadow run, with their versions.
 
-In: PATH, and the build of tor with the patch series. Out: :class:`Tools`, or one line on what is missing or
-on why it cannot be told what Shadow's TCP does.
+In: PATH, and the build of tor. Out: :class:`Tools`, or one line on what is missing.
 
-A tiny simulation shows whether Shadow's TCP measures round trips. Shadow 2.5.0 and later, up to at least
-3.3.0, never measures one (``patches/shadow``), and its version does not say whether it was patched: its TCP
-is another one then, and so are all results.
+A tiny simulation shows whether Shadow's TCP measures round trips: Shadow 2.5.0 to at least 3.3.0 never does
+unless patched (``patches/shadow``), which its version does not tell, and which changes all results.
 """
 
 from __future__ import annotations

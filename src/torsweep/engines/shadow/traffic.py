@@ -1,7 +1,7 @@
 """TGen's action graphs: what a client downloads, from where, and how long it pauses in between.
 
-In: a run and one of its clients. Out: GraphML. Every download and pause is an action of its own,
-drawn beforehand, so that all variants of an experiment ask for the same things.
+In: a run and one of its clients. Out: GraphML. Every download and pause is an action of its own, drawn
+beforehand: all variants ask for the same.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Watches a simulation: follows it to its end, or stops it as soon as it cannot succeed.
+"""Follows a simulation to its end, or stops it as soon as it cannot succeed.
 
-In: Shadow at work in a folder, and the lines that it prints on standard error. Out: what it cost and how far
-it is, or one line on what failed first.
+In: Shadow at work in a folder, and what it says. Out: what it cost, or one line on what failed first.
 """
 
 from __future__ import annotations

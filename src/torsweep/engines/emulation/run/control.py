@@ -1,11 +1,8 @@
-"""tor through its control port, from one event loop for every tor of a network.
+"""tor through its control port (Tor's control-spec), from one event loop for every tor of a network.
 
-In: the path of a control socket. Out: :class:`Control`, which asks tor and passes on what it tells by
-itself. The protocol is Tor's control-spec, of which this is the part that an engine needs. A library has a
-thread or two for each connection, each of which wakes twenty times a second: with some hundred tors beside
-it on the same cores, that would be the largest program of the run.
-
-A network is ready when every client has a consensus with all of its relays.
+In: the path of a control socket. Out: :class:`Control`, which asks tor and passes on what it tells by itself.
+A library has threads for each connection, each of which wakes twenty times a second: with some hundred tors
+on the same cores, that would be the largest program of the run.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """The downloads of a run: which comes next at a client, and what became of each.
 
-In: a run and its network, a client's number. Out: :class:`Download` records with monotonic times in
-nanoseconds, and bytes against time where asked for; pauses. Servers and pauses are drawn as in the other
-engines (:mod:`torsweep.engines.draws`).
-
-A download goes through tor's SOCKS port (RFC 1928, 1929), a unix socket here; the user name tells tor's
-controller which stream is whose.
+In: a run and its network, a client's number. Out: :class:`Download` records, in monotonic ns; pauses. A
+download goes through tor's SOCKS port (RFC 1928, 1929), a unix socket; its user name is its number.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """One run of the emulation engine.
 
-In: a run directory with run.json, a build of tor, the link emulator. Out: streams.parquet, relays.parquet,
-circuits.parquet, links.parquet and progress.parquet in it (without rows unless asked for), cells.parquet
-where relays are traced, and provenance.json, last.
-Whatever happens, no process and no network namespace is left.
+In: a run directory with run.json, a build of tor, the link emulator. Out: its tables, and provenance.json,
+last. Whatever happens, no process and no network namespace is left.
 """
 
 from __future__ import annotations

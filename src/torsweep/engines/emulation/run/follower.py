@@ -1,10 +1,7 @@
 """The circuits and streams of one client: the path of each circuit, and the circuit of each stream.
 
-In: the control port of a client's tor, the paths that it is to take, where the run gives them. Out:
-:class:`ClientFollower`, which knows the circuit and the error of each download, and :class:`CircuitSeen` for
-each circuit.
-
-Streams are told apart by the name that they give to the SOCKS port: the number of the download.
+In: the control port of a client's tor, the paths that it is to take. Out: :class:`ClientFollower`. Streams
+are told apart by the name that they give to the SOCKS port: the number of the download.
 """
 
 from __future__ import annotations

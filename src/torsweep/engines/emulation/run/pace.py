@@ -1,16 +1,12 @@
 """Whether a run keeps up with real time: how long its processes wait for a processor, how late its packets
-are.
+are; and what each relay counts of its bytes, CPU time and queues.
 
-In: the processes of a run while it measures; the link emulator's own account. Out: :class:`Pace`;
-:func:`refuse_late` refuses a run that fell behind, which leaves no tables; :func:`read_slowest` reads from
-the files of a run how far it fell behind.
+In: the processes of a run while it measures. Out: :class:`Pace`, :class:`RelayMeter`; :func:`refuse_late`
+refuses a run that fell behind, which leaves no tables. docs/emulation.md says how the limits were found.
 
 The kernel counts for each thread the time that it ran, the time that it could have run and did not, and how
-often it began to run (``/proc/PID/schedstat``, ns). docs/emulation.md says how the limits were found.
-
-:class:`RelayMeter` has what one relay counts of raw bytes each second, its CPU time, and the cells in its
-circuits' queues. tor tells of its queues only when asked to dump its statistics (SIGNAL DUMP), as a line of
-the log.
+often it began to run (``/proc/PID/schedstat``, ns). tor tells of its queues only when asked (SIGNAL DUMP), as
+a line of the log.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Processes that are all gone when the engine is, whatever happened.
 
-In: command lines and files for what they print. Out: running processes; :class:`ProcessEnded`, with the last
-lines of the first that failed, when one ends early. The kernel kills each child when the thread that started
-it is gone (PR_SET_PDEATHSIG), which covers a ``kill -9`` of the engine; tor watches its owner by itself too.
-
-A process can be started in the network namespace of a host, and :func:`inside` takes this thread into one.
+In: command lines and files for what they print. Out: running processes, in the network namespaces of hosts.
+The kernel kills each child when the thread that started it is gone (PR_SET_PDEATHSIG), which covers a ``kill
+-9`` of the engine; tor watches its owner by itself too.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Clients that download, and the times that they measured.
 
-In: the layout, a :class:`~torsweep.engines.emulation.run.follower.ClientFollower` for each client, the time
-that counts as 0. Out: the :class:`~torsweep.engines.emulation.run.downloads.Download` s, with what became of
-them.
+In: the layout, a follower for each client, the time that counts as 0. Out: the downloads.
 
-A client keeps ``parallel_streams`` downloads under way. It opens them one after the other: the next when tor
-has reported the one before, so that streams stand on a circuit in the order of their numbers. Starts are
-drawn as in the other engines (:mod:`torsweep.engines.draws`).
+A client keeps ``parallel_streams`` downloads under way. It opens the next when tor has reported the one
+before, so that streams stand on a circuit in the order of their numbers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""From the logs of a Shadow run to the tables of torsweep.
-
-In: the standard output of TGen and OnionTrace, host by host. Out: ``streams``, ``relays``, ``circuits`` and
-``progress`` tables, and the paths that clients used. :func:`.tables.write_tables` is
-the way in; ``logs`` finds and cuts files, ``tgen`` and ``oniontrace`` know one program's lines each.
-"""
+"""From the logs of a Shadow run to the tables of torsweep: :func:`.tables.write_tables` is the way in."""
 
 from torsweep.engines.shadow.read.tables import write_tables
 

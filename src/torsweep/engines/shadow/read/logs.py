@@ -1,8 +1,7 @@
 """Logs of simulated hosts, cut into lines and fields: many files at once, in bounded memory.
 
 In: the folder of hosts that Shadow leaves, ``HOST/PROGRAM.PID.stdout`` each, plain or compressed. Out: frames
-with a row for each line, in batches of some megabytes, that threads parse side by side, and what came out of
-it as one again; fields of a line, and the versions that programs state.
+with a row for each line, in batches of some megabytes that threads parse side by side.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What OnionTrace logs of tor: bandwidth of relays, circuits and streams of clients.
 
-In: lines of the standard output of OnionTrace in mode ``log``, which passes on tor's control events. Out:
-:class:`Events`, a frame for each kind of event, and the rows of ``relays.parquet``; formats are those of
-Tor's control-spec, section 4.1.
+In: the standard output of OnionTrace in mode ``log``. Out: :class:`Events`, a frame for each kind of event
+(Tor's control-spec, section 4.1), and the rows of ``relays.parquet``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The tables of a Shadow run, from the logs of its hosts.
 
-In: a run directory and the folder of Shadow's files with layout.json. Out: ``streams.parquet``,
-``relays.parquet``, ``progress.parquet`` (without rows where run.json asks for none), ``circuits.parquet``,
-``paths.json``, and counters for the run's provenance. Times count from the opening of the clients' window, as
-in every engine.
+In: a run directory and the folder of Shadow's files with layout.json. Out: the tables, ``paths.json``, and
+counters for provenance. Times count from the opening of the clients' window, as in every engine.
 """
 
 from __future__ import annotations

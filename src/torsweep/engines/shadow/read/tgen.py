@@ -1,15 +1,11 @@
-"""What TGen's log says about downloads.
+"""What TGen's log says about downloads, and what its action graphs asked for.
 
-In: lines of the standard output of TGen clients. Out: :class:`TgenLog`: a row for each download that TGen
-reports, when each client began, and, at log level ``info``, how far each download was when.
+In: the standard output of TGen clients. Out: :class:`TgenLog`.
 
 TGen reports a download once, at its end: ``[stream-success]`` or ``[stream-error]``, each with all its times
 in µs from the moment before the socket was made, -1 for what never happened (tgen-stream.c,
 tgen-transport.c). Fields are found by name, so that a later version may add some. A download that is still
 going on when the simulation stops leaves no line; :mod:`torsweep.engines.shadow.read.streams` finds those.
-
-What each client was asked to do stands in the action graphs that :mod:`torsweep.engines.shadow.traffic`
-writes, a vertex or an edge a line.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What a traced run leaves besides its logs: the relays' rings and, where downloads are followed, the hosts'
-captures, by the clock of each host.
+"""The tables ``cells`` and ``breakdown`` of a traced run, by the clock of each host.
 
-In: a run directory with its ``streams`` table, and the folder that Shadow left. Out: the tables ``cells`` and
-``breakdown``, and what provenance.json has of them.
+In: a run directory with its ``streams`` table, and Shadow's folder with the relays' rings and, where
+downloads are followed, the hosts' captures. Out: the tables, and what provenance.json has of them.
 """
 
 from __future__ import annotations
