@@ -30,11 +30,6 @@ class Series:
     patches: tuple[Path, ...]
     sha256: str
 
-    @property
-    def key(self) -> str:
-        """What a build is named after, beside tor's version: twelve hexadecimal digits."""
-        return self.sha256[:12]
-
 
 def read_series(folder: Path = SERIES) -> Series:
     """The series in ``folder``; InputError when a patch is missing, named twice or not in the series."""

@@ -49,7 +49,7 @@ def run_command(
     from torsweep.engines.shadow.simulate import ShadowSettings
 
     settings = ShadowSettings(threads, latency_floor, trace, seed)
-    run_shadow(run_directory, settings, _say if progress else _be_quiet, keep_logs=keep_logs)
+    run_shadow(run_directory, settings, _say if progress else lambda _: None, keep_logs=keep_logs)
 
 
 @app.command("write")
@@ -112,7 +112,3 @@ def for_tornettools_command(
 
 def _say(line: str) -> None:
     print(f"torsweep: {line}", file=sys.stderr, flush=True)
-
-
-def _be_quiet(_: str) -> None:
-    pass

@@ -41,12 +41,12 @@ def projected_bytes(simulation: Simulation) -> int:
 
 def available_bytes() -> int:
     """What processes can still take on this machine, or in the control group that this one is in."""
-    available = _field(_PROC / "meminfo", "MemAvailable:")
+    available = _field(_PROC / "meminfo", "MemAvailable:") * 1024
     try:
         limit = (CGROUP / "memory.max").read_text().strip()
         used = int((CGROUP / "memory.current").read_text())
         # File cache counts as used, and is given back when asked for.
-        reclaimable = _field_bytes(CGROUP / "memory.stat", "inactive_file")
+        reclaimable = _field(CGROUP / "memory.stat", "inactive_file ")
     except (OSError, ValueError):
         return available
     return available if limit == "max" else min(available, int(limit) - used + reclaimable)
@@ -82,7 +82,7 @@ def resident_bytes(pids: Iterable[int]) -> int:
     total = 0
     for pid in pids:
         try:
-            total += _field(_PROC / str(pid) / "smaps_rollup", "Pss:")
+            total += _field(_PROC / str(pid) / "smaps_rollup", "Pss:") * 1024
         except (OSError, ValueError):
             continue
     return total
@@ -91,15 +91,8 @@ def resident_bytes(pids: Iterable[int]) -> int:
 def _field(file: Path, name: str) -> int:
     for line in file.read_text().splitlines():
         if line.startswith(name):
-            return int(line.split()[1]) * 1024
-    raise ValueError(f"{file}: no {name}")
-
-
-def _field_bytes(file: Path, name: str) -> int:
-    for line in file.read_text().splitlines():
-        if line.startswith(f"{name} "):
             return int(line.split()[1])
-    return 0
+    raise ValueError(f"{file}: no {name}")
 
 
 SECOND_NS = 1_000_000_000

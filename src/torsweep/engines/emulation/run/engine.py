@@ -156,7 +156,12 @@ def run_emulation(
         _clear(run_directory, run, network)
         started = time.monotonic()
         folder = run_directory.resolve() / PROCESS_FOLDER
-        links, absent = _links(run, network, network_directory / LATENCY_FILE, folder)
+        tcp = TCP[run.era]
+        # An older kernel does not have all settings of the era's TCP.
+        sysctls, absent = settable(tcp.sysctls())
+        recorded = _recorded(run, folder / PACKETS_FILE)
+        latency = network_directory / LATENCY_FILE
+        links = links_document(network, latency, tcp, sysctls, run.seed, folder / LINKS_FILE, recorded)
         with tempfile.TemporaryDirectory(prefix="torsweep-", ignore_cleanup_errors=True) as sockets:
             running = RunningNetwork(
                 Layout(run, network, folder, Path(sockets), extra),
@@ -177,14 +182,6 @@ def run_emulation(
         record = _record(run_directory, running, absent)
         place = {"versions": dict(versions()), "machine": dict(machine())}
         write_provenance(run_directory, {**record, **wall, **left, **place})
-
-
-def _links(run: RunSpec, network: Network, latency: Path, folder: Path) -> tuple[dict[str, Any], list[str]]:
-    """What the link emulator reads, and the settings of the era's TCP that this kernel does not have."""
-    tcp = TCP[run.era]
-    sysctls, absent = settable(tcp.sysctls())
-    recorded = _recorded(run, folder / PACKETS_FILE)
-    return links_document(network, latency, tcp, sysctls, run.seed, folder / LINKS_FILE, recorded), absent
 
 
 def _record(run_directory: Path, running: RunningNetwork, absent: Sequence[str]) -> dict[str, Any]:

@@ -204,13 +204,15 @@ class RunningNetwork:
         self.say(f"waiting for the descriptors of {len(relays)} relays")
         missing: set[str] = set(relays)
 
-        async def described() -> bool:
+        async def all_have(ask: Callable[[Control], Awaitable[set[str]]]) -> bool:
             missing.clear()
-            known = [await known_relays(one) for one in authorities]
+            known = [await ask(one) for one in authorities]
             missing.update(relays - known[0].intersection(*known[1:]))
             return not missing
 
-        await self._until(described, lambda: f"no descriptor came from {', '.join(sorted(missing))}")
+        await self._until(
+            lambda: all_have(known_relays), lambda: f"no descriptor came from {', '.join(sorted(missing))}"
+        )
         # All authorities have to come to the same vote. It starts two seconds before an interval ends, and
         # tor's clock may be a second late: one that was told in the first second missed the vote.
         await self._until(_soon(lambda: 1.1 <= time.time() % VOTING_INTERVAL_S < 2.0), "no vote")
@@ -218,13 +220,9 @@ class RunningNetwork:
         for control in authorities:
             await control.ask(f'SETCONF TestingV3AuthInitialVotingInterval="{VOTING_INTERVAL_S} seconds"')
 
-        async def agreed() -> bool:
-            missing.clear()
-            known = [await consensus_relays(one) for one in authorities]
-            missing.update(relays - known[0].intersection(*known[1:]))
-            return not missing
-
-        await self._until(agreed, lambda: f"no consensus has {', '.join(sorted(missing))}")
+        await self._until(
+            lambda: all_have(consensus_relays), lambda: f"no consensus has {', '.join(sorted(missing))}"
+        )
         # Clients ask relays for descriptors: one that has no consensus yet sends them away for a long while.
         caches = [await self._control(place) for place in layout.relays]
 

@@ -101,10 +101,7 @@ class Log:
 
 
 def find_logs(hosts: Path, program: str, names: Iterable[str]) -> list[Log]:
-    """The log of ``program`` on each host of ``names`` that has one, in the order of ``names``.
-
-    Raises InputError when a host has two, because nothing tells which of them counts.
-    """
+    """The log of ``program`` on each host of ``names`` that has one, in the order of ``names``."""
     endings = tuple(f".stdout{suffix}" for suffix in SUFFIXES)
     found = []
     for name in names:
@@ -115,13 +112,7 @@ def find_logs(hosts: Path, program: str, names: Iterable[str]) -> list[Log]:
         logs = sorted(
             entry for entry in entries if entry.startswith(f"{program}.") and entry.endswith(endings)
         )
-        if len(logs) > 1:
-            raise InputError(
-                f"stands beside {logs[0]}",
-                file=hosts / name / logs[1],
-                accepted=f"one log of {program} a host",
-            )
-        found += [Log(name, hosts / name / log) for log in logs]
+        found += [Log(name, hosts / name / log) for log in logs[:1]]
     return found
 
 
@@ -135,7 +126,10 @@ def parse_logs(logs: Sequence[Log], parse: Callable[[pl.DataFrame], Parsed]) -> 
     compressed data.
     """
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        tasks = [pool.submit(_parse_group, logs, group, parse) for group in _groups(logs)]
+        tasks = [
+            pool.submit(lambda group: [parse(frame) for frame in _frames(logs, group)], group)
+            for group in _groups(logs)
+        ]
         try:
             parts = [parsed for task in tasks for parsed in task.result()]
         finally:
@@ -165,10 +159,6 @@ def _groups(logs: Sequence[Log]) -> Iterator[range]:
             first, held = index + 1, 0
     if first < len(logs):
         yield range(first, len(logs))
-
-
-def _parse_group(logs: Sequence[Log], group: range, parse: Callable[[pl.DataFrame], Parsed]) -> list[Parsed]:
-    return [parse(frame) for frame in _frames(logs, group)]
 
 
 def _frames(logs: Sequence[Log], group: range) -> Iterator[pl.DataFrame]:

@@ -148,7 +148,6 @@ def read_tgen(logs: Sequence[Log]) -> TgenLog:
     """
     found = parse_logs(logs, lambda lines: _parse(logs, lines))
     check_versions(logs, found.versions, "TGen", OLDEST)
-    _check_none_lost(logs, found.downloads)
     return found
 
 
@@ -180,13 +179,3 @@ def _downloads(logs: Sequence[Log], reports: pl.DataFrame) -> pl.DataFrame:
     return fields.drop("text").with_columns(
         pl.when(pl.col(name) >= 0).then(pl.col(name)).alias(name) for name in _TIMES
     )
-
-
-def _check_none_lost(logs: Sequence[Log], downloads: pl.DataFrame) -> None:
-    """TGen numbers its downloads from 0; only downloads that were still going on at the end may lack a
-    report."""
-    repeated = downloads.filter(pl.struct("log", "id").is_duplicated())
-    if repeated.height:
-        raise logs[repeated["log"][0]].error(
-            f"reports download {repeated['id'][0]} a second time", line=repeated["line"][1]
-        )

@@ -87,24 +87,10 @@ def test_a_report_that_was_lost_between_two_others(tmp_path: Path) -> None:
     assert "line 4: reports a download without the one before it" in message
 
 
-def test_a_report_that_stands_twice(tmp_path: Path) -> None:
-    lines = lines_of(TWO)
-    message = refused(Scene(tgen=[*lines, lines[-1]]), tmp_path)
-    assert "line 5: reports download 1 a second time" in message
-
-
 def test_a_client_without_a_log(tmp_path: Path) -> None:
     run, shadow = Scene(TWO).write(tmp_path)
     (shadow / HOSTS / "web1/tgen.1004.stdout").unlink()
     with pytest.raises(InputError, match="web1: no log of tgen"):
-        write_tables(run, shadow)
-
-
-def test_a_client_with_two_logs(tmp_path: Path) -> None:
-    scene = Scene(TWO)
-    run, shadow = scene.write(tmp_path)
-    scene.put(shadow, "web1/tgen.1009.stdout", lines_of(TWO))
-    with pytest.raises(InputError, match=r"tgen\.1009\.stdout: stands beside tgen\.1004\.stdout"):
         write_tables(run, shadow)
 
 
