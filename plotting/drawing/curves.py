@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from plotting.drawing.axes import plain_log_ticks, say_nothing_is_here, share_axis
 from plotting.drawing.facets import BAND, MARK, PLACE, Facets, Panel, at
+from plotting.drawing.palette import look
 from plotting.drawing.source import Source
 from plotting.drawing.style import GREY, canvas
 from torsweep.stats.streams.incidence import METRICS
@@ -84,7 +85,7 @@ def _failures(facets: Facets, panel: Panel, curves: pl.DataFrame, outcomes: pl.D
     """Go on with each curve whose rest failed, and say in a corner how many did, where any did."""
     lines, ends = [("failed", GREY)], [1.0]
     for level in facets.levels:
-        colour, curve = facets.look(level).colour, at(curves, {facets.knob: level})
+        colour, curve = look(facets.knob, level).colour, at(curves, {facets.knob: level})
         for failing in at(outcomes, {facets.knob: level})["failure_share"]:
             lines.append((f"{failing:.1%}".replace("%", " %"), colour))
             if not curve.is_empty():

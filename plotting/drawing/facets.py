@@ -24,7 +24,6 @@ from matplotlib.lines import Line2D
 from plotting.drawing.axes import say_nothing_is_here
 from plotting.drawing.palette import knob_name, level_name, look
 from plotting.drawing.style import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN, THEME
-from torsweep.config.looks import Look
 
 NUMBER = re.compile(r"[0-9.]+\Z")
 PLACE = ("row", "column")
@@ -141,15 +140,11 @@ class Facets:
                 panels.append(Panel(axis, thing, {**row, **column}))
         return panels
 
-    def look(self, level: str) -> Look:
-        """How a level of the colour's knob is drawn."""
-        return look(self.knob, level)
-
     def legend(self, figure: Figure, marker: bool = False) -> None:
         """One legend of the colour's levels above the panels."""
         handles = []
         for level in self.levels:
-            drawn = self.look(level)
+            drawn = look(self.knob, level)
             line = Line2D([], [], color=drawn.colour, linestyle=drawn.dashes, label=level_name(level))
             line.set(marker=drawn.marker if marker else "", markersize=3)
             handles.append(line)

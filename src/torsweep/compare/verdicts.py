@@ -38,10 +38,10 @@ _COLUMNS = {
 
 def together(decided: Sequence[str | None]) -> str:
     """What sources say together; None stands for one that does not decide."""
-    different = {one for one in decided if one is not None}
-    if len(different) > 1:
+    found = [one for one in decided if one is not None]
+    if len(set(found)) > 1:
         return DIFFERS
-    return SURVIVES if len([one for one in decided if one is not None]) > 1 else OPEN
+    return SURVIVES if len(found) > 1 else OPEN
 
 
 def whole_seeds(one: SourceRuns, plan: Plan) -> tuple[int, ...]:

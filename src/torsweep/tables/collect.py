@@ -15,7 +15,7 @@ The order of the run directories is the order of levels in tables and figures.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -201,7 +201,7 @@ def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: s
     provenance = gather_provenance(runs, network, plan)
     own_folder(out, TABLES)
     (out / PROVENANCE_FILE).unlink(missing_ok=True)
-    provenance = _write_passages(runs, _with_checks(runs, provenance), out)
+    provenance = _write_passages(runs, provenance, out)
     for schema in (STREAMS, RELAYS, PROGRESS, BREAKDOWN):
         _write(runs, schema, provenance, out)
     document = {"format": "torsweep-tables", "format_version": 1, CHECKSUMS: table_checksums(out)}
@@ -224,36 +224,28 @@ def _write_frame(frame: pl.DataFrame, schema: TableSchema, provenance: Provenanc
         frame.write_parquet(temporary, compression="zstd", metadata={METADATA_KEY: provenance.to_json()})
 
 
-def _with_checks(runs: Sequence[Run], provenance: Provenance) -> Provenance:
-    """The provenance with what each run says of the downloads that it followed, and of its hosts' clocks."""
-    checked = []
-    for run, entry in zip(runs, provenance.runs, strict=True):
-        told = {key: run.provenance[key] for key in CHECKS if run.provenance.get(key)}
-        checked.append({**entry, "checks": told} if told else entry)
-    return replace(provenance, runs=checked)
-
-
 def _write_passages(runs: Sequence[Run], provenance: Provenance, out: Path) -> Provenance:
-    """Write the passages of all runs; the provenance with how many cells of each run have none."""
+    """Write the passages of all runs; the provenance with what each run says of the downloads that it
+    followed, of its hosts' clocks, and how many of its cells have none."""
     frames, counted = [], []
     for run, entry in zip(runs, provenance.runs, strict=True):
         frame, counts = _passages(run)
         frames.append(frame.select(*_keys(run), *PASSAGES.polars))
-        counted.append({**entry, "cells": counts} if counts else entry)
-    found = replace(provenance, runs=counted)
-    _write_frame(pl.concat(frames), PASSAGES, found, out)
-    return found
+        checks = {key: run.provenance[key] for key in CHECKS if run.provenance.get(key)}
+        found = {"checks": checks, "cells": counts}
+        counted.append({**entry, **{key: value for key, value in found.items() if value}})
+    provenance = replace(provenance, runs=counted)
+    _write_frame(pl.concat(frames), PASSAGES, provenance, out)
+    return provenance
 
 
 def _passages(run: Run) -> tuple[pl.DataFrame, dict[str, dict[str, int]]]:
     if run.spec.tracing is None:
         return pl.DataFrame(schema=PASSAGES.polars), {}
     frame, counts = passages(scan_cells(run.directory))
-    told = run.provenance.get("tracing")
-    told = told if isinstance(told, Mapping) else {}
     lost = {
         host: {"overwritten": of.get("overwritten", 0), "torn": of.get("torn", 0)}
-        for host, of in told.items()
+        for host, of in run.provenance.get("tracing", {}).items()
     }
     of_hosts = {host: {**asdict(count), **lost.get(host, {})} for host, count in counts.items()}
     measured = pl.col("start_ns").is_between(run.spec.warm_up_ns, run.spec.duration_ns, closed="left")

@@ -103,7 +103,10 @@ def stair_depth(times_s: npt.NDArray[np.float64], period_s: float, front_s: floa
     bins = bins[(bins >= front - lag // 2) & (bins < front + PERIODS_SEEN * lag)] - (front - lag // 2)
     counts = np.bincount(bins, minlength=3 * lag).astype(float)
     counts = np.concatenate([counts, np.zeros(lag)])
-    smooth = _period_average(counts)
+    # A moving average over one period, centred: 20 + 1 bins, the outer two at half weight.
+    kernel = np.ones(lag + 1)
+    kernel[[0, -1]] = 0.5
+    smooth = np.convolve(counts, kernel / lag, mode="valid")
     deviation = counts[lag // 2 : len(counts) - lag // 2] - smooth
     weight = np.sqrt(smooth[:-lag] * smooth[lag:])
     seen = weight > 0
@@ -114,13 +117,6 @@ def stair_depth(times_s: npt.NDArray[np.float64], period_s: float, front_s: floa
         return float("nan")
     recurrent = product.sum() / total
     return float(np.sign(recurrent) * np.sqrt(abs(recurrent)))
-
-
-def _period_average(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Moving average over one period, centred: 20 + 1 bins, the outer two at half weight."""
-    kernel = np.ones(BINS_PER_PERIOD + 1)
-    kernel[[0, -1]] = 0.5
-    return np.convolve(counts, kernel / BINS_PER_PERIOD, mode="valid")
 
 
 @dataclass
