@@ -20,13 +20,7 @@ from torsweep.config.variant import Variant
 from torsweep.engines.contract import Engine
 from torsweep.engines.run_spec import RUN_FILE, RunSettings, RunSpec, RunTables, RunTraffic, read_run
 from torsweep.engines.selection import ENGINES, MODEL_ENGINE
-from torsweep.engines.table_files import (
-    BREAKDOWN_FILE,
-    CELLS_FILE,
-    PROGRESS_FILE,
-    RELAYS_FILE,
-    STREAMS_FILE,
-)
+from torsweep.engines.table_files import BREAKDOWN_FILE, CELLS_FILE, PROGRESS_FILE, RELAYS_FILE, STREAMS_FILE
 from torsweep.errors import InputError, OutputError, ToolMissing
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import NETWORK_FILE, read_network

@@ -32,12 +32,7 @@ from torsweep.stats.claims.judging import Verdict
 from torsweep.stats.files import PLAN_FILE, read_plan
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.text import duration_text, engine_text, networks_text
-from torsweep.stats.verdicts import (
-    CLAIMS_TITLE,
-    EVIDENCE_TITLE,
-    ClaimsFile,
-    read_claims,
-)
+from torsweep.stats.verdicts import CLAIMS_TITLE, EVIDENCE_TITLE, ClaimsFile, read_claims
 from torsweep.tables.reading import Provenance, parse_provenance
 from torsweep.units import BYTES_PER, NANOSECONDS_PER, format_quantity
 

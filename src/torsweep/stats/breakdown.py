@@ -24,17 +24,7 @@ import polars as pl
 from torsweep.config.claims import Metric
 from torsweep.config.tracing import BYTES, GROUP_OF, GROUPS, LEGS, PARTS, PLACES
 from torsweep.config.traffic import KINDS
-from torsweep.stats.statistic import (
-    KIND,
-    KNOBS,
-    NETWORKS,
-    SEED,
-    Analysis,
-    Statistic,
-    counts,
-    numbers,
-    texts,
-)
+from torsweep.stats.statistic import KIND, KNOBS, NETWORKS, SEED, Analysis, Statistic, counts, numbers, texts
 from torsweep.stats.text import markdown_table, variant_text
 from torsweep.tables.reading import PlanTables
 

@@ -24,17 +24,7 @@ from numpy.typing import NDArray
 from torsweep.config.tracing import STAGES
 from torsweep.stats.cells.spikes import find_period
 from torsweep.stats.inference.intervals import t_interval
-from torsweep.stats.statistic import (
-    HOST,
-    KNOBS,
-    NETWORKS,
-    SEED,
-    Analysis,
-    Statistic,
-    counts,
-    numbers,
-    texts,
-)
+from torsweep.stats.statistic import HOST, KNOBS, NETWORKS, SEED, Analysis, Statistic, counts, numbers, texts
 from torsweep.stats.text import markdown_table, variant_text
 from torsweep.tables.reading import PlanTables
 

@@ -15,15 +15,7 @@ from pydantic import Field
 
 from torsweep.config.claims import ClientClaim, Level, Margin, Metric
 from torsweep.config.reading import RefusedValue
-from torsweep.stats.claims.judging import (
-    Question,
-    above,
-    below,
-    other_levels,
-    place_text,
-    verdicts,
-    within,
-)
+from torsweep.stats.claims.judging import Question, above, below, other_levels, place_text, verdicts, within
 from torsweep.stats.inference.intervals import CONFIDENCE
 from torsweep.stats.statistic import KIND, KNOBS, METRIC, SEED, Analysis, Levels, Statistic, numbers, texts
 from torsweep.stats.streams.differences import paired
