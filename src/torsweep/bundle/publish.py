@@ -59,9 +59,7 @@ def publish(sources: Sources, credit: Credit, settings: Mapping[str, object], ou
     """Write the folder ``out`` as a whole, replacing what this function wrote there before.
 
     ``settings`` are the keys of experiment.yaml that were replaced when the claims were judged. Raises
-    InputError when a run is not complete, its tables belong to another run.json, or its network is no longer
-    the one it ran on, when a summary has changed since it was made, when a figure is missing, and when
-    tables, summaries, page, experiment and runs are not of one plan.
+    InputError when something is missing, has changed since it was made, or is not of the same plan.
     """
     for directory in sources.runs:
         finished_run(directory)

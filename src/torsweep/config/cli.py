@@ -1,8 +1,4 @@
-"""``torsweep config``: check configuration files, write their schema, list the knobs.
-
-    torsweep config check FILE...
-    torsweep config schema [--out configs/schema.json]
-    torsweep config knobs
+"""``torsweep config``: write the schema of configuration files, list the knobs.
 
 In: the command line. Out: lines on standard output, or the schema in a file.
 """

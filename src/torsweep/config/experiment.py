@@ -151,12 +151,8 @@ class Experiment(Section):
         Raises InputError where their number is left to the claims.
         """
         if self.replicates == AUTO:
-            raise InputError(
-                "leaves the number of networks to the claims",
-                key="replicates",
-                value=AUTO,
-                accepted="a number of networks here",
-            )
+            problem, accepted = "leaves the number of networks to the claims", "a number of networks here"
+            raise InputError(problem, key="replicates", value=AUTO, accepted=accepted)
         return self.seeds_of(self.replicates)
 
     def seeds_of(self, networks: int) -> range:
@@ -181,13 +177,8 @@ class Experiment(Section):
         when there is no such plan.
         """
         if name not in self.plan_names:
-            names = ", ".join(self.plan_names)
-            raise InputError(
-                f"{self.name} has no such plan{suggestion(name, self.plan_names)}",
-                key="plan",
-                value=name,
-                accepted=names,
-            )
+            problem = f"{self.name} has no such plan{suggestion(name, self.plan_names)}"
+            raise InputError(problem, key="plan", value=name, accepted=", ".join(self.plan_names))
         changed = {} if name == MAIN_PLAN else self.sensitivities[name]
         knobs = {**self.knobs, **changed}
         usual = {**usual_levels(self.era), **self.baseline}
@@ -239,12 +230,8 @@ class Experiment(Section):
             if knob not in self.baseline:
                 raise RefusedValue("missing key", key=f"baseline.{knob}", accepted=", ".join(levels))
             if self.baseline[knob] not in levels:
-                raise RefusedValue(
-                    "is none of the knob's levels here",
-                    key=f"baseline.{knob}",
-                    value=self.baseline[knob],
-                    accepted=", ".join(levels),
-                )
+                problem, value = "is none of the knob's levels here", self.baseline[knob]
+                raise RefusedValue(problem, key=f"baseline.{knob}", value=value, accepted=", ".join(levels))
         return self
 
     @model_validator(mode="after")
@@ -356,11 +343,9 @@ def experiment_path(name_or_path: str | Path, directory: Path = EXPERIMENTS_DIRE
     file = folder / EXPERIMENT_FILE
     if not file.is_file():
         names = sorted(found.parent.name for found in directory.glob(f"*/{EXPERIMENT_FILE}"))
-        raise InputError(
-            f"no such experiment{suggestion(folder.name, names)}",
-            value=str(name_or_path),
-            accepted=", ".join(names) or f"a folder in {directory}",
-        )
+        problem = f"no such experiment{suggestion(folder.name, names)}"
+        accepted = ", ".join(names) or f"a folder in {directory}"
+        raise InputError(problem, value=str(name_or_path), accepted=accepted)
     return file
 
 

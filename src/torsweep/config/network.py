@@ -177,11 +177,6 @@ class Positions(Section):
     guard_exit: Annotated[int, _count(0, 10_000)]
     middle: Annotated[int, _count(0, 10_000)]
 
-    @property
-    def total(self) -> int:
-        """The number of relays in all positions."""
-        return self.guard + self.exit + self.guard_exit + self.middle
-
 
 class NetworkConfig(Section):
     """A network to sample. Counts are hosts, rates bytes per second, times nanoseconds.
@@ -239,29 +234,15 @@ class NetworkConfig(Section):
     def _positions_fit(self) -> Self:
         if self.positions is None:
             return self
-        for position, count in self.positions:
-            if count > self.relays:
-                raise RefusedValue(
-                    "more relays in this position than there are relays",
-                    key=f"positions.{position}",
-                    value=count,
-                    accepted=f"at most {self.relays}, the number of relays",
-                )
-        if self.positions.total != self.relays:
-            raise RefusedValue(
-                "the positions do not add up to the number of relays",
-                key="positions",
-                value=self.positions.total,
-                accepted=str(self.relays),
-            )
+        total = sum(count for _, count in self.positions)
+        if total != self.relays:
+            problem, accepted = "the positions do not add up to the number of relays", str(self.relays)
+            raise RefusedValue(problem, key="positions", value=total, accepted=accepted)
         possible_guards = self.positions.guard + self.positions.guard_exit
         if possible_guards < LEAST_GUARDS:
-            raise RefusedValue(
-                "too few relays can be a guard",
-                key="positions.guard",
-                value=possible_guards,
-                accepted=f"{LEAST_GUARDS} or more, counted together with guard_exit",
-            )
+            problem, key = "too few relays can be a guard", "positions.guard"
+            accepted = f"{LEAST_GUARDS} or more, counted together with guard_exit"
+            raise RefusedValue(problem, key=key, value=possible_guards, accepted=accepted)
         if self.positions.exit + self.positions.guard_exit == 0:
             raise RefusedValue("no relay can be an exit", key="positions.exit", value=0)
         return self
@@ -271,12 +252,9 @@ class NetworkConfig(Section):
         if self.web_client_count + self.bulk_client_count == 0:
             raise RefusedValue("a network needs a client", key="web_clients", value=self.web_clients)
         if self.host_count > MOST_NODES:
-            raise RefusedValue(
-                "too many hosts: their latency matrix would not fit into memory",
-                key="load" if self.load > 1 else "web_clients",
-                value=self.host_count,
-                accepted=f"at most {MOST_NODES} hosts in all",
-            )
+            problem = "too many hosts: their latency matrix would not fit into memory"
+            key, accepted = "load" if self.load > 1 else "web_clients", f"at most {MOST_NODES} hosts in all"
+            raise RefusedValue(problem, key=key, value=self.host_count, accepted=accepted)
         return self
 
 
@@ -296,12 +274,9 @@ def network_path(name_or_path: str | Path, directory: Path = NETWORKS_DIRECTORY)
     named = directory / f"{path}.yaml"
     if not named.is_file():
         names = sorted(file.stem for file in directory.glob("*.yaml"))
-        raise InputError(
-            f"no such network{suggestion(str(path), names)}",
-            key="network",
-            value=str(name_or_path),
-            accepted=", ".join(names) or f"a file in {directory}",
-        )
+        problem = f"no such network{suggestion(str(path), names)}"
+        accepted = ", ".join(names) or f"a file in {directory}"
+        raise InputError(problem, key="network", value=str(name_or_path), accepted=accepted)
     return named
 
 

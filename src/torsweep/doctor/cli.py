@@ -1,9 +1,5 @@
 """``torsweep doctor``: what this machine has for each engine, and what it lacks.
 
-    torsweep doctor
-    torsweep doctor --engine shadow
-    torsweep doctor --json
-
 In: the command line, PATH and the environment variables that name tools (``TORSWEEP_SHADOW``,
 ``TORSWEEP_TGEN``, ``TORSWEEP_ONIONTRACE``: a program, or the folder it is in). Out: tables, or one JSON
 object, on standard output. The exit code is 0 when the engine asked for can run, or without one when any

@@ -9,8 +9,8 @@ first, aliases that stand for too much and aliases of themselves are refused.
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
@@ -60,10 +60,6 @@ class _Loader(yaml.BaseLoader):
             found[key] = self.construct_object(value_node, deep=True)
         return found
 
-    def construct_items(self, node: yaml.SequenceNode) -> list[object]:
-        """A list."""
-        return [self.construct_object(item, deep=True) for item in node.value]
-
     def construct_tagged(self, node: yaml.Node) -> object:
         """What has another tag than those of text, list and mapping."""
         raise _refused(f"the tag {node.tag[:_MOST_CHARACTERS]} is not accepted", node)
@@ -72,7 +68,7 @@ class _Loader(yaml.BaseLoader):
 _Loader.yaml_constructors = {
     "tag:yaml.org,2002:str": _Loader.construct_plain,
     "tag:yaml.org,2002:map": _Loader.construct_unique,
-    "tag:yaml.org,2002:seq": _Loader.construct_items,
+    "tag:yaml.org,2002:seq": lambda loader, node: loader.construct_sequence(node, deep=True),
     None: _Loader.construct_tagged,
 }
 
@@ -94,13 +90,10 @@ def _plain(text: str, node: yaml.Node) -> object:
     if not _FLOAT.match(text):
         return text
     number = int(text) if _INTEGER.match(shown) and shown == text else float(text)
-    if len(text) > _MOST_CHARACTERS or not math.isfinite(number) or _beyond(number):
+    most = MOST_INTEGER if isinstance(number, int) else sys.float_info.max
+    if len(text) > _MOST_CHARACTERS or abs(number) > most:
         raise _refused(f"{shown} is too large a number, or has too many digits", node)
     return number
-
-
-def _beyond(number: float) -> bool:
-    return isinstance(number, int) and abs(number) > MOST_INTEGER
 
 
 def read_yaml(file: Path) -> dict[str, Any]:

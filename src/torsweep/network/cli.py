@@ -1,14 +1,12 @@
 """The commands ``torsweep network``, ``latency``, ``bandwidth`` and ``relays``.
 
-In: command lines. Out: network directories and imported tables, and what there is to say about them
-on standard output. Modules that only one command needs are imported inside it, so that sampling a
-network does not wait for them.
+In: command lines. Out: network directories and imported tables, and what there is to say about them. Modules
+that only one command needs are imported inside it, so that sampling a network does not wait for them.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import sys
 import threading
@@ -204,25 +202,16 @@ def told_while_it_lasts(doing: str) -> Iterator[None]:
     """Print on standard error that ``doing`` is still going on, as long as the block lasts."""
     ended = threading.Event()
 
-    def say(line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
+    def tell() -> None:
+        elapsed_s, pause_s = 0.0, FIRST_S
+        while not ended.wait(pause_s):
+            elapsed_s, pause_s = elapsed_s + pause_s, EVERY_S
+            print(f"{doing}: {elapsed_s:.0f} s so far", file=sys.stderr, flush=True)
 
-    thread = threading.Thread(
-        target=tell, args=(doing, ended.wait, say), name="torsweep-waiting", daemon=True
-    )
+    thread = threading.Thread(target=tell, name="torsweep-waiting", daemon=True)
     thread.start()
     try:
         yield
     finally:
         ended.set()
         thread.join()
-
-
-def tell(doing: str, ended_within: Callable[[float], bool], say: Callable[[str], None]) -> None:
-    """Say how long ``doing`` has taken until ``ended_within`` the seconds of the next pause is true."""
-    elapsed_s = 0.0
-    for pause_s in itertools.chain([FIRST_S], itertools.repeat(EVERY_S)):
-        if ended_within(pause_s):
-            return
-        elapsed_s += pause_s
-        say(f"{doing}: {elapsed_s:.0f} s so far")

@@ -1,9 +1,8 @@
 """Graphs of networks for and from other programs: latencies read from GML, a network written as GraphML.
 
-In: a file (Shadow's, or the Atlas that tornettools runs on) whose edges have a ``latency`` of one direction:
-``"12.5 ms"``, or a number in a unit that is told; or a network with its RTT matrix. Out:
-:class:`GraphLatencies`, a matrix of RTTs in microseconds; or, for Gephi, Cytoscape, networkx and igraph, an
-undirected graph: a node for each host with its kind and rates, an edge with the RTT for each pair.
+In: a file (Shadow's, or the Atlas that tornettools runs on) whose edges have a ``latency`` of one direction;
+or a network with its RTT matrix. Out: :class:`GraphLatencies`; or, for Gephi, Cytoscape, networkx and igraph,
+an undirected graph: a node for each host with its kind and rates, an edge with the RTT for each pair.
 
 An edge is the path between its ends, as tornettools has Shadow take it (``use_shortest_path: false``); two
 nodes without one are as far apart as the shortest path over edges. An RTT is the way there and the way back,

@@ -268,12 +268,10 @@ def check_matrix(rtt_us: Floats, file: Path) -> MatrixSummary:
         value, accepted = f"{100 * (1 - summary.missing):.1f} %", f"{_LEAST_PAIRS:.0%} of the pairs or more"
         raise InputError("hardly any pair of hosts was measured", file=file, value=value, accepted=accepted)
     if not LEAST_MEDIAN_US <= summary.median_rtt_us <= MOST_MEDIAN_US:
-        raise InputError(
-            "the median RTT is not one of the Internet's: is the unit right?",
-            file=file,
-            value=f"{summary.median_rtt_us / 1000:g} ms",
-            accepted=f"{LEAST_MEDIAN_US / 1000:g} to {MOST_MEDIAN_US / 1000:g} ms; see --unit",
-        )
+        problem = "the median RTT is not one of the Internet's: is the unit right?"
+        accepted = f"{LEAST_MEDIAN_US / 1000:g} to {MOST_MEDIAN_US / 1000:g} ms; see --unit"
+        value = f"{summary.median_rtt_us / 1000:g} ms"
+        raise InputError(problem, file=file, value=value, accepted=accepted)
     if (known == known[0]).all():
         raise InputError("every RTT is the same", file=file, value=f"{known[0] / 1000:g} ms")
     return summary

@@ -43,12 +43,9 @@ _COMBINATIONS = 4_096
 def position_counts(config: NetworkConfig, population: Population) -> dict[str, int]:
     """How many relays serve in each position.
 
-    The configuration's own ``positions``, else as many in each position as carry, at the
-    population's mean usable capacity, the directory's share of consensus weight: a position that is
-    chosen more often than it can serve would otherwise be the bottleneck of every network. At least
-    one relay can be a guard and another can be an exit.
-
-    Raises InputError when the population has no relay for a position, or fewer than two of the
+    The configuration's own ``positions``, else as many in each position as carry, at the population's mean
+    usable capacity, the directory's share of consensus weight, so that no position is the bottleneck of every
+    network. Raises InputError when the population has no relay for a position, or fewer than two of the
     network's relays could be a guard.
     """
     if config.positions is not None:
@@ -61,13 +58,9 @@ def position_counts(config: NetworkConfig, population: Population) -> dict[str, 
             raise InputError("the relay population has none of these", key=key, value=count, accepted="0")
     possible_guards = counts["guard"] + counts["guard_exit"]
     if possible_guards < LEAST_GUARDS:
-        raise InputError(
-            "too few relays for two that can be a guard, at the shares of the relay population",
-            file=config.relay_population.file,
-            key="relays",
-            value=config.relays,
-            accepted="more relays, or positions with two guards",
-        )
+        problem = "too few relays for two that can be a guard, at the shares of the relay population"
+        file, accepted = config.relay_population.file, "more relays, or positions with two guards"
+        raise InputError(problem, file=file, key="relays", value=config.relays, accepted=accepted)
     return counts
 
 

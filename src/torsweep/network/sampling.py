@@ -108,11 +108,10 @@ def input_paths(config: NetworkConfig) -> dict[str, Path]:
 
 
 def source_path(source: Source, kind: str, file_name: str) -> Path:
-    """The file that ``source`` names.
+    """The file that ``source`` names, or ``file_name`` in the folder of an importer that it names.
 
-    ``kind`` is the folder of ``topologies/`` that holds derived tables of this sort, ``file_name``
-    what an importer calls its result, so that the importer's output folder can be named too. The
-    project's folder is looked for in the current directory first, then where torsweep stands.
+    ``kind`` is the folder of derived tables of this sort in ``topologies/``, which is looked for in the
+    current directory first, then where torsweep stands.
     """
     suffix = Path(file_name).suffix
     if source.file is not None:
@@ -126,12 +125,9 @@ def source_path(source: Source, kind: str, file_name: str) -> Path:
         if path.is_file():
             return path
     names = sorted({file.stem for folder in folders for file in folder.glob(f"*{suffix}")})
-    raise InputError(
-        f"no derived table of this name under {TOPOLOGIES / kind}",
-        key=kind,
-        value=source.name,
-        accepted=", ".join(names) or f"start torsweep where {TOPOLOGIES} is, or give {{file: PATH}}",
-    )
+    problem = f"no derived table of this name under {TOPOLOGIES / kind}"
+    accepted = ", ".join(names) or f"start torsweep where {TOPOLOGIES} is, or give {{file: PATH}}"
+    raise InputError(problem, key=kind, value=source.name, accepted=accepted)
 
 
 def _relays(config: NetworkConfig, paths: dict[str, Path], seed: int) -> tuple[Relay, ...]:
@@ -154,13 +150,12 @@ def _pair_latency(source: LatencySource, path: Path, counts: dict[str, int], see
     measured = read_measured(path)
     hosts = sum(counts.values())
     if hosts > len(measured):
-        raise InputError(
+        problem, accepted = (
             "has fewer rows than the network has hosts",
-            file=path,
-            key="latency.use",
-            value=f"direct, {len(measured)} rows for {hosts} hosts",
-            accepted="fit, which makes any number of hosts",
+            "fit, which makes any number of hosts",
         )
+        value = f"direct, {len(measured)} rows for {hosts} hosts"
+        raise InputError(problem, file=path, key="latency.use", value=value, accepted=accepted)
     return MeasuredPairs(measured, counts, seed)
 
 

@@ -1,9 +1,8 @@
 """The one rule about what torsweep writes.
 
-In: a path and the kind of folder a command is to leave there. Out: that folder with torsweep's marker in it,
-or an OutputError with nothing touched. torsweep writes only to a path that does not exist, to an empty
-folder, or to a folder with the marker of the same kind: never to a file, a symbolic link, a device, a pipe, a
-mount point or another user's folder, whatever the rights of the user.
+In: a path and the kind of folder a command is to leave there. Out: that folder, marked, or an OutputError
+with nothing touched. torsweep writes only to a path that does not exist, to an empty folder, or to a folder
+with the marker of the same kind: never to a file, a link, a device, a mount point or another user's folder.
 
 The marker ``.torsweep`` names the kind and, in a folder that is replaced as a whole, every file that torsweep
 put there: one that holds anything else is not replaced.

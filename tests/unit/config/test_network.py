@@ -106,7 +106,7 @@ def _positions(guard: int, exit_: int, guard_exit: int, middle: int) -> dict[str
     [
         (
             _positions(60, 1, 1, 2),
-            "positions.guard: more relays in this position than there are relays, got 60",
+            "positions: the positions do not add up to the number of relays, got 64",
         ),
         (
             _positions(10, 10, 10, 10),
