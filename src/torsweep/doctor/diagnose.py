@@ -196,10 +196,8 @@ class Diagnosis:
         for table in (*tables, _machine_table(self.machine), _engine_table(self.outlooks)):
             console.print(table, Text())
         if any(outlook.engine == "emulation" for outlook in self.outlooks):
-            console.print(
-                "emulation runs in real time, and needs the machine for itself; its hosts are made by"
-                f" {self.hosts_by}."
-            )
+            said = "emulation runs in real time, and needs the machine for itself; its hosts are made by"
+            console.print(f"{said} {self.hosts_by}.")
         for state in self.tools:
             if state.tool is not None and state.finding:
                 console.print(Text(f"{state.name} {state.tool.version}: {state.finding}"), soft_wrap=True)
@@ -357,9 +355,8 @@ def _cautions(machine: Machine) -> list[str]:
     """Settings of the machine that do not prevent an engine from starting, but can end a run of real tor."""
     cautions = []
     if machine.overcommit == 2:
-        cautions.append(
-            "vm.overcommit_memory is 2: processes ask for more memory than they use, and are refused it"
-        )
+        refused = "processes ask for more memory than they use, and are refused it"
+        cautions.append(f"vm.overcommit_memory is 2: {refused}")
     if machine.map_count_max is not None and machine.map_count_max < LEAST_MAP_COUNT:
         cautions.append(
             f"vm.max_map_count is {machine.map_count_max:,}, below the kernel's own default of "

@@ -64,9 +64,8 @@ def read_graph(file: Path, unit: str | None) -> GraphLatencies:
     """
     graph = read_gml(file, ["id"], [*_ENDS, "latency"])
     if len(graph.nodes) > MOST_NODES:
-        raise InputError(
-            "too many nodes", file=file, value=len(graph.nodes), accepted=f"at most {MOST_NODES:,}"
-        )
+        accepted = f"at most {MOST_NODES:,}"
+        raise InputError("too many nodes", file=file, value=len(graph.nodes), accepted=accepted)
     if graph.edges.is_empty():
         raise InputError(_NO_EDGES, file=file, accepted=_WHOLE_GRAPH)
     direct = _one_way(graph, unit, file)
@@ -164,11 +163,9 @@ def network_graph(network: Network, rtt_us: NDArray[np.int32], nearest: int | No
     hosts: list[Host] = [*network.relays, *network.authorities, *network.clients, *network.servers]
     one, other = _pairs(rtt_us, nearest)
     names = np.array([host.name for host in hosts])
-    edges = pl.DataFrame({"one": names[one], "other": names[other], "rtt_us": rtt_us[one, other]}).select(
-        pl.format(
-            '<edge source="{}" target="{}"><data key="rtt_us">{}</data></edge>', "one", "other", "rtt_us"
-        )
-    )
+    ends = pl.DataFrame({"one": names[one], "other": names[other], "rtt_us": rtt_us[one, other]})
+    line = '<edge source="{}" target="{}"><data key="rtt_us">{}</data></edge>'
+    edges = ends.select(pl.format(line, "one", "other", "rtt_us"))
     remark = f"{SIGNATURE}: seed {network.seed}, configuration {network.config_sha256}"
     nodes = (node_line(host.name, _attributes(host)) for host in hosts)
     return document(_ATTRIBUTES, "undirected", [*nodes, *edges.to_series()], remark)

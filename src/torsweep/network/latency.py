@@ -109,9 +109,8 @@ def read_model(path: Path) -> CoordinateModel:
         if name not in arrays:
             raise InputError("is not a whole latency table: an array is missing", file=path, key=name)
         if arrays[name].dtype != dtype:
-            raise InputError(
-                "has another type", file=path, key=name, value=str(arrays[name].dtype), accepted=dtype
-            )
+            found = str(arrays[name].dtype)
+            raise InputError("has another type", file=path, key=name, value=found, accepted=dtype)
     model = CoordinateModel(**{name: arrays[name] for name in _TYPES})
     check_model(model, path)
     return model
@@ -125,15 +124,13 @@ def read_measured(path: Path) -> NDArray[np.int32]:
     arrays = read_arrays(path)
     if _MEASURED not in arrays:
         accepted = "a table made by `torsweep latency import`"
-        raise InputError(
-            "holds no measured matrix to draw from directly", file=path, key="latency.use", accepted=accepted
-        )
+        problem = "holds no measured matrix to draw from directly"
+        raise InputError(problem, file=path, key="latency.use", accepted=accepted)
     matrix = arrays[_MEASURED]
     if matrix.dtype != np.int32 or matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
         value = f"{matrix.dtype} {matrix.shape}"
-        raise InputError(
-            "is no matrix", file=path, key=_MEASURED, value=value, accepted="int32 (hosts, hosts)"
-        )
+        accepted = "int32 (hosts, hosts)"
+        raise InputError("is no matrix", file=path, key=_MEASURED, value=value, accepted=accepted)
     _require(path, _MEASURED, matrix, 0, MOST_RTT_US, "µs")
     return matrix
 

@@ -64,11 +64,11 @@ def import_latency(
     error = np.abs(model_predictions(model, pairs) - pairs.rtt_us) / pairs.rtt_us
     worst = float(np.quantile(error, 0.9))
     if not worst <= _MOST_FIT_ERROR:
-        raise InputError(
-            f"no coordinates fit these RTTs: a tenth of the pairs is off by more than {100 * worst:.0f} %",
-            file=file,
-            accepted=f"at most {100 * _MOST_FIT_ERROR:.0f} %; are these RTTs between hosts?",
+        problem = (
+            f"no coordinates fit these RTTs: a tenth of the pairs is off by more than {100 * worst:.0f} %"
         )
+        accepted = f"at most {100 * _MOST_FIT_ERROR:.0f} %; are these RTTs between hosts?"
+        raise InputError(problem, file=file, accepted=accepted)
     check_model(model, file)
     statistics = {
         **_summary_document(summary),
@@ -151,9 +151,8 @@ def download_king(base_url: str, file: Path) -> str:
     address = urllib.parse.urljoin(base_url if base_url.endswith("/") else base_url + "/", KING_FILE)
     parts = urllib.parse.urlsplit(address)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
-        raise InputError(
-            "not an address to download from", key="--base-url", value=base_url, accepted="https"
-        )
+        problem = "not an address to download from"
+        raise InputError(problem, key="--base-url", value=base_url, accepted="https")
     with whole_file(file) as temporary:
         try:
             return _download(address, temporary)

@@ -132,12 +132,7 @@ class Network(_Part):
     @model_validator(mode="after")
     def _hosts_are_told_apart(self) -> Self:
         """Each host has the node of its place and a name of its own."""
-        hosts: list[Relay | Authority | Client | Server] = [
-            *self.relays,
-            *self.authorities,
-            *self.clients,
-            *self.servers,
-        ]
+        hosts: list[Any] = [*self.relays, *self.authorities, *self.clients, *self.servers]
         for place, host in enumerate(hosts):
             if host.node != place:
                 problem = f"the node of {host.name} is not that of its place"
@@ -211,12 +206,8 @@ def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, NDA
 
 def _not_a_network(directory: Path) -> InputError:
     if (directory / "shadow.config.yaml").is_file():
-        return InputError(
-            "was made by tornettools generate, whose clients are models of many users each: no engine here"
-            " runs those",
-            file=directory,
-            accepted="a directory that `torsweep network sample` wrote",
-        )
+        problem = "was made by tornettools generate, for whose clients there is no engine here"
+        return InputError(problem, file=directory, accepted="what `torsweep network sample` wrote")
     return InputError("is not a network directory: no network.json in it", file=directory)
 
 
@@ -225,12 +216,8 @@ def _read_matrix(path: Path, nodes: int) -> NDArray[np.int32]:
         raise changed_since("is missing", path, path.parent)
     matrix = map_array(path)
     if matrix.shape != (nodes, nodes) or matrix.dtype != np.dtype("<i4"):
-        raise InputError(
-            "does not fit network.json",
-            file=path,
-            value=f"{matrix.dtype} {matrix.shape}",
-            accepted=f"int32 ({nodes}, {nodes})",
-        )
+        value, accepted = f"{matrix.dtype} {matrix.shape}", f"int32 ({nodes}, {nodes})"
+        raise InputError("does not fit network.json", file=path, value=value, accepted=accepted)
     return matrix
 
 
@@ -240,6 +227,5 @@ def _check_content(path: Path, matrix: NDArray[np.int32], sha256: str) -> None:
         raise changed_since(f"has changed: its SHA-256 is not the one in {NETWORK_FILE}", path, path.parent)
     for rtt_us in (int(matrix.min()), int(matrix.max())):
         if not 1 <= rtt_us <= MOST_RTT_US:
-            raise InputError(
-                "holds an RTT out of range", file=path, value=rtt_us, accepted=f"1 to {MOST_RTT_US} µs"
-            )
+            accepted = f"1 to {MOST_RTT_US} µs"
+            raise InputError("holds an RTT out of range", file=path, value=rtt_us, accepted=accepted)

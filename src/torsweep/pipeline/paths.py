@@ -267,19 +267,13 @@ class Paths:
 
         Where none can, the error says why the first one cannot.
         """
-        return [
-            file
-            for plan in self._possible(experiment_names)
-            for file in (*self.plan_files(plan), str(plan.page))
-        ]
+        plans = self._possible(experiment_names)
+        return [file for plan in plans for file in (*self.plan_files(plan), str(plan.page))]
 
     def bundles(self, experiment_names: list[str]) -> list[str]:
         """What is published of each of these that can run, as a folder and as a zip."""
-        return [
-            file
-            for plan in self._possible(experiment_names)
-            for file in (*self.plan_files(plan), str(plan.page), str(plan.published), str(plan.bundle))
-        ]
+        made = [(plan.published, plan.bundle) for plan in self._possible(experiment_names)]
+        return [*self.pages(experiment_names), *(str(file) for files in made for file in files)]
 
     def _possible(self, names: list[str]) -> list[PlanPath]:
         asked = names if self._only is None else [self._only]

@@ -210,16 +210,12 @@ def _traffic(experiment: Experiment) -> Iterable[tuple[str, str]]:
 
 def _does(asked: ClientTraffic) -> str:
     size = format_quantity(asked.response, BYTES_PER)
-    shortest, longest = (
-        format_quantity(pause, NANOSECONDS_PER) for pause in (asked.think.min, asked.think.max)
-    )
+    pauses = (asked.think.min, asked.think.max)
+    shortest, longest = (format_quantity(pause, NANOSECONDS_PER) for pause in pauses)
     span = shortest if shortest == longest else f"{shortest} to {longest}"
     pause = f"a pause of {span}" if asked.think.max else "no pause"
-    at_once = (
-        f"{asked.parallel} downloads at a time of {size} each"
-        if asked.parallel > 1
-        else f"downloads of {size}"
-    )
+    several = f"{asked.parallel} downloads at a time of {size} each"
+    at_once = several if asked.parallel > 1 else f"downloads of {size}"
     given_up = f"; given up after {format_quantity(asked.timeout, NANOSECONDS_PER)}" if asked.timeout else ""
     return f"{at_once}, with {pause} after each{given_up}"
 
