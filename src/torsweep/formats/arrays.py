@@ -57,6 +57,8 @@ def _read(file: Path, read: Callable[[], Any]) -> Any:
         with warnings.catch_warnings():
             # A header that only Python 2's rules would read is damaged here.
             warnings.simplefilter("error")
+            # Not those of objects that Python happens to clear away meanwhile.
+            warnings.simplefilter("default", ResourceWarning)
             found = read()
     except InputError:
         raise

@@ -49,12 +49,21 @@ def with_tor(tmp_path: Path, talk: Callable[[Control], Awaitable[None]]) -> None
     """``talk`` with a control port that gives :data:`ANSWERS`."""
 
     async def run() -> None:
-        server = await asyncio.start_unix_server(_serve, tmp_path / "control")
+        served = asyncio.Event()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await _serve(reader, writer)
+            await writer.wait_closed()
+            served.set()
+
+        server = await asyncio.start_unix_server(serve, tmp_path / "control")
         control = await open_control("relay2", tmp_path / "control", 5.0, lambda: None)
         try:
             await talk(control)
         finally:
             control.close()
+            # A connection that is still open when the loop ends complains in the middle of a later test.
+            await served.wait()
             server.close()
 
     asyncio.run(run())
