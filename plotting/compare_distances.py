@@ -36,10 +36,13 @@ def draw(source: ComparedSources) -> tuple[Figure, pl.DataFrame, str]:
             y += 1
             places.append((y, variant_name(variant, knobs), False))
         y += _BETWEEN
-    reference, aim = source.about.sources[0].label, f"the aim, floor + {MARGIN:g}"
+    reference, judged = source.about.sources[0].label, points["floor"].null_count() < len(points)
     caption = source.caption(
-        f"Greatest gap (KS) between the curves of a source and of {reference}, mean over networks; dark: the "
-        f"floor, between two runs of {reference} with different seeds; light: {aim}."
+        f"Greatest gap (KS) between the curves of a source and of {reference}, mean over networks.",
+        f"Dark: the floor, between two runs of {reference} with different seeds; light: the aim, floor + "
+        f"{MARGIN:g}."
+        if judged
+        else f"No run of {reference} was repeated, so there is no floor.",
     )
     figure = canvas(COLUMN_WIDTH_IN, 0.7 + _LINE_IN * (y + 1), caption)
     axis = figure.subplots()
@@ -59,6 +62,5 @@ def draw(source: ComparedSources) -> tuple[Figure, pl.DataFrame, str]:
     axis.set(ylim=(y, -1), ylabel="", xlabel="Greatest gap (KS)")
     axis.set_xlim(left=0)
     floors = [Patch(color=FLOOR_GREY, label="floor"), Patch(color=AIM_GREY, label="aim")]
-    judged = points["floor"].null_count() < len(points)
     source.legend(figure, *(floors if judged else []), reference=False)
     return figure, points, caption
