@@ -18,7 +18,7 @@ TABLES, SUMMARIES, FIGURES = (f"results/{stage}/{LEVELS}" for stage in ("tables"
 PUBLISHED, PAGE = f"results/publish/{LEVELS}", f"results/reports/{LEVELS}/refill_sweep.html"
 BUNDLE = f"results/bundles/{LEVELS}/refill_sweep.zip"
 
-AFTER_TABLES = {"summarize": 1, "draw_figure": 5, "report_plan": 1}
+AFTER_TABLES = {"summarize": 1, "draw_figure": 2, "report_plan": 1}
 AFTER_RUN = {"collect_tables": 1, **AFTER_TABLES}
 BROUGHT = {
     # Snakemake cannot know that a network that is sampled again is the same one: its runs are made again.

@@ -140,7 +140,7 @@ def test_a_disk_that_is_full_when_figures_are_drawn(finished, tmp_path):
 
 def test_what_a_kill_left_goes_when_the_next_pipeline_starts(finished, tmp_path):
     workspace = _copy_of(finished, tmp_path / "copy")
-    left = (workspace.folder / FIGURE).with_name(".torsweep-a1b2c3d4-ttlb_cdf.pdf")
+    left = (workspace.folder / FIGURE).with_name(".torsweep-a1b2c3d4-differences.pdf")
     left.write_text("half")
     os.utime(left, (0, 0))
     (workspace.folder / FIGURE).unlink()
