@@ -26,7 +26,8 @@ from torsweep.config.variant import Variant, variant_text
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
-from torsweep.provenance import sha256_of_file, table_checksums
+from torsweep.provenance import sha256_of_file
+from torsweep.storage.manifest import with_table_checksums
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 KNOBS = {"refill_interval": ["1000ms", "100ms", "10ms"], "circuit_policy": ["ewma", "round_robin"]}
@@ -99,7 +100,7 @@ def record_tables(directory: Path) -> None:
     """Put the checksums of the tables in ``directory`` into its provenance.json."""
     file = directory / "provenance.json"
     record = json.loads(file.read_text()) if file.exists() else {}
-    file.write_text(json.dumps({**record, "tables": table_checksums(directory)}))
+    file.write_text(json.dumps(with_table_checksums(record, directory)))
 
 
 @functools.cache

@@ -32,11 +32,6 @@ def sha256_of_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def table_checksums(directory: Path) -> dict[str, str]:
-    """The SHA-256 of each Parquet file in ``directory``, by its name."""
-    return {file.name: sha256_of_file(file) for file in sorted(directory.glob("*.parquet"))}
-
-
 @cache
 def versions() -> Mapping[str, str]:
     """The version of torsweep, of the engine on PATH if any, of Python and of :data:`LIBRARIES`."""

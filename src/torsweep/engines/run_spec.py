@@ -20,10 +20,11 @@ from torsweep.config.tracing import Tracing
 from torsweep.config.traffic import AnyKind, ClientTraffic
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
-from torsweep.provenance import PROVENANCE_FILE, table_checksums
+from torsweep.provenance import PROVENANCE_FILE
 from torsweep.ranges import WEEK_NS
 from torsweep.seeds import MOST_SEED
 from torsweep.storage import write_text
+from torsweep.storage.manifest import with_table_checksums
 
 RUN_FILE = "run.json"
 """Written before an engine starts; when it changes, what the engine left counts no more."""
@@ -136,7 +137,7 @@ def write_provenance(run_directory: Path, document: Mapping[str, Any]) -> None:
 
     An engine calls this when its tables stand in ``run_directory``: from then on the run is whole.
     """
-    whole = {**document, "tables": table_checksums(run_directory)}
+    whole = with_table_checksums(document, run_directory)
     write_text(run_directory / PROVENANCE_FILE, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
 
 

@@ -25,6 +25,11 @@ def with_checksums(document: Mapping[str, Any], folder: Path, files: Iterable[st
     return {**document, CHECKSUMS: {name: sha256_of_file(folder / name) for name in files}}
 
 
+def with_table_checksums(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """:func:`with_checksums` of every Parquet file in ``folder``."""
+    return with_checksums(document, folder, sorted(file.name for file in folder.glob("*.parquet")))
+
+
 def verify_folder(folder: Path, manifest: str, missing: str = NOT_FINISHED) -> dict[str, Any]:
     """The content of ``folder``'s ``manifest`` without the checksums, all of which fit.
 

@@ -40,10 +40,10 @@ from torsweep.engines.table_schema import (
 from torsweep.errors import InputError
 from torsweep.formats import parquet
 from torsweep.formats.json_file import read_json
-from torsweep.provenance import PROVENANCE_FILE, table_checksums
+from torsweep.provenance import PROVENANCE_FILE
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import TABLES, own_folder
-from torsweep.storage.manifest import CHECKSUMS
+from torsweep.storage.manifest import with_table_checksums
 from torsweep.tables.passages import passages
 from torsweep.tables.reading import METADATA_KEY, Provenance
 
@@ -204,7 +204,7 @@ def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: s
     provenance = _write_passages(runs, provenance, out)
     for schema in (STREAMS, RELAYS, PROGRESS, BREAKDOWN):
         _write(runs, schema, provenance, out)
-    document = {"format": "torsweep-tables", "format_version": 1, CHECKSUMS: table_checksums(out)}
+    document = with_table_checksums({"format": "torsweep-tables", "format_version": 1}, out)
     write_text(out / PROVENANCE_FILE, json.dumps(document, indent=1) + "\n")
     return provenance
 
