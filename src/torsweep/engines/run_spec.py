@@ -75,6 +75,28 @@ class RunTables(Section):
     progress: StrictBool
 
 
+class GivenLines(Section):
+    """Lines of torrc (option → value) that the user gives to ``hosts``, by name; None: to all."""
+
+    lines: Mapping[str, str]
+    hosts: tuple[str, ...] | None = None
+
+
+class Given(Section):
+    """What the user tells tor in its own words, beyond knobs and era: it is read last, so it wins.
+
+    ``consensus`` are parameters that the authorities vote for.
+    """
+
+    torrc: tuple[GivenLines, ...] = ()
+    consensus: Mapping[str, int] = Field(default_factory=dict)
+
+
+def _left_out(default: object) -> Any:
+    """A field that run.json leaves out where it has its default: runs without it stay the same bytes."""
+    return Field(default=default, exclude_if=lambda value: value == default)
+
+
 class RunSettings(Section):
     """What a run has apart from its network: the same for every replicate of a variant.
 
@@ -112,15 +134,35 @@ class RunSpec(RunSettings):
     """The whole of run.json. ``network`` is the network directory, relative to the run directory.
 
     ``tor_build`` is the build of tor that plays the run (:attr:`torsweep.tor.build.BuiltTor.version`); the
-    model has none, and without it the run is not bound to one.
+    model has none, and without it the run is not bound to one. ``other_builds`` are further builds, with the
+    hosts that run them instead. ``repeat`` tells runs apart that differ by chance alone: an engine with
+    a seed of its own draws with another one, while traffic and paths stay.
     """
 
     format: Literal["torsweep-run"] = "torsweep-run"
     format_version: Literal[1] = 1
     network: str
     network_sha256: Sha256
-    tor_build: str | None = Field(default=None, exclude_if=lambda build: build is None)
+    tor_build: str | None = _left_out(None)
+    other_builds: Mapping[str, tuple[str, ...]] = _left_out({})
+    given: Given = _left_out(Given())
+    repeat: Annotated[int, whole(0, 1_000)] = _left_out(0)
     seed: Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
+
+    @property
+    def builds(self) -> tuple[str, ...]:
+        """Every build of tor in the run, that of most hosts first."""
+        return (*([] if self.tor_build is None else [self.tor_build]), *self.other_builds)
+
+    def build_of(self, host: str) -> str | None:
+        """The build of tor that ``host`` runs."""
+        others = (build for build, hosts in self.other_builds.items() if host in hosts)
+        return next(others, self.tor_build)
+
+    def given_to(self, host: str) -> list[str]:
+        """The lines of torrc that the user gives to ``host``, in order."""
+        mine = [each for each in self.given.torrc if each.hosts is None or host in each.hosts]
+        return [f"{option} {value}" for each in mine for option, value in each.lines.items()]
 
     def text(self) -> str:
         """The content of the file: the same bytes for the same run."""
