@@ -2,7 +2,7 @@
 
     python -m bench.compare_rows results/compare/…/main docs/tables/findings_refill
 
-In: the folder that ``torsweep compare runs`` wrote. Out, where the comparison has the table:
+In: the folder that ``torsweep results compare`` wrote. Out, where the comparison has the table:
 ``STEM_verdicts.csv`` with a row for each claim and ``STEM_contrasts.csv`` with one for each contrast, both
 with a column for every source that documents know, and "–" where there is nothing, so that the columns of a
 document's table stay when other sources have run; and ``STEM_distances.csv`` with a row for each variant and

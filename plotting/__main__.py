@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m plotting", description="Draw one figure.")
     parser.add_argument("figure", choices=names, metavar="FIGURE", help=", ".join(names))
     parser.add_argument("--summaries", type=Path, help="for a plan: folder that `results summarize` wrote")
-    parser.add_argument("--comparison", type=Path, help="for compare…: folder that `compare runs` wrote")
+    parser.add_argument("--comparison", type=Path, help="for compare…: folder that `results compare` wrote")
     parser.add_argument("--out", type=Path, required=True, help="path of the files, without .pdf; or folder")
     options = parser.parse_args(arguments)
     folder = options.comparison if options.figure in of_comparisons else options.summaries

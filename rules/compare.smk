@@ -53,7 +53,7 @@ rule run_repeat:
     message:
         "repeat {wildcards.experiment} {wildcards.variant} on {wildcards.network}, seed {wildcards.seed}"
     shell:
-        "(torsweep compare repeat {params.original:q} --out {params.out:q} --wait"
+        "(torsweep run repeat {params.original:q} --out {params.out:q} --wait"
         " && {params.engine_run} {params.out:q} --progress) >{log:q} 2>&1"
 
 
@@ -82,7 +82,7 @@ rule run_replay:
     message:
         "replay {wildcards.experiment} {wildcards.variant} on {wildcards.network}, seed {wildcards.seed}"
     shell:
-        "(torsweep compare replay {params.original:q} --out {params.out:q} --wait"
+        "(torsweep run replay {params.original:q} --out {params.out:q} --wait"
         " && {params.engine_run} {params.out:q} --progress) >{log:q} 2>&1"
 
 
@@ -114,7 +114,7 @@ rule compare_runs:
     message:
         "comparison of {wildcards.sources} in {wildcards.experiment}, plan {wildcards.plan}"
     shell:
-        "torsweep compare runs {wildcards.experiment} --era {wildcards.era} --plan {wildcards.plan}"
+        "torsweep results compare {wildcards.experiment} --era {wildcards.era} --plan {wildcards.plan}"
         " {params.arguments} --out {params.out:q} >{log:q} 2>&1"
 
 

@@ -16,7 +16,7 @@ import typer
 from torsweep import __version__
 from torsweep.bundle.cli import bundle_command, publish_command, verify_command
 from torsweep.chain.cli import chain_command, clocks_command
-from torsweep.compare.cli import compare_app
+from torsweep.compare.cli import compare_runs_command, repeat_command, replay_command
 from torsweep.config.cli import config_app
 from torsweep.config.engine_names import engine_names
 from torsweep.doctor.cli import doctor_command
@@ -46,13 +46,15 @@ app.add_typer(config_app, name="config")
 app.add_typer(run_app, name="run")
 app.add_typer(results_app, name="results")
 app.add_typer(tor_app, name="tor")
-app.add_typer(compare_app, name="compare")
 for engine in engine_names():
     # By its name: an engine is found by being there.
     if importlib.util.find_spec(f"torsweep.engines.{engine}.cli"):
         app.add_typer(importlib.import_module(f"torsweep.engines.{engine}.cli").app, name=engine)
 app.command("doctor")(doctor_command)
 results_app.command("report")(report_command)
+results_app.command("compare")(compare_runs_command)
+run_app.command("repeat")(repeat_command)
+run_app.command("replay")(replay_command)
 config_app.command("check")(check_command)
 run_app.command("publish")(publish_command)
 run_app.command("bundle")(bundle_command)

@@ -1,8 +1,8 @@
-"""``torsweep compare``: how two or more sets of runs on the same networks differ.
+"""Commands that compare finished sets of runs on the same networks, and prepare runs for that.
 
-    torsweep compare runs EXPERIMENT [--sources emulation,cellsim+tcp=linux_6_18] --out DIR
-    torsweep compare repeat RUN_DIR --out REPEAT_DIR
-    torsweep compare replay RUN_DIR --out REPLAY_DIR
+    torsweep results compare EXPERIMENT [--sources emulation,cellsim+tcp=linux_6_18] --out DIR
+    torsweep run repeat RUN_DIR --out REPEAT_DIR
+    torsweep run replay RUN_DIR --out REPLAY_DIR
 
 In: finished runs in the tree of results (:mod:`torsweep.compare.sources`), or one of them. Out: the folder of
 a comparison (:mod:`torsweep.compare.comparison`); or run.json, for an engine to run. Nothing is run.
@@ -18,15 +18,12 @@ import typer
 from torsweep.output_options import OutputFolder
 from torsweep.storage.folders import COMPARISON, RUN
 
-compare_app = typer.Typer(help="Compare sets of runs on the same networks.", no_args_is_help=True)
-
 Original = Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The run that it is made from.")]
 Out = Annotated[Path, typer.Option(parser=OutputFolder(RUN), help="Run directory; made where it is missing.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for an engine at work in it instead of refusing.")]
 
 
-@compare_app.command("runs")
-def runs_command(
+def compare_runs_command(
     experiment: Annotated[str, typer.Argument(help="Name of an experiment, or its experiment.yaml.")],
     out: Annotated[Path, typer.Option(parser=OutputFolder(COMPARISON), help="Folder for the comparison.")],
     sources: Annotated[
@@ -59,7 +56,6 @@ def runs_command(
     typer.echo(f"{out}: {title(comparison.origin)}. {' '.join(counts(comparison))}")
 
 
-@compare_app.command("repeat")
 def repeat_command(original: Original, out: Out, wait: Wait = False) -> None:
     """Prepare a run again with another seed: what lies between the two is chance."""
     from torsweep.compare.derive import derive
@@ -68,7 +64,6 @@ def repeat_command(original: Original, out: Out, wait: Wait = False) -> None:
     typer.echo(f"{out}: prepared: seed {run.seed}; engine {run.engine}")
 
 
-@compare_app.command("replay")
 def replay_command(original: Original, out: Out, wait: Wait = False) -> None:
     """Prepare a run of cellsim on the circuits that tor used in the measured time of a run of Shadow."""
     from torsweep.compare.derive import derive

@@ -32,7 +32,7 @@ from torsweep.storage.manifest import verify_folder, with_checksums
 
 FORMAT = "torsweep-comparison"
 COMPARISON_FILE, TEXT_FILE = "comparison.json", "comparison.md"
-NO_COMPARISON = "no such file: run `torsweep compare runs` first"
+NO_COMPARISON = "no such file: run `torsweep results compare` first"
 
 TABLES = {
     "distances": "how far each run is from the reference's, and each repeat from its run",

@@ -124,7 +124,7 @@ class ComparisonPlan:
         return {str(run): sha256_of_file(run / PROVENANCE_FILE) for run in standing if run not in made}
 
     def arguments(self, wildcards: Any) -> str:
-        """What is asked of ``torsweep compare runs``."""
+        """What is asked of ``torsweep results compare``."""
         asked = self._asked(wildcards)
         sources = ",".join(source.label for source in asked.sources)
         parts = [f"--sources {sources}", set_arguments(self._paths.experiment_settings)]

@@ -52,7 +52,7 @@ def test_a_figure_without_its_table_and_a_folder_without_a_comparison_are_refuse
     assert ended("compare_streams", folder) == 2
     assert "has no table streams" in capsys.readouterr().err
     assert ended("compare_contrasts", folder / "figures") == 2
-    assert "run `torsweep compare runs` first" in capsys.readouterr().err
+    assert "run `torsweep results compare` first" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["compare_contrasts", "--summaries", str(folder), "--out", "x"])
 
