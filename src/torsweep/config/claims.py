@@ -80,10 +80,12 @@ class Claim(Section):
     """What every claim has: a name, the sentence it stands for, the knob it is about.
 
     A test is a subclass with its own keys, a key ``test`` whose type is the Literal of its name, and
-    :meth:`questions`. ``rests_on`` is what the runs have to record for it.
+    :meth:`questions`. ``rests_on`` is what the runs have to record for it. With ``any_shows``, it holds when
+    any of its comparisons shows it, each of which is read for itself; otherwise it takes all of them.
     """
 
     rests_on: ClassVar[Record | None] = None
+    any_shows: ClassVar[bool] = False
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
     text: Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S")]

@@ -106,6 +106,37 @@ class Equivalence(_MedianClaim):
         ]
 
 
+class Change(_MedianClaim):
+    """The median of one of ``metrics`` or more is another at one of the knob's levels than at the baseline's,
+    higher or lower."""
+
+    any_shows = True
+
+    test: Literal["change"]
+    margin: Margin | None = None
+    metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
+
+    def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
+        """Each other level against the baseline's. Shown: the simultaneous interval excludes 0. No
+        difference: it lies within ± the margin. A change that is shown and smaller than the margin is
+        shown."""
+        margin = analysis.margin if self.margin is None else self.margin
+        reference = analysis.baseline[self.knob]
+        return [
+            Question(
+                f"{self.kind} {metric}: {other} against {reference}{place_text(self, levels)}",
+                self.log_ratio(analysis, metric, levels, reference, other),
+                "not 0",
+                lambda i: above(0)(i) or below(0)(i),
+                lambda i: False,
+                within(margin),
+                logarithms=True,
+            )
+            for other in other_levels(self, analysis, reference)
+            for metric in self.metrics
+        ]
+
+
 class StairStep(ClientClaim):
     """The distribution of ``metric`` rises in stairs as wide as the interval at ``level``, and only there."""
 

@@ -13,6 +13,10 @@ the claim then cannot hold by more than the margin. Otherwise it is **inconclusi
 network; the reason then says how many networks would say more. Knobs that the claim does not name stay at the
 baseline's level.
 
+A claim that there is a change (``any_shows``) is the other way round, a union–intersection test: it holds
+when the simultaneous interval of any question shows one, there is no difference when those of all are within
+the margin, and more networks are asked for as long as one of its questions is unclear.
+
 Times are compared as logarithms of their ratio, network by network: a network where the variant takes twice
 as long weighs as much as one where it takes half, and the mean of differences is the same whichever of the
 two is called the reference (a mean of ratios is above 1 in both directions when networks vary). Intervals are
@@ -22,7 +26,7 @@ worked out on the logarithms and given as relative differences.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -70,11 +74,11 @@ class Answer:
     """One number a claim rests on, with its interval over networks and what it shows.
 
     ``required`` is the range it should lie in, as text; ``interval`` is the one ``shows`` was read from (90 %
-    for an equivalence, else 95 %), ``simultaneous`` covers all questions of the claim. ``shows`` is ``yes``,
-    ``no`` (the opposite), ``no difference`` (none as large as the margin) or ``unclear``. Of an unclear one,
-    ``networks_for`` says about how many networks would make it each of these, where an answer that the values
-    do not point to is left out, and ``halved_by`` how many would halve ``interval``; None where there is
-    none, or no number would.
+    for an equivalence, the simultaneous one for a change, else 95 %), ``simultaneous`` covers all questions
+    of the claim. ``shows`` is ``yes``, ``no`` (the opposite), ``no difference`` (none as large as the margin)
+    or ``unclear``. Of an unclear one, ``networks_for`` says about how many networks would make it each of
+    these, where an answer that the values do not point to is left out, and ``halved_by`` how many would halve
+    ``interval``; None where there is none, or no number would.
     """
 
     statement: str
@@ -84,6 +88,11 @@ class Answer:
     shows: str
     networks_for: dict[str, int]
     halved_by: int | None = None
+
+    @property
+    def decided_by(self) -> int | None:
+        """About how many networks would decide an unclear answer, either way; None where none would."""
+        return min(self.networks_for.values(), default=None)
 
 
 @dataclass(frozen=True)
@@ -157,12 +166,15 @@ class Verdict:
     verdict: str
     reason: str
     comparisons: tuple[Answer, ...] = ()
+    any_shows: bool = False
 
     @property
     def open(self) -> bool:
-        """Whether more networks could decide the claim: it is inconclusive, and no number is missing."""
+        """Whether more networks could decide the claim: it is inconclusive, or each of its comparisons counts
+        for itself and one is unclear, and no number is missing."""
         unclear = [c for c in self.comparisons if c.shows == UNCLEAR]
-        return self.verdict == INCONCLUSIVE and not all(np.isnan(c.interval.mean) for c in unclear)
+        undecided = self.verdict == INCONCLUSIVE or self.any_shows
+        return undecided and not all(np.isnan(c.interval.mean) for c in unclear)
 
 
 @dataclass(frozen=True)
@@ -179,9 +191,12 @@ class Inquiry:
         head = (self.claim.id, self.claim.text, self.claim.test_name(), self.setting)
         if not self.questions:
             return Verdict(*head, NOT_TESTED, self.open_because)
-        together = bonferroni(CONFIDENCE, len(self.questions))
-        answers = tuple(question.answer(together, design) for question in self.questions)
-        return Verdict(*head, *_sum_up(answers), answers)
+        together, questions = bonferroni(CONFIDENCE, len(self.questions)), self.questions
+        if self.claim.any_shows:
+            questions = tuple(replace(question, confidence=together) for question in questions)
+        answers = tuple(question.answer(together, design) for question in questions)
+        sum_up = _sum_up_any if self.claim.any_shows else _sum_up
+        return Verdict(*head, *sum_up(answers), answers, self.claim.any_shows)
 
 
 def inquiries(analysis: Analysis) -> Iterator[Inquiry]:
@@ -247,25 +262,56 @@ def _sum_up(answers: Sequence[Answer]) -> tuple[str, str]:
     unclear = shown[UNCLEAR]
     if not unclear:
         return HOLDS, f"all {len(answers)} comparisons show it"
+    return INCONCLUSIVE, _why_unclear(unclear, len(answers))
+
+
+def _sum_up_any(answers: Sequence[Answer]) -> tuple[str, str]:
+    """What the answers of a claim come to that holds when any of them shows it."""
+    shown, nothing, unclear = ([c for c in answers if c.shows == shows] for shows in (YES, NOTHING, UNCLEAR))
+    many = len(answers)
+    open_because = _why_unclear(unclear, many, each=True) if unclear else ""
+    if shown:
+        rest = [f"{len(nothing)} show none as large as the margin"] if nothing else []
+        rest += [open_because] if unclear else []
+        return HOLDS, "; ".join([f"{len(shown)} of {many} comparisons show a change", *rest])
+    if unclear:
+        return INCONCLUSIVE, open_because
+    return NO_DIFFERENCE, f"all {many} comparisons show none as large as the margin"
+
+
+def _why_unclear(unclear: Sequence[Answer], answers: int, each: bool = False) -> str:
+    """Why so many of ``answers`` are unclear, and how many networks would decide the claim, or ``each`` of
+    them."""
     if all(c.interval.networks < 2 for c in unclear):
-        return INCONCLUSIVE, "fewer than two networks to compare"
+        return "fewer than two networks to compare"
     if all(np.isnan(c.interval.mean) for c in unclear):
-        return INCONCLUSIVE, "a network never reached the quantile, or had too few downloads"
-    many = f"{len(unclear)} of {len(answers)} comparisons are unclear"
+        return "a network never reached the quantile, or had too few downloads"
+    many = f"{len(unclear)} of {answers} comparisons are unclear"
     if all(not c.interval.known for c in unclear):
         fewest = fewest_for_median(unclear[0].interval.confidence)
         many = f"an interval of counts, or of values that are all alike, takes {fewest} networks or more"
-    return INCONCLUSIVE, f"{many}; {_networks_needed(unclear)}"
+    return f"{many}; {_networks_needed(unclear, _for_each(unclear) if each else _for_one_verdict(unclear))}"
 
 
-def _networks_needed(unclear: Sequence[Answer]) -> str:
-    """How many networks would halve the intervals, and about how many would decide the claim."""
+def _for_one_verdict(unclear: Sequence[Answer]) -> int | None:
+    """About how many networks decide a claim that takes all answers: one is enough against it."""
     enough = [c.networks_for[shows] for c in unclear for shows in (NO, NOTHING) if shows in c.networks_for]
     if all(YES in c.networks_for for c in unclear):
         enough.append(max(c.networks_for[YES] for c in unclear))
-    if not enough and any(np.isnan(c.interval.mean) for c in unclear):
+    return min(enough, default=None)
+
+
+def _for_each(unclear: Sequence[Answer]) -> int | None:
+    """About how many networks decide every one of these answers."""
+    needed = [c.decided_by for c in unclear if c.decided_by is not None]
+    return max(needed) if len(needed) == len(unclear) else None
+
+
+def _networks_needed(unclear: Sequence[Answer], enough: int | None) -> str:
+    """How many networks would halve the intervals, and that about ``enough`` would decide the claim."""
+    if enough is None and any(np.isnan(c.interval.mean) for c in unclear):
         return "how many networks would decide it cannot be told, as a network lacks a value"
-    decide = f"about {min(enough):,}" if enough else f"more than {MOST:,}"
+    decide = f"about {enough:,}" if enough is not None else f"more than {MOST:,}"
     wide = [c for c in unclear if c.interval.known and c.interval.high > c.interval.low]
     if not wide:
         return f"{decide} networks would decide it"
