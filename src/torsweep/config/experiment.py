@@ -31,7 +31,9 @@ from torsweep.config.claims import AUTO, Claim, Level, Precision, Replicates, cl
 from torsweep.config.engine_names import engine_names
 from torsweep.config.eras import EraName, tor_settings, usual_levels
 from torsweep.config.figures import figure_names, figure_needs
-from torsweep.config.knobs import KNOBS, find_knob
+from torsweep.config.given_options import OptionBundle
+from torsweep.config.grid import Names, check_contents, check_grid, check_names
+from torsweep.config.knobs import DEFAULT_OPTIONS
 from torsweep.config.network import NetworkName
 from torsweep.config.reading import (
     RefusedValue,
@@ -71,6 +73,9 @@ EngineName = Annotated[
 """An engine as an experiment lists it; a run is by one of the engine's kinds."""
 
 PlanName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
+LevelName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
+"""A level that an experiment defines; it stands in paths."""
+
 MOST_LEVELS = 50
 MOST_VARIANTS = 2_000
 """The most variants of one plan: each takes minutes for every network."""
@@ -140,6 +145,7 @@ class Experiment(Section):
     knobs: Annotated[Grid, Field(min_length=1)]
     baseline: Mapping[str, Level]
     sensitivities: Mapping[PlanName, Grid] = Field(default_factory=dict)
+    options: Mapping[LevelName, OptionBundle] = Field(default_factory=dict)
     traffic: Traffic
     figures: Annotated[tuple[FigureName, ...], Field(min_length=1)]
     claims: tuple[AnyClaim, ...] = ()
@@ -195,11 +201,34 @@ class Experiment(Section):
         Raises InputError for an unknown knob or a level that is no level.
         """
         asked = dict(Variant.parse(text).levels) if text else {}
+        check_names(asked, self.names)
         ordered = {knob: asked.pop(knob, level) for knob, level in self._baseline_in_order().items()}
         return Variant((*ordered.items(), *asked.items()))
 
     def _baseline_in_order(self) -> Mapping[str, str]:
         return {knob: self.baseline[knob] for knob in self.knobs}
+
+    @property
+    def names(self) -> Names:
+        """The levels that the experiment defines, and those that every experiment has, by their knob."""
+        return {"options": tuple(self.bundles)}
+
+    @property
+    def bundles(self) -> Mapping[str, OptionBundle]:
+        """The option bundles by name: ``default``, which is empty, and the experiment's."""
+        return {DEFAULT_OPTIONS: OptionBundle(), **self.options}
+
+    def bundle(self, variant: Variant) -> OptionBundle:
+        """What ``variant`` tells tor in tor's own words."""
+        return self.bundles[dict(variant.levels).get("options", DEFAULT_OPTIONS)]
+
+    @model_validator(mode="after")
+    def _levels_of_its_own_differ(self) -> Self:
+        if self.bundles[DEFAULT_OPTIONS] != OptionBundle():
+            problem, accepted = "is the bundle without options", "{}; another name for options"
+            raise RefusedValue(problem, key=f"options.{DEFAULT_OPTIONS}", accepted=accepted)
+        check_contents("options", {name: bundle.content for name, bundle in self.bundles.items()})
+        return self
 
     @model_validator(mode="after")
     def _seeds_are_seeds(self) -> Self:
@@ -212,11 +241,11 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _grids_are_sound(self) -> Self:
-        _check_grid("knobs", self.knobs)
+        check_grid("knobs", self.knobs, self.names)
         for name, grid in self.sensitivities.items():
             if name == MAIN_PLAN:
                 raise RefusedValue("is the name of the experiment's own plan", key=f"sensitivities.{name}")
-            _check_grid(f"sensitivities.{name}", grid)
+            check_grid(f"sensitivities.{name}", grid, self.names)
         return self
 
     @model_validator(mode="after")
@@ -309,26 +338,6 @@ class Experiment(Section):
         schema["properties"].pop("name", None)
         schema["required"] = [key for key in schema["required"] if key != "name"]
         return schema
-
-
-def _check_grid(key: str, grid: Mapping[str, tuple[str, ...]]) -> None:
-    for knob, levels in grid.items():
-        if knob not in KNOBS:
-            problem = f"unknown knob{suggestion(knob, list(KNOBS))}"
-            raise RefusedValue(problem, key=f"{key}.{knob}", accepted=", ".join(KNOBS))
-        effects: dict[str, str] = {}
-        for level in levels:
-            try:
-                effect = repr(find_knob(knob).read(level))
-            except InputError:
-                accepted = KNOBS[knob].levels.accepted
-                raise RefusedValue(
-                    "is no level of this knob", key=f"{key}.{knob}", value=level, accepted=accepted
-                ) from None
-            if effect in effects:
-                problem = f"means the same as the level '{effects[effect]}'"
-                raise RefusedValue(problem, key=f"{key}.{knob}", value=level, accepted="each level once")
-            effects[effect] = level
 
 
 def experiment_path(name_or_path: str | Path, directory: Path = EXPERIMENTS_DIRECTORY) -> Path:

@@ -47,6 +47,19 @@ def choice(*names: str, **values: object) -> Levels:
     return Levels(", ".join(known), {"enum": list(known)}, value)
 
 
+def named(key: str) -> Levels:
+    """A name that an experiment defines under ``key``; the experiment says which there are."""
+    pattern = r"^[a-z][a-z0-9_]{0,63}$"
+
+    def value(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError
+        return text
+
+    accepted = f"a name that the experiment defines under {key}"
+    return Levels(accepted, {"pattern": pattern}, value)
+
+
 def duration(least: str, most: str, example: str) -> Levels:
     """A duration in whole milliseconds, as nanoseconds: tor takes no parts of one."""
 
@@ -160,11 +173,12 @@ class Knob:
 
     ``usual`` is its level where nobody turns it: one, or one for each era, which every knob of tor has.
     ``sets`` is a dotted key of ``target``: the ``tor`` section of run.json, its ``transport``, the
-    ``traffic`` of each kind of client, or the configuration of the network. A knob of tor says with which
-    options ``tor`` takes that, unless :mod:`torsweep.tor.torrc` works it out from the relay too. ``under``
-    are the levels of other knobs without which it has no effect; then a level of it is refused, or with
-    ``passed_over`` not applied, so that a grid can have both. ``looks`` and ``words`` say how levels are
-    drawn and written in figures.
+    ``traffic`` of each kind of client, or the configuration of the network; of ``tor_build`` and ``options``
+    it is the part of the experiment that defines the level. A knob of tor says with which options ``tor``
+    takes that, unless :mod:`torsweep.tor.torrc` works it out from the relay too. ``under`` are the levels of
+    other knobs without which it has no effect; then a level of it is refused, or with ``passed_over`` not
+    applied, so that a grid can have both. ``looks`` and ``words`` say how levels are drawn and written in
+    figures.
     """
 
     name: str
@@ -172,7 +186,7 @@ class Knob:
     levels: Levels
     sets: str
     usual: str | Mapping[str, str] | None
-    target: Literal["tor", "network", "traffic", "transport"] = "tor"
+    target: Literal["tor", "network", "traffic", "transport", "tor_build", "options"] = "tor"
     tor: tuple[TorOption, ...] = ()
     under: Mapping[str, str] = field(default_factory=dict)
     passed_over: bool = False

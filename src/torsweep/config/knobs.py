@@ -18,6 +18,7 @@ from torsweep.config.knob import (
     duration,
     either,
     milliseconds,
+    named,
     number,
     numbered,
     rate,
@@ -45,6 +46,9 @@ CELL_PAYLOAD_BYTES = 498
 
 USUAL_LATENCY = "king"
 """The latency of a network that does not say which, and of the variants that do not turn the knob."""
+
+DEFAULT_OPTIONS = "default"
+"""The bundle that every experiment has, without any option; also what runs of other experiments have."""
 
 PRIMARY_GUARDS = 3
 """Guards that a client holds primary by tor's own default (``DFLT_N_PRIMARY_GUARDS``), also if it uses one.
@@ -311,6 +315,16 @@ _TABLE = (
         "chain.middle",
         None,
         target="network",
+    ),
+    Knob(
+        "options",
+        "Lines of torrc and consensus parameters in tor's own words: a bundle that the experiment defines "
+        "under options. Only engines that run tor take it.",
+        named("options"),
+        "options",
+        DEFAULT_OPTIONS,
+        target="options",
+        looks={DEFAULT_OPTIONS: USUAL},
     ),
 )
 

@@ -60,7 +60,7 @@ def prepare_command(
     asked = loaded.variant(variant)
     wanted = run_settings(loaded, choice.engine, era or loaded.era, asked)
     build = tor_build(find_engine(choice.engine), tor)
-    run = build_run(wanted, asked, network, out, build)
+    run = build_run(wanted, asked, network, out, build, loaded.bundle(asked))
     new = write_run(run, out, wait=wait)
     why = f" ({choice.reason})" if engine == AUTO else ""
     state = "prepared" if new else "stood there already"

@@ -14,16 +14,28 @@ from typing import Any
 
 from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import Experiment
+from torsweep.config.given_options import OptionBundle
+from torsweep.config.knobs import KNOBS
 from torsweep.config.tor_settings import Transport
 from torsweep.config.traffic import PERF_TRAFFIC, AnyKind
 from torsweep.config.variant import Variant
 from torsweep.engines.contract import Engine
-from torsweep.engines.run_spec import RUN_FILE, RunSettings, RunSpec, RunTables, RunTraffic, read_run
-from torsweep.engines.selection import ENGINES, MODEL_ENGINE
+from torsweep.engines.hosts import hosts_of
+from torsweep.engines.run_spec import (
+    RUN_FILE,
+    Given,
+    GivenLines,
+    RunSettings,
+    RunSpec,
+    RunTables,
+    RunTraffic,
+    read_run,
+)
+from torsweep.engines.selection import ENGINES, MODEL_ENGINE, find_engine
 from torsweep.engines.table_files import BREAKDOWN_FILE, CELLS_FILE, PROGRESS_FILE, RELAYS_FILE, STREAMS_FILE
 from torsweep.errors import InputError, OutputError, ToolMissing
 from torsweep.folder_lock import folder_claimed
-from torsweep.network.model import NETWORK_FILE, read_network
+from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.network.relays import given_paths
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.storage.folders import RUN
@@ -48,6 +60,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
 
     Raises InputError when the era or the variant asks for something that there is not.
     """
+    _require_tor(engine, variant)
     return RunSettings(
         experiment=experiment.name,
         engine=engine,
@@ -65,6 +78,18 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
         tables=RunTables(progress=experiment.progress),
         tracing=experiment.tracing,
     )
+
+
+def _require_tor(engine: str, variant: Variant) -> None:
+    """InputError when a model is asked for what only tor itself has."""
+    asked = [knob for knob, _ in variant.levels if KNOBS[knob].target in ("tor_build", "options")]
+    if asked and not find_engine(engine).runs_tor:
+        raise InputError(
+            "is of tor itself, and this engine is a model of it",
+            key=asked[0],
+            value=engine,
+            accepted=" or ".join(f"engine {name}" for name, one in ENGINES.items() if one.runs_tor),
+        )
 
 
 def _transport(engine: str, variant: Variant) -> Transport | None:
@@ -88,8 +113,10 @@ def build_run(
     network: Path,
     run_directory: Path,
     tor_build: str | None = None,
+    bundle: OptionBundle | None = None,
 ) -> RunSpec:
-    """The run of ``settings`` on the network in the directory ``network``, with this build of tor.
+    """The run of ``settings`` on the network in the directory ``network``, with this build of tor, that is
+    given the options of ``bundle``.
 
     Raises InputError when that is no whole network, is not the one that the variant asks for, or has
     fewer relays that can be guards than a client keeps.
@@ -117,8 +144,18 @@ def build_run(
         network=os.path.relpath(network.resolve(), run_directory.resolve()),
         network_sha256=sha256_of_file(file),
         tor_build=tor_build,
+        given=_given(variant, bundle or OptionBundle(), sampled),
         seed=sampled.seed,
     )
+
+
+def _given(variant: Variant, bundle: OptionBundle, network: Network) -> Given:
+    hosts = None
+    if bundle.on is not None:
+        key = f"options.{dict(variant.levels).get('options')}.on"
+        hosts = hosts_of(network, bundle.on, "options", key)
+    lines = (GivenLines(lines=bundle.torrc, hosts=hosts),) if bundle.torrc else ()
+    return Given(torrc=lines, consensus=bundle.consensus)
 
 
 def tor_build(engine: Engine, stamp: Path | None) -> str | None:

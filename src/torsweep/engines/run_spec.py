@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StrictBool, model_validator
 
 from torsweep.config.eras import EraName
+from torsweep.config.given_options import Parameter
 from torsweep.config.reading import RefusedValue, Section, validate
 from torsweep.config.tor_settings import MILLISECOND_NS, TorSettings, Transport, whole
 from torsweep.config.tracing import Tracing
@@ -89,7 +90,7 @@ class Given(Section):
     """
 
     torrc: tuple[GivenLines, ...] = ()
-    consensus: Mapping[str, int] = Field(default_factory=dict)
+    consensus: Mapping[str, Parameter] = Field(default_factory=dict)
 
 
 def _left_out(default: object) -> Any:

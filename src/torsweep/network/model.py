@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from torsweep.config.reading import RefusedValue, validate
 from torsweep.config.traffic import AnyKind
+from torsweep.config.where import Position as Position
 from torsweep.errors import InputError
 from torsweep.formats.arrays import map_array
 from torsweep.formats.json_file import read_json
@@ -37,7 +38,6 @@ LATENCY_FLOOR_US = 2_000
 single pair of hosts in one room would slow the whole simulation down."""
 
 
-Position = Literal["guard", "exit", "guard_exit", "middle"]
 POSITIONS: tuple[Position, ...] = ("guard_exit", "exit", "guard", "middle")
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$", max_length=64)]

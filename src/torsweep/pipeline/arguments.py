@@ -100,7 +100,10 @@ class Arguments:
         settings = run_settings(experiment, wildcards.engine, wildcards.era, variant)
         document = settings.model_dump(mode="json")
         options = told_to_tor(settings.tor) if find_engine(wildcards.engine).runs_tor else {}
-        return json.dumps({**document, "tor_options": options}, sort_keys=True)
+        document["tor_options"] = options
+        if "options" in dict(variant.levels):
+            document["given"] = experiment.bundle(variant).model_dump(mode="json")
+        return json.dumps(document, sort_keys=True)
 
     def run_tor(self, wildcards: Any) -> str:
         """``--tor FILE``, where the engine runs tor: the file names the build."""

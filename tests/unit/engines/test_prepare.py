@@ -234,3 +234,32 @@ def test_a_run_says_what_the_perf_clients_of_its_network_do(network, tmp_path):
     assert set(run.traffic) == {"web", "bulk", "perf_1mib"}
     assert run.traffic["perf_1mib"].response_bytes == 2**20
     assert run.traffic["perf_1mib"].timeout_ns == 60 * 10**9
+
+
+BUNDLES = {
+    "dns": {"torrc": {"CacheDNS": 0}, "consensus": {"cc_alg": 0}, "on": {"position": "exit"}},
+    "all": {"torrc": {"CacheDNS": 0}},
+}
+
+
+def _given(network, directory, level):
+    experiment = load_experiment("refill_sweep", {"options": BUNDLES})
+    asked = experiment.variant(f"options={level}")
+    settings = run_settings(experiment, "shadow", "2012", asked)
+    return build_run(settings, asked, network, directory, bundle=experiment.bundle(asked))
+
+
+def test_a_bundle_is_given_to_the_hosts_that_it_is_for(network, tmp_path):
+    run = _given(network, tmp_path / "run", "dns")
+    assert (run.given_to("relay2"), run.given_to("relay1")) == (["CacheDNS 0"], [])
+    assert run.given.consensus == {"cc_alg": 0}
+    assert _given(network, tmp_path / "run", "all").given_to("web1") == ["CacheDNS 0"]
+    usual = _given(network, tmp_path / "run", "default")
+    assert "given" not in json.loads(usual.text())
+
+
+def test_the_model_takes_no_options_and_says_who_does(network, tmp_path):
+    experiment = load_experiment("refill_sweep", {"options": BUNDLES})
+    said = r"options: is of tor itself, .* got 'cellsim'; accepted: engine shadow or engine emulation"
+    with pytest.raises(InputError, match=said):
+        run_settings(experiment, "cellsim", "2012", experiment.variant("options=dns"))

@@ -1,0 +1,98 @@
+"""Option bundles: what an experiment tells tor in tor's own words, beyond knobs and era.
+
+In: an entry of ``options`` of an experiment.yaml. Out: :class:`OptionBundle`. Whether tor knows an option is
+asked of the build that gets it, when a run is prepared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from torsweep.config.reading import RefusedValue, Section
+from torsweep.config.where import Where
+
+PARAMETER_BOUND = 2**31
+"""Consensus parameters are signed numbers of 32 bits (dir-spec, ``params``)."""
+
+ENGINES_DECIDE = (
+    "Address",
+    "ConsensusParams",
+    "ControlPort",
+    "DataDirectory",
+    "DirAuthority",
+    "DirPort",
+    "Nickname",
+    "ORPort",
+    "SocksPort",
+    "TestingTorNetwork",
+)
+"""Options without which there is no private network: an engine gives each process its own."""
+
+_OPTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\Z")
+_PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}\Z")
+
+
+def _as_tor_writes(value: object) -> object:
+    """YAML's numbers and switches as the text of a torrc."""
+    if isinstance(value, bool):
+        return str(int(value))
+    return str(value) if isinstance(value, int | float) else value
+
+
+OptionValue = Annotated[
+    str,
+    BeforeValidator(_as_tor_writes),
+    Field(min_length=1, max_length=1_000),
+    WithJsonSchema({"type": ["string", "number", "boolean"]}),
+]
+Parameter = Annotated[int, Field(strict=True, ge=-PARAMETER_BOUND, lt=PARAMETER_BOUND)]
+
+
+class OptionBundle(Section):
+    """Lines of ``torrc`` for the hosts ``on`` (every tor where it is left out), and ``consensus`` parameters.
+
+    tor reads the lines last, so that they win over knobs and era; an option that may stand twice has one line
+    here. The parameters are what every authority votes for.
+    """
+
+    torrc: Mapping[str, OptionValue] = Field(default_factory=dict)
+    consensus: Mapping[str, Parameter] = Field(default_factory=dict)
+    on: Where | None = None
+
+    @property
+    def content(self) -> Any:
+        """What two bundles have in common if they do the same: tor reads options in any case of letters."""
+        torrc = {option.lower(): value for option, value in self.torrc.items()}
+        return (torrc, dict(self.consensus), self.on if torrc else None)
+
+    @model_validator(mode="after")
+    def _is_for_tor(self) -> Self:
+        known = {option.lower(): option for option in ENGINES_DECIDE}
+        seen: set[str] = set()
+        for option, value in self.torrc.items():
+            key, lower = f"torrc.{option}", option.lower()
+            if not _OPTION.match(option):
+                raise RefusedValue("is no option of a torrc", key=key, accepted="letters, digits and _")
+            if lower in known:
+                instead = "the key consensus" if known[lower] == "ConsensusParams" else "other options"
+                raise RefusedValue("is for the engine to set", key=key, accepted=instead)
+            if lower in seen:
+                raise RefusedValue("stands twice", key=key, accepted="each option once")
+            if set(value) & set("\n\r#"):
+                accepted = "one line of a torrc, without a comment"
+                raise RefusedValue("is not accepted", key=key, value=value, accepted=accepted)
+            seen.add(lower)
+        for parameter in self.consensus:
+            if not _PARAMETER.match(parameter):
+                accepted = "letters, digits, - and _"
+                raise RefusedValue(
+                    "is no name of a consensus parameter", key=f"consensus.{parameter}", accepted=accepted
+                )
+        if self.on is not None and not self.torrc:
+            accepted = "torrc: lines for these hosts; the consensus is everybody's"
+            raise RefusedValue("says who gets no lines", key="on", accepted=accepted)
+        return self

@@ -1,0 +1,48 @@
+"""Which hosts of a network something is for: the ``on`` of an option bundle and of a mix of tors.
+
+In: a section of a document. Out: :class:`Where`; :mod:`torsweep.engines.hosts` finds the hosts that it means.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from torsweep.config.reading import RefusedValue, Section
+
+Position = Literal["guard", "exit", "guard_exit", "middle"]
+Role = Literal["relay", "client", "authority"]
+
+HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$", max_length=64)]
+
+
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+class Where(Section):
+    """Hosts of a network: all of a ``role``, or a ``share`` of them; or those in ``names``.
+
+    Relays can be those of a ``position`` only, one or a list. A share of relays is of their weight in the
+    consensus, one of clients of their number. The hosts of a share are drawn from the network's seed, the
+    same in every variant; a larger share has those of a smaller one too.
+    """
+
+    role: Role = "relay"
+    position: Annotated[tuple[Position, ...], Field(max_length=4), BeforeValidator(_listed)] = ()
+    share: Annotated[float, Field(strict=True, ge=0.001, le=1)] | None = None
+    names: Annotated[tuple[HostName, ...], Field(max_length=10_000)] = ()
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        beside = sorted(self.model_fields_set - {"names"})
+        if self.names and beside:
+            problem, accepted = "goes without names", "names alone, or role, position and share"
+            raise RefusedValue(problem, key=beside[0], accepted=accepted)
+        if self.position and self.role != "relay":
+            raise RefusedValue("is of relays alone", key="position", value=self.role, accepted="role: relay")
+        if self.share is not None and self.role == "authority":
+            accepted = "role: relay, role: client"
+            raise RefusedValue("is of relays or clients", key="share", value=self.role, accepted=accepted)
+        return self

@@ -1,0 +1,88 @@
+"""Which hosts of a network an ``on`` means: for option bundles, and for tors that share a network.
+
+In: a network, a :class:`~torsweep.config.where.Where`. Out: names of hosts, in the order of network.json.
+Shares are drawn from the network's seed by a stream that nothing but their use names, so that they are the
+same in every variant, and a larger share of a role has the hosts of a smaller one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from torsweep.config.reading import suggestion
+from torsweep.config.where import Where
+from torsweep.errors import InputError
+from torsweep.network.model import Network
+from torsweep.seeds import stream
+
+Hosts = tuple[str, ...]
+
+
+def hosts_of(network: Network, where: Where, use: str, key: str) -> Hosts:
+    """The hosts that ``where``, which stands under ``key`` of an experiment, means in ``network``.
+
+    At least one is in a share. ``use`` names the draw. Raises InputError when the network has no such host.
+    """
+    if where.share is None:
+        return tuple(name for name, _ in _candidates(network, where, key))
+    return split_hosts(network, where, [where.share], use, key)[0]
+
+
+def split_hosts(network: Network, where: Where, shares: Sequence[float], use: str, key: str) -> list[Hosts]:
+    """The hosts that ``where`` means, its own share left out, parted by ``shares``; these sum to 1 or less.
+
+    Hosts are taken in random order until the cumulated weight (of relays in the consensus; of others each
+    counts 1) is nearest to the cumulated share; the first part has at least one. Raises InputError when the
+    network has no such host.
+    """
+    weights = dict(_candidates(network, where, key))
+    everyone = [name for name, _ in _hosts(network, where)]
+    # Drawn over all hosts of the role, so that a position or a further key changes nobody's place.
+    order = [everyone[place] for place in stream(network.seed, use, where.role).permutation(len(everyone))]
+    order = [name for name in order if name in weights]
+    total = sum(weights.values())
+    reached = [0.0, *accumulate(weights[name] / total for name in order)]
+    ends = [max(1, _nearest(reached, share)) for share in accumulate(shares)]
+    parts = [set(order[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
+    return [tuple(name for name in weights if name in part) for part in parts]
+
+
+def _nearest(values: Sequence[float], wanted: float) -> int:
+    return min(range(len(values)), key=lambda place: abs(values[place] - wanted))
+
+
+def hosts_text(network: Network, hosts: Hosts) -> str:
+    """``4 hosts, with 31 % of the relays' weight``."""
+    weights = {relay.name: relay.consensus_weight for relay in network.relays}
+    part = sum(weights.get(host, 0) for host in hosts) / sum(weights.values())
+    return f"{len(hosts)} hosts, with {part:.0%} of the relays' weight".replace("%", " %")
+
+
+def _hosts(network: Network, where: Where) -> list[tuple[str, int]]:
+    """Every host of the role with its weight."""
+    if where.role == "relay":
+        return [(relay.name, relay.consensus_weight) for relay in network.relays]
+    hosts = network.clients if where.role == "client" else network.authorities
+    return [(host.name, 1) for host in hosts]
+
+
+def _candidates(network: Network, where: Where, key: str) -> list[tuple[str, int]]:
+    """The hosts that ``where`` means, its share left out."""
+    if where.names:
+        known = [host.name for host in (*network.relays, *network.authorities, *network.clients)]
+        for name in where.names:
+            if name not in known:
+                problem = f"no such host that runs tor{suggestion(name, known)}"
+                accepted = f"{known[0]} to {known[-1]}"
+                raise InputError(problem, key=f"{key}.names", value=name, accepted=accepted)
+        return [(name, 1) for name in known if name in where.names]
+    found = _hosts(network, where)
+    if where.position:
+        positions = {relay.name: relay.position for relay in network.relays}
+        found = [(name, weight) for name, weight in found if positions[name] in where.position]
+        if not found:
+            there, asked = ", ".join(sorted(set(positions.values()))), ", ".join(where.position)
+            problem = "the network has no such relay"
+            raise InputError(problem, key=f"{key}.position", value=asked, accepted=there)
+    return found

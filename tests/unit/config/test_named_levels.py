@@ -1,0 +1,106 @@
+"""Levels that an experiment defines itself: what a bundle may hold, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from torsweep.config.experiment import load_experiment
+from torsweep.errors import InputError
+
+BUNDLES = {
+    "default": {},
+    "kist_1ms": {
+        "torrc": {"KISTSchedRunInterval": "1 msec"},
+        "on": {"role": "relay", "position": "exit", "share": 0.3},
+    },
+    "fixed": {"consensus": {"cc_alg": 0}},
+    "nodns": {"torrc": {"CacheDNS": 0, "ConfluxEnabled": False}, "on": {"role": "client"}},
+}
+
+
+def _experiment(options=BUNDLES, knob=("default", "kist_1ms", "fixed")):
+    grid = {"knobs.options": list(knob), "baseline.options": knob[0]} if knob else {}
+    return load_experiment("refill_sweep", {"options": options, **grid})
+
+
+def test_bundles_are_levels_by_their_names():
+    experiment = _experiment()
+    plan = experiment.plan()
+    assert len(plan.variants) == 18
+    assert plan.variants[1].key == "refill_interval=1000ms+circuit_policy=ewma+options=kist_1ms"
+    assert experiment.bundle(plan.variants[0]).torrc == {}
+    turned = experiment.bundle(plan.variants[1])
+    assert turned.torrc == {"KISTSchedRunInterval": "1 msec"}
+    assert (turned.on.position, turned.on.share) == (("exit",), 0.3)
+    assert experiment.bundle(experiment.variant("options=nodns")).torrc == {
+        "CacheDNS": "0",
+        "ConfluxEnabled": "0",
+    }
+
+
+def test_every_experiment_has_the_bundle_without_options():
+    experiment = load_experiment("refill_sweep", {"options": {"fixed": BUNDLES["fixed"]}})
+    assert experiment.variant("options=default").key.endswith("+options=default")
+    assert list(experiment.bundles) == ["default", "fixed"]
+    assert experiment.bundle(experiment.variant("")) == experiment.bundles["default"]
+    sensitivity = {"sensitivities": {"o": {"options": ["fixed", "default"]}}, "options": BUNDLES}
+    plan = load_experiment("refill_sweep", sensitivity).plan("o")
+    assert dict(plan.baseline.levels)["options"] == "default"
+
+
+def test_a_level_that_the_experiment_does_not_define_is_refused_with_the_closest_name():
+    with pytest.raises(
+        InputError, match=r"knobs\.options: names nothing .* \(did you mean 'kist_1ms'\?\), go"
+    ):
+        _experiment(knob=("default", "kist_1m"))
+    with pytest.raises(
+        InputError, match=r"^options: names nothing that .* got 'fixd'; accepted: default, kist"
+    ):
+        _experiment().variant("options=fixd")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"Fixed": {}}, "options.Fixed"),
+        ({"default": {"consensus": {"cc_alg": 0}}}, "options.default: is the bundle without options"),
+        ({"nothing": {}}, "options.nothing: has the same content as default; accepted: each content once"),
+        (
+            {"a": {"torrc": {"CacheDNS": 0}}, "b": {"torrc": {"cachedns": "0"}}},
+            "options.b: has the same content as a",
+        ),
+        ({"a": {"torcc": {}}}, "options.a.torcc: unknown key (did you mean 'torrc'?)"),
+        ({"a": {"torrc": {"Cache DNS": 0}}}, "options.a.torrc.Cache DNS: is no option of a torrc"),
+        ({"a": {"torrc": {"CacheDNS": None}}}, "options.a.torrc.CacheDNS: is not accepted"),
+        ({"a": {"torrc": {"CacheDNS": "0 # no"}}}, "options.a.torrc.CacheDNS: is not accepted, got '0 # no'"),
+        ({"a": {"torrc": {"CacheDNS": 0, "cachedns": 1}}}, "options.a.torrc.cachedns: stands twice"),
+        ({"a": {"torrc": {"orport": 9001}}}, "options.a.torrc.orport: is for the engine to set"),
+        ({"a": {"torrc": {"ConsensusParams": "cc_alg=0"}}}, "options.a.torrc.ConsensusParams: is for the"),
+        ({"a": {"consensus": {"cc_alg": "0"}}}, "options.a.consensus.cc_alg: is not accepted, got '0'"),
+        ({"a": {"consensus": {"cc_alg": 2**31}}}, "options.a.consensus.cc_alg: is not accepted"),
+        ({"a": {"consensus": {"cc=alg": 1}}}, "options.a.consensus.cc=alg: is no name of a consensus par"),
+        ({"a": {"consensus": {"cc_alg": 0}, "on": {}}}, "options.a.on: says who gets no lines"),
+        (
+            {"a": {"torrc": {"CacheDNS": 0}, "on": {"share": 1.1}}},
+            "options.a.on.share: is not accepted, got 1.1",
+        ),
+        ({"a": {"torrc": {"CacheDNS": 0}, "on": {"role": "exit"}}}, "options.a.on.role: is not accepted"),
+        (
+            {"a": {"torrc": {"CacheDNS": 0}, "on": {"role": "client", "position": "exit"}}},
+            "options.a.on.position: is of relays alone, got 'client'; accepted: role: relay",
+        ),
+        (
+            {"a": {"torrc": {"CacheDNS": 0}, "on": {"role": "authority", "share": 0.5}}},
+            "options.a.on.share: is of relays or clients, got 'authority'",
+        ),
+        (
+            {"a": {"torrc": {"CacheDNS": 0}, "on": {"names": ["relay1"], "share": 0.5}}},
+            "options.a.on.share: goes without names",
+        ),
+    ],
+)
+def test_what_is_no_bundle_is_named_with_what_is_accepted(options, said):
+    with pytest.raises(InputError) as refusal:
+        _experiment(options, knob=())
+    assert f"experiment.yaml: {said}" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
