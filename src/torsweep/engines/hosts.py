@@ -63,8 +63,9 @@ def _hosts(network: Network, where: Where) -> list[tuple[str, int]]:
     """Every host of the role with its weight."""
     if where.role == "relay":
         return [(relay.name, relay.consensus_weight) for relay in network.relays]
-    hosts = network.clients if where.role == "client" else network.authorities
-    return [(host.name, 1) for host in hosts]
+    if where.role == "client":
+        return [(client.name, 1) for client in network.clients]
+    return [(authority.name, 1) for authority in network.authorities]
 
 
 def _candidates(network: Network, where: Where, key: str) -> list[tuple[str, int]]:

@@ -175,10 +175,7 @@ class Arguments:
 
     def run_minutes(self, wildcards: Any, attempt: int) -> int:
         """How long a run may take in its engine, in minutes."""
-        experiment = self._paths.experiment(wildcards.experiment)
-        run_s = (experiment.warm_up + experiment.measured) / 1e9
-        network = self._paths.network(wildcards.network)
-        seconds = find_engine(wildcards.engine).run_seconds(network, run_s)
+        seconds = self._paths.run_seconds(wildcards.experiment, wildcards.engine, wildcards.network)
         return (BESIDE_MIN + math.ceil(TIME_MARGIN * seconds / 60)) * attempt
 
     def run_threads(self, wildcards: Any) -> int:

@@ -134,10 +134,8 @@ def announcement(
 
 def _expected_s(paths: Paths, name: str, engine: str, networks: Sequence[str], slots: Slots) -> list[float]:
     """What a run on each of ``networks`` adds to the time that all of them take, in seconds."""
-    experiment = paths.experiment(name)
-    run_s = (experiment.warm_up + experiment.measured) / 1e9
     at_once = min(slots.runs_at_once(engine), len(networks))
-    return [find_engine(engine).run_seconds(paths.network(network), run_s) / at_once for network in networks]
+    return [paths.run_seconds(name, engine, network) / at_once for network in networks]
 
 
 def progress_line(finished: int, total: int, elapsed_s: float, done_s: float, all_s: float) -> str:

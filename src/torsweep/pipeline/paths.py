@@ -237,6 +237,12 @@ class Paths:
             self._networks[key] = load_network_config(*parse_network_key(key))
         return self._networks[key]
 
+    def run_seconds(self, experiment_name: str, engine: str, network_key: str) -> float:
+        """About how long the engine takes for a run of the experiment on the network, in seconds."""
+        experiment = self.experiment(experiment_name)
+        run_s = (experiment.warm_up + experiment.measured) / 1e9
+        return find_engine(engine).run_seconds(self.network(network_key), run_s)
+
     def asked(self, experiment_name: str) -> PlanPath:
         """The plan of the experiment that the overrides ask for, in an engine that can run here."""
         experiment = self.experiment(experiment_name)
