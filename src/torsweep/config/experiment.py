@@ -35,6 +35,7 @@ from torsweep.config.given_options import OptionBundle
 from torsweep.config.grid import Names, check_contents, check_grid, check_names
 from torsweep.config.knobs import DEFAULT_OPTIONS
 from torsweep.config.network import NetworkName
+from torsweep.config.pairing import FREE, Pairing
 from torsweep.config.reading import (
     RefusedValue,
     Section,
@@ -125,7 +126,8 @@ class Experiment(Section):
     """One experiment; durations are nanoseconds of simulated time.
 
     Downloads that start in the ``warm_up`` are left out of every result. Clients start at random
-    within ``client_start_window``, which is cut to the warm-up where that is shorter.
+    within ``client_start_window``, which is cut to the warm-up where that is shorter. With ``pairing`` of
+    ``paths`` the circuits of a client take the same paths in every variant of a network.
     """
 
     name: Annotated[str, Field(exclude=True)]
@@ -141,6 +143,7 @@ class Experiment(Section):
     measured: Measured
     client_start_window: Duration
     progress: StrictBool = False
+    pairing: Pairing = FREE
     tracing: Tracing | None = None
     knobs: Annotated[Grid, Field(min_length=1)]
     baseline: Mapping[str, Level]

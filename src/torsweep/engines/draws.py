@@ -1,7 +1,8 @@
 """The draws of a client: its start, the server of each download, the pause after it.
 
 In: a run's seed, a client's number among the network's clients, a download's number. Out: the same numbers
-that cellsim draws for them (cellsim/src/random.rs), so that variants, and engines, share them.
+that cellsim draws for them (cellsim/src/random.rs), so that variants, and engines, share them. The module
+:mod:`torsweep.engines.paths` draws paths from the same streams.
 """
 
 from __future__ import annotations
@@ -16,14 +17,33 @@ def _mix(z: int) -> int:
     return z ^ (z >> 31)
 
 
+class Draws:
+    """The stream called ``name`` for the things ``first`` and ``second`` under ``seed`` (SplitMix64)."""
+
+    def __init__(self, seed: int, name: str, first: int, second: int) -> None:
+        state = 0xCBF2_9CE4_8422_2325
+        for byte in name.encode():
+            state = ((state ^ byte) * 0x100_0000_01B3) & _MASK
+        for number in (seed, first, second):
+            state = _mix(state ^ _mix((number + _GOLDEN) & _MASK))
+        self._state = state
+
+    def _bits(self) -> int:
+        self._state = (self._state + _GOLDEN) & _MASK
+        return _mix(self._state)
+
+    def unit(self) -> float:
+        """The next number, uniform from 0 to below 1, with 53 bits."""
+        return (self._bits() >> 11) / (1 << 53)
+
+    def below(self, bound: int) -> int:
+        """The next number, uniform in 0..bound - 1."""
+        return (self._bits() * bound) >> 64
+
+
 def draw(seed: int, name: str, first: int, second: int, bound: int) -> int:
-    """The first number of the stream called ``name``, uniform in 0..bound - 1 (SplitMix64)."""
-    state = 0xCBF2_9CE4_8422_2325
-    for byte in name.encode():
-        state = ((state ^ byte) * 0x100_0000_01B3) & _MASK
-    for number in (seed, first, second):
-        state = _mix(state ^ _mix((number + _GOLDEN) & _MASK))
-    return (_mix((state + _GOLDEN) & _MASK) * bound) >> 64
+    """The first number of the stream called ``name``, uniform in 0..bound - 1."""
+    return Draws(seed, name, first, second).below(bound)
 
 
 def client_start_ns(seed: int, client: int, window_ns: int) -> int:

@@ -16,11 +16,13 @@ from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import Experiment
 from torsweep.config.given_options import OptionBundle
 from torsweep.config.knobs import KNOBS
+from torsweep.config.pairing import FREE, Pairing
 from torsweep.config.tor_settings import Transport
 from torsweep.config.traffic import PERF_TRAFFIC, AnyKind
 from torsweep.config.variant import Variant
 from torsweep.engines.contract import Engine
 from torsweep.engines.hosts import hosts_of
+from torsweep.engines.paths import drawn_paths
 from torsweep.engines.run_spec import (
     RUN_FILE,
     Given,
@@ -77,6 +79,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
         },
         tables=RunTables(progress=experiment.progress),
         tracing=experiment.tracing,
+        pairing=_pairing(experiment.pairing, engine),
     )
 
 
@@ -90,6 +93,15 @@ def _require_tor(engine: str, variant: Variant) -> None:
             value=engine,
             accepted=" or ".join(f"engine {name}" for name, one in ENGINES.items() if one.runs_tor),
         )
+
+
+def _pairing(pairing: Pairing, engine: str) -> Pairing:
+    """``pairing``, unless ``engine`` cannot be given paths."""
+    if pairing != FREE and not find_engine(engine).takes_paths:
+        takers = ", ".join(name for name, each in ENGINES.items() if each.takes_paths)
+        problem = f"under {engine} tor chooses its circuits itself"
+        raise InputError(problem, key="pairing", value=pairing, accepted=f"{FREE}, or engine {takers}")
+    return pairing
 
 
 def _transport(engine: str, variant: Variant) -> Transport | None:
@@ -139,8 +151,10 @@ def build_run(
     _check_traced(settings, [relay.name for relay in sampled.relays], file)
     traffic: dict[AnyKind, RunTraffic] = dict(settings.traffic)
     traffic.update((kind, RunTraffic.of(asked)) for kind, asked in PERF_TRAFFIC.items() if kind in kinds)
+    if paths is None and settings.pairing != FREE:
+        paths = drawn_paths(sampled, settings.tor.guards, traffic, settings.duration_ns, file)
     return RunSpec(
-        **{**dict(settings), "paths": paths, "traffic": traffic},
+        **{**dict(settings), "pairing": FREE, "paths": paths, "traffic": traffic},
         network=os.path.relpath(network.resolve(), run_directory.resolve()),
         network_sha256=sha256_of_file(file),
         tor_build=tor_build,

@@ -15,6 +15,7 @@ from pydantic import Field, StrictBool, model_validator
 
 from torsweep.config.eras import EraName
 from torsweep.config.given_options import Parameter
+from torsweep.config.pairing import FREE, Pairing
 from torsweep.config.reading import RefusedValue, Section, validate
 from torsweep.config.tor_settings import MILLISECOND_NS, TorSettings, Transport, whole
 from torsweep.config.tracing import Tracing
@@ -104,7 +105,8 @@ class RunSettings(Section):
     ``duration_ns`` includes the warm-up. ``paths`` gives, for a client, the relays of each of its
     circuits in order of use, so that a run can replay the circuits of another engine; ``tracing`` says
     which relays record where their cells are. ``transport`` is what carries bytes in the model; an
-    engine with a TCP of its own has none.
+    engine with a TCP of its own has none. With ``pairing`` of ``paths`` the paths are drawn from the
+    network's seed when a run is prepared: run.json has the paths and not this word.
     """
 
     experiment: str
@@ -118,6 +120,7 @@ class RunSettings(Section):
     transport: Transport | None = None
     traffic: Mapping[AnyKind, RunTraffic]
     paths: Mapping[str, tuple[tuple[str, str, str], ...]] | None = None
+    pairing: Pairing = _left_out(FREE)
     tables: RunTables
     tracing: Tracing | None = None
 

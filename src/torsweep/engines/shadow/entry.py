@@ -93,4 +93,5 @@ ENGINE = Engine(
     other_kind="TORSWEEP_SHADOW can name another; see patches/shadow/README.md",
     preference=1,
     takes_threads=True,
+    takes_paths=False,
 )

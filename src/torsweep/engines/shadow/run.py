@@ -53,7 +53,7 @@ def _read_run(run_directory: Path) -> RunSpec:
     if run.paths is not None and run.paths != given_paths(
         read_network(run_directory / run.network, latency=False)[0]
     ):
-        accepted = "null, or the only path of a chain"
+        accepted = "null (pairing: free), or the only path of a chain"
         raise InputError("tor chooses its circuits itself", file=file, key="paths", accepted=accepted)
     consensus_parameters(run.tor)
     return run

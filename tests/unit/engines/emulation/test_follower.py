@@ -55,20 +55,27 @@ class FakeControl:
         return [asked.removeprefix(f"{command} ") for asked in self.asked if asked.startswith(command)]
 
 
+async def settled() -> None:
+    """Let everything that can go on do so."""
+    for _ in range(30):
+        await asyncio.sleep(0)
+
+
 Play = Callable[[FakeControl], Awaitable[None]]
 
 
-def follow(play: Play, paths=PATHS, *, isolated: bool = False, failing: bool = False) -> ClientFollower:
+def follow(
+    play: Play, paths=PATHS, *, isolated: bool = False, failing: bool = False, ahead: bool = False
+) -> ClientFollower:
     """A follower that has seen what ``play`` did, and its control port."""
 
     async def run() -> ClientFollower:
         control = FakeControl()
-        follower = ClientFollower(control, paths, NAMES, isolated=isolated)
+        follower = ClientFollower(control, paths, NAMES, isolated=isolated, ahead=ahead)
         await follower.open()
         control.failing = failing
         await play(control)
-        for _ in range(30):
-            await asyncio.sleep(0)
+        await settled()
         follower.close()
         follower.control = control
         return follower
@@ -118,6 +125,66 @@ def test_a_detached_stream_is_attached_again():
         control.stream(1, "DETACHED")
 
     assert follow(play).control.all_of("ATTACHSTREAM") == ["101 1", "101 1"]
+
+
+def test_a_circuit_that_left_a_stream_waiting_is_followed_by_the_next_path():
+    async def play(control):
+        control.opened(1)
+        await settled()
+        control.stream(1, "SENTCONNECT", 1)
+        control.stream(1, "DETACHED", 1, REASON="TIMEOUT")
+        control.opened(2)
+        await settled()
+        # There is no path after the second: it is kept, whatever happens on it.
+        control.stream(2, "DETACHED", 2, REASON="TIMEOUT")
+
+    control = follow(play).control
+    assert control.all_of("EXTENDCIRCUIT") == ["0 $A,$B,$C", "0 $D,$E,$F"]
+    assert control.all_of("ATTACHSTREAM") == ["101 1", "101 2", "102 2", "102 2"]
+
+
+def test_the_next_circuit_stands_ready_before_it_is_needed():
+    async def play(control):
+        assert control.all_of("EXTENDCIRCUIT") == ["0 $A,$B,$C", "0 $D,$E,$F"]
+        control.opened(1)
+        control.circuit("1 CLOSED REASON=FINISHED")
+        control.opened(2)
+
+    control = follow(play, ahead=True).control
+    assert control.all_of("EXTENDCIRCUIT") == ["0 $A,$B,$C", "0 $D,$E,$F"]
+    assert control.all_of("ATTACHSTREAM") == ["101 2", "102 2"]
+
+
+def test_a_circuit_that_cannot_be_built_is_followed_by_the_next_path():
+    paths = (*PATHS, ("G", "H", "I"))
+
+    async def play(control):
+        control.circuit("2 CLOSED REASON=DESTROYED")
+        control.circuit("1 CLOSED REASON=DESTROYED")
+        control.opened(1)
+
+    control = follow(play, paths, ahead=True).control
+    assert control.all_of("EXTENDCIRCUIT") == ["0 $A,$B,$C", "0 $D,$E,$F", "0 $G,$H,$I"]
+    assert control.all_of("ATTACHSTREAM") == ["101 3"]
+
+
+def test_a_circuit_that_closes_just_before_a_stream_is_attached_is_followed_by_the_next():
+    async def play(control):
+        ask = control.ask
+
+        async def closing(command: str) -> list[str]:
+            answer = await ask(command)
+            if command == "ATTACHSTREAM 101 1":
+                control.circuit("1 CLOSED REASON=DESTROYED")
+                raise ControlRefused("tor said 552 Unknown circuit")
+            return answer
+
+        control.ask = closing
+        control.opened(1)
+
+    follower = follow(play)
+    assert follower.control.all_of("ATTACHSTREAM") == ["101 1", "101 2"]
+    assert not follower.error_of
 
 
 def test_a_stream_without_a_circuit_is_closed_and_says_why():

@@ -177,6 +177,10 @@ class RunningNetwork:
         """Lines of its torrc that only ``place`` has, after all others."""
         return ()
 
+    def builds_ahead(self) -> bool:
+        """Whether clients whose paths are given keep a circuit ready for the next path, as tor's own do."""
+        return True
+
     async def _control(self, place: Place) -> Control:
         if place.name not in self.controls:
             self.controls[place.name] = await open_control(
@@ -280,7 +284,8 @@ class RunningNetwork:
             tuple(identities.relays[name] for name in path) for path in self.layout.paths_of(place.name)
         )
         isolated = self.layout.run.traffic[client.kind].streams_per_circuit_isolation
-        follower = ClientFollower(await self._control(place), paths, names, isolated=isolated)
+        control, ahead = await self._control(place), self.builds_ahead()
+        follower = ClientFollower(control, paths, names, isolated=isolated, ahead=ahead)
         self.followers[place.name] = follower
         await follower.open()
 

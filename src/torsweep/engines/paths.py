@@ -1,0 +1,147 @@
+"""The paths of clients' circuits, drawn from the network's seed by tor's own rule.
+
+In: a network, its seed, how many guards a client keeps, what clients do and for how long. Out: for each
+client the relays of its circuits (guard, middle, exit) in order of use.
+
+The exit comes first, then the guard, then the middle (path-spec §2.2), each by consensus weight times the
+bandwidth-weight of its position, and no relay stands twice in a path. A client's list of guards is drawn
+once, and the client keeps the first ``guards`` of it; where the exit is its only guard, it takes the next of
+the list. A path is a function of seed, client and circuit: neither other clients nor a variant change it, but
+for its guard where variants keep different numbers of them. These are cellsim's draws, number by number
+(cellsim/src/path.rs), so the model takes the same paths by itself.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path as FilePath
+
+from torsweep.config.traffic import AnyKind
+from torsweep.engines.draws import Draws
+from torsweep.engines.run_spec import RunTraffic
+from torsweep.errors import InputError
+from torsweep.network.model import Network
+
+WEIGHTS: Mapping[str, Mapping[str, str]] = {
+    "guard": {"guard": "Wgg", "guard_exit": "Wgd"},
+    "middle": {"guard": "Wmg", "exit": "Wme", "guard_exit": "Wmd", "middle": "Wmm"},
+    "exit": {"exit": "Wee", "guard_exit": "Wed"},
+}
+"""The bandwidth-weight of a relay at a place of a path, by its own position; one without is never there."""
+
+LEAST_POSSIBLE = {"guard": 2, "middle": 3, "exit": 1}
+"""Relays that must be possible at a place, so that some path always remains."""
+
+SPARE_CIRCUITS = 4
+"""Circuits beyond those that a run is reckoned to use: ones that fail, or are built ahead and never used."""
+
+MOVES_ON_NS = 10 * 10**9
+"""How long tor lets a stream wait for its CONNECTED before it moves it to another circuit."""
+
+LEAST_PAUSE_NS = 10**9
+
+MOST_CIRCUITS = 500
+"""The most paths that a client is given; it takes the last of them again and again."""
+
+REJECTIONS = 1_000
+"""Draws that may hit taken relays before the taken ones are left out of the draw."""
+
+LEAST_LISTED = 2
+"""Guards that a client has a list of at least."""
+
+Path = tuple[str, str, str]
+
+
+class _Weighted:
+    """Relays (by number) with their weights at one place of a path."""
+
+    def __init__(self, network: Network, place: str) -> None:
+        names = (WEIGHTS[place].get(relay.position) for relay in network.relays)
+        shares = [network.bandwidth_weights[name] if name else 0 for name in names]
+        self._weights = [
+            float(relay.consensus_weight) * float(share) / 10_000
+            for relay, share in zip(network.relays, shares, strict=True)
+        ]
+        self._sums = list(accumulate(self._weights))
+        self.possible = sum(weight > 0 for weight in self._weights)
+
+    def draw(self, draws: Draws, taken: Collection[int] = ()) -> int:
+        """A relay that is not ``taken``, each with the chance of its weight."""
+        for _ in range(REJECTIONS):
+            relay = bisect_right(self._sums, draws.unit() * self._sums[-1])
+            if relay not in taken:
+                return relay
+        others = [relay for relay, weight in enumerate(self._weights) if weight > 0 and relay not in taken]
+        sums = list(accumulate(self._weights[relay] for relay in others))
+        return others[min(bisect_right(sums, draws.unit() * sums[-1]), len(others) - 1)]
+
+
+class PathChooser:
+    """Draws the paths of a network's clients, which are numbered from 0 in its order.
+
+    Raises InputError, naming the network's ``file``, when a place of a path has too few relays.
+    """
+
+    def __init__(self, network: Network, seed: int, guards: int, file: str | FilePath | None = None) -> None:
+        self._seed = seed
+        self._names = [relay.name for relay in network.relays]
+        self._guard, self._middle, self._exit = (_Weighted(network, place) for place in WEIGHTS)
+        self._guards = min(guards, self._guard.possible)
+        for place, weighted in zip(WEIGHTS, (self._guard, self._middle, self._exit), strict=True):
+            if weighted.possible < LEAST_POSSIBLE[place]:
+                raise InputError(
+                    f"too few relays can be the {place} of a path",
+                    file=file,
+                    key="relays",
+                    value=weighted.possible,
+                    accepted=f"at least {LEAST_POSSIBLE[place]}",
+                )
+
+    def guards(self, client: int) -> list[int]:
+        """The numbers of the client's guards, by priority: those that it keeps, and one behind a lone one."""
+        draws = Draws(self._seed, "guards", client, 0)
+        listed: list[int] = []
+        while len(listed) < min(max(self._guards, LEAST_LISTED), self._guard.possible):
+            listed.append(self._guard.draw(draws, listed))
+        return listed
+
+    def path(self, client: int, circuit: int, guards: Sequence[int]) -> Path:
+        """The names of the relays of the client's ``circuit`` (from 1), whose list is ``guards``."""
+        draws = Draws(self._seed, "path", client, circuit)
+        exit_ = self._exit.draw(draws)
+        free = [guard for guard in guards[: self._guards] if guard != exit_]
+        guard = free[draws.below(len(free))] if free else guards[self._guards]
+        middle = self._middle.draw(draws, (exit_, guard))
+        return self._names[guard], self._names[middle], self._names[exit_]
+
+
+def drawn_paths(
+    network: Network,
+    guards: int,
+    traffic: Mapping[AnyKind, RunTraffic],
+    duration_ns: int,
+    file: str | FilePath | None = None,
+) -> dict[str, tuple[Path, ...]]:
+    """For each client as many paths as a run of ``duration_ns`` is reckoned to use, of the network's seed.
+
+    ``traffic`` says what each kind of client does. Raises InputError, naming the network's ``file``, when a
+    place of a path has too few relays.
+    """
+    chooser = PathChooser(network, network.seed, guards, file)
+    paths: dict[str, tuple[Path, ...]] = {}
+    for number, client in enumerate(network.clients):
+        listed = chooser.guards(number)
+        count = circuits_needed(traffic[client.kind], duration_ns)
+        paths[client.name] = tuple(chooser.path(number, circuit, listed) for circuit in range(1, count + 1))
+    return paths
+
+
+def circuits_needed(traffic: RunTraffic, duration_ns: int) -> int:
+    """How many circuits a client may use in a run: one for each download where these are isolated, as if
+    downloads took no time; else as many as streams may give up, one after the other."""
+    pause_ns = max(LEAST_PAUSE_NS, (traffic.think_min_ns + traffic.think_max_ns) // 2)
+    isolated = traffic.streams_per_circuit_isolation
+    each_ns = pause_ns // traffic.parallel_streams if isolated else MOVES_ON_NS
+    return min(MOST_CIRCUITS, SPARE_CIRCUITS + -(-duration_ns // max(each_ns, 1)))

@@ -1,0 +1,172 @@
+"""Paths that are drawn for clients: by tor's weights, the same in every variant, each client's its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.path_choice import compare
+from tests.small_network import equal_rtts, small_network
+from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.engines.paths import LEAST_PAUSE_NS, MOST_CIRCUITS, PathChooser, circuits_needed
+from torsweep.engines.prepare import build_run, run_settings
+from torsweep.engines.run_spec import RunSpec, RunTraffic
+from torsweep.errors import InputError
+from torsweep.network.model import Network, Position, write_network
+
+POSITIONS: tuple[Position, ...] = (*["guard"] * 3, *["guard_exit"] * 3, *["exit"] * 2, *["middle"] * 4)
+SECOND_NS = 1_000_000_000
+
+
+def _network(clients: int = 2) -> Network:
+    """Guards, exits and middles of different weights; a guard is a middle a fifth as often, an exit never."""
+    network = small_network(POSITIONS, [f"web{number + 1}" for number in range(clients)])
+    heavier = [
+        relay.model_copy(update={"consensus_weight": 100 * (1 + number % 4)})
+        for number, relay in enumerate(network.relays)
+    ]
+    weights = {**network.bandwidth_weights, "Wme": 0, "Wmg": 2_000, "Wgd": 3_000, "Wed": 6_000}
+    changes = {"relays": tuple(heavier), "bandwidth_weights": weights, "config": {"relays": 12, "load": 1.0}}
+    return network.model_copy(update=changes)
+
+
+@pytest.mark.parametrize("guards", [1, 2, 3])
+def test_paths_are_drawn_by_tors_weights(guards: int) -> None:
+    network = _network()
+    numbers = {relay.name: number for number, relay in enumerate(network.relays)}
+    chooser, paths = PathChooser(network, 11, guards), []
+    for client in range(3_000):
+        listed = chooser.guards(client)
+        assert len(set(listed)) == len(listed)
+        path = chooser.path(client, 1, listed)
+        assert len(set(path)) == 3
+        paths.append((numbers[path[0]], numbers[path[1]], numbers[path[2]]))
+    found = compare(network, paths, guards)
+    assert found["exit_p"] > 0.01
+    assert found["middle_p"] > 0.01
+    assert found["guard_tor"] == pytest.approx(found["guard_model"], abs=3 * found["guard_error"])
+
+
+def test_a_client_keeps_the_first_of_its_list_and_takes_the_next_where_its_only_guard_is_the_exit() -> None:
+    network = _network()
+    one, three = PathChooser(network, 3, 1), PathChooser(network, 3, 3)
+    met = 0
+    for client in range(100):
+        few, many = one.guards(client), three.guards(client)
+        assert many[:2] == few
+        for circuit in range(1, 9):
+            guard, _, exit_ = one.path(client, circuit, few)
+            same_exit = network.relays[few[0]].name == exit_
+            assert guard == network.relays[few[int(same_exit)]].name
+            assert three.path(client, circuit, many)[2] == exit_
+            met += same_exit
+    assert met > 20
+
+
+def test_no_client_changes_the_paths_of_another() -> None:
+    few, many = (PathChooser(_network(clients), 5, 3) for clients in (2, 50))
+    for client in range(2):
+        assert few.guards(client) == many.guards(client)
+        assert few.path(client, 4, few.guards(client)) == many.path(client, 4, many.guards(client))
+    assert PathChooser(_network(), 6, 3).guards(0) != few.guards(0)
+
+
+def test_where_nearly_all_weight_is_taken_the_others_are_drawn() -> None:
+    network = _network()
+    heavy = [
+        relay.model_copy(update={"consensus_weight": 2**40 if relay.name == "relay4" else 1})
+        for relay in network.relays
+    ]
+    chooser = PathChooser(network.model_copy(update={"relays": tuple(heavy)}), 1, 2)
+    path = chooser.path(0, 1, chooser.guards(0))
+    assert path[2] == "relay4"
+    assert len(set(path)) == 3
+
+
+def test_too_few_relays_for_a_place_are_refused() -> None:
+    network = small_network(("guard", "guard", "exit"), ["web1"])
+    none = network.model_copy(
+        update={"bandwidth_weights": dict.fromkeys(network.bandwidth_weights, 10_000) | {"Wme": 0}}
+    )
+    message = r"net\.json: relays: too few relays can be the middle of a path, got 2; accepted: at least 3"
+    with pytest.raises(InputError, match=message):
+        PathChooser(none, 1, 1, "net.json")
+
+
+def _traffic(*, isolated: bool, parallel: int = 1, pause_s: int = 20) -> RunTraffic:
+    return RunTraffic(
+        request_bytes=400,
+        response_bytes=1_000,
+        think_min_ns=0,
+        think_max_ns=pause_s * SECOND_NS,
+        streams_per_circuit_isolation=isolated,
+        parallel_streams=parallel,
+        timeout_ns=None,
+    )
+
+
+def test_a_client_has_as_many_paths_as_its_run_may_use() -> None:
+    duration_ns = 100 * SECOND_NS
+    assert circuits_needed(_traffic(isolated=False), duration_ns) == 4 + 10
+    assert circuits_needed(_traffic(isolated=True), duration_ns) == 4 + 10
+    assert circuits_needed(_traffic(isolated=True, parallel=3), duration_ns) == 4 + 31
+    without_pause = circuits_needed(_traffic(isolated=True, pause_s=0), duration_ns)
+    assert without_pause == 4 + duration_ns // LEAST_PAUSE_NS
+    assert circuits_needed(_traffic(isolated=False), 10**6 * SECOND_NS) == MOST_CIRCUITS
+
+
+def _experiment(**changes: object) -> Experiment:
+    return load_experiment("refill_sweep", {"warm_up": "30 s", "measured": "30 s", **changes})
+
+
+def _run(folder: Path, experiment: Experiment, variant: str = "", engine: str = "emulation") -> RunSpec:
+    if not folder.is_dir():
+        network = _network()
+        write_network(network, [equal_rtts(network)], folder)
+    asked = experiment.variant(variant)
+    return build_run(run_settings(experiment, engine, "2012", asked), asked, folder, folder / "run")
+
+
+@pytest.mark.parametrize("engine", ["cellsim", "emulation"])
+def test_variants_that_are_paired_by_paths_have_equal_ones(tmp_path: Path, engine: str) -> None:
+    experiment = _experiment(pairing="paths")
+    variants = ["", "refill_interval=10ms", "circuit_policy=round_robin", "congestion=vegas"]
+    paths = [_run(tmp_path / "net", experiment, variant, engine).paths for variant in variants]
+    assert paths[0] is not None
+    assert {client: len(own) for client, own in paths[0].items()} == {"web1": 10, "web2": 10}
+    assert all(own == paths[0] for own in paths)
+    one_guard = _run(tmp_path / "net", experiment, "guards=1", engine).paths
+    assert one_guard is not None
+    assert [path[2] for path in one_guard["web1"]] == [path[2] for path in paths[0]["web1"]]
+
+
+def test_free_pairing_gives_no_paths_and_changes_no_byte_of_a_run(tmp_path: Path) -> None:
+    free, usual = _run(tmp_path / "net", _experiment(pairing="free")), _run(tmp_path / "net", _experiment())
+    assert free.text() == usual.text()
+    assert free.paths is None
+    assert '"pairing"' not in _run(tmp_path / "net", _experiment(pairing="paths")).text()
+
+
+def test_a_run_is_made_anew_when_its_pairing_changes() -> None:
+    settings = [
+        run_settings(one, "emulation", "2012", one.variant("")).model_dump(mode="json")
+        for one in (_experiment(), _experiment(pairing="free"), _experiment(pairing="paths"))
+    ]
+    assert settings[0] == settings[1] != settings[2]
+    assert "pairing" not in settings[0]
+
+
+@pytest.mark.parametrize("engine", ["shadow", "shadow-no-rtt"])
+def test_shadow_refuses_pairing_by_paths(engine: str) -> None:
+    experiment = _experiment(pairing="paths")
+    message = (
+        rf"^pairing: under {engine} tor chooses its circuits itself, got 'paths'; accepted: free, or engine"
+    )
+    with pytest.raises(InputError, match=message):
+        run_settings(experiment, engine, "2012", experiment.variant(""))
+
+
+def test_another_pairing_is_refused() -> None:
+    with pytest.raises(InputError, match=r"pairing: .*got 'all'; accepted: 'free', 'paths'"):
+        _experiment(pairing="all")
