@@ -13,10 +13,13 @@ from pathlib import Path
 from snakemake.utils import min_version
 
 from torsweep.config.eras import ERAS
+from torsweep.config.figures import FIGURES_DIRECTORY
 from torsweep.engines.selection import RUN_ENGINES
+from torsweep.home import CHECKOUT, find
 from torsweep.pipeline import hooks
 from torsweep.pipeline.arguments import Arguments, source_sha256
 from torsweep.pipeline.paths import PLAN_LEVELS, RUN_LEVELS, Paths, experiment_questions
+from torsweep.tor.release import SERIES
 
 min_version("9.1")
 
@@ -24,11 +27,17 @@ min_version("9.1")
 paths = Paths(config, checkpoints)
 arguments = Arguments(paths, workflow)
 
-# torsweep, cellsim and python are those of the environment that Snakemake runs in. Braces of the shell are
-# doubled, because Snakemake reads single ones as names.
-BIN = shlex.quote(str(Path(sys.executable).parent)).replace("{", "{{").replace("}", "}}")
+# torsweep, cellsim and python are those of the environment that Snakemake runs in; `python -m plotting` finds
+# the package of the working directory first, then that of the checkout. Braces of the shell are doubled,
+# because Snakemake reads single ones as names.
+BIN, MODULES = (
+    shlex.quote(str(folder)).replace("{", "{{").replace("}", "}}")
+    for folder in (Path(sys.executable).parent, CHECKOUT)
+)
 shell.executable("bash")
-shell.prefix(f"set -euo pipefail; export PATH={BIN}:$PATH; ")
+shell.prefix(
+    f"set -euo pipefail; export PATH={BIN}:$PATH PYTHONPATH=${{{{PYTHONPATH:+$PYTHONPATH:}}}}{MODULES}; "
+)
 
 # Where each stage stands. A file whose folder is a stage is its manifest.
 NETWORK = "results/networks/{network}/{seed}/network.json"

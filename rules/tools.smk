@@ -7,8 +7,8 @@
 rule build_tor:
     """Build tor from its release source: one binary, since every knob is a run-time option."""
     input:
-        series=ancient("patches/tor/series"),
-        patches=ancient(sorted(map(str, Path("patches/tor").glob("*.patch")))),
+        series=ancient(str(find(SERIES) / "series")),
+        patches=ancient(sorted(map(str, find(SERIES).glob("*.patch")))),
     output:
         paths.tor_marker(),
     log:

@@ -48,11 +48,14 @@ from torsweep.config.traffic import Duration, Traffic
 from torsweep.config.variant import Variant
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
+from torsweep.home import find, find_all
 from torsweep.seeds import MOST_SEED
 from torsweep.storage.published import EXPERIMENT_FILE
 from torsweep.units import Between, DurationNs
 
 EXPERIMENTS_DIRECTORY = Path("experiments")
+"""Of a study and of the checkout: see :mod:`torsweep.home`."""
+
 MAIN_PLAN = "main"
 
 FigureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -343,6 +346,11 @@ class Experiment(Section):
         return schema
 
 
+def experiment_names(directory: Path = EXPERIMENTS_DIRECTORY) -> list[str]:
+    """The experiments that there are: those of the study and those that ship, in alphabetical order."""
+    return [file.parent.name for file in find_all(directory, f"*/{EXPERIMENT_FILE}")]
+
+
 def experiment_path(name_or_path: str | Path, directory: Path = EXPERIMENTS_DIRECTORY) -> Path:
     """The experiment.yaml of an experiment given by name, by folder or by file.
 
@@ -350,11 +358,11 @@ def experiment_path(name_or_path: str | Path, directory: Path = EXPERIMENTS_DIRE
     """
     path = Path(name_or_path)
     if path.suffix in (".yaml", ".yml"):
-        return path
+        return find(path)
     folder = path if len(path.parts) > 1 else directory / path
-    file = folder / EXPERIMENT_FILE
+    file = find(folder / EXPERIMENT_FILE)
     if not file.is_file():
-        names = sorted(found.parent.name for found in directory.glob(f"*/{EXPERIMENT_FILE}"))
+        names = experiment_names(directory)
         problem = f"no such experiment{suggestion(folder.name, names)}"
         accepted = ", ".join(names) or f"a folder in {directory}"
         raise InputError(problem, value=str(name_or_path), accepted=accepted)

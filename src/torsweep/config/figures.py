@@ -1,6 +1,6 @@
 """Which figures there are, and what they rest on, read without loading what draws them.
 
-In: the folder ``plotting`` of the working directory, as the pipeline sees it. Out: names of figures, and of
+In: the folder ``plotting`` of the study or the checkout (:mod:`torsweep.home`). Out: names of figures, and of
 the summaries that one reads. A figure is a module with a literal ``NEEDS``; nothing else lists it. Those
 whose names begin with ``compare_`` are drawn from a comparison, all others from the summaries of a plan.
 """
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+
+from torsweep.home import find
 
 FIGURES_DIRECTORY = Path("plotting")
 
@@ -28,11 +30,11 @@ def comparison_figures(folder: Path = FIGURES_DIRECTORY) -> tuple[str, ...]:
 
 def figure_needs(name: str, folder: Path = FIGURES_DIRECTORY) -> tuple[str, ...]:
     """The summaries that the figure ``name`` reads, without ``.csv``."""
-    return _needs(folder / f"{name}.py") or ()
+    return _needs(find(folder) / f"{name}.py") or ()
 
 
 def _modules(folder: Path) -> list[str]:
-    return [file.stem for file in sorted(folder.glob("[a-z]*.py")) if _needs(file) is not None]
+    return [file.stem for file in sorted(find(folder).glob("[a-z]*.py")) if _needs(file) is not None]
 
 
 def _needs(file: Path) -> tuple[str, ...] | None:

@@ -27,10 +27,12 @@ from torsweep.config.reading import (
 )
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
+from torsweep.home import find, find_all
 from torsweep.ranges import LEAST_BUCKET_BYTES_PER_S, MOST_NODES
 from torsweep.units import BYTES_PER_SECOND_PER, Between, DurationNs, RateBytesPerSecond, format_quantity
 
 NETWORKS_DIRECTORY = Path("configs/networks")
+"""Of a study and of the checkout: see :mod:`torsweep.home`."""
 
 CHAIN_POSITIONS = ("guard", "middle", "exit")
 """The relays of a path, in order."""
@@ -270,10 +272,10 @@ def network_path(name_or_path: str | Path, directory: Path = NETWORKS_DIRECTORY)
     """
     path = Path(name_or_path)
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
-        return path
-    named = directory / f"{path}.yaml"
+        return find(path)
+    named = find(directory / f"{path}.yaml")
     if not named.is_file():
-        names = sorted(file.stem for file in directory.glob("*.yaml"))
+        names = [file.stem for file in find_all(directory, "*.yaml")]
         problem = f"no such network{suggestion(str(path), names)}"
         accepted = ", ".join(names) or f"a file in {directory}"
         raise InputError(problem, key="network", value=str(name_or_path), accepted=accepted)

@@ -31,6 +31,7 @@ from torsweep.engines.selection import (
 from torsweep.engines.shadow.tools import round_trips
 from torsweep.engines.tools import BUILD_TOR, TOOL_KINDS, Tool, find_tool, tool_problem
 from torsweep.errors import ToolMissing, TorsweepError
+from torsweep.home import find_all
 from torsweep.ranges import MOST_NODES
 
 GIB = 2**30
@@ -138,9 +139,9 @@ def outlook(engine: str, machine: Machine, networks: Mapping[str, NetworkConfig]
 
 
 def known_networks(directory: Path = NETWORKS_DIRECTORY) -> dict[str, NetworkConfig]:
-    """The readable configurations of ``directory`` by name, the smallest first; none without it."""
+    """The readable configurations of ``directory`` by name, the smallest first."""
     found = {}
-    for file in sorted(directory.glob("*.yaml")):
+    for file in find_all(directory, "*.yaml"):
         try:
             found[file.stem] = load_network_config(file)
         except TorsweepError:

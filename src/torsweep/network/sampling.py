@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torsweep.config.network import LatencySource, NetworkConfig, Source
 from torsweep.config.traffic import KINDS, PERF_KINDS
 from torsweep.errors import InputError
+from torsweep.home import find, find_all
 from torsweep.network.clients import BANDWIDTH_FILE, read_bandwidth, sample_client_rates
 from torsweep.network.latency import (
     MODEL_FILE,
@@ -41,7 +42,6 @@ from torsweep.network.relays import chain_relays, network_bandwidth_weights, sam
 from torsweep.provenance import sha256_of_file
 
 TOPOLOGIES = Path("topologies")
-_PROJECT = Path(__file__).parents[3]
 
 ClientRates = Callable[[str, int], tuple[NDArray[np.int64], NDArray[np.int64]]]
 """(kind, count) → rates down and up of the clients of that kind, bytes per second."""
@@ -110,21 +110,20 @@ def input_paths(config: NetworkConfig) -> dict[str, Path]:
 def source_path(source: Source, kind: str, file_name: str) -> Path:
     """The file that ``source`` names, or ``file_name`` in the folder of an importer that it names.
 
-    ``kind`` is the folder of derived tables of this sort in ``topologies/``, which is looked for in the
-    current directory first, then where torsweep stands.
+    ``kind`` is the folder of derived tables of this sort in ``topologies/``, of the study or of
+    the checkout (:mod:`torsweep.home`).
     """
     suffix = Path(file_name).suffix
     if source.file is not None:
-        path = source.file / file_name if source.file.is_dir() else source.file
+        given = find(source.file)
+        path = given / file_name if given.is_dir() else given
         if not path.is_file():
             raise InputError("no such file", file=path, accepted=f"a {file_name} made by torsweep")
         return path
-    folders = [base / kind for base in (TOPOLOGIES, _PROJECT / TOPOLOGIES)]
-    for folder in folders:
-        path = folder / f"{source.name}{suffix}"
-        if path.is_file():
-            return path
-    names = sorted({file.stem for folder in folders for file in folder.glob(f"*{suffix}")})
+    path = find(TOPOLOGIES / kind / f"{source.name}{suffix}")
+    if path.is_file():
+        return path
+    names = [file.stem for file in find_all(TOPOLOGIES / kind, f"*{suffix}")]
     problem = f"no derived table of this name under {TOPOLOGIES / kind}"
     accepted = ", ".join(names) or f"start torsweep where {TOPOLOGIES} is, or give {{file: PATH}}"
     raise InputError(problem, key=kind, value=source.name, accepted=accepted)

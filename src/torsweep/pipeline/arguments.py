@@ -19,6 +19,7 @@ import torsweep
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.selection import find_engine, version_of
 from torsweep.errors import InputError
+from torsweep.home import shown
 from torsweep.network.model import Network
 from torsweep.pipeline.paths import (
     Paths,
@@ -77,7 +78,7 @@ class Arguments:
 
         The contents of files count, not their dates, so that a new comment costs no runs.
         """
-        tables = {path: sha256_of_file(Path(path)) for path in self._paths.topologies(wildcards)}
+        tables = {shown(path): sha256_of_file(Path(path)) for path in self._paths.topologies(wildcards)}
         version = Network.model_fields["format_version"].default
         config = self._paths.network(wildcards.network).model_dump(mode="json")
         return json.dumps({"format_version": version, "config": config, **tables})

@@ -25,6 +25,7 @@ from torsweep.config.variant import JOINED_BY, Variant, variant_text
 from torsweep.engines.selection import choose_engine, find_engine, require_engine
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.formats.yaml_file import read_yaml
+from torsweep.home import find, find_all
 from torsweep.network.model import NETWORK_FILE
 from torsweep.network.sampling import input_paths
 from torsweep.provenance import PROVENANCE_FILE
@@ -118,11 +119,11 @@ class PlanPath:
 
 
 def experiment_questions(directory: Path = EXPERIMENTS_DIRECTORY) -> dict[str, str]:
-    """What each experiment of ``directory`` asks, by name in alphabetical order.
+    """What each experiment of the study and the checkout asks, by name in alphabetical order.
 
     One whose experiment.yaml is wrong stops only itself: as a target it says what is wrong.
     """
-    return {file.parent.name: _question(file) for file in sorted(directory.glob(f"*/{EXPERIMENT_FILE}"))}
+    return {file.parent.name: _question(file) for file in find_all(directory, f"*/{EXPERIMENT_FILE}")}
 
 
 def _question(file: Path) -> str:
@@ -357,7 +358,7 @@ class Paths:
 
     def experiment_file(self, wildcards: Any) -> str:
         """The experiment.yaml of the experiment."""
-        return str(EXPERIMENTS_DIRECTORY / wildcards.experiment / EXPERIMENT_FILE)
+        return str(find(EXPERIMENTS_DIRECTORY / wildcards.experiment / EXPERIMENT_FILE))
 
     def network_file(self, wildcards: Any) -> str:
         """The configuration file of the network ``paper+load=0.5``."""

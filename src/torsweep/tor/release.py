@@ -16,11 +16,12 @@ from pathlib import Path
 
 from torsweep.errors import InputError, OutputError, ToolMissing
 from torsweep.formats.archives import unpack_tarball
+from torsweep.home import find
 from torsweep.provenance import sha256_of_file
 from torsweep.tor.apt import OTHERWISE, fetch_source_package
 
 SERIES = Path("patches/tor")
-"""The project's own series, from the top of the repository."""
+"""The project's own series: that of the study if it has one, else of the checkout (:mod:`torsweep.home`)."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Series:
 
 def read_series(folder: Path = SERIES) -> Series:
     """The series in ``folder``; InputError when a patch is missing, named twice or not in the series."""
+    folder = find(folder)
     listing = folder / "series"
     if not listing.is_file():
         raise InputError("no such file", file=listing, accepted="a list of patches, one name a line")

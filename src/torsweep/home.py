@@ -1,0 +1,45 @@
+"""Where torsweep stands, and where the files of a study are found.
+
+In: a path such as ``experiments/refill_sweep``, as it is written from the top of the checkout. Out: the file
+or folder of that path in the working directory, which is the checkout or a study of the user's own; what a
+study lacks is found in the checkout. A file of the study always comes before one that ships.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torsweep
+
+CHECKOUT = Path(torsweep.__file__).absolute().parents[2]
+"""The folder of the checkout that this torsweep runs from."""
+
+
+def find(path: str | Path) -> Path:
+    """``path`` as it is where the working directory has it, else in the checkout.
+
+    A path that neither has comes back as it is: the caller says what is missing.
+    """
+    wanted = Path(path)
+    if wanted.exists() or not (CHECKOUT / wanted).exists():
+        return wanted
+    return CHECKOUT / wanted
+
+
+def find_all(folder: str | Path, pattern: str) -> list[Path]:
+    """The files of ``folder`` that fit ``pattern``, in the working directory and the checkout, in order.
+
+    Of two files with the same name below ``folder``, the one in the working directory counts.
+    """
+    places = (CHECKOUT / folder, Path(folder))
+    found = {file.relative_to(place): file for place in places for file in place.glob(pattern)}
+    return [found[name] for name in sorted(found)]
+
+
+def shown(path: str | Path) -> str:
+    """``path`` as it is written from the top of the checkout where it lies below it; any other as it is.
+
+    What is recorded of a file that ships is the same in every study and on every machine.
+    """
+    given = Path(path)
+    return str(given.relative_to(CHECKOUT)) if given.is_relative_to(CHECKOUT) else str(given)
