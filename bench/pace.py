@@ -24,14 +24,13 @@ COLUMNS = ("network", "beside", "run", "slowest", "delay_ms", "late_percent")
 def row(beside: str, run_directory: Path) -> dict[str, object]:
     """The row of one run; ``network`` is the name of the configuration, from the run's network."""
     run, found = read_run(run_directory), read_slowest(run_directory)
-    late = "" if found.late_share is None else f"{100 * found.late_share:.2f}"
     return {
         "network": f"`{Path(run.network).parent.name}`",
         "beside": beside,
         "run": "taken" if (run_directory / PROVENANCE_FILE).is_file() else "refused",
         "slowest": found.name,
         "delay_ms": f"{found.delay_ms:.2f}",
-        "late_percent": late,
+        "late_percent": f"{100 * found.late_share:.2f}",
     }
 
 

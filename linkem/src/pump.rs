@@ -1,7 +1,10 @@
 //! The loop that moves packets: waits for packets and times, reads and writes devices.
 //!
-//! In: hosts and a [`Network`]. Out: nothing; it ends at a signal. One thread does everything, sleeps when
+//! In: hosts and a [`Network`]. Out: a tally; it ends at a signal. One thread does everything, sleeps when
 //! nothing is due (epoll_pwait2 takes nanoseconds), and never waits for a device.
+//!
+//! The tally is a file in memory with two counts so far, of 8 bytes each, least first: packets handed over, and
+//! those of them that were late. A reader sees both as they were within the second, for as long as packets move.
 
 use std::os::fd::OwnedFd;
 
@@ -22,6 +25,9 @@ const EVENTS: usize = 256;
 /// What tells the pump to stop, where else the number of a host stands.
 const STOP: u64 = u64::MAX;
 
+/// Time from one tally to the next, ns.
+const TALLY_NS: u64 = 1_000_000_000;
+
 /// The monotonic clock, ns.
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
@@ -33,13 +39,19 @@ pub struct Pump<'a> {
     hosts: &'a [Host],
     network: &'a mut Network,
     epoll: OwnedFd,
+    tally: &'a OwnedFd,
     /// Packets that the kernel refused: a device that went down.
     pub refused_packets: u64,
 }
 
 impl<'a> Pump<'a> {
-    /// Watch all devices and `stop`, which becomes readable when the run shall end.
-    pub fn new(hosts: &'a [Host], network: &'a mut Network, stop: &OwnedFd) -> Result<Self, Error> {
+    /// Watch all devices and `stop`, which becomes readable when the run shall end; write into `tally`.
+    pub fn new(
+        hosts: &'a [Host],
+        network: &'a mut Network,
+        stop: &OwnedFd,
+        tally: &'a OwnedFd,
+    ) -> Result<Self, Error> {
         let failed = |error: Errno| Error::failed(format!("epoll: {error}"));
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed)?;
         epoll::add(&epoll, stop, epoll::EventData::new_u64(STOP), epoll::EventFlags::IN).map_err(failed)?;
@@ -47,15 +59,20 @@ impl<'a> Pump<'a> {
             let data = epoll::EventData::new_u64(index);
             epoll::add(&epoll, &host.device, data, epoll::EventFlags::IN).map_err(failed)?;
         }
-        Ok(Self { hosts, network, epoll, refused_packets: 0 })
+        Ok(Self { hosts, network, epoll, tally, refused_packets: 0 })
     }
 
     /// Move packets until told to stop.
     pub fn run(&mut self) -> Result<(), Error> {
         let mut events = Vec::with_capacity(EVENTS);
         let mut looked_ns = now_ns();
+        let mut tally_due_ns = looked_ns;
         // Ends when told to stop.
         loop {
+            if looked_ns >= tally_due_ns {
+                self.tell_tally()?;
+                tally_due_ns = looked_ns + TALLY_NS;
+            }
             let busy_ns = now_ns() - looked_ns;
             self.wait(&mut events)?;
             looked_ns = now_ns();
@@ -67,6 +84,15 @@ impl<'a> Pump<'a> {
                 self.hand_over_due();
             }
             self.hand_over_due();
+        }
+    }
+
+    /// Write the counts so far where a reader finds them.
+    fn tell_tally(&self) -> Result<(), Error> {
+        let counts = self.network.statistics.so_far().map(u64::to_le_bytes);
+        match rustix::io::pwrite(self.tally, counts.as_flattened(), 0) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::failed(format!("the tally: {error}"))),
         }
     }
 

@@ -37,8 +37,10 @@ pub fn run(path: &Path) -> Result<(), Error> {
     let start_ns = now_ns();
     let scheduling = priority::raise();
     let mut network = Network::new(&config, &latency, start_ns);
-    let mut pump = Pump::new(&hosts, &mut network, &stop)?;
-    report_ready(&config, &hosts, scheduling, (start_ns - making_ns) as f64 / 1e9, start_ns)?;
+    let tally = memory_file()?;
+    let mut pump = Pump::new(&hosts, &mut network, &stop, &tally)?;
+    let set_up_s = (start_ns - making_ns) as f64 / 1e9;
+    report_ready(&config, &hosts, scheduling, set_up_s, start_ns, &tally)?;
     let processor_s = processor_s();
     pump.run()?;
     let refused_packets = pump.refused_packets;
@@ -129,22 +131,27 @@ fn allow_descriptors(needed: u64) -> Result<(), Error> {
     })
 }
 
+/// A file in memory, which other processes find below /proc.
+fn memory_file() -> Result<OwnedFd, Error> {
+    rustix::fs::memfd_create("tally", rustix::fs::MemfdFlags::CLOEXEC)
+        .map_err(|error| Error::failed(format!("memfd_create: {error}")))
+}
+
 fn report_ready(
     config: &Config,
     hosts: &[Host],
     scheduling: Scheduling,
     set_up_s: f64,
     start_ns: u64,
+    tally: &OwnedFd,
 ) -> Result<(), Error> {
     let pid = std::process::id();
+    let place = |descriptor: &OwnedFd| format!("/proc/{pid}/fd/{}", descriptor.as_raw_fd());
     let places: serde_json::Map<_, _> = config
         .hosts
         .iter()
         .zip(hosts)
-        .map(|(host, made)| {
-            let place = format!("/proc/{pid}/fd/{}", made.namespace.as_raw_fd());
-            (host.name.clone(), place.into())
-        })
+        .map(|(host, made)| (host.name.clone(), place(&made.namespace).into()))
         .collect();
     let line = json!({
         "ready": true,
@@ -153,6 +160,7 @@ fn report_ready(
         "set_up_s": set_up_s,
         "scheduling": scheduling.to_string(),
         "hosts": places,
+        "tally": place(tally),
     });
     let mut output = std::io::stdout().lock();
     writeln!(output, "{line}")

@@ -67,6 +67,8 @@ pub struct Statistics {
     keep_rows: bool,
     /// Lateness over the whole run.
     pub lateness: Histogram,
+    /// Packets of the whole run that were more than a millisecond late.
+    late_packets: u64,
     /// How long packets may have lain unread in their device: an upper bound for each.
     pub unread: Histogram,
     /// Sums over closed rows.
@@ -83,6 +85,7 @@ impl Statistics {
             rows: Vec::new(),
             keep_rows,
             lateness: Histogram::default(),
+            late_packets: 0,
             unread: Histogram::default(),
             total: Counts::default(),
         }
@@ -104,9 +107,16 @@ impl Statistics {
         let counts = self.at(now_ns, host);
         counts.received_packets += 1;
         counts.received_bytes += bytes;
-        counts.late_packets += u64::from(lateness_ns > LATE_NS);
+        let late = u64::from(lateness_ns > LATE_NS);
+        counts.late_packets += late;
+        self.late_packets += late;
         self.open[host as usize].lateness.add(lateness_ns);
         self.lateness.add(lateness_ns);
+    }
+
+    /// Packets handed over since the start, and those of them that were more than a millisecond late.
+    pub fn so_far(&self) -> [u64; 2] {
+        [self.lateness.total(), self.late_packets]
     }
 
     /// Close all rows: those of the run, and their sums.
@@ -149,6 +159,15 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn late_packets_are_counted_as_they_come() {
+        let mut statistics = Statistics::new(1, 0, false);
+        assert_eq!(statistics.so_far(), [0, 0]);
+        statistics.handed_over(10, 0, 40, LATE_NS);
+        statistics.handed_over(20, 0, 40, LATE_NS + 1);
+        assert_eq!(statistics.so_far(), [2, 1]);
+    }
 
     #[test]
     fn a_row_for_each_second_in_which_something_happened() {

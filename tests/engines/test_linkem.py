@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ import polars as pl
 import pytest
 
 from bench.links import socket_in
+from torsweep.engines.emulation.run.pace import read_tally
 
 NAMES = ("client", "server")
 ADDRESSES = {"client": "11.0.0.1", "server": "11.0.0.2"}
@@ -99,6 +101,17 @@ def test_what_is_sent_arrives_and_is_counted(tmp_path: Path, configuration: dict
     assert all(packet["done_ns"] - packet["sent_ns"] >= 10_000_000 for packet in packets)
     summary = json.loads((tmp_path / "links.json").read_text(encoding="utf-8"))
     assert summary["total"]["sent_packets"] == sum(links["sent_packets"].to_list())
+
+
+def test_packets_are_counted_while_they_move(tmp_path: Path, configuration: dict[str, Any]) -> None:
+    with started(tmp_path, configuration) as (_, ready):
+        transfer(ready["hosts"])
+        time.sleep(1.1)
+        # A second is counted when the first packet after it moves.
+        transfer(ready["hosts"])
+        handed_over, late = read_tally(Path(ready["tally"]))
+    assert handed_over > len(SENT) / 1500
+    assert late <= handed_over
 
 
 def test_two_runs_with_the_same_addresses_do_not_meet(tmp_path: Path, configuration: dict[str, Any]) -> None:

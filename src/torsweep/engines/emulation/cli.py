@@ -31,12 +31,15 @@ def run_command(
     ),
     ready_limit: Annotated[float, typer.Option(min=1, help="Seconds until the network must be ready.")] = 900,
 ) -> None:
-    """Run what run.json says; leave its tables and, last, provenance.json."""
+    """Run what run.json says; leave its tables and, last, provenance.json.
+
+    A run that falls behind real time is tried again, twice at most.
+    """
     from torsweep.engines.emulation.entry import find_tools
     from torsweep.engines.emulation.rights import become_able
-    from torsweep.engines.emulation.run.engine import run_emulation
+    from torsweep.engines.emulation.run.tries import run_in_tries
     from torsweep.engines.run_spec import read_run
 
     found = find_tools(tools, read_run(run_directory).tor_build)
     become_able()
-    run_emulation(run_directory, found, progress=progress, ready_limit_s=ready_limit)
+    run_in_tries(run_directory, found, progress=progress, ready_limit_s=ready_limit)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from tests.unit.engines.emulation.conftest import run_spec
 from torsweep.engines.emulation.run import engine as module
+from torsweep.engines.emulation.run.pace import FellBehind, Pace
 from torsweep.engines.emulation.run.processes import ProcessEnded
 
 
@@ -41,11 +43,12 @@ def running(*ended: bool) -> SimpleNamespace:
         if next(looks, ended[-1]):
             raise ProcessEnded("relay2 ended")
 
-    layout = SimpleNamespace(run=run_spec(duration_ns=60 * 10**9))
+    layout = SimpleNamespace(run=run_spec(duration_ns=60 * 10**9), folder=Path("processes"))
     return SimpleNamespace(
         layout=layout,
         followers={},
         children={},
+        tally=None,
         meters={"relay1": Meter()},
         processes=SimpleNamespace(check=check),
         say=lambda line: None,
@@ -71,6 +74,17 @@ def test_queues_are_asked_for_each_second(monkeypatch):
     network = running(False)
     asyncio.run(module.measure(network))
     assert network.meters["relay1"].asked > 1
+
+
+def test_a_run_that_is_certain_to_fall_behind_ends(monkeypatch):
+    def certain(self, folder, whole_s):
+        assert whole_s == pytest.approx(60, abs=1)
+        raise FellBehind("late")
+
+    monkeypatch.setattr(Traffic, "seconds", 60.0)
+    monkeypatch.setattr(Pace, "refuse_when_certain", certain)
+    with pytest.raises(FellBehind, match="late"):
+        asyncio.run(module.measure(running(False)))
 
 
 def test_a_process_that_ends_stops_the_run(monkeypatch):

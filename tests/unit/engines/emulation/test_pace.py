@@ -1,36 +1,59 @@
-"""A run that falls behind real time is refused in one line that says what was late."""
+"""A run that falls behind real time is refused in one line that says what was late, as soon as that is
+certain, and what else used the processors."""
 
 from __future__ import annotations
 
+import json
 import os
+import struct
+from pathlib import Path
 
 import pytest
 
 from torsweep.engines.emulation.run import pace as module
-from torsweep.engines.emulation.run.pace import Pace, refuse_late
-from torsweep.errors import TorsweepError
+from torsweep.engines.emulation.run.pace import FellBehind, Pace, read_slowest
+
+SECOND_NS = 10**9
 
 
-def accounts(monkeypatch, looks: list[tuple[int, int, int]]) -> None:
-    """Have a process account for these nanoseconds run and waited, one look after the other, a second
-    apart."""
-    told, clock = iter(looks), iter(range(10**9, 10**12, 10**9))
+@pytest.fixture(autouse=True)
+def no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PROC", tmp_path / "proc")
+
+
+def looked(monkeypatch: pytest.MonkeyPatch, looks: list[tuple[int, int, int]], late: int = 0) -> Pace:
+    """A process that accounts for these nanoseconds run and waited, and turns, one look after the other, a
+    second apart; in each second 1,000 packets come, of which so many are late."""
+    now = iter(range(len(looks)))
+    clock = iter(range(10 * SECOND_NS, 10_000 * SECOND_NS, SECOND_NS))
+    told = iter(looks)
+    tallies = ((1_000 * second, late * second) for second in now)
     monkeypatch.setattr(module, "account_of", lambda pid: next(told))
+    monkeypatch.setattr(module, "read_tally", lambda file: next(tallies))
     monkeypatch.setattr(module.time, "monotonic_ns", lambda: next(clock))
+    pace = Pace({"relay2": 1})
+    for _ in looks:
+        pace.look()
+    return pace
+
+
+def steady(seconds: int, delay_ms: float, ran: float = 0.1) -> list[tuple[int, int, int]]:
+    """Looks at a process with a hundred turns a second, each of which waits so long."""
+    return [
+        (500 + round(second * ran * 1e9), 10**9 + round(second * 100 * delay_ms * 1e6), 7 + 100 * second)
+        for second in range(seconds + 1)
+    ]
 
 
 def test_time_counts_from_the_first_look(monkeypatch):
     looks = [(500, 10**9, 7), (500 + 10**8, 10**9 + 10**7, 9), (500 + 2 * 10**8, 10**9 + 5 * 10**8, 107)]
-    accounts(monkeypatch, looks)
-    pace = Pace({"relay1": 1})
-    for _ in looks:
-        pace.look()
-    assert pace.document() == {
-        "relay1": {"ran": 0.1, "waited": 0.25, "waited_in_worst_second": 0.49, "delay_ms": 5.0}
+    assert looked(monkeypatch, looks).document() == {
+        "relay2": {"ran": 0.1, "waited": 0.25, "waited_in_worst_second": 0.49, "delay_ms": 5.0}
     }
 
 
-def test_the_kernels_account_of_a_process_is_read():
+def test_the_kernels_account_of_a_process_is_read(monkeypatch):
+    monkeypatch.setattr(module, "PROC", Path("/proc"))
     ran, waited, turns = module.account_of(os.getpid())
     assert ran > 0
     assert waited >= 0
@@ -38,25 +61,69 @@ def test_the_kernels_account_of_a_process_is_read():
     assert module.account_of(2**22 + 1) is None
 
 
-def pace_of(delay_ms: float, ran: float = 0.1) -> dict[str, dict[str, float]]:
-    calm = {"ran": 0.1, "waited": 0.0, "waited_in_worst_second": 0.0, "delay_ms": 0.0}
-    return {"linkem": calm, "relay2": {**calm, "delay_ms": delay_ms, "ran": ran}}
+def test_the_tally_of_the_link_emulator_is_read(tmp_path):
+    file = tmp_path / "tally"
+    assert module.read_tally(None) == module.read_tally(file) == (0, 0)
+    file.write_bytes(b"")
+    assert module.read_tally(file) == (0, 0)
+    file.write_bytes(struct.pack("<QQ", 7_000, 12))
+    assert module.read_tally(file) == (7_000, 12)
 
 
-def test_a_run_on_time_is_none_to_refuse():
-    refuse_late(pace_of(module.MOST_DELAY_MS), module.MOST_LATE)
+def test_a_run_on_time_is_none_to_refuse(tmp_path, monkeypatch):
+    looked(monkeypatch, steady(3, module.MOST_DELAY_MS)).refuse_late(tmp_path, module.MOST_LATE)
+    assert not (tmp_path / "pace.json").exists()
 
 
-def test_a_process_that_waited_too_long_is_named():
-    said = r"^the run fell behind real time: relay2 waited 1\.3 ms .* no tables are left$"
-    with pytest.raises(TorsweepError, match=said):
-        refuse_late(pace_of(1.3), 0.0)
+def test_a_process_that_waited_too_long_is_named(tmp_path, monkeypatch):
+    pace = looked(monkeypatch, steady(3, 1.3))
+    said = r"^the run fell behind real time: relay2 waited 1\.3 ms .*; no other .*; no tables are left$"
+    with pytest.raises(FellBehind, match=said):
+        pace.refuse_late(tmp_path, 0.0)
 
 
-def test_a_process_that_hardly_runs_is_not_judged():
-    refuse_late(pace_of(9.0, ran=module.LEAST_RAN / 2), 0.0)
+def test_a_process_that_hardly_runs_is_not_judged(tmp_path, monkeypatch):
+    looked(monkeypatch, steady(3, 9.0, ran=module.LEAST_RAN / 2)).refuse_late(tmp_path, 0.0)
 
 
-def test_packets_that_came_late_are_counted():
-    with pytest.raises(TorsweepError, match=r"^the run fell behind real time: 12\.0% of packets"):
-        refuse_late(pace_of(0.0), 0.12)
+def test_packets_that_came_late_are_counted(tmp_path, monkeypatch):
+    with pytest.raises(FellBehind, match=r"^the run fell behind real time: 12\.0% of packets"):
+        looked(monkeypatch, steady(3, 0.0)).refuse_late(tmp_path, 0.12)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "delay_ms", "late", "certain"),
+    [
+        (19, 100.0, 0, False),  # Too early to tell.
+        (30, 9.9, 0, False),  # 30 of 300 s: 9.9 ms are 0.99 ms by the end, if nothing waits any more.
+        (30, 10.1, 0, True),
+        (150, 1.9, 0, False),
+        (150, 2.1, 0, True),
+        (150, 0.0, 19, False),  # 1.9 % of half of the packets.
+        (150, 0.0, 21, True),
+        (300, 9.0, 0, False),  # The end, where the whole run is judged.
+    ],
+)
+def test_a_run_ends_when_its_refusal_is_certain(tmp_path, monkeypatch, seconds, delay_ms, late, certain):
+    pace = looked(monkeypatch, steady(seconds, delay_ms), late)
+    if not certain:
+        pace.refuse_when_certain(tmp_path, 300.0)
+        return
+    with pytest.raises(FellBehind, match=f"^the run .*, which was certain after {seconds} of 300 s: "):
+        pace.refuse_when_certain(tmp_path, 300.0)
+
+
+def test_a_refused_run_leaves_its_account_with_what_ran_beside_it(tmp_path, monkeypatch):
+    busy = [module.Other("ninja", 4111, 1.84), module.Other("cc1 plus", 12, 0.4)]
+    pace = looked(monkeypatch, steady(40, 30.0), late=5)
+    monkeypatch.setattr(Pace, "others", lambda self: busy)
+    folder = tmp_path / "processes"
+    folder.mkdir()
+    said = r"beside it ran ninja \(pid 4111, 1\.84 of a core\), cc1 plus \(pid 12, 0\.40 of a core\); no"
+    with pytest.raises(FellBehind, match=said):
+        pace.refuse_when_certain(folder, 300.0)
+    account = json.loads((folder / "pace.json").read_text())
+    assert account["others"][0] == {"name": "ninja", "pid": 4111, "cores": 1.84}
+    assert (account["seconds"], account["late_share"]) == (40.0, 0.005)
+    slowest = read_slowest(tmp_path)
+    assert (slowest.name, slowest.delay_ms, slowest.late_share) == ("relay2", 30.0, 0.005)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import re
 import resource
@@ -39,7 +38,7 @@ from torsweep.engines.emulation.rights import machine_claimed
 from torsweep.engines.emulation.run.control import ControlClosed
 from torsweep.engines.emulation.run.downloads import Download
 from torsweep.engines.emulation.run.network import RunningNetwork, Say
-from torsweep.engines.emulation.run.pace import PACE_FILE, PROCESS_FOLDER, Pace, refuse_late
+from torsweep.engines.emulation.run.pace import PROCESS_FOLDER, Pace
 from torsweep.engines.emulation.run.processes import ProcessSet, orderly_end
 from torsweep.engines.emulation.run.servers import HEADER
 from torsweep.engines.emulation.run.traffic import Generator
@@ -52,7 +51,7 @@ from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, read_network
 from torsweep.provenance import machine, sha256_of_file, versions
-from torsweep.storage import whole_file, write_text
+from torsweep.storage import whole_file
 from torsweep.storage.folders import RUN
 from torsweep.tor.torrc import check_network
 
@@ -75,11 +74,14 @@ class Measured:
 
 
 async def measure(running: RunningNetwork) -> Measured:
-    """Let the clients download until the end of the run; raise what ended it before."""
+    """Let the clients download until the end of the run; raise what ended it before.
+
+    Raises FellBehind as soon as it is certain that the run does.
+    """
     run = running.layout.run
     zero_ns = time.monotonic_ns() + int(LEAD_S * 1e9)
     generator = Generator(running.layout, running.followers, zero_ns, progress=run.tables.progress)
-    pace = Pace({name: child.handle.pid for name, child in running.children.items()})
+    pace = Pace({name: child.handle.pid for name, child in running.children.items()}, running.tally)
     traffic = asyncio.ensure_future(generator.run())
     watch = asyncio.ensure_future(_watch(running, generator, pace, zero_ns))
     try:
@@ -101,16 +103,19 @@ async def measure(running: RunningNetwork) -> Measured:
 
 
 async def _watch(running: RunningNetwork, generator: Generator, pace: Pace, zero_ns: int) -> None:
-    """Each second: look after the processes, ask for queues, and say now and then how far it is."""
+    """Each second: look after the processes and the pace, ask for queues, and say now and then how far it
+    is."""
     duration_s = running.layout.run.duration_ns / 1e9
     second, said = 0, time.monotonic()
     pace.look()
+    whole_s = (zero_ns - pace.began_ns) / 1e9 + duration_s
     while True:
         second += 1
         await asyncio.sleep(max(0.0, (zero_ns + second * SECOND_NS - time.monotonic_ns()) / 1e9))
         running.processes.check()
         await asyncio.gather(*(meter.ask_for_queues() for meter in running.meters.values()))
         pace.look()
+        pace.refuse_when_certain(running.layout.folder, whole_s)
         if time.monotonic() - said >= SAY_S:
             said = time.monotonic()
             done = sum(download.outcome == "complete" for download in generator.downloads)
@@ -139,13 +144,15 @@ def run_emulation(
     progress: bool = False,
     ready_limit_s: float = READY_LIMIT_S,
     extra: tuple[str, ...] = (),
+    tries: int = 1,
 ) -> None:
     """Run what run.json in ``run_directory`` says, and leave its tables there.
 
     ``progress`` tells on standard error how far it is; ``extra`` lines stand last in every torrc, and so
-    win. Raises InputError for a run that cannot be run here, OutputError when the directory or the machine
-    is not to be had, ToolMissing without the right to make hosts, TorsweepError when the network fails or
-    falls behind.
+    win; ``tries`` is which try this is, for the record (:mod:`torsweep.engines.emulation.run.tries`). Raises
+    InputError for a run that cannot be run here, OutputError when the directory or the machine is not to be
+    had, ToolMissing without the right to make hosts, FellBehind when the run falls behind real time,
+    TorsweepError when the network fails.
     """
     run = read_run(run_directory)
     network_directory = (run_directory / run.network).resolve()
@@ -175,6 +182,7 @@ def run_emulation(
             finished = _run_whole(run_directory, running)
         left = _leave_results(run_directory, network_directory, running, finished.measured)
         wall = {
+            "tries": tries,
             "wall_s": round(time.monotonic() - started, 3),
             "ready_s": round(finished.ready_at - started, 3),
             "memory_at_end_bytes": finished.memory_at_end_bytes,
@@ -329,13 +337,11 @@ def _leave_results(
 ) -> dict[str, Any]:
     """Write the tables of a run that has ended and clear its processes' folders; what provenance has of it.
 
-    Raises TorsweepError, before any table, where the machine fell behind.
+    Raises FellBehind, before any table, where the machine did.
     """
     layout, folder, zero_ns = running.layout, running.layout.folder, measured.zero_ns
-    pace = measured.pace.document()
-    write_text(folder / PACE_FILE, json.dumps(pace, indent=1) + "\n")
     links = read_links(folder / LINKS_FILE, zero_ns, measured.end_ns)
-    refuse_late(pace, links.late_share)
+    measured.pace.refuse_late(folder, links.late_share)
     _write_tables(run_directory, running, measured, links)
     traced = write_cells(run_directory, layout.rings, zero_ns) if layout.run.tracing else {}
     followed = _write_breakdown(run_directory, layout.run, network_directory, layout.rings, zero_ns)
@@ -345,7 +351,7 @@ def _leave_results(
         ring.unlink()
     return {
         "simulated_s": round((measured.end_ns - zero_ns) / 1e9, 3),
-        "pace": pace,
+        "pace": measured.pace.document(),
         "late_share": round(links.late_share, 5),
         "linkem": links.summary,
         "counters": _counters(measured),

@@ -76,6 +76,8 @@ class RunningNetwork:
     followers: dict[str, ClientFollower] = field(default_factory=dict)
     meters: dict[str, RelayMeter] = field(default_factory=dict)
     namespaces: dict[str, str] = field(default_factory=dict)
+    tally: Path | None = None
+    """Where the link emulator counts packets, if it does."""
 
     async def bring_up(self) -> None:
         """Start everything and return when the network is ready.
@@ -124,7 +126,9 @@ class RunningNetwork:
             self._require_links(child)
             self._require_time("linkem is not ready")
             await asyncio.sleep(POLL_S)
-        self.namespaces = json.loads(ready[0])["hosts"]
+        told = json.loads(ready[0])
+        self.namespaces = told["hosts"]
+        self.tally = Path(told["tally"]) if "tally" in told else None
 
     def _require_links(self, child: Child) -> None:
         """Raise an error with the link emulator's last words, of the kind of its exit code, if it has

@@ -1,8 +1,8 @@
 """Whether a run keeps up with real time: how long its processes wait for a processor, how late its packets
 are; and what each relay counts of its bytes, CPU time and queues.
 
-In: the processes of a run while it measures. Out: :class:`Pace`, :class:`RelayMeter`; :func:`refuse_late`
-refuses a run that fell behind, which leaves no tables. docs/emulation.md says how the limits were found.
+In: the processes of a run while it measures. Out: :class:`Pace`, :class:`RelayMeter`; :meth:`Pace.refuse`
+refuses a run that fell behind, as soon as that is certain. docs/emulation.md says how the limits were found.
 
 The kernel counts for each thread the time that it ran, the time that it could have run and did not, and how
 often it began to run (``/proc/PID/schedstat``, ns). tor tells of its queues only when asked (SIGNAL DUMP), as
@@ -12,17 +12,22 @@ a line of the log.
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import re
+import struct
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from torsweep.engines.emulation.directory import QUEUES_FILE
 from torsweep.engines.emulation.run.control import Control
+from torsweep.engines.emulation.run.others import LEAST_CORES, Accounts, Other, accounts, busiest
 from torsweep.errors import TorsweepError
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import PROVENANCE_FILE
+from torsweep.storage import write_text
 
 _QUEUED = re.compile(r"(\d+) cells allocated on \d+ circuits")
 
@@ -84,7 +89,8 @@ PROCESS_FOLDER = "processes"
 """The folder of a run directory in which its processes have their files."""
 
 PACE_FILE = "pace.json"
-"""What a refused run leaves in that folder; a run that kept up has the same in its provenance."""
+"""What a refused run leaves in that folder: ``pace`` and ``late_share``, which the provenance of a run that
+kept up has too, the seconds that they are of, and ``others``, what else used the processors."""
 
 MOST_DELAY_MS = 1.0
 """The longest mean wait of a process before a turn: a tenth of the shortest refill interval of a sweep."""
@@ -94,6 +100,13 @@ LEAST_RAN = 0.002
 
 MOST_LATE = 0.01
 """The largest share of a run's packets that may be late."""
+
+CERTAIN_FROM_S = 20.0
+"""Before this, the rates of turns and packets are those of a start."""
+
+
+class FellBehind(TorsweepError):
+    """The machine was too slow for a run in real time; at another time it may be fast enough."""
 
 
 @dataclass
@@ -108,12 +121,16 @@ class Waiting:
 
 @dataclass
 class Pace:
-    """Looks at processes each second. ``pids`` are those that have to be on time, by name."""
+    """Looks at processes each second. ``pids`` are those that have to be on time, by name; ``tally`` is where
+    the link emulator counts packets (:func:`read_tally`), or None."""
 
     pids: Mapping[str, int]
+    tally: Path | None = None
     waiting: dict[str, Waiting] = field(default_factory=dict)
+    packets: list[tuple[int, int]] = field(default_factory=list)
     began_ns: int = 0
     looked_ns: int = 0
+    before: Accounts = field(default_factory=dict)
 
     def look(self) -> None:
         """Read every process's account; the first look is where counting begins."""
@@ -128,8 +145,15 @@ class Pace:
                 continue
             share = (account[1] - known.last[1]) / max(1, now_ns - self.looked_ns)
             known.worst_share, known.last = max(known.worst_share, share), account
-        self.began_ns = self.began_ns or now_ns
+        self.packets = [*self.packets[:1], read_tally(self.tally)]
+        if not self.began_ns:
+            self.began_ns, self.before = now_ns, accounts(PROC)
         self.looked_ns = now_ns
+
+    @property
+    def seen_s(self) -> float:
+        """Seconds from the first look to the last."""
+        return (self.looked_ns - self.began_ns) / 1e9
 
     def document(self) -> dict[str, dict[str, float]]:
         """For each process the shares of the time since the first look that it ran and that it waited, and
@@ -147,6 +171,72 @@ class Pace:
             for name, seen in self.waiting.items()
         }
 
+    def others(self) -> list[Other]:
+        """What else used the processors most since the first look."""
+        seconds = (time.monotonic_ns() - self.began_ns) / 1e9
+        return busiest(self.before, accounts(PROC), seconds, {os.getpid(), *self.pids.values()})
+
+    def refuse_when_certain(self, folder: Path, whole_s: float) -> None:
+        """Raise FellBehind if a limit will be passed at the end, ``whole_s`` after the first look.
+
+        That is certain when nothing has to wait or be late from now on, and turns and packets go on as often
+        as until now: waits and late packets so far over the turns and packets of the whole run.
+        """
+        if CERTAIN_FROM_S <= self.seen_s < whole_s:
+            (packets, late), (packets_now, late_now) = self.packets[0], self.packets[-1]
+            late_share = (late_now - late) / max(1, packets_now - packets)
+            when = f", which was certain after {self.seen_s:.0f} of {whole_s:.0f} s"
+            self._refuse(folder, late_share, self.seen_s / whole_s, when)
+
+    def refuse_late(self, folder: Path, late_share: float) -> None:
+        """Raise FellBehind if the run, which has ended, fell behind real time.
+
+        ``late_share`` is the share of packets that were handed over more than a millisecond after their time.
+        """
+        self._refuse(folder, late_share)
+
+    def _refuse(self, folder: Path, late_share: float, share: float = 1.0, when: str = "") -> None:
+        """Leave the account in ``folder`` and raise FellBehind, where ``share`` of what was late is too
+        much."""
+        pace = self.document()
+        delay_ms, name = _slowest(pace)
+        if share * delay_ms > MOST_DELAY_MS:
+            what = (
+                f"{name} waited {delay_ms:.1f} ms for a processor before each of its turns (at most"
+                f" {MOST_DELAY_MS:g} ms)"
+            )
+        elif share * late_share > MOST_LATE:
+            what = f"{late_share:.1%} of packets were more than 1 ms late (at most {MOST_LATE:.0%})"
+        else:
+            return
+        beside = self.others()
+        account = {
+            "seconds": round(self.seen_s, 3),
+            "pace": pace,
+            "late_share": round(late_share, 5),
+            "others": [asdict(one) for one in beside],
+        }
+        write_text(folder / PACE_FILE, json.dumps(account, indent=1) + "\n")
+        said = f"beside it ran {', '.join(map(str, beside))}" if beside else NOTHING_BESIDE
+        raise FellBehind(f"the run fell behind real time{when}: {what}; {said}; no tables are left")
+
+
+NOTHING_BESIDE = (
+    f"no other process took {LEAST_CORES:.0%} of a core: the network is too large for this machine"
+)
+
+
+def read_tally(file: Path | None) -> tuple[int, int]:
+    """Packets that the link emulator has handed over so far, and those of them that were more than 1 ms late;
+    0 where it does not say. ``file`` holds the two counts (linkem/src/pump.rs)."""
+    content = b""
+    with contextlib.suppress(OSError):
+        content = file.read_bytes() if file else b""
+    return _TALLY.unpack(content) if len(content) == _TALLY.size else (0, 0)
+
+
+_TALLY = struct.Struct("<QQ")
+
 
 def account_of(pid: int) -> tuple[int, int, int] | None:
     """Nanoseconds that all threads of ``pid`` ran and waited, and their turns; None when it is gone."""
@@ -159,45 +249,24 @@ def account_of(pid: int) -> tuple[int, int, int] | None:
     return None
 
 
-def refuse_late(pace: Mapping[str, Mapping[str, float]], late_share: float) -> None:
-    """Raise TorsweepError, naming what was late, when the run fell behind real time.
-
-    ``pace`` is :meth:`Pace.document`; ``late_share`` the share of packets that were handed over more than a
-    millisecond after their time.
-    """
-    delay_ms, name = _slowest(pace)
-    advice = "the network is too large for this machine, or something else runs on it; no tables are left"
-    if delay_ms > MOST_DELAY_MS:
-        raise TorsweepError(
-            f"the run fell behind real time: {name} waited {delay_ms:.1f} ms for a processor before each of"
-            f" its turns (at most {MOST_DELAY_MS:g} ms); {advice}"
-        )
-    if late_share > MOST_LATE:
-        raise TorsweepError(
-            f"the run fell behind real time: {late_share:.1%} of packets were more than 1 ms late (at most"
-            f" {MOST_LATE:.0%}); {advice}"
-        )
-
-
 @dataclass(frozen=True)
 class Slowest:
     """The process of a run that waited longest, and its mean wait before a turn, in ms.
 
-    ``late_share`` is the share of packets handed over more than 1 ms late; None for a refused run.
+    ``late_share`` is the share of packets handed over more than 1 ms late.
     """
 
     name: str
     delay_ms: float
-    late_share: float | None
+    late_share: float
 
 
 def read_slowest(run_directory: Path) -> Slowest:
     """How far the run in ``run_directory`` fell behind; InputError when it left no account."""
     file = run_directory / PROVENANCE_FILE
-    provenance = read_json(file) if file.is_file() else {}
-    pace = provenance.get("pace") or read_json(run_directory / PROCESS_FOLDER / PACE_FILE)
-    delay_ms, name = _slowest(pace)
-    return Slowest(name, delay_ms, provenance.get("late_share"))
+    account = read_json(file if file.is_file() else run_directory / PROCESS_FOLDER / PACE_FILE)
+    delay_ms, name = _slowest(account["pace"])
+    return Slowest(name, delay_ms, account["late_share"])
 
 
 def _slowest(pace: Mapping[str, Mapping[str, float]]) -> tuple[float, str]:

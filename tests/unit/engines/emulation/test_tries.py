@@ -1,0 +1,63 @@
+"""A run that falls behind real time is made again, twice at most, and nothing else is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from torsweep.engines.emulation.run import tries as module
+from torsweep.engines.emulation.run.pace import FellBehind
+from torsweep.engines.emulation.run.processes import ProcessEnded
+
+
+def engine(monkeypatch: pytest.MonkeyPatch, *outcomes: Exception | None) -> list[int]:
+    """An engine whose runs end like this, one after the other; the tries that it was told of."""
+    told: list[int] = []
+
+    def run(directory: Path, tools: object, *, tries: int, **_: object) -> None:
+        outcome = outcomes[len(told)]
+        told.append(tries)
+        if outcome is not None:
+            raise outcome
+
+    monkeypatch.setattr(module, "run_emulation", run)
+    return told
+
+
+def late(number: int) -> FellBehind:
+    return FellBehind(f"the run fell behind real time: relay{number}")
+
+
+TOOLS = SimpleNamespace()
+
+
+def test_a_run_on_time_is_made_once(monkeypatch, capsys):
+    told = engine(monkeypatch, None)
+    module.run_in_tries(Path("run"), TOOLS)
+    assert (told, capsys.readouterr().err) == ([1], "")
+
+
+def test_each_try_is_announced_in_one_line(monkeypatch, capsys):
+    told = engine(monkeypatch, late(1), late(2), None)
+    module.run_in_tries(Path("run"), TOOLS)
+    assert told == [1, 2, 3]
+    assert capsys.readouterr().err.splitlines() == [
+        "emulation: try 1 of 3: the run fell behind real time: relay1; trying again",
+        "emulation: try 2 of 3: the run fell behind real time: relay2; trying again",
+    ]
+
+
+def test_after_three_tries_the_last_refusal_stands(monkeypatch):
+    told = engine(monkeypatch, late(1), late(2), late(3))
+    with pytest.raises(FellBehind, match=r"^the run fell behind real time: relay3; tried 3 times$"):
+        module.run_in_tries(Path("run"), TOOLS)
+    assert told == [1, 2, 3]
+
+
+def test_another_failure_ends_it_at_once(monkeypatch):
+    told = engine(monkeypatch, late(1), ProcessEnded("relay2 ended"))
+    with pytest.raises(ProcessEnded, match="relay2 ended"):
+        module.run_in_tries(Path("run"), TOOLS)
+    assert told == [1, 2]
