@@ -19,7 +19,7 @@ from torsweep.engines.sources import sources_key
 from torsweep.engines.tools import find_tool, require_tool, tool_problem
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor.compile import check_requirements
-from torsweep.tor.identity import planned_key
+from torsweep.tor.identity import overridden_stock, planned_key
 
 TOR_PROGRAMS = ("tor", "tor-gencert")
 
@@ -185,4 +185,4 @@ def version_of(kind: str, tor_source: str | None = None) -> str:
         return "; ".join(versions)
     _require_kind(engine, kind)
     told = [require_tool(tool).told for tool in engine.tools]
-    return "; ".join([*told, *versions, f"tor build {planned_key(tor_source)}"])
+    return "; ".join([*told, *versions, f"tor build {planned_key(overridden_stock(tor_source))}"])

@@ -31,7 +31,7 @@ from torsweep.network.sampling import input_paths
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.files import PLAN_FILE
 from torsweep.storage.published import EXPERIMENT_FILE, SUMS_FILE
-from torsweep.tor.identity import planned_key
+from torsweep.tor.identity import marker_name, overridden_stock, planned_key
 
 RESULTS = Path("results")
 
@@ -374,4 +374,5 @@ class Paths:
 
     def tor_marker(self) -> str:
         """The file that names the build of tor with these patches from what this source holds."""
-        return str(RESULTS / "tools" / "tor" / f"built-{planned_key(self.overrides.tor_source)}")
+        key = planned_key(overridden_stock(self.overrides.tor_source))
+        return str(RESULTS / "tools" / "tor" / marker_name(key))

@@ -1,32 +1,31 @@
-"""tor built from a release with the patch series, kept by version and by what it was built from.
+"""tor built from a source, with patches or without, or taken as it is; kept under what it was made of.
 
-In: a release, the series, a folder for tools. Out: a folder ``VERSION-KEY`` with ``bin/tor``,
-``bin/tor-gencert``, the log of the build and ``provenance.json``, which appear together. ``tor.json`` beside
-it names the build that is taken where none is asked for.
+In: a :class:`torsweep.config.tors.TorSource`, a folder for tools. Out: a folder ``VERSION-KEY`` with
+``bin/tor``, ``bin/tor-gencert``, the log of the build and ``provenance.json``, which appear together.
+``tor.json`` beside it names the build that is taken where none is asked for.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
-import re
 import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torsweep.config.tors import DEBIAN, STOCK, TorSource
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import machine, sha256_of_file
 from torsweep.storage import whole_directory, write_text
-from torsweep.storage.folders import TOR_BUILD, TOR_TOOLS
-from torsweep.tor.apt import SERIES as RELEASE_SERIES
+from torsweep.storage.folders import TOR_BUILD, TOR_TOOLS, own_folder
 from torsweep.tor.compile import check_requirements, compile_tor, configure, configure_flags
-from torsweep.tor.identity import build_key
-from torsweep.tor.release import Release, Series, apply_series, find_release, read_series, unpack
+from torsweep.tor.identity import Recipe, build_key, read_recipe, require_planned
+from torsweep.tor.program import ask_version, gencert_beside
+from torsweep.tor.release import Release, Series, apply_series, read_series, require_version, unpack
 
 TOOLS = Path("results/tools/tor")
 POINTER = "tor.json"
@@ -57,62 +56,79 @@ class BuiltTor:
     def version(self) -> str:
         """tor's version and the key of the build: what run.json, figures and tables name."""
         told = self.provenance
-        key = build_key(told["source_sha256"], told["series_sha256"], told["configure"])
-        return f"{told['version']}-{key}"
+        content = told["source_tree"] if "source_tree" in told else told["source_sha256"]
+        patches = (told.get("series_sha256", ""), told["configure"], told.get("user_patches_sha256", ""))
+        return f"{told['version']}-{build_key(content, *patches)}"
 
     @property
     def facts(self) -> dict[str, Any]:
         """What a run's provenance says of its tor."""
-        kept = ("version", "series_sha256", "program_sha256", "source_sha256", "libraries", "configure")
+        kept = (
+            *("version", "series_sha256", "user_patches", "program_sha256"),
+            *("source_sha256", "source_commit", "source_tree", "libraries", "configure"),
+        )
         told = {key: self.provenance[key] for key in kept if key in self.provenance}
         return {"build": self.version, **told}
 
 
 def build_tor(
-    source: Path | None = None,
-    out: Path = TOOLS,
-    jobs: int = 1,
-    sha256: str | None = None,
-    *,
-    stamp: Path | None = None,
+    tor: TorSource = STOCK, out: Path = TOOLS, jobs: int = 1, *, stamp: Path | None = None
 ) -> BuiltTor:
-    """Build tor from ``source`` below ``out``, unless it stands there.
+    """Build ``tor`` below ``out``, unless it stands there; several can be built side by side.
 
-    Without a source, the build that ``tor.json`` names will do, and where there is none, Debian's source
-    package is fetched. ``sha256`` is the checksum that a tarball must have. From then on ``tor.json`` names
-    this build; or with ``stamp``, a file, that does so instead, and ``tor.json`` changes only where it names
-    none. Raises ToolMissing for a build
-    dependency or a source that cannot be had here, InputError for a bad source or a patch that does not
-    apply, TorsweepError when configure or make fail, OutputError when ``out`` cannot take the build.
+    For Debian's release with the series, the build that ``tor.json`` names will do; where there is none,
+    Debian's source package is fetched. With ``stamp``, a file, that names the build. Without, ``tor.json``
+    does from then on, if the build has the project's series alone, of a release.
+
+    Raises ToolMissing for a build dependency or a source that cannot be had here; InputError for a bad
+    source, a patch that does not apply, or a source that has changed since ``stamp`` was planned;
+    TorsweepError when configure or make fail; OutputError when ``out`` cannot take the build.
     """
-    series = read_series()
-    with folder_claimed(out, TOR_TOOLS, wait=True):
-        standing = current_build(out, series)
-        if source is None and standing is not None:
-            _name_in(stamp, standing)
-            return standing
-        check_requirements()
-        _clear_leftovers(out)
-        release = find_release(source, out / "downloads", sha256)
-        staging = out / ".source"
-        try:
-            version = unpack(release, staging)
-            _require_release_series(version, release)
-            key = build_key(release.sha256, series.sha256, configure_flags(tests=False))
-            folder = out / f"{version}-{key}"
-            if read_build(folder) is None:
-                apply_series(series, staging)
-                _build_into(folder, staging, release, series, version, jobs)
-        finally:
-            _clear_leftovers(out)
-        built = read_build(folder)
-        if built is None:
-            raise TorsweepError(f"{folder}: the build did not run: {folder / 'bin' / 'tor'}")
-        if stamp is None or standing is None:
-            pointer = {"folder": folder.name, "program_sha256": built.provenance["program_sha256"]}
-            write_text(out / POINTER, json.dumps(pointer, indent=1) + "\n")
-        _name_in(stamp, built)
+    if stamp is not None:
+        require_planned(tor, stamp)
+    own_folder(out, TOR_TOOLS)
+    standing = current_build(out, read_series()) if tor.is_stock else None
+    built = standing or _build_recipe(tor, out, jobs)
+    if standing is None and _may_be_default(tor) and (stamp is None or not (out / POINTER).is_file()):
+        pointer = {"folder": built.folder.name, "program_sha256": built.provenance["program_sha256"]}
+        write_text(out / POINTER, json.dumps(pointer, indent=1) + "\n")
+    if stamp is not None:
+        write_text(stamp, f"{STAMP} {built.version}\n")
     return built
+
+
+def _may_be_default(tor: TorSource) -> bool:
+    """Whether ``tor.json`` may name it: what it names is also taken for the tor ``stock`` of experiments."""
+    return tor.kind == "source" and tor.series == "project" and not tor.patches
+
+
+def _build_recipe(tor: TorSource, out: Path, jobs: int) -> BuiltTor:
+    if tor.source == DEBIAN:
+        # Nothing is fetched for a build that cannot be made.
+        check_requirements()
+    recipe = read_recipe(tor, out / "downloads")
+    key = recipe.key
+    failed = out / f"failed-build-{key}.log"
+    with folder_claimed(out / "building" / key, TOR_TOOLS, wait=True):
+        built = _build_with(key, out)
+        if built is not None:
+            return built
+        if tor.program is not None:
+            folder = _take_program(tor.program, recipe, out)
+        else:
+            check_requirements()
+            folder = _build_source(tor, recipe, out, jobs, failed)
+    built = read_build(folder)
+    if built is None:
+        raise TorsweepError(f"{folder}: the build did not run: {folder / 'bin' / 'tor'}")
+    failed.unlink(missing_ok=True)
+    return built
+
+
+def _build_with(key: str, out: Path) -> BuiltTor | None:
+    """The complete build of ``key`` below ``out``, whatever its version."""
+    builds = (read_build(folder) for folder in sorted(out.glob(f"*-{key}")))
+    return next((built for built in builds if built is not None), None)
 
 
 def read_stamp(stamp: Path) -> str:
@@ -121,11 +137,6 @@ def read_stamp(stamp: Path) -> str:
     if len(words) != 2:
         raise InputError("names no build of tor", file=stamp, accepted="what `tor build --stamp` wrote")
     return words[1].strip()
-
-
-def _name_in(stamp: Path | None, built: BuiltTor) -> None:
-    if stamp is not None:
-        write_text(stamp, f"{STAMP} {built.version}\n")
 
 
 def find_build(out: Path = TOOLS, version: str | None = None) -> BuiltTor:
@@ -155,7 +166,7 @@ def current_build(out: Path, series: Series) -> BuiltTor | None:
         return None
     if built is None:
         return None
-    made_of = (built.provenance["series_sha256"], built.provenance["configure"])
+    made_of = (built.provenance.get("series_sha256"), built.provenance["configure"])
     return built if made_of == (series.sha256, configure_flags(tests=False)) else None
 
 
@@ -174,17 +185,45 @@ def read_build(folder: Path) -> BuiltTor | None:
     return built if whole else None
 
 
-def _build_into(folder: Path, tree: Path, release: Release, series: Series, version: str, jobs: int) -> None:
+def _build_source(tor: TorSource, recipe: Recipe, out: Path, jobs: int, failed: Path) -> Path:
+    """Build the release of ``recipe``, whose lock is held; return the folder of the build."""
+    assert recipe.release is not None
+    tree = out / "building" / recipe.key / "source"
+    _remove_staged(tree)
+    try:
+        version = unpack(recipe.release, tree)
+        require_version(version, tor.series, recipe.release.path)
+        for series in (recipe.series, recipe.patches):
+            apply_series(series, tree)
+        folder = out / f"{version}-{recipe.key}"
+        _build_into(folder, tree, recipe, recipe.release, version, jobs, failed)
+    finally:
+        _remove_staged(tree)
+    return folder
+
+
+def _remove_staged(tree: Path) -> None:
+    """Remove a source tree, and what it was unpacked from."""
+    for leftover in tree.parent.glob(f"{tree.name}*"):
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink()
+
+
+def _build_into(
+    folder: Path, tree: Path, recipe: Recipe, release: Release, version: str, jobs: int, failed: Path
+) -> None:
     with whole_directory(folder, TOR_BUILD) as place:
         build, log = place / "build", place / "build.log"
         try:
             flags = configure(tree, build, log, tests=False)
             compile_tor(build, log, list(PROGRAMS.values()), jobs)
-        except TorsweepError:
+        except TorsweepError as error:
             # The folder goes away with the exception; the log is what tells why, if there is room for it.
             with contextlib.suppress(OSError):
-                shutil.copyfile(log, folder.parent / "failed-build.log")
-            raise
+                shutil.copyfile(log, failed)
+            raise type(error)(f"{error}; log: {failed}") if failed.is_file() else error from None
         (place / "bin").mkdir()
         for name, made in PROGRAMS.items():
             subprocess.run(["strip", str(build / made)], capture_output=True, check=False)
@@ -192,43 +231,54 @@ def _build_into(folder: Path, tree: Path, release: Release, series: Series, vers
         shutil.rmtree(build)
         provenance = {
             "version": version,
-            "source": release.path.name,
-            "source_sha256": release.sha256,
-            "source_verified_by": release.verified_by,
-            "series_sha256": series.sha256,
-            "patches": {patch.name: sha256_of_file(patch) for patch in series.patches},
+            **release.facts,
+            **_patch_facts(recipe),
             "program_sha256": sha256_of_file(place / "bin" / "tor"),
-            "libraries": _library_versions(place / "bin" / "tor"),
+            "libraries": ask_version(place / "bin" / "tor").libraries,
             "configure": flags,
             "machine": dict(machine()),
         }
         write_text(place / "provenance.json", json.dumps(provenance, indent=1, sort_keys=True) + "\n")
 
 
-def _library_versions(program: Path) -> dict[str, str]:
-    """The libraries that ``tor --version`` names, with versions; it is also the proof that tor starts."""
-    environment = {**os.environ, "LC_ALL": "C"}
-    answer = subprocess.run(
-        [program, "--version"], capture_output=True, text=True, check=False, env=environment
-    )
-    if answer.returncode:
-        raise TorsweepError(f"the tor just built does not start: {(answer.stderr or answer.stdout).strip()}")
-    named = re.findall(r"\b(Libevent|OpenSSL|Zlib|Glibc|GCC) (?:version )?(\d[\w.+-]*)", answer.stdout)
-    return {name: version.rstrip(".") for name, version in named}
+def _patch_facts(recipe: Recipe) -> dict[str, Any]:
+    """What the provenance of a build says of its patches; nothing where there are none."""
+    facts: dict[str, Any] = {}
+    names = {
+        "series_sha256": ("patches", recipe.series),
+        "user_patches_sha256": ("user_patches", recipe.patches),
+    }
+    for key, (listed, series) in names.items():
+        if series.sha256:
+            facts[key] = series.sha256
+            facts[listed] = {patch.name: sha256_of_file(patch) for patch in series.patches}
+    return facts
 
 
-def _require_release_series(version: str, release: Release) -> None:
-    if not version.startswith(f"{RELEASE_SERIES}."):
-        raise InputError(
-            "the patches are for another release series of tor",
-            file=release.path,
-            value=version,
-            accepted=f"{RELEASE_SERIES}.*",
-        )
+def _take_program(program: Path, recipe: Recipe, out: Path) -> Path:
+    """Keep a copy of ``program`` with a tor-gencert; return the folder of the build.
 
-
-def _clear_leftovers(out: Path) -> None:
-    """Remove what a killed build left; the lock on ``out`` says that none is under way."""
-    for leftover in [out / ".source", *out.glob(".source.*")]:
-        if leftover.is_dir():
-            shutil.rmtree(leftover, ignore_errors=True)
+    Raises InputError when it is no tor that runs here, ToolMissing when no tor-gencert is found.
+    """
+    answer = ask_version(program)
+    require_version(answer.version, "none", program)
+    others = sorted(folder / "bin" / "tor-gencert" for folder in out.glob("[0-9]*-*"))
+    gencert = gencert_beside(program, others)
+    folder = out / f"{answer.version}-{recipe.key}"
+    with whole_directory(folder, TOR_BUILD) as place:
+        (place / "bin").mkdir()
+        shutil.copy2(program, place / "bin" / "tor")
+        shutil.copy2(gencert, place / "bin" / "tor-gencert")
+        provenance = {
+            "version": answer.version,
+            "source": program.name,
+            "source_sha256": recipe.content,
+            "source_verified_by": "nothing: a program, taken as it is",
+            "program_sha256": sha256_of_file(place / "bin" / "tor"),
+            "gencert_sha256": sha256_of_file(place / "bin" / "tor-gencert"),
+            "libraries": answer.libraries,
+            "configure": [],
+            "machine": dict(machine()),
+        }
+        write_text(place / "provenance.json", json.dumps(provenance, indent=1, sort_keys=True) + "\n")
+    return folder

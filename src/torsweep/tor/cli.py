@@ -6,7 +6,7 @@ In: the command line. Out: a build below results/tools/tor, or a line on standar
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -34,12 +34,40 @@ Jobs = Annotated[int, typer.Option(min=1, help="Compilations at a time.")]
 
 @tor_app.command("build")
 def build_command(
-    source: Source = None, out: Out = TOOLS, jobs: Jobs = 1, sha256: Sha256 = None, stamp: Stamp = None
+    source: Source = None,
+    git: Annotated[Path | None, typer.Option(help="Git repository of tor, instead of a source.")] = None,
+    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of it; HEAD.")] = None,
+    program: Annotated[Path | None, typer.Option(help="A tor that is built already, instead.")] = None,
+    series: Annotated[
+        Literal["project", "none"] | None,
+        typer.Option(help="The project's patches, which are for tor 0.4.9, or none of them."),
+    ] = None,
+    patch: Annotated[list[Path] | None, typer.Option(help="A patch on top; may be repeated.")] = None,
+    out: Out = TOOLS,
+    jobs: Jobs = 1,
+    sha256: Sha256 = None,
+    stamp: Stamp = None,
 ) -> None:
     """Fetch, verify, patch and build tor; nothing is done when that build is there."""
+    from torsweep.config.reading import validate
+    from torsweep.config.tors import DEBIAN, TorSource
     from torsweep.tor.build import build_tor
 
-    built = build_tor(source, out, jobs, sha256, stamp=stamp)
+    if source is None and git is None and program is None:
+        source_text: str | None = DEBIAN
+    else:
+        source_text = str(source) if source is not None else None
+    given = {
+        "source": source_text,
+        "git": git,
+        "revision": revision,
+        "program": program,
+        "series": series,
+        "patches": tuple(patch) if patch else None,
+        "sha256": sha256.lower() if sha256 is not None else None,
+    }
+    tor = validate(TorSource, {key: value for key, value in given.items() if value is not None}, None)
+    built = build_tor(tor, out, jobs, stamp=stamp)
     typer.echo(f"{built.program}: tor {built.version}, from {built.provenance['source']}")
 
 

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -46,6 +47,26 @@ LIBRARIES = (
 
 NO_LIBRARY = Library("C", "gcc libc6-dev", "stdio.h", 'puts("") == EOF', ())
 """What every compiler has to have."""
+
+
+AUTOTOOLS = {"autoreconf": "autoconf", "automake": "automake"}
+"""Programs that make configure, by Debian's package."""
+
+
+def make_configure(tree: Path, log: Path) -> None:
+    """Make the configure of a source ``tree`` that has none, as its autogen.sh does.
+
+    Warnings about old macros do not count: they depend on the version of autoconf. Raises ToolMissing
+    without the programs for it, TorsweepError when they fail.
+    """
+    missing = [package for program, package in AUTOTOOLS.items() if shutil.which(program) is None]
+    if missing:
+        raise ToolMissing(
+            f"a source of tor without configure needs {', '.join(missing)}, not found here:"
+            f" apt-get install {' '.join(missing)}"
+        )
+    _say("making configure (about half a minute)")
+    _run(["autoreconf", "--install", "--force", "--warnings=none"], tree, log, "autoreconf")
 
 
 def check_requirements() -> None:
@@ -123,6 +144,8 @@ def configure(tree: Path, build: Path, log: Path, *, tests: bool) -> list[str]:
     """Configure the source ``tree`` in ``build``; return the flags. TorsweepError when it fails."""
     flags = configure_flags(tests=tests)
     build.mkdir(parents=True)
+    if not (tree / "configure").is_file():
+        make_configure(tree, log)
     _say("configuring (about half a minute)")
     _run([str((tree / "configure").resolve()), "--quiet", *flags], build, log, "configure")
     return flags
@@ -171,7 +194,22 @@ def _run(command: list[str], folder: Path, log: Path, what: str, total: int = 0)
     if code and shutil.disk_usage(folder).free < FULL_BYTES:
         raise OutputError(f"{folder}: {what} of tor failed: no space left on the device")
     if code:
-        raise TorsweepError(f"{what} of tor failed: {first_error(log.read_text(encoding='utf-8'), code)}")
+        text = log.read_text(encoding="utf-8")
+        for line in last_lines(text):
+            _say(f"  {line}")
+        raise TorsweepError(f"{what} of tor failed: {first_error(text, code)}")
+
+
+_WRONG = re.compile(r"No space left on device|\berror: |undefined reference")
+LINES_SHOWN = 6
+
+
+def last_lines(text: str) -> list[str]:
+    """The lines of a build's log around the first error; its last lines where none calls itself one."""
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    found = next((place for place, line in enumerate(lines) if _WRONG.search(line)), None)
+    start = max(len(lines) - LINES_SHOWN, 0) if found is None else max(found - 1, 0)
+    return lines[start : start + LINES_SHOWN]
 
 
 def first_error(text: str, code: int) -> str:
@@ -181,7 +219,7 @@ def first_error(text: str, code: int) -> str:
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for line in lines:
-        if re.search(r"No space left on device|\berror: |undefined reference", line):
+        if _WRONG.search(line):
             return line
     for before, line in pairwise(["", *lines]):
         if "*** " in line:
@@ -195,5 +233,9 @@ def _plain() -> dict[str, str]:
     return {**inherited, "LC_ALL": "C"}
 
 
+building: ContextVar[str] = ContextVar("building", default="tor")
+"""What messages call the tor that is being built: its name in an experiment, where several are."""
+
+
 def _say(text: str) -> None:
-    print(f"tor: {text}", file=sys.stderr, flush=True)
+    print(f"{building.get()}: {text}", file=sys.stderr, flush=True)

@@ -1,41 +1,122 @@
-"""The key of a build of tor: of the content of source and patches, and the configure options.
+"""What a build of tor is made of, and its key.
 
-A build's folder, run.json, engine versions and the pipeline's marker name it. Where the source lies does not
-count.
+In: a :class:`torsweep.config.tors.TorSource`. Out: :class:`Recipe`, and the key that a build's folder,
+run.json, engine versions and the pipeline's marker name: of the content of source and patches, and the
+configure options. Where the source lies does not count.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from torsweep.config.tors import DEBIAN, STOCK, TorSource
 from torsweep.errors import InputError
+from torsweep.provenance import sha256_of_file
 from torsweep.tor.compile import configure_flags
-from torsweep.tor.release import SERIES, find_release, read_series
+from torsweep.tor.release import (
+    SERIES,
+    Release,
+    Series,
+    find_commit_release,
+    find_release,
+    patches_of_user,
+    read_series,
+)
 
 FROM_DEBIAN = "Debian's source package"
 """Stands for the content of a source that has not been fetched yet."""
 
+NO_PATCHES = Series((), "")
 
-def build_key(source_sha256: str, series_sha256: str, flags: list[str]) -> str:
-    """The key of a build from a source, with a series and options of configure: twelve hexadecimal digits."""
-    text = "\n".join([source_sha256, series_sha256, *flags])
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a build is made of: a release with the project's series and the user's patches, or a program.
+
+    The patches of ``series`` or of ``patches`` may be none. A program is taken as it is.
+    """
+
+    content: str
+    release: Release | None
+    series: Series
+    patches: Series
+    flags: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """The key of the build."""
+        return build_key(self.content, self.series.sha256, self.flags, self.patches.sha256)
+
+
+def build_key(content: str, series_sha256: str, flags: Sequence[str], patches_sha256: str = "") -> str:
+    """The key of a build from a source, with patches and options of configure: 12 hexadecimal digits."""
+    text = "\n".join([content, series_sha256, *flags, *filter(None, [patches_sha256])])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-@cache
-def planned_key(source: str | None, series: Path = SERIES) -> str:
-    """The key that the build of ``source`` will have: a tarball, a .dsc or a folder.
+def read_recipe(tor: TorSource, downloads: Path | None = None, series: Path = SERIES) -> Recipe:
+    """What ``tor`` is built from as its files are now.
 
-    Without a source it stands for the build that there is, or else for Debian's source package. Raises
-    InputError when the source or the series cannot be read.
+    Debian's package is fetched into ``downloads``; without that folder it is only named. ``series`` is the
+    folder of the project's patches. Raises InputError when a path, a revision or a checksum is not what
+    ``tor`` says, or a tree has changes that are not committed; ValueError when ``tor`` names other tors.
+    """
+    if tor.named:
+        raise ValueError(f"{tor.kind} names other tors, so there is nothing to build")
+    if tor.program is not None:
+        if not tor.program.is_file():
+            raise InputError("no such file", file=tor.program, accepted="a program tor")
+        return Recipe(sha256_of_file(tor.program), None, NO_PATCHES, NO_PATCHES, ())
+    project = read_series(series) if tor.series == "project" else NO_PATCHES
+    release: Release | None
+    if tor.git is not None:
+        release = find_commit_release(tor.git, tor.revision, tor.series)
+    elif tor.path is None and downloads is None:
+        release = None
+    else:
+        # A folder for downloads is of no use where a path is given.
+        release = find_release(tor.path, downloads or Path(), tor.sha256)
+    content = release.identity if release is not None else FROM_DEBIAN
+    flags = tuple(configure_flags(tests=False))
+    return Recipe(content, release, project, patches_of_user(tor.patches), flags)
+
+
+@cache
+def planned_key(tor: TorSource, series: Path = SERIES) -> str:
+    """The key that the pipeline knows the build of ``tor`` by: 12 hexadecimal digits.
+
+    For Debian's source package, which may not have been fetched yet, it stands for whichever release of it
+    is there. Errors are those of :func:`read_recipe`.
+    """
+    return read_recipe(tor, series=series).key
+
+
+def marker_name(key: str) -> str:
+    """The file, in the folder of builds, that says which build is the one of ``key``."""
+    return f"built-{key}"
+
+
+def require_planned(tor: TorSource, stamp: Path) -> None:
+    """Raise InputError when ``stamp`` is the marker of another key than ``tor`` has now."""
+    is_marker = re.fullmatch(marker_name("[0-9a-f]{12}"), stamp.name)
+    if is_marker and stamp.name != marker_name(planned_key(tor)):
+        raise InputError(
+            "the source of this tor has changed since it was planned; give the same command again", file=stamp
+        )
+
+
+def overridden_stock(source: str | None) -> TorSource:
+    """The tor ``stock`` where the user may have named its ``source`` (``--config tor_source=PATH``).
+
+    Raises InputError for an empty name.
     """
     if source is None:
-        content = FROM_DEBIAN
-    elif not source:
+        return STOCK
+    if not source:
         raise InputError("is empty", key="tor_source", accepted="a tarball, a .dsc or a folder")
-    else:
-        # A folder for downloads is of no use: nothing is fetched where a source is given.
-        content = find_release(Path(source), Path()).sha256
-    return build_key(content, read_series(series).sha256, configure_flags(tests=False))
+    return TorSource(source=source if source != DEBIAN else f"./{source}")

@@ -1,7 +1,7 @@
-"""A release of tor as a patched source tree: from Debian's archive, a tarball or a folder, verified.
+"""A source of tor as a patched tree: from Debian's archive, a tarball, a folder or a commit, verified.
 
-In: nothing, or the path that a user names; the series of patches. Out: :class:`Release`, which says what it
-was checked against; the source tree, unpacked and patched.
+In: nothing, or what a user names; patches. Out: :class:`Release`, which says what it was checked against; the
+source tree, unpacked and patched.
 """
 
 from __future__ import annotations
@@ -11,14 +11,19 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep.errors import InputError, OutputError, ToolMissing
+from torsweep.folder_lock import folder_claimed
 from torsweep.formats.archives import unpack_tarball
 from torsweep.home import find
 from torsweep.provenance import sha256_of_file
-from torsweep.tor.apt import OTHERWISE, fetch_source_package
+from torsweep.storage.folders import TOR_TOOLS
+from torsweep.tor.apt import fetch_source_package
+from torsweep.tor.apt import SERIES as RELEASE_SERIES
+from torsweep.tor.repository import Commit, export, file_of, find_commit
 
 SERIES = Path("patches/tor")
 """The project's own series: that of the study if it has one, else of the checkout (:mod:`torsweep.home`)."""
@@ -54,6 +59,21 @@ def read_series(folder: Path = SERIES) -> Series:
     return Series(tuple(folder / name for name in names), digest.hexdigest())
 
 
+def patches_of_user(files: Sequence[Path]) -> Series:
+    """The patches that a user names, in order; InputError when one is no file.
+
+    Their names do not count: a patch under another name makes the same build.
+    """
+    digest = hashlib.sha256()
+    for file in files:
+        if not file.is_file():
+            raise InputError(
+                "no such file", file=file, accepted="a patch, as diff or git format-patch writes"
+            )
+        digest.update(f"{sha256_of_file(file)}\n".encode())
+    return Series(tuple(files), digest.hexdigest() if files else "")
+
+
 def apply_series(series: Series, tree: Path) -> None:
     """Apply every patch of ``series`` to the source ``tree``; every hunk must match its whole context (fuzz
     0).
@@ -87,33 +107,50 @@ def first_failure(report: str) -> tuple[str, str]:
     return file, (report.strip().splitlines() or ["patch said nothing"])[-1]
 
 
+CONFIGURE, CONFIGURE_AC = "configure", "configure.ac"
+CONFIGURES = (CONFIGURE, CONFIGURE_AC)
+"""A release has the first; a tree out of git has only the second, which autoconf makes the first from."""
+
 NOT_SOURCE = shutil.ignore_patterns(".git", "*.o", "*.a", ".deps", ".dirstamp", "config.status", "orconfig.h")
 """What a build inside a source folder leaves there; with it, a build elsewhere would refuse to start."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """The source of tor in a tarball or a folder; ``sha256`` in hexadecimal, of the file or the tree."""
+    """The source of tor in a tarball, a folder or a commit.
+
+    ``identity`` stands for its content, in hexadecimal: the SHA-256 of the file or of the folder's tree, or
+    git's id of the commit's tree.
+    """
 
     path: Path
-    sha256: str
+    identity: str
     verified_by: str
     """What the checksum was compared with, or a sentence saying that there was nothing."""
+    commit: Commit | None = None
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What the provenance of a build says of its source."""
+        told = {"source": self.path.name, "source_verified_by": self.verified_by}
+        if self.commit is None:
+            return {**told, "source_sha256": self.identity}
+        return {**told, "source_commit": self.commit.commit, "source_tree": self.identity}
 
 
 def find_release(source: Path | None, downloads: Path, sha256: str | None = None) -> Release:
-    """The release at ``source``; without one, Debian's source package, fetched into ``downloads``.
+    """The release at ``source``; without one, Debian's source package.
 
-    Raises InputError for a path that is neither tarball nor folder, or a checksum that is not the one
+    A package that is in ``downloads`` already is taken, so that all builds are of one release. Raises
+    InputError for a path that is neither tarball nor folder, or a checksum that is not the one
     given, the one beside the tarball (``NAME.sha256sum``) or the one in the .dsc; and the errors of
     :func:`torsweep.tor.apt.fetch_source_package`.
     """
     if source is None:
-        shutil.rmtree(downloads / "package", ignore_errors=True)
-        return verified_package(fetch_source_package(downloads / "apt", downloads / "package"))
+        return _debian_release(downloads)
     if source.is_dir():
-        if not (source / "configure").is_file():
-            raise InputError("is no release source of tor: it has no configure", file=source)
+        if not any((source / name).is_file() for name in CONFIGURES):
+            raise InputError("is no source of tor: it has no configure", file=source)
         return Release(source, sha256_of_tree(source), "a folder, taken as it is")
     if not source.is_file():
         raise InputError(
@@ -122,6 +159,28 @@ def find_release(source: Path | None, downloads: Path, sha256: str | None = None
     if source.suffix == ".dsc":
         return verified_package(source)
     return _verified_tarball(source, sha256)
+
+
+def find_commit_release(repository: Path, revision: str, series: str) -> Release:
+    """The source of tor in a commit; InputError when there is none, or ``series`` is not for its version."""
+    commit = find_commit(repository, revision)
+    text = file_of(commit, CONFIGURE_AC)
+    if text is None:
+        raise InputError("is no source of tor: it has no configure.ac", file=repository, value=revision)
+    require_version(_version_in(text, repository), series, repository)
+    return Release(repository, commit.tree, f"git, as commit {commit.commit}", commit)
+
+
+def _debian_release(downloads: Path) -> Release:
+    package = downloads / "package"
+    with folder_claimed(downloads.parent, TOR_TOOLS, wait=True):
+        for description in sorted(package.glob("tor_*.dsc")):
+            try:
+                return verified_package(description)
+            except InputError:
+                break
+        shutil.rmtree(package, ignore_errors=True)
+        return verified_package(fetch_source_package(downloads / "apt", package))
 
 
 def verified_package(description: Path) -> Release:
@@ -188,11 +247,13 @@ def sha256_of_tree(folder: Path) -> str:
 def unpack(release: Release, target: Path) -> str:
     """Lay the source tree of ``release`` out at ``target``, which must not exist; return tor's version.
 
-    Raises InputError when it is no tarball, or not one of tor's release sources, and OutputError when the
+    Raises InputError when it is no tarball, or not one of tor's sources, and OutputError when the
     tree cannot be written.
     """
     try:
-        if release.path.is_dir():
+        if release.commit is not None:
+            export(release.commit, target)
+        elif release.path.is_dir():
             shutil.copytree(release.path, target, symlinks=True, ignore=NOT_SOURCE)
         else:
             _unpack_tarball(release.path, target)
@@ -206,19 +267,43 @@ def unpack(release: Release, target: Path) -> str:
 def _unpack_tarball(tarball: Path, target: Path) -> None:
     unpacked = target.with_name(f"{target.name}.unpacked")
     unpack_tarball(tarball, unpacked)
-    tops = [entry for entry in unpacked.iterdir() if (entry / "configure").is_file()]
+    tops = [entry for entry in unpacked.iterdir() if any((entry / name).is_file() for name in CONFIGURES)]
     if len(tops) != 1:
-        raise InputError("is no release source of tor: it has no configure", file=tarball)
+        raise InputError("is no source of tor: it has no configure", file=tarball)
     tops[0].replace(target)
     shutil.rmtree(unpacked)
 
 
 def version_of(tree: Path, named: Path) -> str:
-    """The version that the ``configure`` of the source tree states; InputError when it is not tor's."""
-    with (tree / "configure").open(encoding="utf-8", errors="replace") as file:
-        head = file.read(60_000)
-    name = re.search(r"^PACKAGE_NAME='tor'$", head, re.MULTILINE)
-    version = re.search(r"^PACKAGE_VERSION='([\w.+-]+)'$", head, re.MULTILINE)
-    if name is None or version is None:
-        raise InputError("is no release source of tor", file=named, accepted=OTHERWISE)
+    """The version that the source tree states; InputError, naming ``named``, when it is not tor's."""
+    name = next(name for name in CONFIGURES if (tree / name).is_file())
+    with (tree / name).open(encoding="utf-8", errors="replace") as file:
+        return _version_in(file.read(60_000), named)
+
+
+def _version_in(text: str, named: Path) -> str:
+    """The version in the beginning of a configure or a configure.ac."""
+    name = re.search(r"^PACKAGE_NAME='tor'$", text, re.MULTILINE)
+    version = re.search(r"^PACKAGE_VERSION='([\w.+-]+)'$", text, re.MULTILINE) if name else None
+    version = version or re.search(r"^AC_INIT\(\[tor\],\s*\[([\w.+-]+)\]", text, re.MULTILINE)
+    if version is None:
+        raise InputError("is no source of tor", file=named, accepted="a release or a commit of tor")
     return version[1]
+
+
+OLDEST = (0, 4, 7)
+"""The first release series whose relays and clients have congestion control."""
+
+
+def require_version(version: str, series: str, named: Path) -> None:
+    """Raise InputError unless tor of ``version`` can be built, with the ``series`` (project or none)."""
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+    if numbers < OLDEST:
+        raise InputError("is too old a tor", file=named, value=version, accepted="0.4.7 or later")
+    if series == "project" and not version.startswith(f"{RELEASE_SERIES}."):
+        raise InputError(
+            "the project's patches are for another release series of tor",
+            file=named,
+            value=version,
+            accepted=f"{RELEASE_SERIES}.*, or without them: series none",
+        )

@@ -139,7 +139,7 @@ def test_tree(source: Path | None, out: Path, sha256: str | None = None) -> Iter
     with folder_claimed(place, TOR_TOOLS, wait=True):
         release = find_release(source, out / "downloads", sha256)
         tree, build, log, stamp = (place / name for name in ("source", "build", "build.log", "configured"))
-        made_of = f"{release.sha256} {series.sha256}\n"
+        made_of = f"{release.identity} {series.sha256}\n"
         if not stamp.is_file() or stamp.read_text() != made_of:
             for leftover in (tree, build):
                 shutil.rmtree(leftover, ignore_errors=True)

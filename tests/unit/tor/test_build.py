@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from torsweep.config.tors import STOCK, TorSource
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.storage.folders import TOR_TOOLS, own_folder
 from torsweep.tor import build
@@ -24,6 +25,11 @@ from torsweep.tor.unit_tests import judge
 
 ROOT = Path(__file__).parents[3]
 KEY = build_key("0" * 64, read_series(ROOT / "patches" / "tor").sha256, configure_flags(tests=False))
+
+
+def left_in(tools: Path) -> set[str]:
+    """What is below a folder of builds but locks and markers."""
+    return {path.name for path in tools.rglob("*") if path.is_file()} - {".lock", ".torsweep"}
 
 
 @pytest.fixture
@@ -76,18 +82,18 @@ def test_a_stamp_names_the_build_that_a_run_asks_for(built, tmp_path, monkeypatc
 
 def test_a_build_is_known_by_what_is_in_its_source_not_by_where_that_lies(tree, tmp_path, series_folder):
     planned_key.cache_clear()
-    key = planned_key(str(tree), series_folder)
+    key = planned_key(TorSource(source=str(tree)), series_folder)
     elsewhere = shutil.copytree(tree, tmp_path / "elsewhere")
-    assert planned_key(str(elsewhere), series_folder) == key
-    assert planned_key(None, series_folder) != key
+    assert planned_key(TorSource(source=str(elsewhere)), series_folder) == key
+    assert planned_key(STOCK, series_folder) != key
     (elsewhere / "src" / "clock.c").write_text("six\n")
     planned_key.cache_clear()
-    assert planned_key(str(elsewhere), series_folder) != key
+    assert planned_key(TorSource(source=str(elsewhere)), series_folder) != key
     (series_folder / "clock.patch").write_text("another")
     planned_key.cache_clear()
-    assert planned_key(str(tree), series_folder) != key
+    assert planned_key(TorSource(source=str(tree)), series_folder) != key
     with pytest.raises(InputError, match="no such file or folder"):
-        planned_key(str(tmp_path / "nowhere"), series_folder)
+        planned_key(TorSource(source=str(tmp_path / "nowhere")), series_folder)
 
 
 def test_a_build_with_other_options_of_configure_is_none(built, monkeypatch, series):
@@ -125,8 +131,8 @@ def test_a_source_of_another_release_series_is_refused(tree, tmp_path, monkeypat
     monkeypatch.setattr(build, "check_requirements", lambda: None)
     (tree / "configure").write_text("PACKAGE_NAME='tor'\nPACKAGE_VERSION='0.4.8.16'\n")
     with pytest.raises(InputError, match=r"another release series of tor, got '0\.4\.8\.16'"):
-        build_tor(tree, tmp_path / "tools")
-    assert sorted(path.name for path in (tmp_path / "tools").iterdir()) == [".lock", ".torsweep"]
+        build_tor(TorSource(source=str(tree)), tmp_path / "tools")
+    assert left_in(tmp_path / "tools") == set()
 
 
 def test_a_patch_that_does_not_apply_leaves_nothing_behind(tree, tmp_path, monkeypatch):
@@ -135,8 +141,8 @@ def test_a_patch_that_does_not_apply_leaves_nothing_behind(tree, tmp_path, monke
     if not compiling.shutil.which("patch"):
         pytest.skip("patch is not on PATH")
     with pytest.raises(InputError, match=r"\.patch: does not apply: can't find file to patch"):
-        build_tor(tree, tmp_path / "tools")
-    assert sorted(path.name for path in (tmp_path / "tools").iterdir()) == [".lock", ".torsweep"]
+        build_tor(TorSource(source=str(tree)), tmp_path / "tools")
+    assert left_in(tmp_path / "tools") == set()
 
 
 def test_missing_libraries_are_named_together_with_their_packages(monkeypatch):

@@ -18,7 +18,7 @@ from torsweep.tor.release import find_release, sha256_of_tree, unpack, verified_
 def test_a_source_package_is_verified_file_by_file(package, tarball, tmp_path):
     release = find_release(package, tmp_path / "downloads")
     assert release.path == tarball
-    assert release.sha256 == hashlib.sha256(tarball.read_bytes()).hexdigest()
+    assert release.identity == hashlib.sha256(tarball.read_bytes()).hexdigest()
     assert release.verified_by == "tor_0.4.9.11-1.dsc"
 
 
@@ -85,7 +85,7 @@ def test_a_folder_that_has_been_built_in_counts_as_its_source(tree, tmp_path):
 
 def test_another_program_is_refused(tree, tmp_path):
     (tree / "configure").write_text("PACKAGE_NAME='vidalia'\nPACKAGE_VERSION='1'\n")
-    with pytest.raises(InputError, match="is no release source of tor"):
+    with pytest.raises(InputError, match="is no source of tor"):
         unpack(find_release(tree, tmp_path), tmp_path / "copy")
 
 
@@ -105,7 +105,7 @@ def test_a_source_that_is_none_is_named(tmp_path, name):
 def test_without_apt_the_message_names_the_other_ways(monkeypatch, tmp_path):
     monkeypatch.setattr(apt.shutil, "which", lambda program: None)
     with pytest.raises(ToolMissing, match=r"--source PATH, or --config tor_source=PATH") as raised:
-        find_release(None, tmp_path)
+        find_release(None, tmp_path / "tools" / "downloads")
     assert raised.value.exit_code == 3
 
 

@@ -1,0 +1,109 @@
+"""A commit of a local git repository as a source of tor.
+
+In: the path of a repository, with a work tree or bare, and a revision. Out: :class:`Commit`, which names its
+content, and its files in a folder. What is not committed is never built.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from torsweep.config.tors import HEAD
+from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.formats.archives import unpack_tarball
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit of the repository at ``repository``: its own id and that of its tree, in hexadecimal."""
+
+    repository: Path
+    commit: str
+    tree: str
+
+
+def find_commit(repository: Path, revision: str = HEAD) -> Commit:
+    """The commit that ``revision`` names now.
+
+    Raises InputError when there is no such repository or revision, or when ``revision`` is HEAD and tracked
+    files have changes that are not committed; ToolMissing without git.
+    """
+    if not repository.is_dir():
+        raise InputError("no such folder", file=repository, accepted="a git repository of tor")
+    answer = _git(repository, "rev-parse", "--is-inside-work-tree", "--show-prefix")
+    if answer.returncode:
+        raise InputError(f"git cannot read it: {_complaint(answer)}", file=repository)
+    inside, *prefix = answer.stdout.splitlines()
+    if any(prefix):
+        raise InputError("is a folder inside a git repository", file=repository, accepted="the repository")
+    ids = [_object(repository, f"{revision}^{{{kind}}}") for kind in ("commit", "tree")]
+    if not all(ids):
+        raise InputError(
+            "no such revision",
+            file=repository,
+            value=revision,
+            accepted="a branch, a tag or a commit of this repository",
+        )
+    if revision == HEAD and inside == "true":
+        _require_committed(repository)
+    return Commit(repository, ids[0], ids[1])
+
+
+def _object(repository: Path, name: str) -> str:
+    answer = _git(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", name)
+    return answer.stdout.strip() if answer.returncode == 0 else ""
+
+
+def _require_committed(repository: Path) -> None:
+    answer = _git(repository, "--no-optional-locks", "status", "--porcelain", "--untracked-files=no")
+    changed = [line[3:] for line in answer.stdout.splitlines()]
+    if changed:
+        others = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        raise InputError(
+            f"has changes that are not committed: {changed[0]}{others}",
+            file=repository,
+            accepted="a tree whose changes are committed, or a revision by name",
+        )
+
+
+def file_of(commit: Commit, name: str) -> str | None:
+    """The text of the file ``name`` at the top of ``commit``; None where there is none."""
+    answer = _git(commit.repository, "cat-file", "blob", f"{commit.commit}:{name}")
+    return answer.stdout if answer.returncode == 0 else None
+
+
+def export(commit: Commit, target: Path) -> None:
+    """Lay the files of ``commit`` out at ``target``, which must not exist.
+
+    Raises TorsweepError when git fails; OSError when ``target`` cannot take them.
+    """
+    tarball = target.with_name(f"{target.name}.tar")
+    tarball.unlink(missing_ok=True)
+    words = ("archive", "--format=tar", f"--output={tarball.resolve()}", commit.commit)
+    answer = _git(commit.repository, *words)
+    if answer.returncode:
+        raise TorsweepError(f"{commit.repository}: git archive failed: {_complaint(answer)}")
+    unpack_tarball(tarball, target)
+    tarball.unlink()
+
+
+def _git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    program = shutil.which("git")
+    if program is None:
+        raise ToolMissing("git: not on PATH; Debian's package of it: apt-get install git")
+    return subprocess.run(
+        [program, "-C", str(repository), *arguments],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+
+
+def _complaint(answer: subprocess.CompletedProcess[str]) -> str:
+    lines = [line.strip() for line in answer.stderr.splitlines() if line.strip()]
+    return re.sub(r"^fatal: ", "", lines[0]) if lines else f"exit code {answer.returncode}"
