@@ -14,9 +14,10 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from torsweep.config.reading import RefusedValue, Section
+from torsweep.config.where import Where
 
 TorName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
-Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Share = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 DEBIAN = "debian"
@@ -32,7 +33,8 @@ class TorSource(Section):
     ``source`` is ``debian`` (Debian's source package) or the path of a tarball, a .dsc or a folder. ``git``
     is the path of a repository, and ``revision`` a commit of it. ``program`` is a tor that is built already.
     ``same`` names another tor of the experiment, which this one differs from by chance alone. ``mix`` gives
-    each of several tors its share of the hosts. Paths are relative to the working directory.
+    each of several tors its share of the hosts that ``on`` chooses, relays where it is left out; other
+    hosts run the tor of the baseline. Paths are relative to the working directory.
 
     A source gets the project's ``series`` of patches, or none, and then ``patches`` in their order.
     """
@@ -43,6 +45,7 @@ class TorSource(Section):
     program: Path | None = None
     same: TorName | None = None
     mix: Mapping[TorName, Share] | None = None
+    on: Where = Where()
     series: Literal["project", "none"] = "project"
     patches: tuple[Path, ...] = ()
     sha256: Sha256 | None = None
@@ -92,7 +95,7 @@ class TorSource(Section):
     @model_validator(mode="after")
     def _keys_fit_the_kind(self) -> Self:
         takes = {"revision": ("git",), "series": ("source", "git"), "patches": ("source", "git")}
-        for key, kinds in {**takes, "sha256": ("source",)}.items():
+        for key, kinds in {**takes, "sha256": ("source",), "on": ("mix",)}.items():
             if key in self.model_fields_set and self.kind not in kinds:
                 raise RefusedValue(f"means nothing beside {self.kind}", key=key, accepted=" or ".join(kinds))
         if self.sha256 is not None and self.path is None:

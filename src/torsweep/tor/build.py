@@ -234,11 +234,19 @@ def _build_into(
             **release.facts,
             **_patch_facts(recipe),
             "program_sha256": sha256_of_file(place / "bin" / "tor"),
-            "libraries": ask_version(place / "bin" / "tor").libraries,
+            "libraries": _libraries(place / "bin" / "tor"),
             "configure": flags,
             "machine": dict(machine()),
         }
         write_text(place / "provenance.json", json.dumps(provenance, indent=1, sort_keys=True) + "\n")
+
+
+def _libraries(program: Path) -> dict[str, str]:
+    """The libraries of a tor just built; its answer is also the proof that it starts."""
+    try:
+        return ask_version(program).libraries
+    except InputError as error:
+        raise TorsweepError(f"the tor just built does not start: {error}") from error
 
 
 def _patch_facts(recipe: Recipe) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from torsweep.formats.archives import unpack_tarball
 from torsweep.home import find
 from torsweep.provenance import sha256_of_file
 from torsweep.storage.folders import TOR_TOOLS
-from torsweep.tor.apt import fetch_source_package
 from torsweep.tor.apt import SERIES as RELEASE_SERIES
+from torsweep.tor.apt import fetch_source_package
 from torsweep.tor.repository import Commit, export, file_of, find_commit
 
 SERIES = Path("patches/tor")
