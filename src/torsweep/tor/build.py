@@ -24,10 +24,10 @@ from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOR_BUILD, TOR_TOOLS, own_folder
 from torsweep.tor.compile import check_requirements, compile_tor, configure, configure_flags
 from torsweep.tor.identity import Recipe, build_key, read_recipe, require_planned
+from torsweep.tor.place import TOOLS
 from torsweep.tor.program import ask_version, gencert_beside
 from torsweep.tor.release import Release, Series, apply_series, read_series, require_version, unpack
 
-TOOLS = Path("results/tools/tor")
 POINTER = "tor.json"
 STAMP = "build of tor:"
 """How a stamp begins, a file that names a build."""

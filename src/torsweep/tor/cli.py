@@ -12,7 +12,7 @@ import typer
 
 from torsweep.output_options import OutputFile, OutputFolder
 from torsweep.storage.folders import TOR_TOOLS
-from torsweep.tor.build import TOOLS
+from torsweep.tor.place import TOOLS
 
 tor_app = typer.Typer(help="Build tor from its release source with the patch series.", no_args_is_help=True)
 

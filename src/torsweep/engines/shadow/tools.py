@@ -26,7 +26,8 @@ from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import sha256_of_file
 from torsweep.storage import write_text
-from torsweep.tor.build import TOOLS, find_build
+from torsweep.tor.build import find_build
+from torsweep.tor.place import TOOLS
 
 MEASURING, NOT_MEASURING = "shadow", "shadow-no-rtt"
 """The names of runs in the two kinds of Shadow. They give other results, so they have other names in run.json
