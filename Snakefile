@@ -18,7 +18,7 @@ from torsweep.engines.selection import RUN_ENGINES
 from torsweep.home import CHECKOUT, find
 from torsweep.pipeline import hooks
 from torsweep.pipeline.arguments import Arguments, source_sha256
-from torsweep.pipeline.paths import PLAN_LEVELS, RUN_LEVELS, Paths, experiment_questions
+from torsweep.pipeline.paths import PLAN_LEVELS, RUN_LEVELS, Paths, experiment_questions, own_experiments
 from torsweep.tor.release import SERIES
 
 min_version("9.1")
@@ -50,8 +50,9 @@ PAGE = f"results/reports/{PLAN_LEVELS}/{{experiment}}.html"
 PUBLISHED = f"results/publish/{PLAN_LEVELS}/SHA256SUMS"
 BUNDLE = f"results/bundles/{PLAN_LEVELS}/{{experiment}}.zip"
 
-# The question of each experiment, by the name of its folder.
+# The question of each experiment, by the name of its folder; and those that a study has of its own.
 EXPERIMENTS = experiment_questions()
+OWN = own_experiments()
 
 
 report: "rules/captions/workflow.rst"
@@ -107,13 +108,13 @@ for name, question in EXPERIMENTS.items():
     workflow.get_rule(name).docstring = question
 
 
-workflow.default_target = "refill_sweep"
+workflow.default_target = "refill_sweep" if "refill_sweep" in OWN else OWN[0]
 
 
 rule report:
     """One page to read for each experiment that has the plan: verdicts, figures, tables, how to repeat it."""
     input:
-        lambda wildcards: paths.pages([*EXPERIMENTS]),
+        lambda wildcards: paths.pages(OWN),
     message:
         "report"
 
@@ -121,6 +122,6 @@ rule report:
 rule publish:
     """All that goes with a result, as a folder and as a zip, for each experiment that has the plan."""
     input:
-        lambda wildcards: paths.bundles([*EXPERIMENTS]),
+        lambda wildcards: paths.bundles(OWN),
     message:
         "publish"

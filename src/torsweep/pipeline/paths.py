@@ -16,7 +16,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Self, TypeVar
 
-from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, MAIN_PLAN, Experiment, load_experiment
+from torsweep.config.experiment import (
+    EXPERIMENTS_DIRECTORY,
+    MAIN_PLAN,
+    Experiment,
+    experiment_names,
+    load_experiment,
+)
 from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.overrides import Overrides, experiment_overrides
@@ -124,6 +130,12 @@ def experiment_questions(directory: Path = EXPERIMENTS_DIRECTORY) -> dict[str, s
     One whose experiment.yaml is wrong stops only itself: as a target it says what is wrong.
     """
     return {file.parent.name: _question(file) for file in find_all(directory, f"*/{EXPERIMENT_FILE}")}
+
+
+def own_experiments(directory: Path = EXPERIMENTS_DIRECTORY) -> list[str]:
+    """The experiments of the working directory, which in the checkout are all; all where it has none."""
+    own = sorted(file.parent.name for file in directory.glob(f"*/{EXPERIMENT_FILE}"))
+    return own or experiment_names(directory)
 
 
 def _question(file: Path) -> str:

@@ -52,6 +52,7 @@ FIGURES = Kind("figures", "figures")
 COMPARISON = Kind("comparison", "a comparison")
 PUBLISHED = Kind("published", "a published result")
 TORNETTOOLS = Kind("tornettools", "a run for tornettools", r"tornet.*")
+STUDY = Kind("study", "a study")
 TOR_TOOLS = Kind("tools", "builds of tor")
 TOR_BUILD = Kind("tor build", "a build of tor", r"keys/.*")
 KEY_FOLDERS = Kind(

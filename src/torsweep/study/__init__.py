@@ -1,0 +1,1 @@
+"""Studies: folders of the user's own, in which the pipeline runs."""

@@ -1,0 +1,88 @@
+"""A study: a folder of the user's own, outside the checkout, in which the pipeline runs.
+
+In: where, and an experiment. Out: the folder, with what ``snakemake`` needs to play the experiment there.
+What the folder lacks is taken from the checkout (:mod:`torsweep.home`). Only its README names a path of this
+machine.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import string
+import sys
+from pathlib import Path
+
+from torsweep.config.experiment import EXPERIMENTS_DIRECTORY
+from torsweep.errors import InputError, OutputError
+from torsweep.home import CHECKOUT
+from torsweep.storage import write_text
+from torsweep.storage.folders import STUDY, files_of, own_folder
+from torsweep.storage.published import EXPERIMENT_FILE
+
+PROFILE = Path("profiles/default/config.yaml")
+_TEMPLATES = Path(__file__).with_name("templates")
+_NAME = r"[a-z0-9_]{1,64}"
+
+
+def new_study(folder: Path, experiment_name: str) -> None:
+    """Make a study of the example in ``folder``, which is new or empty.
+
+    Raises OutputError where it holds something or lies inside the checkout, InputError for a name that no
+    experiment can have.
+    """
+    if folder.resolve().is_relative_to(CHECKOUT.resolve()):
+        raise OutputError(
+            f"{folder}: is inside the checkout of torsweep; accepted: a new folder outside of it"
+        )
+    if folder.is_dir() and (found := files_of(folder)):
+        raise OutputError(f"{folder}: holds {found[0]}; accepted: a new or empty folder")
+    write_study(folder, experiment_name, (_TEMPLATES / EXPERIMENT_FILE).read_text(encoding="utf-8"))
+
+
+def write_study(folder: Path, experiment_name: str, experiment_text: str) -> None:
+    """Write the study in ``folder``, with ``experiment_text`` as the experiment.yaml of ``experiment_name``.
+
+    In a study that is there, the experiment is brought up to date, and nothing else is touched. Raises
+    OutputError when ``folder`` holds anything but a study, InputError for a name that no experiment can have.
+    """
+    if not re.fullmatch(_NAME, experiment_name):
+        accepted = "lower-case letters, digits and _, at most 64"
+        raise InputError(
+            "is no name of an experiment", key="experiment name", value=experiment_name, accepted=accepted
+        )
+    own_folder(folder, STUDY)
+    for name, text in _texts(folder.resolve().name, experiment_name).items():
+        if not (folder / name).exists():
+            _write(folder / name, text)
+    file = folder / EXPERIMENTS_DIRECTORY / experiment_name / EXPERIMENT_FILE
+    if not file.is_file() or file.read_text(encoding="utf-8") != experiment_text:
+        _write(file, experiment_text)
+
+
+def _texts(study: str, experiment: str) -> dict[str, str]:
+    """What every study holds beside its experiments, by path."""
+
+    def template(name: str) -> str:
+        return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+    readme = string.Template(template("README.md")).substitute(
+        study=study,
+        experiment=experiment,
+        programs=Path(sys.executable).parent,
+        cores=len(os.sched_getaffinity(0)),
+    )
+    return {
+        "README.md": readme,
+        "Snakefile": template("Snakefile"),
+        str(PROFILE): (CHECKOUT / PROFILE).read_text(encoding="utf-8"),
+        ".gitignore": template("gitignore"),
+    }
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{file.parent}: cannot be written: {error.strerror}") from error
+    write_text(file, text)

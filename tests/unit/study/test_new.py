@@ -1,0 +1,107 @@
+"""A new study has an example that can be played, and touches nothing that is there."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from torsweep.cli import main
+from torsweep.config.experiment import load_experiment
+from torsweep.errors import InputError, OutputError
+from torsweep.home import CHECKOUT
+from torsweep.pipeline.paths import own_experiments
+from torsweep.study.new import new_study, write_study
+
+FILES = [
+    ".gitignore",
+    ".torsweep",
+    "README.md",
+    "Snakefile",
+    "experiments/mine/experiment.yaml",
+    "profiles/default/config.yaml",
+]
+
+
+def _files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def _refused(capsys, *arguments: object) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(argument) for argument in arguments])
+    said = capsys.readouterr().err
+    assert stopped.value.code == 2 and said.count("\n") == 1, said
+    return said
+
+
+def test_a_new_study_has_an_example_that_compares_a_line_of_torrc(tmp_path, monkeypatch):
+    new_study(tmp_path / "study", "mine")
+    monkeypatch.chdir(tmp_path / "study")
+    assert _files(Path()) == FILES
+    example = load_experiment("mine")
+    assert [bundle.torrc for bundle in example.options.values()] == [
+        {"KISTSchedRunInterval": "10 msec"},
+        {"KISTSchedRunInterval": "1 msec"},
+    ]
+    assert own_experiments() == ["mine"]
+
+
+def test_the_profile_is_that_of_the_checkout(tmp_path):
+    new_study(tmp_path / "study", "mine")
+    profile = Path("profiles/default/config.yaml")
+    assert yaml.safe_load((tmp_path / "study" / profile).read_text())
+    assert (tmp_path / "study" / profile).read_text() == (CHECKOUT / profile).read_text()
+
+
+def test_only_the_readme_names_a_path_of_this_machine(tmp_path):
+    new_study(tmp_path / "study", "mine")
+    texts = {name: (tmp_path / "study" / name).read_text() for name in FILES}
+    assert {name for name, text in texts.items() if str(CHECKOUT) in text or str(tmp_path) in text} <= {
+        "README.md"
+    }
+    assert len(texts["README.md"].splitlines()) <= 10
+
+
+def test_the_commands_of_a_new_study_are_named(tmp_path, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["new", str(tmp_path / "study")])
+    said = capsys.readouterr().out
+    assert not stopped.value.code
+    name = "experiments/kist_interval/experiment.yaml"
+    assert name in said and (tmp_path / "study" / name).is_file()
+
+
+def test_a_folder_that_holds_something_is_refused(tmp_path, capsys):
+    (tmp_path / "notes.txt").write_text("years of work")
+    assert "holds notes.txt" in _refused(capsys, "new", tmp_path)
+    new_study(tmp_path / "study", "mine")
+    assert "accepted: a new or empty folder" in _refused(capsys, "new", tmp_path / "study")
+    assert _files(tmp_path) == ["notes.txt", *(f"study/{name}" for name in FILES)]
+
+
+def test_a_folder_in_the_checkout_is_refused(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("torsweep.study.new.CHECKOUT", tmp_path)
+    said = _refused(capsys, "new", tmp_path / "results" / "study")
+    assert "is inside the checkout" in said and not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("name", ["Mine", "my-study", "", "../mine", "a" * 65])
+def test_a_name_that_no_target_can_have_is_refused(tmp_path, name):
+    with pytest.raises(InputError, match="is no name of an experiment"):
+        new_study(tmp_path / "study", name)
+    assert not (tmp_path / "study").exists()
+
+
+def test_writing_a_study_again_brings_its_experiment_up_to_date_and_nothing_else(tmp_path):
+    study = tmp_path / "study"
+    write_study(study, "mine", "question: one\n")
+    (study / "README.md").write_text("my notes")
+    write_study(study, "mine", "question: two\n")
+    assert (study / "experiments/mine/experiment.yaml").read_text() == "question: two\n"
+    assert (study / "README.md").read_text() == "my notes"
+
+
+def test_a_study_is_not_written_over_something_else(tmp_path):
+    (tmp_path / "notes.txt").write_text("years of work")
+    with pytest.raises(OutputError, match="which torsweep did not write"):
+        write_study(tmp_path, "mine", "question: one\n")
