@@ -26,6 +26,7 @@ from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays
 from torsweep.pipeline.cli import check_command
 from torsweep.report.cli import report_command
 from torsweep.stats.cli import results_app
+from torsweep.study.cli import compare_command
 from torsweep.study.new_cli import new_command
 from torsweep.tor.cli import tor_app
 
@@ -51,6 +52,7 @@ for engine in engine_names():
     # By its name: an engine is found by being there.
     if importlib.util.find_spec(f"torsweep.engines.{engine}.cli"):
         app.add_typer(importlib.import_module(f"torsweep.engines.{engine}.cli").app, name=engine)
+app.command("compare")(compare_command)
 app.command("new")(new_command)
 app.command("doctor")(doctor_command)
 results_app.command("report")(report_command)

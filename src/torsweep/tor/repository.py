@@ -12,6 +12,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from torsweep.config.reading import suggestion
 from torsweep.config.tors import HEAD
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.formats.archives import unpack_tarball
@@ -42,8 +43,9 @@ def find_commit(repository: Path, revision: str = HEAD) -> Commit:
         raise InputError("is a folder inside a git repository", file=repository, accepted="the repository")
     ids = [_object(repository, f"{revision}^{{{kind}}}") for kind in ("commit", "tree")]
     if not all(ids):
+        names = _git(repository, "for-each-ref", "--format=%(refname:short)").stdout.split()
         raise InputError(
-            "no such revision",
+            f"no such revision{suggestion(revision, names)}",
             file=repository,
             value=revision,
             accepted="a branch, a tag or a commit of this repository",
@@ -51,6 +53,29 @@ def find_commit(repository: Path, revision: str = HEAD) -> Commit:
     if revision == HEAD and inside == "true":
         _require_committed(repository)
     return Commit(repository, ids[0], ids[1])
+
+
+MAIN_BRANCHES = ("origin/HEAD", "main", "master")
+"""Where development goes on: the first of these that a repository has."""
+
+
+def is_repository(folder: Path) -> bool:
+    """Whether ``folder`` is the top of a work tree, or a bare repository."""
+    bare = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
+    return bare or (folder / ".git").exists()
+
+
+def left_main(repository: Path, commit: str) -> tuple[str, str] | None:
+    """The main branch, and the commit at which ``commit`` left it.
+
+    None where ``commit`` is on the main branch, or the repository has none, or the two have nothing in
+    common.
+    """
+    for branch in MAIN_BRANCHES:
+        if _object(repository, f"{branch}^{{commit}}"):
+            base = _git(repository, "merge-base", branch, commit).stdout.strip()
+            return None if base in ("", commit) else (branch, base)
+    return None
 
 
 def _object(repository: Path, name: str) -> str:

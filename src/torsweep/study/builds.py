@@ -1,0 +1,46 @@
+"""Builds of tor that a study needs and that stand elsewhere: they are copied, not made again.
+
+In: a study. Out: builds in its ``results/tools/tor``, from the studies beside it and from the checkout. A
+build is known by its content, so that it does not matter where it was made.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from torsweep.config.tors import TorSource
+from torsweep.home import CHECKOUT
+from torsweep.storage import whole_directory, write_text
+from torsweep.storage.folders import TOR_BUILD, TOR_TOOLS, own_folder
+from torsweep.study.document import Study
+from torsweep.tor.build import TOOLS, read_build, read_stamp
+from torsweep.tor.identity import marker_name, planned_key
+
+
+def standing_build(study: Study, tor: TorSource) -> Path | None:
+    """The marker of the build of ``tor``, in the study or where it can be copied from; None without one."""
+    name = marker_name(planned_key(tor))
+    folders = [study.folder, *sorted(study.folder.resolve().parent.glob("*/")), CHECKOUT]
+    for marker in (folder / TOOLS / name for folder in folders):
+        if marker.is_file() and read_build(marker.parent / read_stamp(marker)) is not None:
+            return marker
+    return None
+
+
+def copy_builds(study: Study) -> None:
+    """Copy what the study lacks and another folder has; the study's folder has to stand."""
+    own = study.folder / TOOLS
+    for tor in study.builds.values():
+        marker = standing_build(study, tor)
+        if marker is None or marker.parent == own:
+            continue
+        version = read_stamp(marker)
+        own_folder(own, TOR_TOOLS)
+        with whole_directory(own / version, TOR_BUILD) as place:
+            for part in ("bin", "provenance.json", "build.log"):
+                source = marker.parent / version / part
+                copy = shutil.copytree if source.is_dir() else shutil.copy2
+                if source.exists():
+                    copy(source, place / part)
+        write_text(own / marker.name, marker.read_text(encoding="utf-8"))

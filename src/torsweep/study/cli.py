@@ -1,0 +1,114 @@
+"""``torsweep compare``: one change of tor against tor as it was, from one command to a verdict.
+
+    torsweep compare --candidate ../tor@my-branch
+    torsweep compare --candidate patch:kist-idle.patch --networks 8
+    torsweep compare --torrc 'KISTSchedRunInterval 1 msec'
+    torsweep compare --consensus cc_alg=0 --engine shadow --network quarter
+    torsweep compare --candidate same --dry-run
+
+In: the command line. Out: a study (:mod:`torsweep.study.document`) with everything that the pipeline makes in
+it, a table on standard output, and the path of the page to read; with ``--dry-run`` the plan, and no file.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from torsweep.output_options import OutputFolder
+from torsweep.storage.folders import STUDY
+
+Texts = list[str] | None
+
+
+def compare_command(
+    candidate: Annotated[
+        str | None,
+        typer.Option(
+            help="The tor to judge: PATH@REVISION of a git repository, patch:FILE, a tarball, .dsc or folder"
+            " of source, a program; or `same`, to see what chance alone does."
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            help="What it is compared with, in the same forms, or `debian`; when left out, the commit where a"
+            " candidate of git left the main branch, else Debian's tor."
+        ),
+    ] = None,
+    torrc: Annotated[
+        Texts, typer.Option(metavar="'OPTION VALUE'", help="A line of torrc to judge; repeatable.")
+    ] = None,
+    consensus: Annotated[
+        Texts, typer.Option(metavar="NAME=VALUE", help="A consensus parameter to judge; repeatable.")
+    ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            help="The hosts that get the candidate or the lines, such as role=relay,share=0.3; else all."
+        ),
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(help="emulation or shadow; auto: emulation where the network fits this machine.")
+    ] = "auto",
+    network: Annotated[
+        str | None, typer.Option(help="Configuration of the networks; quarter where it fits, when left out.")
+    ] = None,
+    networks: Annotated[
+        str, typer.Option(metavar="N|auto", help="How many networks; auto: until each measure is decided.")
+    ] = "8",
+    era: Annotated[str, typer.Option(help="2012 or today.")] = "today",
+    warm_up: Annotated[str, typer.Option(help="Time before downloads count.")] = "1 min",
+    measured: Annotated[str, typer.Option(help="Time in which downloads count.")] = "2 min",
+    pairing: Annotated[
+        str, typer.Option(help="free: tor chooses paths; paths: both sides get the same, in an emulation.")
+    ] = "free",
+    study: Annotated[
+        Path | None,
+        typer.Option(
+            parser=OutputFolder(STUDY), help="Folder of the study; below torsweep-studies when left out."
+        ),
+    ] = None,
+    cores: Annotated[
+        int | None, typer.Option(min=1, help="Cores to use; all of this machine's when left out.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would take, and stop.")] = False,
+) -> None:
+    """Compare a change of tor with tor as it was, on the same networks, and say what clients notice."""
+    from rich.console import Console
+
+    from torsweep.study.builds import copy_builds
+    from torsweep.study.change import Asked, read_change
+    from torsweep.study.document import Setup, make_study
+    from torsweep.study.engine import choose_venue
+    from torsweep.study.plan import plan_lines
+    from torsweep.study.play import Play
+    from torsweep.study.verdict import print_verdict
+
+    setup = Setup.read(networks, era=era, warm_up=warm_up, measured=measured, pairing=pairing)
+    venue = choose_venue(engine, network, setup.engines)
+    asked = Asked(candidate, baseline, tuple(torrc or ()), tuple(consensus or ()), on)
+    change = read_change(asked)
+    for note in change.notes:
+        typer.echo(f"torsweep: {note}", err=True)
+    made = make_study(change, setup, venue.network, study, f"torsweep compare {shlex.join(asked.words)}")
+    experiment = made.experiment()
+    made.require_same()
+    play = Play(made, venue.engine, cores or len(os.sched_getaffinity(0)))
+    about = f"{change.words}, against {change.against}"
+    if dry_run:
+        typer.echo("\n".join([about, *plan_lines(play, experiment, venue.why)]))
+        return
+    typer.echo(f"torsweep: {venue.engine}, on {venue.network}: {venue.why}", err=True)
+    typer.echo(f"torsweep: the study is {made.folder}", err=True)
+    made.write()
+    copy_builds(made)
+    play.run()
+    # A file or a pipe has no width of its own.
+    print_verdict(play.summary, experiment, about, Console(width=None if sys.stdout.isatty() else 110))
+    typer.echo(f"page: {play.page}")

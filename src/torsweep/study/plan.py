@@ -1,0 +1,85 @@
+"""What a comparison will take, before it starts: ``--dry-run``.
+
+In: a study and how it is to be played. Out: builds, runs, hours and memory, as lines of text. Nothing is
+written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torsweep.config.claims import AUTO
+from torsweep.config.experiment import Experiment
+from torsweep.config.network import load_network_config
+from torsweep.engines.selection import find_engine
+from torsweep.provenance import PROVENANCE_FILE
+from torsweep.study.builds import standing_build
+from torsweep.study.play import Play
+from torsweep.units import rounded_duration
+
+GIB = 2**30
+
+BUILD_S = 240
+"""A build of tor on two cores, its source at hand; docs/how-to/build-tor.md."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is there and what is missing: ``builds`` by name, with whether each stands; numbers of runs.
+
+    ``seconds`` is for what is missing, ``memory_bytes`` for the runs that go on at the same time.
+    """
+
+    builds: dict[str, bool]
+    networks: int
+    runs: int
+    finished: int
+    seconds: float
+    memory_bytes: int
+    at_once: int
+
+
+def plan_of(play: Play, experiment: Experiment) -> Plan:
+    """The plan of ``experiment`` as ``play`` plays it."""
+    networks = experiment.interim[0] if experiment.replicates == AUTO else len(experiment.seeds)
+    variants = experiment.plan().variants
+    runs = [
+        play.study.folder / play.plan.run_directory(variant, seed) / PROVENANCE_FILE
+        for variant in variants
+        for seed in experiment.seeds_of(networks)
+    ]
+    finished = sum(run.is_file() for run in runs)
+    engine, network = find_engine(play.engine), load_network_config(experiment.network)
+    at_once = 1 if engine.real_time else min(play.cores, len(runs))
+    run_s = engine.run_seconds(network, (experiment.warm_up + experiment.measured) / 1e9)
+    builds = dict(_builds(play))
+    missing = sum(not stands for stands in builds.values())
+    seconds = missing * BUILD_S + run_s * math.ceil((len(runs) - finished) / at_once)
+    memory = at_once * engine.demand(network).memory_bytes
+    return Plan(builds, networks, len(runs), finished, seconds, memory, at_once)
+
+
+def _builds(play: Play) -> Iterator[tuple[str, bool]]:
+    """Each tor of the comparison, and whether its build stands."""
+    for name, tor in play.study.builds.items():
+        yield name, standing_build(play.study, tor) is not None
+
+
+def plan_lines(play: Play, experiment: Experiment, why: str) -> Iterator[str]:
+    """The plan as lines for a terminal; ``why`` says why this engine plays it."""
+    plan = plan_of(play, experiment)
+    yield f"study     {play.study.folder}"
+    yield f"engine    {play.engine}, network {experiment.network}: {why}"
+    standing = (f"{name} {'stands' if stands else 'to be built'}" for name, stands in plan.builds.items())
+    yield f"builds    {', '.join(standing)}"
+    runs = f"{plan.runs} (2 tors or options on {plan.networks} networks), {plan.finished} of them finished"
+    yield f"runs      {runs}"
+    if experiment.replicates == AUTO:
+        most = experiment.precision.networks
+        yield f"          and more networks, up to {most}, until each measure is decided"
+    slots = "one run at a time" if plan.at_once == 1 else f"{plan.at_once} runs at a time"
+    left = f"about {rounded_duration(plan.seconds)}" if plan.seconds else "nothing is missing"
+    yield f"time      {left}, {slots}"
+    yield f"memory    {plan.memory_bytes / GIB:.1f} GiB"

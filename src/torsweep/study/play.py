@@ -1,0 +1,76 @@
+"""A study is played by Snakemake, in its folder.
+
+In: a study, the engine and the number of cores. Out: the results in the folder, and Snakemake's exit code.
+Snakemake's lines go where those of this process go; Ctrl-C reaches it too, and is waited for.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from torsweep.config.experiment import MAIN_PLAN
+from torsweep.errors import TorsweepError
+from torsweep.pipeline.paths import PlanPath
+from torsweep.study.document import Study
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Play:
+    """One way to play a study."""
+
+    study: Study
+    engine: str
+    cores: int
+
+    @property
+    def plan(self) -> PlanPath:
+        """Where its results stand, below the study's folder."""
+        told = self.study.document
+        return PlanPath(self.study.name, self.engine, told["era"], told["network"], MAIN_PLAN)
+
+    @property
+    def summary(self) -> Path:
+        """The folder of its summary."""
+        return self.study.folder / self.plan.summary.parent
+
+    @property
+    def page(self) -> Path:
+        """Its page to read."""
+        return self.study.folder / self.plan.page
+
+    def command(self) -> list[str]:
+        """Snakemake's command line."""
+        words = [sys.executable, "-m", "snakemake", "--snakefile", str(self.study.folder / "Snakefile")]
+        words += ["--directory", str(self.study.folder), "--cores", str(self.cores)]
+        return [*words, self.study.name, str(self.plan.page), "--config", f"engine={self.engine}"]
+
+    def run(self) -> None:
+        """Let Snakemake make everything that is missing.
+
+        Raises KeyboardInterrupt where a user ended it, TorsweepError where it failed: what it has made stays.
+        """
+        code = _call(self.command())
+        again = "the same command continues from what is complete"
+        if code in (INTERRUPTED, -2):
+            raise TorsweepError(f"interrupted; {again}")
+        if code:
+            told = shlex.join(self.command()[2:])
+            raise TorsweepError(f"the pipeline failed, as said above; {again}; it was: python -m {told}")
+
+
+def _call(command: list[str]) -> int:
+    """The exit code of ``command``, which is waited for however often Ctrl-C is pressed."""
+    with subprocess.Popen(command) as process:
+        interrupted = False
+        while True:
+            try:
+                code = process.wait()
+                return INTERRUPTED if interrupted else code
+            except KeyboardInterrupt:
+                interrupted = True

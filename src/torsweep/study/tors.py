@@ -1,0 +1,141 @@
+"""What ``--candidate`` and ``--baseline`` name: a tor, as an entry of an experiment's ``tors:``.
+
+In: ``debian``; ``PATH@REVISION`` or a folder that is a git repository; a tarball, a .dsc or a folder of
+source; a program; ``patch:FILE``; ``same``. Out: a :class:`Tor`. Commits are written out, and the checksum of
+a tarball is kept, so that a study says which tor it is about after the branch or the file has changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from torsweep.errors import InputError
+from torsweep.provenance import sha256_of_file
+from torsweep.tor.release import sha256_of_tree
+from torsweep.tor.repository import find_commit, is_repository, left_main
+
+DEBIAN, SAME, PATCH = "debian", "same", "patch:"
+FORMS = f"PATH@REVISION of git, {PATCH}FILE, a tarball, .dsc or folder of source, a program, {DEBIAN}"
+TARBALL = re.compile(r"\.(tar(\.\w+)?|tgz|tbz2?|txz)$")
+ELF = b"\x7fELF"
+COMMIT_DIGITS = 12
+"""Digits of a commit that people are shown."""
+
+MOST_NAME = 40
+
+
+@dataclass(frozen=True)
+class Tor:
+    """One tor of a comparison.
+
+    ``name`` is the level, ``entry`` what stands under it in ``tors:``, with absolute paths; ``words`` say
+    which tor it is, after "against". ``identity`` is its content: it differs where two tors differ.
+    """
+
+    name: str
+    entry: Mapping[str, Any]
+    words: str
+    identity: str
+    repository: Path | None = field(default=None, compare=False)
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is taken as it is, with no source to build."""
+        return "program" in self.entry
+
+    def without_series(self) -> Tor:
+        """The same tor, built without the project's series; a program stays what it is."""
+        if self.is_program:
+            return self
+        name = "plain" if self.name == "stock" else self.name
+        return replace(self, name=name, entry={**self.entry, "series": "none"})
+
+
+STOCK = Tor("stock", {"source": DEBIAN}, "Debian's tor", DEBIAN)
+
+
+def read_tor(text: str, key: str) -> Tor:
+    """The tor that ``text`` names, without ``same`` and patches.
+
+    ``key`` is the option it was given with, which the InputError names.
+    """
+    if text == DEBIAN:
+        return STOCK
+    path = Path(text)
+    before, at, revision = text.rpartition("@")
+    if at and not path.exists():
+        return _of_git(Path(before), revision or "HEAD", key)
+    if path.is_dir() and is_repository(path):
+        return _of_git(path, "HEAD", key)
+    if not path.exists():
+        raise InputError("no such file or folder", key=key, value=text, accepted=FORMS)
+    whole = path.resolve()
+    if path.is_dir():
+        entry, identity = {"source": str(whole)}, sha256_of_tree(whole)
+    elif TARBALL.search(path.name) or path.suffix == ".dsc":
+        identity = sha256_of_file(whole)
+        entry = {"source": str(whole)} | ({} if path.suffix == ".dsc" else {"sha256": identity})
+    elif _begins_with(path, ELF):
+        entry, identity = {"program": str(whole)}, sha256_of_file(whole)
+    else:
+        raise InputError("is no tor", key=key, value=text, accepted=FORMS)
+    return Tor(level_name(TARBALL.sub("", path.name)), entry, path.name, identity)
+
+
+def _of_git(repository: Path, revision: str, key: str) -> Tor:
+    if not repository.is_dir():
+        raise InputError("no such repository", key=key, value=str(repository), accepted=FORMS)
+    whole = repository.resolve()
+    commit = find_commit(whole, revision).commit
+    name = whole.name.removesuffix(".git") if revision == "HEAD" else revision
+    words = f"{name} ({commit[:COMMIT_DIGITS]})"
+    return Tor(level_name(name), {"git": str(whole), "revision": commit}, words, commit, whole)
+
+
+def patched(patch: Path, base: Tor) -> Tor:
+    """``base`` with the patch in the file ``patch`` on top of all that it has."""
+    if not patch.is_file():
+        raise InputError("no such patch", key="--candidate", value=str(patch), accepted="a file")
+    if base.is_program:
+        problem = "a patch needs a source, and the baseline is a program"
+        raise InputError(problem, key="--candidate", value=str(patch), accepted="another --baseline")
+    whole = patch.resolve()
+    entry = {**base.entry, "patches": [str(whole)]}
+    words = f"{base.words} with {patch.name}"
+    return Tor(level_name(patch.stem), entry, words, f"{base.identity} {sha256_of_file(whole)}")
+
+
+def again(base: Tor) -> Tor:
+    """``base`` once more: what the two differ in is chance."""
+    return Tor("again", {SAME: base.name}, f"{base.words} once more", f"{SAME} {base.identity}")
+
+
+def usual_baseline(candidate: Tor) -> tuple[Tor, str]:
+    """What ``candidate`` is compared with where nothing else is said, and why, in a sentence.
+
+    That is the commit at which it left the main branch of its repository, or else Debian's tor.
+    """
+    left = left_main(candidate.repository, candidate.identity) if candidate.repository is not None else None
+    if left is None or candidate.repository is None:
+        why = "it has not left its main branch" if candidate.repository is not None else "no other is named"
+        return STOCK, f"baseline: {STOCK.words}, as {why}" if candidate.repository is not None else ""
+    branch, commit = left
+    words = f"{branch} at {commit[:COMMIT_DIGITS]}"
+    tor = Tor("merge_base", {**candidate.entry, "revision": commit}, words, commit, candidate.repository)
+    return tor, f"baseline: {words}, where {candidate.words} left it"
+
+
+def level_name(text: str) -> str:
+    """``text`` as the name of a level: small letters, digits and underlines."""
+    name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+    name = name if name[:1].isalpha() else f"tor_{name}".rstrip("_")
+    return name[:MOST_NAME].rstrip("_")
+
+
+def _begins_with(file: Path, magic: bytes) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(len(magic)) == magic

@@ -1,0 +1,93 @@
+"""What a comparison came to, in a terminal.
+
+In: the summary of a study. Out: a table of the measures: change, interval, and whether it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from torsweep.config.experiment import Experiment
+from torsweep.stats.claims.downloads import Change
+from torsweep.stats.claims.judging import NOTHING, YES, Answer
+from torsweep.stats.inference.intervals import MOST, Interval
+from torsweep.stats.verdicts import ClaimsFile, read_claims
+
+MEASURES = {"ttfb": "first byte", "ttlb": "last byte"}
+COLOURS = {"shown": "green", "no difference": "blue"}
+MINUS = "−"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One measure: whose, of what, and what it came to."""
+
+    measure: str
+    answer: Answer
+
+    @property
+    def verdict(self) -> str:
+        """``shown``, ``no difference``, or how many networks more would decide."""
+        answer = self.answer
+        if answer.shows == YES:
+            return "shown"
+        if answer.shows == NOTHING:
+            return "no difference"
+        networks = answer.interval.networks
+        if networks < 2:
+            return "not shown, as one network has no interval"
+        if not answer.interval.known:
+            return "not shown, as a network had too few downloads"
+        if answer.decided_by is None:
+            return f"not shown, more than {MOST:,} networks would decide"
+        more = answer.decided_by - networks
+        return f"not shown, {more:,} more {'networks' if more > 1 else 'network'} would decide"
+
+
+def lines(found: ClaimsFile, experiment: Experiment) -> Iterator[Line]:
+    """A line for each measure of each claim of a change."""
+    claims = {claim.id: claim for claim in experiment.claims if isinstance(claim, Change)}
+    for verdict in found.claims:
+        claim = claims[verdict.claim]
+        for metric, answer in zip(claim.metrics, verdict.comparisons, strict=False):
+            yield Line(f"{claim.kind}, {MEASURES[metric]}", answer)
+
+
+def print_verdict(summary: Path, experiment: Experiment, about: str, console: Console) -> None:
+    """Print the table, under a line that says ``about`` what it is; InputError where there is no summary."""
+    found = read_claims(summary)
+    networks = len(found.seeds)
+    many = f"{networks} network{'s' if networks > 1 else ''}"
+    where = f"{many} of {found.network}, {found.engine}, era {found.era}"
+    console.print(Text(f"{about}\n{where}"), soft_wrap=True)
+    table = Table(box=None, pad_edge=False)
+    shown = list(lines(found, experiment))
+    confidence = f"{shown[0].answer.interval.confidence:.1%}" if shown else ""
+    for header in ("measure", "change", f"interval ({confidence})", "verdict"):
+        table.add_column(header, justify="left" if header in ("measure", "verdict") else "right")
+    for line in shown:
+        interval = line.answer.interval
+        style = COLOURS.get(line.verdict, "yellow")
+        table.add_row(line.measure, _change(interval), _bounds(interval), Text(line.verdict, style=style))
+    console.print(table)
+
+
+def _change(interval: Interval) -> str:
+    return "–" if interval.mean != interval.mean else percent(interval.mean)
+
+
+def _bounds(interval: Interval) -> str:
+    return f"{percent(interval.low)} to {percent(interval.high)}" if interval.known else "–"
+
+
+def percent(share: float) -> str:
+    """``+3.1 %``: a relative difference as a reader expects it."""
+    rounded = round(100 * share, 1)
+    sign = MINUS if rounded < 0 else "+" if rounded > 0 else ""
+    return f"{sign}{abs(rounded):.1f} %"

@@ -1,0 +1,65 @@
+"""A build that stands elsewhere is copied; what is damaged is not taken."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from torsweep.config.tors import TorSource
+from torsweep.provenance import sha256_of_file
+from torsweep.study import builds
+from torsweep.study.builds import copy_builds, standing_build
+from torsweep.study.document import Study
+from torsweep.tor.build import STAMP, TOOLS, BuiltTor, read_build
+from torsweep.tor.identity import marker_name, planned_key
+
+STOCK = TorSource(source="debian")
+
+
+@pytest.fixture
+def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of tools of another study, with Debian's tor."""
+    monkeypatch.setattr(builds, "CHECKOUT", tmp_path / "checkout")
+    tools = tmp_path / "studies/other" / TOOLS
+    provenance = {
+        "version": "0.4.9.11",
+        "source_sha256": "b" * 64,
+        "series_sha256": "a" * 64,
+        "configure": [],
+    }
+    folder = tools / BuiltTor(tools, provenance).version
+    (folder / "bin").mkdir(parents=True)
+    for name in ("tor", "tor-gencert"):
+        (folder / "bin" / name).write_text(f"a program, {name}")
+    provenance["program_sha256"] = sha256_of_file(folder / "bin/tor")
+    (folder / "provenance.json").write_text(json.dumps(provenance))
+    (tools / marker_name(planned_key(STOCK))).write_text(f"{STAMP} {folder.name}\n")
+    return tools
+
+
+def study(tmp_path: Path) -> Study:
+    return Study(tmp_path / "studies/own", "own", {}, {}, {"stock": STOCK})
+
+
+def test_a_build_of_a_study_beside_is_copied_as_a_whole(beside: Path, tmp_path: Path) -> None:
+    own = study(tmp_path)
+    copy_builds(own)
+    marker = standing_build(own, STOCK)
+    assert marker is not None and marker.parent == own.folder / TOOLS
+    (folder,) = (file for file in marker.parent.iterdir() if file.is_dir())
+    assert read_build(folder) is not None
+    assert (folder / "bin/tor").stat().st_ino != (beside / folder.name / "bin/tor").stat().st_ino
+
+
+def test_a_damaged_build_is_left_where_it_is(beside: Path, tmp_path: Path) -> None:
+    next(beside.glob("*/bin/tor")).write_text("half of a program")
+    own = study(tmp_path)
+    assert standing_build(own, STOCK) is None
+    copy_builds(own)
+    assert not own.folder.exists()
+
+
+def test_a_build_of_another_tor_is_not_taken(beside: Path, tmp_path: Path) -> None:
+    assert standing_build(study(tmp_path), TorSource(source="debian", series="none")) is None

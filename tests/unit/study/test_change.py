@@ -1,0 +1,179 @@
+"""What the command line names becomes two levels of one knob, or one line that says why not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.unit.study.conftest import commit, git
+from torsweep.errors import InputError
+from torsweep.study import series
+from torsweep.study.change import Asked, read_change
+from torsweep.study.tors import level_name
+
+
+@pytest.fixture(autouse=True)
+def series_applies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The series goes with every source, unless a test says otherwise."""
+    monkeypatch.setattr(series, "_why_not", lambda tor: "it is a program" if tor.is_program else "")
+
+
+def test_a_branch_is_compared_with_where_it_left_main(repository: Path) -> None:
+    change = read_change(Asked(f"{repository}@my-branch"))
+    base, own = (git(repository, "rev-parse", name) for name in ("left-here", "my-branch"))
+    assert change.knobs == {"tor": ("merge_base", "my_branch")}
+    assert change.tors == {
+        "merge_base": {"git": str(repository), "revision": base},
+        "my_branch": {"git": str(repository), "revision": own},
+    }
+    assert change.notes == (f"baseline: main at {base[:12]}, where my-branch ({own[:12]}) left it",)
+
+
+def test_a_commit_of_main_is_compared_with_debians_tor(repository: Path) -> None:
+    change = read_change(Asked(f"{repository}@main"))
+    assert change.knobs == {"tor": ("stock", "main")}
+    assert change.tors.keys() == {"main"}, "stock is defined in every experiment"
+    assert change.notes == ("baseline: Debian's tor, as it has not left its main branch",)
+
+
+def test_the_main_branch_may_be_that_of_the_repositorys_origin(repository: Path, tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", str(repository), str(clone))
+    git(clone, "checkout", "-q", "-b", "mine", "origin/my-branch")
+    git(clone, "branch", "-D", "main")
+    assert read_change(Asked(f"{clone}@mine")).notes[0].startswith("baseline: origin/HEAD at ")
+
+
+def test_a_repository_without_a_revision_is_its_head_and_has_to_be_committed(repository: Path) -> None:
+    assert read_change(Asked(str(repository))).level == "tor"
+    (repository / "kist.c").write_text("int other;\n")
+    with pytest.raises(InputError, match="not committed"):
+        read_change(Asked(str(repository)))
+
+
+def test_the_content_follows_the_branch(repository: Path) -> None:
+    before = read_change(Asked(f"{repository}@my-branch"))
+    git(repository, "checkout", "-q", "my-branch")
+    commit(repository, "int interval = 2;\n")
+    after = read_change(Asked(f"{repository}@my-branch"))
+    assert before.content != after.content and before.level == after.level
+
+
+def test_a_patch_goes_on_top_of_debians_source_or_of_the_baselines(patch: Path, repository: Path) -> None:
+    change = read_change(Asked(f"patch:{patch}"))
+    assert change.knobs == {"tor": ("stock", "kist_idle")}
+    assert change.tors == {"kist_idle": {"source": "debian", "patches": [str(patch)]}}
+    change = read_change(Asked(f"patch:{patch}", baseline=f"{repository}@main"))
+    assert change.tors["kist_idle"] == {**change.tors["main"], "patches": [str(patch)]}
+
+
+def test_two_tarballs(tmp_path: Path) -> None:
+    for version in ("8.17", "9.11"):
+        (tmp_path / f"tor-0.4.{version}.tar.gz").write_text(version)
+    change = read_change(Asked(str(tmp_path / "tor-0.4.9.11.tar.gz"), str(tmp_path / "tor-0.4.8.17.tar.gz")))
+    assert change.knobs == {"tor": ("tor_0_4_8_17", "tor_0_4_9_11")}
+    assert change.tors["tor_0_4_9_11"]["sha256"] == change.content[1]
+    assert (change.words, change.against) == ("tor-0.4.9.11.tar.gz", "tor-0.4.8.17.tar.gz")
+
+
+def test_the_same_tor_again() -> None:
+    change = read_change(Asked("same"))
+    assert (change.knobs, change.tors) == ({"tor": ("stock", "again")}, {"again": {"same": "stock"}})
+    assert change.words == "Debian's tor once more"
+
+
+def test_with_a_program_both_go_without_the_series(program: Path, repository: Path) -> None:
+    change = read_change(Asked(str(program)))
+    assert change.knobs == {"tor": ("plain", "my_tor")}
+    assert change.tors["plain"] == {"source": "debian", "series": "none"}
+    assert change.tors["my_tor"] == {"program": str(program)}
+    assert "the project's series is left out of both" in change.notes[-1]
+    change = read_change(Asked("same", baseline=str(program)))
+    assert change.tors == {"my_tor": {"program": str(program)}, "again": {"same": "my_tor"}}
+
+
+def test_a_share_of_the_relays_runs_the_candidate() -> None:
+    change = read_change(Asked("same", on="role=relay,share=0.3"))
+    assert change.knobs == {"tor": ("stock", "some_again")}
+    assert change.tors["some_again"] == {"mix": {"again": 0.3, "stock": 0.7}, "on": {"role": "relay"}}
+    assert change.words.endswith(" on role=relay,share=0.3")
+
+
+def test_options_and_parameters_are_one_bundle() -> None:
+    change = read_change(
+        Asked(torrc=("KISTSchedRunInterval 1 msec", "CacheDNS 0"), consensus=("cc_alg=0",), on="role=relay")
+    )
+    assert change.knobs == {"options": ("default", change.level)}
+    assert change.options[change.level] == {
+        "torrc": {"KISTSchedRunInterval": "1 msec", "CacheDNS": "0"},
+        "consensus": {"cc_alg": 0},
+        "on": {"role": "relay"},
+    }
+    assert change.tors == {}
+    assert change.baseline == {"options": "default"}
+
+
+def test_options_can_be_judged_in_another_tor(repository: Path) -> None:
+    change = read_change(Asked(baseline=f"{repository}@my-branch", torrc=("NewOption 1",)))
+    assert change.knobs == {"options": ("default", "newoption_1"), "tor": ("my_branch",)}
+    assert change.against.startswith("my-branch (")
+    assert (change.knob, change.baseline) == ("options", {"options": "default", "tor": "my_branch"})
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        (Asked(), "nothing is changed; accepted: --candidate"),
+        (Asked("debian"), "--candidate: is the tor of the baseline, got 'debian'; accepted: another tor, or"),
+        (
+            Asked("gone.tar.gz"),
+            "--candidate: no such file or folder, got 'gone.tar.gz'; accepted: PATH",
+        ),
+        (Asked("same", baseline="nowhere"), "--baseline: no such file or folder, got 'nowhere'"),
+        (Asked("nowhere@main"), "--candidate: no such repository, got 'nowhere'"),
+        (Asked("patch:gone.patch"), "--candidate: no such patch, got 'gone.patch'"),
+        (Asked("same", baseline="same"), "--baseline: is no baseline, got 'same'"),
+        (Asked("same", torrc=("A 1",)), "--candidate: changes tor and its options at once"),
+        (Asked("same", on="role=relay,share=1.5"), "--on: share: is not accepted, got 1.5"),
+        (Asked("same", on="relays"), "--on: is no key=value, got 'relays'; accepted: role=relay,share=0.3"),
+        (Asked("same", on="role=bridge"), "--on: role: is not accepted, got 'bridge'"),
+        (Asked("same", on="role=relay,role=client"), "--on: names this twice, got 'role'"),
+        (Asked(torrc=("CacheDNS",)), "--torrc: says no name and value, got 'CacheDNS'"),
+        (Asked(torrc=("A 1", "A 2")), "--torrc: names this twice, got 'A'"),
+        (Asked(consensus=("cc_alg",)), "--consensus: no whole number, got 'cc_alg'"),
+        (Asked(consensus=("cc_alg=fast",)), "--consensus: no whole number, got 'cc_alg=fast'"),
+        (Asked(consensus=("cc_alg=0",), on="role=relay"), "--on: says which hosts get torrc lines"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(asked: Asked, problem: str) -> None:
+    with pytest.raises(InputError, match=re.escape(problem)) as refused:
+        read_change(asked)
+    assert "\n" not in str(refused.value)
+
+
+def test_what_is_there_and_is_no_tor(tmp_path: Path, repository: Path, program: Path, patch: Path) -> None:
+    (tmp_path / "notes.txt").write_text("years of work")
+    with pytest.raises(InputError, match="is no tor, got"):
+        read_change(Asked(str(tmp_path / "notes.txt")))
+    with pytest.raises(InputError, match=r"no such revision \(did you mean 'my-branch'\?\)"):
+        read_change(Asked(f"{repository}@my-branhc"))
+    with pytest.raises(InputError, match="a patch needs a source, and the baseline is a program"):
+        read_change(Asked(f"patch:{patch}", baseline=str(program)))
+    with pytest.raises(InputError, match="is the tor of the baseline"):
+        read_change(Asked(f"{repository}@main", baseline=f"{repository}@main"))
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("my-branch", "my_branch"),
+        ("feature/KIST_idle", "feature_kist_idle"),
+        ("0.4.9", "tor_0_4_9"),
+        ("ü", "tor"),
+        ("a" * 100, "a" * 40),
+    ],
+)
+def test_names_of_levels(text: str, name: str) -> None:
+    assert level_name(text) == name

@@ -1,0 +1,111 @@
+"""``torsweep compare`` from its options to its last line; Snakemake is stood in for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from torsweep.stats.claims.judging import Answer, Verdict
+from torsweep.stats.inference.intervals import Interval
+from torsweep.stats.verdicts import ClaimsFile
+from torsweep.study import builds, engine, plan, play, series, verdict
+from torsweep.study.engine import Venue
+
+ASKED = ("compare", "--torrc", "KISTSchedRunInterval 1 msec", "--network", "ci")
+
+
+def _found(*values: tuple[str, float, float]) -> ClaimsFile:
+    answers = [
+        Answer(
+            "",
+            Interval((low + high) / 2, low, high, 8, 0.975),
+            Interval(0, low, high, 8, 0.975),
+            "",
+            said,
+            {},
+        )
+        for said, low, high in values
+    ]
+    verdicts = tuple(
+        Verdict(kind, "", "change", "", "", "", tuple(answers[2 * number : 2 * number + 2]))
+        for number, kind in enumerate(("web", "bulk"))
+    )
+    told = {"experiment": "x", "engine": "emulation", "engine_version": "", "era": "today", "plan": "main"}
+    return ClaimsFile(
+        **told, network="ci", seeds=tuple(range(1, 9)), baseline={}, interim=(), claims=verdicts
+    )
+
+
+@pytest.fixture(autouse=True)
+def stand_ins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
+    """An engine that can run, a pipeline that makes what is said here; the commands that were given."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(engine, "choose_venue", lambda *asked: Venue("emulation", "ci", "as a test says so"))
+    monkeypatch.setattr(series, "_why_not", lambda tor: "")
+    monkeypatch.setattr(builds, "standing_build", lambda study, tor: None)
+    monkeypatch.setattr(plan, "standing_build", lambda study, tor: None)
+    found = _found(("yes", -0.1, -0.02), ("no difference", -0.01, 0.01), *[("unclear", -0.2, 0.1)] * 2)
+    monkeypatch.setattr(verdict, "read_claims", lambda summary: found)
+    commands: list[list[str]] = []
+    monkeypatch.setattr(play, "_call", lambda command: commands.append(command) or 0)
+    return commands
+
+
+def test_from_options_to_the_verdict(torsweep, stand_ins, tmp_path: Path) -> None:
+    code, out, err = torsweep(*ASKED)
+    assert code == 0, err
+    (study,) = (tmp_path / "torsweep-studies").iterdir()
+    assert stand_ins[0][5:7] == ["--directory", str(study.relative_to(tmp_path))]
+    said = [" ".join(line.split()) for line in out.splitlines()]
+    assert said[:2] == [
+        "KISTSchedRunInterval 1 msec, against Debian's tor",
+        "8 networks of ci, emulation, era today",
+    ]
+    assert said[3:7] == [
+        "web, first byte −6.0 % −10.0 % to −2.0 % shown",
+        "web, last byte 0.0 % −1.0 % to +1.0 % no difference",
+        "bulk, first byte −5.0 % −20.0 % to +10.0 % not shown, more than 10,000 networks would decide",
+        "bulk, last byte −5.0 % −20.0 % to +10.0 % not shown, more than 10,000 networks would decide",
+    ]
+    page = (
+        f"{study.relative_to(tmp_path)}/results/reports/kistschedruninterval_1_msec/emulation/today/ci/main"
+    )
+    assert said[7] == f"page: {page}/kistschedruninterval_1_msec.html"
+    source = yaml.safe_load(next(study.glob("experiments/*/experiment.yaml")).read_text())["report"]["source"]
+    assert source == "torsweep compare --torrc 'KISTSchedRunInterval 1 msec'"
+
+
+def test_a_dry_run_says_what_it_takes_and_writes_nothing(torsweep, stand_ins, tmp_path: Path) -> None:
+    code, out, _ = torsweep(*ASKED, "--dry-run", "--networks", "4")
+    assert (code, stand_ins, list(tmp_path.iterdir())) == (0, [], [])
+    said = dict(line.split(None, 1) for line in out.splitlines()[1:])
+    assert said["engine"] == "emulation, network ci: as a test says so"
+    assert said["builds"] == "stock to be built"
+    assert said["runs"] == "8 (2 tors or options on 4 networks), 0 of them finished"
+    assert said["time"].endswith("one run at a time")
+
+
+def test_a_dry_run_counts_what_stands(torsweep, stand_ins, tmp_path: Path) -> None:
+    torsweep(*ASKED)
+    (study,) = (tmp_path / "torsweep-studies").iterdir()
+    level = "options=kistschedruninterval_1_msec"
+    runs = study / "results/runs/kistschedruninterval_1_msec/emulation/today/ci"
+    for file in (runs / "1" / level / "provenance.json", runs / "9" / level / "provenance.json"):
+        file.parent.mkdir(parents=True)
+        file.touch()
+    _, out, _ = torsweep(*ASKED, "--dry-run")
+    assert "16 (2 tors or options on 8 networks), 1 of them finished" in out
+
+
+def test_a_pipeline_that_fails_prints_no_verdict(torsweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(play, "_call", lambda command: 1)
+    code, out, err = torsweep(*ASKED)
+    assert (code, out) == (1, "")
+    assert err.splitlines()[-1].startswith("torsweep: the pipeline failed, as said above;")
+
+
+def test_what_was_decided_is_said(torsweep, repository: Path) -> None:
+    _, _, err = torsweep("compare", "--candidate", f"{repository}@my-branch", "--dry-run", "--network", "ci")
+    assert err.startswith("torsweep: baseline: main at ")

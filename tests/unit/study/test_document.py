@@ -1,0 +1,170 @@
+"""A study says all of its question, stands under one name, and grows by networks alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from torsweep.config.experiment import load_experiment
+from torsweep.errors import InputError, OutputError
+from torsweep.study import series
+from torsweep.study.change import Asked, Change, read_change
+from torsweep.study.document import PATCHES, Setup, Study, make_study
+
+CHECKOUT = Path(__file__).parents[3]
+OPTIONS = {"era": "today", "warm_up": "1 min", "measured": "2 min", "pairing": "free"}
+SETUP = Setup.read("8", **OPTIONS)
+
+
+@pytest.fixture(autouse=True)
+def beside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A working directory that is no checkout."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(series, "_why_not", lambda tor: "")
+
+
+def study(change: Change, setup: Setup = SETUP, folder: Path | None = None) -> Study:
+    return make_study(change, setup, "ci", folder, "torsweep compare")
+
+
+def option(value: str) -> Change:
+    return read_change(Asked(torrc=(f"KISTSchedRunInterval {value}",)))
+
+
+def test_an_option_as_a_study(tmp_path: Path) -> None:
+    made = study(option("1 msec"))
+    made.write()
+    assert made.folder.parent == Path("torsweep-studies")
+    assert made.folder.name.startswith("kistschedruninterval_1_msec-")
+    experiment = load_experiment(made.file)
+    assert experiment == made.experiment()
+    assert experiment.name == "kistschedruninterval_1_msec"
+    assert experiment.engines == ("emulation", "shadow")
+    assert [variant.key for variant in experiment.plan().variants] == [
+        "options=default",
+        "options=kistschedruninterval_1_msec",
+    ]
+    assert experiment.bundles[experiment.name].torrc == {"KISTSchedRunInterval": "1 msec"}
+    assert [(claim.test_name(), claim.kind) for claim in experiment.claims] == [
+        ("change", "web"),
+        ("change", "bulk"),
+    ]
+    shipped = load_experiment(CHECKOUT / "experiments/refill_sweep/experiment.yaml")
+    assert experiment.traffic == shipped.traffic
+    assert experiment.warm_up == experiment.client_start_window == 60_000_000_000
+
+
+def test_the_question_names_the_folder() -> None:
+    names = {
+        study(option("1 msec")).folder,
+        study(option("2 msec")).folder,
+        study(option("1 msec"), Setup.read("8", **{**OPTIONS, "measured": "3 min"})).folder,
+        study(option("1 msec"), Setup.read("8", **{**OPTIONS, "era": "2012"})).folder,
+        make_study(option("1 msec"), SETUP, "quarter", None, "torsweep compare").folder,
+    }
+    assert len(names) == 5
+    assert study(option("1 msec")).folder == study(option("1 msec")).folder
+
+
+def test_more_networks_are_the_same_study() -> None:
+    few = study(option("1 msec"))
+    few.write()
+    many = study(option("1 msec"), Setup.read("16", **OPTIONS))
+    assert many.folder == few.folder
+    many.write()
+    assert load_experiment(few.file).replicates == 16
+    growing = study(option("1 msec"), Setup.read("auto", **OPTIONS))
+    growing.write()
+    assert load_experiment(few.file).interim == (8, 16, 24, 32, 40)
+
+
+def test_a_study_that_has_not_changed_is_not_written() -> None:
+    made = study(option("1 msec"))
+    made.write()
+    before = made.file.stat().st_mtime_ns
+    study(option("1 msec")).write()
+    assert made.file.stat().st_mtime_ns == before
+
+
+def test_a_study_of_something_else_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    one, other = study(option("1 msec"), folder=folder), study(option("2 msec"), folder=folder)
+    one.write()
+    with pytest.raises(InputError, match="holds a study of something else") as refused:
+        replace(other, name=one.name).require_same()
+    assert "accepted: another folder" in str(refused.value)
+    longer = Setup.read("8", **{**OPTIONS, "measured": "3 min"})
+    with pytest.raises(InputError, match="measured differs in"):
+        study(option("1 msec"), longer, folder).write()
+
+
+def test_two_questions_can_share_a_folder(tmp_path: Path) -> None:
+    """They share builds and networks, then."""
+    one, other = (study(option(value), folder=tmp_path / "mine") for value in ("1 msec", "2 msec"))
+    one.write()
+    other.write()
+    assert one.file.is_file() and other.file.is_file() and one.file != other.file
+
+
+def test_a_folder_of_a_user_is_not_touched(tmp_path: Path) -> None:
+    folder = tmp_path / "thesis"
+    folder.mkdir()
+    (folder / "chapter.tex").write_text("years of work")
+    with pytest.raises(OutputError, match=r"holds chapter\.tex, which torsweep did not write"):
+        study(option("1 msec"), folder=folder).write()
+    assert [file.name for file in folder.iterdir()] == ["chapter.tex"]
+
+
+def test_a_patch_is_kept_in_the_study(patch: Path) -> None:
+    made = study(read_change(Asked(f"patch:{patch}")))
+    made.write()
+    copy = made.folder / PATCHES / patch.name
+    assert copy.read_bytes() == patch.read_bytes()
+    assert yaml.safe_load(made.file.read_text())["tors"] == {
+        "kist_idle": {"source": "debian", "patches": ["patches/kist-idle.patch"]}
+    }
+    patch.write_text(patch.read_text().replace("int b", "int c"))
+    again = study(read_change(Asked(f"patch:{patch}")))
+    assert again.folder != made.folder, "another patch is another question"
+    with pytest.raises(InputError, match="another patch of this name"):
+        study(read_change(Asked(f"patch:{patch}")), folder=made.folder).write()
+
+
+def test_paths_are_relative_to_the_study(repository: Path) -> None:
+    made = study(read_change(Asked(f"{repository}@my-branch")))
+    made.write()
+    for entry in yaml.safe_load(made.file.read_text())["tors"].values():
+        assert (made.folder / entry["git"]).resolve() == repository
+        assert len(entry["revision"]) == 40
+    assert {tor.git for tor in made.builds.values()} == {repository}
+
+
+def test_the_builds_of_a_study(program: Path) -> None:
+    assert study(option("1 msec")).builds.keys() == {"stock"}
+    assert study(read_change(Asked("same"))).builds.keys() == {"stock"}
+    assert study(read_change(Asked(str(program)))).builds.keys() == {"stock", "my_tor"}
+    assert study(read_change(Asked("same", baseline=str(program)))).builds.keys() == {"my_tor"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("era", "2013", "--era: is not accepted, got '2013'; accepted: '2012', 'today'"),
+        ("warm_up", "60", "--warm-up: is not accepted, got '60'"),
+        ("measured", "1 ms", "--measured: "),
+        ("pairing", "twins", "--pairing: is not accepted, got 'twins'; accepted: 'free', 'paths'"),
+        (
+            "networks",
+            "0",
+            "--networks: is not accepted, got 0; accepted: a whole number from 1 to 1000",
+        ),
+        ("networks", "many", "--networks: is not accepted, got 'many'"),
+    ],
+)
+def test_options_that_are_wrong_are_named(name: str, value: str, problem: str) -> None:
+    with pytest.raises(InputError) as refused:
+        Setup.read(**{"networks": "8", **OPTIONS, name: value})
+    assert str(refused.value).startswith(problem)

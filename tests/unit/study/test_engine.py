@@ -1,0 +1,101 @@
+"""Which engine plays a comparison: real tor only, and the one line that says why."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from torsweep.doctor.machine import Machine, read_machine
+from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.study import engine
+from torsweep.study.engine import ENGINES, choose_venue
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch):
+    """``here(cores=2, emulation="why not", shadow="why not")``: a machine with all the room there is."""
+
+    def install(cores: int = 64, **lacking: str) -> None:
+        room = {"available_bytes": 1 << 40, "shared_memory_free_bytes": 1 << 40, "cores": cores}
+        limits = dict.fromkeys(("processes", "pid_max", "threads_max", "open_files"), None)
+        machine = Machine(**{**vars(read_machine()), **room, **limits})
+        monkeypatch.setattr(engine, "read_machine", lambda: machine)
+        monkeypatch.setattr(engine, "lacking", lambda name: lacking.get(name, ""))
+        monkeypatch.setattr(engine, "_kind", lambda name: {"shadow": "shadow-no-rtt"}.get(name, name))
+
+        def require(kind: str) -> None:
+            if lacking.get(kind.split("-")[0]):
+                raise ToolMissing(lacking[kind.split("-")[0]])
+
+        monkeypatch.setattr(engine, "require_engine", require)
+
+    return install
+
+
+def test_emulation_comes_first(here) -> None:
+    here()
+    venue = choose_venue("auto", None)
+    assert (venue.engine, venue.network) == ("emulation", "quarter")
+    assert venue.why == "it has a real kernel, and quarter fits this machine"
+
+
+def test_shadow_where_emulation_cannot_run(here) -> None:
+    here(emulation="no rights")
+    venue = choose_venue("auto", None)
+    assert (venue.engine, venue.network) == ("shadow-no-rtt", "quarter")
+    assert venue.why.endswith("quarter fits this machine; not emulation: no rights")
+
+
+def test_a_network_that_does_not_fit_real_time_goes_to_shadow(here) -> None:
+    """Real time takes cores; simulated time waits."""
+    here(cores=1)
+    assert choose_venue("auto", "quarter").engine == "shadow-no-rtt"
+    assert "not emulation: quarter needs 2 cores, and there are 1" in choose_venue("auto", "quarter").why
+
+
+def test_a_smaller_network_where_none_is_named_and_quarter_is_too_large(here) -> None:
+    here(cores=1, shadow="not installed")
+    venue = choose_venue("auto", None)
+    assert (venue.engine, venue.network) == ("emulation", "ci")
+
+
+def test_without_any_engine_it_says_what_to_install(here) -> None:
+    here(emulation="no rights", shadow="not on PATH; install it")
+    with pytest.raises(ToolMissing) as refused:
+        choose_venue("auto", "ci")
+    assert str(refused.value) == (
+        "no engine that runs real tor can play this here: emulation: no rights; shadow: not on PATH; install"
+        " it; the model takes no builds"
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "engines", "problem"),
+    [
+        (
+            "cellsim",
+            ENGINES,
+            "--engine: does not run real tor, got 'cellsim'; accepted: auto, emulation",
+        ),
+        ("ns3", ENGINES, "--engine: is no engine, got 'ns3'; accepted: auto, emulation, shadow"),
+        ("shadow", ("emulation",), "--engine: does not take paths from outside"),
+    ],
+)
+def test_engines_that_cannot(here, wanted: str, engines: tuple[str, ...], problem: str) -> None:
+    here()
+    with pytest.raises(InputError, match=re.escape(problem)):
+        choose_venue(wanted, None, engines)
+
+
+def test_an_engine_that_is_asked_for_has_to_be_here(here) -> None:
+    here(shadow="not on PATH")
+    with pytest.raises(ToolMissing, match="not on PATH"):
+        choose_venue("shadow", "ci")
+    assert choose_venue("emulation", "ci").why == "asked for"
+
+
+def test_no_such_network(here) -> None:
+    here()
+    with pytest.raises(TorsweepError, match="no such network"):
+        choose_venue("auto", "nowhere")

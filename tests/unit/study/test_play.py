@@ -1,0 +1,75 @@
+"""Snakemake is called once, in the study; what it ends with is one line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from torsweep.errors import TorsweepError
+from torsweep.home import CHECKOUT
+from torsweep.study import play
+from torsweep.study.document import Study
+from torsweep.study.play import Play
+
+STUDY = Study(Path("studies/x-1a2b3c"), "x", {"era": "today", "network": "ci"}, {}, {})
+PLAY = Play(STUDY, "shadow-no-rtt", 2)
+
+
+def test_the_command_line() -> None:
+    page = "results/reports/x/shadow-no-rtt/today/ci/main/x.html"
+    assert PLAY.command() == [
+        *(sys.executable, "-m", "snakemake", "--snakefile", "studies/x-1a2b3c/Snakefile"),
+        *("--directory", "studies/x-1a2b3c", "--cores", "2"),
+        *("x", page, "--config", "engine=shadow-no-rtt"),
+    ]
+    assert PLAY.page == STUDY.folder / page
+    assert PLAY.summary == STUDY.folder / "results/summaries/x/shadow-no-rtt/today/ci/main"
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        (1, "the pipeline failed, as said above; the same command continues from what is complete"),
+        (130, "interrupted; the same command continues from what is complete"),
+        (-signal.SIGINT, "interrupted; the same command continues from what is complete"),
+    ],
+)
+def test_a_pipeline_that_ends_early(monkeypatch: pytest.MonkeyPatch, code: int, line: str) -> None:
+    monkeypatch.setattr(play, "_call", lambda command: code)
+    with pytest.raises(TorsweepError) as ended:
+        PLAY.run()
+    assert str(ended.value).startswith(line)
+
+
+def test_ctrl_c_reaches_the_pipeline_and_is_waited_for(tmp_path: Path) -> None:
+    """A pipeline that takes a while to end is not left behind."""
+    child = (
+        "import signal, sys, time, pathlib\n"
+        "def end(*_):\n    time.sleep(0.5); pathlib.Path('ended').touch(); sys.exit(1)\n"
+        "signal.signal(signal.SIGINT, end)\n"
+        "pathlib.Path('started').touch(); time.sleep(60)\n"
+    )
+    own = (
+        f"from torsweep.study.play import _call; import sys; print(_call([sys.executable, '-c', {child!r}]))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", own],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT / "src")},
+    )
+    until = time.monotonic() + 60
+    while not (tmp_path / "started").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert said.strip() == "130"
+    assert (tmp_path / "ended").exists()

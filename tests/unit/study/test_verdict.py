@@ -1,0 +1,44 @@
+"""The last lines of a comparison: each measure with its change, interval and verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from torsweep.stats.claims.judging import Answer
+from torsweep.stats.inference.intervals import Interval
+from torsweep.study.verdict import Line, percent
+
+
+def answer(shows: str, low: float = -0.1, high: float = 0.1, networks: int = 8, **found: int) -> Answer:
+    middle = (low + high) / 2
+    interval = Interval(middle, low, high, networks, 0.975)
+    return Answer("web ttfb", interval, interval, "not 0", shows, found)
+
+
+@pytest.mark.parametrize(
+    ("given", "verdict"),
+    [
+        (answer("yes", 0.01, 0.1), "shown"),
+        (answer("no difference", -0.01, 0.01), "no difference"),
+        (answer("unclear", yes=21, **{"no difference": 30}), "not shown, 13 more networks would decide"),
+        (answer("unclear", yes=9), "not shown, 1 more network would decide"),
+        (answer("unclear"), "not shown, more than 10,000 networks would decide"),
+        (
+            answer("unclear", float("nan"), float("nan"), networks=1),
+            "not shown, as one network has no interval",
+        ),
+        (
+            answer("unclear", float("nan"), float("nan")),
+            "not shown, as a network had too few downloads",
+        ),
+    ],
+)
+def test_verdicts(given: Answer, verdict: str) -> None:
+    assert Line("web, first byte", given).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.0312, "+3.1 %"), (-0.0312, "−3.1 %"), (0.0004, "0.0 %"), (-0.0004, "0.0 %")]
+)
+def test_percent(share: float, text: str) -> None:
+    assert percent(share) == text
