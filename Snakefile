@@ -66,6 +66,7 @@ wildcard_constraints:
     seed="[0-9]+",
     variant="[a-z_]+=[^/]+",
     plan="[a-z][a-z0-9_]*",
+    build="[0-9a-f]{12}",
     networks="[0-9]+",
     figure="[a-z_]+",
 

@@ -1,18 +1,18 @@
-# Tools: tor with the patch series, for the engines that run the real thing. The output names the build: its
-# own name stands for the content of the patches and of the source, and its inputs are ancient, so that it is
-# either missing or right, and never out of date. If it could be out of date, Snakemake would skip runs that take
-# it as an ancient input, even missing ones, and would end as if everything were done.
+# Tools: builds of tor, for the engines that run the real thing. The output names a build: its own name stands
+# for the content of the source and of the patches, and its inputs are ancient, so that it is either missing or
+# right, and never out of date. If it could be out of date, Snakemake would skip runs that take it as an ancient
+# input, even missing ones, and would end as if everything were done.
 
 
 rule build_tor:
-    """Build tor from its release source: one binary, since every knob is a run-time option."""
+    """Build a tor that an experiment names: one binary for all knobs, which are run-time options."""
     input:
         series=ancient(str(find(SERIES) / "series")),
         patches=ancient(sorted(map(str, find(SERIES).glob("*.patch")))),
     output:
-        paths.tor_marker(),
+        "results/tools/tor/built-{build}",
     log:
-        "results/logs/tools/tor.log",
+        "results/logs/tools/tor-{build}.log",
     threads: 4
     resources:
         mem_mb=2000,

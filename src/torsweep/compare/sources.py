@@ -260,7 +260,9 @@ def _require_alike(read: Sequence[SourceRuns]) -> None:
             }
             network = (one.network, seed, *variant.network_levels.items())
             alike: dict[object, dict[str, object]] = {
-                ("source", one.label): {**version, **durations},
+                # Each level of the knob tor is another build, which the version of the engine names.
+                ("source", one.label, dict(variant.levels).get("tor")): version,
+                ("source", one.label): {**durations},
                 ("networks", one.network): {**durations},
                 "all": {"era": spec.era},
                 ("network", *network): {"network_sha256": spec.network_sha256},

@@ -27,13 +27,14 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from torsweep.config.asked_tor import AskedTor, all_tors, asked_tor, check_tors
 from torsweep.config.claims import AUTO, Claim, Level, Precision, Replicates, claim_tests, statistic_rests_on
 from torsweep.config.engine_names import engine_names
 from torsweep.config.eras import EraName, tor_settings, usual_levels
 from torsweep.config.figures import figure_names, figure_needs
 from torsweep.config.given_options import OptionBundle
 from torsweep.config.grid import Names, check_contents, check_grid, check_names
-from torsweep.config.knobs import DEFAULT_OPTIONS
+from torsweep.config.knobs import DEFAULT_OPTIONS, STOCK_TOR
 from torsweep.config.network import NetworkName
 from torsweep.config.pairing import FREE, Pairing
 from torsweep.config.reading import (
@@ -43,6 +44,7 @@ from torsweep.config.reading import (
     suggestion,
     validate,
 )
+from torsweep.config.tors import TorSource
 from torsweep.config.tracing import PASSAGE_POINTS, Record, Tracing
 from torsweep.config.traffic import Duration, Traffic
 from torsweep.config.variant import Variant
@@ -151,6 +153,7 @@ class Experiment(Section):
     knobs: Annotated[Grid, Field(min_length=1)]
     baseline: Mapping[str, Level]
     sensitivities: Mapping[PlanName, Grid] = Field(default_factory=dict)
+    tors: Mapping[LevelName, TorSource] = Field(default_factory=dict)
     options: Mapping[LevelName, OptionBundle] = Field(default_factory=dict)
     traffic: Traffic
     figures: Annotated[tuple[FigureName, ...], Field(min_length=1)]
@@ -216,8 +219,18 @@ class Experiment(Section):
 
     @property
     def names(self) -> Names:
-        """The levels that the experiment defines, and those that every experiment has, by their knob."""
-        return {"options": tuple(self.bundles)}
+        """The levels whose names the experiment defines, by their knob."""
+        return {"tor": tuple(self.all_tors), "options": tuple(self.bundles)}
+
+    @property
+    def all_tors(self) -> Mapping[str, TorSource]:
+        """The tors by name: ``stock``, which every experiment has, and the experiment's."""
+        return all_tors(self.tors)
+
+    def asked_tor(self, variant: Variant) -> AskedTor:
+        """The tors that ``variant`` runs."""
+        level = dict(variant.levels).get("tor", STOCK_TOR)
+        return asked_tor(self.all_tors, level, self.baseline.get("tor", STOCK_TOR))
 
     @property
     def bundles(self) -> Mapping[str, OptionBundle]:
@@ -230,6 +243,7 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _levels_of_its_own_differ(self) -> Self:
+        check_tors(self.all_tors)
         if self.bundles[DEFAULT_OPTIONS] != OptionBundle():
             problem, accepted = "is the bundle without options", "{}; another name for options"
             raise RefusedValue(problem, key=f"options.{DEFAULT_OPTIONS}", accepted=accepted)

@@ -47,6 +47,9 @@ CELL_PAYLOAD_BYTES = 498
 USUAL_LATENCY = "king"
 """The latency of a network that does not say which, and of the variants that do not turn the knob."""
 
+STOCK_TOR = "stock"
+"""The tor that every experiment has, and that plays the runs of experiments that do not turn the knob."""
+
 DEFAULT_OPTIONS = "default"
 """The bundle that every experiment has, without any option; also what runs of other experiments have."""
 
@@ -315,6 +318,16 @@ _TABLE = (
         "chain.middle",
         None,
         target="network",
+    ),
+    Knob(
+        "tor",
+        "Which tor the hosts run: a build, or a mix of builds, that the experiment defines under tors. Only "
+        "engines that run tor take it.",
+        named("tors"),
+        "tors",
+        STOCK_TOR,
+        target="tor_build",
+        looks={STOCK_TOR: USUAL},
     ),
     Knob(
         "options",

@@ -17,7 +17,7 @@ from torsweep.config.reading import RefusedValue, Section
 from torsweep.config.where import Where
 
 TorName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
-Share = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)]
+Share = Annotated[float, Field(strict=True, ge=0.001, le=1, allow_inf_nan=False)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 DEBIAN = "debian"

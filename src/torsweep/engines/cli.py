@@ -35,10 +35,11 @@ def prepare_command(
     ] = "auto",
     era: Annotated[str | None, typer.Option(help="2012 or today; the experiment's when left out.")] = None,
     tor: Annotated[
-        Path | None,
+        list[str] | None,
         typer.Option(
-            help="File that names the build of tor to run, from `torsweep tor build --stamp`; the one that"
-            " stands when left out."
+            metavar="[NAME=]FILE",
+            help="File that names the build of the tor NAME, from `torsweep tor build --stamp`; the one that"
+            " stands when left out. May be repeated; without NAME, the tor of most hosts.",
         ),
     ] = None,
     settings: Annotated[
@@ -52,15 +53,18 @@ def prepare_command(
     """Write run.json, which says everything an engine needs, into a run directory."""
     from torsweep.config.experiment import load_experiment
     from torsweep.config.reading import parse_settings
-    from torsweep.engines.prepare import build_run, run_settings, tor_build, write_run
+    from torsweep.engines.prepare import build_run, run_settings, write_run
+    from torsweep.engines.run_tors import RunTors, read_stamps, tor_builds
     from torsweep.engines.selection import AUTO, choose_engine, find_engine
 
     loaded = load_experiment(experiment, parse_settings(settings))
     choice = choose_engine(engine, loaded.engines)
     asked = loaded.variant(variant)
     wanted = run_settings(loaded, choice.engine, era or loaded.era, asked)
-    build = tor_build(find_engine(choice.engine), tor)
-    run = build_run(wanted, asked, network, out, build, loaded.bundle(asked))
+    tors = loaded.asked_tor(asked)
+    stamps = read_stamps(tor or (), tors.main)
+    builds = tor_builds(find_engine(choice.engine), loaded.all_tors, tors.names, stamps)
+    run = build_run(wanted, asked, network, out, RunTors(tors, builds, loaded.bundle(asked)))
     new = write_run(run, out, wait=wait)
     why = f" ({choice.reason})" if engine == AUTO else ""
     state = "prepared" if new else "stood there already"

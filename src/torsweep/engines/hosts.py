@@ -33,17 +33,24 @@ def split_hosts(network: Network, where: Where, shares: Sequence[float], use: st
     """The hosts that ``where`` means, its own share left out, parted by ``shares``; these sum to 1 or less.
 
     Hosts are taken in random order until the cumulated weight (of relays in the consensus; of others each
-    counts 1) is nearest to the cumulated share; the first part has at least one. Raises InputError when the
-    network has no such host.
+    counts 1) is nearest to the cumulated share; every part has at least one. Raises InputError when the
+    network has no such host, or fewer than shares.
     """
     weights = dict(_candidates(network, where, key))
     everyone = [name for name, _ in _hosts(network, where)]
     # Drawn over all hosts of the role, so that a position or a further key changes nobody's place.
     order = [everyone[place] for place in stream(network.seed, use, where.role).permutation(len(everyone))]
     order = [name for name in order if name in weights]
+    if len(order) < len(shares):
+        problem, accepted = "has fewer hosts in this network than shares", "at most one share a host"
+        raise InputError(problem, key=key, value=len(order), accepted=accepted)
     total = sum(weights.values())
     reached = [0.0, *accumulate(weights[name] / total for name in order)]
-    ends = [max(1, _nearest(reached, share)) for share in accumulate(shares)]
+    ends: list[int] = []
+    for share in accumulate(shares):
+        left = len(shares) - len(ends) - 1
+        least = ends[-1] + 1 if ends else 1
+        ends.append(min(max(_nearest(reached, share), least), len(order) - left))
     parts = [set(order[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
     return [tuple(name for name in weights if name in part) for part in parts]
 

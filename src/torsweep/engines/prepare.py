@@ -14,35 +14,30 @@ from typing import Any
 
 from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import Experiment
-from torsweep.config.given_options import OptionBundle
 from torsweep.config.knobs import KNOBS
 from torsweep.config.pairing import FREE, Pairing
 from torsweep.config.tor_settings import Transport
 from torsweep.config.traffic import PERF_TRAFFIC, AnyKind
 from torsweep.config.variant import Variant
-from torsweep.engines.contract import Engine
-from torsweep.engines.hosts import hosts_of
 from torsweep.engines.paths import drawn_paths
 from torsweep.engines.run_spec import (
     RUN_FILE,
-    Given,
-    GivenLines,
     RunSettings,
     RunSpec,
     RunTables,
     RunTraffic,
     read_run,
 )
+from torsweep.engines.run_tors import STOCK_ALONE, RunTors
 from torsweep.engines.selection import ENGINES, MODEL_ENGINE, find_engine
 from torsweep.engines.table_files import BREAKDOWN_FILE, CELLS_FILE, PROGRESS_FILE, RELAYS_FILE, STREAMS_FILE
-from torsweep.errors import InputError, OutputError, ToolMissing
+from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
-from torsweep.network.model import NETWORK_FILE, Network, read_network
+from torsweep.network.model import NETWORK_FILE, read_network
 from torsweep.network.relays import given_paths
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.storage.folders import RUN
 from torsweep.storage.manifest import changed_since, verify_folder
-from torsweep.tor.build import find_build, read_stamp
 
 RESULT_FILES = (
     PROVENANCE_FILE,
@@ -124,11 +119,9 @@ def build_run(
     variant: Variant,
     network: Path,
     run_directory: Path,
-    tor_build: str | None = None,
-    bundle: OptionBundle | None = None,
+    tors: RunTors = STOCK_ALONE,
 ) -> RunSpec:
-    """The run of ``settings`` on the network in the directory ``network``, with this build of tor, that is
-    given the options of ``bundle``.
+    """The run of ``settings`` on the network in the directory ``network``, played by ``tors``.
 
     Raises InputError when that is no whole network, is not the one that the variant asks for, or has
     fewer relays that can be guards than a client keeps.
@@ -157,34 +150,12 @@ def build_run(
         **{**dict(settings), "pairing": FREE, "paths": paths, "traffic": traffic},
         network=os.path.relpath(network.resolve(), run_directory.resolve()),
         network_sha256=sha256_of_file(file),
-        tor_build=tor_build,
-        given=_given(variant, bundle or OptionBundle(), sampled),
+        tor_build=tors.main_build,
+        other_builds=tors.other_builds(variant, sampled),
+        given=tors.given(variant, sampled),
+        repeat=tors.asked.repeat,
         seed=sampled.seed,
     )
-
-
-def _given(variant: Variant, bundle: OptionBundle, network: Network) -> Given:
-    hosts = None
-    if bundle.on is not None:
-        key = f"options.{dict(variant.levels).get('options')}.on"
-        hosts = hosts_of(network, bundle.on, "options", key)
-    lines = (GivenLines(lines=bundle.torrc, hosts=hosts),) if bundle.torrc else ()
-    return Given(torrc=lines, consensus=bundle.consensus)
-
-
-def tor_build(engine: Engine, stamp: Path | None) -> str | None:
-    """The build of tor that ``stamp`` names; without a stamp, the one that stands, if there is one.
-
-    None for a model. Raises InputError when the file names none.
-    """
-    if not engine.runs_tor:
-        return None
-    if stamp is not None:
-        return read_stamp(stamp)
-    try:
-        return find_build().version
-    except ToolMissing:
-        return None
 
 
 def _check_network_levels(variant: Variant, config: Mapping[str, Any], file: Path) -> None:

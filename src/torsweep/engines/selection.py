@@ -19,7 +19,6 @@ from torsweep.engines.sources import sources_key
 from torsweep.engines.tools import find_tool, require_tool, tool_problem
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor.compile import check_requirements
-from torsweep.tor.identity import overridden_stock, planned_key
 
 TOR_PROGRAMS = ("tor", "tor-gencert")
 
@@ -173,10 +172,10 @@ def _lacking_tools(engine: Engine) -> bool:
 
 
 @functools.cache
-def version_of(kind: str, tor_source: str | None = None) -> str:
+def version_of(kind: str, builds: tuple[str, ...] = ()) -> str:
     """What has to be the same for a run not to be made anew: the versions of all that runs in it.
 
-    That is its programs, the Python sources of the engine, and the build of tor from ``tor_source``. For one
+    That is its programs, the Python sources of the engine, and the keys of its ``builds`` of tor. For one
     kind of Shadow where the other is here, ToolMissing: runs of the two must not mix.
     """
     engine = find_engine(kind)
@@ -185,4 +184,4 @@ def version_of(kind: str, tor_source: str | None = None) -> str:
         return "; ".join(versions)
     _require_kind(engine, kind)
     told = [require_tool(tool).told for tool in engine.tools]
-    return "; ".join([*told, *versions, f"tor build {planned_key(overridden_stock(tor_source))}"])
+    return "; ".join([*told, *versions, *(f"tor build {key}" for key in builds)])

@@ -12,6 +12,7 @@ import json
 import math
 import shlex
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from torsweep.engines.selection import find_engine, version_of
 from torsweep.errors import InputError
 from torsweep.home import shown
 from torsweep.network.model import Network
+from torsweep.pipeline.builds import marker
 from torsweep.pipeline.paths import (
     Paths,
     PlanPath,
@@ -102,13 +104,18 @@ class Arguments:
         document = settings.model_dump(mode="json")
         options = told_to_tor(settings.tor) if find_engine(wildcards.engine).runs_tor else {}
         document["tor_options"] = options
+        # What the names of levels stand for: run.json has it only with the names of hosts.
         if "options" in dict(variant.levels):
             document["given"] = experiment.bundle(variant).model_dump(mode="json")
+        if "tor" in dict(variant.levels):
+            asked = experiment.asked_tor(variant)
+            document["mix"] = {**asdict(asked), "on": asked.on.model_dump(mode="json")}
         return json.dumps(document, sort_keys=True)
 
     def run_tor(self, wildcards: Any) -> str:
-        """``--tor FILE``, where the engine runs tor: the file names the build."""
-        return " ".join(f"--tor {shlex.quote(marker)}" for marker in self._paths.tor(wildcards))
+        """``--tor NAME=FILE`` for each tor of a run, where the engine runs tor: the file names the build."""
+        keys = self._paths.tor_keys(wildcards, wildcards.variant)
+        return " ".join(f"--tor {name}={shlex.quote(marker(key))}" for name, key in keys.items())
 
     def run_durations(self, wildcards: Any) -> str:
         """``--set key=value`` for each override that run.json depends on."""
@@ -116,8 +123,9 @@ class Arguments:
         return set_arguments({key: given[key] for key in ("warm_up", "measured") if key in given})
 
     def engine_version(self, wildcards: Any) -> str:
-        """What runs in the engine: another version of it makes every run anew."""
-        return version_of(wildcards.engine, self._paths.overrides.tor_source)
+        """What runs in the engine: another version of it, or another build of tor, makes a run anew."""
+        keys = self._paths.tor_keys(wildcards, wildcards.variant)
+        return version_of(wildcards.engine, tuple(keys.values()))
 
     def engine_run(self, wildcards: Any, threads: int) -> str:
         """The command that runs a run directory; some engines are told how many threads they may have."""
@@ -126,9 +134,8 @@ class Arguments:
         return f"{command} --threads {threads}" if engine.takes_threads else command
 
     def tor_source(self, wildcards: Any) -> str:
-        """``--source PATH`` when the user has named a source of tor."""
-        source = self._paths.overrides.tor_source
-        return f"--source {shlex.quote(source)}" if source is not None else ""
+        """The options of ``torsweep tor build`` that say what a build is made of."""
+        return shlex.join(self._paths.tor_source(wildcards.build).arguments())
 
     def runs(self, wildcards: Any) -> str:
         """The directories of a plan's runs, variants in order and the seeds of each together."""

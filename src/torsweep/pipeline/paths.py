@@ -11,7 +11,8 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Self, TypeVar
@@ -26,6 +27,7 @@ from torsweep.config.experiment import (
 from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.overrides import Overrides, experiment_overrides
+from torsweep.config.tors import TorSource
 from torsweep.config.traffic import ClientKind
 from torsweep.config.variant import JOINED_BY, Variant, variant_text
 from torsweep.engines.selection import choose_engine, find_engine, require_engine
@@ -34,10 +36,10 @@ from torsweep.formats.yaml_file import read_yaml
 from torsweep.home import find, find_all
 from torsweep.network.model import NETWORK_FILE
 from torsweep.network.sampling import input_paths
+from torsweep.pipeline.builds import Builds, marker
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.files import PLAN_FILE
 from torsweep.storage.published import EXPERIMENT_FILE, SUMS_FILE
-from torsweep.tor.identity import marker_name, overridden_stock, planned_key
 
 RESULTS = Path("results")
 
@@ -233,6 +235,7 @@ class Paths:
         self.overrides = Overrides.read(config)
         self.experiment_settings = experiment_overrides(config)
         """The overrides that are keys of experiment.yaml."""
+        self.builds = Builds(self.overrides.tor_source)
         self._only = self.overrides.experiment if "experiment" in config else None
         self._checkpoints = checkpoints
         self._experiments: dict[str, Experiment] = {}
@@ -263,6 +266,8 @@ class Paths:
         require_engine(choice.engine)
         plan = experiment.plan(self.overrides.plan)
         require_fitting_networks(experiment, plan.name)
+        if find_engine(choice.engine).runs_tor:
+            self.builds.require_different(experiment, plan)
         return PlanPath(experiment.name, choice.engine, experiment.era, experiment.network, plan.name)
 
     def targets(self, experiment_name: str) -> list[str]:
@@ -381,10 +386,24 @@ class Paths:
         return [str(table) for table in input_paths(self.network(wildcards.network)).values()]
 
     def tor(self, wildcards: Any) -> list[str]:
-        """The build of tor that a run's engine needs; none for a model."""
-        return [self.tor_marker()] if find_engine(wildcards.engine).runs_tor else []
+        """The markers of the builds of tor that a run, or the runs of a plan, need in their engine."""
+        variant = getattr(wildcards, "variant", None)
+        variants = [one.key for one in self.variants(wildcards)] if variant is None else [variant]
+        keys = [key for one in variants for key in self.tor_keys(wildcards, one).values()]
+        return [marker(key) for key in dict.fromkeys(keys)]
 
-    def tor_marker(self) -> str:
-        """The file that names the build of tor with these patches from what this source holds."""
-        key = planned_key(overridden_stock(self.overrides.tor_source))
-        return str(RESULTS / "tools" / "tor" / marker_name(key))
+    def tor_keys(self, wildcards: Any, variant: str) -> dict[str, str]:
+        """The key of each build of tor in a run of ``variant``, by the name of the tor; none in a model."""
+        if not find_engine(wildcards.engine).runs_tor:
+            return {}
+        experiment = self.experiment(wildcards.experiment)
+        return self.builds.keys(experiment, experiment.variant(variant))
+
+    def tor_source(self, key: str) -> TorSource:
+        """What the build of tor that ``key`` stands for is made of."""
+        return self.builds.source_of(key, self._readable())
+
+    def _readable(self) -> Iterator[Experiment]:
+        for name in experiment_questions():
+            with suppress(TorsweepError):
+                yield self.experiment(name)

@@ -51,6 +51,13 @@ CHECKS = ("followed_downloads", "clocks")
 """What the tables of a plan say of a run beside its rows."""
 
 
+TOR = "tor"
+"""The knob whose levels are builds of tor."""
+
+TOR_PART = ", tor "
+"""Before the version of tor, the last part of an engine's version."""
+
+
 @dataclass(frozen=True)
 class Run:
     """A run directory that is whole: what was asked (``spec``) and what the engine says (``provenance``)."""
@@ -104,8 +111,9 @@ def core_seconds(run_directories: Sequence[Path]) -> float:
 def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenance:
     """The provenance of ``runs`` together.
 
-    Raises InputError when they do not belong together: another experiment, engine, version, build of tor, era
-    or duration, a variant twice or without one of the seeds, or variants of a seed on different networks.
+    Raises InputError when they do not belong together: another experiment, engine, version, build of tor for
+    one level of the knob ``tor``, era or duration, a variant twice or without one of the seeds, or variants
+    of a seed on different networks.
     """
     if not runs:
         raise InputError("no run directories were given", accepted="one or more")
@@ -114,14 +122,14 @@ def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenanc
         key: _agreed(runs, key, lambda run, key=key: getattr(run.spec, key))
         for key in ("experiment", "engine", "era", "warm_up_ns", "duration_ns")
     }
-    _agreed(runs, "tor_build", lambda run: run.spec.tor_build)
-    version = _agreed(runs, "engine_version", lambda run: run.provenance["engine_version"])
+    version, builds = _versions(runs)
     knobs = {knob: list(dict.fromkeys(_level(run, knob, first) for run in runs)) for knob in first.variant}
     seeds = sorted({run.spec.seed for run in runs})
     _check_grid(runs, seeds)
     return Provenance(
         **shared,
         engine_version=version,
+        builds=builds,
         network=network,
         plan=plan,
         knobs=knobs,
@@ -137,6 +145,36 @@ def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenanc
             for run in runs
         ],
     )
+
+
+def _versions(runs: Sequence[Run]) -> tuple[str, dict[str, list[str]]]:
+    """The version of the engine, and where tor is a knob the builds of tor of each level, which it names too.
+
+    Raises InputError when runs of one level, or of a plan without that knob, differ in either; when two
+    levels have the same build, unless they differ by chance alone.
+    """
+    if TOR not in runs[0].variant:
+        _agreed(runs, "tor_build", lambda run: list(run.spec.builds))
+        return _agreed(runs, "engine_version", lambda run: run.provenance["engine_version"]), {}
+    levels: dict[str, list[Run]] = {}
+    for run in runs:
+        levels.setdefault(run.variant.get(TOR, ""), []).append(run)
+    seen: dict[object, str] = {}
+    for level, own in levels.items():
+        _agreed(own, f"builds of tor={level}", lambda run: list(run.spec.builds))
+        spec = own[0].spec
+        same = seen.setdefault((spec.tor_build, str(spec.other_builds), spec.repeat), level)
+        if same != level:
+            problem = f"the levels {same} and {level} of tor are the same build"
+            raise InputError(problem, file=own[0].directory, key=TOR, value=spec.tor_build)
+    version = _agreed(runs, "engine_version", lambda run: _without_tor(run.provenance["engine_version"]))
+    builds = {level: list(own[0].spec.builds) for level, own in levels.items()}
+    named = ", ".join(f"{' and '.join(of_level)} ({level})" for level, of_level in builds.items())
+    return f"{version}{TOR_PART}{named}", builds
+
+
+def _without_tor(version: str) -> str:
+    return version.partition(TOR_PART)[0]
 
 
 def _records(spec: RunSpec) -> list[Record]:

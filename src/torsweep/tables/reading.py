@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -44,8 +44,9 @@ class Provenance:
     ``knobs`` maps each knob to its levels, both in the order of the experiment. ``records`` is what the runs
     recorded beside downloads and relays. ``runs`` holds, for each run, its variant, its seed, the hashes of
     its network and of its run.json, and what became of its cells (``cells``) and of the downloads that it
-    followed (``checks``). What a run measured of its machine is not
-    here, so that the same runs made elsewhere give the same bytes: it stands in their provenance.json.
+    followed (``checks``). ``builds`` are those of tor at each level of the knob ``tor``, where the plan turns
+    it. What a run measured of its machine is not here, so that the same runs made elsewhere give the same
+    bytes: it stands in their provenance.json.
     """
 
     experiment: str
@@ -60,13 +61,14 @@ class Provenance:
     duration_ns: int
     records: list[Record]
     runs: list[dict[str, Any]]
+    builds: dict[str, list[str]] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """The text that :func:`read_provenance` reads back."""
-        return json.dumps(
-            {"format": "torsweep-tables", "format_version": FORMAT_VERSION, **asdict(self)},
-            ensure_ascii=False,
-        )
+        document = {"format": "torsweep-tables", "format_version": FORMAT_VERSION, **asdict(self)}
+        if not self.builds:
+            del document["builds"]
+        return json.dumps(document, ensure_ascii=False)
 
     def variants(self) -> Iterator[dict[str, str]]:
         """Each variant that was run, in the order of the knobs and their levels."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from torsweep.config.asked_tor import AskedTor
 from torsweep.config.experiment import load_experiment
+from torsweep.config.where import Where
 from torsweep.errors import InputError
 
 BUNDLES = {
@@ -104,3 +106,84 @@ def test_what_is_no_bundle_is_named_with_what_is_accepted(options, said):
         _experiment(options, knob=())
     assert f"experiment.yaml: {said}" in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+TORS = {
+    "branch": {"git": "../tor", "revision": "my-branch"},
+    "binary": {"program": "../tor/src/app/tor"},
+    "again": {"same": "stock"},
+    "half_new": {"mix": {"branch": 0.25, "binary": 0.75}, "on": {"position": ["exit", "guard_exit"]}},
+    "half_again": {"same": "half_new"},
+}
+
+
+def _asked(level, baseline="stock", tors=TORS):
+    levels = list(dict.fromkeys([baseline, level]))
+    experiment = load_experiment(
+        "refill_sweep", {"tors": tors, "knobs.tor": levels, "baseline.tor": baseline}
+    )
+    return experiment.asked_tor(experiment.variant(f"tor={level}"))
+
+
+def test_a_tor_is_a_level_and_stock_is_always_one():
+    assert _asked("branch") == AskedTor("branch")
+    assert _asked("stock") == AskedTor("stock")
+    assert _asked("again") == AskedTor("stock", repeat=1)
+    untouched = load_experiment("refill_sweep")
+    assert untouched.asked_tor(untouched.variant("")) == AskedTor("stock")
+    assert untouched.variant("tor=stock").key.endswith("+tor=stock")
+
+
+def test_around_a_mix_runs_the_baselines_tor_or_that_with_the_largest_share():
+    exits = Where(position=["exit", "guard_exit"])
+    mix = {"branch": 0.25, "binary": 0.75}
+    assert _asked("half_new") == AskedTor("stock", mix, exits)
+    assert _asked("half_new").names == ("stock", "branch", "binary")
+    assert _asked("half_new", "branch").main == "branch"
+    assert _asked("half_new", "again").main == "stock"
+    assert _asked("half_new", "half_new").main == "binary"
+    assert _asked("half_again") == AskedTor("stock", mix, exits, repeat=1)
+
+
+@pytest.mark.parametrize(
+    ("tors", "said"),
+    [
+        (
+            {"plain": {"source": "debian"}},
+            "tors.plain: has the same content as stock; accepted: each",
+        ),
+        (
+            {"a": {"git": "../tor"}, "b": {"git": "../tor/", "revision": "HEAD"}},
+            "tors.b: has the same content as a",
+        ),
+        ({"a": {"same": "stock"}, "b": {"same": "stock"}}, "tors.b: has the same content as a"),
+        (
+            {"a": {"same": "stok"}},
+            "tors.a.same: names nothing that the experiment defines (did you m",
+        ),
+        ({"a": {"same": "b"}, "b": {"same": "stock"}}, "tors.a.same: is made of a tor that is itself a same"),
+        (
+            {"a": {"mix": {"stock": 0.5, "new": 0.5}}},
+            "tors.a.mix: names nothing that the experiment def",
+        ),
+        (
+            {"a": {"mix": {"stock": 0.5, "b": 0.5}}, "b": {"same": "stock"}},
+            "tors.a.mix: is made of a tor that is itself a same, got 'b'; accepted: stock",
+        ),
+        (
+            {"b": {"git": "x"}, "a": {"mix": {"stock": 0.5, "b": 0.5}, "on": {"share": 0.5}}},
+            "tors.a.on.share: is said by the mix",
+        ),
+        ({"a": {"git": "x", "on": {"role": "client"}}}, "tors.a.on: means nothing beside git; accepted: mix"),
+        ({"a": {"mix": {"stock": 1.1, "b": 0.5}}}, "tors.a.mix.stock: is not accepted, got 1.1"),
+    ],
+)
+def test_what_is_no_tor_is_named_with_what_is_accepted(tors, said):
+    with pytest.raises(InputError) as refusal:
+        load_experiment("refill_sweep", {"tors": tors})
+    assert f"experiment.yaml: {said}" in str(refusal.value)
+
+
+def test_a_tor_that_the_experiment_does_not_define_is_refused_with_the_closest_name():
+    with pytest.raises(InputError, match=r"knobs\.tor: names nothing .* \(did you mean 'branch'\?\), got"):
+        _asked("branc")

@@ -32,6 +32,7 @@ LEVELS = {
     "streams": st.integers(1, 99).map(str),
     "cells": st.integers(1, 9_999_999).map(str),
     "middle_bandwidth": st.integers(20, 9999).map(lambda kib: f"{kib}KiBps"),
+    "tor": st.from_regex(r"[a-z][a-z0-9_]{0,9}", fullmatch=True),
     "options": st.from_regex(r"[a-z][a-z0-9_]{0,9}", fullmatch=True),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +13,13 @@ from tests.synthetic import finish_run
 from tests.unit.conftest import POSITIONS
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
+from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
 from torsweep.engines.prepare import build_run, run_settings, run_status, write_run
 from torsweep.engines.run_spec import read_run
-from torsweep.errors import InputError, OutputError
+from torsweep.engines.run_tors import RunTors, read_stamps, tor_builds
+from torsweep.engines.selection import ENGINES
+from torsweep.errors import InputError, OutputError, ToolMissing
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
@@ -246,7 +250,7 @@ def _given(network, directory, level):
     experiment = load_experiment("refill_sweep", {"options": BUNDLES})
     asked = experiment.variant(f"options={level}")
     settings = run_settings(experiment, "shadow", "2012", asked)
-    return build_run(settings, asked, network, directory, bundle=experiment.bundle(asked))
+    return build_run(settings, asked, network, directory, RunTors(bundle=experiment.bundle(asked)))
 
 
 def test_a_bundle_is_given_to_the_hosts_that_it_is_for(network, tmp_path):
@@ -263,3 +267,57 @@ def test_the_model_takes_no_options_and_says_who_does(network, tmp_path):
     said = r"options: is of tor itself, .* got 'cellsim'; accepted: engine shadow or engine emulation"
     with pytest.raises(InputError, match=said):
         run_settings(experiment, "cellsim", "2012", experiment.variant("options=dns"))
+
+
+TORS = {
+    "new": {"git": "../tor"},
+    "new_exits": {"mix": {"new": 1 / 3, "stock": 2 / 3}, "on": {"position": ["guard", "exit"]}},
+    "again": {"same": "new_exits"},
+}
+BUILDS = {"stock": "0.4.9.3-aaaaaaaaaaaa", "new": "0.4.9.3-bbbbbbbbbbbb"}
+
+
+def _of_tors(network, directory, level, builds=BUILDS):
+    grid = {"tors": TORS, "knobs.tor": ["stock", level], "baseline.tor": "stock"}
+    experiment = load_experiment("refill_sweep", grid)
+    asked = experiment.variant(f"tor={level}")
+    settings = run_settings(experiment, "shadow", "2012", asked)
+    tors = RunTors(experiment.asked_tor(asked), builds)
+    return build_run(settings, asked, network, directory, tors)
+
+
+def test_a_mix_has_the_builds_of_its_hosts_and_a_repeat_only_says_so(network, tmp_path):
+    alone = _of_tors(network, tmp_path / "run", "new")
+    assert (alone.tor_build, alone.other_builds, alone.repeat) == (BUILDS["new"], {}, 0)
+    mixed = _of_tors(network, tmp_path / "run", "new_exits")
+    (hosts,) = mixed.other_builds.values()
+    assert (mixed.tor_build, len(hosts)) == (BUILDS["stock"], 1)
+    assert mixed.build_of(hosts[0]) == BUILDS["new"]
+    assert {"relay2", "relay3", "relay4"} > set(hosts)
+    again = _of_tors(network, tmp_path / "run", "again")
+    changed = {"repeat": 1, "variant": {**mixed.variant, "tor": "again"}}
+    assert again == mixed.model_copy(update=changed)
+
+
+def test_a_mix_of_one_build_is_refused(network, tmp_path):
+    with pytest.raises(InputError, match=r"tors\.new_exits\.mix: two tors of the mix are one build"):
+        _of_tors(network, tmp_path / "run", "new_exits", dict.fromkeys(BUILDS, BUILDS["new"]))
+
+
+def test_the_builds_of_a_run_are_those_that_files_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "new").write_text("build of tor: 0.4.9.3-bbbbbbbbbbbb\n")
+    (tmp_path / "tor").write_text("0")
+    sources = {"stock": TorSource(source="debian"), "new": TorSource(program="tor")}
+    stamps = read_stamps(["new", "stock=new"], "new")
+    assert stamps == {"new": Path("new"), "stock": Path("new")}
+    assert tor_builds(ENGINES["shadow"], sources, ("new",), {"new": Path("new")}) == {
+        "new": "0.4.9.3-bbbbbbbbbbbb"
+    }
+    assert tor_builds(ENGINES["cellsim"], sources, ("new",), stamps) == {}
+    with pytest.raises(InputError, match="--tor: is no tor of this run, got 'stock'; accepted: new"):
+        tor_builds(ENGINES["shadow"], sources, ("new",), stamps)
+    with pytest.raises(
+        ToolMissing, match=r"tors\.new: is not built; `torsweep tor build --program tor --stam"
+    ):
+        tor_builds(ENGINES["shadow"], sources, ("new",), {})

@@ -110,6 +110,58 @@ def test_runs_that_do_not_belong_together(
     assert words in _refused(runs, tmp_path)
 
 
+STOCK, BRANCH = "0.4.9.3-aaaaaaaaaaaa", "0.4.9.3-bbbbbbbbbbbb"
+
+
+def _with_tors(runs: list[Path], builds: list[str], **changes: object) -> list[Path]:
+    """The runs of two intervals as those of two builds of tor."""
+    made = []
+    for run in runs:
+        variant = dict(part.split("=") for part in run.name.split("+"))
+        level = {"1000ms": 0, "100ms": 1}.get(variant.pop("refill_interval"))
+        if level is not None:
+            variant["tor"] = ("stock", "branch")[level]
+            new = run.with_name("+".join(f"{knob}={at}" for knob, at in variant.items()))
+            shutil.copytree(run, new)
+            _edit(new / "run.json", variant=variant, tor_build=builds[level], **(changes if level else {}))
+            _edit(new / "provenance.json", engine_version=f"3.3.0, tor {builds[level]}")
+            made.append(new)
+    return made
+
+
+def test_levels_of_tor_are_builds_that_the_tables_name(runs: list[Path], tmp_path: Path) -> None:
+    collect(_with_tors(runs, [STOCK, BRANCH]), tmp_path / "tables", network="ci")
+    provenance = read_provenance(tmp_path / "tables/streams.parquet")
+    assert provenance.builds == {"stock": [STOCK], "branch": [BRANCH]}
+    assert provenance.engine_version == f"3.3.0, tor {STOCK} (stock), {BRANCH} (branch)"
+
+
+def test_a_source_that_changed_between_two_runs_of_one_table_is_refused(
+    runs: list[Path], tmp_path: Path
+) -> None:
+    made = _with_tors(runs, [STOCK, BRANCH])
+    _edit(made[-1] / "run.json", tor_build="0.4.9.3-cccccccccccc")
+    message = _refused(made, tmp_path)
+    assert "builds of tor=branch: cannot stand in one table with" in message
+    assert f"got ['0.4.9.3-cccccccccccc']; accepted: ['{BRANCH}']" in message
+
+
+def test_another_version_of_the_engine_beside_two_builds_is_refused(runs: list[Path], tmp_path: Path) -> None:
+    made = _with_tors(runs, [STOCK, BRANCH])
+    _edit(made[-1] / "provenance.json", engine_version=f"3.4.0, tor {BRANCH}")
+    assert "engine_version: cannot stand in one table" in _refused(made, tmp_path)
+
+
+def test_two_levels_of_one_build_are_refused_unless_they_differ_by_chance(
+    runs: list[Path], tmp_path: Path
+) -> None:
+    again = _with_tors(runs, [STOCK, STOCK], repeat=1)
+    collect(again, tmp_path / "again", network="ci")
+    for run in again:
+        _edit(run / "run.json", repeat=0)
+    assert "tor: the levels stock and branch of tor are the same build" in _refused(again, tmp_path)
+
+
 def test_a_provenance_that_says_nothing_is_refused(runs: list[Path], tmp_path: Path) -> None:
     (runs[0] / "provenance.json").write_text("{}")
     assert "has no checksums" in _refused(runs, tmp_path)

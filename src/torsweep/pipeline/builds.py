@@ -1,0 +1,85 @@
+"""Which builds of tor runs wait for.
+
+In: experiments and their variants, the user's source of the tor ``stock``. Out: the key of each build, its
+marker (the file that names the build when it stands), and the source that a key is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from torsweep.config.experiment import Experiment, Plan
+from torsweep.config.knobs import STOCK_TOR
+from torsweep.config.tors import TorSource
+from torsweep.config.variant import Variant
+from torsweep.errors import InputError, TorsweepError
+from torsweep.tor.build import read_stamp
+from torsweep.tor.identity import marker_name, overridden_stock, planned_key
+from torsweep.tor.place import TOOLS
+
+
+class Builds:
+    """The builds of tor under the override ``tor_source``, which is the source of ``stock``."""
+
+    def __init__(self, tor_source: str | None) -> None:
+        self._override = None if tor_source is None else overridden_stock(tor_source)
+        self._sources: dict[str, TorSource] = {}
+
+    def source(self, experiment: Experiment, name: str) -> TorSource:
+        """What the tor ``name`` of ``experiment`` is built from."""
+        if name == STOCK_TOR and self._override is not None:
+            return self._override
+        return experiment.all_tors[name]
+
+    def key(self, experiment: Experiment, name: str) -> str:
+        """The key of the tor ``name``; InputError, which names it, where its source cannot be read."""
+        source = self.source(experiment, name)
+        try:
+            found = planned_key(source)
+        except InputError as error:
+            if source.is_stock or name not in experiment.tors:
+                raise
+            raise InputError(str(error), key=f"tors.{name}") from None
+        self._sources[found] = source
+        return found
+
+    def keys(self, experiment: Experiment, variant: Variant) -> dict[str, str]:
+        """The key of each tor that runs in ``variant``, by its name, that of most hosts first."""
+        return {name: self.key(experiment, name) for name in experiment.asked_tor(variant).names}
+
+    def source_of(self, key: str, experiments: Iterable[Experiment]) -> TorSource:
+        """The source that ``key`` is of: one that was asked for, or else one of ``experiments``.
+
+        A job on a node of a cluster asks for nothing but its build. Raises InputError where none has the key.
+        """
+        for experiment in experiments:
+            if key in self._sources:
+                break
+            for name, tor in experiment.all_tors.items():
+                if not tor.named:
+                    # What another experiment needs and lacks does not matter here.
+                    with suppress(TorsweepError):
+                        self.key(experiment, name)
+        if key not in self._sources:
+            raise InputError("is the key of no tor of an experiment", key="build", value=key)
+        return self._sources[key]
+
+    def require_different(self, experiment: Experiment, plan: Plan) -> None:
+        """InputError for two tors of a plan with the same content: their runs would be the same."""
+        seen: dict[str, str] = {}
+        names = dict.fromkeys(name for one in plan.variants for name in experiment.asked_tor(one).names)
+        for name in names:
+            key = self.key(experiment, name)
+            with suppress(InputError):
+                # Of Debian's package it is known only when it stands which release it is.
+                key = read_stamp(TOOLS / marker_name(key))
+            if key in seen:
+                problem, accepted = f"has the same content as {seen[key]}", "each content once; same: NAME"
+                raise InputError(problem, key=f"tors.{name}", accepted=accepted)
+            seen[key] = name
+
+
+def marker(key: str) -> str:
+    """The file that names the build of ``key`` when it stands."""
+    return str(TOOLS / marker_name(key))
