@@ -64,13 +64,18 @@ def verify_command(
         bool, typer.Option("--rerun", help="Make the runs again, and say what is identical.")
     ] = False,
     checkout: Annotated[
-        Path, typer.Option(help="With --rerun: the checkout of torsweep to do it with.")
-    ] = Path(),
+        Path | None,
+        typer.Option(
+            help="With --rerun: the checkout or study to do it with; where this command runs, or else the"
+            " checkout of this torsweep, when left out."
+        ),
+    ] = None,
     cores: Annotated[int, typer.Option(min=1, help="With --rerun: how many runs at once.")] = 2,
 ) -> None:
     """Check a published result: each byte against its checksum, the verdicts against the tables."""
     from torsweep.bundle.verify import Findings, check_claims, check_files, make_again, opened
     from torsweep.errors import TorsweepError
+    from torsweep.home import find
 
     problems = 0
 
@@ -86,6 +91,6 @@ def verify_command(
         if not problems:
             say(check_claims(folder))
         if rerun and not problems:
-            say(make_again(folder, checkout, cores))
+            say(make_again(folder, checkout or find("Snakefile").parent, cores))
     if problems:
         raise TorsweepError(f"{bundle}: {problems} problem{'s' if problems > 1 else ''}")

@@ -23,13 +23,14 @@ from torsweep.bundle.description import (
     write_crate,
 )
 from torsweep.bundle.verify import require_whole
-from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Experiment, load_experiment
 from torsweep.engines.prepare import finished_run
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
 from torsweep.errors import InputError
 from torsweep.formats.archives import write_zip
 from torsweep.formats.files import read_bytes
 from torsweep.formats.json_file import read_json
+from torsweep.home import CHECKOUT
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file, versions
 from torsweep.report.repeat import repeat_command, repeat_overrides
@@ -166,6 +167,14 @@ def _write(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
+def _where(experiment: str) -> str:
+    """Where the command has to be given that makes the results of ``experiment`` again."""
+    file = EXPERIMENTS_DIRECTORY / experiment / EXPERIMENT_FILE
+    if (CHECKOUT / file).is_file():
+        return f"in a checkout of torsweep {__version__}"
+    return f"in a study of torsweep {__version__} that has this experiment.yaml as `{file}`"
+
+
 def _readme(origin: Provenance, overrides: Mapping[str, str]) -> str:
     return f"""# {origin.experiment}: {origin.plan}
 
@@ -186,7 +195,7 @@ runs:
 
     torsweep verify FOLDER_OR_ZIP
 
-To make it again, in a checkout of torsweep {__version__}:
+To make it again, {_where(origin.experiment)}:
 
     {repeat_command(overrides, origin.experiment)}
 """

@@ -1,6 +1,6 @@
 """What is wrong with a published result, if anything, and what its runs come to when they are made again.
 
-In: the folder that ``torsweep run publish`` wrote, or the zip of it; a checkout of torsweep. Out: the
+In: the folder that ``torsweep run publish`` wrote, or the zip of it; a checkout or a study. Out: the
 :class:`Findings`. The checks without a run cannot find a change that somebody made in tables, summaries and
 checksums alike: only making the runs again can.
 """
@@ -188,17 +188,18 @@ def _same_files(published: Path, again: Path) -> list[bool]:
     return [_same(file, again / file.name) for file in published.iterdir()]
 
 
-_NEEDED = ("Snakefile", "rules", "configs", "topologies", "plotting")
-_OTHERS = ("profiles", "patches")
-"""What a checkout has that the pipeline works in; patches only where tor runs."""
+_SNAKEFILE = "Snakefile"
+_TAKEN = (_SNAKEFILE, "rules", "configs", "topologies", "plotting", "profiles", "patches")
+"""What the pipeline works in, as far as it is there: a study has only what is its own."""
 
 _STAGES = ("tables", "summaries", "figures")
 
 
-def make_again(folder: Path, checkout: Path, cores: int) -> Findings:
-    """Make the bundle in ``folder`` again with the pipeline of ``checkout`` and say what is the same.
+def make_again(folder: Path, home: Path, cores: int) -> Findings:
+    """Make the bundle in ``folder`` again with the pipeline of ``home`` and say what is the same.
 
-    Raises InputError when ``checkout`` is none, TorsweepError when the pipeline fails.
+    ``home`` is a checkout or a study. Raises InputError when it is neither, TorsweepError when the pipeline
+    fails.
     """
     experiment = experiment_of(folder)
     origin = PlanTables.open(folder / "tables").provenance
@@ -208,7 +209,7 @@ def make_again(folder: Path, checkout: Path, cores: int) -> Findings:
     place = PlanPath(origin.experiment, origin.engine, origin.era, origin.network, origin.plan)
     with tempfile.TemporaryDirectory(prefix="torsweep-rerun-") as name:
         scratch = Path(name)
-        _prepare(scratch, checkout, folder, origin.experiment)
+        _prepare(scratch, home, folder, origin.experiment)
         targets = [
             str(place.summary),
             *(str(place.stage("figures") / f"{figure}.pdf") for figure in experiment.figures),
@@ -219,13 +220,12 @@ def make_again(folder: Path, checkout: Path, cores: int) -> Findings:
         return compare(folder, scratch)
 
 
-def _prepare(scratch: Path, checkout: Path, folder: Path, experiment: str) -> None:
-    for name in _NEEDED:
-        if not (checkout / name).exists():
-            raise InputError(f"is no checkout of torsweep: no {name} in it", file=checkout)
-    for name in (*_NEEDED, *_OTHERS):
-        if (checkout / name).exists():
-            (scratch / name).symlink_to((checkout / name).resolve())
+def _prepare(scratch: Path, home: Path, folder: Path, experiment: str) -> None:
+    if not (home / _SNAKEFILE).is_file():
+        raise InputError(f"is no checkout of torsweep and no study: no {_SNAKEFILE} in it", file=home)
+    for name in _TAKEN:
+        if (home / name).exists():
+            (scratch / name).symlink_to((home / name).resolve())
     place = scratch / "experiments" / experiment
     place.mkdir(parents=True)
     (place / EXPERIMENT_FILE).write_bytes((folder / EXPERIMENT_FILE).read_bytes())

@@ -37,6 +37,16 @@ def test_provenance_and_readme_say_how_to_make_it_again(published: Path) -> None
     readme = (published / "README.md").read_text()
     command = "network=ci engine=cellsim era=2012 plan=main replicates=3 first_seed=1 'warm_up=10 s'"
     assert f"snakemake --cores 8 refill_sweep --config {command} 'measured=60 s'" in readme
+    assert "To make it again, in a checkout of torsweep" in readme
+
+
+def test_a_readme_says_where_an_experiment_of_ones_own_belongs(
+    plan: Plan, torsweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torsweep.bundle.publish.CHECKOUT", tmp_path / "empty")
+    assert torsweep(*plan.publish(tmp_path / "out"))[0] == 0
+    readme = (tmp_path / "out" / "README.md").read_text()
+    assert "that has this experiment.yaml as `experiments/refill_sweep/experiment.yaml`" in readme
 
 
 def test_the_same_results_give_the_same_folder_and_the_same_zip(
