@@ -108,8 +108,8 @@ class TorSource(Section):
 
     @model_validator(mode="after")
     def _shares_make_a_whole(self) -> Self:
-        if self.mix is not None and len(self.mix) < 2:
-            raise RefusedValue("mixes fewer than two tors", key="mix", accepted="two or more, with shares")
+        if self.mix is not None and not self.mix:
+            raise RefusedValue("mixes no tors", key="mix", accepted="one or more, with shares")
         if self.mix is not None and not math.isclose(sum(self.mix.values()), 1, abs_tol=_SHARES_SUM_WITHIN):
             total = f"{sum(self.mix.values()):g}"
             raise RefusedValue("the shares do not sum to 1", key="mix", value=total, accepted="a sum of 1")

@@ -114,6 +114,9 @@ def _of_builds(asked: Asked, text: str) -> Change:
     base = None if asked.baseline is None else _baseline(asked.baseline)
     notes = []
     if text == SAME:
+        if asked.on is not None:
+            problem, accepted = "says which hosts differ, and none does", f"`{SAME}` without --on"
+            raise InputError(problem, key="--on", value=asked.on, accepted=accepted)
         base = base or STOCK
         candidate = again(base)
     elif text.startswith(PATCH):

@@ -1,30 +1,51 @@
 """Whether the project's series goes with every tor of a comparison; otherwise both are built without it.
 
-In: the tors. Out: the same, or all of them without the series, and the sentence that says so. The series is
-tried on the source, before anything is built.
+In: the tors. Out: the same, or all of them without the series, and the sentence that says so. The series, and
+the user's patches, are tried on sources that are at hand, before anything is built; Debian's source is not,
+and has the series by definition.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from torsweep.errors import InputError
 from torsweep.study.tors import DEBIAN, Tor
-from torsweep.tor.release import Release, apply_series, read_series, unpack
+from torsweep.tor.apt import SERIES as RELEASES
+from torsweep.tor.release import (
+    CONFIGURE_AC,
+    Release,
+    Series,
+    apply_series,
+    patches_of_user,
+    read_series,
+    require_version,
+    unpack,
+    version_of,
+)
 from torsweep.tor.repository import export, find_commit
-
-NO_SERIES = "the project's series"
 
 
 def fitting(tors: Sequence[Tor]) -> tuple[list[Tor], str]:
-    """``tors`` as they can be compared, and what there is to say; nothing where all take the series."""
+    """``tors`` as they can be compared, and what there is to say; nothing where all take the series.
+
+    Raises InputError for a tor that is too old, for what is no source of tor, and for a patch of the user's
+    that does not apply.
+    """
+    found, note = list(tors), ""
     for tor in tors:
         why = _why_not(tor)
         if why:
-            return [each.without_series() for each in tors], f"{NO_SERIES} is left out of both, as {why}"
-    return list(tors), ""
+            found = [each.without_series() for each in tors]
+            note = f"both are built without the project's patches: {why}"
+            break
+    for tor in found:
+        _require_patches(tor)
+    return found, note
 
 
 def _why_not(tor: Tor) -> str:
@@ -33,19 +54,46 @@ def _why_not(tor: Tor) -> str:
         return f"{tor.words} is taken as it is"
     if tor.entry.get("source") == DEBIAN:
         return ""
-    with tempfile.TemporaryDirectory(prefix="torsweep-series-") as scratch:
-        tree = Path(scratch, "tor")
-        lay_out(tor, tree)
+    series = read_series()
+    with _source(tor, series) as (tree, version):
+        if not version.startswith(f"{RELEASES}."):
+            return f"they are for tor {RELEASES}, and {tor.words} is {version}"
         try:
-            apply_series(read_series(), tree)
+            apply_series(series, tree)
         except InputError as error:
-            return f"it does not apply to {tor.words}: {error}"
+            return f"{tor.words}: {error}"
     return ""
 
 
-def lay_out(tor: Tor, tree: Path) -> None:
-    """The source of ``tor``, of git or a release, at ``tree``, without series and patches."""
-    if tor.repository is not None:
-        export(find_commit(tor.repository, tor.entry["revision"]), tree)
-    else:
-        unpack(Release(Path(tor.entry["source"]), tor.identity, ""), tree)
+def _require_patches(tor: Tor) -> None:
+    """Raise InputError, which names file and hunk, where a patch of the user's does not apply to ``tor``."""
+    patches = patches_of_user([Path(patch) for patch in tor.entry.get("patches", ())])
+    if not patches.patches or tor.entry.get("source") == DEBIAN:
+        return
+    project = Series((), "") if tor.entry.get("series") == "none" else read_series()
+    with _source(tor, Series((*project.patches, *patches.patches), "")) as (tree, _):
+        apply_series(project, tree)
+        apply_series(patches, tree)
+
+
+@contextmanager
+def _source(tor: Tor, patches: Series) -> Iterator[tuple[Path, str]]:
+    """The files of ``tor`` that ``patches`` are for, in a folder for as long as it takes; its version."""
+    with tempfile.TemporaryDirectory(prefix="torsweep-source-") as scratch:
+        tree = Path(scratch, "tor")
+        if tor.repository is not None:
+            commit = find_commit(tor.repository, tor.entry["revision"])
+            export(commit, tree, [CONFIGURE_AC, *_files_of(patches)])
+            if not (tree / CONFIGURE_AC).is_file():
+                raise InputError(f"is no source of tor: it has no {CONFIGURE_AC}", file=tor.words)
+            version = version_of(tree, tor.repository)
+        else:
+            version = unpack(Release(Path(tor.entry["source"]), tor.identity, ""), tree)
+        require_version(version, "none", Path(tor.words))
+        yield tree, version
+
+
+def _files_of(patches: Series) -> list[str]:
+    """The files that ``patches`` change, as they stand in the patches."""
+    texts = [patch.read_text(encoding="utf-8", errors="replace") for patch in patches.patches]
+    return [name for text in texts for name in re.findall(r"^(?:---|\+\+\+) [ab]/(\S+)", text, re.MULTILINE)]

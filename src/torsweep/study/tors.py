@@ -7,21 +7,22 @@ a tarball is kept, so that a study says which tor it is about after the branch o
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from torsweep.errors import InputError
 from torsweep.provenance import sha256_of_file
+from torsweep.tor.program import ask_version
 from torsweep.tor.release import sha256_of_tree
 from torsweep.tor.repository import find_commit, is_repository, left_main
 
 DEBIAN, SAME, PATCH = "debian", "same", "patch:"
 FORMS = f"PATH@REVISION of git, {PATCH}FILE, a tarball, .dsc or folder of source, a program, {DEBIAN}"
 TARBALL = re.compile(r"\.(tar(\.\w+)?|tgz|tbz2?|txz)$")
-ELF = b"\x7fELF"
 COMMIT_DIGITS = 12
 """Digits of a commit that people are shown."""
 
@@ -40,7 +41,11 @@ class Tor:
     entry: Mapping[str, Any]
     words: str
     identity: str
-    repository: Path | None = field(default=None, compare=False)
+
+    @property
+    def repository(self) -> Path | None:
+        """The git repository that it is a commit of."""
+        return Path(self.entry["git"]) if "git" in self.entry else None
 
     @property
     def is_program(self) -> bool:
@@ -79,7 +84,8 @@ def read_tor(text: str, key: str) -> Tor:
     elif TARBALL.search(path.name) or path.suffix == ".dsc":
         identity = sha256_of_file(whole)
         entry = {"source": str(whole)} | ({} if path.suffix == ".dsc" else {"sha256": identity})
-    elif _begins_with(path, ELF):
+    elif os.access(path, os.X_OK):
+        ask_version(path)
         entry, identity = {"program": str(whole)}, sha256_of_file(whole)
     else:
         raise InputError("is no tor", key=key, value=text, accepted=FORMS)
@@ -93,7 +99,7 @@ def _of_git(repository: Path, revision: str, key: str) -> Tor:
     commit = find_commit(whole, revision).commit
     name = whole.name.removesuffix(".git") if revision == "HEAD" else revision
     words = f"{name} ({commit[:COMMIT_DIGITS]})"
-    return Tor(level_name(name), {"git": str(whole), "revision": commit}, words, commit, whole)
+    return Tor(level_name(name), {"git": str(whole), "revision": commit}, words, commit)
 
 
 def patched(patch: Path, base: Tor) -> Tor:
@@ -119,13 +125,14 @@ def usual_baseline(candidate: Tor) -> tuple[Tor, str]:
 
     That is the commit at which it left the main branch of its repository, or else Debian's tor.
     """
-    left = left_main(candidate.repository, candidate.identity) if candidate.repository is not None else None
-    if left is None or candidate.repository is None:
-        why = "it has not left its main branch" if candidate.repository is not None else "no other is named"
-        return STOCK, f"baseline: {STOCK.words}, as {why}" if candidate.repository is not None else ""
+    if candidate.repository is None:
+        return STOCK, ""
+    left = left_main(candidate.repository, candidate.identity)
+    if left is None:
+        return STOCK, f"baseline: {STOCK.words}, as {candidate.words} has not left its main branch"
     branch, commit = left
     words = f"{branch} at {commit[:COMMIT_DIGITS]}"
-    tor = Tor("merge_base", {**candidate.entry, "revision": commit}, words, commit, candidate.repository)
+    tor = Tor("merge_base", {**candidate.entry, "revision": commit}, words, commit)
     return tor, f"baseline: {words}, where {candidate.words} left it"
 
 
@@ -134,8 +141,3 @@ def level_name(text: str) -> str:
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
     name = name if name[:1].isalpha() else f"tor_{name}".rstrip("_")
     return name[:MOST_NAME].rstrip("_")
-
-
-def _begins_with(file: Path, magic: bytes) -> bool:
-    with file.open("rb") as opened:
-        return opened.read(len(magic)) == magic

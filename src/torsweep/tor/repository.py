@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,14 +102,17 @@ def file_of(commit: Commit, name: str) -> str | None:
     return answer.stdout if answer.returncode == 0 else None
 
 
-def export(commit: Commit, target: Path) -> None:
-    """Lay the files of ``commit`` out at ``target``, which must not exist.
+def export(commit: Commit, target: Path, only: Sequence[str] = ()) -> None:
+    """Lay the files of ``commit`` out at ``target``, which must not exist; of ``only`` those that it has.
 
     Raises TorsweepError when git fails; OSError when ``target`` cannot take them.
     """
     tarball = target.with_name(f"{target.name}.tar")
     tarball.unlink(missing_ok=True)
-    words = ("archive", "--format=tar", f"--output={tarball.resolve()}", commit.commit)
+    words = ["archive", "--format=tar", f"--output={tarball.resolve()}", commit.commit]
+    if only:
+        listed = _git(commit.repository, "ls-tree", "-r", "--name-only", commit.commit, "--", *only)
+        words += ["--", *listed.stdout.splitlines()]
     answer = _git(commit.repository, *words)
     if answer.returncode:
         raise TorsweepError(f"{commit.repository}: git archive failed: {_complaint(answer)}")

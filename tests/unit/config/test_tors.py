@@ -70,7 +70,7 @@ def test_only_debians_release_with_the_series_is_stock():
         ({"mix": {"a": 1.2, "b": 0.1}}, "mix.a: is not accepted, got 1.2; accepted: 1.0 or less"),
         ({"mix": {"a": 0, "b": 1}}, "mix.a: is not accepted, got 0; accepted: 0.001 or more"),
         ({"mix": {"a": 0.5, "b": 0.4}}, "mix: the shares do not sum to 1, got '0.9'; accepted: a sum of 1"),
-        ({"mix": {"a": 1}}, "mix: mixes fewer than two tors"),
+        ({"mix": {}}, "mix: mixes no tors"),
         ({"mix": {"A": 1}}, "is not accepted"),
         ({"source": "x", "revison": "y"}, r"revison: unknown key \(did you mean 'revision'\?\)"),
     ],

@@ -29,6 +29,8 @@ def repository(tmp_path: Path) -> Path:
     folder = tmp_path / "tor"
     folder.mkdir()
     git(folder, "init", "-q")
+    (folder / "configure.ac").write_text("AC_INIT([tor],[0.4.9.1])\n")
+    git(folder, "add", "configure.ac")
     commit(folder, "int interval = 10;\n")
     git(folder, "tag", "left-here")
     git(folder, "checkout", "-q", "-b", "my-branch")
@@ -48,7 +50,8 @@ def patch(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """What begins like a program of this kernel."""
+    """A program that says that it is tor."""
     file = tmp_path / "my-tor"
-    file.write_bytes(b"\x7fELF and more")
+    file.write_text("#!/bin/sh\necho Tor version 0.4.8.17.\n")
+    file.chmod(0o755)
     return file

@@ -18,6 +18,7 @@ from torsweep.study.tors import level_name
 def series_applies(monkeypatch: pytest.MonkeyPatch) -> None:
     """The series goes with every source, unless a test says otherwise."""
     monkeypatch.setattr(series, "_why_not", lambda tor: "it is a program" if tor.is_program else "")
+    monkeypatch.setattr(series, "_require_patches", lambda tor: None)
 
 
 def test_a_branch_is_compared_with_where_it_left_main(repository: Path) -> None:
@@ -35,7 +36,8 @@ def test_a_commit_of_main_is_compared_with_debians_tor(repository: Path) -> None
     change = read_change(Asked(f"{repository}@main"))
     assert change.knobs == {"tor": ("stock", "main")}
     assert change.tors.keys() == {"main"}, "stock is defined in every experiment"
-    assert change.notes == ("baseline: Debian's tor, as it has not left its main branch",)
+    commit_id = git(repository, "rev-parse", "main")[:12]
+    assert change.notes == (f"baseline: Debian's tor, as main ({commit_id}) has not left its main branch",)
 
 
 def test_the_main_branch_may_be_that_of_the_repositorys_origin(repository: Path, tmp_path: Path) -> None:
@@ -89,16 +91,29 @@ def test_with_a_program_both_go_without_the_series(program: Path, repository: Pa
     assert change.knobs == {"tor": ("plain", "my_tor")}
     assert change.tors["plain"] == {"source": "debian", "series": "none"}
     assert change.tors["my_tor"] == {"program": str(program)}
-    assert "the project's series is left out of both" in change.notes[-1]
+    assert change.notes == ("both are built without the project's patches: it is a program",)
     change = read_change(Asked("same", baseline=str(program)))
     assert change.tors == {"my_tor": {"program": str(program)}, "again": {"same": "my_tor"}}
 
 
-def test_a_share_of_the_relays_runs_the_candidate() -> None:
-    change = read_change(Asked("same", on="role=relay,share=0.3"))
-    assert change.knobs == {"tor": ("stock", "some_again")}
-    assert change.tors["some_again"] == {"mix": {"again": 0.3, "stock": 0.7}, "on": {"role": "relay"}}
-    assert change.words.endswith(" on role=relay,share=0.3")
+def test_a_share_of_the_relays_runs_the_candidate(patch: Path) -> None:
+    change = read_change(Asked(f"patch:{patch}", on="role=relay,share=0.3"))
+    assert change.knobs == {"tor": ("stock", "some_kist_idle")}
+    assert change.tors["some_kist_idle"] == {
+        "mix": {"kist_idle": 0.3, "stock": 0.7},
+        "on": {"role": "relay"},
+    }
+    assert change.words == "Debian's tor with kist-idle.patch on role=relay,share=0.3"
+
+
+def test_all_of_some_hosts_run_the_candidate(patch: Path) -> None:
+    for on, where in (
+        ("role=client", {"role": "client"}),
+        ("position=guard+exit", {"position": ["guard", "exit"]}),
+        ("names=relay1+relay2", {"names": ["relay1", "relay2"]}),
+    ):
+        change = read_change(Asked(f"patch:{patch}", on=on))
+        assert change.tors[change.level] == {"mix": {"kist_idle": 1.0}, "on": where}
 
 
 def test_options_and_parameters_are_one_bundle() -> None:
@@ -136,10 +151,11 @@ def test_options_can_be_judged_in_another_tor(repository: Path) -> None:
         (Asked("patch:gone.patch"), "--candidate: no such patch, got 'gone.patch'"),
         (Asked("same", baseline="same"), "--baseline: is no baseline, got 'same'"),
         (Asked("same", torrc=("A 1",)), "--candidate: changes tor and its options at once"),
-        (Asked("same", on="role=relay,share=1.5"), "--on: share: is not accepted, got 1.5"),
-        (Asked("same", on="relays"), "--on: is no key=value, got 'relays'; accepted: role=relay,share=0.3"),
-        (Asked("same", on="role=bridge"), "--on: role: is not accepted, got 'bridge'"),
-        (Asked("same", on="role=relay,role=client"), "--on: names this twice, got 'role'"),
+        (Asked("same", on="role=relay"), "--on: says which hosts differ, and none does, got 'role=relay'"),
+        (Asked(torrc=("A 1",), on="role=relay,share=1.5"), "--on: share: is not accepted, got 1.5"),
+        (Asked(torrc=("A 1",), on="relays"), "--on: is no key=value, got 'relays'; accepted: role=relay"),
+        (Asked(torrc=("A 1",), on="role=bridge"), "--on: role: is not accepted, got 'bridge'"),
+        (Asked(torrc=("A 1",), on="role=relay,role=client"), "--on: names this twice, got 'role'"),
         (Asked(torrc=("CacheDNS",)), "--torrc: says no name and value, got 'CacheDNS'"),
         (Asked(torrc=("A 1", "A 2")), "--torrc: names this twice, got 'A'"),
         (Asked(consensus=("cc_alg",)), "--consensus: no whole number, got 'cc_alg'"),
@@ -157,6 +173,10 @@ def test_what_is_there_and_is_no_tor(tmp_path: Path, repository: Path, program: 
     (tmp_path / "notes.txt").write_text("years of work")
     with pytest.raises(InputError, match="is no tor, got"):
         read_change(Asked(str(tmp_path / "notes.txt")))
+    program.write_text("#!/bin/sh\necho git version 2\n")
+    with pytest.raises(InputError, match="is no tor that runs here; to --version it says: git version 2"):
+        read_change(Asked(str(program)))
+    program.write_text("#!/bin/sh\necho Tor version 0.4.8.17.\n")
     with pytest.raises(InputError, match=r"no such revision \(did you mean 'my-branch'\?\)"):
         read_change(Asked(f"{repository}@my-branhc"))
     with pytest.raises(InputError, match="a patch needs a source, and the baseline is a program"):

@@ -44,6 +44,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(engine, "choose_venue", lambda *asked: Venue("emulation", "ci", "as a test says so"))
     monkeypatch.setattr(series, "_why_not", lambda tor: "")
+    monkeypatch.setattr(series, "_require_patches", lambda tor: None)
     monkeypatch.setattr(builds, "standing_build", lambda study, tor: None)
     monkeypatch.setattr(plan, "standing_build", lambda study, tor: None)
     found = _found(("yes", -0.1, -0.02), ("no difference", -0.01, 0.01), *[("unclear", -0.2, 0.1)] * 2)

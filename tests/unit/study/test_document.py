@@ -24,6 +24,7 @@ def beside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A working directory that is no checkout."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(series, "_why_not", lambda tor: "")
+    monkeypatch.setattr(series, "_require_patches", lambda tor: None)
 
 
 def study(change: Change, setup: Setup = SETUP, folder: Path | None = None) -> Study:

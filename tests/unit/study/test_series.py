@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.unit.study.conftest import commit, git
+from torsweep.errors import InputError
 from torsweep.study import series
 from torsweep.study.series import fitting
-from torsweep.study.tors import STOCK, read_tor
+from torsweep.study.tors import STOCK, patched, read_tor
 from torsweep.tor.release import Series
 
 
@@ -30,9 +32,7 @@ def test_one_source_that_does_not_take_it_is_enough(repository: Path) -> None:
     found, note = fitting([STOCK, read_tor(f"{repository}@my-branch", "--candidate")])
     assert [(tor.name, tor.entry["series"]) for tor in found] == [("plain", "none"), ("my_branch", "none")]
     commit_id = git(repository, "rev-parse", "my-branch")[:12]
-    assert note.startswith(
-        f"the project's series is left out of both, as it does not apply to my-branch ({commit_id}): "
-    )
+    assert note.startswith(f"both are built without the project's patches: my-branch ({commit_id}): ")
     assert "kist.c: Hunk #1 FAILED at 1" in note and "\n" not in note
 
 
@@ -41,3 +41,34 @@ def test_what_is_not_committed_is_not_tried(repository: Path) -> None:
     commit(repository, "int interval = 10;\n")
     (repository / "kist.c").write_text("int other;\n")
     assert fitting([read_tor(f"{repository}@my-branch", "--candidate")])[1] == ""
+
+
+def test_a_tor_of_another_release_series_goes_without(repository: Path) -> None:
+    (repository / "configure.ac").write_text("AC_INIT([tor],[0.4.7.16])\n")
+    git(repository, "commit", "-q", "-a", "-m", "older")
+    found, note = fitting([STOCK, read_tor(f"{repository}@main", "--candidate")])
+    assert all(tor.entry["series"] == "none" for tor in found)
+    assert "they are for tor 0.4.9, and main (" in note and note.endswith(") is 0.4.7.16")
+
+
+@pytest.mark.parametrize(
+    ("configure", "problem"),
+    [("AC_INIT([tor],[0.3.5.9])\n", "is too old a tor, got '0.3.5.9'"), (None, "is no source of tor")],
+)
+def test_what_cannot_be_built_is_refused(repository: Path, configure: str | None, problem: str) -> None:
+    if configure is None:
+        git(repository, "rm", "-q", "configure.ac")
+    else:
+        (repository / "configure.ac").write_text(configure)
+    git(repository, "commit", "-q", "-a", "-m", "other")
+    with pytest.raises(InputError, match=re.escape(problem)):
+        fitting([read_tor(f"{repository}@main", "--candidate")])
+
+
+def test_a_patch_that_does_not_apply_names_file_and_hunk(repository: Path, patch: Path) -> None:
+    base = read_tor(f"{repository}@left-here", "--baseline")
+    with pytest.raises(InputError) as refused:
+        fitting([base, patched(patch, base)])
+    assert str(refused.value) == f"{patch}: does not apply: kist.c: Hunk #1 FAILED at 1"
+    patch.write_text(patch.read_text().replace("int a;", "int interval = 20;"))
+    assert fitting([base, patched(patch, base)])[1] == "", "it goes on top of the series"
