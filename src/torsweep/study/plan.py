@@ -1,7 +1,7 @@
 """What a comparison will take, before it starts: ``--dry-run``.
 
-In: a study and how it is to be played. Out: builds, runs, hours and memory, as lines of text. Nothing is
-written.
+In: a study and how it is to be played. Out: builds, runs, hours, memory, and the smallest change that so many
+networks can be expected to show, as lines of text. Nothing is written.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.network import load_network_config
 from torsweep.engines.selection import find_engine
 from torsweep.provenance import PROVENANCE_FILE
+from torsweep.stats.claims.downloads import Change
+from torsweep.stats.inference.planning import POWER, basis, spread_of
 from torsweep.study.builds import standing_build
 from torsweep.study.play import Play
+from torsweep.study.verdict import MEASURES
 from torsweep.units import rounded_duration
 
 GIB = 2**30
@@ -83,3 +86,25 @@ def plan_lines(play: Play, experiment: Experiment, why: str) -> Iterator[str]:
     left = f"about {rounded_duration(plan.seconds)}" if plan.seconds else "nothing is missing"
     yield f"time      {left}, {slots}"
     yield f"memory    {plan.memory_bytes / GIB:.1f} GiB"
+    yield from expected_lines(experiment, play.engine, plan.networks)
+
+
+def expected_lines(experiment: Experiment, engine: str, networks: int) -> Iterator[str]:
+    """The smallest changes that so many networks can be expected to show, and what runs say so."""
+    era, pairing = experiment.era, experiment.pairing
+    told, reasons = [], []
+    for claim in (each for each in experiment.claims if isinstance(each, Change)):
+        for metric in claim.metrics:
+            row = spread_of(experiment.network, engine, claim.kind, metric, era=era, pairing=pairing)
+            if row is not None and networks > 1:
+                size = row.smallest_change(networks, len(claim.metrics))
+                told.append(f"{100 * size:.0f} % ({claim.kind}, {MEASURES[metric]})")
+                reasons.append(basis(row, engine, pairing))
+    if not told:
+        one = (
+            "one network has no interval" if networks < 2 else f"no pairs of runs on {experiment.network} yet"
+        )
+        yield f"shows     unknown: {one}"
+        return
+    yield f"shows     changes from about {', '.join(told)}, with a chance of {100 * POWER:.0f} %"
+    yield from (f"          {reason}" for reason in dict.fromkeys(reasons))
