@@ -22,11 +22,15 @@ REAL_TIME = "needs real tor, rights for namespaces, and the machine for itself"
 TOR = "compiles tor from Debian's source package"
 SLURM = "needs Slurm: tests/workflow/test_slurm.py runs it"
 FILES = "changes files of the repository"
+STUDY = "runs in a study: tests/workflow/test_study.py plays one"
 
 NOT_RUN = {
     "snakemake --cores 8 compare": "compares finished runs, of which a clean folder has none",
     "snakemake --cores 32 refill_sweep --config engine=shadow network=quarter replicates=3": SHADOW,
     "snakemake --cores 2 starvation --config engine=emulation": REAL_TIME,
+    "snakemake --cores 4 kist_interval --dry-run": STUDY,
+    "snakemake --cores 4 report": STUDY,
+    "snakemake --snakefile CHECKOUT/Snakefile --directory STUDY --cores 4 NAME": STUDY,
     "torsweep tor build --jobs 4": TOR,
     "torsweep tor build --source tor-0.4.9.11.tar.gz --sha256 2e6c…": TOR,
     "snakemake --cores 4 … --config tor_source=tor-0.4.9.11.tar.gz": TOR,
