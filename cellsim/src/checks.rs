@@ -20,6 +20,8 @@ const HOSTS_MAX: u64 = 1 << 20;
 const STREAMS_MAX: u64 = 1 << 20;
 /// A consensus states weights in 32 bits (`Bandwidth=` of a `w` line, dir-spec 3.4.1).
 const WEIGHT_MAX: u64 = u32::MAX as u64;
+/// A share of packets beyond which no path is worth the name; `torsweep.ranges` has the same.
+const LOSS_MAX: f64 = 0.2;
 /// What paths are chosen with; a consensus has others, for positions that no circuit here has.
 const WEIGHTS_USED: [&str; 8] = ["Wgg", "Wgd", "Wmg", "Wme", "Wmd", "Wmm", "Wee", "Wed"];
 
@@ -130,6 +132,9 @@ pub fn check_network(network: &NetworkSpec, run: &RunSpec) -> Result<(), String>
             weight.ok_or_else(|| format!("bandwidth_weights.{name}: is missing, accepted: 0 to 10000"))?;
         within(&format!("bandwidth_weights.{name}"), weight, 0, 10_000)?;
     }
+    ensure((0.0..=LOSS_MAX).contains(&network.loss_share), || {
+        format!("loss_share: is {}, accepted: 0 to {LOSS_MAX}", network.loss_share)
+    })?;
     let relays = network.relays.iter().map(|relay| relay.name.as_str());
     let clients = network.clients.iter().map(|client| client.name.as_str());
     let servers = network.servers.iter().map(|server| server.name.as_str());

@@ -4,7 +4,7 @@
 //! moves a [`world::World`] through time, and leaves tables ([`recorder`]) and a provenance behind.
 //!
 //! From the bottom up: [`events`] is the queue of what will happen; [`link`] and [`tcp`] carry bytes
-//! ([`tcp`] by the rules of [`shadow_tcp`] or [`linux_tcp`]);
+//! ([`tcp`] by the rules of [`shadow_tcp`] or [`linux_tcp`]), [`loss`] takes some;
 //! [`cells`] are what the bytes mean; [`bucket`], [`mux`] and [`vegas`] are Tor's rules as state machines
 //! of their own; [`path`] chooses relays. On top of these a [`world`] of [`state`] is moved by its processes:
 //! `transport` (bytes between hosts), `relay` (the event loop), `scheduler` (channels), `exit` (streams)
@@ -28,6 +28,7 @@ pub mod ids;
 pub mod latency;
 pub mod link;
 pub mod linux_tcp;
+pub mod loss;
 pub mod mux;
 pub mod path;
 pub mod provenance;

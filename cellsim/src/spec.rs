@@ -342,6 +342,9 @@ pub struct NetworkSpec {
     pub latency_sha256: String,
     /// The consensus' bandwidth-weights, in 10,000ths (dir-spec 3.8.3).
     pub bandwidth_weights: BTreeMap<String, u64>,
+    /// Share of packets that are lost between any two hosts.
+    #[serde(default)]
+    pub loss_share: f64,
     /// Directory authorities, of which the engine has none: they are nodes of the latency matrix.
     #[serde(default)]
     pub authorities: Vec<IgnoredAny>,

@@ -19,6 +19,7 @@ mod state;
 mod tests;
 mod trace;
 mod transport;
+mod wire;
 
 use crate::breakdown::Breakdown;
 use crate::cells::Run;
@@ -26,6 +27,7 @@ use crate::error::Error;
 use crate::events::{EventQueue, Kind};
 use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, HostId, PipeId, QueueId, ServerId, Table};
 use crate::latency::Latency;
+use crate::loss::Losses;
 use crate::mux::{Decay, Policy};
 use crate::path::PathChooser;
 use crate::recorder::{Recorder, RelayRow};
@@ -52,6 +54,8 @@ struct Params {
 struct Network {
     spec: NetworkSpec,
     latency: Latency,
+    /// Which packets are lost, if any are.
+    losses: Option<Box<Losses>>,
     hosts: Table<HostId, Host>,
     pipes: Table<PipeId, Pipe>,
     /// The first pipes of closed connections, whose slots are used again.

@@ -21,6 +21,9 @@ MOST_RTT_US = 60_000_000
 MOST_NODES = 30_000
 """The latency matrix takes four bytes for each pair of hosts: 3.6 GB at this size."""
 
+MOST_LOSS_SHARE = 0.2
+"""A path that loses more packets carries next to nothing: TCP takes each loss for congestion."""
+
 LEAST_BUCKET_BYTES_PER_S = 20 * 1024
 """``ROUTER_REQUIRED_MIN_BANDWIDTH`` of tor 0.2.1, which a model can run."""
 

@@ -13,6 +13,7 @@ use crate::ids::{ClientId, HostId, PipeId, Table};
 use crate::latency::Latency;
 use crate::link::{CoDel, Link};
 use crate::linux_tcp::kernel::{LINUX_3_2, LINUX_6_18, LINUX_6_18_AS_OF_2012};
+use crate::loss::Losses;
 use crate::mux::{Decay, Policy};
 use crate::path::PathChooser;
 use crate::recorder::Recorder;
@@ -52,14 +53,17 @@ impl World {
         let trace = run.tracing.as_ref().map(|tracing| Tracer::new(tracing, names()));
         let downloads = run.tracing.as_ref().map_or(0, |tracing| tracing.downloads);
         let breakdown = (downloads > 0).then(|| Box::new(Breakdown::new(downloads)));
+        let hosts = hosts_of(&network, tail_bytes);
+        let losses = Losses::new(network.loss_share, run.seed, hosts.len()).map(Box::new);
         let mut world = Self {
             now: Time::START,
             events: EventQueue::default(),
             params: Params { policy, rules: rules_of(&run), kinds, run },
             tor: Tor::at_rest(chooser, decay, relays, clients),
             network: Network {
-                hosts: hosts_of(&network, tail_bytes),
+                hosts,
                 latency,
+                losses,
                 pipes: Table::default(),
                 free_pipes: Vec::new(),
                 relay_channels: vec![PipeId::NONE; network.relays.len().pow(2)],

@@ -63,20 +63,20 @@ impl World {
     /// one segment.
     pub(super) fn next_departure(&mut self, host: HostId) {
         while let Some(Waiting { came, mut chunk }) = self.network.hosts[host].queue.pop_front() {
+            if came == Time::NEVER {
+                self.lose_segments(chunk);
+                continue;
+            }
             let state = &mut self.network.hosts[host];
             if state.tail_bytes > 0 {
-                if came == Time::NEVER {
-                    self.lose_segments(chunk);
-                    continue;
-                }
                 // Its packets may have become more while it waited.
                 let wire = self.network.pipes[chunk.pipe].tcp.wire_bytes(chunk.bytes.into());
                 state.queued_bytes = state.queued_bytes.saturating_sub(wire);
             } else {
                 state.queued_bytes -= u64::from(chunk.bytes);
-            }
-            if state.tail_bytes == 0 && state.drops(self.now, came, chunk.bytes.into()) {
-                chunk.bytes -= self.lose_segment(chunk);
+                if state.drops(self.now, came, chunk.bytes.into()) {
+                    chunk.bytes -= self.lose_segment(chunk);
+                }
             }
             if chunk.bytes > 0 {
                 self.begin_departure(chunk);
@@ -90,7 +90,7 @@ impl World {
     }
 
     /// All of `chunk` is lost.
-    fn lose_segments(&mut self, mut chunk: Chunk) {
+    pub(super) fn lose_segments(&mut self, mut chunk: Chunk) {
         while chunk.bytes > 0 {
             chunk.bytes -= self.lose_segment(chunk);
         }

@@ -6,7 +6,7 @@
 //! order the streams of a circuit are started again and packaged when a window opens.
 //!
 //! A server answers at once when it has the whole request; name resolution takes no time, and a
-//! connection to a server opens in one round trip.
+//! connection to a server opens in one round trip, or in more when packets of its handshake are lost.
 
 use super::World;
 use super::state::{Edge, Role};
@@ -39,12 +39,12 @@ impl World {
 
     fn begin(&mut self, relay: HostId, edge: EdgeId) {
         let server = self.server_host(self.tor.edges[edge].server);
-        let round_trip = 2 * self.one_way(relay, server);
+        let opening = 2 * self.one_way(relay, server) + self.lost_in_handshake(relay, server);
         let state = &mut self.tor.edges[edge];
         let generation = state.generation;
         state.exit_open = true;
         self.tor.circuits[state.circuit].edges.push(edge);
-        self.events.push(self.now + round_trip, Kind::ServerConnected, edge.0, generation);
+        self.events.push(self.now + opening, Kind::ServerConnected, edge.0, generation);
         self.follow_connecting(relay, server, edge);
     }
 

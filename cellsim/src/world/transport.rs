@@ -166,13 +166,13 @@ impl World {
 
     /// A chunk has come to the receiver's down-link.
     pub(super) fn arrive(&mut self, pipe: PipeId, bytes: u32) {
-        self.join_down_link(Chunk { pipe, bytes, again: None });
+        self.cross(Chunk { pipe, bytes, again: None });
     }
 
     /// A segment that was sent again has come to the receiver's down-link.
     pub(super) fn arrive_again(&mut self, pipe: PipeId, start: u32) {
         let bytes = self.network.pipes[pipe].tcp.hole_bytes(start);
-        self.join_down_link(Chunk { pipe, bytes, again: Some(start) });
+        self.cross(Chunk { pipe, bytes, again: Some(start) });
     }
 
     /// A chunk has left the receiver's down-link.

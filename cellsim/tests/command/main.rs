@@ -98,6 +98,11 @@ fn bad_networks_are_refused_with_one_line() {
         &["'web1' stands twice"],
     );
     refused(
+        |folder| edit_network(folder, |network| network["loss_share"] = json!(0.21)),
+        2,
+        &["loss_share: is 0.21", "0 to 0.2"],
+    );
+    refused(
         |folder| edit_network(folder, |network| network["bandwidth_weights"] = json!({"Wgg": 10_000})),
         2,
         &["bandwidth_weights.Wgd", "is missing"],

@@ -46,12 +46,15 @@ pub fn any_tor() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Six relays and some clients, some of them slow.
+/// Six relays and some clients, some of them slow, and links that may lose packets.
 pub fn any_network() -> impl Strategy<Value = Value> {
     let relay = (76_800_u64..2_000_000, 1_u64..3, 20_000_u64..3_000_000, 1_u64..1000, 0.0..1.0_f64);
     let client = (10_000_u64..1_000_000, 10_000_u64..1_000_000, any::<bool>());
-    (prop::collection::vec(relay, 6), prop::collection::vec(client, 1..12)).prop_map(|(relays, clients)| {
+    let loss = prop_oneof![2 => Just(0.0), 1 => 0.0..0.2_f64];
+    let hosts = (prop::collection::vec(relay, 6), prop::collection::vec(client, 1..12), loss);
+    hosts.prop_map(|(relays, clients, loss)| {
         let mut net = crate::networks::network("web", clients.len());
+        net["loss_share"] = json!(loss);
         for (index, (rate, burst, capacity, weight, phase)) in relays.into_iter().enumerate() {
             let relay = &mut net["relays"][index];
             relay["rate_bytes_per_s"] = json!(rate);

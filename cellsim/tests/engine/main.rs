@@ -6,4 +6,5 @@ mod closed_forms;
 mod conservation;
 mod documents;
 mod links;
+mod loss;
 mod networks;

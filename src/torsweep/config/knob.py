@@ -124,6 +124,31 @@ def decimal(most: int, places: int, example: str) -> Levels:
     return Levels(accepted, {"pattern": f"^{pattern}$", "x-above": 0, "x-most": most}, value)
 
 
+def share(most: float, example: str) -> Levels:
+    """A share from 0 on, in at most four decimal places and no zeros at the end: one text a share."""
+    pattern = r"0(\.[0-9]{0,3}[1-9])?"
+
+    def value(text: str) -> float:
+        if not re.fullmatch(pattern, text) or float(text) > most:
+            raise ValueError
+        return float(text)
+
+    accepted = f"a share from 0 to {most}, such as {example}"
+    return Levels(accepted, {"pattern": f"^{pattern}$", "x-least": 0, "x-most": most}, value)
+
+
+def file_name(usual: str, files: str) -> Levels:
+    """``usual``, or the name of one of ``files``, which is looked up when it is read."""
+    pattern = r"[A-Za-z][A-Za-z0-9._-]{0,63}"
+
+    def value(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError
+        return text
+
+    return Levels(f"{usual}, or NAME of {files}", {"pattern": f"^{pattern}$"}, value)
+
+
 def either(*parts: Levels) -> Levels:
     """The levels of each of ``parts``."""
 

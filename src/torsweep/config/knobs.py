@@ -17,11 +17,13 @@ from torsweep.config.knob import (
     decimal,
     duration,
     either,
+    file_name,
     milliseconds,
     named,
     number,
     numbered,
     rate,
+    share,
 )
 from torsweep.config.looks import (
     BLACK,
@@ -40,6 +42,7 @@ from torsweep.config.looks import (
 from torsweep.config.reading import suggestion
 from torsweep.config.tor_settings import DROPTAIL_BYTES, TcpRules
 from torsweep.errors import InputError
+from torsweep.ranges import MOST_LOSS_SHARE
 
 CELL_PAYLOAD_BYTES = 498
 """What a relay cell carries of a stream (tor-spec, section 6.1: ``PAYLOAD_LEN`` less its header)."""
@@ -52,6 +55,12 @@ STOCK_TOR = "stock"
 
 DEFAULT_OPTIONS = "default"
 """The bundle that every experiment has, without any option; also what runs of other experiments have."""
+
+USUAL_WEIGHTS = "sampled"
+"""Relays' weights of a network that names no file of them: those that their relays were drawn with."""
+
+WEIGHTS_FILES = "configs/weights/NAME.v3bw"
+"""Where a file of weights with a name stands."""
 
 PRIMARY_GUARDS = 3
 """Guards that a client holds primary by tor's own default (``DFLT_N_PRIMARY_GUARDS``), also if it uses one.
@@ -310,6 +319,25 @@ _TABLE = (
         target="network",
         looks={"king": USUAL, "planetlab": OTHER, "atlas-2023": THIRD},
         words={"king": "King", "planetlab": "PlanetLab", "atlas-2023": "Atlas 2023"},
+    ),
+    Knob(
+        "loss",
+        "The share of packets that are lost between two hosts, each by itself; makes networks of their own.",
+        share(MOST_LOSS_SHARE, example="0.01"),
+        "loss.share",
+        "0",
+        target="network",
+        looks={"0": USUAL, "0.001": FOURTH, "0.01": OTHER, "0.02": THIRD},
+        words={"0": "none"},
+    ),
+    Knob(
+        "weights",
+        "Weights by which relays are chosen: as drawn, or of a bandwidth file; makes networks of their own.",
+        file_name(USUAL_WEIGHTS, WEIGHTS_FILES),
+        "weights",
+        USUAL_WEIGHTS,
+        target="network",
+        looks={USUAL_WEIGHTS: USUAL},
     ),
     Knob(
         "middle_bandwidth",

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validat
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from torsweep.config.knobs import USUAL_LATENCY
+from torsweep.config.knobs import USUAL_LATENCY, USUAL_WEIGHTS
 from torsweep.config.reading import (
     RefusedValue,
     Section,
@@ -28,7 +28,7 @@ from torsweep.config.reading import (
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.home import find, find_all
-from torsweep.ranges import LEAST_BUCKET_BYTES_PER_S, MOST_NODES
+from torsweep.ranges import LEAST_BUCKET_BYTES_PER_S, MOST_LOSS_SHARE, MOST_NODES
 from torsweep.units import BYTES_PER_SECOND_PER, Between, DurationNs, RateBytesPerSecond, format_quantity
 
 NETWORKS_DIRECTORY = Path("configs/networks")
@@ -171,6 +171,15 @@ class AccessDelay(Section):
         return self
 
 
+class Loss(Section):
+    """Packets that are lost: a ``share`` of those between any two hosts, each by itself.
+
+    A packet is lost once at most, on the wire between the two; never on the loopback device of a host.
+    """
+
+    share: Annotated[float, Field(strict=True, ge=0, le=MOST_LOSS_SHARE, allow_inf_nan=False)] = 0.0
+
+
 class Positions(Section):
     """How many relays serve in each position, where the directory's shares are not wanted."""
 
@@ -184,7 +193,8 @@ class NetworkConfig(Section):
     """A network to sample. Counts are hosts, rates bytes per second, times nanoseconds.
 
     ``perf_clients`` measure as those of tornettools do, a third of them for each of three sizes, whatever the
-    ``load``; they are placed like other hosts, with the rates of servers and no last mile.
+    ``load``; they are placed like other hosts, with the rates of servers and no last mile. ``weights``
+    names a bandwidth file whose weights relays have instead of their own, ``configs/weights/NAME.v3bw``.
     """
 
     relays: Annotated[int, _count(3, 10_000)]
@@ -201,6 +211,8 @@ class NetworkConfig(Section):
     server_bandwidth: LinkRate = default_text("100 Mbit/s")
     latency: LatencySource = LatencySource(name=USUAL_LATENCY)
     access_delay: AccessDelay = AccessDelay()
+    loss: Loss = _left_out(Loss())
+    weights: Source = _left_out(Source(name=USUAL_WEIGHTS))
 
     @property
     def web_client_count(self) -> int:
@@ -228,6 +240,8 @@ class NetworkConfig(Section):
             return self
         if self.positions is not None:
             raise RefusedValue("a chain has one relay in each position", key="positions")
+        if self.weights.name != USUAL_WEIGHTS:
+            raise RefusedValue("a chain has one path, which no weight chooses", key="weights")
         if self.relays != len(CHAIN_POSITIONS):
             raise RefusedValue("a chain has three relays", key="relays", value=self.relays, accepted="3")
         return self

@@ -159,13 +159,9 @@ def build_run(
 
 
 def _check_network_levels(variant: Variant, config: Mapping[str, Any], file: Path) -> None:
-    for key, value in variant.network_overrides.items():
-        found: Any = config
-        for part in key.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
-        if isinstance(found, Mapping):
-            # A bare text in a network's configuration is short for the name of a table.
-            found = found.get("name")
+    for knob, level in variant.network_levels.items():
+        ((key, value),) = KNOBS[knob].read(level).items()
+        found = _setting(config, key, value if level == KNOBS[knob].usual else None)
         if found != value:
             raise InputError(
                 "the network was sampled at another level than the variant's",
@@ -174,6 +170,17 @@ def _check_network_levels(variant: Variant, config: Mapping[str, Any], file: Pat
                 value=found,
                 accepted=f"{value}; sample it with --set '{key}={value}'",
             )
+
+
+def _setting(config: Mapping[str, Any], key: str, left_out: Any) -> Any:
+    """What ``config`` has at a dotted ``key``; ``left_out`` where it does not say so."""
+    found: Any = config
+    for part in key.split("."):
+        if not isinstance(found, Mapping) or part not in found:
+            return left_out
+        found = found[part]
+    # A bare text in a network's configuration is short for the name of a table.
+    return found.get("name") if isinstance(found, Mapping) else found
 
 
 def _check_traffic(settings: RunSettings, kinds: Set[str], file: Path) -> None:

@@ -24,7 +24,13 @@ from torsweep.formats.arrays import map_array
 from torsweep.formats.json_file import read_json
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.provenance import sha256_of_file
-from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_CONSENSUS_WEIGHT, MOST_NODES, MOST_RTT_US
+from torsweep.ranges import (
+    MOST_CONFIGURED_BYTES,
+    MOST_CONSENSUS_WEIGHT,
+    MOST_LOSS_SHARE,
+    MOST_NODES,
+    MOST_RTT_US,
+)
 from torsweep.seeds import MOST_SEED
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import NETWORK
@@ -105,7 +111,8 @@ class Server(_Part):
 class Network(_Part):
     """What ``network.json`` holds. Nodes are rows of the latency matrix, one a host, in the order
     relays, authorities, clients (web, then bulk, then perf), servers. ``latency_sha256`` is the checksum of
-    ``latency.npy``; :func:`write_network` fills it in."""
+    ``latency.npy``; :func:`write_network` fills it in. ``loss_share`` of the packets between two hosts is
+    lost; a network without loss does not say so."""
 
     format: Literal["torsweep-network"] = "torsweep-network"
     format_version: Literal[2] = 2
@@ -116,6 +123,9 @@ class Network(_Part):
     bandwidth_weights: dict[str, Annotated[int, Field(strict=True, ge=0, le=10_000)]]
     latency_floor_us: Annotated[int, Field(strict=True, ge=1, le=MOST_RTT_US)]
     latency_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = ""
+    loss_share: Annotated[float, Field(strict=True, ge=0, le=MOST_LOSS_SHARE)] = Field(
+        default=0.0, exclude_if=lambda share: share == 0
+    )
     relays: tuple[Relay, ...]
     authorities: tuple[Authority, ...]
     clients: tuple[Client, ...]

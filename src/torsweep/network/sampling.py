@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from torsweep.config.knobs import USUAL_WEIGHTS
 from torsweep.config.network import LatencySource, NetworkConfig, Source
 from torsweep.config.traffic import KINDS, PERF_KINDS
 from torsweep.errors import InputError
@@ -39,6 +40,7 @@ from torsweep.network.model import (
 )
 from torsweep.network.population import POPULATION_FILE, read_population
 from torsweep.network.relays import chain_relays, network_bandwidth_weights, sample_relays
+from torsweep.network.weights import read_weights, weighted, weights_path
 from torsweep.provenance import sha256_of_file
 
 TOPOLOGIES = Path("topologies")
@@ -82,6 +84,7 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
         seed=seed,
         bandwidth_weights=network_bandwidth_weights(relays),
         latency_floor_us=LATENCY_FLOOR_US,
+        loss_share=config.loss.share,
         relays=relays,
         authorities=tuple(
             Authority(name=f"authority{number + 1}", node=len(relays) + number)
@@ -95,7 +98,7 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
 
 
 def input_paths(config: NetworkConfig) -> dict[str, Path]:
-    """The files that the network is sampled from, by what they hold: relays, bandwidth, latency.
+    """The files that the network is sampled from, by what they hold: relays, bandwidth, weights, latency.
 
     Raises InputError when one that ``config`` names is missing.
     """
@@ -104,6 +107,8 @@ def input_paths(config: NetworkConfig) -> dict[str, Path]:
         paths["relays"] = source_path(config.relay_population, "relays", POPULATION_FILE)
     if config.client_bandwidth.rate is None:
         paths["bandwidth"] = source_path(config.client_bandwidth, "bandwidth", BANDWIDTH_FILE)
+    if config.weights.name != USUAL_WEIGHTS:
+        paths["weights"] = weights_path(config.weights)
     return {**paths, "latency": source_path(config.latency, "latency", MODEL_FILE)}
 
 
@@ -132,7 +137,9 @@ def source_path(source: Source, kind: str, file_name: str) -> Path:
 def _relays(config: NetworkConfig, paths: dict[str, Path], seed: int) -> tuple[Relay, ...]:
     if config.chain is not None:
         return chain_relays(config.chain, seed)
-    return sample_relays(config, read_population(paths["relays"]), seed)
+    relays = sample_relays(config, read_population(paths["relays"]), seed)
+    weights = paths.get("weights")
+    return weighted(relays, read_weights(weights), weights) if weights is not None else relays
 
 
 def _client_rates(config: NetworkConfig, paths: dict[str, Path], seed: int) -> ClientRates:

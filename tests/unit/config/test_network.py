@@ -81,6 +81,9 @@ def test_a_tenfold_paper_network_is_allowed():
         ({"access_delay.median": "10 MiB"}, "access_delay.median: is not accepted, got '10 MiB'"),
         ({"access_delay.maximum": "1 ms"}, "access_delay.maximum: the maximum is less than the median"),
         ({"access_delay": 3}, "access_delay: expected keys and values here, got 3"),
+        ({"loss.share": 0.3}, "loss.share: is not accepted, got 0.3; accepted: 0.2 or less"),
+        ({"loss.share": "1 %"}, "loss.share: is not accepted, got '1 %'; accepted: a number"),
+        ({"loss": 0.01}, "loss: expected keys and values here, got 0.01"),
         ({"latency": "planet lab"}, "latency.name: is not accepted, got 'planet lab'"),
         (
             {"latency": {"file": "m.csv", "use": "fitt"}},
@@ -147,7 +150,7 @@ def test_a_chain_must_be_whole_and_alone(overrides, said):
 
 def test_keys_that_came_later_leave_the_copies_of_older_configurations_alone():
     document = load_network_config("paper").model_dump(mode="json")
-    assert "chain" not in document
+    assert not {"chain", "loss", "weights"} & document.keys()
     assert document["client_bandwidth"] == {"name": "netindex-2012", "file": None}
 
 

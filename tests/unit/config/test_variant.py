@@ -29,6 +29,8 @@ LEVELS = {
     "link_queue": st.one_of(st.just("codel"), st.integers(2, 99_999).map(lambda kb: f"droptail_{kb}KB")),
     "load": st.decimals("0.01", "20", places=2).map(str),
     "latency": st.sampled_from(["king", "planetlab", "atlas-2023"]),
+    "loss": st.sampled_from(["0", "0.0001", "0.01", "0.2"]),
+    "weights": st.sampled_from(["sampled", "of_mine", "peerflow-1.0"]),
     "streams": st.integers(1, 99).map(str),
     "cells": st.integers(1, 9_999_999).map(str),
     "middle_bandwidth": st.integers(20, 9999).map(lambda kib: f"{kib}KiBps"),
@@ -58,8 +60,14 @@ def test_a_key_reads_back_as_the_same_variant(variant):
 @given(variants())
 def test_network_levels_are_those_of_network_knobs(variant):
     levels = variant.network_levels
-    assert set(levels) == {"load", "latency", "middle_bandwidth"} & dict(variant.levels).keys()
-    settings = {"load": "load", "latency": "latency", "middle_bandwidth": "chain.middle"}
+    settings = {
+        "load": "load",
+        "latency": "latency",
+        "middle_bandwidth": "chain.middle",
+        "loss": "loss.share",
+    }
+    settings["weights"] = "weights"
+    assert set(levels) == settings.keys() & dict(variant.levels).keys()
     assert set(variant.network_overrides) == {settings[knob] for knob in levels}
     if "load" in levels:
         assert variant.network_overrides["load"] == float(levels["load"])

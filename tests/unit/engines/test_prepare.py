@@ -65,6 +65,27 @@ def test_a_network_of_other_latencies_is_refused(network, tmp_path):
     assert _run(network, tmp_path / "run", "latency=planetlab").variant["latency"] == "planetlab"
 
 
+@pytest.mark.parametrize(
+    ("config", "variant", "said"),
+    [
+        ({}, "loss=0+weights=sampled", None),
+        ({"loss": {"share": 0.01}}, "loss=0.01", None),
+        ({"weights": {"name": "mine", "file": None}}, "weights=mine", None),
+        ({}, "loss=0.01", r"loss\.share: .*another level.*; accepted: 0\.01"),
+        ({"loss": {"share": 0.01}}, "loss=0", r"loss\.share: .*another level.*, got 0\.01; accepted: 0\.0"),
+        ({}, "weights=mine", r"weights: .*another level.*; accepted: mine"),
+        ({"weights": {"name": None, "file": "a.v3bw"}}, "weights=sampled", r"weights: .*another level"),
+    ],
+)
+def test_a_network_is_of_the_loss_and_the_weights_asked_for(network, tmp_path, config, variant, said):
+    _edit(network, config=config)
+    if said is None:
+        _run(network, tmp_path / "run", variant)
+        return
+    with pytest.raises(InputError, match=said):
+        _run(network, tmp_path / "run", variant)
+
+
 def _chain(tmp_path, seed=3, **overrides):
     sampled = sample_network(load_network_config("starvation", overrides), seed)
     write_network(sampled.network, sampled.latency.blocks(), tmp_path / "chain")

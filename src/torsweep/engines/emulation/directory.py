@@ -142,7 +142,7 @@ def links_document(
         "mtu_bytes": MTU_BYTES,
         "up_queue": {"packets": UP_QUEUE_PACKETS},
         "down_queue": {"kind": "droptail", "bytes": DOWN_QUEUE_BYTES},
-        "loss": 0.0,
+        "loss": network.loss_share,
         "seed": seed,
         "congestion_control": tcp.congestion_control,
         "initial_window_segments": tcp.initial_window_segments,

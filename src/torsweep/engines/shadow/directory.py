@@ -76,6 +76,8 @@ def node_rates(network: Network) -> list[tuple[int, int]]:
 def write_graph(network: Network, rtt_us: NDArray[np.int32], floor_us: int) -> tuple[str, int]:
     """The graph of ``network``: each edge's latency is half the RTT, and at least ``floor_us``.
 
+    A packet crosses one edge, which loses the network's share of packets.
+
     Returns its text, and how many pairs of hosts are closer than the least latency.
 
     Raises InputError when a pair of hosts has no latency.
@@ -94,13 +96,11 @@ def write_graph(network: Network, rtt_us: NDArray[np.int32], floor_us: int) -> t
             accepted="an RTT of at least 2 µs",
         )
     floored = int(np.count_nonzero(one_way_us[apart] < floor_us))
+    loss = np.format_float_positional(network.loss_share, trim="0")
+    edge = f'edge [\nsource {{}}\ntarget {{}}\nlatency "{{}} us"\npacket_loss {loss}\n]'
     edges = pl.DataFrame(
         {"source": source, "target": target, "latency": np.maximum(one_way_us, floor_us)}
-    ).select(
-        pl.format(
-            'edge [\nsource {}\ntarget {}\nlatency "{} us"\npacket_loss 0.0\n]', "source", "target", "latency"
-        ).str.join("\n")
-    )
+    ).select(pl.format(edge, "source", "target", "latency").str.join("\n"))
     return f"graph [\ndirected 0\n{graph_nodes(node_rates(network))}\n{edges.item()}\n]\n", floored
 
 
