@@ -1,0 +1,94 @@
+"""Which builds of tor runs wait for, and what their keys are of."""
+
+from __future__ import annotations
+
+import pytest
+
+from torsweep.config.experiment import load_experiment
+from torsweep.errors import InputError
+from torsweep.pipeline.builds import Builds
+from torsweep.tor import identity
+
+
+@pytest.fixture(autouse=True)
+def programs(tmp_path):
+    """Three programs, of which two are the same, and no key remembered."""
+    for name, content in {"a": "one", "b": "another", "c": "one"}.items():
+        (tmp_path / name).write_text(content)
+    identity.planned_key.cache_clear()
+    yield tmp_path
+    identity.planned_key.cache_clear()
+
+
+def _experiment(programs, **tors):
+    named = {name: {"program": str(programs / file)} for name, file in tors.items()}
+    named["half"] = {"mix": {"stock": 0.5, "new": 0.5}}
+    grid = {"tors": named, "knobs.tor": list(dict.fromkeys(["stock", *tors])), "baseline.tor": "stock"}
+    return load_experiment("refill_sweep", grid)
+
+
+def _keys(builds, experiment, level):
+    return builds.keys(experiment, experiment.variant(f"tor={level}"))
+
+
+def test_a_run_waits_for_the_builds_of_its_variant_alone(programs):
+    experiment, builds = _experiment(programs, stock="a", new="b"), Builds(None)
+    assert list(_keys(builds, experiment, "new")) == ["new"]
+    assert list(_keys(builds, experiment, "half")) == ["stock", "new"]
+    assert _keys(builds, experiment, "half")["new"] == _keys(builds, experiment, "new")["new"]
+    assert len(set(_keys(builds, experiment, "half").values())) == 2
+
+
+def test_one_line_of_a_program_is_another_build_of_that_level_alone(programs):
+    experiment = _experiment(programs, stock="a", new="b")
+    before = _keys(Builds(None), experiment, "half")
+    (programs / "b").write_text("another line")
+    identity.planned_key.cache_clear()
+    after = _keys(Builds(None), experiment, "half")
+    assert after["stock"] == before["stock"]
+    assert after["new"] != before["new"]
+
+
+def test_the_users_source_is_that_of_stock(programs):
+    experiment = _experiment(programs, stock="a", new="b")
+    (programs / "tor").mkdir()
+    (programs / "tor/configure").write_text("")
+    usual, given = Builds(None), Builds(str(programs / "tor"))
+    assert _keys(given, experiment, "stock") != _keys(usual, experiment, "stock")
+    assert _keys(given, experiment, "new") == _keys(usual, experiment, "new")
+
+
+def test_a_key_is_found_among_all_experiments_as_on_a_node_of_a_cluster(programs):
+    experiment = _experiment(programs, stock="a", new="b")
+    broken = _experiment(programs, stock="a", new="nowhere")
+    (key,) = _keys(Builds(None), experiment, "new").values()
+    assert Builds(None).source_of(key, iter([broken, experiment])).program == programs / "b"
+    with pytest.raises(InputError, match="is the key of no tor of an experiment"):
+        Builds(None).source_of("0" * 12, [experiment])
+
+
+def test_a_source_that_cannot_be_read_is_named_by_its_tor(programs):
+    experiment = _experiment(programs, stock="a", new="nowhere")
+    with pytest.raises(InputError, match=r"^tors\.new: .*nowhere: no such file"):
+        Builds(None).require_different(experiment, experiment.plan())
+
+
+def test_two_tors_of_a_plan_with_one_content_are_refused(programs, monkeypatch):
+    monkeypatch.chdir(programs)
+    experiment = _experiment(programs, stock="a", new="b", copy="c")
+    with pytest.raises(
+        InputError, match=r"tors\.copy: has the same content as stock; accepted: each content"
+    ):
+        Builds(None).require_different(experiment, experiment.plan())
+    different = _experiment(programs, stock="a", new="b")
+    Builds(None).require_different(different, different.plan())
+
+
+def test_two_sources_that_came_to_one_build_are_refused(programs, monkeypatch):
+    monkeypatch.chdir(programs)
+    experiment, builds = _experiment(programs, stock="a", new="b"), Builds(None)
+    (programs / "results/tools/tor").mkdir(parents=True)
+    for key in _keys(builds, experiment, "half").values():
+        (programs / f"results/tools/tor/built-{key}").write_text("build of tor: 0.4.9.3-abc\n")
+    with pytest.raises(InputError, match=r"tors\.new: has the same content as stock"):
+        builds.require_different(experiment, experiment.plan())
