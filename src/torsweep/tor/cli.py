@@ -47,18 +47,18 @@ def build_command(
     jobs: Jobs = 1,
     sha256: Sha256 = None,
     stamp: Stamp = None,
+    experiment: Annotated[
+        str | None, typer.Option(help="Name or file of an experiment whose tors are built side by side.")
+    ] = None,
 ) -> None:
     """Fetch, verify, patch and build tor; nothing is done when that build is there."""
     from torsweep.config.reading import validate
     from torsweep.config.tors import DEBIAN, TorSource
+    from torsweep.errors import InputError
     from torsweep.tor.build import build_tor
 
-    if source is None and git is None and program is None:
-        source_text: str | None = DEBIAN
-    else:
-        source_text = str(source) if source is not None else None
     given = {
-        "source": source_text,
+        "source": str(source) if source is not None else None,
         "git": git,
         "revision": revision,
         "program": program,
@@ -66,9 +66,39 @@ def build_command(
         "patches": tuple(patch) if patch else None,
         "sha256": sha256.lower() if sha256 is not None else None,
     }
-    tor = validate(TorSource, {key: value for key, value in given.items() if value is not None}, None)
+    asked = {key: value for key, value in given.items() if value is not None}
+    if experiment is not None:
+        if asked or stamp is not None:
+            problem, accepted = "goes without other options of a tor", "--out and --jobs beside it"
+            raise InputError(problem, key="--experiment", accepted=accepted)
+        _build_all(experiment, out, jobs)
+        return
+    if not asked.keys() & {"source", "git", "program"}:
+        asked["source"] = DEBIAN
+    tor = validate(TorSource, asked, None)
     built = build_tor(tor, out, jobs, stamp=stamp)
     typer.echo(f"{built.program}: tor {built.version}, from {built.provenance['source']}")
+
+
+def _build_all(experiment: str, out: Path, jobs: int) -> None:
+    """Build the tors that the variants of ``experiment`` run; TorsweepError naming those that failed."""
+    from torsweep.config.experiment import load_experiment
+    from torsweep.errors import TorsweepError
+    from torsweep.tor.together import build_together
+
+    asked = load_experiment(experiment)
+    variants = [variant for plan in asked.plan_names for variant in asked.plan(plan).variants]
+    names = dict.fromkeys(name for variant in variants for name in asked.asked_tor(variant).names)
+    answers = build_together({name: asked.all_tors[name] for name in names}, out, jobs)
+    failed = {name: answer for name, answer in answers.items() if isinstance(answer, TorsweepError)}
+    for name, answer in answers.items():
+        if not isinstance(answer, TorsweepError):
+            typer.echo(f"{name}: {answer.program}: tor {answer.version}, from {answer.provenance['source']}")
+    if failed:
+        for name, error in failed.items():
+            typer.echo(f"{name}: {error}", err=True)
+        worst = max(failed.values(), key=lambda error: error.exit_code)
+        raise type(worst)(f"{len(failed)} of {len(answers)} tors were not built: {', '.join(failed)}")
 
 
 @tor_app.command("check")

@@ -73,6 +73,7 @@ def read_recipe(tor: TorSource, downloads: Path | None = None, series: Path = SE
             raise InputError("no such file", file=tor.program, accepted="a program tor")
         return Recipe(sha256_of_file(tor.program), None, NO_PATCHES, NO_PATCHES, ())
     project = read_series(series) if tor.series == "project" else NO_PATCHES
+    patches = patches_of_user(tor.patches)
     release: Release | None
     if tor.git is not None:
         release = find_commit_release(tor.git, tor.revision, tor.series)
@@ -83,7 +84,7 @@ def read_recipe(tor: TorSource, downloads: Path | None = None, series: Path = SE
         release = find_release(tor.path, downloads or Path(), tor.sha256)
     content = release.identity if release is not None else FROM_DEBIAN
     flags = tuple(configure_flags(tests=False))
-    return Recipe(content, release, project, patches_of_user(tor.patches), flags)
+    return Recipe(content, release, project, patches, flags)
 
 
 @cache
