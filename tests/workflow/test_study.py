@@ -1,75 +1,140 @@
-"""What Snakemake would do in the study of a comparison, with stand-ins for Shadow and a compiler."""
+"""The pipeline in a folder of the user's own: what it needs comes from a checkout, which stays as it is."""
 
 from __future__ import annotations
 
-import re
-import subprocess
+import os
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.stand_ins import tells_round_trip
-from torsweep.engines.tools import TOOL_KINDS
-from torsweep.study.change import Asked, read_change
-from torsweep.study.document import Setup, make_study
-from torsweep.study.play import Play
+from tests.workflow.conftest import REPOSITORY, Workspace
+from torsweep.study.new import write_study
 
-ANSWERS = {"shadow": "Shadow 3.3.0", "tgen": "TGen v1.1.2", "oniontrace": "OnionTrace v1.0.0"}
+PARTS = (
+    "Snakefile",
+    "rules",
+    "configs",
+    "experiments",
+    "profiles",
+    "topologies",
+    "plotting",
+    "patches",
+    "src",
+)
+"""What a checkout is to the pipeline."""
 
-
-@pytest.fixture(autouse=True)
-def with_shadow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with Shadow and with what building tor needs; an empty folder to work in."""
-    programs, here = tmp_path / "programs", tmp_path / "here"
-    programs.mkdir()
-    here.mkdir()
-    monkeypatch.chdir(here)
-    scripts = {
-        TOOL_KINDS[name].variable: f"echo {answer}\n{tells_round_trip(100)}"
-        for name, answer in ANSWERS.items()
-    }
-    scripts["CC"] = "exit 0"  # a compiler that finds every library
-    for variable, script in scripts.items():
-        program = programs / variable
-        program.write_text(f"#!/bin/sh\n{script}\n")
-        program.chmod(0o755)
-        monkeypatch.setenv(variable, str(program))
-
-
-def _planned(asked: Asked, networks: str = "2") -> dict[str, int]:
-    """How many jobs of each rule the command of the comparison would start."""
-    options = {"era": "today", "warm_up": "20 s", "measured": "30 s", "pairing": "free"}
-    study = make_study(read_change(asked), Setup.read(networks, **options), "ci", None, "torsweep compare")
-    study.write()
-    play = Play(study, "shadow", 2)
-    answer = subprocess.run([*play.command(), "--dry-run"], capture_output=True, text=True, check=False)
-    said = answer.stdout + answer.stderr
-    assert answer.returncode == 0, said
-    table = said.split("Job stats:")[1].split("\n\n")[0]
-    return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}
+EXPERIMENT = """
+question: Does anything change when tokens come more often?
+report: {title: A test, source: none}
+engines: [cellsim]
+era: "2012"
+network: ten_relays
+replicates: 1
+first_seed: 1
+client_start_window: 5 s
+warm_up: 10 s
+measured: 20 s
+knobs: {refill_interval: [1000ms, 10ms]}
+baseline: {refill_interval: 10ms}
+traffic:
+  web: {request: 400 B, response: 300 KiB, think: {min: 1 s, max: 30 s}}
+  bulk: {request: 400 B, response: 5 MiB, think: {min: 0 s, max: 0 s}}
+figures: [ttfb_cdf]
+claims: []
+"""
+LEVELS = "mine/cellsim/2012/ten_relays/main"
 
 
-def test_an_option_takes_one_build_and_two_runs_a_network() -> None:
-    asked = Asked(torrc=("KISTSchedRunInterval 1 msec",))
-    jobs = _planned(asked)
-    assert jobs["build_tor"] == 1
-    assert (jobs["sample_network"], jobs["run"]) == (2, 4)
-    assert (jobs["draw_figure"], jobs["report_plan"]) == (3, 1)
-    assert _planned(asked, networks="3")["run"] == 6
+def _contents(folder: Path) -> dict[str, bytes]:
+    """Every file below ``folder`` but the caches that Python keeps beside its modules."""
+    files = (path for path in folder.rglob("*") if "__pycache__" not in path.parts)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files if path.is_file()}
 
 
-def test_a_patch_takes_two_builds(tmp_path: Path) -> None:
-    patch = tmp_path / "kist-idle.patch"
-    patch.write_text("--- a/kist.c\n+++ b/kist.c\n@@ -1 +1 @@\n-int a;\n+int b;\n")
-    jobs = _planned(Asked(f"patch:{patch}"))
-    assert (jobs["build_tor"], jobs["run"]) == (2, 4)
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("checkout")
+    for name in PARTS:
+        source = REPOSITORY / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / name)
+    return folder
 
 
-def test_the_same_tor_again_takes_one_build_and_runs_of_its_own() -> None:
-    jobs = _planned(Asked("same"))
-    assert (jobs["build_tor"], jobs["run"]) == (1, 4)
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study with an experiment and a network of its own."""
+    folder = tmp_path_factory.mktemp("studies") / "study"
+    write_study(folder, "mine", EXPERIMENT)
+    (folder / "configs/networks").mkdir(parents=True)
+    shutil.copy(REPOSITORY / "configs/networks/ci.yaml", folder / "configs/networks/ten_relays.yaml")
+    return folder
 
 
-def test_networks_until_it_is_decided_begin_with_a_batch() -> None:
-    jobs = _planned(Asked("same"), networks="auto")
-    assert (jobs["run"], jobs["interim_analysis"]) == (16, 1)
+@pytest.fixture(scope="module")
+def played(checkout: Path, study: Path) -> dict[str, bytes]:
+    """The checkout as it was before the study was played in its own folder."""
+    before = _contents(checkout)
+    done = _snakemake(checkout, study, "report")
+    assert not done[0], done[1]
+    return before
+
+
+def _snakemake(checkout: Path, where: Path, *arguments: str) -> tuple[int, str]:
+    """The exit code of Snakemake, with the torsweep of ``checkout``, and what it said."""
+    environment = f"PYTHONPATH={checkout / 'src'}"
+    command = ["env", environment, sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
+    done = Workspace(where).run(*command)
+    return done.returncode, done.stdout
+
+
+def test_a_study_is_played_up_to_its_page_and_the_checkout_stays_clean(
+    played: dict[str, bytes], checkout: Path, study: Path
+) -> None:
+    assert (study / f"results/reports/{LEVELS}/mine.html").is_file()
+    assert [path.name for path in (study / "results/reports").iterdir()] == ["mine"]
+    assert _contents(checkout) == played
+
+
+def test_what_a_study_records_names_no_folder_of_this_machine(
+    played: dict[str, bytes], checkout: Path, study: Path
+) -> None:
+    stages = ("networks", "runs", "tables", "summaries", "figures", "reports")
+    texts = {name: text for stage in stages for name, text in _contents(study / "results" / stage).items()}
+    assert len(texts) > 20
+    named = (os.fsencode(checkout), os.fsencode(study))
+    assert [name for name, text in texts.items() if any(folder in text for folder in named)] == []
+
+
+def test_a_study_that_has_been_played_has_nothing_left_to_do(
+    played: dict[str, bytes], checkout: Path, study: Path
+) -> None:
+    code, said = _snakemake(checkout, study, "mine", "--dry-run")
+    assert code == 0 and "Nothing to be done" in said, said
+
+
+def test_the_snakefile_of_the_checkout_plays_a_study_from_anywhere(
+    played: dict[str, bytes], checkout: Path, study: Path, tmp_path: Path
+) -> None:
+    named = ("--snakefile", str(checkout / "Snakefile"), "--directory", str(study))
+    code, said = _snakemake(checkout, tmp_path, *named, "mine", "--dry-run")
+    assert code == 0 and "Nothing to be done" in said, said
+    code, said = _snakemake(checkout, tmp_path, *named, "refill_sweep", "--dry-run", "--config", "network=ci")
+    assert code == 0 and "sample_network" in said, said
+
+
+def test_a_bundle_of_a_study_is_verified_and_made_again_in_it(
+    played: dict[str, bytes], checkout: Path, study: Path
+) -> None:
+    code, said = _snakemake(checkout, study, "publish")
+    assert code == 0, said
+    program = Path(sys.executable).with_name("torsweep")
+    command = ("verify", f"results/bundles/{LEVELS}/mine.zip", "--rerun")
+    done = Workspace(study).run("env", f"PYTHONPATH={checkout / 'src'}", str(program), *command)
+    assert done.returncode == 0, done.stdout
+    for made in ("networks: 1 of 1", "runs: 2 of 2", "figures: 3 of 3", "page: 1 of 1"):
+        assert f"made again, {made} identical" in done.stdout

@@ -1,0 +1,75 @@
+"""What Snakemake would do in the study of a comparison, with stand-ins for Shadow and a compiler."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.stand_ins import tells_round_trip
+from torsweep.engines.tools import TOOL_KINDS
+from torsweep.study.change import Asked, read_change
+from torsweep.study.document import Setup, make_study
+from torsweep.study.play import Play
+
+ANSWERS = {"shadow": "Shadow 3.3.0", "tgen": "TGen v1.1.2", "oniontrace": "OnionTrace v1.0.0"}
+
+
+@pytest.fixture(autouse=True)
+def with_shadow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with Shadow and with what building tor needs; an empty folder to work in."""
+    programs, here = tmp_path / "programs", tmp_path / "here"
+    programs.mkdir()
+    here.mkdir()
+    monkeypatch.chdir(here)
+    scripts = {
+        TOOL_KINDS[name].variable: f"echo {answer}\n{tells_round_trip(100)}"
+        for name, answer in ANSWERS.items()
+    }
+    scripts["CC"] = "exit 0"  # a compiler that finds every library
+    for variable, script in scripts.items():
+        program = programs / variable
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv(variable, str(program))
+
+
+def _planned(asked: Asked, networks: str = "2") -> dict[str, int]:
+    """How many jobs of each rule the command of the comparison would start."""
+    options = {"era": "today", "warm_up": "20 s", "measured": "30 s", "pairing": "free"}
+    study = make_study(read_change(asked), Setup.read(networks, **options), "ci", None, "torsweep compare")
+    study.write()
+    play = Play(study, "shadow", 2)
+    answer = subprocess.run([*play.command(), "--dry-run"], capture_output=True, text=True, check=False)
+    said = answer.stdout + answer.stderr
+    assert answer.returncode == 0, said
+    table = said.split("Job stats:")[1].split("\n\n")[0]
+    return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}
+
+
+def test_an_option_takes_one_build_and_two_runs_a_network() -> None:
+    asked = Asked(torrc=("KISTSchedRunInterval 1 msec",))
+    jobs = _planned(asked)
+    assert jobs["build_tor"] == 1
+    assert (jobs["sample_network"], jobs["run"]) == (2, 4)
+    assert (jobs["draw_figure"], jobs["report_plan"]) == (3, 1)
+    assert _planned(asked, networks="3")["run"] == 6
+
+
+def test_a_patch_takes_two_builds(tmp_path: Path) -> None:
+    patch = tmp_path / "kist-idle.patch"
+    patch.write_text("--- a/kist.c\n+++ b/kist.c\n@@ -1 +1 @@\n-int a;\n+int b;\n")
+    jobs = _planned(Asked(f"patch:{patch}"))
+    assert (jobs["build_tor"], jobs["run"]) == (2, 4)
+
+
+def test_the_same_tor_again_takes_one_build_and_runs_of_its_own() -> None:
+    jobs = _planned(Asked("same"))
+    assert (jobs["build_tor"], jobs["run"]) == (1, 4)
+
+
+def test_networks_until_it_is_decided_begin_with_a_batch() -> None:
+    jobs = _planned(Asked("same"), networks="auto")
+    assert (jobs["run"], jobs["interim_analysis"]) == (16, 1)
