@@ -2,8 +2,44 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from torsweep.config.knobs import KNOBS
+from torsweep.tor.build import BuiltTor
+from torsweep.tor.torrc import TEMPLATES
+
 
 def tells_round_trip(tcpi_rtt: object) -> str:
     """Lines of a shell script: what Shadow leaves of the simulation that shows whether it measures one."""
     host = "data/hosts/asking"
     return f'if [ "$1" = shadow.yaml ]; then mkdir -p {host}; echo {tcpi_rtt} >{host}/python.1000.stdout; fi'
+
+
+SERIES_OPTIONS = {
+    *("TokenBucketRefillMode", "TokenBucketRefillPhase", "CircuitPolicy", "CircuitRoundRobinQuantum"),
+    *("StreamActivationOrder", "StreamPackaging", "CellTraceFile"),
+}
+"""What only a tor with the project's series knows."""
+
+SINCE_048 = {"ConfluxEnabled", "DoSStreamCreationEnabled", "MinimalAcceptedServerVersion"}
+"""What tor 0.4.7 does not know, of the options that torsweep sets."""
+
+
+def known_options() -> set[str]:
+    """Every option that torsweep sets."""
+    lines = "\n".join(file.read_text() for file in TEMPLATES.glob("*.torrc")).splitlines()
+    words = {line.split()[0] for line in lines if line and line[0] not in "#$"}
+    options = {option.name for knob in KNOBS.values() for option in knob.tor}
+    return words | options | SERIES_OPTIONS | {"ConfluxEnabled", "DirAuthority", "MaxCircuitDirtiness"}
+
+
+def stand_in_tor(folder: Path, version: str = "0.4.9.11", lacks: set[str] | None = None) -> BuiltTor:
+    """A build below ``folder`` whose tor only lists its options; ``lacks`` are not among them."""
+    provenance = {"version": version, "configure": [], "series_sha256": "0" * 64, "source_sha256": version}
+    built = BuiltTor(folder / version, provenance)
+    built = BuiltTor(folder / built.version, provenance)
+    options = "\n".join(sorted(known_options() - (lacks or set())))
+    built.program.parent.mkdir(parents=True, exist_ok=True)
+    built.program.write_text(f"#!/bin/sh\ncat <<END\n{options}\nEND\n")
+    built.program.chmod(0o755)
+    return built

@@ -41,6 +41,7 @@ from torsweep.chain.turns import (
 from torsweep.engines.emulation.entry import Tools, require_linkem
 from torsweep.engines.emulation.rights import machine_claimed
 from torsweep.engines.emulation.run.processes import orderly_end
+from torsweep.engines.host_tors import HostTors
 from torsweep.errors import InputError
 from torsweep.provenance import machine, versions
 from torsweep.storage import write_text
@@ -76,7 +77,7 @@ def run_plan(
     made_with = {"plan": name, "tor": tor.provenance, "started": round(time.time())}
     made_with |= {"machine": dict(machine()), "versions": dict(versions())}
     if name in RUN_PLANS:
-        rows = measure_runs(name, out / name, Tools(tor, require_linkem()), say)
+        rows = measure_runs(name, out / name, Tools(HostTors(tor), require_linkem()), say)
         return _leave_files(out, name, rows, table(rows), made_with)
     with claim(), orderly_end():
         clocks = measure_clocks(CLOCK_ROUNDS)

@@ -40,6 +40,7 @@ from torsweep.engines.emulation.run.engine import READY_LIMIT_S
 from torsweep.engines.emulation.run.pace import process_cpu_ns
 from torsweep.engines.emulation.run.processes import ProcessSet
 from torsweep.engines.emulation.run.servers import request
+from torsweep.engines.host_tors import HostTors
 from torsweep.errors import TorsweepError
 from torsweep.tor.build import BuiltTor
 
@@ -116,7 +117,7 @@ def measure_turns(
     with tempfile.TemporaryDirectory(prefix="torsweep-", ignore_cleanup_errors=True) as sockets:
         running = ChainNetwork(
             Layout(run, network_of(plan, chains), (folder / "processes").resolve(), Path(sockets)),
-            tor,
+            HostTors(tor),
             Path(),
             {},
             ProcessSet(),

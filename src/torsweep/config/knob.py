@@ -176,13 +176,17 @@ class TorOption:
 
     ``text`` makes the option's text of the value; it raises ValueError where tor cannot take the value as it
     is. ``where`` says which processes have it: ``relay``, ``client``, or with ``torrc`` every one.
-    ``setting`` is a dotted key of ``tor`` in run.json; without one, it is what the knob sets.
+    ``setting`` is a dotted key of ``tor`` in run.json; without one, it is what the knob sets. A tor that does
+    not have the option can run with the setting ``without`` alone, or with none; ``alone`` says what it does
+    where that is not quite the same.
     """
 
     name: str
     text: Callable[[Any], str] = str
     where: Literal["torrc", "relay", "client", "consensus", "environment"] = "torrc"
     setting: str = ""
+    without: object = None
+    alone: str = ""
 
 
 def milliseconds(amount_ns: int) -> str:

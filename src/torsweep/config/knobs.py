@@ -105,7 +105,7 @@ _TABLE = (
         choice("burst", "lazy"),
         "refill.mode",
         {"2012": "burst", "today": "lazy"},
-        tor=(TorOption("TokenBucketRefillMode", where="relay"),),
+        tor=(TorOption("TokenBucketRefillMode", where="relay", without="lazy"),),
         looks={"burst": USUAL, "lazy": THIRD},
     ),
     Knob(
@@ -131,7 +131,7 @@ _TABLE = (
         choice("ewma", "round_robin"),
         "circuit_policy.kind",
         "ewma",
-        tor=(TorOption("CircuitPolicy", lambda kind: kind.replace("_", "")),),
+        tor=(TorOption("CircuitPolicy", lambda kind: kind.replace("_", ""), without="ewma"),),
         looks={"ewma": USUAL, "round_robin": OTHER},
         words={"ewma": "EWMA", "round_robin": "round-robin"},
     ),
@@ -193,7 +193,12 @@ _TABLE = (
         # The random start among streams came in tor 0.2.2.32, as did the even packaging.
         "random",
         tor=(
-            TorOption("StreamActivationOrder", lambda order: order.replace("least_recently_served", "lrs")),
+            TorOption(
+                "StreamActivationOrder",
+                lambda order: order.replace("least_recently_served", "lrs"),
+                without="random",
+                alone="random to start reading, list to package and when a queue has drained",
+            ),
         ),
         looks={"list": OTHER, "reversed": FIFTH, "random": USUAL, "least_recently_served": THIRD},
         words={"least_recently_served": "least recently served"},
@@ -204,7 +209,7 @@ _TABLE = (
         choice("even", "greedy"),
         "edge.packaging",
         "even",
-        tor=(TorOption("StreamPackaging"),),
+        tor=(TorOption("StreamPackaging", without="even"),),
         looks={"even": USUAL, "greedy": OTHER},
     ),
     Knob(
@@ -234,6 +239,8 @@ _TABLE = (
                 "TOR_MONOTIME_COARSE_CLOCK",
                 lambda quantum_ns: f"coarse:{milliseconds(quantum_ns)}" if quantum_ns else "precise",
                 "environment",
+                without=0,
+                alone="reads the kernel's coarse clock",
             ),
         ),
         looks={"precise": USUAL, "coarse_1ms": FOURTH, "coarse_4ms": OTHER, "coarse_10ms": THIRD},

@@ -1,18 +1,20 @@
 """The configuration of each process of a private network of patched tor.
 
-In: the ``tor`` section of run.json, a relay of network.json, addresses, ports, folders. Out: the text of a
-torrc, from the role's template; consensus parameters; the environment. A network that tor refuses to be is
-refused here (:func:`check_network`).
+In: the ``tor`` section of run.json, a relay of network.json, addresses, ports, folders, the options that a
+build of tor knows. Out: the text of a torrc, from the role's template; consensus parameters; the environment.
+What tor refuses to be is refused here: a network (:func:`check_network`), or a setting that a build lacks
+(:func:`lacking`).
 """
 
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from torsweep.config.knob import TorOption
+from torsweep.config.knob import Knob, TorOption
 from torsweep.config.knobs import KNOBS
 from torsweep.config.tor_settings import FixedWindows, TorSettings
 from torsweep.config.tracing import Tracing
@@ -53,13 +55,29 @@ QUIET_CLIENT_LINES = (
 
 _ALWAYS = (
     TorOption("MaxCircuitDirtiness", _seconds, "client", "circuit_lifetime_ns"),
-    TorOption("ConfluxEnabled", _switch, "torrc", "conflux"),
+    TorOption("ConfluxEnabled", _switch, "torrc", "conflux", without=False),
     TorOption("cfx_enabled", _switch, "consensus", "conflux"),
     TorOption("cellq_high", str, "consensus", "cell_queue_high_cells"),
     TorOption("cellq_low", str, "consensus", "cell_queue_low_cells"),
     TorOption("circwindow", str, "consensus", "congestion.circuit_window_cells"),
 )
 """How tor takes the settings that no knob turns. A knob's option of the same name goes before."""
+
+MARK_OF_SERIES = "TokenBucketRefillMode"
+"""tor lists no variables of the environment: a build that knows this option reads those of the series too."""
+
+_OUTRANKED = {
+    "CircuitPriorityHalflifeMsec": "CircuitPriorityHalflife",
+    "KISTSchedRunInterval": "KISTSchedRunInterval",
+    "cfx_enabled": "ConfluxEnabled",
+    "guard-n-primary-guards": "NumPrimaryGuards",
+    "guard-n-primary-guards-to-use": "NumEntryGuards",
+    "DoSCircuitCreationEnabled": "DoSCircuitCreationEnabled",
+    "DoSConnectionEnabled": "DoSConnectionEnabled",
+    "DoSStreamCreationEnabled": "DoSStreamCreationEnabled",
+}
+"""Consensus parameter → the option that goes before it in tor, and is left out where the user gives the
+parameter."""
 
 
 LEAST_AUTHORITIES = 3
@@ -111,6 +129,9 @@ def torrc(
     settings: TorSettings,
     relay: Relay | None = None,
     extra: Sequence[str] = (),
+    *,
+    known: Set[str] | None = None,
+    parameters: Mapping[str, int] | None = None,
 ) -> str:
     """The torrc of one process.
 
@@ -119,23 +140,38 @@ def torrc(
     relays ``nickname``, ``address``, ``or_port``; for authorities also ``dir_port``, ``guards`` and
     ``exits`` (fingerprints, comma-separated) and the intervals of the votes in seconds; for clients
     ``socks_port``. ``relay`` gives a relay its bandwidth, phase and position. ``extra`` lines come last.
+    Lines before them have only options that the tor knows (``known``; None: all of them), and none that
+    outranks a consensus parameter which the user gives (``parameters``).
 
     Raises KeyError when a placeholder is left without a value.
     """
+    given = parameters or {}
     text = "".join(
         string.Template((TEMPLATES / f"{part}.torrc").read_text(encoding="utf-8")).substitute(
-            {**_settled(role, settings, relay), **values}
+            {**_settled(role, settings, relay, given), **values}
         )
         for part in ("common", role)
     )
     knobs = [f"{option} {value}" for option, value in knob_options(role, settings, relay).items()]
-    return text + "\n".join(["", "# The knobs and the era.", *knobs, *extra, ""])
+    lines = [*text.splitlines(), "", "# The knobs and the era.", *knobs]
+    outranking = {_OUTRANKED[name] for name in given if name in _OUTRANKED}
+    kept = [line for line in lines if _is_for(line, known, outranking)]
+    return "\n".join([*kept, *extra, ""])
 
 
-def _settled(role: Role, settings: TorSettings, relay: Relay | None) -> dict[str, str]:
+def _is_for(line: str, known: Set[str] | None, outranking: Set[str]) -> bool:
+    option = line.split(" ", 1)[0]
+    if not option or option == "#":
+        return True
+    return (known is None or option in known) and option not in outranking
+
+
+def _settled(
+    role: Role, settings: TorSettings, relay: Relay | None, given: Mapping[str, int]
+) -> dict[str, str]:
     """The placeholders of a role's template that run.json and network.json answer."""
     if role == "authority":
-        parameters = consensus_parameters(settings)
+        parameters = consensus_parameters(settings) | dict(given)
         return {"consensus_parameters": " ".join(f"{name}={value}" for name, value in parameters.items())}
     if role == "client":
         return {}
@@ -180,23 +216,85 @@ def told_to_tor(settings: TorSettings) -> dict[str, str]:
 
 def _options(settings: TorSettings, where: str) -> dict[str, str]:
     """The options for ``where``; one whose setting is not there, as under another policy, is left out."""
+    found = [each for each in _set_by(settings) if each.option.where == where]
+    return {each.option.name: each.text(each.value) for each in found}
+
+
+@dataclass(frozen=True)
+class _Set:
+    """An option, the ``value`` of the setting that it takes, and the knob that turns this."""
+
+    option: TorOption
+    setting: str
+    value: Any
+    knob: Knob | None = None
+
+    def text(self, value: object) -> str:
+        """What tor is told; InputError for what it cannot take."""
+        try:
+            return self.option.text(value)
+        except ValueError as error:
+            raise InputError(
+                "is nothing that tor can take", key=f"tor.{self.setting}", value=value, accepted=str(error)
+            ) from None
+
+
+def _set_by(settings: TorSettings) -> Iterator[_Set]:
+    """Each option whose setting is there."""
     section = settings.model_dump()
-    options = [(option, option.setting) for option in _ALWAYS]
-    options += [(option, option.setting or knob.sets) for knob in KNOBS.values() for option in knob.tor]
-    found = {}
-    for option, setting in options:
+    options = [(option, option.setting, None) for option in _ALWAYS] + [
+        (option, option.setting or knob.sets, knob) for knob in KNOBS.values() for option in knob.tor
+    ]
+    for option, setting, knob in options:
         value: Any = section
         for key in setting.split("."):
             value = value.get(key) if isinstance(value, dict) else None
-        if option.where != where or value is None:
+        if value is not None:
+            yield _Set(option, setting, value, knob)
+
+
+def lacking(
+    settings: TorSettings, known: Set[str], *, build: str = "this tor", traced: bool = False
+) -> InputError | None:
+    """Why a tor that knows the options ``known`` cannot run with ``settings``; None when it can.
+
+    ``build`` names it in the refusal; ``traced`` says that it is to record its cells.
+    """
+    for each in _set_by(settings):
+        option, knob = each.option, each.knob
+        if option.where == "consensus" or _has(known, option) or each.value == option.without:
             continue
-        try:
-            found[option.name] = option.text(value)
-        except ValueError as error:
-            raise InputError(
-                "is nothing that tor can take", key=f"tor.{setting}", value=value, accepted=str(error)
-            ) from None
-    return found
+        accepted = f"a tor that has {option.name}"
+        if option.without is not None:
+            alone = f"{each.text(option.without)}{_usual_in(knob, option.without)}"
+            accepted = f"{alone}, or a tor with the series"
+        return InputError(
+            f"cannot be set: {build} has no {option.name}",
+            key=knob.name if knob else f"tor.{each.setting}",
+            value=each.text(each.value),
+            accepted=accepted,
+        )
+    if traced and "CellTraceFile" not in known:
+        accepted = "no tracing, or a tor with the series"
+        return InputError(f"cannot be done: {build} has no CellTraceFile", key="tracing", accepted=accepted)
+    return None
+
+
+def differences(known: Set[str]) -> dict[str, str]:
+    """Option → what a tor that knows only the options ``known`` does in place of the setting of a run."""
+    options = (option for knob in KNOBS.values() for option in knob.tor)
+    return {option.name: option.alone for option in options if option.alone and not _has(known, option)}
+
+
+def _has(known: Set[str], option: TorOption) -> bool:
+    return (MARK_OF_SERIES if option.where == "environment" else option.name) in known
+
+
+def _usual_in(knob: Knob | None, value: object) -> str:
+    """`` (usual in era today)``; empty where the value is not that of one era alone."""
+    usual = knob.usual if knob else None
+    eras = [era for era, level in usual.items() if level == value] if isinstance(usual, Mapping) else []
+    return f" (usual in era {eras[0]})" if len(eras) == 1 else ""
 
 
 def tracing_options(tracing: Tracing, file: str) -> list[str]:
@@ -227,6 +325,11 @@ def consensus_parameters(settings: TorSettings) -> dict[str, int]:
     return {"bwweightscale": 10_000, **parameters}
 
 
-def environment(settings: TorSettings) -> dict[str, str]:
-    """The environment variables of every process: they choose the clock of token buckets and of EWMA."""
+def environment(settings: TorSettings, known: Set[str] | None = None) -> dict[str, str]:
+    """The environment variables of every process: they choose the clock of token buckets and of EWMA.
+
+    None for a tor that does not read them, by the options that it has (``known``; None: all of them).
+    """
+    if known is not None and MARK_OF_SERIES not in known:
+        return {}
     return _options(settings, "environment")

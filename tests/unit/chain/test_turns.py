@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stand_ins import stand_in_tor
 from torsweep.chain.measuring import account_of, busy_s, load, small_requests
 from torsweep.chain.turns import (
     CLIENT,
@@ -24,7 +25,7 @@ from torsweep.chain.turns import (
 from torsweep.engines.emulation.directory import Identities, Layout
 from torsweep.engines.emulation.run.processes import ProcessSet
 from torsweep.engines.emulation.run.servers import answer
-from torsweep.tor.build import BuiltTor
+from torsweep.engines.host_tors import HostTors
 
 PLANS = {"clocks": clocks_plan(28), "tracing": tracing_plan(), "quantum": quantum_plan()}
 
@@ -37,8 +38,8 @@ def plan(request):
 def running(plan, folder: Path, rounds: int = 2) -> ChainNetwork:
     chains = plan.chains(rounds)
     layout = Layout(run_of(plan, chains, 60.0), network_of(plan, chains), folder, folder)
-    tor = BuiltTor(folder, {})
-    return ChainNetwork(layout, tor, folder, {}, ProcessSet(), print, 0.0, variants=plan.variant_of(chains))
+    tors = HostTors(stand_in_tor(folder))
+    return ChainNetwork(layout, tors, folder, {}, ProcessSet(), print, 0.0, variants=plan.variant_of(chains))
 
 
 def test_each_variant_has_relays_of_its_own_in_each_round(plan):

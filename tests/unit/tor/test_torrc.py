@@ -8,13 +8,14 @@ import subprocess
 import pytest
 
 from tests.small_network import small_relay
+from tests.stand_ins import SERIES_OPTIONS, SINCE_048, known_options
 from torsweep.config.eras import tor_settings
 from torsweep.config.knobs import KNOBS
 from torsweep.config.tor_settings import TorSettings
 from torsweep.errors import InputError, ToolMissing
 from torsweep.network.model import Relay
 from torsweep.tor.build import find_build
-from torsweep.tor.torrc import consensus_parameters, environment, knob_options, torrc
+from torsweep.tor.torrc import consensus_parameters, differences, environment, knob_options, lacking, torrc
 
 VALUES = {
     "authorities": "DirAuthority a orport=9001 v3ident=" + "A" * 40 + " 127.0.0.1:9030 " + "B" * 40,
@@ -191,3 +192,94 @@ def test_a_relay_without_a_relay_is_refused() -> None:
 def test_a_value_that_is_missing_is_an_error() -> None:
     with pytest.raises(KeyError):
         torrc("client", {}, tor_settings("2012", {}))
+
+
+KNOWN = known_options()
+PLAIN = KNOWN - SERIES_OPTIONS
+OLD = PLAIN - SINCE_048
+
+
+def options_in(text: str) -> set[str]:
+    return {line.split()[0] for line in text.splitlines() if line and not line.startswith("#")}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_tor_is_told_only_options_that_it_knows_but_the_last_lines_are_the_users(role: str) -> None:
+    one, extra = relay() if role == "relay" else None, ["ConfluxEnabled 1"]
+    settings = tor_settings("today", {})
+    for known in (KNOWN, PLAIN, OLD):
+        text = torrc(role, VALUES, settings, one, known=known)
+        assert options_in(text) <= known
+        assert torrc(role, VALUES, settings, one, extra, known=known) == text + "ConfluxEnabled 1\n"
+    everything = torrc(role, VALUES, settings, one)
+    assert torrc(role, VALUES, settings, one, known=KNOWN) == everything
+    assert options_in(everything) - options_in(text) <= SERIES_OPTIONS | SINCE_048
+    assert "StreamPackaging" in options_in(everything) - options_in(text)
+
+
+def test_a_tor_without_the_series_does_what_today_asks_for() -> None:
+    for known in (KNOWN, PLAIN, OLD):
+        assert lacking(tor_settings("today", {}), known) is None
+    assert environment(tor_settings("today", {}), PLAIN) == {}
+    assert environment(tor_settings("today", {}), KNOWN) == environment(tor_settings("today", {}))
+    assert differences(KNOWN) == {}
+    assert differences(OLD)["TOR_MONOTIME_COARSE_CLOCK"] == "reads the kernel's coarse clock"
+
+
+@pytest.mark.parametrize(
+    ("era", "levels", "message"),
+    [
+        (
+            "2012",
+            {},
+            "refill_mode: cannot be set: tor 0.4.7 has no TokenBucketRefillMode, got 'burst'; "
+            r"accepted: lazy \(usual in era today\), or a tor with the series",
+        ),
+        ("today", {"activation_order": "list"}, "activation_order: .* no StreamActivationOrder, got 'list'"),
+        ("today", {"activation_order": "reversed"}, "got 'reversed'; accepted: random, or a tor with"),
+        ("today", {"packaging": "greedy"}, "packaging: .* no StreamPackaging, got 'greedy'; accepted: even,"),
+        ("today", {"circuit_policy": "round_robin"}, "circuit_policy: .* got 'roundrobin'; accepted: ewma,"),
+        ("today", {"clock": "coarse_4ms"}, "clock: .* TOR_MONOTIME_COARSE_CLOCK, got 'coarse:4'; .*precise,"),
+    ],
+)
+def test_a_level_that_a_tor_lacks_is_refused(era: str, levels: dict[str, str], message: str) -> None:
+    settings = tor_settings(era, levels)
+    problem = lacking(settings, OLD, build="tor 0.4.7")
+    assert problem is not None
+    assert re.search(message, str(problem))
+    assert lacking(settings, KNOWN) is None
+
+
+def test_conflux_is_refused_where_it_is_not_known() -> None:
+    settings = tor_settings("today", {}).model_copy(update={"conflux": True})
+    assert "tor.conflux: cannot be set" in str(lacking(settings, OLD))
+    assert lacking(settings, PLAIN) is None
+
+
+def test_a_relay_that_is_traced_needs_a_tor_that_records_cells() -> None:
+    settings = tor_settings("today", {})
+    problem = str(lacking(settings, PLAIN, traced=True))
+    assert "tracing: cannot be done: this tor has no CellTraceFile" in problem
+    assert lacking(settings, KNOWN, traced=True) is None
+
+
+def test_a_given_parameter_wins_over_the_eras_and_over_the_option_that_would_outrank_it() -> None:
+    settings = tor_settings("today", {})
+    given = {"cc_alg": 0, "KISTSchedRunInterval": 7, "cfx_enabled": 1, "of_mine": -3}
+    text = torrc("authority", VALUES, settings, parameters=given)
+    line = re.search(r"^ConsensusParams (.*)$", text, re.MULTILINE)
+    assert line is not None
+    words = line[1].split()
+    assert {f"{name}={value}" for name, value in given.items()} <= set(words)
+    assert len({word.partition("=")[0] for word in words}) == len(words)
+    assert "cc_sendme_inc=31" in words
+    left_out = {"KISTSchedRunInterval", "ConfluxEnabled"}
+    for role in ROLES:
+        one = relay() if role == "relay" else None
+        before = torrc(role, VALUES, settings, one)
+        after = torrc(role, VALUES, settings, one, parameters=given)
+        assert options_in(before) - options_in(after) == left_out
+
+
+def test_todays_authorities_accept_the_oldest_tor() -> None:
+    assert "MinimalAcceptedServerVersion 0.4.7.0-alpha-dev\n" in text_of("authority")

@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +35,7 @@ KEPT_S = 300 * 86_400
 
 
 def put_keys(layout: Layout, tor: BuiltTor, say: Callable[[str], None]) -> Identities:
-    """Put the keys of every relay and authority into its data directory.
+    """Put the keys of every relay and authority, which ``tor`` makes, into its data directory.
 
     Raises TorsweepError, with what the program said, when a key cannot be made, OutputError when the disk
     is full.
@@ -243,7 +243,7 @@ class Layout:
     """The processes of a run and where they are: files in ``folder``, sockets in ``sockets``.
 
     The name of a socket has to be short (unix(7): 107 bytes), wherever the run directory is. ``extra`` lines
-    stand last in every torrc.
+    stand in every torrc, before the lines that the user gives.
     """
 
     run: RunSpec
@@ -285,8 +285,8 @@ class Layout:
         """Every tor."""
         return [*self.authorities, *self.relays, *self.clients]
 
-    def torrc(self, place: Place, identities: Identities) -> str:
-        """The torrc of ``place`` in the network of ``identities``."""
+    def torrc(self, place: Place, identities: Identities, known: Set[str] | None = None) -> str:
+        """The torrc of ``place``, whose tor knows the options ``known``, in the network of ``identities``."""
         values = {
             "authorities": directory_authorities(self.network, identities.relays, identities.votes),
             "data_directory": str(place.data),
@@ -303,7 +303,15 @@ class Layout:
             "vote_delay_s": str(VOTE_DELAY_S),
         }
         relay = next((relay for relay in self.network.relays if relay.name == place.name), None)
-        return torrc(place.role, values, self.run.tor, relay, [*self._lines(place), *self.extra])
+        return torrc(
+            place.role,
+            values,
+            self.run.tor,
+            relay,
+            [*self._lines(place), *self.extra, *self.run.given_to(place.name)],
+            known=known,
+            parameters=self.run.given.consensus,
+        )
 
     @property
     def rings(self) -> dict[str, Path]:

@@ -11,24 +11,25 @@ from torsweep.config.network import NetworkConfig
 from torsweep.config.tor_settings import Transport
 from torsweep.engines.contract import Demand, Engine, Kind
 from torsweep.engines.emulation.rights import standing
+from torsweep.engines.host_tors import HostTors, find_host_tors
+from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_files import CIRCUITS_FILE, LINKS_FILE
 from torsweep.engines.tools import require_own_program
 from torsweep.errors import ToolMissing
 from torsweep.provenance import program_version
-from torsweep.tor.build import BuiltTor, find_build
 
 
 @dataclass(frozen=True)
 class Tools:
-    """A build of tor, and the path of the link emulator."""
+    """The builds of tor, and the path of the link emulator."""
 
-    tor: BuiltTor
+    tors: HostTors
     linkem: Path
 
 
-def find_tools(builds: Path, tor_build: str | None = None) -> Tools:
-    """Both programs, tor of the build asked for; ToolMissing for the first that is not there."""
-    return Tools(find_build(builds, tor_build), require_linkem())
+def find_tools(builds: Path, run: RunSpec) -> Tools:
+    """Both programs, tor of the builds that ``run`` asks for; ToolMissing for the first that is not there."""
+    return Tools(find_host_tors(run, builds), require_linkem())
 
 
 def require_linkem() -> Path:

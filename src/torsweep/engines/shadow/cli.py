@@ -67,7 +67,7 @@ def write_command(
     from torsweep.engines.shadow.tools import find_tools
 
     settings = ShadowSettings(threads, latency_floor, trace, seed)
-    tools = find_tools(tor_build=read_run(run_directory).tor_build)
+    tools = find_tools(read_run(run_directory))
     written = write_alone(run_directory, settings, tools, _say)
     typer.echo(f"about {projected_bytes(written.simulation) / 1e9:.1f} GB of memory when it runs")
 

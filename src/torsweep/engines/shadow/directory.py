@@ -18,7 +18,7 @@ from torsweep.engines import addresses
 from torsweep.engines.addresses import directory_authorities
 from torsweep.engines.breakdown.pcap import HEADER_BYTES
 from torsweep.engines.cell_ring import RING_FILE
-from torsweep.engines.draws import client_start_ns
+from torsweep.engines.draws import client_start_ns, draw
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.layout import Layout, captured_hosts
@@ -105,6 +105,9 @@ def write_graph(network: Network, rtt_us: NDArray[np.int32], floor_us: int) -> t
 
 
 CONFIGURATION = "shadow.yaml"
+MOST_SHADOW_SEED = 2**32 - 1
+"""general.seed is an unsigned number of 32 bits."""
+
 _LISTENING_OR_PORT = f"{addresses.OR_PORT} IPv4Only"
 """Shadow has no IPv6."""
 
@@ -142,7 +145,7 @@ def write_directory(
     simulation = Simulation(
         hosts=builder.hosts(),
         stop_ns=BOOTSTRAP_NS + run.duration_ns,
-        seed=builder.seed + 1,
+        seed=_shadow_seed(builder.seed, run.repeat),
         parallelism=settings.parallelism,
         unlimited_until_ns=BOOTSTRAP_NS,
         runahead_us=settings.latency_floor_us,
@@ -161,6 +164,11 @@ def write_directory(
     return Written(simulation, floored_pairs)
 
 
+def _shadow_seed(seed: int, repeat: int) -> int:
+    """The seed of Shadow's own draws, and so of tor's; what clients ask for has seeds of its own."""
+    return draw(seed, "repeat", repeat, 0, MOST_SHADOW_SEED) if repeat else seed + 1
+
+
 class _Builder:
     """The hosts of one run; files that belong to them are written on the way."""
 
@@ -177,13 +185,11 @@ class _Builder:
         self.seed = run.seed if settings.seed is None else settings.seed
         self.shared = folder / "shared"
         self.template = folder / "template" / "hosts"
-        self.environment = environment(run.tor)
+        self.client_torrcs: dict[str, str] = {}
 
     def hosts(self) -> dict[str, Host]:
         """All hosts by name."""
         self.shared.mkdir()
-        client = self._torrc("client", {"socks_port": str(addresses.SOCKS_PORT)}, extra=QUIET_CLIENT_LINES)
-        (self.shared / "client.torrc").write_text(client)
         (self.shared / "server.graphml").write_text(server_graph())
         (self.shared / "bandwidths").write_text(
             bandwidths_text(self.network, self.keys.fingerprints, EPOCH_S)
@@ -199,7 +205,12 @@ class _Builder:
         return hosts | {name: replace(hosts[name], captured_bytes=HEADER_BYTES) for name in captured}
 
     def _torrc(
-        self, role: Role, values: Mapping[str, str], relay: Relay | None = None, extra: Sequence[str] = ()
+        self,
+        role: Role,
+        host: str,
+        values: Mapping[str, str],
+        relay: Relay | None = None,
+        extra: Sequence[str] = (),
     ) -> str:
         common = {
             "authorities": directory_authorities(
@@ -208,7 +219,25 @@ class _Builder:
             "data_directory": ".",
             "control_port": str(addresses.CONTROL_PORT),
         }
-        return torrc(role, {**common, **values}, self.run.tor, relay, extra)
+        return torrc(
+            role,
+            {**common, **values},
+            self.run.tor,
+            relay,
+            [*extra, *self.run.given_to(host)],
+            known=self.tools.tors.options(host),
+            parameters=self.run.given.consensus,
+        )
+
+    def _client_torrc(self, name: str) -> str:
+        """The torrc of the client ``name``, which it shares with all clients that have the same."""
+        values = {"socks_port": str(addresses.SOCKS_PORT)}
+        text = self._torrc("client", name, values, extra=QUIET_CLIENT_LINES)
+        if text not in self.client_torrcs:
+            number = len(self.client_torrcs)
+            self.client_torrcs[text] = f"client{number or ''}.torrc"
+            (self.shared / self.client_torrcs[text]).write_text(text)
+        return f"{_SHARED}/{self.client_torrcs[text]}"
 
     def _authority(self, name: str, node: int) -> Host:
         values = {
@@ -222,9 +251,9 @@ class _Builder:
             "vote_delay_s": str(VOTE_DELAY_S),
             "voting_interval_s": str(VOTING_INTERVAL_S),
         }
-        text = self._torrc("authority", values, extra=[f"V3BandwidthsFile {_SHARED}/bandwidths"])
+        text = self._torrc("authority", name, values, extra=[f"V3BandwidthsFile {_SHARED}/bandwidths"])
         self._host_folder(name, text)
-        return Host(node, addresses.address(node), [self._tor("torrc", AUTHORITIES_NS)])
+        return Host(node, addresses.address(node), [self._tor(name, "torrc", AUTHORITIES_NS)])
 
     def _relay(self, index: int) -> Host:
         relay = self.network.relays[index]
@@ -236,9 +265,10 @@ class _Builder:
         tracing = self.run.tracing
         traced = tracing if tracing and relay.name in tracing.hosts else None
         extra = tracing_options(traced, RING_FILE) if traced else ()
-        self._host_folder(relay.name, self._torrc("relay", values, relay, extra))
+        self._host_folder(relay.name, self._torrc("relay", relay.name, values, relay, extra))
         start_ns = RELAYS_NS + index * SECOND_NS // max(1, len(self.network.relays))
-        processes = [self._tor("torrc", start_ns), self._oniontrace("BW", start_ns + 2 * SECOND_NS)]
+        tor = self._tor(relay.name, "torrc", start_ns)
+        processes = [tor, self._oniontrace("BW", start_ns + 2 * SECOND_NS)]
         return Host(relay.node, addresses.address(relay.node), processes)
 
     def _client(self, index: int) -> Host:
@@ -250,7 +280,7 @@ class _Builder:
         (folder / "tgen.graphml").write_text(
             client_graph(self.run, self.seed, index, client.kind, self.network.servers)
         )
-        processes = [self._tor(f"{_SHARED}/client.torrc", start_ns)]
+        processes = [self._tor(client.name, self._client_torrc(client.name), start_ns)]
         if self.settings.trace_clients:
             processes.append(self._oniontrace(CLIENT_EVENTS, start_ns + SECOND_NS))
         processes.append(self._tgen("tgen.graphml", opening_ns))
@@ -263,8 +293,10 @@ class _Builder:
         shutil.copytree(self.keys.of(name), self.template / name)
         (self.template / name / "torrc").write_text(text)
 
-    def _tor(self, file: str, start_ns: int) -> Process:
-        return Process(self.tools.tor, ["-f", file], start_ns, self.environment)
+    def _tor(self, host: str, file: str, start_ns: int) -> Process:
+        tors = self.tools.tors
+        clock = environment(self.run.tor, tors.options(host))
+        return Process(tors.of(host).program.absolute(), ["-f", file], start_ns, clock)
 
     def _tgen(self, file: str, start_ns: int) -> Process:
         return Process(self.tools.tgen, [file], start_ns, {"OPENBLAS_NUM_THREADS": "1"})

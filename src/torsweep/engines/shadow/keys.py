@@ -1,7 +1,8 @@
 """The keys of a network's relays and authorities, made once and kept.
 
 In: a network, a build of tor. Out: a folder with the key files of each host. They are made under Shadow:
-dates and random numbers are the simulation's, so that a network has the same keys wherever it is run.
+dates and random numbers are the simulation's, so that a network has the same keys wherever it is run. Where
+hosts run several builds, that of most of them makes all keys.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def network_keys(network: Network, network_sha256: str, tools: Tools, kept_in: P
 
     Raises TorsweepError when tor or tor-gencert cannot make them.
     """
-    folder = kept_in / f"{network_sha256[:16]}-{tools.tor_version}"
+    folder = kept_in / f"{network_sha256[:16]}-{tools.tors.usual.version}"
     with folder_claimed(kept_in, KEY_FOLDERS, wait=True):
         if not (folder / _FINGERPRINTS).is_file():
             with whole_directory(folder, KEY_FOLDERS) as place:
@@ -60,16 +61,16 @@ def _make(network: Network, tools: Tools, place: Path) -> None:
     work = place / ".work"
     nodes = {relay.name: relay.node for relay in network.relays}
     authorities = {authority.name: authority.node for authority in network.authorities}
+    tor = tools.tors.usual
     hosts = {}
     for name, node in {**nodes, **authorities}.items():
         folder = work / "template" / "hosts" / name
         (folder / "keys").mkdir(parents=True)
         (folder / "torrc").write_text(_key_torrc(name, address(node)))
         (folder / "passphrase").write_text("only in this simulation\n")
-        processes = [Process(tools.tor, ["--list-fingerprint", "-f", "torrc"], 0, runs_to_the_end=False)]
+        processes = [_to_its_end(tor.program, ["--list-fingerprint", "-f", "torrc"])]
         if name in authorities:
-            certify = Process("/bin/sh", ["-c", _certify(tools.gencert)], 0, runs_to_the_end=False)
-            processes.append(certify)
+            processes.append(_to_its_end(Path("/bin/sh"), ["-c", _certify(tor.gencert.absolute())]))
         hosts[name] = Host(0, address(node), processes)
     (work / "graph.gml").write_text(uniform_graph([(125_000_000, 125_000_000)], latency_ms=10))
     run_simulation(Simulation(hosts, stop_ns=SECOND_NS, seed=network.seed + 1), work, tools.shadow)
@@ -82,6 +83,10 @@ def _make(network: Network, tools: Tools, place: Path) -> None:
     shutil.rmtree(work)
     document = json.dumps({"relays": fingerprints, "v3": v3}, indent=1, sort_keys=True)
     write_text(place / _FINGERPRINTS, document + "\n")
+
+
+def _to_its_end(program: Path, arguments: list[str]) -> Process:
+    return Process(program.absolute(), arguments, 0, runs_to_the_end=False)
 
 
 def _certify(gencert: Path) -> str:

@@ -13,11 +13,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from torsweep.engines.host_tors import consensus_of, require_given
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import network_keys
-from torsweep.engines.shadow.layout import compress_logs, drop_half_compressed, read_layout
+from torsweep.engines.shadow.layout import HOSTS, compress_logs, drop_half_compressed, read_layout
 from torsweep.engines.shadow.preflight import require_preflight
 from torsweep.engines.shadow.process import claimed_cores, shadow_process
 from torsweep.engines.shadow.read import write_tables
@@ -77,9 +78,10 @@ def write_run_directory(
     """Write everything that Shadow reads of the run in ``run_directory``.
 
     Raises InputError when run.json and its network do not belong together, or the network cannot be
-    simulated; TorsweepError when tor cannot make its keys.
+    simulated, or a build of tor lacks what the run asks for; TorsweepError when tor cannot make its keys.
     """
     run = _read_run(run_directory)
+    tools.tors.check(run)
     network_directory = run_directory / run.network
     network, rtt_us = read_network(network_directory)
     network_sha256 = sha256_of_file(network_directory / NETWORK_FILE)
@@ -125,7 +127,7 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
     there.
     """
     run = _read_run(run_directory)
-    tools = find_tools(tor_build=run.tor_build)
+    tools = find_tools(run)
     _require_kind(run, run_directory / RUN_FILE, tools)
     with folder_claimed(run_directory, RUN, wait=False):
         record = _standing_record(run_directory, settings, tools)
@@ -174,8 +176,11 @@ def simulate_and_record(
     require_memory(written.simulation)
     clients = list(read_layout(run_directory / SHADOW_FOLDER).clients)
     cost = _simulate(run_directory / SHADOW_FOLDER, written, clients, settings, tools, say)
+    # The consensus of the clients is what decides; all of them have the same.
+    parameters = consensus_of(run_directory / SHADOW_FOLDER / HOSTS / clients[0])
+    require_given(parameters, run.given.consensus)
     record = {
-        **_provenance(run_directory, run, written, settings, tools, cost),
+        **_provenance(run_directory, run, written, settings, tools, cost, parameters),
         "preflight": {**preflight, "round_trip": asdict(tools.round_trips)},
     }
     write_text(
@@ -231,12 +236,14 @@ def _provenance(
     settings: ShadowSettings,
     tools: Tools,
     cost: dict[str, Any],
+    parameters: dict[str, int],
 ) -> dict[str, Any]:
     return {
         "engine": run.engine,
         "engine_version": tools.engine_version,
         "versions": tools.told,
-        "tor": tools.tor_build,
+        **tools.tors.facts(),
+        "consensus_params": parameters,
         "run_sha256": sha256_of_file(run_directory / RUN_FILE),
         "network_sha256": run.network_sha256,
         **cost,

@@ -14,10 +14,11 @@ import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from torsweep.config.reading import validate
 from torsweep.engines.addresses import address
+from torsweep.engines.host_tors import HostTors, find_host_tors
+from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow import round_trip_probe
 from torsweep.engines.shadow.process import run_simulation
 from torsweep.engines.shadow.simulate import SECOND_NS, Host, Process, Simulation, uniform_graph
@@ -27,7 +28,6 @@ from torsweep.formats.json_file import read_json
 from torsweep.provenance import sha256_of_file
 from torsweep.storage import write_text
 from torsweep.tor.build import find_build
-from torsweep.tor.place import TOOLS
 
 MEASURING, NOT_MEASURING = "shadow", "shadow-no-rtt"
 """The names of runs in the two kinds of Shadow. They give other results, so they have other names in run.json
@@ -135,18 +135,14 @@ def _told(host: Path) -> int:
 
 @dataclass(frozen=True)
 class Tools:
-    """Where each program is. ``told`` is what each says of its version, ``tor_version`` names release and
-    patch series, ``tor_build`` is what the build's provenance says of it, ``round_trips`` what was found of
-    Shadow's TCP."""
+    """Where each program is: ``told`` is what each says of its version, ``tors`` are the builds of tor,
+    ``round_trips`` is what was found of Shadow's TCP."""
 
     shadow: Path
     tgen: Path
     oniontrace: Path
-    tor: Path
-    gencert: Path
-    tor_version: str
+    tors: HostTors
     told: dict[str, str]
-    tor_build: dict[str, Any]
     round_trips: RoundTrips
 
     @property
@@ -154,7 +150,7 @@ class Tools:
         """What figures and tables name: Shadow's version, what its TCP does, and tor's version."""
         words = self.told["shadow"].split()
         exact = next((word for word in words if word.startswith("v")), words[min(1, len(words) - 1)])
-        return f"{exact.removeprefix('v')}, {self.round_trips.text}, tor {self.tor_version}"
+        return f"{exact.removeprefix('v')}, {self.round_trips.text}, tor {self.tors.version}"
 
     @property
     def engine(self) -> str:
@@ -162,23 +158,19 @@ class Tools:
         return self.round_trips.engine
 
 
-def find_tools(tor_builds: Path = TOOLS, tor_build: str | None = None) -> Tools:
-    """All programs, with the build of tor that a run asks for.
+def find_tools(run: RunSpec | None = None) -> Tools:
+    """All programs, with the builds of tor that ``run`` asks for; without a run, the one that stands.
 
     Raises ToolMissing, saying how to get it, for the first that is missing or too old.
 
     Raises TorsweepError when it cannot be told whether Shadow measures round trips.
     """
     found = {name: require_tool(name) for name in ("shadow", "tgen", "oniontrace")}
-    built = find_build(tor_builds, tor_build)
     return Tools(
         shadow=found["shadow"].path,
         tgen=found["tgen"].path,
         oniontrace=found["oniontrace"].path,
-        tor=built.program.absolute(),
-        gencert=built.gencert.absolute(),
-        tor_version=built.version,
+        tors=find_host_tors(run) if run else HostTors(find_build()),
         told={name: tool.told for name, tool in found.items()},
-        tor_build=built.facts,
         round_trips=round_trips(found["shadow"].path),
     )

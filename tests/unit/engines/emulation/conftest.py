@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.small_network import equal_rtts, small_network
+from tests.stand_ins import known_options
 from torsweep.config.eras import tor_settings
 from torsweep.engines.emulation.directory import Layout
 from torsweep.engines.emulation.entry import Tools
+from torsweep.engines.host_tors import HostTors
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.network.model import Network, Position, write_network
 from torsweep.provenance import sha256_of_file
@@ -83,8 +85,13 @@ certificate = pathlib.Path(arguments[arguments.index("-c") + 1])
 certificate.write_text("fingerprint " + "A" * 40 + "\\n")
 """
 
-FINGERPRINT = """
+FINGERPRINT = (
+    f"OPTIONS = {sorted(known_options())}\n"
+    + """
 import pathlib, re, sys
+if "--list-torrc-options" in sys.argv:
+    print(*OPTIONS)
+    raise SystemExit
 torrc = pathlib.Path(sys.argv[sys.argv.index("-f") + 1]).read_text()
 def option(name):
     found = re.search(rf"^{name} (.*)$", torrc, re.MULTILINE)
@@ -94,6 +101,7 @@ if "--list-fingerprint" in sys.argv:
     raise SystemExit
 print("this is", option("Nickname") or "a client", flush=True)
 """
+)
 
 LINKEM = """
 import json, sys, time
@@ -119,7 +127,7 @@ def fake_tools(tmp_path: Path, fake_tor: Callable[[str], BuiltTor]) -> Callable[
         program = tor.program.with_name("linkem")
         program.write_text(f"#!{sys.executable}\n{linkem}")
         program.chmod(0o755)
-        return Tools(tor, program)
+        return Tools(HostTors(tor), program)
 
     return make
 

@@ -100,8 +100,8 @@ def test_a_tor_that_dies_at_start_is_named_with_its_last_lines(run_directory, fa
 def test_a_tor_that_cannot_be_run_is_named(run_directory, fake_tools):
     folder = run_directory()
     tools = fake_tools(SLEEP)
-    tools.tor.program.chmod(0o644)
-    with pytest.raises(TorsweepError, match=r"/bin/tor: cannot be run: Permission denied$"):
+    tools.tors.usual.program.chmod(0o644)
+    with pytest.raises(TorsweepError, match=r"/bin/tor: does not answer .*Permission denied"):
         run_emulation(folder, tools)
     assert_no_results(folder)
 
@@ -109,7 +109,7 @@ def test_a_tor_that_cannot_be_run_is_named(run_directory, fake_tools):
 def test_a_gencert_that_fails_is_quoted(run_directory, fake_tools):
     folder = run_directory()
     tools = fake_tools(SLEEP)
-    tools.tor.gencert.write_text(f"#!{sys.executable}\nraise SystemExit('cannot make a key')\n")
+    tools.tors.usual.gencert.write_text(f"#!{sys.executable}\nraise SystemExit('cannot make a key')\n")
     with pytest.raises(TorsweepError, match=r"^authority1: tor-gencert failed and said: cannot make a key$"):
         run_emulation(folder, tools)
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.stand_ins import SERIES_OPTIONS, known_options
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
+from torsweep.config.eras import tor_settings
 from torsweep.config.tracing import Tracing
 from torsweep.engines.addresses import address
 from torsweep.engines.emulation.directory import (
@@ -20,6 +22,7 @@ from torsweep.engines.emulation.directory import (
     links_document,
 )
 from torsweep.engines.emulation.tcp import TCP
+from torsweep.engines.run_spec import Given, GivenLines
 from torsweep.errors import InputError
 from torsweep.network.model import Network
 from torsweep.tor.torrc import bandwidths_text, check_network
@@ -140,3 +143,24 @@ def test_weights_take_three_authorities_where_there_is_a_choice():
         InputError, match=r"network\.json: authorities: too few .* got 1; accepted: at least 3"
     ):
         check_network(network(*POSITIONS, "middle"), Path("network.json"))
+
+
+def test_lines_that_the_user_gives_stand_last_and_parameters_are_voted_for():
+    given = Given(
+        torrc=(GivenLines(lines={"CacheDNS": "0"}, hosts=("relay2",)), GivenLines(lines={"NumCPUs": "2"})),
+        consensus={"cc_alg": 1},
+    )
+    layout = replace(made(given=given), extra=("NumCPUs 3",))
+    texts = {place.name: layout.torrc(place, identities(layout)) for place in layout.places}
+    assert texts["relay2"].endswith("\nNumCPUs 3\nCacheDNS 0\nNumCPUs 2\n")
+    assert texts["relay1"].endswith("\nNumCPUs 3\nNumCPUs 2\n")
+    assert "CacheDNS" not in texts["relay1"] + texts["bulk1"] + texts["authority1"]
+    assert re.search(r"^ConsensusParams .*\bcc_alg=1\b", texts["authority1"], re.MULTILINE)
+
+
+def test_a_tor_without_the_series_is_not_told_its_options():
+    layout = made(tor=tor_settings("today", {}))
+    place = layout.relays[0]
+    assert "StreamPackaging even\n" in layout.torrc(place, identities(layout), known_options())
+    plain = layout.torrc(place, identities(layout), known_options() - SERIES_OPTIONS)
+    assert "StreamPackaging" not in plain

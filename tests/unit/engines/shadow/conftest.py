@@ -11,7 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.small_network import equal_rtts, small_network
+from tests.stand_ins import stand_in_tor
 from torsweep.config.experiment import load_experiment
+from torsweep.engines.host_tors import HostTors
 from torsweep.engines.prepare import build_run, run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
@@ -54,16 +56,13 @@ def run(run_directory: Path) -> RunSpec:
 
 @pytest.fixture
 def tools(tmp_path: Path) -> Tools:
-    """Programs that are nowhere: what is written names them, and nothing runs them."""
+    """Programs that are nowhere but tor: what is written names them, and nothing runs them."""
     return Tools(
         shadow=tmp_path / "bin/shadow",
         tgen=tmp_path / "bin/tgen",
         oniontrace=tmp_path / "bin/oniontrace",
-        tor=tmp_path / "bin/tor",
-        gencert=tmp_path / "bin/tor-gencert",
-        tor_version="0.4.9.11-abc",
+        tors=HostTors(stand_in_tor(tmp_path / "tors")),
         told={"shadow": "Shadow 3.3.0 — v3.3.0-199-gf1b 2026-08-19", "tgen": "TGen v1.1.2"},
-        tor_build={"version": "0.4.9.11"},
         round_trips=RoundTrips(100, 100),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.stand_ins import SERIES_OPTIONS, stand_in_tor
+from torsweep.config.eras import tor_settings
 from torsweep.config.tracing import Tracing
 from torsweep.engines.draws import client_start_ns
-from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.host_tors import HostTors
+from torsweep.engines.run_spec import Given, GivenLines, RunSpec
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.layout import read_layout
@@ -173,6 +177,55 @@ def test_another_seed_is_another_realisation_of_the_same_network(
     assert after["general"]["seed"] == 12
     tgens = [document["hosts"]["web1"]["processes"][-1]["start_time"] for document in (before, after)]
     assert tgens[0] != tgens[1]
+
+
+def test_a_repeat_has_another_seed_of_shadow_and_the_same_traffic(
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+) -> None:
+    def content(repeat: int) -> tuple[int, dict[str, Any], dict[str, bytes]]:
+        _write(run.model_copy(update={"repeat": repeat}), network, rtt_us, keys, tools, folder)
+        paths = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".yaml"]
+        files = {str(path): path.read_bytes() for path in paths}
+        document = _configuration(folder)
+        return document["general"].pop("seed"), document, files
+
+    first, again, third = content(0), content(1), content(2)
+    assert len({first[0], again[0], third[0]}) == 3
+    assert all(0 <= seed < 2**32 for seed in (first[0], again[0], third[0]))
+    assert first[1:] == again[1:] == third[1:]
+
+
+def _torrc_of(host: str, document: dict[str, Any], folder: Path) -> str:
+    tor = document["hosts"][host]["processes"][0]
+    return (folder / "template/hosts" / host / tor["args"][1]).resolve().read_text()
+
+
+def test_each_host_runs_its_own_build_with_the_lines_that_are_given_to_it(
+    run: RunSpec,
+    network: Network,
+    rtt_us: NDArray[np.int32],
+    keys: Keys,
+    tools: Tools,
+    folder: Path,
+    tmp_path: Path,
+) -> None:
+    plain = stand_in_tor(tmp_path / "tors", "0.4.9.5", SERIES_OPTIONS)
+    mixed = replace(tools, tors=HostTors(tools.tors.usual, {"relay2": plain, "web2": plain}))
+    to_some = GivenLines(lines={"CacheDNS": "0", "MaxMemInQueues": "9 MB"}, hosts=("relay2", "web1"))
+    given = Given(torrc=(GivenLines(lines={"NumCPUs": "2"}), to_some), consensus={"cc_alg": 2})
+    asked = run.model_copy(update={"tor": tor_settings("today", {}), "given": given})
+    _write(asked, network, rtt_us, keys, mixed, folder)
+    document = _configuration(folder)
+    for host in ("relay1", "relay2", "web1", "web2"):
+        build = plain if host in ("relay2", "web2") else tools.tors.usual
+        tor, text = document["hosts"][host]["processes"][0], _torrc_of(host, document, folder)
+        assert tor["path"] == str(build.program)
+        assert bool(tor["environment"]) == (build is tools.tors.usual)
+        assert ("StreamPackaging" in text) == (build is tools.tors.usual)
+        last = "\nNumCPUs 2\nCacheDNS 0\nMaxMemInQueues 9 MB\n"
+        assert text.endswith(last if host in ("relay2", "web1") else "\nNumCPUs 2\n")
+    assert len(list((folder / "shared").glob("client*.torrc"))) == 3
+    assert " cc_alg=2 " in _torrc_of("authority1", document, folder)
 
 
 def test_two_authorities_are_too_few_for_weights(

@@ -1,6 +1,6 @@
 """One run of the emulation engine.
 
-In: a run directory with run.json, a build of tor, the link emulator. Out: its tables, and provenance.json,
+In: a run directory with run.json, builds of tor, the link emulator. Out: its tables, and provenance.json,
 last. Whatever happens, no process and no network namespace is left.
 """
 
@@ -158,6 +158,7 @@ def run_emulation(
     network_directory = (run_directory / run.network).resolve()
     network, _ = read_network(network_directory)
     _check_input(run, network, network_directory / NETWORK_FILE)
+    tools.tors.check(run)
     say = _speaker(progress)
     with machine_claimed(), folder_claimed(run_directory, RUN, wait=False), orderly_end():
         _clear(run_directory, run, network)
@@ -172,7 +173,7 @@ def run_emulation(
         with tempfile.TemporaryDirectory(prefix="torsweep-", ignore_cleanup_errors=True) as sockets:
             running = RunningNetwork(
                 Layout(run, network, folder, Path(sockets), extra),
-                tools.tor,
+                tools.tors,
                 tools.linkem,
                 links,
                 ProcessSet(),
@@ -193,20 +194,21 @@ def run_emulation(
 
 
 def _record(run_directory: Path, running: RunningNetwork, absent: Sequence[str]) -> dict[str, Any]:
-    """What provenance.json says of what was run: the run, its links and its tor.
+    """What provenance.json says of what was run: the run, its links and its tors.
 
     ``absent`` are the settings of its TCP that this kernel does not have.
     """
-    layout, tor, links = running.layout, running.tor, running.links
+    layout, tors, links = running.layout, running.tors, running.links
     return {
         "engine": "emulation",
-        "engine_version": f"{__version__}, tor {tor.version}",
+        "engine_version": f"{__version__}, tor {tors.version}",
         "run_sha256": sha256_of_file(run_directory / RUN_FILE),
         "network_sha256": layout.run.network_sha256,
         "tcp": {**TCP[layout.run.era].model_dump(mode="json"), "not_in_this_kernel": list(absent)},
         "links": {key: links[key] for key in ("mtu_bytes", "up_queue", "down_queue", "loss")},
         "extra_torrc_lines": list(layout.extra),
-        "tor": tor.facts,
+        "consensus_params": running.parameters,
+        **tors.facts(),
     }
 
 

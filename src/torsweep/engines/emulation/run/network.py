@@ -1,6 +1,6 @@
 """A private network of tor, from its first process to the moment it has come to rest.
 
-In: a layout, a build of tor, the link emulator. Out: :class:`RunningNetwork`, whose clients know the
+In: a layout, builds of tor, the link emulator. Out: :class:`RunningNetwork`, whose clients know the
 network and have circuits. Every wait has a limit, and ends at once when a process does.
 """
 
@@ -32,8 +32,8 @@ from torsweep.engines.emulation.run.follower import ClientFollower
 from torsweep.engines.emulation.run.pace import RelayMeter
 from torsweep.engines.emulation.run.processes import Child, ProcessSet
 from torsweep.engines.emulation.run.servers import servers_command
+from torsweep.engines.host_tors import HostTors, consensus_of, require_given
 from torsweep.errors import InputError, ToolMissing, TorsweepError
-from torsweep.tor.build import BuiltTor
 from torsweep.tor.torrc import LEAST_AUTHORITIES, bandwidths_text, environment
 
 CONTROL_PATIENCE_S = 60.0
@@ -63,7 +63,7 @@ class RunningNetwork:
     """The processes of a network and the ways to talk to them."""
 
     layout: Layout
-    tor: BuiltTor
+    tors: HostTors
     linkem: Path
     links: dict
     """What the link emulator reads."""
@@ -71,6 +71,8 @@ class RunningNetwork:
     say: Say
     deadline: float
     """Monotonic time, in seconds, by which the network must be ready."""
+    parameters: dict[str, int] = field(default_factory=dict)
+    """The consensus parameters that the clients have, once the network is ready."""
     controls: dict[str, Control] = field(default_factory=dict)
     children: dict[str, Child] = field(default_factory=dict)
     followers: dict[str, ClientFollower] = field(default_factory=dict)
@@ -88,7 +90,7 @@ class RunningNetwork:
         layout = self.layout
         for place in layout.places:
             place.data.mkdir(parents=True, mode=0o700)
-        identities = put_keys(layout, self.tor, self.say)
+        identities = put_keys(layout, self.tors.usual, self.say)
         measured = bandwidths_text(layout.network, identities.relays, int(time.time()))
         layout.bandwidths_file.write_text(measured, encoding="utf-8")
         await self._start_links()
@@ -165,9 +167,10 @@ class RunningNetwork:
             await asyncio.sleep(due_s)
 
     def _start_tor(self, place: Place, identities: Identities) -> None:
-        text = self.layout.torrc(place, identities) + "".join(f"{line}\n" for line in self.lines_of(place))
+        text = self.layout.torrc(place, identities, self.tors.options(place.name))
+        text += "".join(f"{line}\n" for line in self.lines_of(place))
         place.torrc.write_text(text, encoding="utf-8")
-        command: list[str | Path] = [self.tor.program.resolve(), "-f", place.torrc]
+        command: list[str | Path] = [self.tors.of(place.name).program.resolve(), "-f", place.torrc]
         command += ["--defaults-torrc", place.folder / "no-defaults", "--ignore-missing-torrc"]
         self.children[place.name] = self.processes.start(
             place.name, command, place.log, self.environment_of(place), self.namespaces[place.name]
@@ -175,7 +178,7 @@ class RunningNetwork:
 
     def environment_of(self, place: Place) -> dict[str, str]:
         """What ``place`` has in its environment beside this process's own."""
-        return environment(self.layout.run.tor)
+        return environment(self.layout.run.tor, self.tors.options(place.name))
 
     def lines_of(self, place: Place) -> tuple[str, ...]:
         """Lines of its torrc that only ``place`` has, after all others."""
@@ -276,11 +279,13 @@ class RunningNetwork:
 
     async def _require_consensus(self) -> None:
         """Raise TorsweepError unless the client from which all others learned has the consensus that it
-        should have."""
+        should have: the network's relays, and the parameters that the user gave."""
         layout = self.layout
         weighted = len(layout.authorities) >= LEAST_AUTHORITIES
         first = await self._control(layout.clients[0])
         await require_consensus(first, layout.network, weighted=weighted)
+        self.parameters = consensus_of(layout.clients[0].data)
+        require_given(self.parameters, layout.run.given.consensus)
 
     async def _follow_client(self, place: Place, identities: Identities, names: dict[str, str]) -> None:
         client = next(client for client in self.layout.network.clients if client.name == place.name)
