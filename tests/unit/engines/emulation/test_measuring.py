@@ -77,8 +77,8 @@ def test_queues_are_asked_for_each_second(monkeypatch):
 
 
 def test_a_run_that_is_certain_to_fall_behind_ends(monkeypatch):
-    def certain(self, folder, whole_s):
-        assert whole_s == pytest.approx(60, abs=1)
+    def certain(self, folder, whole_s, started_s):
+        assert whole_s - started_s == pytest.approx(60)
         raise FellBehind("late")
 
     monkeypatch.setattr(Traffic, "seconds", 60.0)

@@ -107,10 +107,17 @@ def test_packets_that_came_late_are_counted(tmp_path, monkeypatch):
 def test_a_run_ends_when_its_refusal_is_certain(tmp_path, monkeypatch, seconds, delay_ms, late, certain):
     pace = looked(monkeypatch, steady(seconds, delay_ms), late)
     if not certain:
-        pace.refuse_when_certain(tmp_path, 300.0)
+        pace.refuse_when_certain(tmp_path, 300.0, 10.0)
         return
     with pytest.raises(FellBehind, match=f"^the run .*, which was certain after {seconds} of 300 s: "):
-        pace.refuse_when_certain(tmp_path, 300.0)
+        pace.refuse_when_certain(tmp_path, 300.0, 10.0)
+
+
+def test_nothing_is_certain_before_all_clients_have_started(tmp_path, monkeypatch):
+    pace = looked(monkeypatch, steady(59, 30.0))
+    pace.refuse_when_certain(tmp_path, 300.0, 60.0)
+    with pytest.raises(FellBehind):
+        pace.refuse_when_certain(tmp_path, 300.0, 59.0)
 
 
 def test_a_refused_run_leaves_its_account_with_what_ran_beside_it(tmp_path, monkeypatch):
@@ -121,7 +128,7 @@ def test_a_refused_run_leaves_its_account_with_what_ran_beside_it(tmp_path, monk
     folder.mkdir()
     said = r"beside it ran ninja \(pid 4111, 1\.84 of a core\), cc1 plus \(pid 12, 0\.40 of a core\); no"
     with pytest.raises(FellBehind, match=said):
-        pace.refuse_when_certain(folder, 300.0)
+        pace.refuse_when_certain(folder, 300.0, 10.0)
     account = json.loads((folder / "pace.json").read_text())
     assert account["others"][0] == {"name": "ninja", "pid": 4111, "cores": 1.84}
     assert (account["seconds"], account["late_share"]) == (40.0, 0.005)

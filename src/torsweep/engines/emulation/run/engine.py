@@ -108,14 +108,15 @@ async def _watch(running: RunningNetwork, generator: Generator, pace: Pace, zero
     duration_s = running.layout.run.duration_ns / 1e9
     second, said = 0, time.monotonic()
     pace.look()
-    whole_s = (zero_ns - pace.began_ns) / 1e9 + duration_s
+    lead_s = (zero_ns - pace.began_ns) / 1e9
+    whole_s, started_s = lead_s + duration_s, lead_s + running.layout.run.client_start_window_ns / 1e9
     while True:
         second += 1
         await asyncio.sleep(max(0.0, (zero_ns + second * SECOND_NS - time.monotonic_ns()) / 1e9))
         running.processes.check()
         await asyncio.gather(*(meter.ask_for_queues() for meter in running.meters.values()))
         pace.look()
-        pace.refuse_when_certain(running.layout.folder, whole_s)
+        pace.refuse_when_certain(running.layout.folder, whole_s, started_s)
         if time.monotonic() - said >= SAY_S:
             said = time.monotonic()
             done = sum(download.outcome == "complete" for download in generator.downloads)

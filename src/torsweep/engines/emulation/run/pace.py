@@ -102,7 +102,7 @@ MOST_LATE = 0.01
 """The largest share of a run's packets that may be late."""
 
 CERTAIN_FROM_S = 20.0
-"""Before this, the rates of turns and packets are those of a start."""
+"""Before this, and before all clients have started, the rates of turns and packets are those of a start."""
 
 
 class FellBehind(TorsweepError):
@@ -176,13 +176,14 @@ class Pace:
         seconds = (time.monotonic_ns() - self.began_ns) / 1e9
         return busiest(self.before, accounts(PROC), seconds, {os.getpid(), *self.pids.values()})
 
-    def refuse_when_certain(self, folder: Path, whole_s: float) -> None:
+    def refuse_when_certain(self, folder: Path, whole_s: float, started_s: float) -> None:
         """Raise FellBehind if a limit will be passed at the end, ``whole_s`` after the first look.
 
-        That is certain when nothing has to wait or be late from now on, and turns and packets go on as often
-        as until now: waits and late packets so far over the turns and packets of the whole run.
+        ``started_s`` after it all clients have started. A refusal is certain when nothing has to wait or be
+        late from now on, and turns and packets go on as often as until now: waits and late packets so far
+        over the turns and packets of the whole run.
         """
-        if CERTAIN_FROM_S <= self.seen_s < whole_s:
+        if max(CERTAIN_FROM_S, started_s) <= self.seen_s < whole_s:
             (packets, late), (packets_now, late_now) = self.packets[0], self.packets[-1]
             late_share = (late_now - late) / max(1, packets_now - packets)
             when = f", which was certain after {self.seen_s:.0f} of {whole_s:.0f} s"
