@@ -6,18 +6,23 @@ Snakemake's lines go where those of this process go; Ctrl-C reaches it too, and 
 
 from __future__ import annotations
 
-import shlex
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep.config.experiment import MAIN_PLAN
-from torsweep.errors import TorsweepError
+from torsweep.ending import INTERRUPTED
+from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.pipeline.paths import PlanPath
 from torsweep.study.document import Study
 
-INTERRUPTED = 130
+
+class Interrupted(TorsweepError):
+    """Ctrl-C, which a shell sees as such."""
+
+    exit_code = INTERRUPTED
 
 
 @dataclass(frozen=True)
@@ -53,15 +58,18 @@ class Play:
     def run(self) -> None:
         """Let Snakemake make everything that is missing.
 
-        Raises KeyboardInterrupt where a user ended it, TorsweepError where it failed: what it has made stays.
+        Raises Interrupted where a user ended it, TorsweepError where a step failed: what it has made stays.
+        What the pipeline refuses with a line of its own (bad input, a tool that is missing) ends the process
+        with its code.
         """
         code = _call(self.command())
         again = "the same command continues from what is complete"
-        if code in (INTERRUPTED, -2):
-            raise TorsweepError(f"interrupted; {again}")
+        if code in (INTERRUPTED, -signal.SIGINT):
+            raise Interrupted(f"interrupted; {again}")
+        if code in (InputError.exit_code, ToolMissing.exit_code):
+            raise SystemExit(code)
         if code:
-            told = shlex.join(self.command()[2:])
-            raise TorsweepError(f"the pipeline failed, as said above; {again}; it was: python -m {told}")
+            raise TorsweepError(f"the pipeline failed, as said above; {again}")
 
 
 def _call(command: list[str]) -> int:

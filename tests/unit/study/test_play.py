@@ -44,7 +44,16 @@ def test_a_pipeline_that_ends_early(monkeypatch: pytest.MonkeyPatch, code: int, 
     monkeypatch.setattr(play, "_call", lambda command: code)
     with pytest.raises(TorsweepError) as ended:
         PLAY.run()
-    assert str(ended.value).startswith(line)
+    assert str(ended.value) == line
+    assert ended.value.exit_code == (1 if code == 1 else 130)
+
+
+@pytest.mark.parametrize("code", [2, 3])
+def test_what_the_pipeline_has_said_is_not_said_twice(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    monkeypatch.setattr(play, "_call", lambda command: code)
+    with pytest.raises(SystemExit) as ended:
+        PLAY.run()
+    assert ended.value.code == code
 
 
 def test_ctrl_c_reaches_the_pipeline_and_is_waited_for(tmp_path: Path) -> None:
