@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from torsweep.engines.emulation import entry, rights
 from torsweep.engines.emulation.run import tries as module
 from torsweep.engines.emulation.run.pace import FellBehind
 from torsweep.engines.emulation.run.processes import ProcessEnded
@@ -61,3 +62,15 @@ def test_another_failure_ends_it_at_once(monkeypatch):
     with pytest.raises(ProcessEnded, match="relay2 ended"):
         module.run_in_tries(Path("run"), TOOLS)
     assert told == [1, 2]
+
+
+def test_the_command_fails_with_the_last_refusal(torsweep, run_directory, monkeypatch):
+    told = engine(monkeypatch, late(1), late(2), late(3))
+    monkeypatch.setattr(entry, "find_tools", lambda *_: TOOLS)
+    monkeypatch.setattr(rights, "become_able", lambda: None)
+    code, _, err = torsweep("emulation", "run", run_directory())
+    assert (code, told) == (1, [1, 2, 3])
+    assert err.splitlines()[1:] == [
+        "emulation: try 2 of 3: the run fell behind real time: relay2; trying again",
+        "torsweep: the run fell behind real time: relay3; tried 3 times",
+    ]
