@@ -90,7 +90,7 @@ FINGERPRINT = (
     + """
 import pathlib, re, sys
 if "--list-torrc-options" in sys.argv:
-    print(*OPTIONS)
+    print(*OPTIONS, sep="\\n")
     raise SystemExit
 torrc = pathlib.Path(sys.argv[sys.argv.index("-f") + 1]).read_text()
 def option(name):
