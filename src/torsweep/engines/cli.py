@@ -54,8 +54,9 @@ def prepare_command(
     from torsweep.config.experiment import load_experiment
     from torsweep.config.reading import parse_settings
     from torsweep.engines.prepare import build_run, run_settings, write_run
-    from torsweep.engines.run_tors import RunTors, read_stamps, tor_builds
+    from torsweep.engines.run_tors import RunTors, parted_hosts, read_stamps, tor_builds
     from torsweep.engines.selection import AUTO, choose_engine, find_engine
+    from torsweep.engines.taken_options import bundles_of, check_builds
 
     loaded = load_experiment(experiment, parse_settings(settings))
     choice = choose_engine(engine, loaded.engines)
@@ -64,11 +65,16 @@ def prepare_command(
     tors = loaded.asked_tor(asked)
     stamps = read_stamps(tor or (), tors.main)
     builds = tor_builds(find_engine(choice.engine), loaded.all_tors, tors.names, stamps)
+    if builds:
+        # Every bundle of the experiment, so that a wrong one ends the pipeline before its first run.
+        check_builds(builds.values(), bundles_of(loaded, asked), network)
     run = build_run(wanted, asked, network, out, RunTors(tors, builds, loaded.bundle(asked)))
     new = write_run(run, out, wait=wait)
     why = f" ({choice.reason})" if engine == AUTO else ""
     state = "prepared" if new else "stood there already"
     typer.echo(f"{out}: {state}: {asked.key}; era {run.era}; engine {run.engine}{why}")
+    for line in parted_hosts(run, network):
+        typer.echo(f"  {line}")
 
 
 @run_app.command("status")

@@ -60,10 +60,11 @@ def _nearest(values: Sequence[float], wanted: float) -> int:
 
 
 def hosts_text(network: Network, hosts: Hosts) -> str:
-    """``4 hosts, with 31 % of the relays' weight``."""
+    """``4 hosts, with 31 % of the weight of all relays``."""
     weights = {relay.name: relay.consensus_weight for relay in network.relays}
     part = sum(weights.get(host, 0) for host in hosts) / sum(weights.values())
-    return f"{len(hosts)} hosts, with {part:.0%} of the relays' weight".replace("%", " %")
+    plural = "s" if len(hosts) > 1 else ""
+    return f"{len(hosts)} host{plural}, with {100 * part:.0f} % of the weight of all relays"
 
 
 def _hosts(network: Network, where: Where) -> list[tuple[str, int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,10 +18,10 @@ from torsweep.config.given_options import OptionBundle
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
 from torsweep.engines.contract import Engine
-from torsweep.engines.hosts import Hosts, hosts_of, split_hosts
-from torsweep.engines.run_spec import Given, GivenLines
+from torsweep.engines.hosts import Hosts, hosts_of, hosts_text, split_hosts
+from torsweep.engines.run_spec import Given, GivenLines, RunSpec
 from torsweep.errors import InputError, ToolMissing
-from torsweep.network.model import Network
+from torsweep.network.model import Network, read_network
 from torsweep.tor.build import find_build, read_stamp
 from torsweep.tor.identity import marker_name, planned_key
 from torsweep.tor.place import TOOLS
@@ -111,3 +111,12 @@ def _standing(name: str, source: TorSource) -> str:
         command = shlex.join(["torsweep", "tor", "build", *source.arguments(), "--stamp", str(stamp)])
         raise ToolMissing(f"tors.{name}: is not built; `{command}` builds it")
     return read_stamp(stamp)
+
+
+def parted_hosts(run: RunSpec, network: Path) -> Iterator[str]:
+    """A line for each part of the hosts that has a build or options of its own: how large it is."""
+    parts = [(f"tor {build}", hosts) for build, hosts in run.other_builds.items()]
+    parts += [(", ".join(part.lines), part.hosts) for part in run.given.torrc if part.hosts is not None]
+    if parts:
+        sampled, _ = read_network(network)
+        yield from (f"{what}: {hosts_text(sampled, hosts)}" for what, hosts in parts)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 
 from torsweep.config.experiment import Experiment, Plan
 from torsweep.config.knobs import STOCK_TOR
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
+from torsweep.engines.taken_options import bundles_of, refuse_bundles
 from torsweep.errors import InputError, TorsweepError
-from torsweep.tor.build import read_stamp
+from torsweep.tor.build import read_build, read_stamp
 from torsweep.tor.identity import marker_name, overridden_stock, planned_key
 from torsweep.tor.place import TOOLS
 
@@ -65,19 +67,43 @@ class Builds:
             raise InputError("is the key of no tor of an experiment", key="build", value=key)
         return self._sources[key]
 
-    def require_different(self, experiment: Experiment, plan: Plan) -> None:
-        """InputError for two tors of a plan with the same content: their runs would be the same."""
+    def require_playable(self, experiment: Experiment, plan: Plan) -> None:
+        """InputError for what can be known of a plan before its builds stand.
+
+        Two tors have the same content, so that their runs would be the same; a tor that can be asked does not
+        take the options of a bundle.
+        """
+        self._require_different(experiment, plan)
+        bundles = bundles_of(experiment, *plan.variants)
+        programs = [self._program(experiment, name) for name in _names(experiment, plan)] if bundles else []
+        refuse_bundles(filter(None, programs), bundles)
+
+    def _require_different(self, experiment: Experiment, plan: Plan) -> None:
         seen: dict[str, str] = {}
-        names = dict.fromkeys(name for one in plan.variants for name in experiment.asked_tor(one).names)
-        for name in names:
-            key = self.key(experiment, name)
-            with suppress(InputError):
-                # Of Debian's package it is known only when it stands which release it is.
-                key = read_stamp(TOOLS / marker_name(key))
+        for name in _names(experiment, plan):
+            # Of Debian's package it is known only when it stands which release it is.
+            key = self._version(experiment, name) or self.key(experiment, name)
             if key in seen:
                 problem, accepted = f"has the same content as {seen[key]}", "each content once; same: NAME"
                 raise InputError(problem, key=f"tors.{name}", accepted=accepted)
             seen[key] = name
+
+    def _version(self, experiment: Experiment, name: str) -> str | None:
+        """The build that stands; None without one."""
+        with suppress(InputError):
+            return read_stamp(Path(marker(self.key(experiment, name))))
+        return None
+
+    def _program(self, experiment: Experiment, name: str) -> Path | None:
+        """A program that is the tor ``name``; None where it is still to be built."""
+        version = self._version(experiment, name)
+        build = None if version is None else read_build(TOOLS / version)
+        return self.source(experiment, name).program if build is None else build.program
+
+
+def _names(experiment: Experiment, plan: Plan) -> list[str]:
+    """The tors of a plan, each once."""
+    return list(dict.fromkeys(name for one in plan.variants for name in experiment.asked_tor(one).names))
 
 
 def marker(key: str) -> str:

@@ -5,6 +5,7 @@ In: the command line. Out: a line on standard output about each configuration fi
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +33,10 @@ def check_command(
             plans = (f"{name} ({len(experiment.plan(name).variants)})" for name in experiment.plan_names)
             typer.echo(f"{file}: an experiment of {experiment.replicates} replicates")
             typer.echo(f"  plans (variants): {', '.join(plans)}")
+            for key, sections in (("tors", experiment.tors), ("options", experiment.options)):
+                for name, section in sections.items():
+                    said = section.model_dump(mode="json", exclude_unset=True)
+                    typer.echo(f"  {key}.{name}: {json.dumps(said)}")
         else:
             network = load_network_config(file)
             input_paths(network)

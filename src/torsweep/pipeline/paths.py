@@ -267,7 +267,7 @@ class Paths:
         plan = experiment.plan(self.overrides.plan)
         require_fitting_networks(experiment, plan.name)
         if find_engine(choice.engine).runs_tor:
-            self.builds.require_different(experiment, plan)
+            self.builds.require_playable(experiment, plan)
         return PlanPath(experiment.name, choice.engine, experiment.era, experiment.network, plan.name)
 
     def targets(self, experiment_name: str) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from torsweep.cli import main
@@ -21,6 +23,16 @@ def test_check_says_what_each_file_is(capsys):
     assert code == 0
     assert "configs/networks/ci.yaml: a network of 133 hosts, 10 of them relays" in out
     assert "main (6), aligned_phases (6)" in out
+
+
+def test_check_says_what_the_names_of_levels_stand_for(capsys, tmp_path):
+    text = Path("experiments/refill_sweep/experiment.yaml").read_text()
+    file = tmp_path / "mine" / "experiment.yaml"
+    file.parent.mkdir()
+    file.write_text(f"{text}\ntors: {{new: {{git: ../tor}}}}\noptions: {{dns: {{torrc: {{CacheDNS: 0}}}}}}\n")
+    code, out, _ = _run(capsys, "config", "check", file)
+    assert code == 0
+    assert '\n  tors.new: {"git": "../tor"}\n  options.dns: {"torrc": {"CacheDNS": "0"}}\n' in out
 
 
 def test_check_stops_at_the_first_thing_wrong_with_one_line(capsys, tmp_path):

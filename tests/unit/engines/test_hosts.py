@@ -57,7 +57,7 @@ def test_a_share_of_a_position_is_of_its_weight_and_has_one_host_at_least(networ
     assert set(half) < set(exits)
     assert _weight(network, half) / _weight(network, exits) == pytest.approx(0.5, abs=0.1)
     assert len(_hosts(network, role="client", share=0.001)) == 1
-    assert hosts_text(network, ("relay1", "web1")) == "2 hosts, with 2 % of the relays' weight"
+    assert hosts_text(network, ("relay1", "web1")) == "2 hosts, with 2 % of the weight of all relays"
 
 
 def test_a_mix_parts_all_hosts_once(network):

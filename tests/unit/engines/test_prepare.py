@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,7 @@ from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
+from torsweep.engines import taken_options
 from torsweep.engines.prepare import build_run, run_settings, run_status, write_run
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.run_tors import RunTors, read_stamps, tor_builds
@@ -342,3 +344,24 @@ def test_the_builds_of_a_run_are_those_that_files_name(tmp_path, monkeypatch):
         ToolMissing, match=r"tors\.new: is not built; `torsweep tor build --program tor --stam"
     ):
         tor_builds(ENGINES["shadow"], sources, ("new",), {})
+
+
+def test_a_bundle_that_a_build_refuses_ends_even_the_runs_of_other_bundles(
+    torsweep, network, tmp_path, monkeypatch
+):
+    program = tmp_path / "tor"
+    program.write_text('#!/bin/sh\ngrep -q CacheDNSS "$3" && exit 1\necho CacheDNS\n')
+    program.chmod(0o755)
+    built = SimpleNamespace(program=program)
+    monkeypatch.setattr(taken_options, "find_build", lambda version: built)
+    (tmp_path / "built").write_text("build of tor: 0.4.9.3-aaaaaaaaaaaa\n")
+    asked = ["run", "prepare", "refill_sweep", "--network", network, "--out", tmp_path / "run"]
+    asked += ["--engine", "shadow", "--tor", tmp_path / "built"]
+    bundles = "{on_one: {torrc: {CacheDNS: 0}, on: {names: [web1]}}, bad: {torrc: {CacheDNSS: 0}}}"
+    asked += ["--set", f"options={bundles}", "--set", "baseline.options=on_one"]
+    code, _, error = torsweep(*asked, "--set", "knobs.options=[on_one, bad]")
+    assert (code, error.count("\n")) == (2, 1)
+    assert "torsweep: options.bad.torrc: CacheDNSS 0: tor refuses it" in error
+    code, said, _ = torsweep(*asked, "--set", "knobs.options=[on_one, default]")
+    assert code == 0
+    assert "\n  CacheDNS: 1 host, with 0 % of the weight of all relays\n" in said

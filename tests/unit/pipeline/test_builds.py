@@ -70,7 +70,7 @@ def test_a_key_is_found_among_all_experiments_as_on_a_node_of_a_cluster(programs
 def test_a_source_that_cannot_be_read_is_named_by_its_tor(programs):
     experiment = _experiment(programs, stock="a", new="nowhere")
     with pytest.raises(InputError, match=r"^tors\.new: .*nowhere: no such file"):
-        Builds(None).require_different(experiment, experiment.plan())
+        Builds(None).require_playable(experiment, experiment.plan())
 
 
 def test_two_tors_of_a_plan_with_one_content_are_refused(programs, monkeypatch):
@@ -79,9 +79,9 @@ def test_two_tors_of_a_plan_with_one_content_are_refused(programs, monkeypatch):
     with pytest.raises(
         InputError, match=r"tors\.copy: has the same content as stock; accepted: each content"
     ):
-        Builds(None).require_different(experiment, experiment.plan())
+        Builds(None).require_playable(experiment, experiment.plan())
     different = _experiment(programs, stock="a", new="b")
-    Builds(None).require_different(different, different.plan())
+    Builds(None).require_playable(different, different.plan())
 
 
 def test_two_sources_that_came_to_one_build_are_refused(programs, monkeypatch):
@@ -91,4 +91,31 @@ def test_two_sources_that_came_to_one_build_are_refused(programs, monkeypatch):
     for key in _keys(builds, experiment, "half").values():
         (programs / f"results/tools/tor/built-{key}").write_text("build of tor: 0.4.9.3-abc\n")
     with pytest.raises(InputError, match=r"tors\.new: has the same content as stock"):
-        builds.require_different(experiment, experiment.plan())
+        builds.require_playable(experiment, experiment.plan())
+
+
+TOR = """#!/bin/sh
+case "$1" in
+--version) echo "Tor version 0.4.9.3." ;;
+--list-torrc-options) printf "CacheDNS\nKISTSchedRunInterval\n" ;;
+--verify-config) grep -q "^CacheDNSS " "$3" || exit 0
+    echo "Nov 23 [warn] Failed to parse/validate config: Unknown option 'CacheDNSS'.  Failing."; exit 1 ;;
+esac
+"""
+
+
+def test_an_option_that_a_tor_does_not_know_is_refused_when_that_can_be_asked(programs, monkeypatch):
+    monkeypatch.chdir(programs)
+    experiment = _experiment(programs, stock="a", new="b")
+    (programs / "a").write_text(TOR)
+    (programs / "a").chmod(0o755)
+    bundles = {"good": {"torrc": {"CacheDNS": 0}}, "bad": {"torrc": {"CacheDNSS": 0}}}
+    changes = {"options": bundles, "knobs.options": ["good", "bad"], "baseline.options": "good"}
+    changes |= {"tors": experiment.model_dump(mode="json", exclude_unset=True)["tors"]}
+    wrong = load_experiment("refill_sweep", changes)
+    with pytest.raises(InputError) as refusal:
+        Builds(None).require_playable(wrong, wrong.plan())
+    said = "options.bad.torrc: CacheDNSS 0: tor refuses it: Unknown option 'CacheDNSS' (did you mean"
+    assert str(refusal.value) == f"{said} 'CacheDNS'?)"
+    right = load_experiment("refill_sweep", changes | {"knobs.options": ["default", "good"]})
+    Builds(None).require_playable(right, right.plan())
