@@ -1,7 +1,8 @@
 """Builds of tor that a study needs and that stand elsewhere: they are copied, not made again.
 
 In: a study. Out: builds in its ``results/tools/tor``, from the studies beside it and from the checkout. A
-build is known by its content, so that it does not matter where it was made.
+build is known by its content, so that it does not matter where it was made. Debian's package comes with the
+builds of it: the archive may have another release by now, and both sides of a comparison have to be of one.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from torsweep.config.tors import TorSource
+from torsweep.config.tors import DEBIAN, TorSource
 from torsweep.home import CHECKOUT
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOR_BUILD, TOR_TOOLS, own_folder
@@ -17,13 +18,18 @@ from torsweep.study.document import Study
 from torsweep.tor.build import TOOLS, read_build, read_stamp
 from torsweep.tor.identity import marker_name, planned_key
 
+PACKAGE = Path("downloads/package")
+"""Debian's source package, below the folder of builds."""
+
 
 def standing_build(study: Study, tor: TorSource) -> Path | None:
     """The marker of the build of ``tor``, in the study or where it can be copied from; None without one."""
     name = marker_name(planned_key(tor))
     folders = [study.folder, *sorted(study.folder.resolve().parent.glob("*/")), CHECKOUT]
     for marker in (folder / TOOLS / name for folder in folders):
-        if marker.is_file() and read_build(marker.parent / read_stamp(marker)) is not None:
+        if not marker.is_file() or read_build(marker.parent / read_stamp(marker)) is None:
+            continue
+        if tor.source != DEBIAN or (marker.parent / PACKAGE).is_dir():
             return marker
     return None
 
@@ -43,4 +49,6 @@ def copy_builds(study: Study) -> None:
                 copy = shutil.copytree if source.is_dir() else shutil.copy2
                 if source.exists():
                     copy(source, place / part)
+        if tor.source == DEBIAN and not (own / PACKAGE).exists():
+            shutil.copytree(marker.parent / PACKAGE, own / PACKAGE)
         write_text(own / marker.name, marker.read_text(encoding="utf-8"))

@@ -98,7 +98,8 @@ def expected_lines(experiment: Experiment, engine: str, networks: int) -> Iterat
             row = spread_of(experiment.network, engine, claim.kind, metric, era=era, pairing=pairing)
             if row is not None and networks > 1:
                 size = row.smallest_change(networks, len(claim.metrics))
-                told.append(f"{100 * size:.0f} % ({claim.kind}, {MEASURES[metric]})")
+                least = f"{100 * size:.0f} %" if size < 1 else "more than 100 %"
+                told.append(f"{least} ({claim.kind}, {MEASURES[metric]})")
                 reasons.append(basis(row, engine, pairing))
     if not told:
         one = (

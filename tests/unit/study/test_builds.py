@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from torsweep.config.tors import TorSource
 from torsweep.provenance import sha256_of_file
 from torsweep.study import builds
-from torsweep.study.builds import copy_builds, standing_build
+from torsweep.study.builds import PACKAGE, copy_builds, standing_build
 from torsweep.study.document import Study
 from torsweep.tor.build import STAMP, TOOLS, BuiltTor, read_build
 from torsweep.tor.identity import marker_name, planned_key
@@ -35,6 +36,8 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / "bin" / name).write_text(f"a program, {name}")
     provenance["program_sha256"] = sha256_of_file(folder / "bin/tor")
     (folder / "provenance.json").write_text(json.dumps(provenance))
+    (tools / PACKAGE).mkdir(parents=True)
+    (tools / PACKAGE / "tor_0.4.9.11.dsc").write_text("a description")
     (tools / marker_name(planned_key(STOCK))).write_text(f"{STAMP} {folder.name}\n")
     return tools
 
@@ -48,9 +51,21 @@ def test_a_build_of_a_study_beside_is_copied_as_a_whole(beside: Path, tmp_path: 
     copy_builds(own)
     marker = standing_build(own, STOCK)
     assert marker is not None and marker.parent == own.folder / TOOLS
-    (folder,) = (file for file in marker.parent.iterdir() if file.is_dir())
+    (folder,) = marker.parent.glob("0.4.9.11-*")
     assert read_build(folder) is not None
     assert (folder / "bin/tor").stat().st_ino != (beside / folder.name / "bin/tor").stat().st_ino
+
+
+def test_debians_package_comes_with_its_build(beside: Path, tmp_path: Path) -> None:
+    """Another build of the study would be of another release, once the archive has one."""
+    own = study(tmp_path)
+    copy_builds(own)
+    assert (own.folder / TOOLS / PACKAGE / "tor_0.4.9.11.dsc").read_text() == "a description"
+
+
+def test_a_build_of_a_package_that_is_gone_is_not_taken(beside: Path, tmp_path: Path) -> None:
+    shutil.rmtree(beside / PACKAGE)
+    assert standing_build(study(tmp_path), STOCK) is None
 
 
 def test_a_damaged_build_is_left_where_it_is(beside: Path, tmp_path: Path) -> None:

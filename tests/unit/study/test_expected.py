@@ -38,8 +38,9 @@ def test_each_measure_has_its_size_and_each_source_a_line() -> None:
         smallest_change("quarter", "emulation", kind, metric, 8, measures=2)
         for kind, metric in (("web", "ttfb"), ("web", "ttlb"), ("bulk", "ttfb"))
     ]
-    web, last, bulk = (f"{100 * (size or 0):.0f} %" for size in sizes)
-    told = f"{web} (web, first byte), {last} (web, last byte), {bulk} (bulk, first byte)"
+    web, last = (f"{100 * (size or 0):.0f} %" for size in sizes[:2])
+    assert sizes[2] is not None and sizes[2] > 1, "nobody reads 300 %"
+    told = f"{web} (web, first byte), {last} (web, last byte), more than 100 % (bulk, first byte)"
     assert first == f"shows     changes from about {told}, with a chance of 80 %"
     assert [reason.strip() for reason in reasons] == [
         "from pairs of runs on 8 networks of quarter that differ by chance alone, in emulation",
