@@ -13,13 +13,13 @@ from pathlib import Path
 from snakemake.utils import min_version
 
 from torsweep.config.eras import ERAS
-from torsweep.config.figures import FIGURES_DIRECTORY
+from torsweep.config.figures import figures_folder
 from torsweep.engines.selection import RUN_ENGINES
 from torsweep.home import CHECKOUT, find
 from torsweep.pipeline import hooks
 from torsweep.pipeline.arguments import Arguments, source_sha256
 from torsweep.pipeline.paths import PLAN_LEVELS, RUN_LEVELS, Paths, experiment_questions, own_experiments
-from torsweep.tor.release import SERIES
+from torsweep.tor.release import LISTING, SERIES
 
 min_version("9.1")
 

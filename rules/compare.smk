@@ -121,7 +121,7 @@ rule compare_runs:
 rule draw_comparison:
     """Draw every figure for which the comparison has the tables."""
     input:
-        style=sorted(map(str, find(FIGURES_DIRECTORY).rglob("*.py"))),
+        style=sorted(map(str, figures_folder().rglob("*.py"))),
         comparison=f"{COMPARISON}/comparison.json",
     output:
         report(

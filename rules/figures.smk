@@ -6,8 +6,8 @@ LOOKS = ("config/looks.py", "config/knobs.py")
 rule draw_figure:
     """Draw one figure as PDF and PNG, with the points it plots as CSV."""
     input:
-        figure=lambda wildcards: str(find(FIGURES_DIRECTORY) / f"{wildcards.figure}.py"),
-        style=sorted(map(str, find(FIGURES_DIRECTORY).glob("drawing/*.py"))),
+        figure=lambda wildcards: str(figures_folder() / f"{wildcards.figure}.py"),
+        style=sorted(map(str, figures_folder().glob("drawing/*.py"))),
         summary=SUMMARY,
     output:
         pdf=f"{FIGURE}.pdf",

@@ -71,6 +71,18 @@ def test_names_are_those_of_the_study_and_those_that_ship(study):
         load_network_config("none")
 
 
+def test_folders_of_ones_own_stand_for_series_and_figures_only_if_they_are_such(study):
+    shipped, series = figure_names(), read_series().sha256
+    for file in (Path("plotting/notes.py"), Path("patches/tor/mine.patch")):
+        file.parent.mkdir(parents=True)
+        file.write_text("NEEDS = ()\n")
+    assert (figure_names(), read_series().sha256) == (shipped, series)
+    Path("plotting/__init__.py").touch()
+    Path("patches/tor/series").write_text("mine.patch\n")
+    assert figure_names() == ("notes",)
+    assert [patch.name for patch in read_series().patches] == ["mine.patch"]
+
+
 def test_a_path_that_neither_has_is_named_as_it_was_given(study):
     assert find("experiments/none") == Path("experiments/none")
     assert find(study / "none") == study / "none"

@@ -18,6 +18,11 @@ OF_COMPARISONS = "compare_"
 """How the names of figures of comparisons begin."""
 
 
+def figures_folder(folder: Path = FIGURES_DIRECTORY) -> Path:
+    """The package of figures, as ``python -m plotting`` finds it: a folder that is none is passed over."""
+    return find(folder / "__init__.py").parent
+
+
 def figure_names(folder: Path = FIGURES_DIRECTORY) -> tuple[str, ...]:
     """The figures of plans in ``folder``, sorted; none where there is no such folder."""
     return tuple(name for name in _modules(folder) if not name.startswith(OF_COMPARISONS))
@@ -30,11 +35,13 @@ def comparison_figures(folder: Path = FIGURES_DIRECTORY) -> tuple[str, ...]:
 
 def figure_needs(name: str, folder: Path = FIGURES_DIRECTORY) -> tuple[str, ...]:
     """The summaries that the figure ``name`` reads, without ``.csv``."""
-    return _needs(find(folder) / f"{name}.py") or ()
+    return _needs(figures_folder(folder) / f"{name}.py") or ()
 
 
 def _modules(folder: Path) -> list[str]:
-    return [file.stem for file in sorted(find(folder).glob("[a-z]*.py")) if _needs(file) is not None]
+    return [
+        file.stem for file in sorted(figures_folder(folder).glob("[a-z]*.py")) if _needs(file) is not None
+    ]
 
 
 def _needs(file: Path) -> tuple[str, ...] | None:

@@ -21,6 +21,9 @@ from torsweep.storage.folders import STUDY, files_of, own_folder
 from torsweep.storage.published import EXPERIMENT_FILE
 
 PROFILE = Path("profiles/default/config.yaml")
+TARGETS = ("report", "publish")
+"""Targets of the Snakefile beside those of experiments."""
+
 _TEMPLATES = Path(__file__).with_name("templates")
 _NAME = r"[a-z0-9_]{1,64}"
 
@@ -46,11 +49,7 @@ def write_study(folder: Path, experiment_name: str, experiment_text: str) -> Non
     In a study that is there, the experiment is brought up to date, and nothing else is touched. Raises
     OutputError when ``folder`` holds anything but a study, InputError for a name that no experiment can have.
     """
-    if not re.fullmatch(_NAME, experiment_name):
-        accepted = "lower-case letters, digits and _, at most 64"
-        raise InputError(
-            "is no name of an experiment", key="experiment name", value=experiment_name, accepted=accepted
-        )
+    _require_name(experiment_name)
     own_folder(folder, STUDY)
     for name, text in _texts(folder.resolve().name, experiment_name).items():
         if not (folder / name).exists():
@@ -58,6 +57,16 @@ def write_study(folder: Path, experiment_name: str, experiment_text: str) -> Non
     file = folder / EXPERIMENTS_DIRECTORY / experiment_name / EXPERIMENT_FILE
     if not file.is_file() or file.read_text(encoding="utf-8") != experiment_text:
         _write(file, experiment_text)
+
+
+def _require_name(name: str) -> None:
+    problem, accepted = "is no name of an experiment", "lower-case letters, digits and _, at most 64"
+    rules = "".join(file.read_text(encoding="utf-8") for file in CHECKOUT.glob("rules/*.smk"))
+    if name in TARGETS or re.search(rf"^(rule|checkpoint) {re.escape(name)}:", rules, re.MULTILINE):
+        problem, accepted = "is the name of a rule of the pipeline", "another name"
+    elif re.fullmatch(_NAME, name):
+        return
+    raise InputError(problem, key="experiment name", value=name, accepted=accepted)
 
 
 def _texts(study: str, experiment: str) -> dict[str, str]:

@@ -29,6 +29,10 @@ SERIES = Path("patches/tor")
 """The project's own series: that of the study if it has one, else of the checkout (:mod:`torsweep.home`)."""
 
 
+LISTING = "series"
+"""The file of a series that lists its patches; a folder without it is no series."""
+
+
 @dataclass(frozen=True)
 class Series:
     """The patches in the order of application, and the SHA-256 over their names and contents."""
@@ -39,8 +43,8 @@ class Series:
 
 def read_series(folder: Path = SERIES) -> Series:
     """The series in ``folder``; InputError when a patch is missing, named twice or not in the series."""
-    folder = find(folder)
-    listing = folder / "series"
+    listing = find(folder / LISTING)
+    folder = listing.parent
     if not listing.is_file():
         raise InputError("no such file", file=listing, accepted="a list of patches, one name a line")
     lines = (line.split("#", 1)[0].strip() for line in listing.read_text(encoding="utf-8").splitlines())
