@@ -43,3 +43,23 @@ def stand_in_tor(folder: Path, version: str = "0.4.9.11", lacks: set[str] | None
     built.program.write_text(f"#!/bin/sh\ncat <<END\n{options}\nEND\n")
     built.program.chmod(0o755)
     return built
+
+
+def tor_script(comment: str) -> str:
+    """A program that says that it is tor, and knows CacheDNS and every option that torsweep sets.
+
+    It takes any line but of CacheDNSS. The ``comment`` tells it from others.
+    """
+    options = "\n".join(sorted(known_options() | {"CacheDNS"}))
+    words = "[warn] Failed to parse/validate config: Unknown option 'CacheDNSS'.  Failing."
+    return f"""#!/bin/sh
+# {comment}
+case "$1" in
+--version) echo "Tor version 0.4.9.3." ;;
+--list-torrc-options) cat <<END
+{options}
+END
+;;
+--verify-config) if grep -q "^CacheDNSS " "$3"; then echo "{words}"; exit 1; fi ;;
+esac
+"""

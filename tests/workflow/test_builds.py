@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.stand_ins import tor_script
 from tests.workflow.conftest import REPOSITORY, Workspace
 from tests.workflow.test_toys import ENTRY
 from torsweep.formats.json_file import read_json
 
 PLAN = "two_tors/toy/2012/ci"
 TABLES = f"results/tables/{PLAN}/main/provenance.json"
-TOR = "#!/bin/sh\n# {}\necho Tor version 0.4.9.3.\n"
 
 
 class Study:
@@ -58,7 +58,7 @@ class Study:
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         for program in ("tor", "tor-gencert"):
-            (folder / program).write_text(TOR.format(line))
+            (folder / program).write_text(tor_script(line))
             (folder / program).chmod(0o755)
 
     def snakemake(self, *arguments: str) -> str:

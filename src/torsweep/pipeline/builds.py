@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import Experiment, Plan
 from torsweep.config.knobs import STOCK_TOR
 from torsweep.config.tors import TorSource
@@ -17,8 +18,11 @@ from torsweep.config.variant import Variant
 from torsweep.engines.taken_options import bundles_of, refuse_bundles
 from torsweep.errors import InputError, TorsweepError
 from torsweep.tor.build import read_build, read_stamp
+from torsweep.tor.capabilities import options_of
 from torsweep.tor.identity import marker_name, overridden_stock, planned_key
 from torsweep.tor.place import TOOLS
+from torsweep.tor.release import read_series
+from torsweep.tor.torrc import lacking, option_names
 
 
 class Builds:
@@ -70,10 +74,11 @@ class Builds:
     def require_playable(self, experiment: Experiment, plan: Plan) -> None:
         """InputError for what can be known of a plan before its builds stand.
 
-        Two tors have the same content, so that their runs would be the same; a tor that can be asked does not
-        take the options of a bundle.
+        Two tors have the same content, so that their runs would be the same; a tor lacks a knob that a
+        variant turns; a tor that can be asked does not take the options of a bundle.
         """
         self._require_different(experiment, plan)
+        self._require_knobs(experiment, plan)
         bundles = bundles_of(experiment, *plan.variants)
         programs = [self._program(experiment, name) for name in _names(experiment, plan)] if bundles else []
         refuse_bundles(filter(None, programs), bundles)
@@ -87,6 +92,32 @@ class Builds:
                 problem, accepted = f"has the same content as {seen[key]}", "each content once; same: NAME"
                 raise InputError(problem, key=f"tors.{name}", accepted=accepted)
             seen[key] = name
+
+    def _require_knobs(self, experiment: Experiment, plan: Plan) -> None:
+        tracing = experiment.tracing
+        for variant in plan.variants:
+            settings, asked = (
+                tor_settings(experiment.era, dict(variant.levels)),
+                experiment.asked_tor(variant),
+            )
+            # In a mix it is the network that says which tor a traced relay runs.
+            traced = tracing is not None and bool(tracing.hosts) and not asked.mix
+            for name in asked.names:
+                known = self._known(experiment, name)
+                problem = (
+                    None if known is None else lacking(settings, known, build=f"tor {name}", traced=traced)
+                )
+                if problem is not None:
+                    raise problem
+
+    def _known(self, experiment: Experiment, name: str) -> frozenset[str] | None:
+        """The options that the tor ``name`` knows; None where that is not known yet, or all are."""
+        program = self._program(experiment, name)
+        if program is not None:
+            return options_of(program)
+        if self.source(experiment, name).series == "none":
+            return option_names() - read_series().options
+        return None
 
     def _version(self, experiment: Experiment, name: str) -> str | None:
         """The build that stands; None without one."""

@@ -40,6 +40,13 @@ class Series:
     patches: tuple[Path, ...]
     sha256: str
 
+    @property
+    def options(self) -> frozenset[str]:
+        """The options of a torrc that the patches add to tor."""
+        texts = [patch.read_text(encoding="utf-8", errors="replace") for patch in self.patches]
+        added = r"^\+\s*V(?:_IMMUTABLE)?\((\w+),"
+        return frozenset(name for text in texts for name in re.findall(added, text, re.MULTILINE))
+
 
 def read_series(folder: Path = SERIES) -> Series:
     """The series in ``folder``; InputError when a patch is missing, named twice or not in the series."""

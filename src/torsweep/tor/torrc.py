@@ -280,6 +280,12 @@ def lacking(
     return None
 
 
+def option_names() -> frozenset[str]:
+    """The options that the settings of a run come to, in whichever process has them."""
+    every = [*_ALWAYS, *(option for knob in KNOBS.values() for option in knob.tor)]
+    return frozenset(option.name for option in every)
+
+
 def differences(known: Set[str]) -> dict[str, str]:
     """Option → what a tor that knows only the options ``known`` does in place of the setting of a run."""
     options = (option for knob in KNOBS.values() for option in knob.tor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.stand_ins import tor_script
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError
 from torsweep.pipeline.builds import Builds
@@ -14,7 +15,8 @@ from torsweep.tor import identity
 def programs(tmp_path):
     """Three programs, of which two are the same, and no key remembered."""
     for name, content in {"a": "one", "b": "another", "c": "one"}.items():
-        (tmp_path / name).write_text(content)
+        (tmp_path / name).write_text(tor_script(content))
+        (tmp_path / name).chmod(0o755)
     identity.planned_key.cache_clear()
     yield tmp_path
     identity.planned_key.cache_clear()
@@ -42,7 +44,7 @@ def test_a_run_waits_for_the_builds_of_its_variant_alone(programs):
 def test_one_line_of_a_program_is_another_build_of_that_level_alone(programs):
     experiment = _experiment(programs, stock="a", new="b")
     before = _keys(Builds(None), experiment, "half")
-    (programs / "b").write_text("another line")
+    (programs / "b").write_text(tor_script("another line"))
     identity.planned_key.cache_clear()
     after = _keys(Builds(None), experiment, "half")
     assert after["stock"] == before["stock"]
@@ -94,21 +96,9 @@ def test_two_sources_that_came_to_one_build_are_refused(programs, monkeypatch):
         builds.require_playable(experiment, experiment.plan())
 
 
-TOR = """#!/bin/sh
-case "$1" in
---version) echo "Tor version 0.4.9.3." ;;
---list-torrc-options) printf "CacheDNS\nKISTSchedRunInterval\n" ;;
---verify-config) grep -q "^CacheDNSS " "$3" || exit 0
-    echo "Nov 23 [warn] Failed to parse/validate config: Unknown option 'CacheDNSS'.  Failing."; exit 1 ;;
-esac
-"""
-
-
 def test_an_option_that_a_tor_does_not_know_is_refused_when_that_can_be_asked(programs, monkeypatch):
     monkeypatch.chdir(programs)
     experiment = _experiment(programs, stock="a", new="b")
-    (programs / "a").write_text(TOR)
-    (programs / "a").chmod(0o755)
     bundles = {"good": {"torrc": {"CacheDNS": 0}}, "bad": {"torrc": {"CacheDNSS": 0}}}
     changes = {"options": bundles, "knobs.options": ["good", "bad"], "baseline.options": "good"}
     changes |= {"tors": experiment.model_dump(mode="json", exclude_unset=True)["tors"]}
@@ -119,3 +109,43 @@ def test_an_option_that_a_tor_does_not_know_is_refused_when_that_can_be_asked(pr
     assert str(refusal.value) == f"{said} 'CacheDNS'?)"
     right = load_experiment("refill_sweep", changes | {"knobs.options": ["default", "good"]})
     Builds(None).require_playable(right, right.plan())
+
+
+def _plain(programs, **changes):
+    """An experiment with a tor of its own, without the series."""
+    (programs / "tor").mkdir(exist_ok=True)
+    (programs / "tor/configure").write_text("")
+    tors = {"plain": {"source": str(programs / "tor"), "series": "none"}}
+    grid = {"tors": tors, "knobs.tor": ["stock", "plain"], "baseline.tor": "stock", "sensitivities": {}}
+    return load_experiment("refill_sweep", {"era": "today", **grid, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"era": "2012"},
+            "refill_mode: cannot be set: tor plain has no TokenBucketRefillMode, got 'burst'; accepted: lazy",
+        ),
+        (
+            {},
+            "circuit_policy: cannot be set: tor plain has no CircuitPolicy, got 'roundrobin'; accepted: ewma",
+        ),
+    ],
+)
+def test_a_tor_without_the_series_is_asked_for_none_of_its_knobs(programs, monkeypatch, changes, said):
+    experiment = _plain(programs, **changes)
+    monkeypatch.chdir(programs)
+    with pytest.raises(InputError) as refusal:
+        Builds(None).require_playable(experiment, experiment.plan())
+    assert str(refusal.value).startswith(said)
+
+
+def test_a_tor_without_the_series_plays_what_tor_does_by_itself(programs, monkeypatch):
+    grid = {"knobs.circuit_policy": ["ewma"], "knobs.refill_interval": ["100ms", "10ms"], "claims": []}
+    experiment = _plain(programs, **grid, figures=["ttfb_cdf"])
+    monkeypatch.chdir(programs)
+    Builds(None).require_playable(experiment, experiment.plan())
+    traced = _plain(programs, **grid, figures=["ttfb_cdf"], tracing={"hosts": ["relay1"]})
+    with pytest.raises(InputError, match="tracing: cannot be done: tor plain has no CellTraceFile"):
+        Builds(None).require_playable(traced, traced.plan())
