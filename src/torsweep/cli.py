@@ -26,8 +26,7 @@ from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays
 from torsweep.pipeline.cli import check_command
 from torsweep.report.cli import report_command
 from torsweep.stats.cli import results_app
-from torsweep.study.cli import compare_command
-from torsweep.study.new_cli import new_command
+from torsweep.study.cli import compare_command, new_command
 from torsweep.tor.cli import tor_app
 
 app = typer.Typer(

@@ -1,13 +1,16 @@
-"""``torsweep compare``: one change of tor against tor as it was, from one command to a verdict.
+"""``torsweep new``: a study to edit. ``torsweep compare``: one change of tor against tor as it was, from one
+command to a verdict.
 
+    torsweep new ../my-study
     torsweep compare --candidate ../tor@my-branch
     torsweep compare --candidate patch:kist-idle.patch --networks 8
     torsweep compare --torrc 'KISTSchedRunInterval 1 msec'
     torsweep compare --consensus cc_alg=0 --engine shadow --network quarter
     torsweep compare --candidate same --dry-run
 
-In: the command line. Out: a study (:mod:`torsweep.study.document`) with everything that the pipeline makes in
-it, a table on standard output, and the path of the page to read; with ``--dry-run`` the plan, and no file.
+In: the command line. Out of ``new``: a study with an example (:mod:`torsweep.study.new`). Out of ``compare``:
+a study (:mod:`torsweep.study.document`) with everything that the pipeline makes in it, a table on standard
+output, and the path of the page to read; with ``--dry-run`` the plan, and no file.
 """
 
 from __future__ import annotations
@@ -24,6 +27,26 @@ from torsweep.output_options import OutputFolder
 from torsweep.storage.folders import STUDY
 
 Texts = list[str] | None
+
+
+EXAMPLE = "kist_interval"
+"""What the example of ``torsweep new`` is called."""
+
+
+def new_command(
+    study: Annotated[
+        Path,
+        typer.Argument(parser=OutputFolder(STUDY), metavar="STUDY", help="A new or empty folder."),
+    ],
+    experiment_name: Annotated[
+        str, typer.Option(help="The name of its experiment: lower-case letters, digits and _.")
+    ] = EXAMPLE,
+) -> None:
+    """Make a study: a folder with an experiment to edit, in which `snakemake` plays it."""
+    from torsweep.study.new import new_study
+
+    new_study(study, experiment_name)
+    typer.echo(f"{study}: edit experiments/{experiment_name}/experiment.yaml; README.md has the commands")
 
 
 def compare_command(
