@@ -19,7 +19,7 @@ PROGRAMS += ("setsid", "setup/one_node_slurm.sh", "snakemake", "sudo", "torsweep
 
 SHADOW = "needs Shadow, TGen and OnionTrace"
 REAL_TIME = "needs real tor, rights for namespaces, and the machine for itself"
-TOR = "compiles tor from Debian's source package"
+TOR = "compiles tor"
 SLURM = "needs Slurm: tests/workflow/test_slurm.py runs it"
 FILES = "changes files of the repository"
 STUDY = "runs in a study: tests/workflow/test_study.py plays one"
@@ -33,6 +33,11 @@ NOT_RUN = {
     "snakemake --snakefile CHECKOUT/Snakefile --directory STUDY --cores 4 NAME": STUDY,
     "torsweep tor build --jobs 4": TOR,
     "torsweep tor build --source tor-0.4.9.11.tar.gz --sha256 2e6c…": TOR,
+    "torsweep tor build --experiment NAME --jobs 4": TOR,
+    "torsweep tor build --git ../tor --revision my-branch": TOR,
+    "torsweep tor build --git ../tor --revision tor-0.4.7.13 --series none": TOR,
+    "torsweep tor build --patch kist-idle.patch": TOR,
+    "torsweep tor build --program ../tor/src/app/tor": TOR,
     "snakemake --cores 4 … --config tor_source=tor-0.4.9.11.tar.gz": TOR,
     "TORSWEEP_SHADOW=~/shadow/build/src/main TORSWEEP_TGEN=~/tgen/build/src snakemake refill_sweep": SHADOW,
     "torsweep verify refill_sweep.zip --rerun --cores 8": "plays runs again: test_refill_sweep.py",
