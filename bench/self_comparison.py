@@ -12,10 +12,10 @@ times with other chance.
 
 Out: a JSON file and a table in Markdown beside it. For each kind of chance and measure: the spread over
 networks of the logarithm of the ratio of medians; how often the 95 % t-interval of the paired difference
-over 4, 8 and 16 networks covers 0; half of that interval over 8 networks; and how often any of the measures
-counts as shown though nothing was changed. Which of two runs is called the changed one is arbitrary, so the
-true difference is 0. Networks are put into groups at random, many times; the standard error of a share is
-that of one division into groups, and so an upper bound.
+over 4, 8 and 16 networks covers 0; half of that interval over 8 networks; and how often anything counts as
+shown though nothing was changed. Which of two runs is called the changed one is arbitrary, so the true
+difference is 0. Networks are put into groups at random, many times; the standard error of a share is that
+of one division into groups, and so an upper bound.
 
 The medians of runs are kept in FOLDER, and runs whose medians stand there are not made again.
 """
@@ -56,9 +56,12 @@ ITSELF = "itself"
 CHANCES = ("timing", "paths", "traffic")
 SHIFT_NS = 1_000_000
 GROUPS = (4, 8, 16)
-ANY = {"any": "any shown", "any_together": "together"}
+ANY = {"any": "any leaves 0 out", "any_together": "any shown"}
+OF_A_KIND = 2
+"""Measures of a kind of client in ``torsweep compare``, which takes intervals that cover them together."""
 SHOWN_WIDTH = 8
 ORDERS = 200
+DRAWS = 4_000
 SEED = 20_260_101
 
 Numbers = npt.NDArray[np.float64]
@@ -139,8 +142,8 @@ def covers(values: Numbers, size: int) -> dict[str, object]:
     """Shares of random groups of ``size`` networks: ``values`` has shape (networks, measures).
 
     ``cover`` is a share for each measure, of the groups with an interval; ``any`` the share of groups in
-    which an interval of any measure leaves 0 out, ``any_together`` that of simultaneous intervals; ``half``
-    the median half width; ``error`` the largest standard error of a share.
+    which an interval of any measure leaves 0 out, ``any_together`` that of intervals that cover together for
+    a kind of client; ``half`` the median half width; ``error`` the largest standard error of a share.
     """
     draws = np.random.default_rng([SEED, size])
     count = len(values) // size
@@ -150,17 +153,34 @@ def covers(values: Numbers, size: int) -> dict[str, object]:
         chosen = (signs * values)[draws.permutation(len(values))[: count * size]]
         found.append(chosen.reshape(count, size, values.shape[1]))
     grouped = np.concatenate(found)
-    away, together = np.abs(grouped.mean(axis=1)), bonferroni(CONFIDENCE, values.shape[1])
+    away, together = np.abs(grouped.mean(axis=1)), bonferroni(CONFIDENCE, OF_A_KIND)
     halves = half_widths(grouped, CONFIDENCE)
     known, outside = np.isfinite(halves), away > halves
     return {
         "groups": count,
-        "cover": (1 - outside.sum(axis=0) / np.maximum(known.sum(axis=0), 1)).tolist(),
+        "cover": [_mean(~outside[has, at]) for at, has in enumerate(known.T)],
         "any": float(outside.any(axis=1).mean()),
         "any_together": float((away > half_widths(grouped, together)).any(axis=1).mean()),
-        "half": [float(np.median(own[np.isfinite(own)])) for own in halves.T],
+        "half": [
+            float(np.median(own[has])) if has.any() else None
+            for own, has in zip(halves.T, known.T, strict=True)
+        ],
         "error": float(np.sqrt(CONFIDENCE * (1 - CONFIDENCE) / count)),
     }
+
+
+def _mean(shares: npt.NDArray[np.bool_]) -> float | None:
+    return float(shares.mean()) if len(shares) else None
+
+
+def narrower(common: Numbers, own: Numbers) -> tuple[float, float, float]:
+    """The spread of ``common`` over that of ``own``, a value a network, with its 95 % bootstrap interval."""
+    squares = np.stack([common, own]) ** 2
+    squares = squares[:, np.isfinite(squares).all(axis=0)]
+    draws = np.random.default_rng(SEED)
+    sums = squares[:, draws.integers(squares.shape[1], size=(DRAWS, squares.shape[1]))].sum(axis=2)
+    low, high = np.quantile(np.sqrt(sums[0] / sums[1]), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return float(np.sqrt(squares[0].sum() / squares[1].sum())), float(low), float(high)
 
 
 def spread(values: Numbers) -> tuple[float, float, float]:
@@ -173,9 +193,12 @@ def spread(values: Numbers) -> tuple[float, float, float]:
 
 def measured(runs: pl.DataFrame) -> dict[str, object]:
     """What the runs on the networks of one configuration say."""
+    ratios = {chance: log_ratios(runs, chance) for chance in CHANCES}
     record: dict[str, object] = {"networks": runs["seed"].n_unique()}
-    for chance in CHANCES:
-        values = log_ratios(runs, chance)
+    record["narrower"] = {
+        name: narrower(ratios["timing"][:, at], ratios["paths"][:, at]) for at, name in enumerate(MEASURES)
+    }
+    for chance, values in ratios.items():
         record[chance] = {
             "spread": {name: spread(values[:, at]) for at, name in enumerate(MEASURES)},
             "without_a_median": dict(zip(MEASURES, np.isnan(values).sum(axis=0).tolist(), strict=True)),
@@ -195,11 +218,12 @@ Two runs of the model on each network, era {ERA}, {DURATIONS["warm_up"]} of warm
 | paths | and the paths of circuits | two runs in which tor draws its own paths |
 | traffic | and servers and pauses | a repeat: more chance than in any comparison |
 
-Spread: of the logarithm of the ratio of two medians, with its 95 % interval. Cover: the share of groups of so
-many networks whose 95 % interval of the paired difference has 0 in it. Half: the median half width of that
-interval over {SHOWN_WIDTH} networks. No median: networks in which a run never reached it, which are left out.
-Any shown: the share of groups in which the interval of at least one of the {len(MEASURES)} measures leaves 0
-out; together: the same of simultaneous intervals, by Bonferroni.
+Spread: of the logarithm of the ratio of two medians, with its 95 % interval. Cover: the share of groups
+of so many networks whose 95 % interval of the paired difference has 0 in it. Half: the median half
+width of that interval over {SHOWN_WIDTH} networks. No median: networks in which a run never reached it,
+which are left out. Any leaves 0 out: the share of groups in which the interval of at least one of the
+{len(MEASURES)} measures does. Any shown: the same as `torsweep compare` judges, by intervals that cover
+both measures of a kind of client together.
 """
 
 
@@ -215,19 +239,23 @@ def spreads(found: Mapping[str, dict]) -> str:
     for chance in CHANCES:
         own = found[chance]
         for at, (measure, words) in enumerate(MEASURES.items()):
-            middle, low, high = own["spread"][measure]
             covered = [percent(own["groups"][str(size)]["cover"][at]) for size in GROUPS]
-            half = percent(np.expm1(own["groups"][str(SHOWN_WIDTH)]["half"][at]), 0)
+            width_of = own["groups"][str(SHOWN_WIDTH)]["half"][at]
+            half = percent(None if width_of is None else np.expm1(width_of), 0)
             without = str(own["without_a_median"][measure])
-            width = f"{middle:.3f} [{low:.3f}, {high:.3f}]"
-            rows.append([chance, words, width, *covered, half, without])
+            rows.append([chance, words, within(*own["spread"][measure]), *covered, half, without])
     covers_of = [f"cover, {size}" for size in GROUPS]
     return table(["chance", "measure", "spread", *covers_of, "half", "no median"], rows)
 
 
-def percent(share: float, digits: int = 1) -> str:
-    """``share`` in percent."""
-    return f"{100 * share:.{digits}f} %"
+def percent(share: float | None, digits: int = 1) -> str:
+    """``share`` in percent; a dash where there is none."""
+    return "–" if share is None else f"{100 * share:.{digits}f} %"
+
+
+def within(middle: float, low: float, high: float) -> str:
+    """A number with its interval."""
+    return f"{middle:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def page(record: Mapping[str, dict]) -> str:
@@ -240,11 +268,14 @@ def page(record: Mapping[str, dict]) -> str:
             [chance, *(percent(found[chance]["groups"][str(size)][key]) for key in ANY for size in GROUPS)]
             for chance in CHANCES
         ]
+        gains = found["narrower"]
         header = [f"{words}, {size}" for words in ANY.values() for size in GROUPS]
         parts += [
             f"## `{name}`, {found['networks']} networks\n",
             spreads(found),
             table(["chance", *header], shown),
+            "Spread with common paths, as a part of that where each run draws its own:\n",
+            table(["measure", "part"], [[words, within(*gains[name])] for name, words in MEASURES.items()]),
             f"The standard error of a share is at most, in percentage points: {errors}.\n",
         ]
     return "\n".join(parts)
