@@ -1,4 +1,4 @@
-"""A consensus and server descriptors, as texts that name no relay there ever was."""
+"""A consensus, server descriptors and a bandwidth file, as texts that name no relay there ever was."""
 
 from __future__ import annotations
 
@@ -31,3 +31,9 @@ def descriptor_text(number: int) -> str:
         "bandwidth 20000 40000 50000\nreject *:*\nrouter-signature\n"
         "-----BEGIN SIGNATURE-----\nAAAA\n-----END SIGNATURE-----\n"
     )
+
+
+def bandwidth_text(relays: int) -> str:
+    """A bandwidth file with a line for each of so many relays of a sampled network."""
+    lines = (f"node_id=${16 * n:040X} bw={100 + n} nick=relay{n + 1} vote=1\n" for n in range(relays))
+    return "1523911758\nversion=1.4.0\nsoftware=sbws\n=====\n" + "".join(lines)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tests.fuzz.directory_texts import consensus_text, descriptor_text
+from tests.fuzz.directory_texts import bandwidth_text, consensus_text, descriptor_text
 from tests.fuzz.mutations import BYTE_KINDS, DOCUMENT_KINDS, LINE_KINDS
 from tests.fuzz.target import Target
 from tests.small_network import equal_rtts, small_network
@@ -128,6 +128,14 @@ def _bandwidth_table(folder: Path) -> None:
 def _relay_table(folder: Path) -> None:
     _relayinfo(folder)
     import_relays(folder / "relayinfo.json", "relayinfo", folder / "table")
+
+
+def _weights(folder: Path) -> None:
+    _network_yaml(folder)
+    file = folder / "weights.v3bw"
+    document = json.loads((folder / "net.yaml").read_text())
+    (folder / "net.yaml").write_text(json.dumps({**document, "weights": {"file": str(file)}}))
+    file.write_text(bandwidth_text(document["relays"]))
 
 
 _MAKERS = {
@@ -428,6 +436,7 @@ TARGETS: dict[str, tuple[Target, ...]] = {
             _directory,
             POPULATION_FILE,
         ),
+        Target("bandwidth file", "weights.v3bw", LINE_KINDS, _SAMPLE, _weights, NETWORK_FILE),
     ),
 }
 """By format; each command reads the file whose damage it has to survive."""
