@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.config.tors import DEBIAN, STOCK, TorSource
-from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import machine, sha256_of_file
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOR_BUILD, TOR_TOOLS, own_folder
+from torsweep.tor.capabilities import modules_of
 from torsweep.tor.compile import check_requirements, compile_tor, configure, configure_flags
 from torsweep.tor.identity import Recipe, build_key, read_recipe, require_planned
 from torsweep.tor.place import TOOLS
@@ -33,6 +34,11 @@ STAMP = "build of tor:"
 """How a stamp begins, a file that names a build."""
 PROGRAMS = {"tor": "src/app/tor", "tor-gencert": "src/tools/tor-gencert"}
 """What a build keeps, and where the build tree has it."""
+MODULES = ("relay", "dirauth")
+"""The modules of tor that processes of a private network use."""
+BUILDING = "building"
+"""The folder of the source trees that are being built, one for each key."""
+SOURCE = "source"
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,8 @@ def _build_recipe(tor: TorSource, out: Path, jobs: int) -> BuiltTor:
     recipe = read_recipe(tor, out / "downloads")
     key = recipe.key
     failed = out / f"failed-build-{key}.log"
-    with folder_claimed(out / "building" / key, TOR_TOOLS, wait=True):
+    _clear_leftovers(out)
+    with folder_claimed(out / BUILDING / key, TOR_TOOLS, wait=True):
         built = _build_with(key, out)
         if built is not None:
             return built
@@ -188,7 +195,7 @@ def read_build(folder: Path) -> BuiltTor | None:
 def _build_source(tor: TorSource, recipe: Recipe, out: Path, jobs: int, failed: Path) -> Path:
     """Build the release of ``recipe``, whose lock is held; return the folder of the build."""
     assert recipe.release is not None
-    tree = out / "building" / recipe.key / "source"
+    tree = out / BUILDING / recipe.key / SOURCE
     _remove_staged(tree)
     try:
         version = unpack(recipe.release, tree)
@@ -200,6 +207,13 @@ def _build_source(tor: TorSource, recipe: Recipe, out: Path, jobs: int, failed: 
     finally:
         _remove_staged(tree)
     return folder
+
+
+def _clear_leftovers(out: Path) -> None:
+    """Remove the source trees that killed builds left; the lock of a key says that none is under way."""
+    for tree in out.glob(f"{BUILDING}/*/{SOURCE}"):
+        with contextlib.suppress(OutputError), folder_claimed(tree.parent, TOR_TOOLS, wait=False):
+            _remove_staged(tree)
 
 
 def _remove_staged(tree: Path) -> None:
@@ -270,6 +284,10 @@ def _take_program(program: Path, recipe: Recipe, out: Path) -> Path:
     """
     answer = ask_version(program)
     require_version(answer.version, "none", program)
+    lacking = [name for name in MODULES if name not in modules_of(program)]
+    if lacking:
+        problem = "was built without a part that a private network needs"
+        raise InputError(problem, file=program, value=lacking[0])
     others = sorted(folder / "bin" / "tor-gencert" for folder in out.glob("[0-9]*-*"))
     gencert = gencert_beside(program, others)
     folder = out / f"{answer.version}-{recipe.key}"

@@ -13,6 +13,8 @@ import yaml
 
 from torsweep.config.tors import TorSource
 from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.folder_lock import folder_claimed
+from torsweep.storage.folders import TOR_TOOLS, own_folder
 from torsweep.tor import build
 from torsweep.tor import compile as compiling
 from torsweep.tor.build import build_tor, find_build, read_build, read_stamp
@@ -90,9 +92,11 @@ def of(repository: Path, **keys: object) -> TorSource:
     return TorSource.model_validate({"git": str(repository), "series": "none", **keys})
 
 
-def program(path: Path, script: str) -> Path:
+def program(path: Path, script: str, dirauth: str = "yes") -> Path:
+    """A program that answers with ``script``, and says that it has the modules of a tor."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{script}\n")
+    modules = f'[ "$1" = --list-modules ] && {{ echo relay: yes; echo dirauth: {dirauth}; exit; }}'
+    path.write_text(f"#!/bin/sh\n{modules}\n{script}\n")
     path.chmod(0o755)
     return path
 
@@ -268,6 +272,12 @@ def test_a_program_that_is_no_tor_is_refused(tmp_path, script, line):
     assert str(raised.value).startswith(f"{tmp_path / 'tor'}: ")
 
 
+def test_a_program_that_cannot_be_an_authority_is_refused(tmp_path):
+    client = program(tmp_path / "tor", "echo Tor version 0.4.8.17.", dirauth="no")
+    with pytest.raises(InputError, match="without a part that a private network needs, got 'dirauth'"):
+        build_tor(TorSource(program=client), tmp_path / "tools")
+
+
 def test_a_program_of_another_machine_or_none_is_refused(tmp_path):
     foreign = tmp_path / "tor"
     foreign.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00\xf3\x00" + bytes(200))
@@ -285,6 +295,18 @@ def test_a_program_without_tor_gencert_says_how_to_get_one(tmp_path, monkeypatch
     alone = program(tmp_path / "tor", "echo Tor version 0.4.8.17.")
     with pytest.raises(ToolMissing, match=r"tor-gencert: not beside .*tor, nor on PATH; `make"):
         build_tor(TorSource(program=alone), tmp_path / "tools")
+
+
+def test_the_source_of_a_killed_build_is_removed_by_the_next(repository, tmp_path, compiler):
+    killed = tmp_path / "tools" / "building" / "000000000000"
+    own_folder(tmp_path / "tools", TOR_TOOLS)
+    own_folder(killed, TOR_TOOLS)
+    (killed / "source").mkdir()
+    with folder_claimed(killed, TOR_TOOLS, wait=False):
+        build_tor(of(repository), tmp_path / "tools")
+        assert (killed / "source").is_dir()
+    build_tor(of(repository, revision="other"), tmp_path / "tools")
+    assert not (killed / "source").exists()
 
 
 def test_tors_are_built_side_by_side_and_one_that_fails_leaves_the_others(
