@@ -13,6 +13,8 @@ rule build_tor:
         "results/tools/tor/built-{build}",
     log:
         "results/logs/tools/tor-{build}.log",
+    # A build that fails must not do so after hours of other runs.
+    priority: 1
     threads: 4
     resources:
         mem_mb=2000,

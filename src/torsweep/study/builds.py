@@ -15,21 +15,21 @@ from torsweep.home import CHECKOUT
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOR_BUILD, TOR_TOOLS, own_folder
 from torsweep.study.document import Study
-from torsweep.tor.build import TOOLS, read_build, read_stamp
+from torsweep.study.places import PACKAGE
+from torsweep.tor.build import read_build, read_stamp
 from torsweep.tor.identity import marker_name, planned_key
-
-PACKAGE = Path("downloads/package")
-"""Debian's source package, below the folder of builds."""
+from torsweep.tor.place import TOOLS
 
 
 def standing_build(study: Study, tor: TorSource) -> Path | None:
     """The marker of the build of ``tor``, in the study or where it can be copied from; None without one."""
     name = marker_name(planned_key(tor))
     folders = [study.folder, *sorted(study.folder.resolve().parent.glob("*/")), CHECKOUT]
-    for marker in (folder / TOOLS / name for folder in folders):
+    for folder in folders:
+        marker = folder / TOOLS / name
         if not marker.is_file() or read_build(marker.parent / read_stamp(marker)) is None:
             continue
-        if tor.source != DEBIAN or (marker.parent / PACKAGE).is_dir():
+        if tor.source != DEBIAN or (folder / PACKAGE).is_dir():
             return marker
     return None
 
@@ -49,6 +49,7 @@ def copy_builds(study: Study) -> None:
                 copy = shutil.copytree if source.is_dir() else shutil.copy2
                 if source.exists():
                     copy(source, place / part)
-        if tor.source == DEBIAN and not (own / PACKAGE).exists():
-            shutil.copytree(marker.parent / PACKAGE, own / PACKAGE)
+        package = PACKAGE.relative_to(TOOLS)
+        if tor.source == DEBIAN and not (own / package).exists():
+            shutil.copytree(marker.parent / package, own / package)
         write_text(own / marker.name, marker.read_text(encoding="utf-8"))

@@ -32,10 +32,8 @@ from torsweep.storage.published import EXPERIMENT_FILE
 from torsweep.study.change import Change
 from torsweep.study.engine import ENGINES
 from torsweep.study.new import write_study
+from torsweep.study.places import STUDIES
 from torsweep.study.tors import STOCK
-
-STUDIES = Path("torsweep-studies")
-"""Where studies stand that no folder is named for."""
 
 PATCHES = Path("patches")
 TRAFFIC_OF = "refill_sweep"

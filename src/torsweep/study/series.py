@@ -1,8 +1,8 @@
 """Whether the project's series goes with every tor of a comparison; otherwise both are built without it.
 
 In: the tors. Out: the same, or all of them without the series, and the sentence that says so. The series, and
-the user's patches, are tried on sources that are at hand, before anything is built; Debian's source is not,
-and has the series by definition.
+the user's patches, are tried on sources that are at hand, before anything is built. Debian's source may not
+be; it has the series by definition, and the user's patches are tried where an earlier build has fetched it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from torsweep.errors import InputError
+from torsweep.study.places import debian_package
 from torsweep.study.tors import DEBIAN, Tor
 from torsweep.tor.apt import SERIES as RELEASES
 from torsweep.tor.release import (
@@ -25,6 +26,7 @@ from torsweep.tor.release import (
     read_series,
     require_version,
     unpack,
+    verified_package,
     version_of,
 )
 from torsweep.tor.repository import export, find_commit
@@ -68,7 +70,7 @@ def _why_not(tor: Tor) -> str:
 def _require_patches(tor: Tor) -> None:
     """Raise InputError, which names file and hunk, where a patch of the user's does not apply to ``tor``."""
     patches = patches_of_user([Path(patch) for patch in tor.entry.get("patches", ())])
-    if not patches.patches or tor.entry.get("source") == DEBIAN:
+    if not patches.patches or (tor.entry.get("source") == DEBIAN and debian_package() is None):
         return
     project = Series((), "") if tor.entry.get("series") == "none" else read_series()
     with _source(tor, Series((*project.patches, *patches.patches), "")) as (tree, _):
@@ -87,6 +89,8 @@ def _source(tor: Tor, patches: Series) -> Iterator[tuple[Path, str]]:
             if not (tree / CONFIGURE_AC).is_file():
                 raise InputError(f"is no source of tor: it has no {CONFIGURE_AC}", file=tor.words)
             version = version_of(tree, tor.repository)
+        elif tor.entry["source"] == DEBIAN:
+            version = unpack(verified_package(debian_package() or Path()), tree)
         else:
             version = unpack(Release(Path(tor.entry["source"]), tor.identity, ""), tree)
         require_version(version, "none", Path(tor.words))

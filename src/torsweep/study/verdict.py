@@ -68,7 +68,7 @@ def print_verdict(summary: Path, experiment: Experiment, about: str, console: Co
     console.print(Text(f"{about}\n{where}"), soft_wrap=True)
     table = Table(box=None, pad_edge=False)
     shown = list(lines(found, experiment))
-    confidence = f"{shown[0].answer.interval.confidence:.1%}" if shown else ""
+    confidence = f"{100 * shown[0].answer.interval.confidence:.1f} %" if shown else ""
     for header in ("measure", "change", f"interval ({confidence})", "verdict"):
         table.add_column(header, justify="left" if header in ("measure", "verdict") else "right")
     for line in shown:

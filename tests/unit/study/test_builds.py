@@ -11,8 +11,9 @@ import pytest
 from torsweep.config.tors import TorSource
 from torsweep.provenance import sha256_of_file
 from torsweep.study import builds
-from torsweep.study.builds import PACKAGE, copy_builds, standing_build
+from torsweep.study.builds import copy_builds, standing_build
 from torsweep.study.document import Study
+from torsweep.study.places import PACKAGE
 from torsweep.tor.build import STAMP, TOOLS, BuiltTor, read_build
 from torsweep.tor.identity import marker_name, planned_key
 
@@ -36,8 +37,8 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / "bin" / name).write_text(f"a program, {name}")
     provenance["program_sha256"] = sha256_of_file(folder / "bin/tor")
     (folder / "provenance.json").write_text(json.dumps(provenance))
-    (tools / PACKAGE).mkdir(parents=True)
-    (tools / PACKAGE / "tor_0.4.9.11.dsc").write_text("a description")
+    (tools / "downloads/package").mkdir(parents=True)
+    (tools / "downloads/package" / "tor_0.4.9.11.dsc").write_text("a description")
     (tools / marker_name(planned_key(STOCK))).write_text(f"{STAMP} {folder.name}\n")
     return tools
 
@@ -60,11 +61,11 @@ def test_debians_package_comes_with_its_build(beside: Path, tmp_path: Path) -> N
     """Another build of the study would be of another release, once the archive has one."""
     own = study(tmp_path)
     copy_builds(own)
-    assert (own.folder / TOOLS / PACKAGE / "tor_0.4.9.11.dsc").read_text() == "a description"
+    assert (own.folder / PACKAGE / "tor_0.4.9.11.dsc").read_text() == "a description"
 
 
 def test_a_build_of_a_package_that_is_gone_is_not_taken(beside: Path, tmp_path: Path) -> None:
-    shutil.rmtree(beside / PACKAGE)
+    shutil.rmtree(beside / "downloads/package")
     assert standing_build(study(tmp_path), STOCK) is None
 
 

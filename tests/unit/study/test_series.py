@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import tarfile
 from pathlib import Path
 
 import pytest
 
 from tests.unit.study.conftest import commit, git
 from torsweep.errors import InputError
-from torsweep.study import series
+from torsweep.study import places, series
 from torsweep.study.series import fitting
 from torsweep.study.tors import STOCK, patched, read_tor
 from torsweep.tor.release import Series
@@ -72,3 +74,26 @@ def test_a_patch_that_does_not_apply_names_file_and_hunk(repository: Path, patch
     assert str(refused.value) == f"{patch}: does not apply: kist.c: Hunk #1 FAILED at 1"
     patch.write_text(patch.read_text().replace("int a;", "int interval = 20;"))
     assert fitting([base, patched(patch, base)])[1] == "", "it goes on top of the series"
+
+
+def test_a_patch_is_tried_on_debians_source_where_it_has_been_fetched(
+    patch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_top = patched(patch, STOCK)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(places, "CHECKOUT", tmp_path)
+    assert fitting([STOCK, on_top]) == ([STOCK, on_top], ""), "the build will say it"
+    tree = tmp_path / "tor-0.4.9.11"
+    tree.mkdir()
+    (tree / "configure").write_text("PACKAGE_NAME='tor'\nPACKAGE_VERSION='0.4.9.11'\n")
+    (tree / "kist.c").write_text("int interval = 10;\n")
+    package = tmp_path / places.STUDIES / "other" / places.PACKAGE
+    package.mkdir(parents=True)
+    with tarfile.open(package / "tor_0.4.9.11.orig.tar.gz", "w:gz") as archive:
+        archive.add(tree, arcname=tree.name)
+    sha256 = hashlib.sha256((package / "tor_0.4.9.11.orig.tar.gz").read_bytes()).hexdigest()
+    (package / "tor_0.4.9.11-1.dsc").write_text(
+        f"Source: tor\nChecksums-Sha256:\n {sha256} 1 tor_0.4.9.11.orig.tar.gz\n"
+    )
+    with pytest.raises(InputError, match=r"does not apply: kist\.c: Hunk #1 FAILED at 1"):
+        fitting([STOCK, on_top])
