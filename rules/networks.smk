@@ -4,8 +4,7 @@
 rule sample_network:
     """Sample one network: a pure function of its configuration and its seed."""
     input:
-        config=ancient(paths.network_file),
-        topologies=ancient(paths.topologies),
+        ancient(paths.network_inputs),
     output:
         NETWORK,
     log:
@@ -16,10 +15,11 @@ rule sample_network:
         runtime=5,
     params:
         settings=arguments.network_settings,
+        config=arguments.network_name,
         levels=arguments.network_levels,
         out=subpath(output[0], parent=True),
     message:
         "network {wildcards.network}, seed {wildcards.seed}"
     shell:
-        "torsweep network sample {input.config} --seed {wildcards.seed} {params.levels}"
+        "torsweep network sample {params.config} --seed {wildcards.seed} {params.levels}"
         " --out {params.out:q} >{log:q} 2>&1"

@@ -8,7 +8,7 @@ rule run:
     """Prepare one run and let its engine run it; a run that was killed starts over."""
     input:
         network=NETWORK,
-        experiment=ancient(paths.experiment_file),
+        experiment=ancient(paths.run_experiment),
         tor=ancient(paths.tor),
     output:
         RUN,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -115,6 +116,15 @@ def test_a_study_that_has_been_played_has_nothing_left_to_do(
 ) -> None:
     code, said = _snakemake(checkout, study, "mine", "--dry-run")
     assert code == 0 and "Nothing to be done" in said, said
+
+
+def test_a_checkout_that_has_moved_costs_no_runs(
+    played: dict[str, bytes], checkout: Path, study: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(checkout, tmp_path / "moved")
+    code, said = _snakemake(tmp_path / "moved", study, "mine", "--dry-run")
+    assert code == 0, said
+    assert {"sample_network", "run"} & set(re.findall(r"^(\w+) +\d+$", said, re.MULTILINE)) == set()
 
 
 def test_the_snakefile_of_the_checkout_plays_a_study_from_anywhere(

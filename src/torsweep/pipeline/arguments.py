@@ -85,6 +85,10 @@ class Arguments:
         config = self._paths.network(wildcards.network).model_dump(mode="json")
         return json.dumps({"format_version": version, "config": config, **tables})
 
+    def network_name(self, wildcards: Any) -> str:
+        """The name of the network's configuration: ``paper`` of ``paper+load=0.5``."""
+        return parse_network_key(wildcards.network)[0]
+
     def network_levels(self, wildcards: Any) -> str:
         """``--set key=value`` for each knob in the network's name."""
         return set_arguments(parse_network_key(wildcards.network)[1])

@@ -33,7 +33,7 @@ from torsweep.config.variant import JOINED_BY, Variant, variant_text
 from torsweep.engines.selection import choose_engine, find_engine, require_engine
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.formats.yaml_file import read_yaml
-from torsweep.home import find, find_all
+from torsweep.home import CHECKOUT, find, find_all
 from torsweep.network.model import NETWORK_FILE
 from torsweep.network.sampling import input_paths
 from torsweep.pipeline.builds import Builds, marker
@@ -138,6 +138,11 @@ def own_experiments(directory: Path = EXPERIMENTS_DIRECTORY) -> list[str]:
     """The experiments of the working directory, which in the checkout are all; all where it has none."""
     own = sorted(file.parent.name for file in directory.glob(f"*/{EXPERIMENT_FILE}"))
     return own or experiment_names(directory)
+
+
+def _ships(file: str) -> bool:
+    """Whether ``file`` was found in the checkout by a pipeline that runs elsewhere."""
+    return Path(file).is_relative_to(CHECKOUT)
 
 
 def _question(file: Path) -> str:
@@ -377,9 +382,18 @@ class Paths:
         """The experiment.yaml of the experiment."""
         return str(find(EXPERIMENTS_DIRECTORY / wildcards.experiment / EXPERIMENT_FILE))
 
-    def network_file(self, wildcards: Any) -> str:
-        """The configuration file of the network ``paper+load=0.5``."""
-        return str(network_path(parse_network_key(wildcards.network)[0]))
+    def run_experiment(self, wildcards: Any) -> list[str]:
+        """The experiment.yaml of a run, unless it ships with the checkout: see :meth:`network_inputs`."""
+        return [file for file in [self.experiment_file(wildcards)] if not _ships(file)]
+
+    def network_inputs(self, wildcards: Any) -> list[str]:
+        """The configuration of the network ``paper+load=0.5``, and the tables that it is sampled from.
+
+        What a study has from the checkout is left out: the contents of all files are parameters of the rule,
+        and a checkout that has moved must cost no runs.
+        """
+        config = network_path(parse_network_key(wildcards.network)[0])
+        return [file for file in (str(config), *self.topologies(wildcards)) if not _ships(file)]
 
     def topologies(self, wildcards: Any) -> list[str]:
         """The derived or imported tables that the network is sampled from."""
