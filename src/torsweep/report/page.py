@@ -19,6 +19,7 @@ from PIL import Image, UnidentifiedImageError
 
 from torsweep import __version__
 from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.config.pairing import FREE
 from torsweep.config.traffic import ClientTraffic
 from torsweep.engines.selection import find_engine
 from torsweep.errors import InputError
@@ -188,6 +189,9 @@ def _number(value: float) -> str:
     return text.replace("-", "−")
 
 
+COMMON_PATHS = "drawn from the network's seed, the same in every variant of a network"
+
+
 def _facts(page: Page) -> Facts:
     """What was run, as pairs of a name and a value."""
     provenance = page.provenance
@@ -198,6 +202,7 @@ def _facts(page: Page) -> Facts:
         ("Era of Tor", provenance.era),
         ("Networks", f"{networks_text(provenance.seeds)} of the configuration {provenance.network}"),
         ("Measured", f"{measured} of each run{cut}"),
+        *([] if page.experiment.pairing == FREE else [("Paths of circuits", COMMON_PATHS)]),
         *((f"Knob: {knob}", ", ".join(levels)) for knob, levels in provenance.knobs.items()),
         ("Baseline", ", ".join(page.claims.baseline.values())),
         ("Runs", str(len(provenance.runs))),

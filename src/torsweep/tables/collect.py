@@ -112,8 +112,8 @@ def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenanc
     """The provenance of ``runs`` together.
 
     Raises InputError when they do not belong together: another experiment, engine, version, build of tor for
-    one level of the knob ``tor``, era or duration, a variant twice or without one of the seeds, or variants
-    of a seed on different networks.
+    one level of the knob ``tor``, era or duration, paths given to some alone, a variant twice or without one
+    of the seeds, or variants of a seed on different networks.
     """
     if not runs:
         raise InputError("no run directories were given", accepted="one or more")
@@ -122,6 +122,7 @@ def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenanc
         key: _agreed(runs, key, lambda run, key=key: getattr(run.spec, key))
         for key in ("experiment", "engine", "era", "warm_up_ns", "duration_ns")
     }
+    _agreed(runs, "paths", lambda run: "tor's own" if run.spec.paths is None else "given")
     version, builds = _versions(runs)
     knobs = {knob: list(dict.fromkeys(_level(run, knob, first) for run in runs)) for knob in first.variant}
     seeds = sorted({run.spec.seed for run in runs})

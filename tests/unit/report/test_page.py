@@ -152,6 +152,15 @@ def test_only_addresses_of_the_web_are_links(plan: Plan, tmp_path: Path, source:
     assert link or source in parsed.text
 
 
+@pytest.mark.parametrize("pairing", ["free", "paths"])
+def test_a_page_says_that_clients_have_common_paths(plan: Plan, tmp_path: Path, pairing: str) -> None:
+    file = tmp_path / "refill_sweep" / "experiment.yaml"
+    file.parent.mkdir()
+    file.write_text(f"{EXPERIMENT.read_text()}\npairing: {pairing}\n")
+    page = render(gather(plan.stage("summaries"), plan.stage("figures"), file, plan.networks))
+    assert ("the same in every variant of a network" in page) == (pairing == "paths")
+
+
 def test_what_a_file_says_is_text_and_no_markup(plan: Plan, tmp_path: Path) -> None:
     hostile = copied(plan, tmp_path / "plan")
     file = hostile.stage("summaries") / "claims.json"

@@ -97,6 +97,11 @@ def test_an_unfinished_run_is_refused(runs: list[Path], tmp_path: Path) -> None:
         ("run.json", {"duration_ns": 11_000_000_000}, "duration_ns: cannot stand in one table"),
         ("provenance.json", {"engine_version": "0.2.0"}, "engine_version: cannot stand in one table"),
         ("run.json", {"tor_build": "0.4.9.3-1a2b3c4d"}, "tor_build: cannot stand in one table"),
+        (
+            "run.json",
+            {"paths": {"web1": [["relay1", "relay2", "relay3"]]}},
+            "paths: cannot stand in one table",
+        ),
         ("run.json", {"network_sha256": "0" * 64}, "ran on another network"),
         ("run.json", {"seed": 1}, "same variant and seed"),
         ("provenance.json", {"engine_version": None}, "engine_version: missing key"),
