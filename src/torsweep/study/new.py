@@ -14,12 +14,13 @@ import sys
 from pathlib import Path
 
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY
-from torsweep.errors import InputError, OutputError
+from torsweep.errors import InputError, OutputError, ToolMissing
 from torsweep.home import CHECKOUT
 from torsweep.storage import write_text
 from torsweep.storage.folders import STUDY, files_of, own_folder
 from torsweep.storage.published import EXPERIMENT_FILE
 
+SNAKEFILE = "Snakefile"
 PROFILE = Path("profiles/default/config.yaml")
 TARGETS = ("report", "publish")
 """Targets of the Snakefile beside those of experiments."""
@@ -47,8 +48,11 @@ def write_study(folder: Path, experiment_name: str, experiment_text: str) -> Non
     """Write the study in ``folder``, with ``experiment_text`` as the experiment.yaml of ``experiment_name``.
 
     In a study that is there, the experiment is brought up to date, and nothing else is touched. Raises
-    OutputError when ``folder`` holds anything but a study, InputError for a name that no experiment can have.
+    OutputError when ``folder`` holds anything but a study, InputError for a name that no experiment can have,
+    ToolMissing when torsweep runs from no checkout.
     """
+    if not (CHECKOUT / SNAKEFILE).is_file():
+        raise ToolMissing(f"{CHECKOUT}: holds torsweep without its pipeline; run `make setup` in a checkout")
     _require_name(experiment_name)
     own_folder(folder, STUDY)
     for name, text in _texts(folder.resolve().name, experiment_name).items():
@@ -83,7 +87,7 @@ def _texts(study: str, experiment: str) -> dict[str, str]:
     )
     return {
         "README.md": readme,
-        "Snakefile": template("Snakefile"),
+        SNAKEFILE: template(SNAKEFILE),
         str(PROFILE): (CHECKOUT / PROFILE).read_text(encoding="utf-8"),
         ".gitignore": template("gitignore"),
     }
