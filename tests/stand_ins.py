@@ -56,6 +56,7 @@ def tor_script(comment: str) -> str:
 # {comment}
 case "$1" in
 --version) echo "Tor version 0.4.9.3." ;;
+--list-modules) echo relay: yes; echo dirauth: yes ;;
 --list-torrc-options) cat <<END
 {options}
 END

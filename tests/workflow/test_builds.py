@@ -119,3 +119,12 @@ def test_a_level_makes_its_own_runs_and_nothing_else(study: Study) -> None:
     study.define(tor=["stock", "branch"], options=["default", "dns"])
     assert study.planned() == ["tor=branch+options=dns", "tor=stock+options=dns", "tables"]
     assert read_json(study.folder / TABLES) == builds
+
+
+def test_the_same_content_named_in_another_way_leaves_no_run_out(study: Study) -> None:
+    study.define("stock", "branch", tor=["stock", "branch"], options=["default"])
+    study.snakemake(TABLES)
+    shutil.copytree(study.folder / "branch", study.folder / "moved")
+    study.document["tors"]["branch"] = {"program": "moved/tor"}
+    study.define(tor=["stock", "branch"], options=["default", "dns"])
+    assert study.planned() == ["tor=branch+options=dns", "tor=stock+options=dns", "tables"]

@@ -137,8 +137,12 @@ class Arguments:
         command = f"{engine.command} run"
         return f"{command} --threads {threads}" if engine.takes_threads else command
 
-    def tor_source(self, wildcards: Any) -> str:
-        """The options of ``torsweep tor build`` that say what a build is made of."""
+    def tor_source(self, wildcards: Any, output: Any) -> str:
+        """The options of ``torsweep tor build`` that say what a build is made of.
+
+        That it takes ``output`` tells Snakemake not to compare it with what it was when the build was made:
+        its name stands for the content, and the same content may be named in another way.
+        """
         return shlex.join(self._paths.tor_source(wildcards.build).arguments())
 
     def runs(self, wildcards: Any) -> str:
