@@ -10,7 +10,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from torsweep.config.experiment import Experiment
 from torsweep.config.tors import DEBIAN, TorSource
+from torsweep.engines.taken_options import bundles_of, refuse_bundles
 from torsweep.home import CHECKOUT
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOR_BUILD, TOR_TOOLS, own_folder
@@ -53,3 +55,11 @@ def copy_builds(study: Study) -> None:
         if tor.source == DEBIAN and not (own / package).exists():
             shutil.copytree(marker.parent / package, own / package)
         write_text(own / marker.name, marker.read_text(encoding="utf-8"))
+
+
+def require_options(study: Study, experiment: Experiment) -> None:
+    """Raise InputError, in tor's own words, for options that a build which stands does not take."""
+    bundles = bundles_of(experiment)
+    markers = (standing_build(study, tor) for tor in study.builds.values()) if bundles else ()
+    builds = (read_build(marker.parent / read_stamp(marker)) for marker in markers if marker is not None)
+    refuse_bundles([built.program for built in builds if built is not None], bundles)

@@ -105,7 +105,7 @@ def compare_command(
     """Compare a change of tor with tor as it was, on the same networks, and say what clients notice."""
     from rich.console import Console
 
-    from torsweep.study.builds import copy_builds
+    from torsweep.study.builds import copy_builds, require_options
     from torsweep.study.change import Asked, read_change
     from torsweep.study.document import Setup, make_study
     from torsweep.study.engine import choose_venue
@@ -122,6 +122,7 @@ def compare_command(
     made = make_study(change, setup, venue.network, study, f"torsweep compare {shlex.join(asked.words)}")
     experiment = made.experiment()
     made.require_same()
+    require_options(made, experiment)
     play = Play(made, venue.engine, cores or len(os.sched_getaffinity(0)))
     about = f"{change.words}, against {change.against}"
     if dry_run:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from torsweep.config.given_options import OptionBundle
 from torsweep.config.tors import TorSource
 from torsweep.provenance import sha256_of_file
 from torsweep.study import builds
-from torsweep.study.builds import copy_builds, standing_build
+from torsweep.study.builds import copy_builds, require_options, standing_build
 from torsweep.study.document import Study
 from torsweep.study.places import PACKAGE
 from torsweep.tor.build import STAMP, TOOLS, BuiltTor, read_build
@@ -79,3 +81,19 @@ def test_a_damaged_build_is_left_where_it_is(beside: Path, tmp_path: Path) -> No
 
 def test_a_build_of_another_tor_is_not_taken(beside: Path, tmp_path: Path) -> None:
     assert standing_build(study(tmp_path), TorSource(source="debian", series="none")) is None
+
+
+def test_options_are_asked_of_a_build_that_stands(
+    beside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[Path, ...]] = []
+    bundles = {"fast": OptionBundle(torrc={"KISTSchedRunInterval": "1 msec"})}
+    monkeypatch.setattr(builds, "bundles_of", lambda experiment: bundles)
+    monkeypatch.setattr(builds, "refuse_bundles", lambda programs, _: asked.append(tuple(programs)))
+    experiment: Any = None
+    require_options(study(tmp_path), experiment)
+    shutil.rmtree(beside)
+    require_options(study(tmp_path), experiment)
+    (program,), none = asked
+    assert program.parent.parent.parent == beside
+    assert none == ()
