@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -10,9 +13,24 @@ import pytest
 from tests.engines import chain_scenario
 from torsweep.config.engine_names import engine_names
 from torsweep.engines.cellsim.entry import find_cellsim
-from torsweep.engines.selection import find_engine, lacking
+from torsweep.engines.prepare import write_run
+from torsweep.engines.run_spec import Given, GivenLines, read_run
+from torsweep.engines.selection import ENGINES, find_engine, lacking
+from torsweep.provenance import sha256_of_file
+from torsweep.tor.build import BuiltTor, read_build
 
 MARKS = {"shadow": pytest.mark.shadow, "emulation": pytest.mark.real_time}
+
+
+def _require(request: pytest.FixtureRequest, engine: str) -> str:
+    """The engine's name as its runs have it; a test that needs it is skipped where it is not."""
+    if engine != "cellsim":
+        request.getfixturevalue("built_tor")
+    if engine == "emulation":
+        request.getfixturevalue("emulation")
+    elif lack := lacking(engine):
+        pytest.skip(f"needs {engine}: {lack}")
+    return find_engine(engine).here()
 
 
 @pytest.mark.parametrize(
@@ -28,13 +46,7 @@ MARKS = {"shadow": pytest.mark.shadow, "emulation": pytest.mark.real_time}
 def test_three_streams_on_one_circuit(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str, era: str
 ) -> None:
-    if engine != "cellsim":
-        request.getfixturevalue("built_tor")
-    if engine == "emulation":
-        request.getfixturevalue("emulation")
-    elif lack := lacking(engine):
-        pytest.skip(f"needs {engine}: {lack}")
-    kind = find_engine(engine).here()
+    kind = _require(request, engine)
     folder = chain_scenario.prepare(tmp_path, kind, era, traced=True)
     program, *rest = find_engine(engine).command.split()
     command = [sys.executable, "-m", "torsweep", *rest] if program == "torsweep" else [str(find_cellsim())]
@@ -44,3 +56,61 @@ def test_three_streams_on_one_circuit(
     assert provenance.get("engine", kind) == kind
     chain_scenario.check_cells(folder)
     chain_scenario.check_breakdown(folder)
+
+
+def _two_builds(built: BuiltTor, tools: Path) -> tuple[BuiltTor, BuiltTor]:
+    """Copies of ``built`` and, with another version in its program, of a tor that is otherwise the same."""
+    version = built.provenance["version"]
+    other = f"{version[:-1]}{(int(version[-1]) + 1) % 10}"
+    found = []
+    for name in (version, other):
+        folder = tools / name
+        shutil.copytree(built.folder / "bin", folder / "bin")
+        program = folder / "bin" / "tor"
+        program.write_bytes(program.read_bytes().replace(version.encode(), name.encode()))
+        provenance = {**built.provenance, "version": name, "program_sha256": sha256_of_file(program)}
+        (folder / "provenance.json").write_text(json.dumps(provenance))
+        whole = read_build(folder.rename(tools / BuiltTor(folder, provenance).version))
+        assert whole is not None
+        found.append(whole)
+    return found[0], found[1]
+
+
+def _log(run: Path, host: str) -> str:
+    """What tor said on ``host``, in either engine of real tor."""
+    shadows = [*run.glob(f"shadow/data/hosts/{host}/tor.*.stdout.gz")]
+    return (
+        gzip.decompress(shadows[0].read_bytes()).decode()
+        if shadows
+        else (run / "processes" / host / "log").read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [pytest.param(name, marks=MARKS.get(name, ())) for name, one in ENGINES.items() if one.runs_tor],
+)
+def test_hosts_run_builds_of_their_own_and_are_told_what_the_user_gives(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    kind = _require(request, engine)
+    built: BuiltTor = request.getfixturevalue("built_tor")
+    usual, other = _two_builds(built, tmp_path / "results" / "tools" / "tor")
+    folder = chain_scenario.prepare(tmp_path, kind, "today")
+    given = Given(
+        torrc=(GivenLines(lines={"KISTSchedRunInterval": "5 msec"}, hosts=("relay3",)),),
+        consensus={"cc_alg": 0, "of_mine": 77},
+    )
+    update = {"tor_build": usual.version, "other_builds": {other.version: ("relay2",)}, "given": given}
+    write_run(read_run(folder).model_copy(update=update), folder)
+    monkeypatch.chdir(tmp_path)
+    rest = find_engine(engine).command.split()[1:]
+    chain_scenario.play([sys.executable, "-m", "torsweep", *rest, "run"], folder)
+    provenance = chain_scenario.check(folder)
+    assert provenance["tor"]["build"] == usual.version
+    assert [(one["build"], one["hosts"]) for one in provenance["other_tors"]] == [(other.version, ["relay2"])]
+    assert provenance["engine_version"].endswith(f"tor {usual.version} and {other.version}")
+    assert provenance["consensus_params"].items() >= {"cc_alg": 0, "of_mine": 77, "cfx_enabled": 0}.items()
+    versions = {host: _log(folder, host) for host in chain_scenario.HOSTS}
+    assert f"Tor {other.provenance['version']} " in versions.pop("relay2")
+    assert all(f"Tor {usual.provenance['version']} " in log for log in versions.values())
