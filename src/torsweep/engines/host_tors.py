@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.engines.run_spec import RunSpec
-from torsweep.errors import TorsweepError
+from torsweep.errors import InputError, TorsweepError
+from torsweep.network.model import Network
 from torsweep.tor.build import BuiltTor, find_build
 from torsweep.tor.capabilities import options_of
 from torsweep.tor.place import TOOLS
@@ -22,6 +23,11 @@ from torsweep.tor.torrc import differences, lacking
 
 CACHED_CONSENSUS = "cached-microdesc-consensus"
 """The file in a data directory in which tor keeps its consensus, also where it avoids writing to disk."""
+
+
+TURNS_AWAY, TURNED_AWAY_BELOW = [0, 4, 8, 11], [0, 4, 8]
+"""From the first of these versions on, authorities turn relays below the second away (tor's ticket 40896).
+Those of 0.4.9 have an option for it, with which the template of authorities lets every relay in."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +55,29 @@ class HostTors:
         """The versions of all builds, that of most hosts first."""
         return " and ".join(dict.fromkeys(tor.version for tor in (self.usual, *self.others.values())))
 
-    def check(self, run: RunSpec) -> None:
-        """Raise InputError when a build lacks what the settings or the tracing of ``run`` come to."""
+    def check(self, run: RunSpec, network: Network) -> None:
+        """Raise InputError when a build lacks what ``run`` asks for, or the authorities would refuse it."""
         traced = set(run.tracing.hosts) if run.tracing else set()
         for host in ("", *self.others, *sorted(traced)):
             named = f"tor {self.of(host).version}"
             problem = lacking(run.tor, self.options(host), build=named, traced=host in traced)
             if problem is not None:
                 raise problem
+        for authority in network.authorities:
+            for relay in network.relays:
+                if self._turns_away(authority.name, relay.name):
+                    raise InputError(
+                        f"authorities of tor {self.of(authority.name).version} turn relays of 0.4.7 away",
+                        key="tor_build",
+                        value=self.of(relay.name).version,
+                        accepted="authorities of tor 0.4.7 or 0.4.9",
+                    )
+
+    def _turns_away(self, authority: str, relay: str) -> bool:
+        """Whether one has a built-in limit for the version of the other, which no option can move."""
+        movable = "MinimalAcceptedServerVersion" in self.options(authority)
+        limit = not movable and _numbers(self.of(authority)) >= TURNS_AWAY
+        return limit and _numbers(self.of(relay)) < TURNED_AWAY_BELOW
 
     def facts(self) -> dict[str, Any]:
         """What provenance says of them: ``tor``, and with more than one build ``other_tors``."""
@@ -86,20 +107,37 @@ def find_host_tors(run: RunSpec, builds: Path = TOOLS) -> HostTors:
     return HostTors(find_build(builds, run.tor_build), others)
 
 
-def consensus_of(data_directory: Path) -> dict[str, int]:
-    """The parameters in the consensus that a tor has kept; none where it has kept no consensus."""
+def _numbers(tor: BuiltTor) -> list[int]:
+    """The version as numbers: ``0.4.8.17-dev`` is 0, 4, 8, 17."""
+    return [int(part) for part in re.findall(r"\d+", tor.provenance["version"])[:4]]
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """What the consensus of a run has: nicknames of relays, and parameters."""
+
+    relays: frozenset[str]
+    parameters: Mapping[str, int]
+
+
+def read_consensus(data_directory: Path) -> Consensus:
+    """The consensus that a tor has kept; an empty one where it has kept none."""
     try:
         text = (data_directory / CACHED_CONSENSUS).read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return {}
+        text = ""
     line = re.search(r"^params (.*)$", text, re.MULTILINE)
     pairs = (word.partition("=") for word in line[1].split()) if line else ()
-    return {name: int(value) for name, _, value in pairs}
+    relays = re.findall(r"^r (\S+) ", text, re.MULTILINE)
+    return Consensus(frozenset(relays), {name: int(value) for name, _, value in pairs})
 
 
-def require_given(found: Mapping[str, int], given: Mapping[str, int]) -> None:
-    """Raise TorsweepError unless the consensus with the parameters ``found`` has each that was ``given``."""
+def require_consensus(found: Consensus, network: Network, given: Mapping[str, int]) -> None:
+    """Raise TorsweepError unless ``found`` has every relay of ``network``, and each parameter ``given``."""
+    for relay in network.relays:
+        if relay.name not in found.relays:
+            raise TorsweepError(f"the consensus of this run has no {relay.name}")
     for name, value in given.items():
-        if found.get(name) != value:
-            there = f"{name}={found[name]}" if name in found else f"no {name}"
+        if found.parameters.get(name) != value:
+            there = f"{name}={found.parameters[name]}" if name in found.parameters else f"no {name}"
             raise TorsweepError(f"the consensus of this run has {there}, not {name}={value} as it was given")

@@ -7,20 +7,21 @@ from pathlib import Path
 import pytest
 
 from tests.stand_ins import SERIES_OPTIONS, SINCE_048, stand_in_tor
-from tests.unit.engines.emulation.conftest import run_spec
+from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec
 from torsweep.config.eras import tor_settings
 from torsweep.config.tracing import Tracing
 from torsweep.engines.host_tors import (
     CACHED_CONSENSUS,
     HostTors,
-    consensus_of,
     find_host_tors,
-    require_given,
+    read_consensus,
+    require_consensus,
 )
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor import build
 
 TODAY = tor_settings("today", {})
+NETWORK = network(*POSITIONS)
 
 
 @pytest.fixture
@@ -59,31 +60,63 @@ def test_provenance_names_every_build_its_hosts_and_what_it_does_by_itself(tors:
 
 
 def test_a_run_that_asks_a_build_for_what_it_lacks_is_refused(tors: HostTors) -> None:
-    tors.check(run_spec(tor=TODAY))
-    HostTors(tors.usual).check(run_spec())
+    tors.check(run_spec(tor=TODAY), NETWORK)
+    HostTors(tors.usual).check(run_spec(), NETWORK)
     with pytest.raises(InputError, match=r"^refill_mode: .*: tor 0\.4\.7\.16-\w+ has no Token"):
-        tors.check(run_spec())
-    tors.check(run_spec(tor=TODAY, tracing=Tracing(hosts=("relay1",))))
+        tors.check(run_spec(), NETWORK)
+    tors.check(run_spec(tor=TODAY, tracing=Tracing(hosts=("relay1",))), NETWORK)
     with pytest.raises(InputError, match=r"^tracing: .*: tor 0\.4\.7\.16-\w+ has no CellTraceFile"):
-        tors.check(run_spec(tor=TODAY, tracing=Tracing(hosts=("relay1", "relay3"))))
+        tors.check(run_spec(tor=TODAY, tracing=Tracing(hosts=("relay1", "relay3"))), NETWORK)
 
 
-def test_the_parameters_of_the_consensus_are_read_and_compared_with_those_given(tmp_path: Path) -> None:
-    text = "network-status-version 3 microdesc\nparams bwweightscale=10000 cc_alg=0 mine=-3\ndir-source a b\n"
-    (tmp_path / CACHED_CONSENSUS).write_text(text)
-    found = consensus_of(tmp_path)
-    assert found == {"bwweightscale": 10_000, "cc_alg": 0, "mine": -3}
-    require_given(found, {"cc_alg": 0, "mine": -3})
+@pytest.mark.parametrize(
+    ("authority", "lacks", "relay", "accepted"),
+    [
+        ("0.4.8.17", {"MinimalAcceptedServerVersion"}, "0.4.7.16", False),
+        ("0.4.8.11", {"MinimalAcceptedServerVersion"}, "0.4.7.1-alpha", False),
+        ("0.4.8.10", {"MinimalAcceptedServerVersion"}, "0.4.7.16", True),
+        ("0.4.9.11", set(), "0.4.7.16", True),
+        ("0.4.8.17", {"MinimalAcceptedServerVersion"}, "0.4.8.1-alpha", True),
+        ("0.4.7.16", {"MinimalAcceptedServerVersion"}, "0.4.9.11", True),
+    ],
+)
+def test_relays_that_the_authorities_would_turn_away_are_refused_before_the_run(
+    tmp_path: Path, authority: str, lacks: set[str], relay: str, accepted: bool
+) -> None:
+    old = stand_in_tor(tmp_path / "old", relay, SERIES_OPTIONS)
+    mixed = HostTors(stand_in_tor(tmp_path / "new", authority, lacks), {"relay2": old})
+    if accepted:
+        mixed.check(run_spec(tor=TODAY), NETWORK)
+        return
+    with pytest.raises(InputError, match=r"tor_build: authorities of tor 0\.4\.8.* turn relays of 0\.4\.7"):
+        mixed.check(run_spec(tor=TODAY), NETWORK)
+
+
+CONSENSUS = """network-status-version 3 microdesc
+params bwweightscale=10000 cc_alg=0 mine=-3
+dir-source a b
+r authority1 AAAA 2000-01-01 00:00:00 11.0.0.1 9001 0
+r relay1 AAAA 2000-01-01 00:00:00 11.0.0.2 9001 0
+r relay2 AAAA 2000-01-01 00:00:00 11.0.0.3 9001 0
+r relay3 AAAA 2000-01-01 00:00:00 11.0.0.4 9001 0
+"""
+
+
+def test_the_consensus_is_read_and_compared_with_the_network_and_what_was_given(tmp_path: Path) -> None:
+    (tmp_path / CACHED_CONSENSUS).write_text(CONSENSUS)
+    found = read_consensus(tmp_path)
+    assert found.parameters == {"bwweightscale": 10_000, "cc_alg": 0, "mine": -3}
+    require_consensus(found, NETWORK, {"cc_alg": 0, "mine": -3})
     with pytest.raises(TorsweepError, match=r"^the consensus .* has cc_alg=0, not cc_alg=2 as it was given$"):
-        require_given(found, {"cc_alg": 2})
+        require_consensus(found, NETWORK, {"cc_alg": 2})
     with pytest.raises(TorsweepError, match="has no other, not other=1 as it was given"):
-        require_given(found, {"other": 1})
+        require_consensus(found, NETWORK, {"other": 1})
+    (tmp_path / CACHED_CONSENSUS).write_text(CONSENSUS.replace("r relay2 ", "r relay22 "))
+    with pytest.raises(TorsweepError, match=r"^the consensus of this run has no relay2$"):
+        require_consensus(read_consensus(tmp_path), NETWORK, {})
 
 
-def test_where_there_is_no_consensus_nothing_given_stands(tmp_path: Path) -> None:
-    assert consensus_of(tmp_path) == {}
+def test_a_consensus_without_parameters_or_none_at_all_has_none(tmp_path: Path) -> None:
+    assert read_consensus(tmp_path).parameters == {}
     (tmp_path / CACHED_CONSENSUS).write_text("network-status-version 3\n")
-    assert consensus_of(tmp_path) == {}
-    require_given({}, {})
-    with pytest.raises(TorsweepError, match="has no cc_alg"):
-        require_given({}, {"cc_alg": 0})
+    assert read_consensus(tmp_path).parameters == {}

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from torsweep.engines.host_tors import consensus_of, require_given
+from torsweep.engines.host_tors import read_consensus, require_consensus
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
 from torsweep.engines.shadow.directory import Written, write_directory
@@ -81,9 +81,9 @@ def write_run_directory(
     simulated, or a build of tor lacks what the run asks for; TorsweepError when tor cannot make its keys.
     """
     run = _read_run(run_directory)
-    tools.tors.check(run)
     network_directory = run_directory / run.network
     network, rtt_us = read_network(network_directory)
+    tools.tors.check(run, network)
     network_sha256 = sha256_of_file(network_directory / NETWORK_FILE)
     if network_sha256 != run.network_sha256:
         raise InputError(
@@ -176,11 +176,12 @@ def simulate_and_record(
     require_memory(written.simulation)
     clients = list(read_layout(run_directory / SHADOW_FOLDER).clients)
     cost = _simulate(run_directory / SHADOW_FOLDER, written, clients, settings, tools, say)
+    network, _ = read_network(run_directory / run.network, latency=False)
     # The consensus of the clients is what decides; all of them have the same.
-    parameters = consensus_of(run_directory / SHADOW_FOLDER / HOSTS / clients[0])
-    require_given(parameters, run.given.consensus)
+    consensus = read_consensus(run_directory / SHADOW_FOLDER / HOSTS / clients[0])
+    require_consensus(consensus, network, run.given.consensus)
     record = {
-        **_provenance(run_directory, run, written, settings, tools, cost, parameters),
+        **_provenance(run_directory, run, written, settings, tools, cost, consensus.parameters),
         "preflight": {**preflight, "round_trip": asdict(tools.round_trips)},
     }
     write_text(
@@ -236,14 +237,14 @@ def _provenance(
     settings: ShadowSettings,
     tools: Tools,
     cost: dict[str, Any],
-    parameters: dict[str, int],
+    parameters: Mapping[str, int],
 ) -> dict[str, Any]:
     return {
         "engine": run.engine,
         "engine_version": tools.engine_version,
         "versions": tools.told,
         **tools.tors.facts(),
-        "consensus_params": parameters,
+        "consensus_params": dict(parameters),
         "run_sha256": sha256_of_file(run_directory / RUN_FILE),
         "network_sha256": run.network_sha256,
         **cost,

@@ -49,7 +49,7 @@ def read_entries(text: str) -> dict[str, Entry]:
     }
 
 
-async def require_consensus(client: Control, network: Network, *, weighted: bool) -> None:
+async def require_entries(client: Control, network: Network, *, weighted: bool) -> None:
     """Raise TorsweepError unless ``client`` has every relay of ``network`` with the flags of its position.
 
     With ``weighted`` the weights are those of the network too.

@@ -159,7 +159,7 @@ def run_emulation(
     network_directory = (run_directory / run.network).resolve()
     network, _ = read_network(network_directory)
     _check_input(run, network, network_directory / NETWORK_FILE)
-    tools.tors.check(run)
+    tools.tors.check(run, network)
     say = _speaker(progress)
     with machine_claimed(), folder_claimed(run_directory, RUN, wait=False), orderly_end():
         _clear(run_directory, run, network)
@@ -208,7 +208,7 @@ def _record(run_directory: Path, running: RunningNetwork, absent: Sequence[str])
         "tcp": {**TCP[layout.run.era].model_dump(mode="json"), "not_in_this_kernel": list(absent)},
         "links": {key: links[key] for key in ("mtu_bytes", "up_queue", "down_queue", "loss")},
         "extra_torrc_lines": list(layout.extra),
-        "consensus_params": running.parameters,
+        "consensus_params": dict(running.parameters),
         **tors.facts(),
     }
 

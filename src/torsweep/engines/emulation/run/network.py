@@ -11,7 +11,7 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,14 +25,14 @@ from torsweep.engines.emulation.run.control import (
     consensus_relays,
     known_relays,
     open_control,
-    require_consensus,
+    require_entries,
     wait_s,
 )
 from torsweep.engines.emulation.run.follower import ClientFollower
 from torsweep.engines.emulation.run.pace import RelayMeter
 from torsweep.engines.emulation.run.processes import Child, ProcessSet
 from torsweep.engines.emulation.run.servers import servers_command
-from torsweep.engines.host_tors import HostTors, consensus_of, require_given
+from torsweep.engines.host_tors import HostTors, read_consensus, require_consensus
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor.torrc import LEAST_AUTHORITIES, bandwidths_text, environment
 
@@ -71,7 +71,7 @@ class RunningNetwork:
     say: Say
     deadline: float
     """Monotonic time, in seconds, by which the network must be ready."""
-    parameters: dict[str, int] = field(default_factory=dict)
+    parameters: Mapping[str, int] = field(default_factory=dict)
     """The consensus parameters that the clients have, once the network is ready."""
     controls: dict[str, Control] = field(default_factory=dict)
     children: dict[str, Child] = field(default_factory=dict)
@@ -283,9 +283,10 @@ class RunningNetwork:
         layout = self.layout
         weighted = len(layout.authorities) >= LEAST_AUTHORITIES
         first = await self._control(layout.clients[0])
-        await require_consensus(first, layout.network, weighted=weighted)
-        self.parameters = consensus_of(layout.clients[0].data)
-        require_given(self.parameters, layout.run.given.consensus)
+        await require_entries(first, layout.network, weighted=weighted)
+        consensus = read_consensus(layout.clients[0].data)
+        require_consensus(consensus, layout.network, layout.run.given.consensus)
+        self.parameters = consensus.parameters
 
     async def _follow_client(self, place: Place, identities: Identities, names: dict[str, str]) -> None:
         client = next(client for client in self.layout.network.clients if client.name == place.name)
