@@ -21,6 +21,7 @@ from pydantic import Field
 
 from torsweep.config.claims import AUTO, Replicates
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Duration, Era, Experiment, Measured
+from torsweep.config.network import network_path
 from torsweep.config.reading import Section, validate
 from torsweep.config.tors import TorSource
 from torsweep.errors import InputError
@@ -139,6 +140,7 @@ def make_study(change: Change, setup: Setup, network: str, folder: Path | None, 
     asked = {key: value for key, value in about.items() if key not in MAY_DIFFER}
     digest = hashlib.sha256(json.dumps([change.content, asked], sort_keys=True).encode()).hexdigest()[:6]
     where = folder if folder is not None else STUDIES / f"{name}-{digest}"
+    _require_network(network, where)
     document, patches = _document(change, setup, network, where.resolve())
     document["report"]["source"] = command
     tors = {key: validate(TorSource, entry, "--candidate") for key, entry in change.tors.items()}
@@ -146,6 +148,16 @@ def make_study(change: Change, setup: Setup, network: str, folder: Path | None, 
         tors[STOCK.name] = validate(TorSource, STOCK.entry, None)
     builds = {key: tor for key, tor in tors.items() if not tor.named}
     return Study(where, name, document, patches, builds)
+
+
+def _require_network(network: str, folder: Path) -> None:
+    """Raise InputError for a network of the working directory, which a study elsewhere does not find."""
+    file = network_path(network)
+    if file.resolve().is_relative_to(CHECKOUT.resolve()) or (folder / file).is_file():
+        return
+    problem = f"stands in this folder, where the study {folder} does not look"
+    accepted = "a network that ships, or one of the study: `--study .` in a folder that `torsweep new` made"
+    raise InputError(problem, key="--network", value=network, accepted=accepted)
 
 
 def _document(

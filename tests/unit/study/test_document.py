@@ -134,6 +134,16 @@ def test_a_patch_is_kept_in_the_study(patch: Path) -> None:
         study(read_change(Asked(f"patch:{patch}")), folder=made.folder).write()
 
 
+def test_a_network_of_ones_own_belongs_into_the_study(tmp_path: Path) -> None:
+    file = tmp_path / "configs/networks/mine.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text((CHECKOUT / "configs/networks/ci.yaml").read_text())
+    with pytest.raises(InputError, match=r"--network: stands in this folder, where the study torsweep-st"):
+        make_study(option("1 msec"), SETUP, "mine", None, "torsweep compare")
+    here = make_study(option("1 msec"), SETUP, "mine", Path("."), "torsweep compare")
+    assert here.experiment().network == "mine"
+
+
 def test_paths_are_relative_to_the_study(repository: Path) -> None:
     made = study(read_change(Asked(f"{repository}@my-branch")))
     made.write()
