@@ -84,7 +84,7 @@ def build_tor(
 
     For Debian's release with the series, the build that ``tor.json`` names will do; where there is none,
     Debian's source package is fetched. With ``stamp``, a file, that names the build. Without, ``tor.json``
-    does from then on, if the build has the project's series alone, of a release.
+    does from then on, if the build is of a release with the project's series alone.
 
     Raises ToolMissing for a build dependency or a source that cannot be had here; InputError for a bad
     source, a patch that does not apply, or a source that has changed since ``stamp`` was planned;
@@ -95,7 +95,7 @@ def build_tor(
     own_folder(out, TOR_TOOLS)
     standing = current_build(out, read_series()) if tor.is_stock else None
     built = standing or _build_recipe(tor, out, jobs)
-    if standing is None and _may_be_default(tor) and (stamp is None or not (out / POINTER).is_file()):
+    if standing is None and _may_be_default(tor, by_hand=stamp is None):
         pointer = {"folder": built.folder.name, "program_sha256": built.provenance["program_sha256"]}
         write_text(out / POINTER, json.dumps(pointer, indent=1) + "\n")
     if stamp is not None:
@@ -103,9 +103,12 @@ def build_tor(
     return built
 
 
-def _may_be_default(tor: TorSource) -> bool:
-    """Whether ``tor.json`` may name it: what it names is also taken for the tor ``stock`` of experiments."""
-    return tor.kind == "source" and tor.series == "project" and not tor.patches
+def _may_be_default(tor: TorSource, *, by_hand: bool) -> bool:
+    """Whether ``tor.json`` may name it: what it names is also taken for the tor ``stock`` of experiments.
+
+    Another tor of an experiment never is, or ``stock`` would be that tor from then on.
+    """
+    return tor.is_stock or (by_hand and tor.kind == "source" and tor.series == "project" and not tor.patches)
 
 
 def _build_recipe(tor: TorSource, out: Path, jobs: int) -> BuiltTor:

@@ -230,6 +230,15 @@ def test_only_a_release_with_the_series_becomes_the_build_that_is_taken_by_defau
     assert read_stamp(tmp_path / "stamp").startswith("0.4.8.2-dev-")
 
 
+def test_no_other_tor_of_an_experiment_becomes_stock(tree, tmp_path, compiler, monkeypatch):
+    monkeypatch.setattr(build, "apply_series", lambda series, tree: None)
+    release, tools = TorSource(source=str(tree)), tmp_path / "tools"
+    built = build_tor(release, tools, stamp=tmp_path / "stamp")
+    with pytest.raises(ToolMissing, match="no tor with this patch series is built"):
+        find_build(tools)
+    assert build_tor(release, tools) == find_build(tools) == built
+
+
 def test_a_source_without_configure_needs_autoconf(repository, tmp_path, monkeypatch):
     monkeypatch.setattr(build, "check_requirements", lambda: None)
     found = shutil.which
