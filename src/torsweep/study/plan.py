@@ -77,7 +77,7 @@ def plan_lines(play: Play, experiment: Experiment, why: str) -> Iterator[str]:
     yield f"engine    {play.engine}, network {experiment.network}: {why}"
     standing = (f"{name} {'stands' if stands else 'to be built'}" for name, stands in plan.builds.items())
     yield f"builds    {', '.join(standing)}"
-    runs = f"{plan.runs} (2 tors or options on {plan.networks} networks), {plan.finished} of them finished"
+    runs = f"{plan.runs} (2 on each of {plan.networks} networks), {plan.finished} of them finished"
     yield f"runs      {runs}"
     if experiment.replicates == AUTO:
         most = experiment.precision.networks

@@ -43,7 +43,8 @@ def fitting(tors: Sequence[Tor]) -> tuple[list[Tor], str]:
         why = _why_not(tor)
         if why:
             found = [each.without_series() for each in tors]
-            note = f"both are built without the project's patches: {why}"
+            many = "both are" if len(tors) > 1 else "it is"
+            note = f"{many} built without the project's patches: {why}"
             break
     for tor in found:
         _require_patches(tor)

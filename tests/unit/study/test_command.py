@@ -84,7 +84,7 @@ def test_a_dry_run_says_what_it_takes_and_writes_nothing(torsweep, stand_ins, tm
     said = dict(line.split(None, 1) for line in out.splitlines()[1:])
     assert said["engine"] == "emulation, network ci: as a test says so"
     assert said["builds"] == "stock to be built"
-    assert said["runs"] == "8 (2 tors or options on 4 networks), 0 of them finished"
+    assert said["runs"] == "8 (2 on each of 4 networks), 0 of them finished"
     assert said["time"].endswith("one run at a time")
 
 
@@ -97,7 +97,7 @@ def test_a_dry_run_counts_what_stands(torsweep, stand_ins, tmp_path: Path) -> No
         file.parent.mkdir(parents=True)
         file.touch()
     _, out, _ = torsweep(*ASKED, "--dry-run")
-    assert "16 (2 tors or options on 8 networks), 1 of them finished" in out
+    assert "16 (2 on each of 8 networks), 1 of them finished" in out
 
 
 def test_a_pipeline_that_fails_prints_no_verdict(torsweep, monkeypatch: pytest.MonkeyPatch) -> None:
