@@ -53,6 +53,10 @@ USUAL_LATENCY = "king"
 STOCK_TOR = "stock"
 """The tor that every experiment has, and that plays the runs of experiments that do not turn the knob."""
 
+PLAIN_TOR, MERGE_BASE = "plain", "merge_base"
+"""What `torsweep compare` calls other tors that a change is compared with: Debian's without the series, and
+the commit at which a branch left the main one."""
+
 DEFAULT_OPTIONS = "default"
 """The bundle that every experiment has, without any option; also what runs of other experiments have."""
 
@@ -362,7 +366,7 @@ _TABLE = (
         "tors",
         STOCK_TOR,
         target="tor_build",
-        looks={STOCK_TOR: USUAL},
+        looks=dict.fromkeys((STOCK_TOR, PLAIN_TOR, MERGE_BASE), USUAL),
     ),
     Knob(
         "options",

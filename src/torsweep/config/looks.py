@@ -39,8 +39,9 @@ FIFTH = Look(PURPLE, DOTTED, "v")
 
 
 def computed_look(name: str) -> Look:
-    """A look for something that states none: always the same one for the same ``name``."""
+    """A look for something that states none: always the same one for the same ``name``, and never blue or
+    solid, as the usual level is that it may stand beside."""
     digest = hashlib.sha256(name.encode()).digest()
-    colours = (BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE)
-    dashes = (SOLID, DASHED, DOTTED, DASH_DOT, LONG_DASHED)
+    colours = (BLACK, ORANGE, SKY, GREEN, VERMILION, PURPLE)
+    dashes = (DASHED, DOTTED, DASH_DOT, LONG_DASHED)
     return Look(colours[digest[0] % len(colours)], dashes[digest[1] % len(dashes)], "osv^DPX"[digest[2] % 7])

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from torsweep.config.knobs import MERGE_BASE, PLAIN_TOR, STOCK_TOR
 from torsweep.errors import InputError
 from torsweep.provenance import sha256_of_file
 from torsweep.tor.program import ask_version
@@ -56,11 +57,11 @@ class Tor:
         """The same tor, built without the project's series; a program stays what it is."""
         if self.is_program:
             return self
-        name = "plain" if self.name == "stock" else self.name
+        name = PLAIN_TOR if self.name == STOCK_TOR else self.name
         return replace(self, name=name, entry={**self.entry, "series": "none"})
 
 
-STOCK = Tor("stock", {"source": DEBIAN}, "Debian's tor", DEBIAN)
+STOCK = Tor(STOCK_TOR, {"source": DEBIAN}, "Debian's tor", DEBIAN)
 
 
 def read_tor(text: str, key: str) -> Tor:
@@ -132,7 +133,7 @@ def usual_baseline(candidate: Tor) -> tuple[Tor, str]:
         return STOCK, f"baseline: {STOCK.words}, as {candidate.words} has not left its main branch"
     branch, commit = left
     words = f"{branch} at {commit[:COMMIT_DIGITS]}"
-    tor = Tor("merge_base", {**candidate.entry, "revision": commit}, words, commit)
+    tor = Tor(MERGE_BASE, {**candidate.entry, "revision": commit}, words, commit)
     return tor, f"baseline: {words}, where {candidate.words} left it"
 
 

@@ -15,6 +15,7 @@ from plotting.drawing.palette import knob_name, level_name, look
 from torsweep.config.experiment import load_experiment
 from torsweep.config.knobs import KNOBS
 
+USUAL_TORS = ("stock", "plain", "merge_base")
 LEVELS = {
     "refill_interval": ["1000ms", "100ms", "10ms"],
     "scheduler": ["kist_2ms", "kist_10ms", "kist_lite", "vanilla"],
@@ -36,6 +37,14 @@ def test_levels_of_a_figure_differ_in_colour_and_without_it(knob: str) -> None:
 def test_every_level_has_a_look_and_a_name(level: str) -> None:
     assert look("refill_interval", level).colour.startswith("#")
     assert level_name(level)
+
+
+@given(st.from_regex(r"[a-z][a-z0-9_]{1,12}", fullmatch=True).filter(lambda name: name not in USUAL_TORS))
+def test_what_is_compared_looks_other_than_its_baseline(name: str) -> None:
+    """Names of an experiment's own have a computed look."""
+    for baseline in USUAL_TORS:
+        one, other = look("tor", name), look("tor", baseline)
+        assert one.colour != other.colour and one.dashes != other.dashes
 
 
 def test_a_level_looks_the_same_in_every_figure_and_as_its_knob_says() -> None:
