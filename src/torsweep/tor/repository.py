@@ -6,6 +6,7 @@ content, and its files in a folder. What is not committed is never built.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -120,16 +121,22 @@ def export(commit: Commit, target: Path, only: Sequence[str] = ()) -> None:
     tarball.unlink()
 
 
+_OF_ANOTHER_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
+"""Variables that a hook of git hands down, and that would go before the repository that is named."""
+
+
 def _git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     program = shutil.which("git")
     if program is None:
         raise ToolMissing("git: not on PATH; Debian's package of it: apt-get install git")
+    environment = {name: text for name, text in os.environ.items() if name not in _OF_ANOTHER_REPOSITORY}
     return subprocess.run(
         [program, "-C", str(repository), *arguments],
         capture_output=True,
         text=True,
         errors="replace",
         check=False,
+        env={**environment, "LC_ALL": "C"},
     )
 
 

@@ -128,6 +128,13 @@ def test_a_bare_repository_is_as_good(repository, tmp_path, compiler):
     assert build_tor(of(bare), tmp_path / "tools").provenance["source"] == "bare.git"
 
 
+def test_the_repository_that_is_named_counts_inside_a_hook_of_another(repository, monkeypatch):
+    key = planned_key(of(repository))
+    planned_key.cache_clear()
+    monkeypatch.setenv("GIT_DIR", str(ROOT / "nowhere"))
+    assert planned_key(of(repository)) == key
+
+
 def test_changes_that_are_not_committed_are_refused_unless_a_revision_is_named(repository):
     (repository / "src" / "clock.c").write_text("three\n")
     (repository / "notes").write_text("untracked files are not part of tor")
