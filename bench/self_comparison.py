@@ -138,13 +138,8 @@ def half_widths(groups: Numbers, confidence: float) -> Numbers:
     return t_quantile(confidence, size) * groups.std(axis=1, ddof=1) / np.sqrt(size)
 
 
-def covers(values: Numbers, size: int) -> dict[str, object]:
-    """Shares of random groups of ``size`` networks: ``values`` has shape (networks, measures).
-
-    ``cover`` is a share for each measure, of the groups with an interval; ``any`` the share of groups in
-    which an interval of any measure leaves 0 out, ``any_together`` that of intervals that cover together for
-    a kind of client; ``half`` the median half width; ``error`` the largest standard error of a share.
-    """
+def grouped(values: Numbers, size: int) -> Numbers:
+    """``values``, shape (networks, measures), in random groups: shape (groups, size, measures)."""
     draws = np.random.default_rng([SEED, size])
     count = len(values) // size
     found = []
@@ -152,25 +147,33 @@ def covers(values: Numbers, size: int) -> dict[str, object]:
         signs = draws.choice([-1.0, 1.0], (len(values), 1))
         chosen = (signs * values)[draws.permutation(len(values))[: count * size]]
         found.append(chosen.reshape(count, size, values.shape[1]))
-    grouped = np.concatenate(found)
-    away, together = np.abs(grouped.mean(axis=1)), bonferroni(CONFIDENCE, OF_A_KIND)
-    halves = half_widths(grouped, CONFIDENCE)
-    known, outside = np.isfinite(halves), away > halves
+    return np.concatenate(found)
+
+
+def covers(values: Numbers, size: int) -> dict[str, object]:
+    """Shares of random groups of ``size`` networks: ``values`` has shape (networks, measures).
+
+    For each measure, over the networks that have it: ``cover`` and the median half width, ``half``; null
+    where they make no group. Over all networks: the share of groups in which an interval of ``any`` measure
+    leaves 0 out, and of intervals that cover together for a kind of client, ``any_together``. ``error``: the
+    largest standard error of a share of all networks.
+    """
+    cover: list[float | None] = []
+    half: list[float | None] = []
+    for column in values.T:
+        own = grouped(column[np.isfinite(column), np.newaxis], size)
+        widths = half_widths(own, CONFIDENCE)
+        cover.append(float((np.abs(own.mean(axis=1)) <= widths).mean()) if len(own) else None)
+        half.append(float(np.median(widths)) if len(own) else None)
+    groups = grouped(values, size)
+    away, together = np.abs(groups.mean(axis=1)), bonferroni(CONFIDENCE, OF_A_KIND)
     return {
-        "groups": count,
-        "cover": [_mean(~outside[has, at]) for at, has in enumerate(known.T)],
-        "any": float(outside.any(axis=1).mean()),
-        "any_together": float((away > half_widths(grouped, together)).any(axis=1).mean()),
-        "half": [
-            float(np.median(own[has])) if has.any() else None
-            for own, has in zip(halves.T, known.T, strict=True)
-        ],
-        "error": float(np.sqrt(CONFIDENCE * (1 - CONFIDENCE) / count)),
+        "cover": cover,
+        "half": half,
+        "any": float((away > half_widths(groups, CONFIDENCE)).any(axis=1).mean()),
+        "any_together": float((away > half_widths(groups, together)).any(axis=1).mean()),
+        "error": float(np.sqrt(CONFIDENCE * (1 - CONFIDENCE) / (len(values) // size))),
     }
-
-
-def _mean(shares: npt.NDArray[np.bool_]) -> float | None:
-    return float(shares.mean()) if len(shares) else None
 
 
 def narrower(common: Numbers, own: Numbers) -> tuple[float, float, float]:

@@ -88,7 +88,7 @@ def test_the_table_is_written_from_two_summaries(tmp_path: Path, capsys: pytest.
 def test_intervals_of_normal_values_cover_as_they_should() -> None:
     values = np.random.default_rng(3).normal(size=(800, 3))
     found = self_comparison.covers(values, 8)
-    assert found["groups"] == 100
+    assert found["error"] == pytest.approx(np.sqrt(0.95 * 0.05 / 100))
     assert all(abs(share - 0.95) < 0.02 for share in found["cover"])
     assert abs(found["any"] - (1 - 0.95**3)) < 0.04
     assert found["any_together"] < 0.1 < found["any"]
@@ -96,12 +96,13 @@ def test_intervals_of_normal_values_cover_as_they_should() -> None:
     assert self_comparison.spread(values[:, 0] + 3)[0] == pytest.approx(np.sqrt(10), rel=0.05)
 
 
-def test_a_group_without_a_median_has_no_interval() -> None:
-    values = np.random.default_rng(4).normal(size=(32, 1))
-    values[0] = np.nan
+def test_networks_without_a_median_make_no_groups_for_that_measure() -> None:
+    values = np.random.default_rng(4).normal(size=(32, 2))
+    values[:29, 1] = np.nan
     found = self_comparison.covers(values, 4)
     assert found["cover"][0] > 0.85
-    assert np.isfinite(found["half"][0])
+    assert found["cover"][1] is found["half"][1] is None
+    assert self_comparison.percent(None) == "–"
 
 
 def test_the_part_that_is_left_is_of_networks_that_both_have() -> None:
