@@ -143,6 +143,16 @@ def test_a_circuit_that_left_a_stream_waiting_is_followed_by_the_next_path():
     assert control.all_of("ATTACHSTREAM") == ["101 1", "101 2", "102 2", "102 2"]
 
 
+def test_the_last_path_is_taken_when_its_circuit_stands_ready():
+    async def play(control):
+        control.opened(1)
+        await settled()
+        control.stream(1, "SENTCONNECT", 1)
+        control.stream(1, "DETACHED", 1, REASON="TIMEOUT")
+
+    assert follow(play, ahead=True).control.all_of("ATTACHSTREAM") == ["101 1", "101 2"]
+
+
 def test_the_next_circuit_stands_ready_before_it_is_needed():
     async def play(control):
         assert control.all_of("EXTENDCIRCUIT") == ["0 $A,$B,$C", "0 $D,$E,$F"]

@@ -107,10 +107,10 @@ class ClientFollower:
         return self._made < len(self._paths)
 
     def _usable(self, circuit: int | None) -> bool:
-        """Whether ``circuit`` may take another stream; the last path is kept whatever tor gives up."""
+        """Whether ``circuit`` may take another stream; the last path is kept, whatever happens."""
         if circuit is None or self._isolated or self._seen(circuit).closed_ns is not None:
             return False
-        return circuit not in self._given_up or not self._paths_left
+        return circuit not in self._given_up or not (self._paths_left or self._next is not None)
 
     async def _fresh(self) -> int:
         """A circuit without a stream: the one that was built ahead, or one that is built now.
