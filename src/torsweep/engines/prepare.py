@@ -57,7 +57,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
 
     Raises InputError when the era or the variant asks for something that there is not.
     """
-    _require_tor(engine, variant)
+    require_tor(engine, variant)
     return RunSettings(
         experiment=experiment.name,
         engine=engine,
@@ -78,7 +78,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
     )
 
 
-def _require_tor(engine: str, variant: Variant) -> None:
+def require_tor(engine: str, variant: Variant) -> None:
     """InputError when a model is asked for what only tor itself has."""
     asked = [knob for knob, _ in variant.levels if KNOBS[knob].target in ("tor_build", "options")]
     if asked and not find_engine(engine).runs_tor:

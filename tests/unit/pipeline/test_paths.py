@@ -189,3 +189,19 @@ def test_a_wrong_document_stops_nothing(tmp_path, text):
     (tmp_path / "pair").mkdir()
     (tmp_path / "pair" / "experiment.yaml").write_text(text)
     assert experiment_questions(tmp_path)["pair"].endswith("cannot be read")
+
+
+def test_a_model_is_not_asked_for_options_of_tor(capsys, tmp_path, monkeypatch):
+    text = (EXPERIMENTS_DIRECTORY / "refill_sweep/experiment.yaml").read_text()
+    file = tmp_path / "experiments/mine/experiment.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(
+        text.replace("\nknobs:\n", "\nknobs:\n  options: [default]\n").replace(
+            "\nbaseline:\n", "\nbaseline:\n  options: default\n"
+        )
+    )
+    monkeypatch.chdir(tmp_path)
+    paths = _paths(engine="cellsim")
+    code, said = _refusal(capsys, paths.asked, "mine")
+    assert code == 2
+    assert "options: is of tor itself, and this engine is a model of it, got 'cellsim'; accepted: eng" in said
