@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import get_args
 
 from torsweep.config.reading import suggestion
-from torsweep.config.where import Where
+from torsweep.config.where import Role, Where
 from torsweep.errors import InputError
 from torsweep.network.model import Network
 from torsweep.seeds import stream
@@ -79,7 +80,7 @@ def _hosts(network: Network, where: Where) -> list[tuple[str, int]]:
 def _candidates(network: Network, where: Where, key: str) -> list[tuple[str, int]]:
     """The hosts that ``where`` means, its share left out."""
     if where.names:
-        known = [host.name for host in (*network.relays, *network.authorities, *network.clients)]
+        known = [name for role in get_args(Role) for name, _ in _hosts(network, Where(role=role))]
         for name in where.names:
             if name not in known:
                 problem = f"no such host that runs tor{suggestion(name, known)}"
