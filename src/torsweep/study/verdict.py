@@ -20,7 +20,8 @@ from torsweep.stats.inference.intervals import MOST, Interval
 from torsweep.stats.verdicts import ClaimsFile, read_claims
 
 MEASURES = {"ttfb": "first byte", "ttlb": "last byte"}
-COLOURS = {"shown": "green", "no difference": "blue"}
+NO_EFFECT = "no effect: the same times in every network"
+COLOURS = {"shown": "green", "no difference": "blue", NO_EFFECT: "blue"}
 MINUS = "−"
 
 
@@ -33,7 +34,10 @@ class Line:
 
     @property
     def verdict(self) -> str:
-        """``shown``, ``no difference``, or how many networks more would decide."""
+        """``shown``, ``no difference``, or how many networks more would decide.
+
+        A change that tor does not notice leaves runs under Shadow as they are, to the last byte.
+        """
         answer = self.answer
         if answer.shows == YES:
             return "shown"
@@ -42,6 +46,8 @@ class Line:
         networks = answer.interval.networks
         if networks < 2:
             return "not shown, as one network has no interval"
+        if answer.interval.mean == 0 and not answer.interval.known:
+            return NO_EFFECT
         if not answer.interval.known:
             return "not shown, as a network had too few downloads"
         if answer.decided_by is None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
-from torsweep.stats.claims.judging import Answer
+from torsweep.stats.claims.judging import Answer, Question, above, below, within
 from torsweep.stats.inference.intervals import Interval
 from torsweep.study.verdict import Line, percent
 
@@ -13,6 +16,15 @@ def answer(shows: str, low: float = -0.1, high: float = 0.1, networks: int = 8, 
     middle = (low + high) / 2
     interval = Interval(middle, low, high, networks, 0.975)
     return Answer("web ttfb", interval, interval, "not 0", shows, found)
+
+
+def test_runs_that_are_alike_to_the_last_byte_show_that_there_is_no_effect() -> None:
+    values = np.zeros(3)
+    asked = Question("web", values, "not 0", above(0), below(0), within(0.05), logarithms=True)
+    given = asked.answer(0.975)
+    assert Line("web, first byte", given).verdict == "no effect: the same times in every network"
+    six = replace(given, shows="no difference")
+    assert Line("web, first byte", six).verdict == "no difference"
 
 
 @pytest.mark.parametrize(
