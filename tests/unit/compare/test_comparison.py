@@ -282,7 +282,7 @@ def test_only_the_tables_that_apply_are_written_and_read_back(experiment: Experi
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     for out in ("one", "other"):
         options = ("--network", "ci", "--sources", "shadow,cellsim", "--seeds", "1-2", "--out", out)
-        assert _exit_code("compare", "runs", FILE, *options) == 0
+        assert _exit_code("results", "compare", FILE, *options) == 0
     said = capsys.readouterr().out
     assert said.startswith("one: cellsim against shadow. cellsim: 8 of 8 gaps that can be judged are within")
     for file in Path("one").iterdir():
@@ -296,9 +296,9 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("make_run")
 def test_without_runs_the_command_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _exit_code("compare", "runs", FILE, "--out", "f") == 2
+    assert _exit_code("results", "compare", FILE, "--out", "f") == 2
     assert "fewer than two sources have finished runs" in capsys.readouterr().err
-    assert _exit_code("compare", "runs", FILE, "--seeds=x", "--out", "f") == 2
+    assert _exit_code("results", "compare", FILE, "--seeds=x", "--out", "f") == 2
 
 
 def _exit_code(*arguments: str) -> int:

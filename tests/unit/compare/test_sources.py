@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
-from tests.unit.compare.conftest import FAST, SLOW, VARIANTS, MakeRun
+from tests.synthetic import finish_run
+from tests.unit.compare.conftest import EXPERIMENT, FAST, SLOW, VARIANTS, MakeRun
 from torsweep.compare.sources import (
     REPEATS,
     Source,
@@ -15,7 +17,8 @@ from torsweep.compare.sources import (
     read_sources,
     usual_network,
 )
-from torsweep.config.experiment import Experiment
+from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.engines.run_spec import read_run
 from torsweep.errors import InputError
 
 
@@ -147,3 +150,25 @@ def test_an_unfinished_run_is_left_out(make_run: MakeRun, experiment: Experiment
     (last / "provenance.json").unlink()
     read = read_sources(parse_sources("shadow,cellsim"), experiment, experiment.plan())
     assert [len(one.runs) for one in read] == [2, 1]
+
+
+def _at(run: Path, level: str, engine: str, version: str) -> None:
+    """The run as one at this level of the knob tor."""
+    new = run.rename(run.with_name(f"{run.name}+tor={level}"))
+    spec = read_run(new)
+    spec.model_copy(update={"variant": {**spec.variant, "tor": level}}).write(new)
+    finish_run(new, engine=engine, engine_version=f"3.3.0, tor {version}")
+
+
+def test_levels_of_tor_are_builds_and_each_level_is_one_build(make_run: MakeRun) -> None:
+    grid = {"tors": {"new": {"git": "x"}}, "knobs.tor": ["stock", "new"], "baseline.tor": "stock"}
+    experiment = load_experiment(EXPERIMENT, {"network": "ci", **grid})
+    for engine in ("shadow", "emulation"):
+        for level in ("stock", "new"):
+            _at(make_run(engine, SLOW, 1), level, engine, level)
+    read_sources(parse_sources("shadow,emulation"), experiment, experiment.plan())
+    _at(make_run("shadow", FAST, 1), "new", "shadow", "another")
+    with pytest.raises(
+        InputError, match=r"engine_version: cannot be compared with .*, got '3\.3\.0, tor ano"
+    ):
+        read_sources(parse_sources("shadow,emulation"), experiment, experiment.plan())
