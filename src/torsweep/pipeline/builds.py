@@ -21,6 +21,7 @@ from torsweep.tor.build import read_build, read_stamp
 from torsweep.tor.capabilities import options_of
 from torsweep.tor.identity import marker_name, overridden_stock, planned_key
 from torsweep.tor.place import TOOLS
+from torsweep.tor.program import ask_version
 from torsweep.tor.release import read_series
 from torsweep.tor.torrc import lacking, option_names
 
@@ -74,10 +75,11 @@ class Builds:
     def require_playable(self, experiment: Experiment, plan: Plan) -> None:
         """InputError for what can be known of a plan before its builds stand.
 
-        Two tors have the same content, so that their runs would be the same; a tor lacks a knob that a
-        variant turns; a tor that can be asked does not take the options of a bundle.
+        Two tors have the same content, so that their runs would be the same; a program is no tor that runs
+        here; a tor lacks a knob that a variant turns; one that can be asked does not take a bundle's options.
         """
         self._require_different(experiment, plan)
+        self._require_programs(experiment, plan)
         self._require_knobs(experiment, plan)
         bundles = bundles_of(experiment, *plan.variants)
         programs = [self._program(experiment, name) for name in _names(experiment, plan)] if bundles else []
@@ -92,6 +94,15 @@ class Builds:
                 problem, accepted = f"has the same content as {seen[key]}", "each content once; same: NAME"
                 raise InputError(problem, key=f"tors.{name}", accepted=accepted)
             seen[key] = name
+
+    def _require_programs(self, experiment: Experiment, plan: Plan) -> None:
+        for name in _names(experiment, plan):
+            program = self.source(experiment, name).program
+            if program is not None and self._version(experiment, name) is None:
+                try:
+                    ask_version(program)
+                except InputError as error:
+                    raise InputError(str(error), key=f"tors.{name}") from None
 
     def _require_knobs(self, experiment: Experiment, plan: Plan) -> None:
         tracing = experiment.tracing

@@ -75,6 +75,21 @@ def test_a_source_that_cannot_be_read_is_named_by_its_tor(programs):
         Builds(None).require_playable(experiment, experiment.plan())
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("#!/bin/sh\necho hello\n", "is no tor that runs here; to --version it says: hello"),
+        ("", "does not start"),
+    ],
+)
+def test_a_program_that_is_no_tor_is_refused_before_anything_runs(programs, monkeypatch, content, said):
+    monkeypatch.chdir(programs)
+    (programs / "b").write_text(content)
+    experiment = _experiment(programs, stock="a", new="b")
+    with pytest.raises(InputError, match=rf"^tors\.new: .*/b: {said}"):
+        Builds(None).require_playable(experiment, experiment.plan())
+
+
 def test_two_tors_of_a_plan_with_one_content_are_refused(programs, monkeypatch):
     monkeypatch.chdir(programs)
     experiment = _experiment(programs, stock="a", new="b", copy="c")
