@@ -23,6 +23,9 @@ TOR = "compiles tor"
 SLURM = "needs Slurm: tests/workflow/test_slurm.py runs it"
 FILES = "changes files of the repository"
 STUDY = "runs in a study: tests/workflow/test_study.py plays one"
+COMPARE = (
+    "plays real tor for an hour: tests/unit/study, and tests/workflow/test_study_of_change.py up to the runs"
+)
 
 NOT_RUN = {
     "snakemake --cores 8 compare": "compares finished runs, of which a clean folder has none",
@@ -31,6 +34,20 @@ NOT_RUN = {
     "snakemake --cores 4 report --config engine=emulation --dry-run": STUDY,
     "snakemake --cores 4 report --config engine=emulation": STUDY,
     "snakemake --snakefile CHECKOUT/Snakefile --directory STUDY --cores 4 NAME": STUDY,
+    "snakemake --cores 2 my_branch report --config engine=emulation": STUDY,
+    **dict.fromkeys(
+        (
+            "torsweep compare --candidate ../tor@my-branch",
+            "torsweep compare --candidate patch:kist-idle.patch --networks 8",
+            "torsweep compare --torrc 'KISTSchedRunInterval 1 msec'",
+            "torsweep compare --consensus cc_alg=0 --engine shadow --network quarter",
+            "torsweep compare --baseline tor-0.4.8.17.tar.gz --candidate tor-0.4.9.11.tar.gz --era today",
+            "torsweep compare --candidate ../tor@my-branch --on role=relay,share=0.3",
+            "torsweep compare --torrc 'CacheDNS 0' --on role=client",
+            "torsweep compare --torrc 'KISTSchedRunInterval 1 msec' --on role=relay,position=guard+exit",
+        ),
+        COMPARE,
+    ),
     "torsweep tor build --jobs 4": TOR,
     "torsweep tor build --source tor-0.4.9.11.tar.gz --sha256 2e6c…": TOR,
     "torsweep tor build --experiment NAME --jobs 4": TOR,

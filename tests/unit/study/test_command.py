@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
 
+from torsweep.cli import app
+from torsweep.home import CHECKOUT
 from torsweep.stats.claims.judging import Answer, Verdict
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.verdicts import ClaimsFile
@@ -110,3 +115,11 @@ def test_a_pipeline_that_fails_prints_no_verdict(torsweep, monkeypatch: pytest.M
 def test_what_was_decided_is_said(torsweep, repository: Path) -> None:
     _, _, err = torsweep("compare", "--candidate", f"{repository}@my-branch", "--dry-run", "--network", "ci")
     assert err.startswith("torsweep: baseline: main at ")
+
+
+def test_the_commands_of_the_how_to_are_accepted() -> None:
+    text = (CHECKOUT / "docs/how-to/compare.md").read_text()
+    commands = re.findall(r"^    (?:\$ )?torsweep compare (.*?)(?: +#.*)?$", text, re.MULTILINE)
+    assert len(commands) >= 8
+    for command in commands:
+        typer.main.get_command(app).commands["compare"].make_context("compare", shlex.split(command))  # type: ignore[attr-defined]
