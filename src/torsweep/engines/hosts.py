@@ -38,7 +38,7 @@ def split_hosts(network: Network, where: Where, shares: Sequence[float], use: st
     network has no such host, or fewer than shares.
     """
     weights = dict(_candidates(network, where, key))
-    everyone = [name for name, _ in _hosts(network, where)]
+    everyone = list(weights) if where.names else [name for name, _ in _hosts(network, where)]
     # Drawn over all hosts of the role, so that a position or a further key changes nobody's place.
     order = [everyone[place] for place in stream(network.seed, use, where.role).permutation(len(everyone))]
     order = [name for name in order if name in weights]

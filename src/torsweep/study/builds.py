@@ -8,11 +8,13 @@ builds of it: the archive may have another release by now, and both sides of a c
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from torsweep.config.experiment import Experiment
 from torsweep.config.tors import DEBIAN, TorSource
 from torsweep.engines.taken_options import bundles_of, refuse_bundles
+from torsweep.errors import InputError
 from torsweep.home import CHECKOUT
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOR_BUILD, TOR_TOOLS, own_folder
@@ -21,18 +23,34 @@ from torsweep.study.places import PACKAGE
 from torsweep.tor.build import read_build, read_stamp
 from torsweep.tor.identity import marker_name, planned_key
 from torsweep.tor.place import TOOLS
+from torsweep.tor.release import release_in_package
 
 
 def standing_build(study: Study, tor: TorSource) -> Path | None:
-    """The marker of the build of ``tor``, in the study or where it can be copied from; None without one."""
+    """The marker of the build of ``tor``, in the study or where it can be copied from; None without one.
+
+    A build of Debian's package elsewhere has to be of the package that lies beside it, and of the study's.
+    """
     name = marker_name(planned_key(tor))
     folders = [study.folder, *sorted(study.folder.resolve().parent.glob("*/")), CHECKOUT]
     for folder in folders:
         marker = folder / TOOLS / name
-        if not marker.is_file() or read_build(marker.parent / read_stamp(marker)) is None:
+        built = read_build(marker.parent / read_stamp(marker)) if marker.is_file() else None
+        if built is None:
             continue
-        if tor.source != DEBIAN or (folder / PACKAGE).is_dir():
+        if tor.source != DEBIAN or (folder == study.folder and (folder / PACKAGE).is_dir()):
             return marker
+        release = built.provenance["source_sha256"]
+        if _release_in(folder) == release and _release_in(study.folder) in (None, release):
+            return marker
+    return None
+
+
+def _release_in(folder: Path) -> str | None:
+    """The SHA-256 of the release in Debian's package of a study or of the checkout; None without one."""
+    for description in sorted((folder / PACKAGE).glob("tor_*.dsc")):
+        with suppress(InputError):
+            return release_in_package(description)
     return None
 
 

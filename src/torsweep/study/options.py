@@ -53,7 +53,7 @@ def read_where(text: str) -> dict[str, Any]:
 
 
 def _add(entry: dict[str, Any], key: str, value: Any, option: str, text: str, accepted: str) -> None:
-    if not key or value == "":
+    if not key or value in ("", None):
         raise InputError("says no name and value", key=option, value=text, accepted=accepted)
     if key in entry:
         raise InputError("names this twice", key=option, value=key, accepted="each once")

@@ -19,9 +19,9 @@ from torsweep.study.tors import DEBIAN, Tor
 from torsweep.tor.apt import SERIES as RELEASES
 from torsweep.tor.release import (
     CONFIGURE_AC,
-    Release,
     Series,
     apply_series,
+    find_release,
     patches_of_user,
     read_series,
     require_version,
@@ -93,12 +93,13 @@ def _source(tor: Tor, patches: Series) -> Iterator[tuple[Path, str]]:
         elif tor.entry["source"] == DEBIAN:
             version = unpack(verified_package(debian_package() or Path()), tree)
         else:
-            version = unpack(Release(Path(tor.entry["source"]), tor.identity, ""), tree)
+            version = unpack(find_release(Path(tor.entry["source"]), Path()), tree)
         require_version(version, "none", Path(tor.words))
         yield tree, version
 
 
 def _files_of(patches: Series) -> list[str]:
-    """The files that ``patches`` change, as they stand in the patches."""
+    """The files that ``patches`` change, as they stand in the patches below a first folder of any name."""
     texts = [patch.read_text(encoding="utf-8", errors="replace") for patch in patches.patches]
-    return [name for text in texts for name in re.findall(r"^(?:---|\+\+\+) [ab]/(\S+)", text, re.MULTILINE)]
+    named = r"^(?:---|\+\+\+) [^/\s]+/+(\S+)"
+    return [name for text in texts for name in re.findall(named, text, re.MULTILINE)]

@@ -18,7 +18,7 @@ from torsweep.config.knobs import MERGE_BASE, PLAIN_TOR, STOCK_TOR
 from torsweep.errors import InputError
 from torsweep.provenance import sha256_of_file
 from torsweep.tor.program import ask_version
-from torsweep.tor.release import sha256_of_tree
+from torsweep.tor.release import find_release
 from torsweep.tor.repository import find_commit, is_repository, left_main
 
 DEBIAN, SAME, PATCH = "debian", "same", "patch:"
@@ -80,11 +80,10 @@ def read_tor(text: str, key: str) -> Tor:
     if not path.exists():
         raise InputError("no such file or folder", key=key, value=text, accepted=FORMS)
     whole = path.resolve()
-    if path.is_dir():
-        entry, identity = {"source": str(whole)}, sha256_of_tree(whole)
-    elif TARBALL.search(path.name) or path.suffix == ".dsc":
-        identity = sha256_of_file(whole)
-        entry = {"source": str(whole)} | ({} if path.suffix == ".dsc" else {"sha256": identity})
+    if path.is_dir() or TARBALL.search(path.name) or path.suffix == ".dsc":
+        identity = find_release(whole, Path()).identity
+        is_tarball = path.is_file() and path.suffix != ".dsc"
+        entry = {"source": str(whole)} | ({"sha256": identity} if is_tarball else {})
     elif os.access(path, os.X_OK):
         ask_version(path)
         entry, identity = {"program": str(whole)}, sha256_of_file(whole)

@@ -196,16 +196,31 @@ def _debian_release(downloads: Path) -> Release:
 
 def verified_package(description: Path) -> Release:
     """The release tarball of the source package ``description`` (.dsc), every file of it verified."""
-    sums = package_checksums(description.read_text(encoding="utf-8", errors="replace"))
-    tarballs = [name for name in sums if re.fullmatch(r"tor_[^_]*\.orig\.tar\.\w+", name)]
-    if len(tarballs) != 1:
-        raise InputError("names no release tarball of tor", file=description)
+    sums, tarball = _package(description)
     for name, expected in sums.items():
         file = description.parent / name
         if not file.is_file():
             raise InputError(f"names {name}, which is not beside it", file=description)
         _compare(file, sha256_of_file(file), expected, description.name)
-    return Release(description.parent / tarballs[0], sums[tarballs[0]], description.name)
+    return Release(description.parent / tarball, sums[tarball], description.name)
+
+
+def release_in_package(description: Path) -> str:
+    """The SHA-256 of the release tarball of the source package ``description``, whose files are not read.
+
+    Raises InputError when it names no release.
+    """
+    sums, tarball = _package(description)
+    return sums[tarball]
+
+
+def _package(description: Path) -> tuple[dict[str, str], str]:
+    """The checksums of a source package's files, and which of these is the release tarball."""
+    sums = package_checksums(description.read_text(encoding="utf-8", errors="replace"))
+    tarballs = [name for name in sums if re.fullmatch(r"tor_[^_]*\.orig\.tar\.\w+", name)]
+    if len(tarballs) != 1:
+        raise InputError("names no release tarball of tor", file=description)
+    return sums, tarballs[0]
 
 
 def package_checksums(description: str) -> dict[str, str]:

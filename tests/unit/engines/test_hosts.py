@@ -67,6 +67,14 @@ def test_a_mix_parts_all_hosts_once(network):
         assert _weight(network, part) == pytest.approx(share, abs=0.03)
 
 
+def test_a_mix_on_hosts_by_name_is_on_all_of_them(network):
+    where = Where(names=("web2", "relay3", "authority1"))
+    assert split_hosts(network, where, [1.0], "tor", "k") == [("relay3", "web2", "authority1")]
+    one, two = split_hosts(network, Where(names=("web1", "web2")), [0.5, 0.5], "tor", "k")
+    assert {*one, *two} == {"web1", "web2"}
+    assert split_hosts(network, Where(names=("web2", "web1")), [0.5, 0.5], "tor", "k") == [one, two]
+
+
 def test_hosts_that_the_network_does_not_have_are_refused():
     network = small_network(("guard", "middle", "exit"), ["web1"])
     with pytest.raises(

@@ -22,6 +22,15 @@ from torsweep.tor.identity import marker_name, planned_key
 STOCK = TorSource(source="debian")
 
 
+def describe(tools: Path, release: str) -> str:
+    """Leave Debian's package of a release with this checksum below ``tools``; its description."""
+    package = tools / "downloads/package"
+    package.mkdir(parents=True, exist_ok=True)
+    text = f"Checksums-Sha256:\n {release} 9 tor_0.4.9.11.orig.tar.gz\n"
+    (package / "tor_0.4.9.11.dsc").write_text(text)
+    return text
+
+
 @pytest.fixture
 def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of tools of another study, with Debian's tor."""
@@ -39,8 +48,7 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / "bin" / name).write_text(f"a program, {name}")
     provenance["program_sha256"] = sha256_of_file(folder / "bin/tor")
     (folder / "provenance.json").write_text(json.dumps(provenance))
-    (tools / "downloads/package").mkdir(parents=True)
-    (tools / "downloads/package" / "tor_0.4.9.11.dsc").write_text("a description")
+    describe(tools, "b" * 64)
     (tools / marker_name(planned_key(STOCK))).write_text(f"{STAMP} {folder.name}\n")
     return tools
 
@@ -63,12 +71,24 @@ def test_debians_package_comes_with_its_build(beside: Path, tmp_path: Path) -> N
     """Another build of the study would be of another release, once the archive has one."""
     own = study(tmp_path)
     copy_builds(own)
-    assert (own.folder / PACKAGE / "tor_0.4.9.11.dsc").read_text() == "a description"
+    assert (own.folder / PACKAGE / "tor_0.4.9.11.dsc").read_text() == describe(beside, "b" * 64)
 
 
 def test_a_build_of_a_package_that_is_gone_is_not_taken(beside: Path, tmp_path: Path) -> None:
     shutil.rmtree(beside / "downloads/package")
     assert standing_build(study(tmp_path), STOCK) is None
+
+
+def test_both_sides_are_of_one_release_of_debian(beside: Path, tmp_path: Path) -> None:
+    """A study with the package of one release takes no build of another, nor one that was built by hand."""
+    own = study(tmp_path)
+    describe(own.folder / TOOLS, "c" * 64)
+    assert standing_build(own, STOCK) is None
+    describe(own.folder / TOOLS, "b" * 64)
+    assert standing_build(own, STOCK) is not None
+    shutil.rmtree(own.folder)
+    describe(beside, "c" * 64)
+    assert standing_build(own, STOCK) is None
 
 
 def test_a_damaged_build_is_left_where_it_is(beside: Path, tmp_path: Path) -> None:

@@ -154,6 +154,7 @@ def test_options_can_be_judged_in_another_tor(repository: Path) -> None:
         (Asked("same", on="role=relay"), "--on: says which hosts differ, and none does, got 'role=relay'"),
         (Asked(torrc=("A 1",), on="role=relay,share=1.5"), "--on: share: is not accepted, got 1.5"),
         (Asked(torrc=("A 1",), on="relays"), "--on: is no key=value, got 'relays'; accepted: role=relay"),
+        (Asked(torrc=("A 1",), on="share="), "--on: says no name and value"),
         (Asked(torrc=("A 1",), on="role=bridge"), "--on: role: is not accepted, got 'bridge'"),
         (Asked(torrc=("A 1",), on="role=relay,role=client"), "--on: names this twice, got 'role'"),
         (Asked(torrc=("CacheDNS",)), "--torrc: says no name and value, got 'CacheDNS'"),
@@ -173,6 +174,9 @@ def test_what_is_there_and_is_no_tor(tmp_path: Path, repository: Path, program: 
     (tmp_path / "notes.txt").write_text("years of work")
     with pytest.raises(InputError, match="is no tor, got"):
         read_change(Asked(str(tmp_path / "notes.txt")))
+    (tmp_path / "notes").mkdir()
+    with pytest.raises(InputError, match="is no source of tor: it has no configure"):
+        read_change(Asked(str(tmp_path / "notes")))
     program.write_text("#!/bin/sh\necho git version 2\n")
     with pytest.raises(InputError, match="is no tor that runs here; to --version it says: git version 2"):
         read_change(Asked(str(program)))

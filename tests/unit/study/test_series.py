@@ -97,3 +97,25 @@ def test_a_patch_is_tried_on_debians_source_where_it_has_been_fetched(
     )
     with pytest.raises(InputError, match=r"does not apply: kist\.c: Hunk #1 FAILED at 1"):
         fitting([STOCK, on_top])
+
+
+def test_a_patch_is_tried_whatever_its_first_folder_is_called(repository: Path, tmp_path: Path) -> None:
+    """git writes i/ and w/ where it is told so, and diff the names of two folders."""
+    patch = tmp_path / "idle.patch"
+    patch.write_text("--- tor.old/kist.c\n+++ tor.new/kist.c\n@@ -1 +1 @@\n-int interval = 20;\n+int b;\n")
+    base = read_tor(f"{repository}@left-here", "--candidate")
+    assert fitting([base, patched(patch, base)])[1] == ""
+
+
+def test_a_package_is_tried_as_the_release_in_it(tmp_path: Path) -> None:
+    source = tmp_path / "tor-0.4.8.1"
+    source.mkdir()
+    (source / "configure.ac").write_text("AC_INIT([tor],[0.4.8.1])\n")
+    tarball, description = tmp_path / "tor_0.4.8.1.orig.tar.gz", tmp_path / "tor_0.4.8.1.dsc"
+    with tarfile.open(tarball, "w:gz") as file:
+        file.add(source, source.name)
+    checksum = hashlib.sha256(tarball.read_bytes()).hexdigest()
+    description.write_text(f"Checksums-Sha256:\n {checksum} 1 {tarball.name}\n")
+    (tor,), note = fitting([read_tor(str(description), "--candidate")])
+    assert tor.identity == checksum
+    assert note.endswith("they are for tor 0.4.9, and tor_0.4.8.1.dsc is 0.4.8.1")
