@@ -27,7 +27,15 @@ from torsweep.tor.compile import check_requirements, compile_tor, configure, con
 from torsweep.tor.identity import Recipe, build_key, read_recipe, require_planned
 from torsweep.tor.place import TOOLS
 from torsweep.tor.program import ask_version, gencert_beside
-from torsweep.tor.release import Release, Series, apply_series, read_series, require_version, unpack
+from torsweep.tor.release import (
+    Release,
+    Series,
+    apply_series,
+    read_series,
+    require_unchanged,
+    require_version,
+    unpack,
+)
 
 POINTER = "tor.json"
 STAMP = "build of tor:"
@@ -94,7 +102,7 @@ def build_tor(
         require_planned(tor, stamp)
     own_folder(out, TOR_TOOLS)
     standing = current_build(out, read_series()) if tor.is_stock else None
-    built = standing or _build_recipe(tor, out, jobs)
+    built = standing or _build_recipe(tor, out, jobs, stamp)
     if standing is None and _may_be_default(tor, by_hand=stamp is None):
         pointer = {"folder": built.folder.name, "program_sha256": built.provenance["program_sha256"]}
         write_text(out / POINTER, json.dumps(pointer, indent=1) + "\n")
@@ -111,11 +119,14 @@ def _may_be_default(tor: TorSource, *, by_hand: bool) -> bool:
     return tor.is_stock or (by_hand and tor.kind == "source" and tor.series == "project" and not tor.patches)
 
 
-def _build_recipe(tor: TorSource, out: Path, jobs: int) -> BuiltTor:
+def _build_recipe(tor: TorSource, out: Path, jobs: int, stamp: Path | None) -> BuiltTor:
     if tor.source == DEBIAN:
         # Nothing is fetched for a build that cannot be made.
         check_requirements()
     recipe = read_recipe(tor, out / "downloads")
+    if stamp is not None:
+        # A branch may have moved, or a file changed, since the key was planned.
+        require_planned(tor, stamp, recipe)
     key = recipe.key
     failed = out / f"failed-build-{key}.log"
     _clear_leftovers(out)
@@ -202,6 +213,7 @@ def _build_source(tor: TorSource, recipe: Recipe, out: Path, jobs: int, failed: 
     _remove_staged(tree)
     try:
         version = unpack(recipe.release, tree)
+        require_unchanged(recipe.release)
         require_version(version, tor.series, recipe.release.path)
         for series in (recipe.series, recipe.patches):
             apply_series(series, tree)
@@ -297,6 +309,8 @@ def _take_program(program: Path, recipe: Recipe, out: Path) -> Path:
     with whole_directory(folder, TOR_BUILD) as place:
         (place / "bin").mkdir()
         shutil.copy2(program, place / "bin" / "tor")
+        if sha256_of_file(place / "bin" / "tor") != recipe.content:
+            raise InputError("has changed while it was copied; give the same command again", file=program)
         shutil.copy2(gencert, place / "bin" / "tor-gencert")
         provenance = {
             "version": answer.version,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -102,13 +102,18 @@ def marker_name(key: str) -> str:
     return f"built-{key}"
 
 
-def require_planned(tor: TorSource, stamp: Path) -> None:
-    """Raise InputError when ``stamp`` is the marker of another key than ``tor`` has now."""
+def require_planned(tor: TorSource, stamp: Path, recipe: Recipe | None = None) -> None:
+    """Raise InputError when ``stamp`` is the marker of another key than ``tor`` has, or its ``recipe``."""
+    key = planned_key(tor) if recipe is None else _as_planned(tor, recipe).key
     is_marker = re.fullmatch(marker_name("[0-9a-f]{12}"), stamp.name)
-    if is_marker and stamp.name != marker_name(planned_key(tor)):
+    if is_marker and stamp.name != marker_name(key):
         raise InputError(
             "the source of this tor has changed since it was planned; give the same command again", file=stamp
         )
+
+
+def _as_planned(tor: TorSource, recipe: Recipe) -> Recipe:
+    return replace(recipe, content=FROM_DEBIAN) if tor.source == DEBIAN else recipe
 
 
 def overridden_stock(source: str | None) -> TorSource:

@@ -290,6 +290,16 @@ def unpack(release: Release, target: Path) -> str:
     return version_of(target, release.path)
 
 
+def require_unchanged(release: Release) -> None:
+    """Raise InputError when the files of ``release`` are other ones than those that its identity is of."""
+    if release.commit is None:
+        identity = sha256_of_tree if release.path.is_dir() else sha256_of_file
+        if identity(release.path) != release.identity:
+            raise InputError(
+                "has changed while it was copied; give the same command again", file=release.path
+            )
+
+
 def _unpack_tarball(tarball: Path, target: Path) -> None:
     unpacked = target.with_name(f"{target.name}.unpacked")
     unpack_tarball(tarball, unpacked)

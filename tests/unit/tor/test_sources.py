@@ -229,6 +229,48 @@ def test_a_source_that_changed_since_it_was_planned_is_not_built_in_the_others_p
     assert not stamp.exists()
 
 
+def test_a_branch_that_moves_between_plan_and_build_is_not_built_under_the_planned_key(
+    repository, tmp_path, compiler
+):
+    """Also in one process, which keeps the keys that it has worked out."""
+    stamp = tmp_path / marker_name(planned_key(of(repository)))
+    (repository / "src" / "clock.c").write_text("five\n")
+    commit(repository, "another tor")
+    with pytest.raises(InputError, match="has changed since it was planned"):
+        build_tor(of(repository), tmp_path / "tools", stamp=stamp)
+    assert not stamp.exists() and not compiler
+
+
+def test_a_folder_that_changes_while_it_is_copied_is_not_built(tree, tmp_path, compiler, monkeypatch):
+    unpack = build.unpack
+
+    def edited(release, target):
+        version = unpack(release, target)
+        (tree / "configure").write_text(f"{(tree / 'configure').read_text()}# more\n")
+        return version
+
+    monkeypatch.setattr(build, "unpack", edited)
+    with pytest.raises(InputError, match="has changed while it was copied"):
+        build_tor(TorSource(source=str(tree), series="none"), tmp_path / "tools")
+    assert not compiler and not list((tmp_path / "tools").glob("0.4*"))
+
+
+def test_a_program_that_changes_while_it_is_copied_is_not_taken(tmp_path, monkeypatch):
+    own = program(tmp_path / "tor", "echo Tor version 0.4.8.17.")
+    program(tmp_path / "tor-gencert", "exit 0")
+    ask = build.ask_version
+
+    def edited(path):
+        answer = ask(path)
+        own.write_text(f"{own.read_text()}# more\n")
+        return answer
+
+    monkeypatch.setattr(build, "ask_version", edited)
+    with pytest.raises(InputError, match="has changed while it was copied"):
+        build_tor(TorSource(program=own), tmp_path / "tools")
+    assert not list((tmp_path / "tools").glob("0.4*"))
+
+
 def test_only_a_release_with_the_series_becomes_the_build_that_is_taken_by_default(
     repository, tmp_path, compiler
 ):
