@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from torsweep.config.reading import validate
+from torsweep.config.tors import TorSource
 from torsweep.errors import InputError
 from torsweep.study.options import read_bundle, read_where
 from torsweep.study.series import fitting
@@ -26,6 +28,7 @@ from torsweep.study.tors import (
     read_tor,
     usual_baseline,
 )
+from torsweep.tor.identity import planned_key
 
 UNCHANGED = "default"
 """The level of ``options`` that changes nothing; every experiment has it."""
@@ -127,14 +130,17 @@ def _of_builds(asked: Asked, text: str) -> Change:
         if base is None:
             base, note = usual_baseline(candidate)
             notes += [note] if note else []
+    accepted = f"another tor, or `--candidate {SAME}` to see what chance alone does"
     if candidate.identity == base.identity:
-        accepted = f"another tor, or `--candidate {SAME}` to see what chance alone does"
         raise InputError("is the tor of the baseline", key="--candidate", value=text, accepted=accepted)
     if text == SAME:
         (base,), note = fitting([base])
         candidate = again(base)
     else:
         (base, candidate), note = fitting([base, candidate])
+        if _key(candidate) == _key(base):
+            problem = f"has the same content as the baseline, {base.words}"
+            raise InputError(problem, key="--candidate", value=text, accepted=accepted)
     notes += [note] if note else []
     if candidate.name in (base.name, STOCK.name):
         candidate = replace(candidate, name=f"candidate_{candidate.name}")
@@ -145,6 +151,11 @@ def _of_builds(asked: Asked, text: str) -> Change:
         tors[level] = _mix(candidate, base, asked.on)
     content = (base.identity, candidate.identity)
     return Change({"tor": (base.name, level)}, tors, {}, words, base.words, content, tuple(notes))
+
+
+def _key(tor: Tor) -> str:
+    """The key of its build, which two commits with the same files have in common."""
+    return planned_key(validate(TorSource, tor.entry, tor.words))
 
 
 def _mix(candidate: Tor, base: Tor, on: str) -> dict[str, Any]:

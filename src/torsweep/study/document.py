@@ -32,7 +32,7 @@ from torsweep.storage import whole_file
 from torsweep.storage.published import EXPERIMENT_FILE
 from torsweep.study.change import Change
 from torsweep.study.engine import ENGINES
-from torsweep.study.new import write_study
+from torsweep.study.new import is_rule, write_study
 from torsweep.study.places import STUDIES
 from torsweep.study.tors import STOCK
 
@@ -134,7 +134,7 @@ def make_study(change: Change, setup: Setup, network: str, folder: Path | None, 
 
     ``command`` is the command line that asks for it.
     """
-    name = change.level
+    name = f"compare_{change.level}" if is_rule(change.level) else change.level
     # What the folder is called must not depend on where it is: paths in it are relative to it.
     about = _document(change, setup, network, Path("/"))[0]
     asked = {key: value for key, value in about.items() if key not in MAY_DIFFER}

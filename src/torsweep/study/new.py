@@ -63,10 +63,16 @@ def write_study(folder: Path, experiment_name: str, experiment_text: str) -> Non
         _write(file, experiment_text)
 
 
+def is_rule(name: str) -> bool:
+    """Whether the pipeline has a rule of this ``name``, which no experiment can have beside it."""
+    rules = "".join(file.read_text(encoding="utf-8") for file in CHECKOUT.glob("rules/*.smk"))
+    found = re.search(rf"^(rule|checkpoint) {re.escape(name)}:", rules, re.MULTILINE)
+    return name in TARGETS or found is not None
+
+
 def _require_name(name: str) -> None:
     problem, accepted = "is no name of an experiment", "lower-case letters, digits and _, at most 64"
-    rules = "".join(file.read_text(encoding="utf-8") for file in CHECKOUT.glob("rules/*.smk"))
-    if name in TARGETS or re.search(rf"^(rule|checkpoint) {re.escape(name)}:", rules, re.MULTILINE):
+    if is_rule(name):
         problem, accepted = "is the name of a rule of the pipeline", "another name"
     elif re.fullmatch(_NAME, name):
         return

@@ -16,7 +16,7 @@ from torsweep.config.network import load_network_config
 from torsweep.engines.selection import find_engine
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.claims.downloads import Change
-from torsweep.stats.inference.planning import POWER, basis, spread_of
+from torsweep.stats.inference.planning import POWER, Spread, basis, spread_of
 from torsweep.study.builds import standing_build
 from torsweep.study.play import Play
 from torsweep.study.verdict import MEASURES
@@ -100,7 +100,7 @@ def expected_lines(experiment: Experiment, engine: str, networks: int) -> Iterat
                 size = row.smallest_change(networks, len(claim.metrics))
                 least = f"{100 * size:.0f} %" if size < 1 else "more than 100 %"
                 told.append(f"{least} ({claim.kind}, {MEASURES[metric]})")
-                reasons.append(basis(row, engine, pairing))
+                reasons.append(f"{basis(row, engine, pairing)}{_other_time(row, experiment)}")
     if not told:
         one = (
             "one network has no interval" if networks < 2 else f"no pairs of runs on {experiment.network} yet"
@@ -109,3 +109,12 @@ def expected_lines(experiment: Experiment, engine: str, networks: int) -> Iterat
         return
     yield f"shows     changes from about {', '.join(told)}, with a chance of {100 * POWER:.0f} %"
     yield from (f"          {reason}" for reason in dict.fromkeys(reasons))
+
+
+def _other_time(row: Spread, experiment: Experiment) -> str:
+    """That the runs of ``row`` measured for another time than those of ``experiment``, where they did."""
+    asked_s = experiment.measured / 1e9
+    if row.measured_s == asked_s:
+        return ""
+    theirs, ours = rounded_duration(row.measured_s), rounded_duration(asked_s)
+    return f"; they measured for {theirs}, and these will for {ours}: a longer time shows smaller changes"

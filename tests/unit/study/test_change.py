@@ -189,6 +189,13 @@ def test_what_is_there_and_is_no_tor(tmp_path: Path, repository: Path, program: 
         read_change(Asked(f"{repository}@main", baseline=f"{repository}@main"))
 
 
+def test_a_commit_that_changes_no_file_is_the_tor_of_its_baseline(repository: Path) -> None:
+    git(repository, "checkout", "-q", "-b", "empty", "left-here")
+    git(repository, "commit", "-q", "--allow-empty", "-m", "nothing")
+    with pytest.raises(InputError, match="has the same content as the baseline, main at "):
+        read_change(Asked(f"{repository}@empty"))
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [

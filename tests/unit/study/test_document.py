@@ -179,3 +179,13 @@ def test_options_that_are_wrong_are_named(name: str, value: str, problem: str) -
     with pytest.raises(InputError) as refused:
         Setup.read(**{"networks": "8", **OPTIONS, name: value})
     assert str(refused.value).startswith(problem)
+
+
+def test_a_branch_that_is_called_as_a_rule_of_the_pipeline_has_a_study(tmp_path: Path) -> None:
+    change = option("1 msec")
+    (name,) = change.options
+    called = replace(change, knobs={"options": ("default", "run")}, options={"run": change.options[name]})
+    made = study(called)
+    made.write()
+    assert made.name == "compare_run"
+    assert load_experiment(made.file).knobs == {"options": ("default", "run")}

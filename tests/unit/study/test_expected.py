@@ -26,10 +26,11 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def asked(network: str = "quarter") -> SimpleNamespace:
+def asked(network: str = "quarter", measured_s: int = 120) -> SimpleNamespace:
     """A comparison of both times of web and bulk clients."""
+    measured = measured_s * 10**9
     claims = [Change.model_construct(kind=kind, metrics=("ttfb", "ttlb")) for kind in ("web", "bulk")]
-    return SimpleNamespace(network=network, era="today", pairing="free", claims=claims)
+    return SimpleNamespace(network=network, era="today", pairing="free", claims=claims, measured=measured)
 
 
 def test_each_measure_has_its_size_and_each_source_a_line() -> None:
@@ -54,3 +55,9 @@ def test_what_nobody_has_run_is_unknown() -> None:
     assert list(expected_lines(asked("mine.yaml"), "shadow", 8)) == [unknown]
     alone = "shows     unknown: one network has no interval"
     assert list(expected_lines(asked(), "shadow", 1)) == [alone]
+
+
+def test_runs_that_measured_for_another_time_are_said_to_have() -> None:
+    _, *reasons = expected_lines(asked(measured_s=300), "emulation", 8)
+    end = "; they measured for 2 min, and these will for 5 min: a longer time shows smaller changes"
+    assert reasons and all(reason.endswith(end) for reason in reasons)
