@@ -94,6 +94,12 @@ class Builds:
                 problem, accepted = f"has the same content as {seen[key]}", "each content once; same: NAME"
                 raise InputError(problem, key=f"tors.{name}", accepted=accepted)
             seen[key] = name
+        for variant in plan.variants:
+            asked = experiment.asked_tor(variant)
+            if asked.mix and asked.names == (asked.main,):
+                problem = f"runs {asked.main} on every host: that is the tor around the mix, too"
+                key = f"tors.{dict(variant.levels)['tor']}"
+                raise InputError(problem, key=key, accepted=f"a mix of other tors; {asked.main} by itself")
 
     def _require_programs(self, experiment: Experiment, plan: Plan) -> None:
         for name in _names(experiment, plan):

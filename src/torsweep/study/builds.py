@@ -20,7 +20,7 @@ from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOR_BUILD, TOR_TOOLS, own_folder
 from torsweep.study.document import Study
 from torsweep.study.places import PACKAGE
-from torsweep.tor.build import read_build, read_stamp
+from torsweep.tor.build import BuiltTor, read_build, read_stamp
 from torsweep.tor.identity import marker_name, planned_key
 from torsweep.tor.place import TOOLS
 from torsweep.tor.release import release_in_package
@@ -35,7 +35,7 @@ def standing_build(study: Study, tor: TorSource) -> Path | None:
     folders = [study.folder, *sorted(study.folder.resolve().parent.glob("*/")), CHECKOUT]
     for folder in folders:
         marker = folder / TOOLS / name
-        built = read_build(marker.parent / read_stamp(marker)) if marker.is_file() else None
+        built = _build_of(marker)
         if built is None:
             continue
         if tor.source != DEBIAN or (folder == study.folder and (folder / PACKAGE).is_dir()):
@@ -44,6 +44,14 @@ def standing_build(study: Study, tor: TorSource) -> Path | None:
         if _release_in(folder) == release and _release_in(study.folder) in (None, release):
             return marker
     return None
+
+
+def _build_of(marker: Path) -> BuiltTor | None:
+    """The build that ``marker`` names; None where there is none, or nobody may look."""
+    try:
+        return read_build(marker.parent / read_stamp(marker))
+    except (InputError, OSError):
+        return None
 
 
 def _release_in(folder: Path) -> str | None:

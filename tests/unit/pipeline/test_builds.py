@@ -101,6 +101,16 @@ def test_two_tors_of_a_plan_with_one_content_are_refused(programs, monkeypatch):
     Builds(None).require_playable(different, different.plan())
 
 
+def test_a_mix_of_the_tor_around_it_alone_is_refused(programs, monkeypatch):
+    """Its runs would be those of that tor, and the tables would be refused when all had been made."""
+    monkeypatch.chdir(programs)
+    tors = {"new": {"program": str(programs / "a")}, "all_new": {"mix": {"new": 1.0}}}
+    grid = {"tors": tors, "knobs.tor": ["new", "all_new"], "baseline.tor": "new"}
+    experiment = load_experiment("refill_sweep", grid)
+    with pytest.raises(InputError, match=r"^tors\.all_new: runs new on every host"):
+        Builds(None).require_playable(experiment, experiment.plan())
+
+
 def test_two_sources_that_came_to_one_build_are_refused(programs, monkeypatch):
     monkeypatch.chdir(programs)
     experiment, builds = _experiment(programs, stock="a", new="b"), Builds(None)

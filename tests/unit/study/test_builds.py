@@ -99,6 +99,20 @@ def test_a_damaged_build_is_left_where_it_is(beside: Path, tmp_path: Path) -> No
     assert not own.folder.exists()
 
 
+def test_folders_beside_that_are_none_of_a_study_are_passed_over(
+    beside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (marker,) = beside.glob("built-*")
+    marker.write_text("")
+    assert standing_build(study(tmp_path), STOCK) is None
+
+    def closed(stamp: Path) -> str:
+        raise PermissionError(13, "Permission denied", str(stamp))
+
+    monkeypatch.setattr(builds, "read_stamp", closed)
+    assert standing_build(study(tmp_path), STOCK) is None
+
+
 def test_a_build_of_another_tor_is_not_taken(beside: Path, tmp_path: Path) -> None:
     assert standing_build(study(tmp_path), TorSource(source="debian", series="none")) is None
 
