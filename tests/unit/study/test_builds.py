@@ -79,6 +79,27 @@ def test_a_build_of_a_package_that_is_gone_is_not_taken(beside: Path, tmp_path: 
     assert standing_build(study(tmp_path), STOCK) is None
 
 
+def test_half_a_package_is_not_taken_for_one(
+    beside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another would be fetched in its place, perhaps of another release."""
+    copytree = shutil.copytree
+
+    def interrupted(source: Path, target: Path) -> None:
+        copytree(source, target)
+        if source.name == PACKAGE.name:
+            raise KeyboardInterrupt
+
+    own = study(tmp_path)
+    monkeypatch.setattr(shutil, "copytree", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        copy_builds(own)
+    assert not (own.folder / PACKAGE).exists()
+    monkeypatch.setattr(shutil, "copytree", copytree)
+    copy_builds(own)
+    assert [entry.name for entry in (own.folder / PACKAGE).parent.iterdir()] == [PACKAGE.name]
+
+
 def test_both_sides_are_of_one_release_of_debian(beside: Path, tmp_path: Path) -> None:
     """A study with the package of one release takes no build of another, nor one that was built by hand."""
     own = study(tmp_path)
