@@ -23,10 +23,6 @@ TOR = "compiles tor"
 SLURM = "needs Slurm: tests/workflow/test_slurm.py runs it"
 FILES = "changes files of the repository"
 STUDY = "runs in a study: tests/workflow/test_study.py plays one"
-COMPARE = (
-    "plays real tor for an hour: tests/unit/study, and tests/workflow/test_study_of_change.py up to the runs"
-)
-
 NOT_RUN = {
     "snakemake --cores 8 compare": "compares finished runs, of which a clean folder has none",
     "snakemake --cores 32 refill_sweep --config engine=shadow network=quarter replicates=3": SHADOW,
@@ -35,19 +31,6 @@ NOT_RUN = {
     "snakemake --cores 4 report --config engine=emulation": STUDY,
     "snakemake --snakefile CHECKOUT/Snakefile --directory STUDY --cores 4 NAME": STUDY,
     "snakemake --cores 2 my_branch report --config engine=emulation": STUDY,
-    **dict.fromkeys(
-        (
-            "torsweep compare --candidate ../tor@my-branch",
-            "torsweep compare --candidate patch:kist-idle.patch --networks 8",
-            "torsweep compare --torrc 'KISTSchedRunInterval 1 msec'",
-            "torsweep compare --consensus cc_alg=0 --engine shadow --network quarter",
-            "torsweep compare --baseline tor-0.4.8.17.tar.gz --candidate tor-0.4.9.11.tar.gz --era today",
-            "torsweep compare --candidate ../tor@my-branch --on role=relay,share=0.3",
-            "torsweep compare --torrc 'CacheDNS 0' --on role=client",
-            "torsweep compare --torrc 'KISTSchedRunInterval 1 msec' --on role=relay,position=guard+exit",
-        ),
-        COMPARE,
-    ),
     "torsweep tor build --jobs 4": TOR,
     "torsweep tor build --source tor-0.4.9.11.tar.gz --sha256 2e6c…": TOR,
     "torsweep tor build --experiment NAME --jobs 4": TOR,
@@ -59,6 +42,9 @@ NOT_RUN = {
     "TORSWEEP_SHADOW=~/shadow/build/src/main TORSWEEP_TGEN=~/tgen/build/src snakemake refill_sweep": SHADOW,
     "torsweep verify refill_sweep.zip --rerun --cores 8": "plays runs again: test_refill_sweep.py",
     "torsweep latency fetch-king --out imported/king": "fetches a file from the data set's home",
+    "python -m bench.spread results/runs results/repeats --out configs/spread.csv": FILES,
+    "python -m bench.pairing own/results/summaries/*/emulation/today/quarter/main  "
+    "    common/results/summaries/*/emulation/today/quarter/main --out docs/tables/pairing.csv": FILES,
     "python -m bench.pace docs/tables/emulation_pace.csv 'nothing=RUN_DIR'"
     " 'two busy loops=RUN_DIR'": REAL_TIME,
     "for name in refill circuits waking; do cp DIR/$name.csv docs/tables/emulation_$name.csv; done": FILES,
@@ -76,6 +62,9 @@ NOT_RUN = {
     "tornettools plot COLLECTION": "is another project's program",
 }
 """Commands that the test leaves out, and why."""
+
+REAL_TOR = "torsweep compare "
+"""Commands that begin so play real tor for an hour: test_study_of_change.py goes up to the runs."""
 
 PUT_IN = {
     "experiments/NAME/": "experiments/refill_sweep/",

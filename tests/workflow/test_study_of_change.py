@@ -10,6 +10,7 @@ import pytest
 
 from tests.stand_ins import tells_round_trip
 from torsweep.engines.tools import TOOL_KINDS
+from torsweep.study import series
 from torsweep.study.change import Asked, read_change
 from torsweep.study.document import Setup, make_study
 from torsweep.study.play import Play
@@ -19,11 +20,13 @@ ANSWERS = {"shadow": "Shadow 3.3.0", "tgen": "TGen v1.1.2", "oniontrace": "Onion
 
 @pytest.fixture(autouse=True)
 def with_shadow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with Shadow and with what building tor needs; an empty folder to work in."""
+    """A machine with Shadow and what building tor needs, without its source; an empty folder to work in."""
     programs, here = tmp_path / "programs", tmp_path / "here"
     programs.mkdir()
     here.mkdir()
     monkeypatch.chdir(here)
+    # Where the checkout has Debian's source, patches are tried on it before anything is planned.
+    monkeypatch.setattr(series, "debian_package", lambda: None)
     scripts = {
         TOOL_KINDS[name].variable: f"echo {answer}\n{tells_round_trip(100)}"
         for name, answer in ANSWERS.items()
