@@ -79,10 +79,10 @@ def copy_builds(study: Study) -> None:
                     copy(source, place / part)
         package = PACKAGE.relative_to(TOOLS)
         if tor.source == DEBIAN and not (own / package).exists():
-            part = (own / package).with_name(f"{package.name}.part")
-            shutil.rmtree(part, ignore_errors=True)
-            shutil.copytree(marker.parent / package, part)
-            part.replace(own / package)
+            begun = (own / package).with_name(f"{package.name}.part")
+            shutil.rmtree(begun, ignore_errors=True)
+            shutil.copytree(marker.parent / package, begun)
+            begun.replace(own / package)
         write_text(own / marker.name, marker.read_text(encoding="utf-8"))
 
 

@@ -7,6 +7,7 @@ levels, and sentences on what was decided on the way.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from torsweep.study.tors import (
     usual_baseline,
 )
 from torsweep.tor.identity import planned_key
+from torsweep.tor.repository import find_commit, uncommitted
 
 UNCHANGED = "default"
 """The level of ``options`` that changes nothing; every experiment has it."""
@@ -127,6 +129,7 @@ def _of_builds(asked: Asked, text: str) -> Change:
         candidate = patched(Path(text.removeprefix(PATCH)), base)
     else:
         candidate = read_tor(text, "--candidate")
+        notes += _left_out(candidate)
         if base is None:
             base, note = usual_baseline(candidate)
             notes += [note] if note else []
@@ -151,6 +154,17 @@ def _of_builds(asked: Asked, text: str) -> Change:
         tors[level] = _mix(candidate, base, asked.on)
     content = (base.identity, candidate.identity)
     return Change({"tor": (base.name, level)}, tors, {}, words, base.words, content, tuple(notes))
+
+
+def _left_out(tor: Tor) -> list[str]:
+    """A note on changes of the work tree in which ``tor`` is checked out: only its commit is built."""
+    changed = "" if tor.repository is None else uncommitted(tor.repository)
+    if tor.repository is None or not changed:
+        return []
+    with suppress(InputError):
+        if find_commit(tor.repository, "@").commit == tor.identity:
+            return [f"{tor.words} is taken as it is committed, without the changes of {changed}"]
+    return []
 
 
 def _key(tor: Tor) -> str:

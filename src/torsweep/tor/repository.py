@@ -85,13 +85,19 @@ def _object(repository: Path, name: str) -> str:
     return answer.stdout.strip() if answer.returncode == 0 else ""
 
 
-def _require_committed(repository: Path) -> None:
+def uncommitted(repository: Path) -> str:
+    """The tracked files of a work tree with changes that are not committed, in words; empty for none."""
     answer = _git(repository, "--no-optional-locks", "status", "--porcelain", "--untracked-files=no")
     changed = [line[3:] for line in answer.stdout.splitlines()]
+    others = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+    return f"{changed[0]}{others}" if changed else ""
+
+
+def _require_committed(repository: Path) -> None:
+    changed = uncommitted(repository)
     if changed:
-        others = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         raise InputError(
-            f"has changes that are not committed: {changed[0]}{others}",
+            f"has changes that are not committed: {changed}",
             file=repository,
             accepted="a tree whose changes are committed, or a revision by name",
         )

@@ -55,6 +55,16 @@ def test_a_repository_without_a_revision_is_its_head_and_has_to_be_committed(rep
         read_change(Asked(str(repository)))
 
 
+def test_changes_that_are_not_committed_are_said_to_be_left_out(repository: Path) -> None:
+    git(repository, "checkout", "-q", "my-branch")
+    assert len(read_change(Asked(f"{repository}@my-branch")).notes) == 1
+    (repository / "kist.c").write_text("int other;\n")
+    commit_id = git(repository, "rev-parse", "my-branch")[:12]
+    said = f"my-branch ({commit_id}) is taken as it is committed, without the changes of kist.c"
+    assert read_change(Asked(f"{repository}@my-branch")).notes[0] == said
+    assert said not in read_change(Asked(f"{repository}@left-here")).notes
+
+
 def test_the_content_follows_the_branch(repository: Path) -> None:
     before = read_change(Asked(f"{repository}@my-branch"))
     git(repository, "checkout", "-q", "my-branch")
