@@ -52,7 +52,8 @@ def asked_tor(tors: Tors, level: str, baseline: str) -> AskedTor:
     if mix is None:
         return AskedTor(level, repeat=repeat)
     main = max(around, key=around.__getitem__) if around is not None else baseline
-    return AskedTor(main, mix, tors[level].on, repeat)
+    # In the order of names: the order of keys in a file decides nothing.
+    return AskedTor(main, dict(sorted(mix.items())), tors[level].on, repeat)
 
 
 def check_tors(tors: Tors) -> None:

@@ -300,8 +300,8 @@ TORS = {
 BUILDS = {"stock": "0.4.9.3-aaaaaaaaaaaa", "new": "0.4.9.3-bbbbbbbbbbbb"}
 
 
-def _of_tors(network, directory, level, builds=BUILDS):
-    grid = {"tors": TORS, "knobs.tor": ["stock", level], "baseline.tor": "stock"}
+def _of_tors(network, directory, level, builds=BUILDS, tors=TORS):
+    grid = {"tors": tors, "knobs.tor": ["stock", level], "baseline.tor": "stock"}
     experiment = load_experiment("refill_sweep", grid)
     asked = experiment.variant(f"tor={level}")
     settings = run_settings(experiment, "shadow", "2012", asked)
@@ -320,6 +320,12 @@ def test_a_mix_has_the_builds_of_its_hosts_and_a_repeat_only_says_so(network, tm
     again = _of_tors(network, tmp_path / "run", "again")
     changed = {"repeat": 1, "variant": {**mixed.variant, "tor": "again"}}
     assert again == mixed.model_copy(update=changed)
+
+
+def test_the_order_of_a_mix_in_the_file_decides_nothing(network, tmp_path):
+    turned = {**TORS["new_exits"], "mix": dict(reversed(TORS["new_exits"]["mix"].items()))}
+    other = _of_tors(network, tmp_path / "run", "new_exits", tors={**TORS, "new_exits": turned})
+    assert other == _of_tors(network, tmp_path / "run", "new_exits")
 
 
 def test_a_mix_of_one_build_is_refused(network, tmp_path):
