@@ -138,7 +138,7 @@ def test_around_a_mix_runs_the_baselines_tor_or_that_with_the_largest_share():
     exits = Where(position=["exit", "guard_exit"])
     mix = {"branch": 0.25, "binary": 0.75}
     assert _asked("half_new") == AskedTor("stock", mix, exits)
-    assert _asked("half_new").names == ("stock", "branch", "binary")
+    assert _asked("half_new").names == ("stock", "binary", "branch")
     assert _asked("half_new", "branch").main == "branch"
     assert _asked("half_new", "again").main == "stock"
     assert _asked("half_new", "half_new").main == "binary"
