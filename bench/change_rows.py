@@ -2,10 +2,10 @@
 
     python -m bench.change_rows docs/tables/changes.csv 'the same tor again=STUDY' 'cc_alg=0=STUDY' …
 
-In: for each row its words, and the folder of a study with one comparison that has been played. Out: a CSV file
-with a row for each study and measure: the ``networks``, the relative ``change`` of the median, its interval
-(``low``, ``high``, in percent, both measures of a kind of clients together with 95 %) and the ``verdict``. A
-measure without an interval has empty cells.
+In: for each row its words, and the folder of a study with one comparison that has been played. Out: a CSV
+file with a row for each study and measure: the ``networks``, the relative ``change`` of the median, its
+interval (``low``, ``high``, in percent, both measures of a kind of clients together with 95 %) and the
+``verdict``. A measure without an interval has empty cells.
 """
 
 from __future__ import annotations
