@@ -9,7 +9,11 @@ RELAYS_FILE = "relays.parquet"
 PROGRESS_FILE = "progress.parquet"
 
 CIRCUITS_FILE = "circuits.parquet"
-"""Of engines that run tor."""
+RECEIVED_FILE = "received.parquet"
+ROUND_TRIPS_FILE = "round_trips.parquet"
+
+COSTS_FILE = "costs.parquet"
+"""Of engines that run tor. What it says of processor time differs between two runs of the same run.json."""
 
 CELLS_FILE = "cells.parquet"
 BREAKDOWN_FILE = "breakdown.parquet"

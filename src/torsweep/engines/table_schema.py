@@ -17,9 +17,12 @@ from torsweep.engines.table_files import (
     BREAKDOWN_FILE,
     CELLS_FILE,
     CIRCUITS_FILE,
+    COSTS_FILE,
     PASSAGES_FILE,
     PROGRESS_FILE,
+    RECEIVED_FILE,
     RELAYS_FILE,
+    ROUND_TRIPS_FILE,
     STREAMS_FILE,
 )
 from torsweep.errors import InputError
@@ -27,6 +30,10 @@ from torsweep.storage import whole_file
 
 OUTCOMES = ("complete", "failed", "timeout", "unfinished")
 """How a download ended; ``unfinished`` was cut off by the end of the run."""
+
+
+ROLES = ("authority", "relay", "client")
+"""What a tor is in the network."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,10 @@ STREAMS = TableSchema(
         Column("socks_reply_us", pl.Int64, "start to the proxy's reply that the stream is open, µs", True),
         Column("command_us", pl.Int64, "start to the request being sent on the open stream, µs", True),
         Column("first_byte_us", pl.Int64, "start to the first payload byte, µs", True),
+        Column("half_us", pl.Int64, "start to half of the payload asked for, µs; null: never, or not seen", True),
+        Column(
+            "most_us", pl.Int64, "start to four fifths of the payload asked for, µs; null: never, or not seen", True
+        ),
         Column("last_byte_us", pl.Int64, "start to the last payload byte, µs", True),
         Column(
             "first_byte_after_command_us",
@@ -129,15 +140,49 @@ CIRCUITS = TableSchema(
         Column("client", pl.String, "name of the client in network.json"),
         Column("circuit", pl.Int64, "tor's number of the circuit, as in the streams table"),
         Column("purpose", pl.String, "what tor built it for; null when only its use was seen", True),
-        Column("built_us", pl.Int64, "when it was open, µs since the simulation's start", True),
+        Column("launched_us", pl.Int64, "when tor began to build it, µs since the simulation's start", True),
+        Column("built_us", pl.Int64, "when it was open; null: never, or before anybody looked", True),
         Column("first_use_us", pl.Int64, "when the first stream was attached to it; null: none was", True),
         Column("closed_us", pl.Int64, "when it was closed or failed; null: it was not", True),
-        Column("close_reason", pl.String, "why; null unless it was closed", True),
+        Column("close_reason", pl.String, "why, in tor's words; null unless it was closed", True),
         Column("path", pl.String, "names of its relays from the guard on, with commas; null: not seen", True),
         Column("streams", pl.Int64, "streams of the client's downloads that it carried last"),
     ),
 )
-"""Only engines that run tor write this one."""
+
+RECEIVED = TableSchema(
+    RECEIVED_FILE,
+    (
+        Column("second", pl.Int32, "second of the simulation, from 0; the row covers [second, second + 1)"),
+        Column("kind", pl.String, "kind of client, as in the streams table"),
+        Column("bytes_got", pl.Int64, "payload that all clients of the kind received in this second"),
+    ),
+)
+"""A second and kind without a row: nothing was received."""
+
+ROUND_TRIPS = TableSchema(
+    ROUND_TRIPS_FILE,
+    (
+        Column("host", pl.String, "name of the exit in network.json, whose end of the circuit measured it"),
+        Column("circuit", pl.Int64, "number of the circuit at this host; null: not known", True),
+        Column("time_us", pl.Int64, "when the SENDME came, µs since the simulation's start"),
+        Column("round_trip_us", pl.Int64, "the circuit's round trip, smoothed as congestion control does, µs"),
+        Column("least_us", pl.Int64, "the least round trip of the circuit so far, µs"),
+        Column("window_cells", pl.Int64, "congestion window then, cells"),
+    ),
+)
+"""A row for each time that a circuit's window was computed anew; none where windows are fixed."""
+
+COSTS = TableSchema(
+    COSTS_FILE,
+    (
+        Column("host", pl.String, "name of the host in network.json on which this tor ran"),
+        Column("role", pl.String, "authority, relay or client"),
+        Column("cpu_us", pl.Int64, "processor time that the process took, user and system, µs"),
+        Column("peak_memory_bytes", pl.Int64, "most memory that it had resident (VmHWM), bytes"),
+    ),
+)
+"""A row for each process of tor."""
 
 
 CELLS = TableSchema(
@@ -227,6 +272,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "leg": LEGS,
     "place": PLACES,
     "part": PARTS,
+    "role": ROLES,
 }
 """What columns of words may hold, in whichever table."""
 
