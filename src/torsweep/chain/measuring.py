@@ -33,11 +33,11 @@ from torsweep.chain.turns import (
     turns,
 )
 from torsweep.engines.addresses import SERVER_PORT, address
+from torsweep.engines.costs import process_cpu_ns
 from torsweep.engines.emulation.directory import Layout
 from torsweep.engines.emulation.run.control import Control, close_quietly
 from torsweep.engines.emulation.run.downloads import connect
 from torsweep.engines.emulation.run.engine import READY_LIMIT_S
-from torsweep.engines.emulation.run.pace import process_cpu_ns
 from torsweep.engines.emulation.run.processes import ProcessSet
 from torsweep.engines.emulation.run.servers import request
 from torsweep.engines.host_tors import HostTors

@@ -30,7 +30,16 @@ from torsweep.engines.run_spec import (
 )
 from torsweep.engines.run_tors import STOCK_ALONE, RunTors
 from torsweep.engines.selection import ENGINES, MODEL_ENGINE, find_engine
-from torsweep.engines.table_files import BREAKDOWN_FILE, CELLS_FILE, PROGRESS_FILE, RELAYS_FILE, STREAMS_FILE
+from torsweep.engines.table_files import (
+    BREAKDOWN_FILE,
+    CELLS_FILE,
+    CIRCUITS_FILE,
+    PROGRESS_FILE,
+    RECEIVED_FILE,
+    RELAYS_FILE,
+    ROUND_TRIPS_FILE,
+    STREAMS_FILE,
+)
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import NETWORK_FILE, read_network
@@ -44,6 +53,9 @@ RESULT_FILES = (
     STREAMS_FILE,
     RELAYS_FILE,
     PROGRESS_FILE,
+    CIRCUITS_FILE,
+    RECEIVED_FILE,
+    ROUND_TRIPS_FILE,
     CELLS_FILE,
     BREAKDOWN_FILE,
     *sorted({file for engine in ENGINES.values() for file in engine.files}),

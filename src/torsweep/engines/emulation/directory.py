@@ -22,6 +22,7 @@ from torsweep.engines.addresses import address, directory_authorities
 from torsweep.engines.cell_ring import RING_FILE
 from torsweep.engines.emulation.tcp import TcpEra
 from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips, vegas_log_lines
 from torsweep.errors import OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import Network
@@ -243,7 +244,8 @@ class Layout:
     """The processes of a run and where they are: files in ``folder``, sockets in ``sockets``.
 
     The name of a socket has to be short (unix(7): 107 bytes), wherever the run directory is. ``extra`` lines
-    stand in every torrc, before the lines that the user gives.
+    stand in every torrc, before the lines that the user gives. Without
+    ``round_trips`` no exit logs them, so that it can be measured what that costs (bench/measures_cost.py).
     """
 
     run: RunSpec
@@ -251,6 +253,7 @@ class Layout:
     folder: Path
     sockets: Path
     extra: tuple[str, ...] = ()
+    round_trips: bool = True
 
     def _places(self, role: Role, hosts: Sequence[Any]) -> list[Place]:
         return [
@@ -319,6 +322,15 @@ class Layout:
         hosts = self.run.tracing.hosts if self.run.tracing else ()
         return {place.name: place.ring for place in self.relays if place.name in hosts}
 
+    @cached_property
+    def round_trip_logs(self) -> dict[str, Path]:
+        """Where the exits log round trips, if they do."""
+        return {
+            place.name: place.folder / VEGAS_LOG
+            for place, relay in zip(self.relays, self.network.relays, strict=True)
+            if self.round_trips and logs_round_trips(self.run.tor, relay)
+        }
+
     @property
     def bandwidths_file(self) -> Path:
         """Where the authorities read the weights."""
@@ -339,6 +351,8 @@ class Layout:
             ]
         if place.role == "relay":
             lines.append(f"Log [mm]info file {place.folder / QUEUES_FILE}")
+            if place.name in self.round_trip_logs:
+                lines += vegas_log_lines(str(self.round_trip_logs[place.name]))
             tracing = self.run.tracing
             if tracing is not None and place.name in tracing.hosts:
                 lines += tracing_options(tracing, str(place.ring))

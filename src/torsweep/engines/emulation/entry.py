@@ -13,7 +13,7 @@ from torsweep.engines.contract import Demand, Engine, Kind
 from torsweep.engines.emulation.rights import standing
 from torsweep.engines.host_tors import HostTors, find_host_tors
 from torsweep.engines.run_spec import RunSpec
-from torsweep.engines.table_files import CIRCUITS_FILE, LINKS_FILE
+from torsweep.engines.table_files import COSTS_FILE, LINKS_FILE
 from torsweep.engines.tools import require_own_program
 from torsweep.errors import ToolMissing
 from torsweep.provenance import program_version
@@ -89,6 +89,6 @@ ENGINE = Engine(
     run_seconds=run_seconds,
     demand=demand,
     kinds={NAME: Kind("runs tor in real time", Look(BLACK, SOLID, "v"), Transport(tcp="linux_6_18"))},
-    files=(CIRCUITS_FILE, LINKS_FILE),
+    files=(COSTS_FILE, LINKS_FILE),
     real_time=True,
 )

@@ -16,7 +16,7 @@ import polars as pl
 
 from torsweep.engines.emulation.run.downloads import Download
 from torsweep.engines.emulation.run.follower import CircuitSeen
-from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RELAYS, STREAMS, TableSchema
+from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RECEIVED, RELAYS, STREAMS, TableSchema
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,8 @@ def streams_frame(downloads: Sequence[Download], zero_ns: int) -> pl.DataFrame:
                 "socks_reply_us": since_start(download.socks_reply_ns),
                 "command_us": command,
                 "first_byte_us": first,
+                "half_us": since_start(download.half_ns),
+                "most_us": since_start(download.most_ns),
                 "last_byte_us": last,
                 "first_byte_after_command_us": None if first is None or command is None else first - command,
                 "last_byte_after_command_us": None if last is None or command is None else last - command,
@@ -88,6 +90,12 @@ def streams_frame(downloads: Sequence[Download], zero_ns: int) -> pl.DataFrame:
             }
         )
     return _frame(rows, STREAMS)
+
+
+def received_frame(received: Mapping[tuple[int, str], int]) -> pl.DataFrame:
+    """The payload bytes ``received`` by second and kind, in this order."""
+    rows = [(second, kind, size) for (second, kind), size in sorted(received.items())]
+    return pl.DataFrame(rows, schema=RECEIVED.polars, orient="row")
 
 
 def progress_frame(downloads: Sequence[Download], zero_ns: int) -> pl.DataFrame:
@@ -110,7 +118,7 @@ def circuits_frame(
 ) -> pl.DataFrame:
     """A row for each circuit that a client had open at ``zero_ns`` or later, by client and number.
 
-    A circuit built before anybody listened has no time of its building.
+    A circuit launched or built before anybody listened has no time of that.
     """
 
     def since_zero(moment_ns: int | None) -> int | None:
@@ -126,6 +134,7 @@ def circuits_frame(
             "client": client,
             "circuit": seen.number,
             "purpose": seen.purpose,
+            "launched_us": since_zero(seen.launched_ns),
             "built_us": since_zero(seen.built_ns),
             "first_use_us": since_zero(seen.first_use_ns),
             "closed_us": since_zero(seen.closed_ns),

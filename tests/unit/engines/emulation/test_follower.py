@@ -224,6 +224,7 @@ def test_without_paths_tor_chooses_and_the_follower_watches():
             control.opened(number)
             control.stream(number, "SENTCONNECT", circuit)
         control.stream(3, "FAILED", 17, REASON="END", REMOTE_REASON="CONNECTREFUSED")
+        control.handlers["CIRC"](["17", "LAUNCHED", "PURPOSE=GENERAL"], 3)
         control.circuit(f"17 EXTENDED ${'A' * 40} PURPOSE=GENERAL")
         control.circuit(f"17 BUILT ${'A' * 40}~x,${'B' * 40}~y,${'C' * 40}~z PURPOSE=GENERAL")
         control.circuit("17 CLOSED REASON=FINISHED")
@@ -242,8 +243,9 @@ def test_without_paths_tor_chooses_and_the_follower_watches():
     assert not follower.control.asked
     seen = follower.circuits[17]
     assert seen.path == f"relay1,relay2,{'C' * 40}"
-    assert (seen.purpose, seen.built_ns, seen.first_use_ns, seen.close_reason) == (
+    assert (seen.purpose, seen.launched_ns, seen.built_ns, seen.first_use_ns, seen.close_reason) == (
         "GENERAL",
+        3,
         5,
         7,
         "FINISHED",

@@ -72,6 +72,18 @@ def test_only_relays_that_are_traced_record_their_cells():
     assert layout.rings == {"relay2": Path("/runs/relay2/cells.ring")}
 
 
+def test_exits_log_round_trips_where_windows_depend_on_them():
+    today = made(tor=tor_settings("today", {}))
+    texts = {place.name: today.torrc(place, identities(today)) for place in today.places}
+    line = "Log [circ]info file /runs/relay3/round_trips.log\n"
+    assert [name for name, text in texts.items() if line in text] == ["relay3"]
+    assert "LogTimeGranularity 1 msec\n" in texts["relay3"]
+    assert today.round_trip_logs == {"relay3": Path("/runs/relay3/round_trips.log")}
+    assert not made().round_trip_logs
+    without = replace(today, round_trips=False)
+    assert "[circ]" not in without.torrc(without.relays[2], identities(without))
+
+
 def test_every_tor_knows_the_authority_by_both_its_identities():
     layout = made()
     for place in layout.places:

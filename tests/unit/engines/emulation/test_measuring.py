@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import time
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from tests.unit.engines.emulation.conftest import run_spec
-from torsweep.engines.emulation.run import engine as module
+from torsweep.engines.emulation.run import measuring as module
 from torsweep.engines.emulation.run.pace import FellBehind, Pace
 from torsweep.engines.emulation.run.processes import ProcessEnded
 
@@ -21,6 +24,7 @@ class Traffic:
 
     def __init__(self, *arguments: object, **named: object) -> None:
         self.downloads: list = []
+        self.received: dict = {}
 
     async def run(self) -> None:
         await asyncio.sleep(self.seconds)
@@ -43,11 +47,13 @@ def running(*ended: bool) -> SimpleNamespace:
         if next(looks, ended[-1]):
             raise ProcessEnded("relay2 ended")
 
-    layout = SimpleNamespace(run=run_spec(duration_ns=60 * 10**9), folder=Path("processes"))
+    # This process stands in for a tor.
+    places = [SimpleNamespace(name="relay1")]
+    layout = SimpleNamespace(run=run_spec(duration_ns=60 * 10**9), folder=Path("processes"), places=places)
     return SimpleNamespace(
         layout=layout,
         followers={},
-        children={},
+        children={"relay1": SimpleNamespace(handle=SimpleNamespace(pid=os.getpid()))},
         tally=None,
         meters={"relay1": Meter()},
         processes=SimpleNamespace(check=check),
@@ -67,6 +73,15 @@ def test_a_run_ends_with_its_traffic():
     measured = asyncio.run(module.measure(running(False)))
     assert measured.downloads == []
     assert measured.end_ns < measured.zero_ns + 60 * 10**9
+    assert abs((measured.zero - datetime.now()).total_seconds()) < 20
+
+
+def test_a_tor_costs_what_it_took_since_time_0(monkeypatch):
+    monkeypatch.setattr(Traffic, "seconds", 0.1)
+    began_ns = time.process_time_ns()
+    (cost,) = asyncio.run(module.measure(running(False))).costs.values()
+    assert 0 < 1000 * cost.cpu_us <= time.process_time_ns() - began_ns
+    assert cost.peak_memory_bytes > 10**6
 
 
 def test_queues_are_asked_for_each_second(monkeypatch):

@@ -11,12 +11,13 @@ from torsweep.engines.emulation.read import (
     circuits_frame,
     progress_frame,
     read_links,
+    received_frame,
     relays_frame,
     streams_frame,
 )
 from torsweep.engines.emulation.run.downloads import Download
 from torsweep.engines.emulation.run.follower import CircuitSeen
-from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RELAYS, STREAMS, validate
+from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RECEIVED, RELAYS, STREAMS, validate
 
 CLIENT = network(*POSITIONS).clients[0]
 SERVER = network(*POSITIONS).servers[0]
@@ -36,6 +37,8 @@ def test_times_of_a_download_count_from_its_start_or_its_command(tmp_path):
         socks_reply_ns=ZERO + 3_000_000,
         command_ns=ZERO + 3_000_000,
         first_byte_ns=ZERO + 4_500_000,
+        half_ns=ZERO + 5_000_000,
+        most_ns=ZERO + 6_000_000,
         last_byte_ns=ZERO + 9_000_000,
         got=1_000,
         outcome="complete",
@@ -47,6 +50,7 @@ def test_times_of_a_download_count_from_its_start_or_its_command(tmp_path):
     assert second["start_us"] == 1_000
     assert second["socks_reply_us"] == second["command_us"] == 2_000
     assert (second["first_byte_us"], second["first_byte_after_command_us"]) == (3_500, 1_500)
+    assert (second["half_us"], second["most_us"]) == (4_000, 5_000)
     assert (second["last_byte_us"], second["last_byte_after_command_us"]) == (8_000, 6_000)
     assert second["observed_us"] == 8_000
     assert first["outcome"] == "unfinished"
@@ -108,16 +112,25 @@ def test_queues_are_those_at_the_end_of_the_second():
 
 def test_circuits_have_their_times_from_the_runs_start_and_their_streams(tmp_path):
     seen = [
-        CircuitSeen(9, "GENERAL", "relay1,relay2,relay3", None, ZERO + 5_000, None, None),
-        CircuitSeen(4, "GENERAL", "relay1,relay2,relay3", ZERO - 2_000, None, ZERO - 1_000, "FINISHED"),
-        CircuitSeen(5, "GENERAL", None, ZERO - 2_000, None, ZERO + 1_000, "DESTROYED"),
+        CircuitSeen(9, "GENERAL", "relay1,relay2,relay3", None, None, ZERO + 5_000, None, None),
+        CircuitSeen(4, "GENERAL", "relay1,relay2,relay3", None, ZERO - 2_000, None, ZERO - 1_000, "FINISHED"),
+        CircuitSeen(5, "GENERAL", None, ZERO - 9_000, ZERO - 2_000, None, ZERO + 1_000, "DESTROYED"),
+        CircuitSeen(6, "GENERAL", None, ZERO + 1_000, None, None, ZERO + 2_000, "TIMEOUT"),
     ]
     frame = circuits_frame({"bulk1": seen}, [download(1, circuit=9), download(2, circuit=9)], ZERO)
     validate(frame, CIRCUITS, tmp_path)
-    assert frame.select("circuit", "built_us", "first_use_us", "closed_us", "streams").rows() == [
-        (5, -2, None, 1, 0),
-        (9, None, 5, None, 2),
+    times = ("launched_us", "built_us", "first_use_us", "closed_us")
+    assert frame.select("circuit", *times, "close_reason", "streams").rows() == [
+        (5, -9, -2, None, 1, "DESTROYED", 0),
+        (6, 1, None, None, 2, "TIMEOUT", 0),
+        (9, None, None, 5, None, None, 2),
     ]
+
+
+def test_payload_is_told_by_second_and_kind(tmp_path):
+    frame = received_frame({(1, "web"): 5, (0, "web"): 3, (1, "bulk"): 9})
+    assert validate(frame, RECEIVED, tmp_path).rows() == [(0, "web", 3), (1, "bulk", 9), (1, "web", 5)]
+    assert validate(received_frame({}), RECEIVED, tmp_path).height == 0
 
 
 def test_links_are_told_in_the_seconds_of_the_run(tmp_path):

@@ -26,6 +26,7 @@ class FakeFollower:
         self.circuit_of: dict[int, int] = {}
         self.error_of: dict[int, str] = {}
         self.opened: list[int] = []
+        self.received: dict[tuple[int, str], int] = {}
         self.on_new = lambda number: None
 
 
@@ -87,6 +88,7 @@ def play(
         server = await asyncio.start_unix_server(FakeTor(follower, **behaviour).serve, path)
         generator = Generator(layout, {"bulk1": follower}, time.monotonic_ns(), progress=True)
         await generator.run()
+        follower.received = generator.received
         server.close()
         return generator.downloads
 
@@ -116,6 +118,8 @@ def test_downloads_follow_each_other_until_the_end(tmp_path):
     complete = [download for download in downloads if download.outcome == "complete"]
     assert len(complete) > 3
     assert len(downloads) - len(complete) <= 1
+    # A second has passed, and everything came in it.
+    assert follower.received == {(0, "bulk"): sum(download.got for download in downloads)}
     for before, after in pairwise(complete):
         assert after.start_ns >= before.last_byte_ns
 
@@ -160,6 +164,9 @@ def test_points_of_progress_keep_their_distance():
         download.take_in(100, step * PROGRESS_STEP_NS // 10, progress=True)
     moments = [moment for moment, _ in download.progress]
     assert moments[0] == download.first_byte_ns == 0
+    # 50 and 80 of the hundred pieces had come.
+    assert download.half_ns == 49 * PROGRESS_STEP_NS // 10
+    assert download.most_ns == 79 * PROGRESS_STEP_NS // 10
     assert moments[-1] == download.last_byte_ns == 99 * PROGRESS_STEP_NS // 10
     assert download.progress[-1][1] == 10_000
     assert all(later - sooner >= PROGRESS_STEP_NS for sooner, later in pairwise(moments[:-1]))

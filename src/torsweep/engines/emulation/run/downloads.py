@@ -88,7 +88,10 @@ PROGRESS_STEP_NS = 1_000_000
 
 @dataclass
 class Download:
-    """One download; times are monotonic nanoseconds, None for what it never reached."""
+    """One download; times are monotonic nanoseconds, None for what it never reached.
+
+    Half and four fifths of the payload had come at ``half_ns`` and ``most_ns``.
+    """
 
     client: Client
     number: int
@@ -98,6 +101,8 @@ class Download:
     socks_reply_ns: int | None = None
     command_ns: int | None = None
     first_byte_ns: int | None = None
+    half_ns: int | None = None
+    most_ns: int | None = None
     last_byte_ns: int | None = None
     end_ns: int | None = None
     got: int = 0
@@ -112,6 +117,10 @@ class Download:
         whole = self.got >= self.wanted
         if self.first_byte_ns is None:
             self.first_byte_ns = now_ns
+        if self.half_ns is None and 2 * self.got >= self.wanted:
+            self.half_ns = now_ns
+        if self.most_ns is None and 5 * self.got >= 4 * self.wanted:
+            self.most_ns = now_ns
         if whole:
             self.last_byte_ns = now_ns
         points = self.progress

@@ -23,6 +23,7 @@ from typing import Any
 from torsweep import __version__
 from torsweep.engines.breakdown.write import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_ring import ring_bytes, write_cells
+from torsweep.engines.costs import costs_frame
 from torsweep.engines.emulation.directory import Layout, links_document
 from torsweep.engines.emulation.entry import Tools
 from torsweep.engines.emulation.read import (
@@ -31,22 +32,32 @@ from torsweep.engines.emulation.read import (
     progress_frame,
     read_links,
     read_packets,
+    received_frame,
     relays_frame,
     streams_frame,
 )
 from torsweep.engines.emulation.rights import machine_claimed
 from torsweep.engines.emulation.run.control import ControlClosed
-from torsweep.engines.emulation.run.downloads import Download
+from torsweep.engines.emulation.run.measuring import Measured, measure
 from torsweep.engines.emulation.run.network import RunningNetwork, Say
-from torsweep.engines.emulation.run.pace import PROCESS_FOLDER, Pace
+from torsweep.engines.emulation.run.pace import PROCESS_FOLDER
 from torsweep.engines.emulation.run.processes import ProcessSet, orderly_end
 from torsweep.engines.emulation.run.servers import HEADER
-from torsweep.engines.emulation.run.traffic import Generator
 from torsweep.engines.emulation.tcp import TCP, settable
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
 from torsweep.engines.table_files import LINKS_FILE, PACKETS_FILE
-from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RELAYS, STREAMS, write_table
+from torsweep.engines.table_schema import (
+    CIRCUITS,
+    COSTS,
+    PROGRESS,
+    RECEIVED,
+    RELAYS,
+    ROUND_TRIPS,
+    STREAMS,
+    write_table,
+)
+from torsweep.engines.vegas_log import round_trips_frame
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, read_network
@@ -54,78 +65,6 @@ from torsweep.provenance import machine, sha256_of_file, versions
 from torsweep.storage import whole_file
 from torsweep.storage.folders import RUN
 from torsweep.tor.torrc import check_network
-
-SAY_S = 10.0
-LAST_SECOND_S = 1.1
-LEAD_S = 0.5
-"""Seconds between the end of preparations and the time that counts as 0."""
-
-SECOND_NS = 1_000_000_000
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Monotonic times in ns of what counts as 0 and of the end, the downloads, who waited for processors."""
-
-    zero_ns: int
-    end_ns: int
-    downloads: list[Download]
-    pace: Pace
-
-
-async def measure(running: RunningNetwork) -> Measured:
-    """Let the clients download until the end of the run; raise what ended it before.
-
-    Raises FellBehind as soon as it is certain that the run does.
-    """
-    run = running.layout.run
-    zero_ns = time.monotonic_ns() + int(LEAD_S * 1e9)
-    generator = Generator(running.layout, running.followers, zero_ns, progress=run.tables.progress)
-    pace = Pace({name: child.handle.pid for name, child in running.children.items()}, running.tally)
-    traffic = asyncio.ensure_future(generator.run())
-    watch = asyncio.ensure_future(_watch(running, generator, pace, zero_ns))
-    try:
-        await asyncio.wait([traffic, watch], return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in (watch, traffic):
-            task.cancel()
-        await asyncio.gather(traffic, watch, return_exceptions=True)
-    # The watch only ends by itself when something has gone wrong.
-    if not watch.cancelled():
-        watch.result()
-    traffic.result()
-    end_ns = min(time.monotonic_ns(), zero_ns + run.duration_ns)
-    # Relays have not reported the second that contains the end yet.
-    await asyncio.sleep(LAST_SECOND_S)
-    # If all downloads fail at once, the run ends before the watch has looked for the reason.
-    running.processes.check()
-    return Measured(zero_ns, end_ns, generator.downloads, pace)
-
-
-async def _watch(running: RunningNetwork, generator: Generator, pace: Pace, zero_ns: int) -> None:
-    """Each second: look after the processes and the pace, ask for queues, and say now and then how far it
-    is."""
-    duration_s = running.layout.run.duration_ns / 1e9
-    second, said = 0, time.monotonic()
-    pace.look()
-    lead_s = (zero_ns - pace.began_ns) / 1e9
-    whole_s, started_s = lead_s + duration_s, lead_s + running.layout.run.client_start_window_ns / 1e9
-    while True:
-        second += 1
-        await asyncio.sleep(max(0.0, (zero_ns + second * SECOND_NS - time.monotonic_ns()) / 1e9))
-        running.processes.check()
-        await asyncio.gather(*(meter.ask_for_queues() for meter in running.meters.values()))
-        pace.look()
-        pace.refuse_when_certain(running.layout.folder, whole_s, started_s)
-        if time.monotonic() - said >= SAY_S:
-            said = time.monotonic()
-            done = sum(download.outcome == "complete" for download in generator.downloads)
-            megabytes = sum(download.got for download in generator.downloads) / 1e6
-            running.say(
-                f"{(time.monotonic_ns() - zero_ns) / 1e9:.0f} of at most {duration_s:.0f} s, {done} of"
-                f" {len(generator.downloads)} downloads complete, {megabytes:.1f} MB"
-            )
-
 
 READY_LIMIT_S = 900.0
 SETTLE_S = 0.5
@@ -146,11 +85,13 @@ def run_emulation(
     ready_limit_s: float = READY_LIMIT_S,
     extra: tuple[str, ...] = (),
     tries: int = 1,
+    round_trips: bool = True,
 ) -> None:
     """Run what run.json in ``run_directory`` says, and leave its tables there.
 
     ``progress`` tells on standard error how far it is; ``extra`` lines stand last in every torrc, and so
-    win; ``tries`` is which try this is, for the record (:mod:`torsweep.engines.emulation.run.tries`). Raises
+    win; ``tries`` is which try this is, for the record (:mod:`torsweep.engines.emulation.run.tries`); without
+    ``round_trips`` that table has no rows, whatever the era. Raises
     InputError for a run that cannot be run here, OutputError when the directory or the machine is not to be
     had, ToolMissing without the right to make hosts, FellBehind when the run falls behind real time,
     TorsweepError when the network fails.
@@ -173,7 +114,7 @@ def run_emulation(
         links = links_document(network, latency, tcp, sysctls, run.seed, folder / LINKS_FILE, recorded)
         with tempfile.TemporaryDirectory(prefix="torsweep-", ignore_cleanup_errors=True) as sockets:
             running = RunningNetwork(
-                Layout(run, network, folder, Path(sockets), extra),
+                Layout(run, network, folder, Path(sockets), extra, round_trips),
                 tools.tors,
                 tools.linkem,
                 links,
@@ -331,6 +272,10 @@ def _write_tables(run_directory: Path, running: RunningNetwork, measured: Measur
     write_table(run_directory, RELAYS, relays_frame(samples, queued, zero_ns, end_ns))
     write_table(run_directory, CIRCUITS, circuits_frame(circuits, measured.downloads, zero_ns))
     write_table(run_directory, PROGRESS, progress_frame(measured.downloads, zero_ns))
+    write_table(run_directory, RECEIVED, received_frame(measured.received))
+    logs, lasted_us = running.layout.round_trip_logs, (end_ns - zero_ns) // 1000
+    write_table(run_directory, ROUND_TRIPS, round_trips_frame(logs, measured.zero, lasted_us))
+    write_table(run_directory, COSTS, costs_frame(measured.costs, running.layout.network))
     with whole_file(run_directory / LINKS_FILE) as temporary:
         links.frame.write_parquet(temporary, compression="zstd")
 
@@ -350,8 +295,8 @@ def _leave_results(
     followed = _write_breakdown(run_directory, layout.run, network_directory, layout.rings, zero_ns)
     for place in layout.places:
         shutil.rmtree(place.data, ignore_errors=True)
-    for ring in layout.rings.values():
-        ring.unlink()
+    for file in [*layout.rings.values(), *layout.round_trip_logs.values()]:
+        file.unlink()
     return {
         "simulated_s": round((measured.end_ns - zero_ns) / 1e9, 3),
         "pace": measured.pace.document(),

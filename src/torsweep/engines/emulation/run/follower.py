@@ -38,6 +38,7 @@ class CircuitSeen:
     number: int
     purpose: str | None = None
     path: str | None = None
+    launched_ns: int | None = None
     built_ns: int | None = None
     first_use_ns: int | None = None
     closed_ns: int | None = None
@@ -213,6 +214,8 @@ class ClientFollower:
         if path:
             # Each extension tells the path so far; the last is the whole.
             seen.path = ",".join(self._names.get(relay, relay) for relay in path)
+        if status == "LAUNCHED":
+            seen.launched_ns = now_ns
         if status == "BUILT" and seen.built_ns is None:
             seen.built_ns = now_ns
         if status in GONE:

@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from torsweep.engines.costs import process_cpu_ns
 from torsweep.engines.emulation.directory import QUEUES_FILE
 from torsweep.engines.emulation.run.control import Control
 from torsweep.engines.emulation.run.others import LEAST_CORES, Accounts, Other, accounts, busiest
@@ -30,12 +31,6 @@ from torsweep.provenance import PROVENANCE_FILE
 from torsweep.storage import write_text
 
 _QUEUED = re.compile(r"(\d+) cells allocated on \d+ circuits")
-
-
-def process_cpu_ns(pid: int) -> int:
-    """CPU time so far of all threads of the process ``pid``; OSError when it is gone."""
-    # The kernel's number of another process's CPU clock: MAKE_PROCESS_CPUCLOCK in posix-timers_types.h.
-    return time.clock_gettime_ns((~pid << 3) | 2)
 
 
 class RelayMeter:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,14 +24,16 @@ from torsweep.engines.run_spec import RunTraffic
 from torsweep.network.model import Client
 
 READ_BYTES = 64 * 1024
+SECOND_NS = 1_000_000_000
 
 
 class Generator:
-    """The traffic of all clients of a run."""
+    """The traffic of all clients of a run. ``received`` has the payload bytes by second and kind of client."""
 
     def __init__(
         self, layout: Layout, followers: Mapping[str, ClientFollower], start_ns: int, *, progress: bool
     ) -> None:
+        self.received: Counter[tuple[int, str]] = Counter()
         self._order = DownloadOrder(layout.run, layout.network)
         self._layout = layout
         self._followers = followers
@@ -147,7 +150,9 @@ class Generator:
                 size = await loop.sock_recv_into(connection, buffer)
                 if size == 0:
                     raise ConnectionError("the stream was closed before its end")
-                download.take_in(size, time.monotonic_ns(), progress=self._progress)
+                now_ns = time.monotonic_ns()
+                download.take_in(size, now_ns, progress=self._progress)
+                self.received[(now_ns - self._start_ns) // SECOND_NS, download.client.kind] += size
         finally:
             connection.close()
 

@@ -1,0 +1,57 @@
+"""What processes of tor cost: processor time and memory, as the table of costs.
+
+In: the ids of processes that still run. Out: a frame as in :data:`~torsweep.engines.table_schema.COSTS`.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from torsweep.engines.table_schema import COSTS
+from torsweep.network.model import Network
+
+PROC = Path("/proc")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Processor time of all threads of a process, user and system, in µs; its VmHWM (proc(5)) in bytes."""
+
+    cpu_us: int
+    peak_memory_bytes: int
+
+
+def process_cpu_ns(pid: int) -> int:
+    """Processor time so far of all threads of the process ``pid``, in ns; OSError when it is gone."""
+    # The kernel's number of another process's CPU clock: MAKE_PROCESS_CPUCLOCK in posix-timers_types.h.
+    return time.clock_gettime_ns((~pid << 3) | 2)
+
+
+def cost_of(pid: int) -> Cost | None:
+    """What the process ``pid`` has cost since its start; None when it is gone."""
+    try:
+        status = (PROC / str(pid) / "status").read_text()
+        cpu_us = process_cpu_ns(pid) // 1000
+    except OSError:
+        return None
+    peak = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
+    # A process that has ended, and for which nobody has waited yet, has no memory.
+    return Cost(cpu_us, int(peak[1]) * 1024) if peak else None
+
+
+def costs_frame(costs: Mapping[str, Cost], network: Network) -> pl.DataFrame:
+    """A row for each host of ``network`` in ``costs``: authorities, relays, clients."""
+    hosts = {"authority": network.authorities, "relay": network.relays, "client": network.clients}
+    rows = [
+        (host.name, role, costs[host.name].cpu_us, costs[host.name].peak_memory_bytes)
+        for role, members in hosts.items()
+        for host in members
+        if host.name in costs
+    ]
+    return pl.DataFrame(rows, schema=COSTS.polars, orient="row")

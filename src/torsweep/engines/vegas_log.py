@@ -1,0 +1,92 @@
+"""What tor logs of congestion control, as the table of round trips.
+
+In: the logs of exits, and the local time that counts as 0. Out: a frame as in
+:data:`~torsweep.engines.table_schema.ROUND_TRIPS`.
+
+At a SENDME, tor's ``congestion_control_update_circuit_estimates`` logs the circuit and its round trips, and then
+``congestion_control_vegas_log`` the same round trips and the window; both in the domain of circuits, at info. The
+window is logged when slow start ends and at each later update, but not within slow start, which therefore has no
+rows. Round trips are in whole ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+
+from torsweep.config.tor_settings import TorSettings, Vegas
+from torsweep.engines.table_schema import ROUND_TRIPS
+from torsweep.network.model import Relay
+
+VEGAS_LOG = "round_trips.log"
+"""The file into which an exit's tor logs, in its folder."""
+
+_CIRCUIT = (
+    r"CC: Circuit (?<channel>\d+):(?<number>-?\d+) SENDME"
+    r" RTT: (?<same_least>\d+), \d+, (?<same_smoothed>\d+), (?<same_most>\d+),"
+)
+"""The channel towards the client, the circuit's ID on it; round trips in ms: least, newest, smoothed, most."""
+
+_VEGAS = (
+    r"^(?<stamp>\w{3} \d\d [\d:.]{12}) .*CC: TOR_VEGAS"
+    r" RTT: (?<least>\d+), (?<smoothed>\d+), (?<most>\d+), CWND: (?<window>\d+),.* SS: 0$"
+)
+"""The time; round trips in ms: least, smoothed, most; the window in cells. The end of slow start is logged twice,
+first with ``SS: 1``."""
+
+
+def logs_round_trips(settings: TorSettings, relay: Relay) -> bool:
+    """Whether ``relay`` has ends of circuits whose windows depend on round trips."""
+    return isinstance(settings.congestion, Vegas) and relay.position in ("exit", "guard_exit")
+
+
+def vegas_log_lines(file: str) -> tuple[str, ...]:
+    """The lines of a torrc with which tor logs into ``file`` what :func:`round_trips_frame` reads."""
+    return ("LogTimeGranularity 1 msec", f"Log [circ]info file {file}")
+
+
+def round_trips_frame(logs: Mapping[str, Path], zero: datetime, duration_us: int) -> pl.DataFrame:
+    """The table of the exits whose ``logs`` are given by name, by host and time.
+
+    ``zero`` is the time 0 of the run by the local clock, as tor logs it. What was logged before it, or
+    ``duration_us`` or more after it, is left out; a host without a log has no rows.
+    """
+    frames = [_frame(host, file, zero) for host, file in logs.items() if file.is_file()]
+    whole = pl.concat([pl.DataFrame(schema=ROUND_TRIPS.polars), *frames])
+    return whole.filter(pl.col("time_us").is_between(0, duration_us, closed="left"))
+
+
+def _frame(host: str, file: Path, zero: datetime) -> pl.DataFrame:
+    text = file.read_text(encoding="utf-8", errors="replace")
+    lines = pl.col("line").str
+    names = ["channel", "number", "same_least", "same_smoothed", "same_most"]
+    told = [pl.col(f"same_{which}") == pl.col(which) for which in ("least", "smoothed", "most")]
+    # As in the table of passages. tor prints the ID as a signed number.
+    circuit = pl.col("channel").cast(pl.Int64) * 2**32 + pl.col("number").cast(pl.Int64) % 2**32
+    return (
+        pl.DataFrame({"line": text.splitlines()}, schema={"line": pl.String})
+        .select(lines.extract_groups(_CIRCUIT).alias("circuit"), lines.extract_groups(_VEGAS).alias("vegas"))
+        .unnest("circuit", "vegas")
+        .with_columns(pl.col(names).forward_fill())
+        .drop_nulls("window")
+        .select(
+            host=pl.lit(host),
+            circuit=pl.when(*told).then(circuit),
+            time_us=_since(zero),
+            round_trip_us=pl.col("smoothed").cast(pl.Int64) * 1000,
+            least_us=pl.col("least").cast(pl.Int64) * 1000,
+            window_cells=pl.col("window").cast(pl.Int64),
+        )
+    )
+
+
+def _since(zero: datetime) -> pl.Expr:
+    """µs from ``zero`` to the times in ``stamp``, which have no year."""
+    # A run may pass New Year.
+    next_year = pl.col("stamp").str.starts_with("Jan") & (zero.month == 12)
+    year = pl.when(next_year).then(zero.year + 1).otherwise(zero.year)
+    moment = pl.format("{} {}", year, "stamp").str.to_datetime("%Y %b %d %H:%M:%S%.3f")
+    return (moment - zero).dt.total_microseconds()

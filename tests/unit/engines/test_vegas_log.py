@@ -1,0 +1,71 @@
+"""Lines that an exit's tor logs of congestion control become rows; all others are passed over."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from tests.small_network import small_network
+from torsweep.config.eras import tor_settings
+from torsweep.engines.table_schema import ROUND_TRIPS, validate
+from torsweep.engines.vegas_log import logs_round_trips, round_trips_frame, vegas_log_lines
+
+LINES = """\
+{day} {time}.000 [notice] Tor 0.4.9.11 opening new log file.
+{day} {time}.100 [info] congestion_control_update_circuit_estimates(): CC: Circuit 7:-2 SENDME RTT: 90, 95, 93, 99, 155
+{day} {time}.101 [info] congestion_control_vegas_log(): CC: TOR_VEGAS RTT: 90, 93, 99, CWND: 186, INFL: 155, \
+VBDP: 150, QUSE: 36, BWE: 1028, SS: 1
+{day} {time}.102 [info] congestion_control_vegas_log(): CC: TOR_VEGAS RTT: 90, 93, 99, CWND: 186, INFL: 155, \
+VBDP: 150, QUSE: 36, BWE: 1028, SS: 0
+{day} {time}.150 [info] conn_read_from_buf(): CC: Streams blocked on circ channel. Chanq: 32
+{day} {time}.250 [info] congestion_control_vegas_log(): CC: TOR_VEGAS RTT: 80, 85, 99, CWND: 217, INFL: 155, \
+VBDP: 150, QUSE: 67, BWE: 1028, SS: 0
+{day} {time}.300 [info] congestion_control_vegas_process_sendme(): CC: TOR_VEGAS above ss_max in steady state \
+for circ 3: 5000
+"""
+
+
+def written(tmp_path, day: str, time: str = "10:00:02"):
+    file = tmp_path / "log"
+    file.write_text(LINES.format(day=day, time=time))
+    return {"relay1": file, "relay2": tmp_path / "none"}
+
+
+def test_each_update_of_a_window_is_a_row_with_the_circuit_that_was_told_before(tmp_path):
+    frame = round_trips_frame(written(tmp_path, "Mar 05"), datetime(2024, 3, 5, 10, 0, 0, 500_000), 10**9)
+    validate(frame, ROUND_TRIPS, tmp_path)
+    assert frame.rows() == [
+        ("relay1", 7 * 2**32 + 2**32 - 2, 1_602_000, 93_000, 90_000, 186),
+        # The round trips that were told before are not these.
+        ("relay1", None, 1_750_000, 85_000, 80_000, 217),
+    ]
+
+
+def test_only_what_lies_in_the_run_counts(tmp_path):
+    logs = written(tmp_path, "Mar 05")
+    assert round_trips_frame(logs, datetime(2024, 3, 5, 10, 0, 2, 102_001), 10**9)["window_cells"].to_list() == [217]
+    assert round_trips_frame(logs, datetime(2024, 3, 5, 10, 0, 2), 250_000)["window_cells"].to_list() == [186]
+
+
+@pytest.mark.parametrize(
+    ("day", "zero"),
+    [("Jan 01", datetime(2023, 12, 31, 10, 0, 2)), ("Feb 29", datetime(2024, 2, 28, 10, 0, 2))],
+)
+def test_a_run_may_pass_midnight(tmp_path, day, zero):
+    frame = round_trips_frame(written(tmp_path, day), zero, 10**12)
+    assert frame["time_us"][0] == 86_400_102_000
+
+
+def test_without_lines_there_are_no_rows(tmp_path):
+    (tmp_path / "log").touch()
+    frame = round_trips_frame({"relay1": tmp_path / "log"}, datetime(2024, 3, 5), 10**9)
+    assert validate(frame, ROUND_TRIPS, tmp_path).height == 0
+
+
+def test_exits_log_it_under_vegas_to_the_millisecond():
+    relays = small_network(("guard", "middle", "exit", "guard_exit"), ["bulk1"]).relays
+    today, before = tor_settings("today", {}), tor_settings("2012", {})
+    assert [logs_round_trips(today, relay) for relay in relays] == [False, False, True, True]
+    assert not any(logs_round_trips(before, relay) for relay in relays)
+    assert vegas_log_lines("/f") == ("LogTimeGranularity 1 msec", "Log [circ]info file /f")
