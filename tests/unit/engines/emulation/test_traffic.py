@@ -118,8 +118,9 @@ def test_downloads_follow_each_other_until_the_end(tmp_path):
     complete = [download for download in downloads if download.outcome == "complete"]
     assert len(complete) > 3
     assert len(downloads) - len(complete) <= 1
-    # A second has passed, and everything came in it.
-    assert follower.received == {(0, "bulk"): sum(download.got for download in downloads)}
+    # The run takes a second; what tor had sent by then may be read a moment later.
+    assert sum(follower.received.values()) == sum(download.got for download in downloads)
+    assert follower.received[0, "bulk"] > 0.5 * sum(follower.received.values())
     for before, after in pairwise(complete):
         assert after.start_ns >= before.last_byte_ns
 
