@@ -4,8 +4,8 @@
     python -m bench.measures_cost 'COMMAND WITH THEM' 'COMMAND WITHOUT' [--pairs 4]
 
 In: a run that was prepared for the emulation, which is played in folders of its own with and without the
-exits' logs of round trips (the other measures cost tor nothing: the engine reads clocks that it reads anyway);
-or two commands. On a machine that does nothing else, as root.
+exits' logs of round trips (no other measure makes tor do more); or two commands. The machine should do
+nothing else; hosts are made as root.
 
 Out: for each pair, and then for all, the ratio of processor time, user and system, of a command and all its
 processes from their start; of the emulation also that of its exits from time 0 on. The second side goes first

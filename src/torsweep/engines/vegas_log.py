@@ -3,10 +3,10 @@
 In: the logs of exits, and the local time that counts as 0. Out: a frame as in
 :data:`~torsweep.engines.table_schema.ROUND_TRIPS`.
 
-At a SENDME, tor's ``congestion_control_update_circuit_estimates`` logs the circuit and its round trips, and then
-``congestion_control_vegas_log`` the same round trips and the window; both in the domain of circuits, at info. The
-window is logged when slow start ends and at each later update, but not within slow start, which therefore has no
-rows. Round trips are in whole ms.
+At a SENDME, tor's ``congestion_control_update_circuit_estimates`` logs the circuit and its round trips, and
+then ``congestion_control_vegas_log`` the same round trips and the window; both in the domain of circuits, at
+info. The window is logged when slow start ends and at each later update, but not within slow start, which
+therefore has no rows. Round trips are in whole ms.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _CIRCUIT = (
     r"CC: Circuit (?<channel>\d+):(?<number>-?\d+) SENDME"
     r" RTT: (?<same_least>\d+), \d+, (?<same_smoothed>\d+), (?<same_most>\d+),"
 )
-"""The channel towards the client, the circuit's ID on it; round trips in ms: least, newest, smoothed, most."""
+"""The channel towards the client, the ID of the circuit on it; round trips: least, newest, smoothed, most."""
 
 _VEGAS = (
     r"^(?<stamp>\w{3} \d\d [\d:.]{12}) .*CC: TOR_VEGAS"
     r" RTT: (?<least>\d+), (?<smoothed>\d+), (?<most>\d+), CWND: (?<window>\d+),.* SS: 0$"
 )
-"""The time; round trips in ms: least, smoothed, most; the window in cells. The end of slow start is logged twice,
-first with ``SS: 1``."""
+"""The time; round trips: least, smoothed, most; the window in cells. The end of slow start is logged twice,
+the first time with ``SS: 1``."""
 
 
 def logs_round_trips(settings: TorSettings, relay: Relay) -> bool:
@@ -88,5 +88,5 @@ def _since(zero: datetime) -> pl.Expr:
     # A run may pass New Year.
     next_year = pl.col("stamp").str.starts_with("Jan") & (zero.month == 12)
     year = pl.when(next_year).then(zero.year + 1).otherwise(zero.year)
-    moment = pl.format("{} {}", year, "stamp").str.to_datetime("%Y %b %d %H:%M:%S%.3f")
+    moment = pl.format("{} {}", year, "stamp").str.to_datetime("%Y %b %d %H:%M:%S%.3f", time_unit="us")
     return (moment - zero).dt.total_microseconds()

@@ -11,24 +11,23 @@ from torsweep.config.eras import tor_settings
 from torsweep.engines.table_schema import ROUND_TRIPS, validate
 from torsweep.engines.vegas_log import logs_round_trips, round_trips_frame, vegas_log_lines
 
-LINES = """\
-{day} {time}.000 [notice] Tor 0.4.9.11 opening new log file.
-{day} {time}.100 [info] congestion_control_update_circuit_estimates(): CC: Circuit 7:-2 SENDME RTT: 90, 95, 93, 99, 155
-{day} {time}.101 [info] congestion_control_vegas_log(): CC: TOR_VEGAS RTT: 90, 93, 99, CWND: 186, INFL: 155, \
-VBDP: 150, QUSE: 36, BWE: 1028, SS: 1
-{day} {time}.102 [info] congestion_control_vegas_log(): CC: TOR_VEGAS RTT: 90, 93, 99, CWND: 186, INFL: 155, \
-VBDP: 150, QUSE: 36, BWE: 1028, SS: 0
-{day} {time}.150 [info] conn_read_from_buf(): CC: Streams blocked on circ channel. Chanq: 32
-{day} {time}.250 [info] congestion_control_vegas_log(): CC: TOR_VEGAS RTT: 80, 85, 99, CWND: 217, INFL: 155, \
-VBDP: 150, QUSE: 67, BWE: 1028, SS: 0
-{day} {time}.300 [info] congestion_control_vegas_process_sendme(): CC: TOR_VEGAS above ss_max in steady state \
-for circ 3: 5000
+TOLD = "congestion_control_update_circuit_estimates(): CC: Circuit"
+VEGAS = "congestion_control_vegas_log(): CC: TOR_VEGAS"
+LEFT = "INFL: 155, VBDP: 150, QUSE: 36, BWE: 1028"
+LINES = f"""\
+AT.000 [notice] Tor 0.4.9.11 opening new log file.
+AT.100 [info] {TOLD} 7:-2 SENDME RTT: 90, 95, 93, 99, 155
+AT.101 [info] {VEGAS} RTT: 90, 93, 99, CWND: 186, {LEFT}, SS: 1
+AT.102 [info] {VEGAS} RTT: 90, 93, 99, CWND: 186, {LEFT}, SS: 0
+AT.150 [info] circuit_resume_edge_reading(): CC: Streams blocked on circ channel. Chanq: 32
+AT.250 [info] {VEGAS} RTT: 80, 85, 99, CWND: 217, {LEFT}, SS: 0
+AT.300 [info] {VEGAS} above ss_max in steady state for circ 3: 5000
 """
 
 
 def written(tmp_path, day: str, time: str = "10:00:02"):
     file = tmp_path / "log"
-    file.write_text(LINES.format(day=day, time=time))
+    file.write_text(LINES.replace("AT", f"{day} {time}"))
     return {"relay1": file, "relay2": tmp_path / "none"}
 
 
@@ -44,7 +43,9 @@ def test_each_update_of_a_window_is_a_row_with_the_circuit_that_was_told_before(
 
 def test_only_what_lies_in_the_run_counts(tmp_path):
     logs = written(tmp_path, "Mar 05")
-    assert round_trips_frame(logs, datetime(2024, 3, 5, 10, 0, 2, 102_001), 10**9)["window_cells"].to_list() == [217]
+    assert round_trips_frame(logs, datetime(2024, 3, 5, 10, 0, 2, 102_001), 10**9)[
+        "window_cells"
+    ].to_list() == [217]
     assert round_trips_frame(logs, datetime(2024, 3, 5, 10, 0, 2), 250_000)["window_cells"].to_list() == [186]
 
 

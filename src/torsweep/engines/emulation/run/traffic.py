@@ -28,7 +28,7 @@ SECOND_NS = 1_000_000_000
 
 
 class Generator:
-    """The traffic of all clients of a run. ``received`` has the payload bytes by second and kind of client."""
+    """The traffic of all clients of a run. ``received`` has payload bytes by second and kind of client."""
 
     def __init__(
         self, layout: Layout, followers: Mapping[str, ClientFollower], start_ns: int, *, progress: bool
