@@ -1,110 +1,18 @@
-"""Paired differences against the baseline, as a forest plot.
-
-In: differences.csv. Out: a panel for each kind and metric, a line for each variant: the mean over networks of
-the relative difference of medians, its 95 % interval (thick) and the simultaneous one (thin). An interval of
-two or three networks can be tens of times as wide as its mean: it is cut, and ends in an arrow.
-"""
+"""Paired differences of medians against the baseline, as a forest plot."""
 
 from __future__ import annotations
 
-from itertools import product
-
 import polars as pl
-import seaborn.objects as so
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from plotting.drawing.axes import say_nothing_is_here, signed_percent
-from plotting.drawing.facets import MARK, Facets, as_pandas, at, levels_text
+from plotting.drawing.forest import draw_differences, how_to_read
 from plotting.drawing.source import Source
-from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, THEME, canvas
 
 TITLE = "Differences from the baseline"
-HOW_TO_READ = (
-    "Each variant against the baseline, paired by network, relative to the baseline's median: left of zero "
-    "is faster, and if an interval crosses zero, either variant may be faster. Read the thick interval if "
-    "you look at a single line, the thin one if you compare all lines."
-)
+HOW_TO_READ = how_to_read()
 NEEDS = ("differences", "outcomes")
-_METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
-_LINE_IN = 0.16
-_INTERVALS = {"relative_simultaneous": 0.8, "relative": 2.4}
-"""Each interval, and the width of its line in points."""
 
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
-    facets, kinds = Facets.of(source.knobs), source.kinds()
-    points = source.summary("differences").filter(pl.col("metric").is_in(list(_METRICS)), estimand="median")
-    variants = list(source.provenance.variants())
-    compared = [variant for variant in variants if not at(points, variant).is_empty()]
-    baseline = [variant for variant in variants if variant not in compared]
-    notes = [
-        f"Change of the median, paired by network, against {_name(source, variant)}."
-        for variant in baseline[:1]
-    ]
-    several = f"Thick: 95 % t-interval over networks; thin: simultaneous over {len(compared)} variants."
-    notes.append(several if len(source.provenance.seeds) > 1 else source.band_note())
-    caption = source.caption(*notes)
-    height_in = 0.75 + len(kinds) * (0.35 + _LINE_IN * max(len(compared), 1))
-    figure = canvas(COLUMN_WIDTH_IN, height_in, caption)
-    panels = list(product(kinds, _METRICS))
-    placed = [_cut(points.filter(kind=kind, metric=metric)) for kind, metric in panels]
-    named = [
-        at(frame, variant).with_columns(line=pl.lit(_name(source, variant)))
-        for frame, variant in product(placed, compared or variants)
-    ]
-    lines = [_name(source, variant) for variant in compared]
-    _plot(pl.concat(named), facets, kinds, lines).on(figure).plot()
-    for axis, (kind, metric), frame in zip(figure.axes, panels, placed, strict=True):
-        _finish(axis)
-        axis.set_title(f"{kind.capitalize()}, {_METRICS[metric]}")
-        if compared and frame["relative"].is_null().all():
-            say_nothing_is_here(axis, "median not reached")
-    return figure, points, caption
-
-
-def _plot(points: pl.DataFrame, facets: Facets, kinds: list[str], lines: list[str]) -> so.Plot:
-    plot = (
-        so.Plot(as_pandas(points), x="relative", y="line", color=facets.knob)
-        .facet(col="metric", row="kind", order={"col": list(_METRICS), "row": kinds})
-        .share(x=False)
-        .scale(y=so.Nominal(order=lines), **facets.scales())
-        .label(x="Change (%)", y="")
-        .theme(THEME)
-    )
-    for name, width in _INTERVALS.items():
-        ends = {"xmin": f"{name}_low", "xmax": f"{name}_high"}
-        plot = plot.add(so.Range(linewidth=width, linestyle="-"), **ends, orient="y", legend=False)
-    for beyond, marker in (("beyond_low", "<"), ("beyond_high", ">")):
-        plot = plot.add(so.Dot(marker=marker, pointsize=3.5), x=beyond, legend=False)
-    return plot.add(MARK, marker=facets.knob, legend=False)
-
-
-def _cut(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows of a panel with their intervals cut where they leave it, and where arrows stand."""
-    low = -1.0
-    high = max(1.0, 2.5 * float(rows["relative"].abs().max() or 0.0))  # type: ignore[arg-type]
-    farthest_low, farthest_high = (f"relative_simultaneous_{end}" for end in ("low", "high"))
-    arrows = rows.with_columns(
-        beyond_low=pl.when(pl.col(farthest_low) < low).then(low),
-        beyond_high=pl.when(pl.col(farthest_high) > high).then(high),
-    )
-    bounds = [f"{name}_{end}" for name in _INTERVALS for end in ("low", "high")]
-    return arrows.with_columns(pl.col(bounds).clip(low, high))
-
-
-def _name(source: Source, variant: dict[str, str]) -> str:
-    """The levels that differ between variants, in words."""
-    varying = [knob for knob, levels in source.knobs.items() if len(levels) > 1] or list(variant)
-    return levels_text({knob: variant[knob] for knob in varying})
-
-
-def _finish(axis: Axes) -> None:
-    axis.axvline(0, color=GREY, linewidth=0.7, zorder=1)
-    axis.tick_params(axis="y", length=0)
-    axis.spines["left"].set_visible(False)
-    axis.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 2.5, 5, 10]))
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda share, _: signed_percent(share)))
-    axis.margins(x=0.08)
+    return draw_differences(source)

@@ -13,9 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
 from plotting.drawing.axes import seconds_formatter, share_axis
-from plotting.drawing.curves import KIND_NAMES
 from plotting.drawing.facets import Facets
-from plotting.drawing.source import Source
+from plotting.drawing.source import Source, kind_title
 from plotting.drawing.style import canvas
 from torsweep.stats.streams.curves import CLOSEUP_KIND, CLOSEUP_METRIC, longest_interval_s
 from torsweep.stats.streams.incidence import METRICS
@@ -42,7 +41,9 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     figure = canvas(facets.width_in, 0.75 + 1.55 * len(facets.rows), caption)
     # The mean over networks has no seed.
     things = {
-        KIND_NAMES[CLOSEUP_KIND]: points.with_columns(mean=pl.when(pl.col("seed").is_null()).then("share"))
+        f"{kind_title(CLOSEUP_KIND)} downloads": points.with_columns(
+            mean=pl.when(pl.col("seed").is_null()).then("share")
+        )
     }
     plot = facets.plot(facets.place(things), things, x="time_s", y="share")
     if several:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -28,6 +29,7 @@ from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
 from torsweep.provenance import sha256_of_file
 from torsweep.storage.manifest import with_table_checksums
+from torsweep.tables.reading import METADATA_KEY, PlanTables
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 KNOBS = {"refill_interval": ["1000ms", "100ms", "10ms"], "circuit_policy": ["ewma", "round_robin"]}
@@ -87,6 +89,19 @@ def write_run(
     provenance = {"engine": "cellsim", "engine_version": "0.1.0", "simulated_s": size.duration_s}
     finish_run(directory, **provenance)
     return directory
+
+
+def with_perf_clients(tables: PlanTables, folder: Path) -> PlanTables:
+    """``tables`` again, in ``folder``: with each bulk client, a perf client with the same downloads."""
+    streams = pl.read_parquet(tables.directory / "streams.parquet")
+    bulk = streams.filter(pl.col("kind").cast(pl.String) == "bulk")
+    perf = bulk.with_columns(kind=pl.lit("perf_5mib"), client="perf_" + pl.col("client").cast(pl.String))
+    for table in tables.directory.glob("*.parquet"):
+        shutil.copy(table, folder)
+    both = pl.concat([streams, perf.cast(dict(streams.schema))])
+    both.write_parquet(folder / "streams.parquet", metadata={METADATA_KEY: tables.provenance.to_json()})
+    record_tables(folder)
+    return PlanTables.open(folder)
 
 
 def finish_run(directory: Path, **provenance: object) -> None:

@@ -17,11 +17,10 @@ from matplotlib.figure import Figure
 from plotting.drawing.axes import plain_log_ticks, say_nothing_is_here, share_axis
 from plotting.drawing.facets import BAND, MARK, PLACE, Facets, Panel, at
 from plotting.drawing.palette import look
-from plotting.drawing.source import Source
+from plotting.drawing.source import Source, kind_title
 from plotting.drawing.style import GREY, canvas
 from torsweep.stats.streams.incidence import METRICS
 
-KIND_NAMES = {"web": "Web downloads", "bulk": "Bulk downloads"}
 _ROW_IN = 1.45
 _LOW_END = 0.75
 """A curve that ends below this share leaves the upper left corner free, and not the lower right one."""
@@ -46,7 +45,7 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
     notes = ["Marks: medians."] + ["Dotted: the rest failed."] * (outcomes["failure_share"] > 0).any()
     caption = source.caption(*notes, source.band_note())
     figure = canvas(facets.width_in, 0.75 + _ROW_IN * len(kinds) * len(facets.rows), caption)
-    things = {KIND_NAMES[kind]: points.filter(kind=kind) for kind in kinds}
+    things = {f"{kind_title(kind)} downloads": points.filter(kind=kind) for kind in kinds}
     first_of_curve = pl.struct(*PLACE, facets.knob).is_first_distinct()
     placed = facets.place(things).with_columns(pl.when(first_of_curve).then("median_s"), half=0.5)
     plot = (

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from plotting.drawing.palette import knob_name, level_name
-from torsweep.config.traffic import KINDS
+from torsweep.config.traffic import KIND_NAMES
 from torsweep.stats.files import PLAN_FILE, read_plan
 from torsweep.stats.statistic import statistics
 from torsweep.stats.streams.medians import downloads_by_kind
@@ -56,6 +56,10 @@ class Source:
             document[key] = list(dict.fromkeys(run[key] for run in self.provenance.runs if key in run))
         return json.dumps(document, separators=(",", ":"))
 
+    def has(self, name: str) -> bool:
+        """Whether the plan has the summary ``name``.csv."""
+        return (self.summaries / statistics()[name].file).is_file()
+
     def summary(self, name: str) -> pl.DataFrame:
         """The summary ``name``.csv; raises InputError when it is missing."""
         return statistics()[name].read(self.summaries)
@@ -67,13 +71,13 @@ class Source:
     def kinds(self) -> list[str]:
         """The kinds of client that downloaded anything, in the order of figures."""
         found = set(self.summary("outcomes")["kind"])
-        return [kind for kind in KINDS if kind in found]
+        return [kind for kind in KIND_NAMES if kind in found]
 
     def caption(self, *notes: str) -> str:
         """Where the numbers come from, then ``notes``: engine, era, networks, cut, downloads."""
         provenance = self.provenance
         counts = downloads_by_kind(self.summary("outcomes"))
-        downloads = " and ".join(f"{count:,} {kind}" for kind, count in counts.items())
+        downloads = " and ".join(f"{count:,} {KIND_NAMES[kind]}" for kind, count in counts.items())
         held = [
             f"{knob_name(knob).lower().replace('ewma', 'EWMA')} {level_name(levels[0])}"
             for knob, levels in self.knobs.items()
@@ -95,3 +99,8 @@ class Source:
         """What bands are, or why there are none."""
         several = len(self.provenance.seeds) > 1
         return "Bands: 95 % t-intervals over networks." if several else "One network: no intervals."
+
+
+def kind_title(kind: str) -> str:
+    """The name of a kind of client, as a title begins with it."""
+    return KIND_NAMES[kind][0].upper() + KIND_NAMES[kind][1:]

@@ -28,6 +28,14 @@ KINDS: tuple[ClientKind, ...] = get_args(ClientKind)
 
 PERF_KINDS: tuple[PerfKind, ...] = get_args(PerfKind)
 
+KIND_NAMES: Mapping[str, str] = {
+    "web": "web",
+    "bulk": "bulk",
+    "perf_50kib": "50 KiB",
+    "perf_1mib": "1 MiB",
+    "perf_5mib": "5 MiB",
+}
+"""What figures call downloads of each kind of client, in the order in which they show them."""
 
 Timeout = Annotated[DurationNs, Between("100 ms", "24 h")]
 Duration = Annotated[DurationNs, Between("0 s", "24 h")]

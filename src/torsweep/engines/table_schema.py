@@ -76,9 +76,14 @@ STREAMS = TableSchema(
         Column("socks_reply_us", pl.Int64, "start to the proxy's reply that the stream is open, µs", True),
         Column("command_us", pl.Int64, "start to the request being sent on the open stream, µs", True),
         Column("first_byte_us", pl.Int64, "start to the first payload byte, µs", True),
-        Column("half_us", pl.Int64, "start to half of the payload asked for, µs; null: never, or not seen", True),
         Column(
-            "most_us", pl.Int64, "start to four fifths of the payload asked for, µs; null: never, or not seen", True
+            "half_us", pl.Int64, "start to half of the payload asked for, µs; null: never, or not seen", True
+        ),
+        Column(
+            "most_us",
+            pl.Int64,
+            "start to four fifths of the payload asked for, µs; null: never, or not seen",
+            True,
         ),
         Column("last_byte_us", pl.Int64, "start to the last payload byte, µs", True),
         Column(
@@ -166,7 +171,9 @@ ROUND_TRIPS = TableSchema(
         Column("host", pl.String, "name of the exit in network.json, whose end of the circuit measured it"),
         Column("circuit", pl.Int64, "number of the circuit at this host; null: not known", True),
         Column("time_us", pl.Int64, "when the SENDME came, µs since the simulation's start"),
-        Column("round_trip_us", pl.Int64, "the circuit's round trip, smoothed as congestion control does, µs"),
+        Column(
+            "round_trip_us", pl.Int64, "the circuit's round trip, smoothed as congestion control does, µs"
+        ),
         Column("least_us", pl.Int64, "the least round trip of the circuit so far, µs"),
         Column("window_cells", pl.Int64, "congestion window then, cells"),
     ),

@@ -136,7 +136,7 @@ class Statistic:
 
 SEED: Columns = {"seed": (pl.Int64, "seed of the network")}
 HOST: Columns = {"host": (pl.String, "name of the relay, as in network.json")}
-KIND: Columns = {"kind": (pl.String, "kind of client: web or bulk")}
+KIND: Columns = {"kind": (pl.String, "kind of client")}
 METRIC: Columns = {
     "metric": (pl.String, "time to the first or last byte (ttfb, ttlb), from opening or command")
 }

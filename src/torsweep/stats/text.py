@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import polars as pl
 
-from torsweep.config.traffic import KINDS
+from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.selection import find_engine
 from torsweep.stats.inference.intervals import Interval
 from torsweep.tables.reading import Provenance
@@ -70,7 +70,7 @@ def by_variant(
     provenance: Provenance, frame: pl.DataFrame, title: str, entry: Callable[[pl.DataFrame], str]
 ) -> str:
     """A table with a row for each variant and a column for each kind and metric."""
-    kinds = [kind for kind in KINDS if kind in frame["kind"].unique().to_list()]
+    kinds = [kind for kind in KIND_NAMES if kind in frame["kind"].unique().to_list()]
     columns = [(kind, metric) for kind in kinds for metric in SHOWN_METRICS]
     rows = []
     for variant in provenance.variants():
@@ -79,5 +79,5 @@ def by_variant(
             entry(own.filter(pl.col("kind") == kind, pl.col("metric") == metric)) for kind, metric in columns
         ]
         rows.append([variant_text(variant.values()), *entries])
-    header = ["variant", *(f"{kind}, {SHOWN_METRICS[metric]}" for kind, metric in columns)]
+    header = ["variant", *(f"{KIND_NAMES[kind]}, {SHOWN_METRICS[metric]}" for kind, metric in columns)]
     return markdown_table(title, header, rows)

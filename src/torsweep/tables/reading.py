@@ -17,7 +17,7 @@ import polars as pl
 
 from torsweep.config.reading import validate
 from torsweep.config.tracing import Record
-from torsweep.config.traffic import KINDS
+from torsweep.config.traffic import KINDS, AnyKind
 from torsweep.engines.table_files import (
     BREAKDOWN_FILE,
     PASSAGES_FILE,
@@ -116,10 +116,14 @@ def _check_runs(provenance: Provenance, file: Path) -> None:
 
 @dataclass(frozen=True)
 class PlanTables:
-    """The tables of one plan; rows keep the order runs, then clients' downloads as the engine wrote them."""
+    """The tables of one plan; rows keep the order runs, then clients' downloads as the engine wrote them.
+
+    Rows with a ``kind`` of client are those of ``kinds``: perf clients are no clients of the experiment's.
+    """
 
     directory: Path
     provenance: Provenance
+    kinds: tuple[AnyKind, ...] = KINDS
 
     @classmethod
     def open(cls, directory: Path) -> PlanTables:
@@ -138,8 +142,7 @@ class PlanTables:
     def streams(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of every download that started after the warm-up.
 
-        With ``kind`` among the columns, those of perf clients are left out: the table keeps them, but they
-        are no clients of the experiment's.
+        With ``kind`` among the columns, only those of :attr:`kinds`.
         """
         return self._read(STREAMS_FILE, columns)
 
@@ -175,8 +178,8 @@ class PlanTables:
         columns = list(columns)
         frame = parquet.read_frame(file, ["seed", *self.knobs, *columns], trusted=True)
         if "kind" in columns:
-            order["kind"] = KINDS
-            frame = frame.filter(pl.col("kind").is_in(KINDS))
+            order["kind"] = self.kinds
+            frame = frame.filter(pl.col("kind").is_in(self.kinds))
         return frame.with_columns(level_order(order))
 
 

@@ -19,7 +19,7 @@ from plotting.__main__ import draw_figure, main
 from plotting.drawing.source import Source
 from plotting.drawing.style import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN, style
 from tests.stamped import stamp
-from tests.synthetic import Size, write_sweep
+from tests.synthetic import Size, with_perf_clients, write_sweep
 from torsweep.config.experiment import load_experiment
 from torsweep.config.figures import figure_names, figure_needs
 from torsweep.stats.summarize import summarize, write_summary
@@ -34,10 +34,10 @@ OF_PROGRESS = ("stream_progress", "stream_fairness")
 OF_ANY_PLAN = [
     name
     for name in FIGURES
-    if name not in OF_PROGRESS and not figure_needs(name)[0].startswith(("cell_", "breakdown_"))
+    if name not in OF_PROGRESS and not figure_needs(name)[0].startswith(("cell_", "breakdown_", "perf_"))
 ]
 """Those of traced cells and of followed downloads are drawn where these are:
-tests/unit/stats/test_cell_times.py and test_breakdown.py."""
+tests/unit/stats/test_cell_times.py and test_breakdown.py; those of perf clients below."""
 
 SMALL = Size(web_clients=10, bulk_clients=3, relays=3, warm_up_s=10, duration_s=70)
 
@@ -232,6 +232,23 @@ def test_an_interval_beyond_the_panel_has_an_arrow(source: Source, tmp_path: Pat
 
     assert arrows(0.4) == 0
     assert arrows(40.0) == 1
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name.startswith("perf_")])
+def test_perf_clients_are_drawn_by_size(source: Source, tmp_path: Path, name: str) -> None:
+    tables = PlanTables.open(source.summaries.parent / "tables")
+    experiment = load_experiment(EXPERIMENTS / "refill_sweep/experiment.yaml")
+    (tmp_path / "tables").mkdir()
+    write_summary(summarize(with_perf_clients(tables, tmp_path / "tables"), experiment), tmp_path / "with")
+    with style():
+        figure, points, caption = FIGURES[name](Source(tmp_path / "with"))
+        without, _, none = FIGURES[name](source)
+    assert set(points["kind"]) == {"perf_5mib"}
+    assert "5 MiB downloads" in caption and "web" not in caption
+    titles = " ".join(axis.get_title() + axis.get_ylabel() for axis in figure.axes)
+    assert "5 MiB" in titles
+    assert not without.axes and "no perf clients" in none
+    _draw(source, name, tmp_path / "figures" / name)
 
 
 def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

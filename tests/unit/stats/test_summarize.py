@@ -7,16 +7,17 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
-from tests.synthetic import Size, record_tables, write_sweep
+from tests.synthetic import Size, record_tables, with_perf_clients, write_sweep
 from torsweep.config.experiment import Experiment
 from torsweep.errors import InputError
 from torsweep.stats.cli import results_app
 from torsweep.stats.streams.medians import stationarity
 from torsweep.stats.summarize import Summary, summarize, write_summary
 from torsweep.tables.collect import collect
-from torsweep.tables.reading import METADATA_KEY, PlanTables
+from torsweep.tables.reading import PlanTables
 
 SMALL = Size(web_clients=8, bulk_clients=2, relays=2, warm_up_s=10, duration_s=70)
 
@@ -62,23 +63,25 @@ def test_the_same_tables_give_the_same_summary(
     assert again["claims"].equals(summary["claims"])
 
 
-def test_perf_clients_are_in_no_summary(
+def test_perf_clients_have_statistics_of_their_own(
     tables: PlanTables, experiment: Experiment, summary: Summary, tmp_path: Path
 ) -> None:
-    file = tables.directory / "streams.parquet"
-    streams = pl.read_parquet(file)
-    perf = streams.with_columns(kind=pl.lit("perf_50kib"), client=pl.lit("perf1"), outcome=pl.lit("timeout"))
-    both = pl.concat([streams, perf.cast(dict(streams.schema))])
-    both.write_parquet(tmp_path / file.name, metadata={METADATA_KEY: tables.provenance.to_json()})
-    for other in tables.directory.glob("*.parquet"):
-        if other.name != file.name:
-            (tmp_path / other.name).symlink_to(other)
-    record_tables(tmp_path)
-    with_perf = summarize(PlanTables.open(tmp_path), experiment)
+    with_perf = summarize(with_perf_clients(tables, tmp_path), experiment)
+    own = {f"perf_{name}" for name in ("curves", "medians", "differences", "outcomes")}
+    assert with_perf.frames.keys() - summary.frames.keys() == own
+    # The perf clients are bulk clients under another name.
+    for name in ("medians", "differences", "curves"):
+        bulk = summary[name].filter(kind="bulk").with_columns(kind=pl.lit("perf_5mib"))
+        assert_frame_equal(bulk, with_perf[f"perf_{name}"])
+    assert set(with_perf["perf_outcomes"]["kind"]) == {"perf_5mib"}
     write_summary(summary, tmp_path / "without")
     write_summary(with_perf, tmp_path / "with")
     for written in (tmp_path / "without").iterdir():
-        assert written.read_text() == (tmp_path / "with" / written.name).read_text(), written.name
+        if written.name not in ("summary.md", "plan.json"):
+            assert written.read_text() == (tmp_path / "with" / written.name).read_text(), written.name
+    text = (tmp_path / "with/summary.md").read_text()
+    assert "## Perf clients: medians over downloads, seconds" in text
+    assert "5 MiB, first byte" in text
 
 
 def test_the_text_says_where_it_comes_from(summary: Summary, tmp_path: Path) -> None:

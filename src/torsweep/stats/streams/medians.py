@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from torsweep.config.traffic import KINDS
+from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.table_schema import OUTCOMES
 from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni, t_interval
 from torsweep.stats.statistic import (
@@ -124,7 +124,7 @@ def _client_medians(streams: pl.DataFrame, metric: Metric, by: list[str]) -> pl.
 def downloads_by_kind(outcomes: pl.DataFrame) -> dict[str, int]:
     """Downloads of each kind of client in what :func:`outcome_counts` returns, over all variants."""
     found = dict(outcomes.group_by("kind").agg(pl.col("downloads").sum()).iter_rows())
-    return {kind: found[kind] for kind in KINDS if kind in found}
+    return {kind: found[kind] for kind in KIND_NAMES if kind in found}
 
 
 def outcome_counts(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
@@ -139,7 +139,7 @@ def outcome_counts(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
 def _outcomes_text(analysis: Analysis, outcomes: pl.DataFrame) -> str:
     rows = [
         [
-            str(row["kind"]),
+            KIND_NAMES[row["kind"]],
             variant_text(row[knob] for knob in analysis.knobs),
             *(f"{row[name]:,}" for name in ("downloads", *OUTCOMES)),
             f"{row['failure_share']:.2%}",

@@ -1,0 +1,37 @@
+"""Perf clients in figures that are drawn for web and bulk clients otherwise.
+
+In: a :class:`~plotting.drawing.source.Source`. Out: what ``draw`` makes of it with the summaries of perf
+clients in place of the others, or a figure that says that there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from plotting.drawing.source import Source
+from plotting.drawing.style import nothing
+from torsweep.stats.streams.perf import PERF
+
+Drawn = tuple[Figure, pl.DataFrame, str]
+
+
+@dataclass(frozen=True)
+class _PerfSource(Source):
+    """The summaries of a plan's perf clients."""
+
+    def summary(self, name: str) -> pl.DataFrame:
+        """The summary of perf clients that ``name`` is of the others."""
+        return super().summary(f"{PERF}{name}")
+
+
+def draw_perf(source: Source, draw: Callable[[Source], Drawn]) -> Drawn:
+    """The figure that ``draw`` makes of perf clients, its points and its caption."""
+    if not source.has(f"{PERF}outcomes"):
+        return nothing(
+            "No perf clients", pl.DataFrame(), source.caption("The networks have no perf clients.")
+        )
+    return draw(_PerfSource(source.summaries))

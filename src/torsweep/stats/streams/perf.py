@@ -1,0 +1,54 @@
+"""Times of the clients that only measure, by the size that they download.
+
+In: the downloads of perf clients (:data:`torsweep.config.traffic.PERF_TRAFFIC`). Out: perf_curves.csv,
+perf_medians.csv, perf_differences.csv and perf_outcomes.csv: what web and bulk clients have, worked out in
+the same way. A plan whose networks have no perf clients has none of these files.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import polars as pl
+
+from torsweep.config.traffic import PERF_KINDS
+from torsweep.stats.statistic import Analysis, Statistic
+from torsweep.stats.streams.curves import CURVES
+from torsweep.stats.streams.differences import DIFFERENCES
+from torsweep.stats.streams.medians import MEDIANS, OUTCOME_COUNTS
+
+PERF = "perf_"
+"""How the names of these statistics begin."""
+
+
+def _perf_analysis(analysis: Analysis) -> Analysis | None:
+    """The same plan with its perf clients in place of the others; None where it has none."""
+    tables = replace(analysis.tables, kinds=PERF_KINDS)
+    return None if tables.streams(["kind"]).is_empty() else replace(analysis, tables=tables, known={})
+
+
+def _of_perf(statistic: Statistic) -> Statistic:
+    """``statistic``, of perf clients."""
+
+    def compute(analysis: Analysis) -> pl.DataFrame | None:
+        perf = analysis.once(_perf_analysis)
+        return None if perf is None else statistic.frame(perf)
+
+    def section(analysis: Analysis, frame: pl.DataFrame) -> str:
+        text = statistic.section(analysis, frame) if statistic.section else ""
+        return re.sub(
+            "^## (.)", lambda title: f"## Perf clients: {title[1].lower()}", text, flags=re.MULTILINE
+        )
+
+    name, meaning = f"{PERF}{statistic.name}", f"of perf clients: {statistic.meaning}"
+    # After the sections of other clients.
+    return replace(
+        statistic, name=name, meaning=meaning, compute=compute, section=section, rank=statistic.rank + 40
+    )
+
+
+PERF_CURVES = _of_perf(CURVES)
+PERF_MEDIANS = _of_perf(MEDIANS)
+PERF_DIFFERENCES = _of_perf(DIFFERENCES)
+PERF_OUTCOMES = _of_perf(OUTCOME_COUNTS)
