@@ -6,7 +6,7 @@ clients in place of the others, or a figure that says that there are none.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from plotting.drawing.source import Source
 from plotting.drawing.style import nothing
+from torsweep.config.traffic import KIND_NAMES
 from torsweep.stats.streams.perf import PERF
 
 Drawn = tuple[Figure, pl.DataFrame, str]
@@ -26,6 +27,10 @@ class _PerfSource(Source):
     def summary(self, name: str) -> pl.DataFrame:
         """The summary of perf clients that ``name`` is of the others."""
         return super().summary(f"{PERF}{name}")
+
+    def _downloads(self, counts: Mapping[str, int]) -> str:
+        parts = " and ".join(f"{count:,} of {KIND_NAMES[kind]}" for kind, count in counts.items())
+        return f"downloads of perf clients: {parts}"
 
 
 def draw_perf(source: Source, draw: Callable[[Source], Drawn]) -> Drawn:

@@ -7,6 +7,7 @@ where the numbers come from.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -76,8 +77,6 @@ class Source:
     def caption(self, *notes: str) -> str:
         """Where the numbers come from, then ``notes``: engine, era, networks, cut, downloads."""
         provenance = self.provenance
-        counts = downloads_by_kind(self.summary("outcomes"))
-        downloads = " and ".join(f"{count:,} {KIND_NAMES[kind]}" for kind, count in counts.items())
         held = [
             f"{knob_name(knob).lower().replace('ewma', 'EWMA')} {level_name(levels[0])}"
             for knob, levels in self.knobs.items()
@@ -91,9 +90,13 @@ class Source:
             f"network {provenance.network}, {networks_text(provenance.seeds)}",
             *held,
             cut + measured,
-            f"{downloads} downloads",
+            self._downloads(downloads_by_kind(self.summary("outcomes"))),
         ]
         return "; ".join(parts) + ". " + " ".join(filter(None, notes))
+
+    def _downloads(self, counts: Mapping[str, int]) -> str:
+        """How many downloads there are, of each kind of client."""
+        return " and ".join(f"{count:,} {KIND_NAMES[kind]}" for kind, count in counts.items()) + " downloads"
 
     def band_note(self) -> str:
         """What bands are, or why there are none."""

@@ -244,7 +244,7 @@ def test_perf_clients_are_drawn_by_size(source: Source, tmp_path: Path, name: st
         figure, points, caption = FIGURES[name](Source(tmp_path / "with"))
         without, _, none = FIGURES[name](source)
     assert set(points["kind"]) == {"perf_5mib"}
-    assert "5 MiB downloads" in caption and "web" not in caption
+    assert "of 5 MiB" in caption and "web" not in caption
     titles = " ".join(axis.get_title() + axis.get_ylabel() for axis in figure.axes)
     assert "5 MiB" in titles
     assert not without.axes and "no perf clients" in none
