@@ -42,6 +42,7 @@ from torsweep.engines.shadow.simulate import (
 )
 from torsweep.engines.shadow.tools import Tools
 from torsweep.engines.shadow.traffic import client_graph, server_graph
+from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips, vegas_log_lines
 from torsweep.errors import InputError
 from torsweep.network.model import NETWORK_FILE, Network, Relay
 from torsweep.tor.torrc import (
@@ -264,10 +265,16 @@ class _Builder:
         }
         tracing = self.run.tracing
         traced = tracing if tracing and relay.name in tracing.hosts else None
-        extra = tracing_options(traced, RING_FILE) if traced else ()
+        extra = tracing_options(traced, RING_FILE) if traced else []
+        logging = logs_round_trips(self.run.tor, relay)
+        if logging:
+            extra += vegas_log_lines(VEGAS_LOG)
         self._host_folder(relay.name, self._torrc("relay", relay.name, values, relay, extra))
         start_ns = RELAYS_NS + index * SECOND_NS // max(1, len(self.network.relays))
         tor = self._tor(relay.name, "torrc", start_ns)
+        if logging:
+            # tor logs local time, which a simulation takes from the machine.
+            tor = replace(tor, environment={**tor.environment, "TZ": "UTC"})
         processes = [tor, self._oniontrace("BW", start_ns + 2 * SECOND_NS)]
         return Host(relay.node, addresses.address(relay.node), processes)
 

@@ -15,7 +15,7 @@ from torsweep.config.tor_settings import Codel, Transport
 from torsweep.engines.contract import Demand, Engine, Kind, counted
 from torsweep.engines.shadow.simulate import BOOTSTRAP_NS, HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
 from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, round_trips
-from torsweep.engines.table_files import CIRCUITS_FILE, PATHS_FILE
+from torsweep.engines.table_files import COSTS_FILE, PATHS_FILE
 from torsweep.engines.tools import TOOL_KINDS, require_tool
 
 S_PER_HOST_SECOND = 4e-3
@@ -89,7 +89,7 @@ ENGINE = Engine(
         NOT_MEASURING: Kind("measures no round trips", Look(ORANGE, DOTTED, "P"), _TRANSPORT),
     },
     tools=("shadow", "tgen", "oniontrace"),
-    files=(CIRCUITS_FILE, PATHS_FILE),
+    files=(COSTS_FILE, PATHS_FILE),
     other_kind="TORSWEEP_SHADOW can name another; see patches/shadow/README.md",
     preference=1,
     takes_threads=True,

@@ -28,7 +28,7 @@ def captured_hosts(tracing: Tracing | None, network: Network) -> list[str]:
     return [*tracing.hosts, *clients, *(server.name for server in network.servers)]
 
 
-_KEPT = (".stdout", ".stderr", ".graphml")
+_KEPT = (".stdout", ".stderr", ".graphml", ".log")
 
 
 def compress_logs(folder: Path) -> int:

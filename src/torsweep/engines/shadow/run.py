@@ -13,9 +13,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from torsweep.engines.costs import costs_frame
 from torsweep.engines.host_tors import read_consensus, require_consensus
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
+from torsweep.engines.shadow.costs import read_costs
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import network_keys
 from torsweep.engines.shadow.layout import HOSTS, compress_logs, drop_half_compressed, read_layout
@@ -26,6 +28,7 @@ from torsweep.engines.shadow.read.traces import require_traces, write_traced_tab
 from torsweep.engines.shadow.simulate import BOOTSTRAP_NS, SECOND_NS, ShadowSettings, require_memory
 from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, Tools, find_tools
 from torsweep.engines.shadow.watch import Watch
+from torsweep.engines.table_schema import COSTS, write_table
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
@@ -195,6 +198,8 @@ def _finish(run_directory: Path, record: dict[str, Any], *, keep_logs: bool) -> 
     folder = run_directory / SHADOW_FOLDER
     drop_half_compressed(folder)
     counters = write_tables(run_directory, folder)
+    network, _ = read_network(run_directory / read_run(run_directory).network, latency=False)
+    write_table(run_directory, COSTS, costs_frame(read_costs(folder), network))
     traced = write_traced_tables(run_directory, folder, record["settings"]["latency_floor_us"] * 1000)
     if not keep_logs:
         compress_logs(folder)
@@ -217,6 +222,7 @@ def _simulate(
         shadow_process(tools.shadow, folder, cores) as process,
     ):
         wall_s = watch.follow(process)
+    watch.tors.write(folder)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     simulated_s = written.simulation.stop_ns / SECOND_NS

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from torsweep.engines.shadow.costs import CostWatch
 from torsweep.engines.shadow.layout import HOSTS
 from torsweep.engines.shadow.process import ShadowProcess, process_failure, shadow_failure
 from torsweep.engines.shadow.simulate import (
@@ -80,6 +81,7 @@ class Watch:
     say: Callable[[str], None]
     available: Callable[[], int] = available_bytes
     peak_bytes: int = 0
+    tors: CostWatch = field(default_factory=CostWatch)
     last: Progress | None = None
     _checked: bool = False
     _said: list[str] = field(default_factory=list)
@@ -93,6 +95,7 @@ class Watch:
         started = time.monotonic()
         for line in process.lines():
             self._check_memory()
+            self.tors.look(process.pid)
             if line:
                 self._hear(line, process.pid)
         wall_s = time.monotonic() - started

@@ -220,12 +220,33 @@ def test_each_host_runs_its_own_build_with_the_lines_that_are_given_to_it(
         build = plain if host in ("relay2", "web2") else tools.tors.usual
         tor, text = document["hosts"][host]["processes"][0], _torrc_of(host, document, folder)
         assert tor["path"] == str(build.program)
-        assert bool(tor["environment"]) == (build is tools.tors.usual)
+        assert bool(tor["environment"].keys() - {"TZ"}) == (build is tools.tors.usual)
         assert ("StreamPackaging" in text) == (build is tools.tors.usual)
         last = "\nNumCPUs 2\nCacheDNS 0\nMaxMemInQueues 9 MB\n"
         assert text.endswith(last if host in ("relay2", "web1") else "\nNumCPUs 2\n")
     assert len(list((folder / "shared").glob("client*.torrc"))) == 3
     assert " cc_alg=2 " in _torrc_of("authority1", document, folder)
+
+
+@pytest.mark.parametrize(("era", "logging"), [("2012", set()), ("today", {"relay1", "relay2"})])
+def test_exits_log_the_round_trips_on_which_their_windows_depend(
+    run: RunSpec,
+    network: Network,
+    rtt_us: NDArray[np.int32],
+    keys: Keys,
+    tools: Tools,
+    folder: Path,
+    era: str,
+    logging: set[str],
+) -> None:
+    _write(run.model_copy(update={"tor": tor_settings(era, {})}), network, rtt_us, keys, tools, folder)
+    document = _configuration(folder)
+    relays = [relay.name for relay in network.relays]
+    told = {
+        name for name in relays if "\nLog [circ]info file round_trips.log\n" in _torrc_of(name, document, folder)
+    }
+    in_utc = {name for name in relays if "TZ" in document["hosts"][name]["processes"][0]["environment"]}
+    assert told == in_utc == logging
 
 
 def test_two_authorities_are_too_few_for_weights(

@@ -7,11 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from torsweep.engines.costs import Cost
 from torsweep.engines.shadow import preflight, run
+from torsweep.engines.shadow.costs import CostWatch
 from torsweep.engines.shadow.simulate import ShadowSettings
 from torsweep.engines.shadow.tools import RoundTrips, Tools
+from torsweep.engines.table_schema import COSTS, validate
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 from torsweep.provenance import sha256_of_file
 
@@ -114,6 +118,8 @@ def simulated(run_directory: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch
         steps.append("simulate")
         (folder / "shadow").mkdir(exist_ok=True)
         (folder / "shadow" / run.RECORD_FILE).write_text(json.dumps(record))
+        watch = CostWatch({"web1": Cost(20_000, 5_000_000), "relay2": Cost(70_000, 9_000_000)})
+        watch.write(folder / "shadow")
         return record
 
     def read(*_: object) -> dict[str, int]:
@@ -138,6 +144,8 @@ def test_a_simulation_that_lacks_only_its_tables_is_not_made_again(
     run.run_shadow(run_directory, ShadowSettings(), _say)
     assert simulated() == ["simulate", "read", "read"]
     assert json.loads((run_directory / "provenance.json").read_text())["counters"] == {"complete": 3}
+    costs = validate(pl.read_parquet(run_directory / "costs.parquet"), COSTS, run_directory)
+    assert costs.rows() == [("relay2", "relay", 70_000, 9_000_000), ("web1", "client", 20_000, 5_000_000)]
 
 
 def test_another_realisation_is_simulated(run_directory: Path, simulated: Callable[[], list[str]]) -> None:

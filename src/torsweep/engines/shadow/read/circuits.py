@@ -109,15 +109,17 @@ def _stream_totals(events: Events) -> pl.DataFrame:
 
 
 def circuit_rows(events: Events, streams: pl.DataFrame, relays: Mapping[str, str]) -> pl.DataFrame:
-    """A row for each circuit: log, circuit, purpose, built_us, closed_us, close_reason, path, first_use_us,
-    streams.
+    """A row for each circuit: log, circuit, purpose, launched_us, built_us, closed_us, close_reason, path,
+    first_use_us, streams.
 
-    ``relays`` maps fingerprints to names; a relay that is not in it keeps its fingerprint. ``path`` is null
-    for a circuit that had been built before OnionTrace started to listen.
+    ``relays`` maps fingerprints to names; a relay that is not in it keeps its fingerprint. A circuit that tor
+    had launched before OnionTrace started to listen has no ``launched_us``, and no ``path`` when tor did not
+    list it either.
     """
     status = pl.col("status")
     seen = events.circuits.group_by("log", "circuit").agg(
         pl.col("purpose").last(),
+        launched_us=pl.col("time_us").filter(status == "LAUNCHED").min(),
         built_us=pl.col("time_us").filter(status == "BUILT").min(),
         closed_us=pl.col("time_us").filter(status.is_in(_ENDED)).min(),
         close_reason=pl.col("reason").filter(status.is_in(_ENDED)).first(),

@@ -1,10 +1,11 @@
-"""The rows of ``streams.parquet`` and of ``progress.parquet``.
+"""The rows of ``streams.parquet``, ``progress.parquet`` and ``received.parquet``.
 
 In: what TGen reported, what was unfinished, what tor traced of either. Out: one row for each download, in the
 order of clients and, for each, of starts. All times count from the making of the SOCKS connection's socket.
 
 Of an unfinished download TGen says nothing: the SOCKS reply is tor's, the first byte known to the second in
-which it came, its bytes those that tor passed on, and null where that was not traced.
+which it came, its bytes those that tor passed on, and null where that was not traced. TGen tells when a share
+of a payload was there only at log level info; without that, ``half_us`` and ``most_us`` are null.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from torsweep.engines.shadow.read.logs import Log
 from torsweep.engines.shadow.read.oniontrace import Events
 from torsweep.engines.shadow.read.tgen import Steps, TgenLog
 from torsweep.engines.shadow.read.traces import Clock
-from torsweep.engines.table_schema import PROGRESS, STREAMS
+from torsweep.engines.table_schema import PROGRESS, RECEIVED, STREAMS
 from torsweep.errors import InputError
 
 
@@ -35,8 +36,7 @@ def progress_rows(
         # TGen numbers the downloads of a client from 0, in the order of their starts.
         grown = tgen.growth.with_columns(stream=pl.col("id") + 1).join(streams, on=["log", "stream"])
     elif events.stream_bytes.height:
-        grown = stream_growth(events).join(streams.drop("bytes_got"), on=["log", "tor_stream"])
-        grown = grown.with_columns(bytes_got=pl.min_horizontal("bytes_by_then", "bytes_wanted"))
+        grown = _traced_growth(streams, events)
     else:
         raise InputError(
             "the run asks for the progress of downloads, which no log tells",
@@ -49,6 +49,42 @@ def progress_rows(
         .sort("client", "stream", "time_us", "bytes_got")
     )
 
+
+def _traced_growth(streams: pl.DataFrame, events: Events) -> pl.DataFrame:
+    """``streams`` at each STREAM_BW event, with its ``time_us`` and the ``bytes_got`` by then."""
+    grown = stream_growth(events).join(streams.drop("bytes_got"), on=["log", "tor_stream"])
+    return grown.with_columns(bytes_got=pl.min_horizontal("bytes_by_then", "bytes_wanted"))
+
+
+def received_rows(streams: pl.DataFrame, events: Events, clock: Clock) -> pl.DataFrame:
+    """The table of payload by second and kind, from what tor passed on of the downloads in ``streams``.
+
+    tor tells of a stream once a second, and when it closes. What is new counts for the second in which the
+    middle of its span lies: the time since the stream's start or last event, but a second at most.
+    """
+
+    def before(column: str) -> pl.Expr:
+        return pl.col(column).shift().over("log", "tor_stream", order_by="time_us")
+
+    since_us = pl.max_horizontal(before("time_us"), pl.col("time_us") - _SECOND_US, "start_us")
+    middle_us = (since_us + pl.col("time_us")) // 2
+    seconds = (clock.end_us - clock.start_us) // _SECOND_US
+    return (
+        _traced_growth(streams, events)
+        .with_columns(clock.since_start("time_us"))
+        .with_columns(
+            bytes_got=pl.col("bytes_got") - before("bytes_got").fill_null(0),
+            second=middle_us.floordiv(_SECOND_US).cast(pl.Int32),
+        )
+        .filter((pl.col("bytes_got") > 0) & pl.col("second").is_between(0, seconds - 1))
+        .group_by("second", "kind")
+        .agg(pl.col("bytes_got").sum())
+        .select(list(RECEIVED.polars))
+        .sort("second", "kind")
+    )
+
+
+_SECOND_US = 1_000_000
 
 _KEY = ["log", "vertex", "occurrence"]
 
@@ -110,26 +146,29 @@ def all_downloads(tgen: TgenLog, unfinished: pl.DataFrame, layout: Layout) -> pl
     )
 
 
-def stream_rows(downloads: pl.DataFrame, layout: Layout, clock: Clock, bytes_traced: bool) -> pl.DataFrame:
+def stream_rows(
+    downloads: pl.DataFrame, growth: pl.DataFrame, layout: Layout, clock: Clock, bytes_traced: bool
+) -> pl.DataFrame:
     """The columns of the streams table, and beside them ``log`` (index of the client) and ``tor_stream``.
 
-    ``downloads`` are those of :func:`.circuits.traced_downloads`; ``bytes_traced``
+    ``downloads`` are those of :func:`.circuits.traced_downloads`, ``growth`` is TGen's; ``bytes_traced``
     says whether OnionTrace was asked for the bytes of streams.
     """
     names = pl.Series(list(layout.clients), dtype=pl.String)
     kinds = pl.Series(list(layout.clients.values()), dtype=pl.String)
     ordered = downloads.sort("log", "created_us", "id", nulls_last=True)
+    numbered = ordered.with_columns(
+        outcome=_outcome(),
+        client=names.gather(ordered["log"]),
+        kind=kinds.gather(ordered["log"]),
+        stream=pl.int_range(pl.len(), dtype=pl.Int64).over("log") + 1,
+        start_us=clock.since_start("created_us"),
+        error=pl.when(pl.col("stream_error") == "PROXY")
+        .then(pl.format("PROXY-{}-{}", "transport_error", "transport_state"))
+        .otherwise("stream_error"),
+    )
     return (
-        ordered.with_columns(
-            outcome=_outcome(),
-            client=names.gather(ordered["log"]),
-            kind=kinds.gather(ordered["log"]),
-            stream=pl.int_range(pl.len(), dtype=pl.Int64).over("log") + 1,
-            start_us=clock.since_start("created_us"),
-            error=pl.when(pl.col("stream_error") == "PROXY")
-            .then(pl.format("PROXY-{}-{}", "transport_error", "transport_state"))
-            .otherwise("stream_error"),
-        )
+        numbered.join(_shares(numbered, growth), on=["log", "stream"], how="left", maintain_order="left")
         .with_columns(*_times(clock), bytes_got=_bytes_got(bytes_traced))
         .with_columns(
             error=pl.when(pl.col("outcome") == "failed").then("error"),
@@ -137,6 +176,29 @@ def stream_rows(downloads: pl.DataFrame, layout: Layout, clock: Clock, bytes_tra
             last_byte_after_command_us=pl.col("last_byte_us") - pl.col("command_us"),
         )
         .select(*STREAMS.polars, "log", "tor_stream")
+    )
+
+
+def _shares(downloads: pl.DataFrame, growth: pl.DataFrame) -> pl.DataFrame:
+    """``log``, ``stream``, ``half_us``, ``most_us`` of the downloads of clients of which ``growth`` tells.
+
+    TGen reports the last part of a payload with the whole, so a share may be there only with the last byte.
+    """
+    # TGen numbers the downloads of a client from 0, in the order of their starts.
+    grown = growth.select("log", "time_us", stream=pl.col("id") + 1, by_then="bytes_got")
+
+    def reached(parts: int, of: int) -> pl.Expr:
+        there = of * pl.col("by_then") >= parts * pl.col("bytes_wanted")
+        first_us = (pl.col("time_us") - pl.col("created_us")).filter(there).min()
+        whole_us = pl.col("last_byte_us").filter(pl.col("outcome") == "complete").first()
+        return first_us.fill_null(whole_us)
+
+    return (
+        downloads.select("log", "stream", "created_us", "bytes_wanted", "last_byte_us", "outcome")
+        .join(growth, on="log", how="semi")
+        .join(grown, on=["log", "stream"], how="left")
+        .group_by("log", "stream")
+        .agg(half_us=reached(1, 2), most_us=reached(4, 5))
     )
 
 

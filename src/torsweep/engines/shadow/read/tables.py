@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,24 @@ from torsweep.engines.shadow.read.oniontrace import Events, read_oniontrace, rel
 from torsweep.engines.shadow.read.streams import (
     all_downloads,
     progress_rows,
+    received_rows,
     stream_rows,
     unfinished_downloads,
 )
 from torsweep.engines.shadow.read.tgen import read_graphs, read_tgen
 from torsweep.engines.shadow.read.traces import Clock
 from torsweep.engines.table_files import PATHS_FILE
-from torsweep.engines.table_schema import CIRCUITS, OUTCOMES, PROGRESS, RELAYS, STREAMS, write_table
+from torsweep.engines.table_schema import (
+    CIRCUITS,
+    OUTCOMES,
+    PROGRESS,
+    RECEIVED,
+    RELAYS,
+    ROUND_TRIPS,
+    STREAMS,
+    write_table,
+)
+from torsweep.engines.vegas_log import VEGAS_LOG, round_trips_frame
 from torsweep.errors import InputError
 from torsweep.storage import write_text
 
@@ -55,16 +67,18 @@ def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
     events = _by_client(read_oniontrace(traces), traces, clients)
     asked = tor_streams(events)
     downloads = traced_downloads(all_downloads(tgen, unfinished, layout), asked, events)
-    streams = stream_rows(downloads, layout, clock, bytes_traced=bool(events.stream_bytes.height))
+    streams = stream_rows(downloads, tgen.growth, layout, clock, bytes_traced=bool(events.stream_bytes.height))
     circuits = _circuits(circuit_rows(events, asked, _names(layout)), clients, clock)
     relay_logs = find_logs(hosts, "oniontrace", layout.relays)
     relay_events = read_oniontrace(relay_logs)
     progress = progress_rows(streams, tgen, events, clock, hosts) if run.tables.progress else _NO_PROGRESS
     write_table(run_directory, PROGRESS, progress)
+    write_table(run_directory, RECEIVED, received_rows(streams, events, clock))
     streams = streams.select(list(STREAMS.polars))
     write_table(run_directory, STREAMS, streams)
     write_table(run_directory, RELAYS, relay_rows(relay_events, relay_logs, clock))
     write_table(run_directory, CIRCUITS, circuits)
+    write_table(run_directory, ROUND_TRIPS, _round_trips(hosts, layout, clock))
     paths = json.dumps(used_paths(circuits), indent=1, sort_keys=True)
     write_text(run_directory / PATHS_FILE, paths + "\n")
     return {
@@ -84,6 +98,18 @@ def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
         "clients_without_trace": len(clients) - len(traces),
         "relays_without_trace": len(layout.relays) - len(telling_logs(relay_events)),
     }
+
+
+def _round_trips(hosts: Path, layout: Layout, clock: Clock) -> pl.DataFrame:
+    """The table of round trips, from the logs of the exits that have one."""
+    logs = {
+        relay: file
+        for relay in layout.relays
+        for suffix in SUFFIXES
+        if (file := hosts / relay / f"{VEGAS_LOG}{suffix}").exists()
+    }
+    zero = datetime.fromtimestamp(clock.start_us // 1_000_000, UTC).replace(tzinfo=None)
+    return round_trips_frame(logs, zero, clock.end_us - clock.start_us)
 
 
 def used_paths(circuits: pl.DataFrame) -> dict[str, list[list[str]]]:
@@ -132,7 +158,7 @@ def _names(layout: Layout) -> dict[str, str]:
 
 
 def _circuits(rows: pl.DataFrame, clients: Sequence[str], clock: Clock) -> pl.DataFrame:
-    times = [clock.since_start(name) for name in ("built_us", "first_use_us", "closed_us")]
+    times = [clock.since_start(name) for name in ("launched_us", "built_us", "first_use_us", "closed_us")]
     client = pl.Series(clients, dtype=pl.String).gather(rows["log"])
     return rows.with_columns(*times, client=client).select(list(CIRCUITS.polars))
 

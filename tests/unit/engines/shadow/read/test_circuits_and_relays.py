@@ -20,8 +20,9 @@ from tests.unit.engines.shadow.read.made_logs import (
     tgen_opening,
 )
 from torsweep.engines.run_spec import RunTables, read_run
+from torsweep.engines.shadow.layout import compress_logs
 from torsweep.engines.shadow.read import write_tables
-from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RELAYS, validate
+from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RECEIVED, RELAYS, ROUND_TRIPS, validate
 from torsweep.errors import InputError
 
 BUILT = "BUILD_FLAGS=NEED_CAPACITY PURPOSE=GENERAL TIME_CREATED=2000-01-01T00:01:30.0"
@@ -52,6 +53,7 @@ def test_a_circuit_that_was_there_before_is_known_from_the_list(tmp_path: Path) 
     assert validate(rows, CIRCUITS, tmp_path) is rows
     used = rows.filter(pl.col("circuit") == 4).row(0, named=True)
     assert (used["path"], used["built_us"], used["first_use_us"]) == ("relay1,relay2,relay3", None, 1000)
+    assert used["launched_us"] is None
     assert used["streams"] == 1
 
 
@@ -65,8 +67,18 @@ def test_the_whole_path_of_a_circuit_that_was_seen_growing(tmp_path: Path) -> No
     ]
     rows = table(Scene([Download(1, 0.0)], trace=trace), tmp_path, "circuits")
     assert rows.rows() == [
-        ("web1", 9, "GENERAL", 1_300_000, None, 9_000_000, "FINISHED", "relay1,relay2,relay3", 0)
+        ("web1", 9, "GENERAL", 1_000_000, 1_300_000, None, 9_000_000, "FINISHED", "relay1,relay2,relay3", 0)
     ]
+
+
+def test_a_circuit_that_failed_was_launched_and_never_built(tmp_path: Path) -> None:
+    trace = [
+        event(1, f"650 CIRC 9 LAUNCHED {BUILT}"),
+        event(1.1, f"650 CIRC 9 EXTENDED {path('relay1')} {BUILT}"),
+        event(2, f"650 CIRC 9 FAILED {path('relay1')} {BUILT} REASON=DESTROYED REMOTE_REASON=CHANNEL_CLOSED"),
+    ]
+    rows = table(Scene([Download(1, 0.0)], trace=trace), tmp_path, "circuits")
+    assert rows.rows() == [("web1", 9, "GENERAL", 1_000_000, None, None, 2_000_000, "DESTROYED", "relay1", 0)]
 
 
 def test_a_stream_that_had_to_change_circuits_counts_for_the_last(tmp_path: Path) -> None:
@@ -175,6 +187,46 @@ def test_progress_to_the_read_from_tgen(tmp_path: Path) -> None:
     rows = pl.read_parquet(run / "progress.parquet")
     assert rows.rows() == [("web1", 1, 400_000, 500), ("web1", 1, 600_000, 1000)]
     assert counters["tgen"]["unknown_lines"] == 0
+
+
+def test_what_clients_received_counts_for_the_second_in_which_most_of_it_came(tmp_path: Path) -> None:
+    trace = [
+        *carried(7, 1, 4, 0.0, 0.1),
+        event(0.4, "650 STREAM_BW 7 13 80 2000-01-01T00:01:40.4"),
+        event(1.4, "650 STREAM_BW 7 0 1000 2000-01-01T00:01:41.4"),
+        # After a pause: of this second, and not of all the time since the event before.
+        event(4.6, "650 STREAM_BW 7 0 5000 2000-01-01T00:01:44.6"),
+        # The stream closes; TGen's checksum comes behind the payload.
+        event(5.1, f"650 STREAM_BW 7 0 {WANTED - 6000 + 41} 2000-01-01T00:01:45.1"),
+    ]
+    run, shadow = Scene([Download(1, 0.0, ended_s=5.2)], trace=trace).write(tmp_path)
+    write_tables(run, shadow)
+    rows = validate(pl.read_parquet(run / "received.parquet"), RECEIVED, run)
+    assert rows.rows() == [(0, "web", 1000), (4, "web", WANTED - 1000)]
+
+
+def test_windows_that_exits_computed(tmp_path: Path) -> None:
+    run, shadow = Scene([Download(1, 0.0)]).write(tmp_path)
+    told = (
+        "Jan 01 00:0{}:{} [info] {}(): CC: Circuit 3:-5 SENDME RTT: 80, 95, 90, 120, 160",
+        "Jan 01 00:0{}:{} [info] {}(): CC: TOR_VEGAS RTT: 80, 90, 120, CWND: 180, INFL: 93, VBDP: 160,"
+        " QUSE: 20, BWE: 1028000, SS: 0",
+    )
+    lines = [
+        line.format(minute, second, function)
+        for minute, second in ((1, "39.999"), (1, "42.250"), (2, "40.000"))
+        for line, function in zip(
+            told, ("congestion_control_update_circuit_bdp", "congestion_control_vegas_log"), strict=True
+        )
+    ]
+    Scene.put(shadow, "relay3/round_trips.log", lines)
+    write_tables(run, shadow)
+    rows = validate(pl.read_parquet(run / "round_trips.parquet"), ROUND_TRIPS, run)
+    expected = [("relay3", 3 * 2**32 + 2**32 - 5, 2_250_000, 90_000, 80_000, 180)]
+    assert rows.rows() == expected
+    compress_logs(shadow)
+    write_tables(run, shadow)
+    assert pl.read_parquet(run / "round_trips.parquet").rows() == expected
 
 
 def test_progress_that_nobody_logged_is_refused(tmp_path: Path) -> None:

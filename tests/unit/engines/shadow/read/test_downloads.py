@@ -8,7 +8,16 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.unit.engines.shadow.read.made_logs import DURATION_S, WANTED, Download, Scene, carried, event
+from tests.unit.engines.shadow.read.made_logs import (
+    DURATION_S,
+    WANTED,
+    Download,
+    Scene,
+    carried,
+    event,
+    stamp,
+    tgen_opening,
+)
 from torsweep.engines.shadow.read import write_tables
 from torsweep.engines.shadow.read.circuits import BEFORE_PAYLOAD_BYTES
 from torsweep.engines.table_schema import STREAMS, validate
@@ -34,6 +43,8 @@ def test_times_count_from_the_socket_and_tgentools_from_the_command(tmp_path: Pa
             "socks_reply_us": 200_000,
             "command_us": 200_000,
             "first_byte_us": 500_000,
+            "half_us": None,
+            "most_us": None,
             "last_byte_us": 1_500_000,
             "first_byte_after_command_us": 300_000,
             "last_byte_after_command_us": 1_300_000,
@@ -73,6 +84,32 @@ def test_the_last_byte_that_came_before_a_failure_is_not_the_last_of_the_downloa
     rows, _ = streams(Scene([Download(1, 0.0, ended_s=58.0, got=1000, error="READ")]), tmp_path)
     assert rows["last_byte_us"].to_list() == [None]
     assert rows["first_byte_us"].to_list() == [300_000]
+
+
+def test_shares_of_a_payload_are_known_where_tgen_tells_how_far_downloads_are(tmp_path: Path) -> None:
+    def grown(time_s: float, number: int, got: int) -> str:
+        return (
+            f"{stamp(time_s)} [info] [tgen-stream.c:1754] [_tgenstream_log] [stream-status] transport [fd=5]"
+            f" stream [id={number - 1},vertexid=stream{number}] bytes [payload-bytes-recv={got},x=1]"
+        )
+
+    tgen = [
+        *tgen_opening(),
+        grown(0.4, 1, WANTED // 2 - 1),
+        grown(0.6, 1, WANTED // 2),
+        grown(0.7, 1, WANTED * 3 // 4),
+        # Four fifths are there only with the last byte.
+        Download(1, 0.0).report(),
+        grown(6.85, 2, WANTED * 4 // 5),
+        Download(2, 6.25, ended_s=2.0, got=WANTED * 4 // 5, error="READ").report(),
+        grown(13.35, 3, WANTED // 2),
+    ]
+    rows, _ = streams(Scene(tgen=tgen), tmp_path)
+    assert rows.select("outcome", "half_us", "most_us", "last_byte_us").rows() == [
+        ("complete", 600_000, 1_000_000, 1_000_000),
+        ("failed", 600_000, 600_000, None),
+        ("unfinished", 100_000, None, None),
+    ]
 
 
 def test_a_download_without_a_report_was_cut_off_by_the_end(tmp_path: Path) -> None:

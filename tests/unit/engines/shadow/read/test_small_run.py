@@ -22,7 +22,7 @@ from torsweep.engines.shadow.read.streams import all_downloads, unfinished_downl
 from torsweep.engines.shadow.read.tgen import read_graphs, read_tgen
 
 SMALL_RUN = Path(__file__).parent / "small_run"
-TABLES = ("streams", "relays", "circuits")
+TABLES = ("streams", "relays", "circuits", "received", "round_trips")
 
 
 @pytest.fixture
@@ -124,6 +124,20 @@ def test_every_download_has_its_circuit_and_every_circuit_its_path(run: Path) ->
         ("web2", 3, "relay5,relay7,relay3", 3),
         ("web3", 4, "relay5,relay7,relay1", 3),
     ]
+
+
+def test_what_clients_received_is_what_their_downloads_got(run: Path) -> None:
+    tables = read(run)
+    got = tables["streams"].group_by("kind").agg(pl.col("bytes_got").sum()).sort("kind")
+    assert tables["received"].group_by("kind").agg(pl.col("bytes_got").sum()).sort("kind").equals(got)
+    assert tables["received"]["second"].is_sorted()
+    assert tables["round_trips"].is_empty(), "windows of 2012 are fixed"
+
+
+def test_circuits_are_built_after_their_launch(run: Path) -> None:
+    seen = read(run)["circuits"].drop_nulls(["launched_us", "built_us"])
+    assert seen.height > 0
+    assert (seen["built_us"] - seen["launched_us"]).is_between(100_000, 10_000_000).all()
 
 
 def test_exits_carried_at_least_what_their_clients_got(run: Path) -> None:

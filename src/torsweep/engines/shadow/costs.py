@@ -1,0 +1,75 @@
+"""What each tor of a simulation costs, seen from outside while Shadow runs it.
+
+In: Shadow's process group. Out: ``costs.json`` in Shadow's folder, host → :class:`~torsweep.engines.costs.Cost`.
+
+The processes that Shadow manages are processes of this machine, each in the folder of its host. Their
+processor time is that of tor's own code, of the shim that Shadow loads into each process, and of the kernel
+when it hands a system call to Shadow and goes on afterwards. What Shadow does for the call, its TCP above all,
+is spent in Shadow's own process and does not count. So it says which of two tors computes more, not what tor
+takes of a real machine. Peak memory includes the pages that a process shares with Shadow.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from torsweep.config.reading import validate
+from torsweep.engines.costs import PROC, Cost, cost_of
+from torsweep.engines.shadow.simulate import group_pids
+from torsweep.formats.json_file import read_json
+from torsweep.storage import write_text
+
+COSTS_LOG = "costs.json"
+
+_PAUSE = 100
+"""Between two looks this many times as long passes as a look takes: watching costs 1 % of a core at most."""
+
+
+@dataclass
+class CostWatch:
+    """Looks at the tors of a simulation every now and then; the last look counts.
+
+    What a tor takes between the last look and Shadow's end is missing: a second or less in small networks.
+    """
+
+    costs: dict[str, Cost] = field(default_factory=dict)
+    _next_s: float = 0.0
+
+    def look(self, group: int) -> None:
+        """Look at the tors in the process group ``group``, unless the last look was a moment ago."""
+        started_s = time.monotonic()
+        if started_s < self._next_s:
+            return
+        for pid in group_pids(group):
+            host = _host_of_tor(pid)
+            cost = cost_of(pid) if host else None
+            if host and cost:
+                self.costs[host] = cost
+        self._next_s = time.monotonic() + _PAUSE * (time.monotonic() - started_s)
+
+    def write(self, folder: Path) -> None:
+        """Write costs.json into ``folder``."""
+        document = {host: asdict(cost) for host, cost in self.costs.items()}
+        write_text(folder / COSTS_LOG, json.dumps(document, indent=1, sort_keys=True) + "\n")
+
+
+def read_costs(folder: Path) -> dict[str, Cost]:
+    """Host → what its tor cost, as costs.json in ``folder`` has it; empty where an older version ran."""
+    file = folder / COSTS_LOG
+    if not file.exists():
+        return {}
+    return {host: validate(Cost, cost, file) for host, cost in read_json(file).items()}
+
+
+def _host_of_tor(pid: int) -> str | None:
+    """The host whose tor the process ``pid`` is: the name of the folder that it works in."""
+    try:
+        if (PROC / str(pid) / "comm").read_text().strip() != "tor":
+            return None
+        return Path(os.readlink(PROC / str(pid) / "cwd")).name
+    except OSError:
+        return None
