@@ -14,7 +14,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from torsweep.config.reading import validate
@@ -26,17 +27,21 @@ from torsweep.storage import write_text
 COSTS_LOG = "costs.json"
 
 _PAUSE = 100
-"""Between two looks this many times as long passes as a look takes: watching costs 1 % of a core at most."""
+"""Between two looks passes this many times as long as a look takes: watching costs 1 % of a core at most."""
 
 
 @dataclass
 class CostWatch:
-    """Looks at the tors of a simulation every now and then; the last look counts.
+    """Looks at the tors of a simulation every now and then, to tell what each takes from time 0 on.
 
-    What a tor takes between the last look and Shadow's end is missing: a second or less in small networks.
+    Time 0 is when the first TGen of the ``clients`` starts. The looks before it and before Shadow's end count;
+    each may be a second early, or 1 % of the time that the run takes if that is more.
     """
 
+    clients: Sequence[str]
     costs: dict[str, Cost] = field(default_factory=dict)
+    _before_us: dict[str, int] = field(default_factory=dict)
+    _begun: bool = False
     _next_s: float = 0.0
 
     def look(self, group: int) -> None:
@@ -44,11 +49,14 @@ class CostWatch:
         started_s = time.monotonic()
         if started_s < self._next_s:
             return
-        for pid in group_pids(group):
-            host = _host_of_tor(pid)
-            cost = cost_of(pid) if host else None
-            if host and cost:
-                self.costs[host] = cost
+        running = [(*_program_and_host(pid), pid) for pid in group_pids(group)]
+        self._begun |= any(program == "tgen" and host in self.clients for program, host, _ in running)
+        for program, host, pid in running:
+            cost = cost_of(pid) if program == "tor" else None
+            if cost and self._begun:
+                self.costs[host] = replace(cost, cpu_us=cost.cpu_us - self._before_us.get(host, 0))
+            elif cost:
+                self._before_us[host] = cost.cpu_us
         self._next_s = time.monotonic() + _PAUSE * (time.monotonic() - started_s)
 
     def write(self, folder: Path) -> None:
@@ -65,11 +73,10 @@ def read_costs(folder: Path) -> dict[str, Cost]:
     return {host: validate(Cost, cost, file) for host, cost in read_json(file).items()}
 
 
-def _host_of_tor(pid: int) -> str | None:
-    """The host whose tor the process ``pid`` is: the name of the folder that it works in."""
+def _program_and_host(pid: int) -> tuple[str, str]:
+    """What the process ``pid`` runs, and the host in whose folder it works; empty when it is gone."""
     try:
-        if (PROC / str(pid) / "comm").read_text().strip() != "tor":
-            return None
-        return Path(os.readlink(PROC / str(pid) / "cwd")).name
+        program = (PROC / str(pid) / "comm").read_text().strip()
+        return program, Path(os.readlink(PROC / str(pid) / "cwd")).name
     except OSError:
-        return None
+        return "", ""

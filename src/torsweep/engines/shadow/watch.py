@@ -81,10 +81,12 @@ class Watch:
     say: Callable[[str], None]
     available: Callable[[], int] = available_bytes
     peak_bytes: int = 0
-    tors: CostWatch = field(default_factory=CostWatch)
     last: Progress | None = None
     _checked: bool = False
     _said: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.tors = CostWatch(self.clients)
 
     def follow(self, process: ShadowProcess) -> float:
         """Follow ``process`` to its end and return the wall time it took, in seconds.

@@ -10,36 +10,56 @@ from pathlib import Path
 
 import pytest
 
+from torsweep.engines.shadow import costs
 from torsweep.engines.shadow.costs import CostWatch, read_costs
+
+SHADOW = """
+(cd hosts/relay1; exec ../../tor -c 'until [ -e ../../begun ]; do :; done; sleep 60; :') &
+(cd hosts/server1; exec ../../tgen -c 'sleep 60; :') &
+(cd hosts/web1; until [ -e ../../begun ]; do sleep 0.02; done; exec ../../tgen -c 'sleep 60; :') &
+wait
+"""
+"""A tor that computes until the clients begin to download, a server, and a client."""
 
 
 @pytest.fixture
 def group(tmp_path: Path) -> Iterator[int]:
-    """A process group of a "tor" that computes on relay1 and a "tgen" on web1, as Shadow would start them."""
-    for name, host in (("tor", "relay1"), ("tgen", "web1")):
+    """The process group of a shell in the place of Shadow."""
+    for host in ("relay1", "server1", "web1"):
         (tmp_path / "hosts" / host).mkdir(parents=True)
+    for name in ("tor", "tgen"):
         shutil.copy("/bin/sh", tmp_path / name)
-    # The shell that starts both stands for Shadow.
-    script = "(cd hosts/relay1; ../../tor -c 'while :; do :; done') & (cd hosts/web1; ../../tgen -c 'sleep 60; :')"
-    shadow = subprocess.Popen(["sh", "-c", f"{script}; wait"], cwd=tmp_path, start_new_session=True)
+    shadow = subprocess.Popen(["/bin/sh", "-c", SHADOW], cwd=tmp_path, start_new_session=True)
     yield shadow.pid
     subprocess.run(["kill", "-9", "--", f"-{shadow.pid}"], check=True)
     shadow.wait()
 
 
-def test_the_last_look_at_each_tor_counts(group: int, tmp_path: Path) -> None:
-    watch = CostWatch()
-    deadline_s = time.monotonic() + 30
+def test_costs_count_from_the_first_download_on(
+    group: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(costs, "_PAUSE", 0)
+    watch, deadline_s = CostWatch(["web1"]), time.monotonic() + 60
+    while watch._before_us.get("relay1", 0) < 300_000 and time.monotonic() < deadline_s:
+        watch.look(group)
+    assert watch.costs == {}
+    (tmp_path / "begun").touch()
     while not watch.costs and time.monotonic() < deadline_s:
         watch.look(group)
-    first = watch.costs["relay1"].cpu_us
-    while watch.costs["relay1"].cpu_us < first + 20_000 and time.monotonic() < deadline_s:
-        watch.look(group)
-    assert first + 20_000 <= watch.costs["relay1"].cpu_us < 30_000_000
-    assert 100_000 < watch.costs["relay1"].peak_memory_bytes < 10_000_000
     watch.write(tmp_path)
-    assert read_costs(tmp_path) == watch.costs
-    assert set(watch.costs) == {"relay1"}
+    found = read_costs(tmp_path)
+    assert list(found) == ["relay1"]
+    assert found["relay1"].cpu_us < 100_000
+    assert 100_000 < found["relay1"].peak_memory_bytes < 10_000_000
+
+
+def test_looks_are_far_apart_when_they_take_long(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "_PAUSE", 1_000_000)
+    watch = CostWatch(["server1"])
+    watch.look(group)
+    watch.costs.clear()
+    watch.look(group)
+    assert watch.costs == {}
 
 
 def test_a_folder_of_an_older_version_has_no_costs(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def simulated(run_directory: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch
         steps.append("simulate")
         (folder / "shadow").mkdir(exist_ok=True)
         (folder / "shadow" / run.RECORD_FILE).write_text(json.dumps(record))
-        watch = CostWatch({"web1": Cost(20_000, 5_000_000), "relay2": Cost(70_000, 9_000_000)})
+        watch = CostWatch([], {"web1": Cost(20_000, 5_000_000), "relay2": Cost(70_000, 9_000_000)})
         watch.write(folder / "shadow")
         return record
 
