@@ -34,8 +34,8 @@ _PAUSE = 100
 class CostWatch:
     """Looks at the tors of a simulation every now and then, to tell what each takes from time 0 on.
 
-    Time 0 is when the first TGen of the ``clients`` starts. The looks before it and before Shadow's end count;
-    each may be a second early, or 1 % of the time that the run takes if that is more.
+    Time 0 is when the first TGen of the ``clients`` starts. The last looks before it and before Shadow's end
+    count: each may be early by the time from one look to the next.
     """
 
     clients: Sequence[str]
