@@ -1,6 +1,6 @@
 """What tor logs of congestion control, as the table of round trips.
 
-In: the logs of exits, and the local time that counts as 0. Out: a frame as in
+In: the logs of exits, plain or compressed, and the local time that counts as 0. Out: a frame as in
 :data:`~torsweep.engines.table_schema.ROUND_TRIPS`.
 
 At a SENDME, tor's ``congestion_control_update_circuit_estimates`` logs the circuit and its round trips, and
@@ -19,6 +19,7 @@ import polars as pl
 
 from torsweep.config.tor_settings import TorSettings, Vegas
 from torsweep.engines.table_schema import ROUND_TRIPS
+from torsweep.formats.text import text_lines
 from torsweep.network.model import Relay
 
 VEGAS_LOG = "round_trips.log"
@@ -60,14 +61,13 @@ def round_trips_frame(logs: Mapping[str, Path], zero: datetime, duration_us: int
 
 
 def _frame(host: str, file: Path, zero: datetime) -> pl.DataFrame:
-    text = file.read_text(encoding="utf-8", errors="replace")
     lines = pl.col("line").str
     names = ["channel", "number", "same_least", "same_smoothed", "same_most"]
     told = [pl.col(f"same_{which}") == pl.col(which) for which in ("least", "smoothed", "most")]
     # As in the table of passages. tor prints the ID as a signed number.
     circuit = pl.col("channel").cast(pl.Int64) * 2**32 + pl.col("number").cast(pl.Int64) % 2**32
     return (
-        pl.DataFrame({"line": text.splitlines()}, schema={"line": pl.String})
+        pl.DataFrame({"line": list(text_lines(file))}, schema={"line": pl.String})
         .select(lines.extract_groups(_CIRCUIT).alias("circuit"), lines.extract_groups(_VEGAS).alias("vegas"))
         .unnest("circuit", "vegas")
         .with_columns(pl.col(names).forward_fill())
