@@ -1,12 +1,13 @@
 """What each tor of a simulation costs, seen from outside while Shadow runs it.
 
-In: Shadow's process group. Out: ``costs.json`` in Shadow's folder, host → :class:`~torsweep.engines.costs.Cost`.
+In: Shadow's process group. Out: ``costs.json`` in Shadow's folder: host and
+:class:`~torsweep.engines.costs.Cost`.
 
 The processes that Shadow manages are processes of this machine, each in the folder of its host. Their
 processor time is that of tor's own code, of the shim that Shadow loads into each process, and of the kernel
-when it hands a system call to Shadow and goes on afterwards. What Shadow does for the call, its TCP above all,
-is spent in Shadow's own process and does not count. So it says which of two tors computes more, not what tor
-takes of a real machine. Peak memory includes the pages that a process shares with Shadow.
+when it hands a system call to Shadow and goes on afterwards. What Shadow does for the call, its TCP above
+all, is spent in Shadow's own process and does not count. So it says which of two tors computes more, not what
+tor takes of a real machine. Peak memory includes the pages that a process shares with Shadow.
 """
 
 from __future__ import annotations

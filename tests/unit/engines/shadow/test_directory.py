@@ -243,7 +243,9 @@ def test_exits_log_the_round_trips_on_which_their_windows_depend(
     document = _configuration(folder)
     relays = [relay.name for relay in network.relays]
     told = {
-        name for name in relays if "\nLog [circ]info file round_trips.log\n" in _torrc_of(name, document, folder)
+        name
+        for name in relays
+        if "\nLog [circ]info file round_trips.log\n" in _torrc_of(name, document, folder)
     }
     in_utc = {name for name in relays if "TZ" in document["hosts"][name]["processes"][0]["environment"]}
     assert told == in_utc == logging

@@ -56,6 +56,9 @@ def _traced_growth(streams: pl.DataFrame, events: Events) -> pl.DataFrame:
     return grown.with_columns(bytes_got=pl.min_horizontal("bytes_by_then", "bytes_wanted"))
 
 
+_SECOND_US = 1_000_000
+
+
 def received_rows(streams: pl.DataFrame, events: Events, clock: Clock) -> pl.DataFrame:
     """The table of payload by second and kind, from what tor passed on of the downloads in ``streams``.
 
@@ -83,8 +86,6 @@ def received_rows(streams: pl.DataFrame, events: Events, clock: Clock) -> pl.Dat
         .sort("second", "kind")
     )
 
-
-_SECOND_US = 1_000_000
 
 _KEY = ["log", "vertex", "occurrence"]
 

@@ -67,7 +67,9 @@ def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
     events = _by_client(read_oniontrace(traces), traces, clients)
     asked = tor_streams(events)
     downloads = traced_downloads(all_downloads(tgen, unfinished, layout), asked, events)
-    streams = stream_rows(downloads, tgen.growth, layout, clock, bytes_traced=bool(events.stream_bytes.height))
+    streams = stream_rows(
+        downloads, tgen.growth, layout, clock, bytes_traced=bool(events.stream_bytes.height)
+    )
     circuits = _circuits(circuit_rows(events, asked, _names(layout)), clients, clock)
     relay_logs = find_logs(hosts, "oniontrace", layout.relays)
     relay_events = read_oniontrace(relay_logs)

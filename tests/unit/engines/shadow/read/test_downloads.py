@@ -90,7 +90,7 @@ def test_shares_of_a_payload_are_known_where_tgen_tells_how_far_downloads_are(tm
     def grown(time_s: float, number: int, got: int) -> str:
         return (
             f"{stamp(time_s)} [info] [tgen-stream.c:1754] [_tgenstream_log] [stream-status] transport [fd=5]"
-            f" stream [id={number - 1},vertexid=stream{number}] bytes [total-bytes-recv={got + 69},payload-bytes-recv={got}]"
+            f" stream [id={number - 1},vertexid=stream{number}] bytes [x=1,payload-bytes-recv={got}]"
         )
 
     tgen = [
