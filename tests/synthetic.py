@@ -8,7 +8,6 @@ tests know what the statistics have to find.
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import shutil
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from tests.small_network import equal_rtts, small_network
 from tests.synthetic_cells import cells
+from tests.synthetic_measures import measure_tables
 from tests.synthetic_waits import waits
 from torsweep import seeds
 from torsweep.config.experiment import Experiment, load_experiment
@@ -27,12 +28,14 @@ from torsweep.config.variant import Variant, variant_text
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
+from torsweep.network.model import NETWORK_FILE, POSITIONS, write_network
 from torsweep.provenance import sha256_of_file
 from torsweep.storage.manifest import with_table_checksums
 from torsweep.tables.reading import METADATA_KEY, PlanTables
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 KNOBS = {"refill_interval": ["1000ms", "100ms", "10ms"], "circuit_policy": ["ewma", "round_robin"]}
+RELAY_BYTES_PER_S = 1_000_000
 INTERVAL_S = {"1000ms": 1.0, "100ms": 0.1, "10ms": 0.01}
 
 
@@ -70,11 +73,12 @@ def write_run(
     directory = folder / str(seed) / variant_text(variant)
     directory.mkdir(parents=True)
     network = f"{seed},load={variant.get('load', '')}"
+    network_sha256 = _write_network(directory.parent / "networks" / network, seed, size)
     asked = _experiment(experiment, size)
     run = RunSpec(
         **dict(run_settings(asked, "cellsim", "2012", Variant(tuple(variant.items())))),
         network=f"../networks/{network}",
-        network_sha256=hashlib.sha256(network.encode()).hexdigest(),
+        network_sha256=network_sha256,
         seed=seed,
     )
     run.write(directory)
@@ -82,6 +86,8 @@ def write_run(
     downloads.write_parquet(directory / "streams.parquet")
     relays(variant, seed, size).write_parquet(directory / "relays.parquet")
     pl.DataFrame(schema=PROGRESS.polars).write_parquet(directory / "progress.parquet")
+    for schema, table in measure_tables(INTERVAL_S.get(variant.get("refill_interval", ""), 0.1), seed, size):
+        table.write_parquet(directory / schema.file)
     if run.tracing is not None:
         traced = cells(variant, seed, run.tracing.hosts, size.warm_up_s, size.duration_s)
         traced.write_parquet(directory / "cells.parquet")
@@ -102,6 +108,18 @@ def with_perf_clients(tables: PlanTables, folder: Path) -> PlanTables:
     both.write_parquet(folder / "streams.parquet", metadata={METADATA_KEY: tables.provenance.to_json()})
     record_tables(folder)
     return PlanTables.open(folder)
+
+
+def _write_network(directory: Path, seed: int, size: Size) -> str:
+    """The checksum of a network of this seed and load, which is written for the first run on it."""
+    if not directory.exists():
+        names = [f"web{number + 1}" for number in range(size.web_clients)]
+        names += [f"bulk{number + 1}" for number in range(size.bulk_clients)]
+        positions = [POSITIONS[number % len(POSITIONS)] for number in range(size.relays)]
+        config = {"of": directory.name}
+        network = small_network(positions, names, config=config, rate_bytes_per_s=RELAY_BYTES_PER_S)
+        write_network(network, [equal_rtts(network)], directory)
+    return sha256_of_file(directory / NETWORK_FILE)
 
 
 def finish_run(directory: Path, **provenance: object) -> None:
@@ -187,6 +205,8 @@ def _download(
     if first_us <= observed_us:
         row |= {"first_byte_us": first_us, "first_byte_after_command_us": first_us - command_us}
     if outcome == "complete":
+        half_us, most_us = (int((first_s + share * size_s) * 1e6) for share in (0.5, 0.8))
+        row |= {"half_us": half_us, "most_us": most_us}
         row |= {"last_byte_us": last_us, "last_byte_after_command_us": last_us - command_us}
     return row
 

@@ -112,7 +112,7 @@ def make_workspace(folder: Path) -> Workspace:
             shutil.copy(source, folder / name)
     for name in LINKED:
         (folder / name).symlink_to(REPOSITORY / name)
-    # Two figures show what five do: tests of figures draw all of them.
+    # Two figures show what seven do: tests of figures draw all of them.
     file = folder / "experiments/refill_sweep/experiment.yaml"
     file.write_text(re.sub(r"(?m)^figures: .*$", "figures: [ttfb_cdf, differences]", file.read_text()))
     return Workspace(folder)

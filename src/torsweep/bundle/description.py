@@ -24,9 +24,14 @@ from torsweep.config.experiment import Experiment
 from torsweep.ending import DATE_VARIABLE
 from torsweep.engines.table_files import (
     BREAKDOWN_FILE,
+    CIRCUITS_FILE,
+    COSTS_FILE,
     PASSAGES_FILE,
     PROGRESS_FILE,
+    RECEIVED_FILE,
+    RELAY_RATES_FILE,
     RELAYS_FILE,
+    ROUND_TRIPS_FILE,
     STREAMS_FILE,
 )
 from torsweep.errors import InputError
@@ -168,9 +173,14 @@ _WHAT: Mapping[str, str] = {
     "summaries/claims.json": "The verdict on each claim, with the numbers that it rests on",
     "summaries/summary.md": "Medians, differences, outcomes and verdicts, to read",
     f"tables/{BREAKDOWN_FILE}": "What followed downloads waited for, where downloads were followed",
+    f"tables/{CIRCUITS_FILE}": "Every circuit of a client, a row each",
+    f"tables/{COSTS_FILE}": "Processor time and memory of each process of tor, where tor ran",
     f"tables/{PASSAGES_FILE}": "How long each cell stayed in a traced relay, where cells were traced",
     f"tables/{PROGRESS_FILE}": "How far each download was at what time, where the runs were asked for it",
+    f"tables/{RECEIVED_FILE}": "What the clients of each kind received, second by second",
+    f"tables/{RELAY_RATES_FILE}": "Position and usable rate of each relay",
     f"tables/{RELAYS_FILE}": "What each relay did, second by second",
+    f"tables/{ROUND_TRIPS_FILE}": "Round trips and windows of circuits as exits saw them, under congestion control",
     f"tables/{STREAMS_FILE}": "Every download of every run, a row each",
 }
 _FOLDERS: Mapping[str, str] = {

@@ -22,6 +22,9 @@ BREAKDOWN_FILE = "breakdown.parquet"
 PASSAGES_FILE = "passages.parquet"
 """Of a plan's tables alone, from the cells of its runs."""
 
+RELAY_RATES_FILE = "relay_rates.parquet"
+"""Of a plan's tables alone, from the networks of its runs."""
+
 PATHS_FILE = "paths.json"
 """Of Shadow, no table: relays of each circuit that a client used, in order of first use, as run.json takes
 them as ``paths``."""

@@ -21,6 +21,7 @@ from torsweep.engines.table_files import (
     PASSAGES_FILE,
     PROGRESS_FILE,
     RECEIVED_FILE,
+    RELAY_RATES_FILE,
     RELAYS_FILE,
     ROUND_TRIPS_FILE,
     STREAMS_FILE,
@@ -190,6 +191,16 @@ COSTS = TableSchema(
     ),
 )
 """A row for each process of tor."""
+
+RELAY_RATES = TableSchema(
+    RELAY_RATES_FILE,
+    (
+        Column("relay", pl.String, "name of the relay in network.json"),
+        Column("position", pl.String, "guard_exit, exit, guard or middle"),
+        Column("usable_bytes_per_s", pl.Int64, "what it can carry in the long run, each way, bytes per second"),
+    ),
+)
+"""A row for each relay of a run's network; no engine writes it."""
 
 
 CELLS = TableSchema(

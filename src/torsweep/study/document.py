@@ -40,7 +40,7 @@ PATCHES = Path("patches")
 TRAFFIC_OF = "refill_sweep"
 """The experiment whose clients those of a comparison are like."""
 
-FIGURES = ("ttfb_cdf", "ttlb_cdf", "differences")
+FIGURES = ("ttfb_cdf", "ttlb_cdf", "differences", "measures", "measure_cdfs", "window_over_time")
 KINDS = {"web": "Web clients wait longer or less", "bulk": "Bulk clients wait longer or less"}
 GROWTH = {"networks": 40, "batch": 8}
 """The budget of ``--networks auto``."""

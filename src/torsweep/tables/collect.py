@@ -1,11 +1,13 @@
 """Gather the runs of one plan into tables.
 
-In: run directories (``run.json``, ``provenance.json`` and three tables), each in a folder named by its
-variant. Out: ``streams.parquet``, ``relays.parquet`` and ``progress.parquet`` in one folder, with their
-checksums in ``provenance.json``; and ``passages.parquet`` and ``breakdown.parquet``, from the cells and the
-downloads of runs that traced them, else without rows. All have every run's rows with a column ``seed`` and a
-text column a knob in front. Rows of the warm-up are cut (downloads by their start, progress with its
-download); what the runs were stands in the files' key-value metadata.
+In: run directories (``run.json``, ``provenance.json`` and tables), each in a folder named by its variant. Out:
+in one folder, with their checksums in ``provenance.json``, the tables ``streams``, ``relays``, ``progress``,
+``circuits``, ``received``, ``round_trips`` and ``costs`` of all runs; ``passages`` and ``breakdown``, from the
+cells and the downloads of runs that traced them; and ``relay_rates``, from the runs' networks. All have every
+run's rows with a column ``seed`` and a text column a knob in front; a run that lacks a table which not every
+engine writes has no rows in it. Rows of the warm-up are cut (downloads by their start, progress with its
+download, circuits by their launch, the rest by time; costs are those of whole runs); what the runs were stands
+in the files' key-value metadata.
 
     torsweep results collect --network NAME [--plan main] --out TABLES_DIR RUN_DIR...
 
@@ -30,9 +32,14 @@ from torsweep.engines.prepare import finished_run
 from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.table_schema import (
     BREAKDOWN,
+    CIRCUITS,
+    COSTS,
     PASSAGES,
     PROGRESS,
+    RECEIVED,
+    RELAY_RATES,
     RELAYS,
+    ROUND_TRIPS,
     STREAMS,
     TableSchema,
     validate,
@@ -40,12 +47,16 @@ from torsweep.engines.table_schema import (
 from torsweep.errors import InputError
 from torsweep.formats import parquet
 from torsweep.formats.json_file import read_json
-from torsweep.provenance import PROVENANCE_FILE
+from torsweep.network.model import NETWORK_FILE, read_network
+from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import TABLES, own_folder
-from torsweep.storage.manifest import with_table_checksums
+from torsweep.storage.manifest import changed_since, with_table_checksums
 from torsweep.tables.passages import passages
 from torsweep.tables.reading import METADATA_KEY, Provenance
+
+NOT_OF_ALL = (CIRCUITS, RECEIVED, ROUND_TRIPS, COSTS)
+"""Tables that a run may lack: an engine, or a program of others whose results were imported, had none."""
 
 CHECKS = ("followed_downloads", "clocks")
 """What the tables of a plan say of a run beside its rows."""
@@ -241,7 +252,8 @@ def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: s
     own_folder(out, TABLES)
     (out / PROVENANCE_FILE).unlink(missing_ok=True)
     provenance = _write_passages(runs, provenance, out)
-    for schema in (STREAMS, RELAYS, PROGRESS, BREAKDOWN):
+    _write_relay_rates(runs, provenance, out)
+    for schema in (STREAMS, RELAYS, PROGRESS, BREAKDOWN, *NOT_OF_ALL):
         _write(runs, schema, provenance, out)
     document = with_table_checksums({"format": "torsweep-tables", "format_version": 1}, out)
     write_text(out / PROVENANCE_FILE, json.dumps(document, indent=1) + "\n")
@@ -261,6 +273,28 @@ def _keys(run: Run) -> list[pl.Expr]:
 def _write_frame(frame: pl.DataFrame, schema: TableSchema, provenance: Provenance, out: Path) -> None:
     with whole_file(out / schema.file) as temporary:
         frame.write_parquet(temporary, compression="zstd", metadata={METADATA_KEY: provenance.to_json()})
+
+
+def _write_relay_rates(runs: Sequence[Run], provenance: Provenance, out: Path) -> None:
+    """Write what each relay can carry, from the networks of the runs, as far as these are still there."""
+    known: dict[str, pl.DataFrame] = {}
+    frames = []
+    for run in runs:
+        directory = run.directory / run.spec.network
+        if run.spec.network_sha256 not in known:
+            known[run.spec.network_sha256] = _relay_rates(directory, run.spec.network_sha256)
+        frames.append(known[run.spec.network_sha256].select(*_keys(run), *RELAY_RATES.polars))
+    _write_frame(pl.concat(frames), RELAY_RATES, provenance, out)
+
+
+def _relay_rates(directory: Path, sha256: str) -> pl.DataFrame:
+    file, rows = directory / NETWORK_FILE, []
+    if file.exists():
+        if sha256_of_file(file) != sha256:
+            raise changed_since("has changed since it was run on", file, directory)
+        network, _ = read_network(directory, latency=False)
+        rows = [(relay.name, relay.position, relay.usable_bytes_per_s) for relay in network.relays]
+    return pl.DataFrame(rows, RELAY_RATES.polars, orient="row")
 
 
 def _write_passages(runs: Sequence[Run], provenance: Provenance, out: Path) -> Provenance:
@@ -295,12 +329,22 @@ def _measured(run: Run, schema: TableSchema) -> pl.DataFrame:
     """The rows of a table of ``run`` without those of the warm-up; what a download has goes with it."""
     if schema is BREAKDOWN and run.spec.tracing is None:
         return pl.DataFrame(schema=BREAKDOWN.polars)
+    if schema in NOT_OF_ALL and not (run.directory / schema.file).exists():
+        return pl.DataFrame(schema=schema.polars)
     # open_run has compared the checksums.
     frame = read_table(run.directory, schema, trusted=True)
-    warm_up_us = run.spec.warm_up_ns // 1000
     if schema in (PROGRESS, BREAKDOWN):
         downloads = _measured(run, STREAMS).select("client", "stream")
         return frame.join(downloads, on=["client", "stream"], how="semi", maintain_order="left")
-    if schema is RELAYS:
-        return frame.filter(pl.col("second") >= warm_up_us // 1_000_000)
-    return frame.filter(pl.col("start_us") >= warm_up_us)
+    time_us = _TIME_US.get(schema.name)
+    return frame if time_us is None else frame.filter(time_us >= run.spec.warm_up_ns // 1000)
+
+
+_TIME_US = {
+    STREAMS.name: pl.col("start_us"),
+    RELAYS.name: pl.col("second").cast(pl.Int64) * 1_000_000,
+    RECEIVED.name: pl.col("second").cast(pl.Int64) * 1_000_000,
+    CIRCUITS.name: pl.coalesce("launched_us", "built_us"),
+    ROUND_TRIPS.name: pl.col("time_us"),
+}
+"""The time, µs, by which the rows of a table are cut; other tables have none."""

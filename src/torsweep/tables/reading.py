@@ -20,9 +20,14 @@ from torsweep.config.tracing import Record
 from torsweep.config.traffic import KINDS, AnyKind
 from torsweep.engines.table_files import (
     BREAKDOWN_FILE,
+    CIRCUITS_FILE,
+    COSTS_FILE,
     PASSAGES_FILE,
     PROGRESS_FILE,
+    RECEIVED_FILE,
+    RELAY_RATES_FILE,
     RELAYS_FILE,
+    ROUND_TRIPS_FILE,
     STREAMS_FILE,
 )
 from torsweep.errors import InputError
@@ -34,7 +39,7 @@ from torsweep.storage.manifest import verify_folder
 METADATA_KEY = "torsweep"
 """Key of the Parquet key-value metadata that holds the :class:`Provenance` as JSON."""
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -156,6 +161,26 @@ class PlanTables:
         Without rows where the runs were not asked for it.
         """
         return self._read(PROGRESS_FILE, columns)
+
+    def relay_rates(self) -> pl.DataFrame:
+        """Seed, knobs, name, position and usable rate of every relay; without rows for unknown networks."""
+        return self._read(RELAY_RATES_FILE, ("relay", "position", "usable_bytes_per_s"))
+
+    def circuits(self, columns: Iterable[str]) -> pl.DataFrame:
+        """Seed, knobs and ``columns`` of every circuit that was launched after the warm-up."""
+        return self._read(CIRCUITS_FILE, columns)
+
+    def received(self, columns: Iterable[str]) -> pl.DataFrame:
+        """Seed, knobs and ``columns`` of what clients of a kind received in each second after the warm-up."""
+        return self._read(RECEIVED_FILE, columns)
+
+    def round_trips(self, columns: Iterable[str]) -> pl.DataFrame:
+        """Seed, knobs and ``columns`` of every round trip that an exit measured after the warm-up."""
+        return self._read(ROUND_TRIPS_FILE, columns)
+
+    def costs(self, columns: Iterable[str]) -> pl.DataFrame:
+        """Seed, knobs and ``columns`` of every process of tor, over the whole run."""
+        return self._read(COSTS_FILE, columns)
 
     def passages(self, keys: Mapping[str, object], columns: Sequence[str]) -> pl.DataFrame:
         """``columns`` of the cells that traced relays sent on in one run, of the seed and levels ``keys``."""

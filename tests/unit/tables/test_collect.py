@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.synthetic import KNOBS, Size, finish_run, record_tables, write_run, write_sweep
+from tests.synthetic import KNOBS, RELAY_BYTES_PER_S, Size, finish_run, record_tables, write_run, write_sweep
 from torsweep.engines.table_schema import PROGRESS, STREAMS
 from torsweep.errors import InputError
 from torsweep.provenance import sha256_of_file
@@ -204,11 +204,11 @@ def test_one_flipped_bit_in_a_table_of_a_run_is_seen(runs: list[Path], tmp_path:
 
 
 def test_a_table_that_is_not_gathered_is_checked_too(runs: list[Path], tmp_path: Path) -> None:
-    (runs[0] / "circuits.parquet").write_bytes(b"as the engine left it")
+    (runs[0] / "links.parquet").write_bytes(b"as the engine left it")
     record_tables(runs[0])
     collect(runs, tmp_path / "whole", network="ci")
-    _flip_a_bit(runs[0] / "circuits.parquet")
-    assert "circuits.parquet: has changed" in _refused(runs, tmp_path)
+    _flip_a_bit(runs[0] / "links.parquet")
+    assert "links.parquet: has changed" in _refused(runs, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["streams.parquet", "relays.parquet"])
@@ -268,3 +268,38 @@ def test_progress_is_gathered_where_it_was_asked_for(runs: list[Path], tmp_path:
     assert table.columns == [*keys[:3], *PROGRESS.polars]
     assert 0 < table.height < 3 * len(runs), "downloads of the warm-up are cut"
     assert table.join(streams, on=keys, how="anti").is_empty()
+
+
+def test_tables_of_measures_are_gathered_and_cut_by_time(runs: list[Path], tmp_path: Path) -> None:
+    collect(runs, tmp_path / "tables", network="ci")
+    tables = PlanTables.open(tmp_path / "tables")
+    assert tables.circuits(["launched_us"])["launched_us"].min() >= 10_000_000
+    assert tables.round_trips(["time_us"])["time_us"].min() == 10_000_000
+    received = tables.received(["kind", "second"])
+    assert (received["second"].min(), received["second"].max()) == (10, 39)
+    assert tables.costs(["role"]).height == len(runs) * (SMALL.relays + SMALL.web_clients)
+    rates = tables.relay_rates()
+    assert rates.height == len(runs) * SMALL.relays
+    assert set(rates["position"]) == {"guard_exit", "exit"}
+    assert set(rates["usable_bytes_per_s"]) == {RELAY_BYTES_PER_S}
+
+
+def test_a_run_may_lack_tables_of_measures_and_its_network(runs: list[Path], tmp_path: Path) -> None:
+    for run in runs:
+        for name in ("circuits", "received", "round_trips", "costs"):
+            (run / f"{name}.parquet").unlink()
+        record_tables(run)
+    shutil.rmtree(runs[0].parent / "networks")
+    shutil.rmtree(runs[1].parent / "networks")
+    collect(runs, tmp_path / "tables", network="ci")
+    tables = PlanTables.open(tmp_path / "tables")
+    for frame in (tables.circuits(["client"]), tables.received(["kind"]), tables.costs(["role"])):
+        assert frame.is_empty()
+    assert tables.round_trips(["host"]).is_empty()
+    assert tables.relay_rates().is_empty()
+
+
+def test_a_network_that_is_no_longer_the_one_of_its_runs_is_refused(runs: list[Path], tmp_path: Path) -> None:
+    file = next((runs[0].parent / "networks").rglob("network.json"))
+    file.write_text(file.read_text() + " ")
+    assert "has changed since it was run on" in _refused(runs, tmp_path)

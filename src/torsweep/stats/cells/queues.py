@@ -40,7 +40,7 @@ def queues(relays: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame | Sequenc
         .sort(by)
     )
     frames = [
-        _over_networks(rows, list(knobs)) for _, rows in of_runs.group_by(list(knobs), maintain_order=True)
+        over_networks(rows, list(knobs), list(QUANTILES)) for _, rows in of_runs.group_by(list(knobs), maintain_order=True)
     ]
     return pl.concat(frames) if frames else []
 
@@ -56,10 +56,12 @@ QUEUES = Statistic(
 )
 
 
-def _over_networks(rows: pl.DataFrame, knobs: list[str]) -> pl.DataFrame:
+def over_networks(rows: pl.DataFrame, knobs: list[str], names: Sequence[str]) -> pl.DataFrame:
+    """The columns ``names`` of one variant, by seed and second, as means over networks with bands at each
+    second, not below 0."""
     seconds = rows.select(*knobs, "second").unique(maintain_order=True).sort("second")
     columns = []
-    for name in QUANTILES:
+    for name in names:
         wide = rows.pivot("second", index="seed", values=name, sort_columns=False).sort("seed")
         values = wide.select(map(str, seconds["second"])).to_numpy().astype(float)
         mean, low, high = bands(values)

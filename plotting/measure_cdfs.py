@@ -1,0 +1,68 @@
+"""How build times, round trips, goodput and utilisation are spread.
+
+In: distributions.csv. Out: a row of panels for each of them and each kind of client, a curve for each level of
+the first knob, facets for the others; means over networks with bands. What the engine did not record is left
+out.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+import seaborn.objects as so
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from plotting.drawing.axes import plain_log_ticks, share_axis
+from plotting.drawing.facets import BAND, Facets
+from plotting.drawing.source import Source
+from plotting.drawing.style import canvas, nothing
+from torsweep.stats.measures.distributions import DISTRIBUTIONS, Distribution
+from torsweep.stats.measures.measure import ALL
+
+TITLE = "Build times, round trips, goodput and utilisation"
+HOW_TO_READ = (
+    "A point of a curve is the share of circuits, downloads or relays that are at or below that value: of "
+    "times, further left is faster; of goodput, further right. Circuits that failed and downloads that are "
+    "not complete are in no curve."
+)
+NEEDS = ("distributions", "outcomes")
+_ROW_IN = 1.3
+
+
+def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption."""
+    facets = Facets.of(source.knobs)
+    points = source.summary("distributions")
+    caption = source.caption(source.band_note())
+    if points.is_empty():
+        return nothing(f"Nothing of this is recorded by {source.provenance.engine}", points, caption)
+    rows: dict[str, tuple[Distribution, str, pl.DataFrame]] = {}
+    for name, group in points.select("distribution", "group").unique(maintain_order=True).iter_rows():
+        one, of_kind = DISTRIBUTIONS[name], "" if group == ALL else f"{group} "
+        rows[f"{of_kind}{one.thing}".capitalize()] = (
+            one,
+            "" if group == ALL else f", {group}",
+            points.filter(distribution=name, group=group),
+        )
+    things = {name: own for name, (_, _, own) in rows.items()}
+    figure = canvas(facets.width_in, 0.7 + _ROW_IN * len(things) * len(facets.rows), caption)
+    plot = (
+        facets.plot(facets.place(things), things, x="value", y="share")
+        .add(BAND, xmin="value_low", xmax="value_high", orient="y", legend=False)
+        .add(so.Path(linewidth=1), legend=False)
+        .share(x=False)
+    )
+    for panel in facets.put(plot, figure, things, ""):
+        one, of_kind, own = rows[panel.thing]
+        share_axis(panel.axis)
+        panel.axis.set_xlabel(one.label.replace(" (", f"{of_kind} (") if of_kind else one.label)
+        low, high = own["value"].min(), own["value"].max()
+        if one.logarithmic:
+            panel.axis.set_xlim(low * 0.9, high * 1.15)  # type: ignore[operator]
+            panel.axis.set_xscale("log")
+            plain_log_ticks(panel.axis)
+        else:
+            panel.axis.set_xlim(0, high * 1.05)  # type: ignore[operator]
+            panel.axis.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+    facets.legend(figure)
+    return figure, points, caption

@@ -1,0 +1,142 @@
+"""How measures differ from the baseline, as a forest plot.
+
+In: measure_differences.csv. Out: a row of panels for each topic, a line for each measure in it: the mean over
+networks of the change, paired by network, and its 95 % interval; a mark for each level of the first knob, a
+column of panels for each level of the second. Further knobs are at the baseline's level. An interval that
+leaves its panel is cut there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+import seaborn.objects as so
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from plotting.drawing.axes import signed_percent
+from plotting.drawing.facets import MARK, Facets, as_pandas, at, levels_text
+from plotting.drawing.source import Source
+from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, NORMAL_PT, TEXT_WIDTH_IN, THEME, canvas, nothing
+from torsweep.network.model import POSITIONS
+from torsweep.stats.measures.measure import ALL
+from torsweep.stats.measures.summary import MEASURES
+
+TITLE = "Measures against the baseline"
+HOW_TO_READ = (
+    "Each measure against the baseline, paired by network: a mark is the mean change, its line the 95 % "
+    "interval. If the line crosses zero, the measure may have risen or fallen. Of this many lines, one in "
+    "twenty leaves out zero by chance."
+)
+NEEDS = ("measure_differences", "outcomes")
+NOT_DRAWN = (
+    "circuit_failures_by_reason",
+    "goodput_last_half_median",
+    "download_errors_by_stage",
+    "download_errors_by_reason",
+    "output_buffers_median",
+    "processor_time_total",
+    "peak_memory_total",
+)
+"""Measures that only the table shows, as it shows the relays of a position alone."""
+
+_LINE_IN, _TICKS_IN = 0.2, 0.26
+_LEAST_SPAN = 0.05
+"""A panel reaches at least this far to both sides of zero, so that small changes look small."""
+
+_SPAN = 1.6
+"""How many times as far as its largest change a panel reaches."""
+
+
+def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption."""
+    baseline, facets = source.baseline(), Facets.of(source.knobs)
+    held = {knob: baseline[knob] for knob in facets.rows[0]}
+    points = at(_drawn(source.summary("measure_differences")), held)
+    varying = {knob: level for knob, level in baseline.items() if len(source.knobs[knob]) > 1} or baseline
+    shown = [f"Only {levels_text(held)} is shown."] * bool(held)
+    several = len(source.provenance.seeds) > 1
+    caption = source.caption(
+        f"Change against {levels_text(varying)}, paired by network; of shares, in percentage points.",
+        *shown,
+        "Lines: 95 % t-intervals over networks." if several else source.band_note(),
+    )
+    if points.is_empty():
+        return nothing("No measure to compare with the baseline", points, caption)
+    topics = {topic: _placed(points.filter(topic=topic), facets) for topic in _each(points, "topic")}
+    counts = [len(_each(own, "line")) for own in topics.values()]
+    width_in = COLUMN_WIDTH_IN if len(facets.columns) == 1 else TEXT_WIDTH_IN
+    height_in = 0.7 + _TICKS_IN * len(counts)
+    for count in counts:
+        height_in += _LINE_IN * count
+    figure = canvas(width_in, height_in, caption)
+    grid = figure.subplots(len(topics), len(facets.columns), height_ratios=counts, squeeze=False)
+    for row, (topic, own) in zip(grid, topics.items(), strict=True):
+        for axis, column in zip(row, facets.columns, strict=True):
+            _panel(axis, at(own, column), facets)
+            _finish(axis, own, named=axis is row[0])
+        row[0].set_title(topic, loc="left", size=NORMAL_PT, weight="bold", x=0)
+    for axis, column in zip(grid[0], facets.columns, strict=True):
+        axis.set_title(levels_text(column))
+    for axis in grid[-1]:
+        axis.set_xlabel("Change (%)")
+    facets.legend(figure, marker=True)
+    return figure, points, caption
+
+
+def _drawn(points: pl.DataFrame) -> pl.DataFrame:
+    """The rows of measures that are drawn, with their topic and the name of their line; shares as parts."""
+    names = {name: one for name, one in MEASURES.items() if name not in NOT_DRAWN}
+    drawn = points.filter(
+        pl.col("measure").is_in(list(names)), ~pl.col("group").is_in(POSITIONS), pl.col("change").is_not_null()
+    )
+    scale = pl.when(pl.col("change_in") == "points").then(0.01).otherwise(1.0)
+    label = pl.col("measure").replace_strict({name: one.label for name, one in names.items()})
+    group = pl.when(pl.col("group") == ALL).then(pl.lit("")).otherwise(pl.format(", {}", "group"))
+    return drawn.with_columns(
+        topic=pl.col("measure").replace_strict({name: one.topic for name, one in names.items()}),
+        line=pl.concat_str(label, group),
+        **{f"shown{end}": pl.col(f"change{end}") * scale for end in ("", "_low", "_high")},
+    )
+
+
+def _each(frame: pl.DataFrame, column: str) -> list[str]:
+    return frame[column].unique(maintain_order=True).to_list()
+
+
+def _placed(points: pl.DataFrame, facets: Facets) -> pl.DataFrame:
+    """``points`` with their height ``y``: a line for each measure, levels of the colour one below the other."""
+    lines = {line: -float(number) for number, line in enumerate(_each(points, "line"))}
+    step = 0.7 / len(facets.levels)
+    levels = {level: 0.35 - step * (number + 0.5) for number, level in enumerate(facets.levels)}
+    y = pl.col("line").replace_strict(lines) + pl.col(facets.knob).replace_strict(levels)
+    return points.with_columns(y=y)
+
+
+def _panel(axis: Axes, points: pl.DataFrame, facets: Facets) -> None:
+    if points.is_empty():
+        return
+    plot = (
+        so.Plot(as_pandas(points), x="shown", y="y", color=facets.knob)
+        .add(so.Range(linewidth=1.6, linestyle="-"), xmin="shown_low", xmax="shown_high", orient="y", legend=False)
+        .add(MARK, marker=facets.knob, legend=False)
+        .scale(**facets.scales())
+        .label(x="", y="")
+        .theme(THEME)
+    )
+    plot.on(axis).plot()
+
+
+def _finish(axis: Axes, points: pl.DataFrame, *, named: bool) -> None:
+    """Limits, ticks and names of the lines of a panel whose topic has ``points``."""
+    lines = _each(points, "line")
+    span = max(_LEAST_SPAN, _SPAN * max(map(abs, points["shown"])))
+    axis.set(xlim=(-min(span, 1.02), span), ylim=(-len(lines) + 0.5, 0.5))
+    axis.set_yticks([-float(number) for number in range(len(lines))], lines if named else [""] * len(lines))
+    axis.axvline(0, color=GREY, linewidth=0.7, zorder=1)
+    axis.tick_params(axis="y", length=0)
+    axis.spines["left"].set_visible(False)
+    axis.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda share, _: signed_percent(share)))

@@ -1,0 +1,53 @@
+"""Congestion windows and round trips over time.
+
+In: windows.csv. Out: the windows and the round trips of circuits as exits see them, at the median and at the
+ninth decile, a column of panels for each facet, a curve for each level; mean over networks and band. Where
+windows are fixed the figure says so instead.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+import seaborn.objects as so
+from matplotlib.figure import Figure
+
+from plotting.drawing.facets import BAND, Facets, band_of
+from plotting.drawing.source import Source
+from plotting.drawing.style import canvas, nothing
+from torsweep.stats.measures.windows import SECONDS_PER_BIN
+
+TITLE = "Windows and round trips over time"
+HOW_TO_READ = (
+    "The congestion windows of circuits and their round trips as exits see them, at the median and at the ninth "
+    "decile: where the window grows and the round trip with it, cells only wait in queues longer."
+)
+NEEDS = ("windows", "outcomes")
+_ROWS = {
+    "Window (cells),\nninth decile": "window_p90",
+    "Window (cells),\nmedian": "window_median",
+    "Round trip (s),\nninth decile": "round_trip_p90",
+    "Round trip (s),\nmedian": "round_trip_median",
+}
+
+
+def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption."""
+    facets = Facets.of(source.knobs)
+    points = source.summary("windows")
+    if points.is_empty():
+        caption = source.caption("No exit told of a congestion window: windows are fixed, or not recorded.")
+        return nothing("No congestion windows: they are fixed, or not recorded", points, caption)
+    note = f"Each time that an exit worked out a window, within {SECONDS_PER_BIN} s."
+    caption = source.caption(note, source.band_note())
+    figure = canvas(facets.width_in, 0.6 + 1.1 * len(_ROWS) * len(facets.rows), caption)
+    things = {name: band_of(points, number) for name, number in _ROWS.items()}
+    plot = (
+        facets.plot(facets.place(things), things, x="second", y="mean")
+        .add(BAND, ymin="low", ymax="high", legend=False)
+        .add(so.Line(linewidth=1), legend=False)
+        .share(y="row")
+        .limit(y=(0, None))
+    )
+    facets.put(plot, figure, things, "Simulated time (s)")
+    facets.legend(figure)
+    return figure, points, caption

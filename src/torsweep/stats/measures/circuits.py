@@ -1,0 +1,120 @@
+"""Measures of circuits: how long they take to build, how many fail, and what exits see of their round trips.
+
+A circuit counts when tor launched it in the measured time and it was opened or failed before the end of the
+run. Circuits of one relay, over which tor fetches directory documents, are left out where they were opened.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from torsweep.stats.measures.measure import GROUP, SHARE, Measure, by_run, in_group
+from torsweep.stats.statistic import Analysis
+
+_FAILED = pl.col("built_us").is_null()
+
+
+def ended_circuits(analysis: Analysis) -> pl.DataFrame:
+    """Every circuit that was opened or failed: ``build_s`` (null: it failed) and ``close_reason``."""
+    frame = analysis.tables.circuits(["launched_us", "built_us", "closed_us", "close_reason", "path"])
+    one_hop = ~_FAILED & ~pl.col("path").str.contains(",").fill_null(True)
+    ended = pl.any_horizontal(pl.col("built_us", "closed_us").is_not_null())
+    build_s = (pl.col("built_us") - pl.col("launched_us")) / 1e6
+    return in_group(frame.filter(ended, ~one_hop).with_columns(build_s=build_s))
+
+
+def failed_circuits(analysis: Analysis) -> pl.DataFrame:
+    """The circuits that failed, by reason, and ``of``, how many circuits their run has."""
+    circuits = analysis.once(ended_circuits).with_columns(of=pl.len().over(by_run(analysis)))
+    return in_group(circuits.filter(_FAILED), pl.col("close_reason").fill_null("no reason"))
+
+
+def round_trips(analysis: Analysis) -> pl.DataFrame:
+    """Every time that an exit worked out a window: ``round_trip_s``, ``least_s``, ``window_cells``."""
+    columns = ["host", "circuit", "time_us", "round_trip_us", "least_us", "window_cells"]
+    seconds = {"round_trip_s": pl.col("round_trip_us") / 1e6, "least_s": pl.col("least_us") / 1e6}
+    return in_group(analysis.tables.round_trips(columns).with_columns(**seconds))
+
+
+def least_round_trips(analysis: Analysis) -> pl.DataFrame:
+    """The least round trip of each circuit, ``least_s``."""
+    by = [*by_run(analysis), "host", "circuit", GROUP]
+    return analysis.once(round_trips).group_by(by).agg(pl.col("least_s").min())
+
+
+_BUILDING, _TRIPS = "Circuits", "Round trips"
+CIRCUITS = (
+    Measure(
+        "build_time_median",
+        _BUILDING,
+        "build time, median",
+        "s",
+        "from the launch of a circuit until it is open: median over circuits",
+        ended_circuits,
+        pl.col("build_s").median(),
+    ),
+    Measure(
+        "build_time_p90",
+        _BUILDING,
+        "build time, ninth decile",
+        "s",
+        "the same: ninth decile over circuits",
+        ended_circuits,
+        pl.col("build_s").quantile(0.9, "linear"),
+    ),
+    Measure(
+        "circuit_failures",
+        _BUILDING,
+        "failed",
+        SHARE,
+        "circuits that were closed before they were open, of all that were opened or failed",
+        ended_circuits,
+        _FAILED.mean(),
+    ),
+    Measure(
+        "circuit_failures_by_reason",
+        _BUILDING,
+        "failed",
+        SHARE,
+        "the same by reason, in tor's words",
+        failed_circuits,
+        pl.len() / pl.col("of").first(),
+        absent=0.0,
+    ),
+    Measure(
+        "round_trip_median",
+        _TRIPS,
+        "at the exit, median",
+        "s",
+        "smoothed round trip of a circuit, each time that its exit worked out a window: median",
+        round_trips,
+        pl.col("round_trip_s").median(),
+    ),
+    Measure(
+        "round_trip_p90",
+        _TRIPS,
+        "at the exit, ninth decile",
+        "s",
+        "the same: ninth decile",
+        round_trips,
+        pl.col("round_trip_s").quantile(0.9, "linear"),
+    ),
+    Measure(
+        "least_round_trip_median",
+        _TRIPS,
+        "least of a circuit, median",
+        "s",
+        "least round trip of a circuit: median over circuits",
+        least_round_trips,
+        pl.col("least_s").median(),
+    ),
+    Measure(
+        "window_median",
+        _TRIPS,
+        "window, median",
+        "cells",
+        "congestion window, each time that it was worked out: median",
+        round_trips,
+        pl.col("window_cells").median(),
+    ),
+)

@@ -1,0 +1,185 @@
+"""Measures of downloads by kind of client: goodput, errors, fairness between clients.
+
+Goodput is of payload. Where a download's share came in the same microsecond as its end, it has none.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from torsweep.stats.measures.measure import (
+    KIB,
+    MIB,
+    SHARE,
+    Measure,
+    by_run,
+    in_group,
+    seconds_measured,
+    tables_of_all_kinds,
+    whole_and_parts,
+)
+from torsweep.stats.statistic import Analysis
+
+_COLUMNS = (
+    "client",
+    "kind",
+    "socks_reply_us",
+    "first_byte_us",
+    "half_us",
+    "most_us",
+    "last_byte_us",
+    "observed_us",
+    "bytes_wanted",
+    "bytes_got",
+    "outcome",
+    "error",
+)
+
+
+def downloads(analysis: Analysis) -> pl.DataFrame:
+    """Every download, by kind, with its goodputs in KiB/s: ``whole``, ``last_half``, ``last_fifth``."""
+    frame = tables_of_all_kinds(analysis).streams(_COLUMNS)
+    spans = {"whole": ("first_byte_us", 1.0), "last_half": ("half_us", 0.5), "last_fifth": ("most_us", 0.2)}
+    goodputs = {name: _goodput(since, share) for name, (since, share) in spans.items()}
+    return in_group(frame.with_columns(**goodputs), pl.col("kind"))
+
+
+def _goodput(since: str, share: float) -> pl.Expr:
+    """KiB/s of the last ``share`` of the payload, which began at the time ``since``."""
+    elapsed_s = (pl.col("last_byte_us") - pl.col(since)) / 1e6
+    complete = (pl.col("outcome") == "complete") & (elapsed_s > 0)
+    return pl.when(complete).then(pl.col("bytes_wanted") * share / KIB / elapsed_s)
+
+
+def clients(analysis: Analysis) -> pl.DataFrame:
+    """``goodput`` of each client, by kind: what it received over the time in which it was downloading."""
+    known = analysis.once(downloads).filter(pl.col("bytes_got").is_not_null())
+    each = known.group_by([*by_run(analysis), "group", "client"])
+    frame = each.agg(pl.col("bytes_got").sum(), pl.col("observed_us").sum()).sort("client")
+    return frame.filter(pl.col("observed_us") > 0).with_columns(
+        goodput=pl.col("bytes_got") / pl.col("observed_us")
+    )
+
+
+def errors(analysis: Analysis) -> pl.DataFrame:
+    """Downloads that ended in an error, ``stage`` and ``reason`` of it, and ``of``, how many the run has.
+
+    A download fails before its stream is open (``circuit``) or after it (``stream``), or its time is over
+    (``timeout``).
+    """
+    frame = analysis.once(downloads).with_columns(of=pl.len().over(by_run(analysis)))
+    opened = pl.col("socks_reply_us").is_not_null()
+    late = pl.col("outcome") == "timeout"
+    stage = pl.when(late).then(pl.lit("timeout")).when(opened).then(pl.lit("stream")).otherwise(pl.lit("circuit"))
+    reason = pl.coalesce("error", pl.when(late).then(pl.lit("time limit")), pl.lit("no reason"))
+    return frame.filter(_ERROR).with_columns(stage=stage, reason=reason)
+
+
+def errors_by_stage(analysis: Analysis) -> pl.DataFrame:
+    """:func:`errors` by stage."""
+    return in_group(analysis.once(errors), pl.col("stage"))
+
+
+def errors_by_reason(analysis: Analysis) -> pl.DataFrame:
+    """:func:`errors` by stage and reason."""
+    return in_group(analysis.once(errors), pl.format("{}: {}", "stage", "reason"))
+
+
+def received(analysis: Analysis) -> pl.DataFrame:
+    """What clients received, ``mib_per_s``, a row for each second and kind: of all and by kind."""
+    frame = tables_of_all_kinds(analysis).received(["kind", "bytes_got"])
+    rate = pl.col("bytes_got") / MIB / seconds_measured(analysis)
+    return whole_and_parts(frame.with_columns(mib_per_s=rate), "kind")
+
+
+_ERROR = pl.col("outcome").is_in(["failed", "timeout"])
+_JAIN = pl.col("goodput").sum().pow(2) / (pl.len() * pl.col("goodput").pow(2).sum())
+_GOODPUT, _ERRORS, _FAIRNESS = "Goodput", "Errors", "Fairness"
+DOWNLOADS = (
+    Measure(
+        "goodput_median",
+        _GOODPUT,
+        "of a download, median",
+        "KiB/s",
+        "payload over the time from the first byte to the last: median over complete downloads",
+        downloads,
+        pl.col("whole").median(),
+    ),
+    Measure(
+        "goodput_last_half_median",
+        _GOODPUT,
+        "of its last half, median",
+        "KiB/s",
+        "the same from half of the payload to the last byte",
+        downloads,
+        pl.col("last_half").median(),
+    ),
+    Measure(
+        "goodput_last_fifth_median",
+        _GOODPUT,
+        "of its last fifth, median",
+        "KiB/s",
+        "the same from four fifths of the payload to the last byte",
+        downloads,
+        pl.col("last_fifth").median(),
+    ),
+    Measure(
+        "goodput_total",
+        _GOODPUT,
+        "of all clients together",
+        "MiB/s",
+        "payload that clients received in the measured time, complete downloads or not",
+        received,
+        pl.col("mib_per_s").sum(),
+        absent=0.0,
+    ),
+    Measure(
+        "download_errors",
+        _ERRORS,
+        "share of downloads",
+        SHARE,
+        "downloads that failed or whose time limit passed, of all; unfinished ones have no error",
+        downloads,
+        _ERROR.mean(),
+    ),
+    Measure(
+        "download_errors_by_stage",
+        _ERRORS,
+        "share of downloads",
+        SHARE,
+        "the same of all kinds together, by stage: before the stream was open (circuit), after it (stream), or by"
+        " the time limit (timeout)",
+        errors_by_stage,
+        pl.len() / pl.col("of").first(),
+        absent=0.0,
+    ),
+    Measure(
+        "download_errors_by_reason",
+        _ERRORS,
+        "share of downloads",
+        SHARE,
+        "the same by stage and reason, in the engine's words",
+        errors_by_reason,
+        pl.len() / pl.col("of").first(),
+        absent=0.0,
+    ),
+    Measure(
+        "jain_index",
+        _FAIRNESS,
+        "Jain's index",
+        "1",
+        "of the clients' goodputs, what each received over the time in which it was downloading: 1 when all are"
+        " alike, 1/n when one of n has everything",
+        clients,
+        _JAIN,
+    ),
+    Measure(
+        "decile_ratio",
+        _FAIRNESS,
+        "ninth over first decile",
+        "1",
+        "of the same goodputs: how many times as fast a fast client is as a slow one",
+        clients,
+        pl.col("goodput").quantile(0.9, "linear") / pl.col("goodput").quantile(0.1, "linear"),
+    ),
+)

@@ -1,0 +1,85 @@
+"""What a measure is: one number for each run, or for each group in it.
+
+In: the tables of a plan. Out: :class:`Measure`, and rows with a column ``group``.
+
+A measure takes rows of tables (seed, knobs, ``group`` and what it needs) and makes one number of those that
+share a run and a group: a kind of client, a position of relays, a role of hosts, a reason, or :data:`ALL`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from torsweep.config.traffic import KINDS, PERF_KINDS
+from torsweep.stats.statistic import Analysis
+from torsweep.tables.reading import PlanTables
+
+ALL = "all"
+"""The group of a measure that has no others."""
+
+GROUP = "group"
+
+KIB, MIB = 1024.0, 1024.0**2
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure.
+
+    ``rows`` gives what it is worked out from, ``number`` makes the number of a run and group. ``topic`` and
+    ``label`` are what figures and tables call it. Of a ``share`` variants differ by percentage points, of
+    anything else by a part of the baseline. ``absent`` is the number of a run without rows of a group that
+    another run has; None: it has no number.
+    """
+
+    name: str
+    topic: str
+    label: str
+    unit: str
+    meaning: str
+    rows: Callable[[Analysis], pl.DataFrame]
+    number: pl.Expr
+    absent: float | None = None
+
+    @property
+    def share(self) -> bool:
+        """Whether it is a part of a whole."""
+        return self.unit == SHARE
+
+
+SHARE = "share"
+"""The unit of a part of a whole, from 0 to 1."""
+
+
+def tables_of_all_kinds(analysis: Analysis) -> PlanTables:
+    """The tables of a plan with its perf clients."""
+    return replace(analysis.tables, kinds=(*KINDS, *PERF_KINDS))
+
+
+def by_run(analysis: Analysis) -> list[str]:
+    """The columns that tell runs apart."""
+    return ["seed", *analysis.knobs]
+
+
+def in_group(frame: pl.DataFrame, group: pl.Expr | None = None) -> pl.DataFrame:
+    """``frame`` with the text ``group`` as the group of each row; without one, all are in one group."""
+    named = pl.lit(ALL) if group is None else group
+    return frame.with_columns(named.cast(pl.String).alias(GROUP))
+
+
+def whole_and_parts(frame: pl.DataFrame, part: str) -> pl.DataFrame:
+    """``frame`` as one group, followed by its rows in groups by the column ``part``."""
+    return pl.concat([in_group(frame), in_group(frame, pl.col(part))])
+
+
+def seconds_measured(analysis: Analysis) -> float:
+    """How long a run was measured."""
+    return (analysis.provenance.duration_ns - analysis.provenance.warm_up_ns) / 1e9
+
+
+def ordered(groups: Sequence[str], order: Sequence[str]) -> list[str]:
+    """``groups`` in ``order``, those that are not in it behind, by the alphabet."""
+    return sorted(groups, key=lambda group: (order.index(group) if group in order else len(order), group))

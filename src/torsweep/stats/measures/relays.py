@@ -1,0 +1,166 @@
+"""Measures of relays: how much of what they can carry they do, what waits in them, what tor costs."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from torsweep.stats.measures.downloads import received
+from torsweep.stats.measures.measure import (
+    ALL,
+    GROUP,
+    KIB,
+    MIB,
+    SHARE,
+    Measure,
+    by_run,
+    in_group,
+    seconds_measured,
+    whole_and_parts,
+)
+from torsweep.stats.statistic import Analysis
+
+
+def relay_seconds(analysis: Analysis) -> pl.DataFrame:
+    """Every relay and second: what it wrote, and what waits in it at the second's end.
+
+    ``mib_per_s`` is its part in the traffic of the measured time.
+    """
+    frame = analysis.tables.relays(["relay", "bytes_out", "queued_cells", "outbuf_bytes"])
+    return in_group(frame.with_columns(mib_per_s=pl.col("bytes_out") / MIB / seconds_measured(analysis)))
+
+
+def utilisations(analysis: Analysis) -> pl.DataFrame:
+    """``utilisation`` of each relay: what it wrote over what it can write; of all and by position."""
+    by = [*by_run(analysis), "relay"]
+    written = analysis.once(relay_seconds).group_by(by).agg(pl.col("bytes_out").sum())
+    usable = pl.col("usable_bytes_per_s") * seconds_measured(analysis)
+    frame = written.join(analysis.tables.relay_rates(), on=by).sort(by)
+    return whole_and_parts(frame.with_columns(utilisation=pl.col("bytes_out") / usable), "position")
+
+
+def carried(analysis: Analysis) -> pl.DataFrame:
+    """Bytes that relays wrote in a run, and payload that clients ``got``; where that was recorded."""
+    by = by_run(analysis)
+    got = analysis.once(received).filter(pl.col(GROUP) == ALL).group_by(by).agg(got=pl.col("bytes_got").sum())
+    written = analysis.once(relay_seconds).group_by(by).agg(pl.col("bytes_out").sum())
+    return in_group(written.join(got.filter(pl.col("got") > 0), on=by))
+
+
+def processes(analysis: Analysis) -> pl.DataFrame:
+    """Every process of tor by its role: processor seconds and peak memory in MiB."""
+    frame = analysis.tables.costs(["role", "cpu_us", "peak_memory_bytes"])
+    units = {"cpu_s": pl.col("cpu_us") / 1e6, "memory_mib": pl.col("peak_memory_bytes") / MIB}
+    return in_group(frame.with_columns(**units), pl.col("role"))
+
+
+_LOAD, _WAITING, _COSTS = "Relays", "Waiting", "Costs"
+RELAYS = (
+    Measure(
+        "utilisation_mean",
+        _LOAD,
+        "utilisation, mean",
+        SHARE,
+        "bytes that a relay wrote over what its bucket and its link let it write: mean over relays",
+        utilisations,
+        pl.col("utilisation").mean(),
+    ),
+    Measure(
+        "utilisation_p90",
+        _LOAD,
+        "utilisation, ninth decile",
+        SHARE,
+        "the same: ninth decile over relays",
+        utilisations,
+        pl.col("utilisation").quantile(0.9, "linear"),
+    ),
+    Measure(
+        "relay_traffic",
+        _LOAD,
+        "traffic of all",
+        "MiB/s",
+        "bytes that all relays wrote in the measured time",
+        relay_seconds,
+        pl.col("mib_per_s").sum(),
+    ),
+    Measure(
+        "relay_bytes_per_client_byte",
+        _LOAD,
+        "bytes for a client's byte",
+        "1",
+        "bytes that relays wrote over the payload that clients received",
+        carried,
+        pl.col("bytes_out").sum() / pl.col("got").sum(),
+    ),
+    Measure(
+        "queued_cells_median",
+        _WAITING,
+        "cells in queues, median",
+        "cells",
+        "cells in the circuit queues of a relay at the end of a second: median over relays and seconds",
+        relay_seconds,
+        pl.col("queued_cells").median(),
+    ),
+    Measure(
+        "queued_cells_p90",
+        _WAITING,
+        "cells in queues, ninth decile",
+        "cells",
+        "the same: ninth decile over relays and seconds",
+        relay_seconds,
+        pl.col("queued_cells").quantile(0.9, "linear"),
+    ),
+    Measure(
+        "output_buffers_median",
+        _WAITING,
+        "output buffers, median",
+        "KiB",
+        "bytes in the output buffers of a relay at the end of a second: median over relays and seconds",
+        relay_seconds,
+        pl.col("outbuf_bytes").median() / KIB,
+    ),
+    Measure(
+        "output_buffers_p90",
+        _WAITING,
+        "output buffers, ninth decile",
+        "KiB",
+        "the same: ninth decile over relays and seconds",
+        relay_seconds,
+        pl.col("outbuf_bytes").quantile(0.9, "linear") / KIB,
+    ),
+    Measure(
+        "processor_time_total",
+        _COSTS,
+        "processor time, all processes",
+        "s",
+        "processor time of tor's processes of a role over the whole run: sum",
+        processes,
+        pl.col("cpu_s").sum(),
+    ),
+    Measure(
+        "processor_time_mean",
+        _COSTS,
+        "processor time, a process",
+        "s",
+        "the same: mean over processes",
+        processes,
+        pl.col("cpu_s").mean(),
+    ),
+    Measure(
+        "peak_memory_total",
+        _COSTS,
+        "peak memory, all processes",
+        "MiB",
+        "the most memory that each of tor's processes of a role had resident: sum",
+        processes,
+        pl.col("memory_mib").sum(),
+    ),
+    Measure(
+        "peak_memory_mean",
+        _COSTS,
+        "peak memory, a process",
+        "MiB",
+        "the same: mean over processes",
+        processes,
+        pl.col("memory_mib").mean(),
+    ),
+)

@@ -1,0 +1,203 @@
+"""All measures over networks, and how variants differ in them.
+
+In: :data:`MEASURES`. Out: measures.csv, a row for each measure, group and variant; measure_differences.csv,
+each variant against the baseline, paired by network as times are
+(:mod:`torsweep.stats.streams.differences`): of a share the difference in percentage points, of anything else
+the relative change, whose mean and interval are those of logarithms. A measure that no run recorded has no
+rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import polars as pl
+
+from torsweep.config.traffic import KINDS, PERF_KINDS
+from torsweep.engines.table_schema import ROLES
+from torsweep.network.model import POSITIONS
+from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni, exponential, t_interval
+from torsweep.stats.measures.circuits import CIRCUITS
+from torsweep.stats.measures.downloads import DOWNLOADS
+from torsweep.stats.measures.measure import ALL, GROUP, Measure, ordered
+from torsweep.stats.measures.relays import RELAYS
+from torsweep.stats.statistic import KNOBS, NETWORKS, Analysis, Statistic, mean_and_band, numbers, texts
+from torsweep.stats.streams.differences import Paired, paired
+from torsweep.stats.text import markdown_table, variant_text
+
+MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in (*CIRCUITS, *DOWNLOADS, *RELAYS)}
+"""Every measure by its name, in the order of tables and figures."""
+
+ORDER = (ALL, *KINDS, *PERF_KINDS, *POSITIONS, *ROLES)
+"""Groups in the order of tables and figures."""
+
+
+def numbers_of_runs(analysis: Analysis) -> dict[tuple[str, str], pl.DataFrame]:
+    """Seed, knobs and ``value`` of each run that has one, by measure and group."""
+    runs = _runs(analysis)
+    found = {}
+    for measure in MEASURES.values():
+        by_group = analysis.once(measure.rows).partition_by(GROUP, as_dict=True)
+        for group in ordered([str(key) for (key,) in by_group], ORDER):
+            values = by_group[(group,)].group_by(runs.columns).agg(measure.number.cast(pl.Float64).alias("value"))
+            each = runs.join(values, on=runs.columns, how="left", maintain_order="left")
+            if measure.absent is not None:
+                each = each.with_columns(pl.col("value").fill_null(measure.absent))
+            found[measure.name, group] = each.filter(pl.col("value").is_finite())
+    return {key: frame for key, frame in found.items() if frame.height}
+
+
+def _runs(analysis: Analysis) -> pl.DataFrame:
+    keys = [{"seed": run["seed"], **run["variant"]} for run in analysis.provenance.runs]
+    schema = {"seed": pl.Int64, **{knob: pl.Enum(levels) for knob, levels in analysis.levels.items()}}
+    return pl.DataFrame(keys, schema)
+
+
+def measures(analysis: Analysis) -> list[dict[str, object]]:
+    """The columns of :data:`MEASURE_MEANS`."""
+    rows: list[dict[str, object]] = []
+    for (name, group), runs in analysis.once(numbers_of_runs).items():
+        for key, own in runs.group_by(analysis.knobs, maintain_order=True):
+            interval = t_interval(own["value"].to_numpy())
+            variant = dict(zip(analysis.knobs, key, strict=True))
+            rows.append(
+                {"measure": name, "group": group, "unit": MEASURES[name].unit, **variant}
+                | {"networks": interval.networks, "mean": interval.mean}
+                | {"mean_low": interval.low, "mean_high": interval.high}
+            )
+    return rows
+
+
+def differences(analysis: Analysis) -> list[dict[str, object]]:
+    """The columns of :data:`MEASURE_DIFFERENCES`."""
+    others = [variant for variant in analysis.provenance.variants() if variant != dict(analysis.baseline)]
+    rows: list[dict[str, object]] = []
+    for (name, group), runs in analysis.once(numbers_of_runs).items():
+        share = MEASURES[name].share
+        for variant in others:
+            pair = paired(runs, "value", analysis.baseline, variant)
+            rows.append(
+                {"measure": name, "group": group, "change_in": "points" if share else "parts", **variant}
+                | _change(pair, share, len(others))
+            )
+    return rows
+
+
+def _change(pair: Paired, share: bool, family_size: int) -> dict[str, object]:
+    """Of two variants; without a number where one of the quantities is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        changes = pair.difference_s * 100 if share else pair.log_ratio
+    changes = np.where(np.isfinite(changes), changes, np.nan)
+    each, together = (t_interval(changes, level) for level in (CONFIDENCE, bonferroni(CONFIDENCE, family_size)))
+    if not share:
+        each, together = exponential(each), exponential(together)
+    return {
+        "networks": len(changes),
+        "baseline": t_interval(pair.reference_s).mean,
+        "variant": t_interval(pair.variant_s).mean,
+        "change": each.mean,
+        "change_low": each.low,
+        "change_high": each.high,
+        "change_simultaneous_low": together.low,
+        "change_simultaneous_high": together.high,
+    }
+
+
+def _means_text(analysis: Analysis, frame: pl.DataFrame) -> str:
+    def entry(measure: Measure, row: Mapping[str, float | None]) -> str:
+        return _interval_text([row["mean"], row["mean_low"], row["mean_high"]], measure.share)
+
+    variants = list(analysis.provenance.variants())
+    rows = [
+        [name, *(entry(measure, row) if row else "–" for row in of_variants)]
+        for measure, name, of_variants in _lines(frame, variants)
+    ]
+    header = ["measure", *(variant_text(variant.values()) for variant in variants)]
+    return markdown_table("Measures", header, rows) if rows else ""
+
+
+def _differences_text(analysis: Analysis, frame: pl.DataFrame) -> str:
+    def entry(measure: Measure, row: Mapping[str, float | None]) -> str:
+        bounds = [row["change"], row["change_low"], row["change_high"]]
+        return _change_text(bounds, " points" if measure.share else " %", 1 if measure.share else 100)
+
+    others = [variant for variant in analysis.provenance.variants() if variant != dict(analysis.baseline)]
+    rows = [
+        [name, *(entry(measure, row) if row else "–" for row in of_variants)]
+        for measure, name, of_variants in _lines(frame, others)
+    ]
+    if not rows:
+        return ""
+    header = ["measure", *(variant_text(variant.values()) for variant in others)]
+    note = (
+        "Each with its own 95 % t-interval over networks: of this many rows, one in twenty leaves out 0 by chance."
+        " Points are percentage points."
+    )
+    return f"{markdown_table('Measures against the baseline, paired by network', header, rows)}\n\n{note}"
+
+
+def _lines(
+    frame: pl.DataFrame, variants: list[dict[str, str]]
+) -> Iterator[tuple[Measure, str, list[dict[str, float | None] | None]]]:
+    """Each measure and group of ``frame``, its name, and its row at each of ``variants``."""
+    for (name, group), own in frame.group_by(["measure", "group"], maintain_order=True):
+        measure = MEASURES[str(name)]
+        rows = [own.filter(pl.col(knob) == level for knob, level in one.items()) for one in variants]
+        found = [row.row(0, named=True) if row.height else None for row in rows]
+        yield measure, line_name(measure, str(group)), found
+
+
+def line_name(measure: Measure, group: str) -> str:
+    """``Goodput: of a download, median, web (KiB/s)``."""
+    unit = "" if measure.share or measure.unit == "1" else f" ({measure.unit})"
+    return f"{measure.topic}: {measure.label}{'' if group == ALL else f', {group}'}{unit}"
+
+
+def _interval_text(bounds: list[float | None], share: bool) -> str:
+    """``12.3 [11, 13.4]``, shares in per cent."""
+    texts_of = [_number(bound * 100 if share else bound) for bound in bounds if bound is not None]
+    unit = " %" if share else ""
+    if not texts_of:
+        return "–"
+    return f"{texts_of[0]}{unit}" + (f" [{texts_of[1]}, {texts_of[2]}]" if len(texts_of) == 3 else "")
+
+
+def _change_text(bounds: list[float | None], unit: str, factor: float) -> str:
+    """``+2.5 % [−1.0, +6.0]``."""
+    found = [f"{bound * factor:+.1f}".replace("-", "−") for bound in bounds if bound is not None]
+    if not found:
+        return "–"
+    return f"{found[0]}{unit}" + (f" [{found[1]}, {found[2]}]" if len(found) == 3 else "")
+
+
+def _number(value: float) -> str:
+    """Three digits, without an exponent."""
+    return (f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}").replace("-", "−")
+
+
+_NAMED = texts("name of the measure", "measure") | texts(
+    "kind of client, position, role or reason; all: the measure is not parted", "group"
+)
+MEASURE_MEANS = Statistic(
+    "measures",
+    "a measure of a variant, over networks",
+    _NAMED | texts("unit of the number", "unit") | KNOBS | NETWORKS | mean_and_band("the measure", "mean"),
+    measures,
+    section=_means_text,
+    rank=84,
+)
+MEASURE_DIFFERENCES = Statistic(
+    "measure_differences",
+    "a measure of a variant against the baseline, paired by network; null: not to be had",
+    _NAMED
+    | texts("parts of the baseline, or percentage points", "change_in")
+    | KNOBS
+    | NETWORKS
+    | numbers("mean over networks", "baseline", "variant")
+    | mean_and_band("the change", "change")
+    | numbers("interval that covers all variants", "change_simultaneous_low", "change_simultaneous_high"),
+    differences,
+    section=_differences_text,
+    rank=85,
+)

@@ -1,0 +1,221 @@
+"""Measures: what each is worked out from, and that a plan without a table has none of its measures."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.analyses import analysis_of
+from tests.synthetic import RELAY_BYTES_PER_S, Size, record_tables, write_sweep
+from tests.synthetic_measures import RECEIVED_BYTES, RELAY_CPU_S
+from torsweep.config.experiment import Experiment
+from torsweep.engines.table_schema import CIRCUITS, COSTS, RECEIVED, ROUND_TRIPS
+from torsweep.stats.measures.circuits import ended_circuits, failed_circuits
+from torsweep.stats.measures.downloads import clients, downloads, errors, errors_by_reason, errors_by_stage
+from torsweep.stats.measures.summary import MEASURES
+from torsweep.stats.statistic import Analysis
+from torsweep.stats.summarize import Summary, summarize, summary_text
+from torsweep.tables.collect import collect
+from torsweep.tables.reading import PlanTables
+
+DOCUMENT = Path(__file__).parents[3] / "docs/measures.md"
+SMALL = Size(web_clients=8, bulk_clients=2, relays=4, warm_up_s=10, duration_s=60)
+KNOBS = {"k": ["a", "b"]}
+BASELINE = {"refill_interval": "100ms", "circuit_policy": "ewma"}
+
+
+def _mean(summary: Summary, measure: str, group: str = "all", **levels: str) -> float:
+    chosen = {**BASELINE, **levels, "measure": measure, "group": group}
+    return float(summary["measures"].filter(**chosen)["mean"].item())
+
+
+def test_the_document_names_every_measure_and_no_other() -> None:
+    table = DOCUMENT.read_text(encoding="utf-8").partition("## Where each engine")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert re.findall(r"`(\w+)`", " ".join(rows)) == list(MEASURES)
+
+
+def test_numbers_are_those_of_the_tables(summary: Summary, tables: PlanTables) -> None:
+    whole_mib = sum(RECEIVED_BYTES.values()) / 2**20
+    assert _mean(summary, "goodput_total") == pytest.approx(whole_mib)
+    assert _mean(summary, "goodput_total", "bulk") == pytest.approx(RECEIVED_BYTES["bulk"] / 2**20)
+    assert _mean(summary, "processor_time_mean", "relay") == pytest.approx(RELAY_CPU_S * 1.9)
+    assert _mean(summary, "peak_memory_total", "client") == pytest.approx(40 * 30)
+    assert _mean(summary, "least_round_trip_median") == pytest.approx(0.1)
+    relays = tables.relays(["relay", "bytes_out"]).filter(
+        *(pl.col(knob).cast(pl.String) == level for knob, level in BASELINE.items())
+    )
+    by_relay = relays.group_by("seed", "relay").agg(pl.col("bytes_out").sum() / 120 / RELAY_BYTES_PER_S)
+    shares = by_relay.group_by("seed").agg(
+        pl.col("bytes_out").mean().alias("mean"), pl.col("bytes_out").quantile(0.9, "linear").alias("p90")
+    )
+    assert _mean(summary, "utilisation_mean") == pytest.approx(shares["mean"].mean())
+    assert _mean(summary, "utilisation_p90") == pytest.approx(shares["p90"].mean())
+    exits = by_relay.filter(relay="relay2")["bytes_out"].mean()
+    assert _mean(summary, "utilisation_mean", "exit") == pytest.approx(exits)
+    got = RECEIVED_BYTES["web"] + RECEIVED_BYTES["bulk"]
+    carried = [run["bytes_out"].sum() / 120 / got for _, run in relays.group_by("seed")]
+    assert _mean(summary, "relay_bytes_per_client_byte") == pytest.approx(np.mean(carried))
+
+
+def test_build_times_leave_failed_circuits_out_and_shares_count_them(
+    summary: Summary, tables: PlanTables
+) -> None:
+    circuits = tables.circuits(["launched_us", "built_us", "close_reason"]).filter(
+        *(pl.col(knob).cast(pl.String) == level for knob, level in BASELINE.items())
+    )
+    built = circuits.with_columns(s=(pl.col("built_us") - pl.col("launched_us")) / 1e6)
+    medians = [run["s"].drop_nulls().median() for _, run in built.group_by("seed")]
+    failed = [run["built_us"].is_null().mean() for _, run in circuits.group_by("seed")]
+    assert _mean(summary, "build_time_median") == pytest.approx(np.mean(medians))
+    assert _mean(summary, "circuit_failures") == pytest.approx(np.mean(failed))
+    assert _mean(summary, "circuit_failures_by_reason", "TIMEOUT") == pytest.approx(np.mean(failed))
+    slower = _mean(summary, "build_time_median", refill_interval="1000ms")
+    assert slower - _mean(summary, "build_time_median") == pytest.approx(0.9)
+
+
+def test_goodput_counts_from_each_share_to_the_last_byte(summary: Summary, tables: PlanTables) -> None:
+    columns = ["kind", "outcome", "first_byte_us", "half_us", "most_us", "last_byte_us", "bytes_wanted"]
+    bulk = tables.streams(columns).filter(
+        *(pl.col(knob).cast(pl.String) == level for knob, level in BASELINE.items()), outcome="complete"
+    )
+    bulk = bulk.filter(pl.col("kind").cast(pl.String) == "bulk")
+    for measure, since, share in (
+        ("goodput_median", "first_byte_us", 1.0),
+        ("goodput_last_half_median", "half_us", 0.5),
+        ("goodput_last_fifth_median", "most_us", 0.2),
+    ):
+        rates = bulk.with_columns(
+            r=pl.col("bytes_wanted") * share / 1024 / ((pl.col("last_byte_us") - pl.col(since)) / 1e6)
+        )
+        medians = [run["r"].median() for _, run in rates.group_by("seed")]
+        assert _mean(summary, measure, "bulk") == pytest.approx(np.mean(medians)), measure
+
+
+def test_changes_are_paired_relative_of_quantities_and_points_of_shares(summary: Summary) -> None:
+    found = summary["measure_differences"].filter(refill_interval="1000ms", circuit_policy="ewma")
+    (costs,) = found.filter(measure="processor_time_mean", group="relay").iter_rows(named=True)
+    assert costs["change_in"] == "parts"
+    assert costs["change"] == pytest.approx(1 / 1.9 - 1)
+    assert costs["networks"] == 4
+    (failures,) = found.filter(measure="download_errors", group="web").iter_rows(named=True)
+    assert failures["change_in"] == "points"
+    assert failures["change"] == pytest.approx(100 * (failures["variant"] - failures["baseline"]))
+    assert failures["change_low"] < failures["change"] < failures["change_high"]
+    assert found.filter(circuit_policy="round_robin").is_empty()
+    assert summary["measure_differences"].filter(**BASELINE).is_empty()
+
+
+def _downloads(*rows: dict[str, Any]) -> Analysis:
+    schema = {name: pl.Int64 for name in ("seed", "socks_reply_us", "observed_us", "bytes_got")}
+    schema |= {name: pl.String for name in ("k", "group", "client", "outcome", "error")}
+    complete = {"seed": 1, "k": "a", "group": "web", "client": "web1", "outcome": "complete"}
+    frame = pl.DataFrame([complete | row for row in rows], schema)
+    return analysis_of(KNOBS, {"k": "a"}, {downloads: frame})
+
+
+def test_errors_are_told_apart_by_where_they_came() -> None:
+    analysis = _downloads(
+        {},
+        {"outcome": "unfinished"},
+        {"outcome": "failed", "error": "no circuit"},
+        {"outcome": "failed", "error": "stream closed", "socks_reply_us": 5},
+        {"outcome": "timeout", "socks_reply_us": 5},
+    )
+    assert set(errors_by_stage(analysis)["group"]) == {"circuit", "stream", "timeout"}
+    reasons = ["circuit: no circuit", "stream: stream closed", "timeout: time limit"]
+    assert sorted(errors_by_reason(analysis)["group"]) == reasons
+    assert errors(analysis)["of"].unique().to_list() == [5]
+    share = analysis.once(downloads).select(MEASURES["download_errors"].number)
+    assert share.item() == pytest.approx(3 / 5)
+
+
+def test_fairness_is_between_clients_and_not_between_downloads() -> None:
+    rows = [{"client": "web1", "bytes_got": 10, "observed_us": 10}] * 5
+    rows += [{"client": "web2", "bytes_got": 30, "observed_us": 10}]
+    rows += [{"client": "web3", "bytes_got": None, "observed_us": 10}]
+    goodputs = clients(_downloads(*rows))
+    assert sorted(goodputs["goodput"]) == [1.0, 3.0]
+    assert goodputs.select(MEASURES["jain_index"].number).item() == pytest.approx(16 / 20)
+    assert goodputs.select(MEASURES["decile_ratio"].number).item() == pytest.approx(2.8 / 1.2)
+
+
+def test_circuits_of_one_relay_and_those_that_are_being_built_do_not_count() -> None:
+    rows = [
+        {"built_us": 20, "path": "relay1,relay2,relay3"},
+        {"built_us": 30, "path": None},
+        {"built_us": 20, "path": "relay1"},
+        {"closed_us": 20, "close_reason": "TIMEOUT", "path": "relay1"},
+        {"closed_us": 20, "path": "relay1"},
+        {"path": "relay1,relay2"},
+    ]
+    schema = {"seed": pl.Int64, "k": pl.String, "launched_us": pl.Int64, "built_us": pl.Int64}
+    schema |= {"closed_us": pl.Int64, "close_reason": pl.String, "path": pl.String}
+    frame = pl.DataFrame([{"seed": 1, "k": "a", "launched_us": 10} | row for row in rows], schema)
+    provenance = SimpleNamespace(knobs=KNOBS)
+    tables: Any = SimpleNamespace(circuits=lambda columns: frame, provenance=provenance)
+    analysis = Analysis(tables, {"k": "a"}, 0.05)
+    assert ended_circuits(analysis).height == 4
+    assert failed_circuits(analysis).select("group", "of").rows() == [("TIMEOUT", 4), ("no reason", 4)]
+
+
+def test_what_runs_do_not_record_is_left_out(experiment: Experiment, tmp_path: Path) -> None:
+    runs = write_sweep(tmp_path / "runs", run_seeds=(1, 2), size=SMALL)
+    for run in runs:
+        for schema in (CIRCUITS, RECEIVED, ROUND_TRIPS, COSTS):
+            (run / schema.file).unlink()
+        record_tables(run)
+        relays = pl.read_parquet(run / "relays.parquet")
+        relays.with_columns(pl.lit(None, pl.Int64).alias("outbuf_bytes")).write_parquet(run / "relays.parquet")
+        streams = pl.read_parquet(run / "streams.parquet")
+        perf = pl.when(pl.col("client") == "web1").then(pl.lit("perf_50kib")).otherwise("kind").alias("kind")
+        streams.with_columns(perf).write_parquet(run / "streams.parquet")
+        record_tables(run)
+    collect(runs, tmp_path / "tables", network="ci")
+    summary = summarize(PlanTables.open(tmp_path / "tables"), experiment)
+    left = {
+        "goodput_median",
+        "goodput_last_half_median",
+        "goodput_last_fifth_median",
+        "download_errors",
+        "jain_index",
+        "decile_ratio",
+        "utilisation_mean",
+        "utilisation_p90",
+        "relay_traffic",
+        "queued_cells_median",
+        "queued_cells_p90",
+    }
+    of_errors = {"download_errors_by_stage", "download_errors_by_reason"}
+    assert set(summary["measures"]["measure"]) - of_errors == left
+    assert set(summary["measures"].filter(measure="goodput_median")["group"]) == {"web", "bulk", "perf_50kib"}
+    assert set(summary["distributions"]["distribution"]) == {"goodput", "utilisation"}
+    assert summary["windows"].is_empty()
+
+
+def test_windows_over_time_are_means_over_networks(summary: Summary) -> None:
+    windows = summary["windows"].filter(**BASELINE)
+    assert windows["second"].to_list() == list(range(30, 150, 10))
+    assert set(windows["window_median"]) == {203.0}
+    assert (windows["round_trip_p90"] > windows["round_trip_median"]).all()
+
+
+def test_curves_rise_and_end_where_the_values_do(summary: Summary) -> None:
+    curve = summary["distributions"].filter(**BASELINE, distribution="build_time")
+    assert curve["networks"].unique().to_list() == [4]
+    assert curve["value"].is_sorted()
+    assert 0.3 <= curve["value"].min() < curve["value"].max() <= 1.3
+
+
+def test_the_summary_reads_as_text(summary: Summary) -> None:
+    text = summary_text(summary)
+    assert "## Measures against the baseline, paired by network" in text
+    (line,) = (row for row in text.splitlines() if row.startswith("| Costs: processor time, a process, relay (s)"))
+    assert "38" in line
+    assert "Circuits: failed, TIMEOUT" in text
