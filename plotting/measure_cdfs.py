@@ -1,8 +1,8 @@
 """How build times, round trips, goodput and utilisation are spread.
 
-In: distributions.csv. Out: a row of panels for each of them and each kind of client, a curve for each level of
-the first knob, facets for the others; means over networks with bands. What the engine did not record is left
-out.
+In: distributions.csv. Out: a row of panels for each of them and each kind of client, a curve for each level
+of the first knob, facets for the others; means over networks with bands. What the engine did not record is
+left out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import polars as pl
 import seaborn.objects as so
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from plotting.drawing.axes import plain_log_ticks, share_axis
 from plotting.drawing.facets import BAND, Facets
@@ -26,7 +26,7 @@ HOW_TO_READ = (
     "not complete are in no curve."
 )
 NEEDS = ("distributions", "outcomes")
-_ROW_IN = 1.3
+_ROW_IN = 1.4
 
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
@@ -56,6 +56,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         one, of_kind, own = rows[panel.thing]
         share_axis(panel.axis)
         panel.axis.set_xlabel(one.label.replace(" (", f"{of_kind} (") if of_kind else one.label)
+        panel.axis.xaxis.label.set_visible(True)
         low, high = own["value"].min(), own["value"].max()
         if one.logarithmic:
             panel.axis.set_xlim(low * 0.9, high * 1.15)  # type: ignore[operator]
@@ -63,6 +64,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
             plain_log_ticks(panel.axis)
         else:
             panel.axis.set_xlim(0, high * 1.05)  # type: ignore[operator]
-            panel.axis.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+            panel.axis.xaxis.set_major_locator(MaxNLocator(3))
+            panel.axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
     facets.legend(figure)
     return figure, points, caption

@@ -8,8 +8,6 @@ leaves its panel is cut there.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import polars as pl
 import seaborn.objects as so
 from matplotlib.axes import Axes
@@ -42,12 +40,12 @@ NOT_DRAWN = (
 )
 """Measures that only the table shows, as it shows the relays of a position alone."""
 
-_LINE_IN, _TICKS_IN = 0.2, 0.26
+_LINE_IN, _TICKS_IN = 0.17, 0.26
 _LEAST_SPAN = 0.05
 """A panel reaches at least this far to both sides of zero, so that small changes look small."""
 
-_SPAN = 1.6
-"""How many times as far as its largest change a panel reaches."""
+_MOST_SPAN = 4
+"""A panel reaches at most so many times as far as its largest change: longer intervals are cut."""
 
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
@@ -61,7 +59,9 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     caption = source.caption(
         f"Change against {levels_text(varying)}, paired by network; of shares, in percentage points.",
         *shown,
-        "Lines: 95 % t-intervals over networks." if several else source.band_note(),
+        "Lines: 95 % t-intervals over networks; an axis cuts those that leave it."
+        if several
+        else source.band_note(),
     )
     if points.is_empty():
         return nothing("No measure to compare with the baseline", points, caption)
@@ -90,7 +90,9 @@ def _drawn(points: pl.DataFrame) -> pl.DataFrame:
     """The rows of measures that are drawn, with their topic and the name of their line; shares as parts."""
     names = {name: one for name, one in MEASURES.items() if name not in NOT_DRAWN}
     drawn = points.filter(
-        pl.col("measure").is_in(list(names)), ~pl.col("group").is_in(POSITIONS), pl.col("change").is_not_null()
+        pl.col("measure").is_in(list(names)),
+        ~pl.col("group").is_in(POSITIONS),
+        pl.col("change").is_not_null(),
     )
     scale = pl.when(pl.col("change_in") == "points").then(0.01).otherwise(1.0)
     label = pl.col("measure").replace_strict({name: one.label for name, one in names.items()})
@@ -107,7 +109,7 @@ def _each(frame: pl.DataFrame, column: str) -> list[str]:
 
 
 def _placed(points: pl.DataFrame, facets: Facets) -> pl.DataFrame:
-    """``points`` with their height ``y``: a line for each measure, levels of the colour one below the other."""
+    """``points`` with their height ``y``: a line for each measure, in it the levels of the colour."""
     lines = {line: -float(number) for number, line in enumerate(_each(points, "line"))}
     step = 0.7 / len(facets.levels)
     levels = {level: 0.35 - step * (number + 0.5) for number, level in enumerate(facets.levels)}
@@ -120,7 +122,13 @@ def _panel(axis: Axes, points: pl.DataFrame, facets: Facets) -> None:
         return
     plot = (
         so.Plot(as_pandas(points), x="shown", y="y", color=facets.knob)
-        .add(so.Range(linewidth=1.6, linestyle="-"), xmin="shown_low", xmax="shown_high", orient="y", legend=False)
+        .add(
+            so.Range(linewidth=1.6, linestyle="-"),
+            xmin="shown_low",
+            xmax="shown_high",
+            orient="y",
+            legend=False,
+        )
         .add(MARK, marker=facets.knob, legend=False)
         .scale(**facets.scales())
         .label(x="", y="")
@@ -129,10 +137,17 @@ def _panel(axis: Axes, points: pl.DataFrame, facets: Facets) -> None:
     plot.on(axis).plot()
 
 
+def _span(points: pl.DataFrame) -> float:
+    """How far a panel with ``points`` reaches to both sides of zero."""
+    bounds = (bound for name in ("shown", "shown_low", "shown_high") for bound in points[name].drop_nulls())
+    farthest = 1.1 * max(map(abs, bounds))
+    return max(_LEAST_SPAN, min(farthest, _MOST_SPAN * max(map(abs, points["shown"]))))
+
+
 def _finish(axis: Axes, points: pl.DataFrame, *, named: bool) -> None:
     """Limits, ticks and names of the lines of a panel whose topic has ``points``."""
     lines = _each(points, "line")
-    span = max(_LEAST_SPAN, _SPAN * max(map(abs, points["shown"])))
+    span = _span(points)
     axis.set(xlim=(-min(span, 1.02), span), ylim=(-len(lines) + 0.5, 0.5))
     axis.set_yticks([-float(number) for number in range(len(lines))], lines if named else [""] * len(lines))
     axis.axvline(0, color=GREY, linewidth=0.7, zorder=1)

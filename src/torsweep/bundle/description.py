@@ -180,7 +180,7 @@ _WHAT: Mapping[str, str] = {
     f"tables/{RECEIVED_FILE}": "What the clients of each kind received, second by second",
     f"tables/{RELAY_RATES_FILE}": "Position and usable rate of each relay",
     f"tables/{RELAYS_FILE}": "What each relay did, second by second",
-    f"tables/{ROUND_TRIPS_FILE}": "Round trips and windows of circuits as exits saw them, under congestion control",
+    f"tables/{ROUND_TRIPS_FILE}": "Round trips and windows of circuits, as exits saw them",
     f"tables/{STREAMS_FILE}": "Every download of every run, a row each",
 }
 _FOLDERS: Mapping[str, str] = {

@@ -197,7 +197,9 @@ RELAY_RATES = TableSchema(
     (
         Column("relay", pl.String, "name of the relay in network.json"),
         Column("position", pl.String, "guard_exit, exit, guard or middle"),
-        Column("usable_bytes_per_s", pl.Int64, "what it can carry in the long run, each way, bytes per second"),
+        Column(
+            "usable_bytes_per_s", pl.Int64, "what it can carry in the long run, each way, bytes per second"
+        ),
     ),
 )
 """A row for each relay of a run's network; no engine writes it."""

@@ -1,13 +1,13 @@
 """Gather the runs of one plan into tables.
 
-In: run directories (``run.json``, ``provenance.json`` and tables), each in a folder named by its variant. Out:
-in one folder, with their checksums in ``provenance.json``, the tables ``streams``, ``relays``, ``progress``,
-``circuits``, ``received``, ``round_trips`` and ``costs`` of all runs; ``passages`` and ``breakdown``, from the
-cells and the downloads of runs that traced them; and ``relay_rates``, from the runs' networks. All have every
-run's rows with a column ``seed`` and a text column a knob in front; a run that lacks a table which not every
-engine writes has no rows in it. Rows of the warm-up are cut (downloads by their start, progress with its
-download, circuits by their launch, the rest by time; costs are those of whole runs); what the runs were stands
-in the files' key-value metadata.
+In: run directories (``run.json``, ``provenance.json`` and tables), each in a folder named by its variant.
+Out: in one folder, with their checksums in ``provenance.json``, the tables ``streams``, ``relays``,
+``progress``, ``circuits``, ``received``, ``round_trips`` and ``costs`` of all runs; ``passages`` and
+``breakdown``, from the cells and the downloads of runs that traced them; and ``relay_rates``, from the runs'
+networks. All have every run's rows with a column ``seed`` and a text column a knob in front; a run that lacks
+a table which not every engine writes has no rows in it. Rows of the warm-up are cut (downloads by their
+start, progress with its download, circuits by their launch, the rest by time; costs are those of whole runs);
+what the runs were stands in the files' key-value metadata.
 
     torsweep results collect --network NAME [--plan main] --out TABLES_DIR RUN_DIR...
 
@@ -249,10 +249,11 @@ def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: s
     """
     runs = [open_run(directory) for directory in run_directories]
     provenance = gather_provenance(runs, network, plan)
+    relay_rates = _relay_rates(runs)
     own_folder(out, TABLES)
     (out / PROVENANCE_FILE).unlink(missing_ok=True)
     provenance = _write_passages(runs, provenance, out)
-    _write_relay_rates(runs, provenance, out)
+    _write_frame(relay_rates, RELAY_RATES, provenance, out)
     for schema in (STREAMS, RELAYS, PROGRESS, BREAKDOWN, *NOT_OF_ALL):
         _write(runs, schema, provenance, out)
     document = with_table_checksums({"format": "torsweep-tables", "format_version": 1}, out)
@@ -275,19 +276,19 @@ def _write_frame(frame: pl.DataFrame, schema: TableSchema, provenance: Provenanc
         frame.write_parquet(temporary, compression="zstd", metadata={METADATA_KEY: provenance.to_json()})
 
 
-def _write_relay_rates(runs: Sequence[Run], provenance: Provenance, out: Path) -> None:
-    """Write what each relay can carry, from the networks of the runs, as far as these are still there."""
+def _relay_rates(runs: Sequence[Run]) -> pl.DataFrame:
+    """What each relay can carry, from the networks of the runs, as far as these are still there."""
     known: dict[str, pl.DataFrame] = {}
     frames = []
     for run in runs:
-        directory = run.directory / run.spec.network
-        if run.spec.network_sha256 not in known:
-            known[run.spec.network_sha256] = _relay_rates(directory, run.spec.network_sha256)
-        frames.append(known[run.spec.network_sha256].select(*_keys(run), *RELAY_RATES.polars))
-    _write_frame(pl.concat(frames), RELAY_RATES, provenance, out)
+        sha256 = run.spec.network_sha256
+        if sha256 not in known:
+            known[sha256] = _rates_in(run.directory / run.spec.network, sha256)
+        frames.append(known[sha256].select(*_keys(run), *RELAY_RATES.polars))
+    return pl.concat(frames)
 
 
-def _relay_rates(directory: Path, sha256: str) -> pl.DataFrame:
+def _rates_in(directory: Path, sha256: str) -> pl.DataFrame:
     file, rows = directory / NETWORK_FILE, []
     if file.exists():
         if sha256_of_file(file) != sha256:

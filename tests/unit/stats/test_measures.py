@@ -172,7 +172,9 @@ def test_what_runs_do_not_record_is_left_out(experiment: Experiment, tmp_path: P
             (run / schema.file).unlink()
         record_tables(run)
         relays = pl.read_parquet(run / "relays.parquet")
-        relays.with_columns(pl.lit(None, pl.Int64).alias("outbuf_bytes")).write_parquet(run / "relays.parquet")
+        relays.with_columns(pl.lit(None, pl.Int64).alias("outbuf_bytes")).write_parquet(
+            run / "relays.parquet"
+        )
         streams = pl.read_parquet(run / "streams.parquet")
         perf = pl.when(pl.col("client") == "web1").then(pl.lit("perf_50kib")).otherwise("kind").alias("kind")
         streams.with_columns(perf).write_parquet(run / "streams.parquet")
@@ -216,6 +218,8 @@ def test_curves_rise_and_end_where_the_values_do(summary: Summary) -> None:
 def test_the_summary_reads_as_text(summary: Summary) -> None:
     text = summary_text(summary)
     assert "## Measures against the baseline, paired by network" in text
-    (line,) = (row for row in text.splitlines() if row.startswith("| Costs: processor time, a process, relay (s)"))
-    assert "38" in line
+    start = "| Costs: processor time, a process, relay (s)"
+    means, changes = (row for row in text.splitlines() if row.startswith(start))
+    assert " 38 " in means
+    assert " −47.4 % " in changes
     assert "Circuits: failed, TIMEOUT" in text

@@ -40,7 +40,8 @@ def queues(relays: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame | Sequenc
         .sort(by)
     )
     frames = [
-        over_networks(rows, list(knobs), list(QUANTILES)) for _, rows in of_runs.group_by(list(knobs), maintain_order=True)
+        over_networks(rows, list(knobs), list(QUANTILES))
+        for _, rows in of_runs.group_by(list(knobs), maintain_order=True)
     ]
     return pl.concat(frames) if frames else []
 

@@ -1,8 +1,8 @@
 """How measures are spread within a run: curves over networks.
 
 In: the rows that measures are worked out from. Out: distributions.csv: quantiles of each run, as means over
-networks with pointwise bands, taken of logarithms where the axis of a figure is logarithmic, as those of times
-are (:mod:`torsweep.stats.streams.curves`). What was not recorded has no rows. Circuits that failed and
+networks with pointwise bands, taken of logarithms where the axis of a figure is logarithmic, as those of
+times are (:mod:`torsweep.stats.streams.curves`). What was not recorded has no rows. Circuits that failed and
 downloads that are not complete have no build time and no goodput: measures.csv has their shares.
 """
 
@@ -46,7 +46,7 @@ DISTRIBUTIONS = {
     one.name: one
     for one in (
         Distribution("build_time", "Circuit build time (s)", "circuits", ended_circuits, "build_s"),
-        Distribution("round_trip", "Round trip at the exit (s)", "samples", round_trips, "round_trip_s"),
+        Distribution("round_trip", "Round trip at the exit (s)", "round trips", round_trips, "round_trip_s"),
         Distribution("goodput", "Goodput (KiB/s)", "downloads", downloads, "whole"),
         Distribution(
             "utilisation", "Utilisation", "relays", utilisations, "utilisation", logarithmic=False, whole=True

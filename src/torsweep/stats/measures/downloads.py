@@ -70,7 +70,9 @@ def errors(analysis: Analysis) -> pl.DataFrame:
     frame = analysis.once(downloads).with_columns(of=pl.len().over(by_run(analysis)))
     opened = pl.col("socks_reply_us").is_not_null()
     late = pl.col("outcome") == "timeout"
-    stage = pl.when(late).then(pl.lit("timeout")).when(opened).then(pl.lit("stream")).otherwise(pl.lit("circuit"))
+    stage = (
+        pl.when(late).then(pl.lit("timeout")).when(opened).then(pl.lit("stream")).otherwise(pl.lit("circuit"))
+    )
     reason = pl.coalesce("error", pl.when(late).then(pl.lit("time limit")), pl.lit("no reason"))
     return frame.filter(_ERROR).with_columns(stage=stage, reason=reason)
 
@@ -147,8 +149,8 @@ DOWNLOADS = (
         _ERRORS,
         "share of downloads",
         SHARE,
-        "the same of all kinds together, by stage: before the stream was open (circuit), after it (stream), or by"
-        " the time limit (timeout)",
+        "the same of all kinds together, by stage: before the stream was open (circuit), after it (stream),"
+        " or by the time limit (timeout)",
         errors_by_stage,
         pl.len() / pl.col("of").first(),
         absent=0.0,
@@ -168,8 +170,8 @@ DOWNLOADS = (
         _FAIRNESS,
         "Jain's index",
         "1",
-        "of the clients' goodputs, what each received over the time in which it was downloading: 1 when all are"
-        " alike, 1/n when one of n has everything",
+        "of the clients' goodputs, what each received over the time in which it was downloading: 1 when all"
+        " are alike, 1/n when one of n has everything",
         clients,
         _JAIN,
     ),

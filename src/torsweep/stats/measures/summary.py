@@ -40,7 +40,9 @@ def numbers_of_runs(analysis: Analysis) -> dict[tuple[str, str], pl.DataFrame]:
     for measure in MEASURES.values():
         by_group = analysis.once(measure.rows).partition_by(GROUP, as_dict=True)
         for group in ordered([str(key) for (key,) in by_group], ORDER):
-            values = by_group[(group,)].group_by(runs.columns).agg(measure.number.cast(pl.Float64).alias("value"))
+            values = (
+                by_group[(group,)].group_by(runs.columns).agg(measure.number.cast(pl.Float64).alias("value"))
+            )
             each = runs.join(values, on=runs.columns, how="left", maintain_order="left")
             if measure.absent is not None:
                 each = each.with_columns(pl.col("value").fill_null(measure.absent))
@@ -89,7 +91,9 @@ def _change(pair: Paired, share: bool, family_size: int) -> dict[str, object]:
     with np.errstate(divide="ignore", invalid="ignore"):
         changes = pair.difference_s * 100 if share else pair.log_ratio
     changes = np.where(np.isfinite(changes), changes, np.nan)
-    each, together = (t_interval(changes, level) for level in (CONFIDENCE, bonferroni(CONFIDENCE, family_size)))
+    each, together = (
+        t_interval(changes, level) for level in (CONFIDENCE, bonferroni(CONFIDENCE, family_size))
+    )
     if not share:
         each, together = exponential(each), exponential(together)
     return {
@@ -131,8 +135,8 @@ def _differences_text(analysis: Analysis, frame: pl.DataFrame) -> str:
         return ""
     header = ["measure", *(variant_text(variant.values()) for variant in others)]
     note = (
-        "Each with its own 95 % t-interval over networks: of this many rows, one in twenty leaves out 0 by chance."
-        " Points are percentage points."
+        "Each with its own 95 % t-interval over networks: of this many rows, one in twenty leaves out 0 by"
+        " chance. Points are percentage points."
     )
     return f"{markdown_table('Measures against the baseline, paired by network', header, rows)}\n\n{note}"
 
