@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,20 @@ def _check_what_is_stated(folder: Path, provenance: dict[str, Any]) -> None:
     assert stated == {**TCP["2012"].model_dump(mode="json"), "not_in_this_kernel": None}
     circuits = pl.read_parquet(folder / "circuits.parquet").filter(pl.col("streams") > 0)
     assert circuits["path"].to_list() == ["relay1,relay2,relay3"]
+    assert (circuits["launched_us"] < circuits["built_us"]).all()
     assert pl.read_parquet(folder / "relays.parquet")["queued_cells"].drop_nulls().len() > 0
+    streams = pl.read_parquet(folder / "streams.parquet")
+    for sooner, later in pairwise(("first_byte_us", "half_us", "most_us", "last_byte_us")):
+        assert (streams[sooner] <= streams[later]).all()
+    received = pl.read_parquet(folder / "received.parquet")
+    assert received.group_by("kind").agg(pl.col("bytes_got").sum()).rows() == [
+        ("bulk", streams["bytes_got"].sum())
+    ]
+    assert pl.read_parquet(folder / "round_trips.parquet").height == 0
+    costs = pl.read_parquet(folder / "costs.parquet")
+    assert set(costs.filter(pl.col("role") != "authority")["host"]) == {*chain_scenario.HOSTS, "bulk1"}
+    assert (costs["cpu_us"] > 0).all()
+    assert costs["peak_memory_bytes"].is_between(5_000_000, 100_000_000).all()
     assert pl.read_parquet(folder / "links.parquet").height > 0
     # Cells came to the client, and nothing but acknowledgements and requests went back. The table of the run
     # has whole seconds, of a run of two or three; this one has all that the links carried.

@@ -3,10 +3,10 @@
 In: the logs of exits, plain or compressed, and the local time that counts as 0. Out: a frame as in
 :data:`~torsweep.engines.table_schema.ROUND_TRIPS`.
 
-At a SENDME, tor's ``congestion_control_update_circuit_estimates`` logs the circuit and its round trips, and
-then ``congestion_control_vegas_log`` the same round trips and the window; both in the domain of circuits, at
-info. The window is logged when slow start ends and at each later update, but not within slow start, which
-therefore has no rows. Round trips are in whole ms.
+At a SENDME, tor's ``congestion_control_update_circuit_bdp`` logs the circuit and its round trips, and then
+``congestion_control_vegas_log`` the same round trips and the window; both in the domain of circuits, at info.
+The window is logged when slow start ends and at each later update, but not within slow start, which therefore
+has no rows. Round trips are in whole ms.
 """
 
 from __future__ import annotations

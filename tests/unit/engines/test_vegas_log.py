@@ -11,7 +11,7 @@ from torsweep.config.eras import tor_settings
 from torsweep.engines.table_schema import ROUND_TRIPS, validate
 from torsweep.engines.vegas_log import logs_round_trips, round_trips_frame, vegas_log_lines
 
-TOLD = "congestion_control_update_circuit_estimates(): CC: Circuit"
+TOLD = "congestion_control_update_circuit_bdp(): CC: Circuit"
 VEGAS = "congestion_control_vegas_log(): CC: TOR_VEGAS"
 LEFT = "INFL: 155, VBDP: 150, QUSE: 36, BWE: 1028"
 LINES = f"""\
