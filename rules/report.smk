@@ -8,6 +8,7 @@ rule report_plan:
         summary=SUMMARY,
         figures=paths.figures,
         networks=paths.networks,
+        live_tor=paths.live_tor,
     output:
         PAGE,
     log:
@@ -17,13 +18,16 @@ rule report_plan:
         mem_mb=1000,
         runtime=5,
     params:
-        source=source_sha256("report", "report/templates", "network/describe.py"),
+        source=source_sha256(
+            "report", "report/templates", "live", "network/describe.py", "network/load.py", "formats/public_tor.py"
+        ),
         summary=subpath(input.summary, parent=True),
         figures=lambda wildcards, input: Path(input.figures[0]).parent,
         networks=arguments.networks,
         settings=arguments.number_of_networks,
+        live_tor=arguments.live_tor,
     message:
         "page of {wildcards.experiment}, plan {wildcards.plan}"
     shell:
         "torsweep results report {params.summary:q} {params.networks} --figures {params.figures:q}"
-        " --experiment {input.experiment:q} {params.settings} --out {output:q} >{log:q} 2>&1"
+        " --experiment {input.experiment:q} {params.settings} {params.live_tor} --out {output:q} >{log:q} 2>&1"

@@ -6,6 +6,7 @@ In: Snakemake's configuration mapping. Out: :class:`Overrides`, or an InputError
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
@@ -14,6 +15,8 @@ from torsweep.config.claims import Precision, Replicates
 from torsweep.config.experiment import MAIN_PLAN, Duration, Era, Measured, PlanName, Seed
 from torsweep.config.network import NetworkName, network_path
 from torsweep.config.reading import Section, parse_scalar, validate
+from torsweep.formats.files import require_regular
+from torsweep.formats.text import MOST_WHOLE_TEXT_BYTES
 
 
 def _read_scalars(value: object) -> object:
@@ -41,6 +44,8 @@ class Overrides(Section):
     """Who made the results, for `snakemake publish`: names with semicolons between them."""
     licence: str | None = None
     """How published results may be used: an SPDX identifier."""
+    live_tor: Path | None = None
+    """A file of OnionPerf's or of tornettools' about the public network, to stand beside results on pages."""
     experiment: str = "refill_sweep"
     """The experiment that `snakemake compare` is about; `report` and `publish` take all experiments where
     none is named."""
@@ -52,10 +57,13 @@ class Overrides(Section):
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> Overrides:
-        """The overrides in ``config``; InputError for an unknown key, a value out of bounds, no network."""
+        """The overrides in ``config``; InputError for an unknown key, a value out of bounds, no network
+        or no file of this name."""
         overrides = validate(cls, config, "--config")
         if overrides.network is not None:
             network_path(overrides.network)
+        if overrides.live_tor is not None:
+            require_regular(overrides.live_tor, MOST_WHOLE_TEXT_BYTES)
         return overrides
 
 

@@ -64,33 +64,6 @@ def _print_imported(file: Path, run: Callable[[], Iterable[str]]) -> None:
 
 
 @network_app.command()
-def describe(
-    directory: Annotated[Path, typer.Argument(help="A network directory.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
-    experiment: Annotated[
-        str, typer.Option(help="Whose web clients ask: the name of an experiment, or its experiment.yaml.")
-    ] = "refill_sweep",
-) -> None:
-    """Say what a network is like: capacity, latencies, bandwidths, and its regime."""
-    import json
-
-    from torsweep.config.experiment import load_experiment
-    from torsweep.network import describe as description
-    from torsweep.network.model import read_network
-
-    web = load_experiment(experiment).traffic.web
-    if web is None or not web.think.max:
-        problem = "this experiment has no web clients that pause between downloads"
-        accepted = "an experiment with traffic.web and pauses"
-        raise InputError(problem, key="--experiment", value=experiment, accepted=accepted)
-    found = description.describe(*read_network(directory), web)
-    if as_json:
-        print(json.dumps(found.document(), indent=1))
-    else:
-        description.print_description(found)
-
-
-@network_app.command()
 def graph(
     directory: Annotated[Path, typer.Argument(help="A network directory.")],
     out: Annotated[

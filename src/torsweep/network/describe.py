@@ -1,12 +1,13 @@
 """Describes a network before anything runs on it.
 
-In: a :class:`Network`, its RTT matrix, and what an experiment's web clients do. Out: :class:`Description`:
-capacity by position, quantiles of latency and bandwidth, and the regime, that is how the demand of web
-clients compares with the capacity of relays; and the same as tables on the terminal.
+In: a :class:`Network`, its RTT matrix, and what an experiment's clients do. Out: :class:`Description`:
+capacity by position, quantiles of latency and bandwidth, the load of each kind of client, and the regime, that
+is how the demand of web clients compares with the capacity of relays; and the same as tables on the terminal.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,17 +16,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from torsweep.config.knobs import CELL_PAYLOAD_BYTES
-from torsweep.config.traffic import KINDS, PERF_KINDS, ClientTraffic
+from torsweep.config.traffic import KINDS, PERF_KINDS, ClientTraffic, Traffic
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
+from torsweep.network.load import Offered, load_text, offered_load, unloaded_download_s, usable_third
 from torsweep.network.model import POSITIONS, Network, Relay
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 
-HOPS = 3
 _MIB = 2**20
-_STREAM_WINDOW_CELLS = 500
-_ROUND_TRIPS_BEFORE_DATA = 2
-"""Opening the stream, then the request."""
 
 IDLE_BELOW = 0.2
 HOPELESS_ABOVE = 4.0
@@ -33,6 +30,9 @@ HOPELESS_ABOVE = 4.0
 if bulk clients asked for nothing."""
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+_NOBODY = ClientTraffic.model_validate({"response": "1 B", "think": {"min": "1 s", "max": "1 s"}})
+"""Takes the place of web clients that pause if there are none."""
 
 
 @dataclass(frozen=True)
@@ -69,15 +69,21 @@ class Regime:
     relays_floored: int
     warning: str | None
 
+    @property
+    def overloaded(self) -> bool:
+        """Whether web clients alone fill the network, so that their downloads slow down."""
+        return self.crowded_download_s is not None
+
 
 @dataclass(frozen=True)
 class Description:
-    """All there is to say; ``quantiles`` are at ``LEVELS``."""
+    """All there is to say; ``quantiles`` are at ``LEVELS``, ``load`` is by kind of client."""
 
     hosts: dict[str, int]
     positions: dict[str, PositionCapacity]
     bandwidth_weights: dict[str, int]
     quantiles: dict[str, list[float]]
+    load: dict[str, Offered]
     regime: Regime
 
     def document(self) -> dict[str, Any]:
@@ -85,11 +91,21 @@ class Description:
         return {"levels": list(LEVELS), **asdict(self)}
 
 
-def describe(network: Network, latency_us: NDArray[np.int32], web: ClientTraffic) -> Description:
-    """The description of ``network`` with RTTs ``latency_us`` (nodes, nodes); its web clients do ``web``."""
+def pauses(web: ClientTraffic | None) -> bool:
+    """Whether there are web clients that pause, so that their demand has a ceiling."""
+    return web is not None and web.think.max > 0
+
+
+def describe(network: Network, latency_us: NDArray[np.int32], traffic: Traffic) -> Description:
+    """The description of ``network`` with RTTs ``latency_us`` (nodes, nodes); its clients do ``traffic``.
+
+    Without web clients that pause its regime says nothing of demand.
+    """
     kinds = {kind: network.clients_of(kind) for kind in KINDS}
     perf_clients = sum(len(network.clients_of(kind)) for kind in PERF_KINDS)
     rtt_ms = _rtt_samples_ms(network, latency_us)
+    round_trip_s = _round_trip_s(rtt_ms)
+    web = traffic.web if traffic.web is not None and pauses(traffic.web) else _NOBODY
     rates = {
         f"{kind} {direction} Mbit/s": [
             getattr(client, f"{direction}_bytes_per_s") / 125_000 for client in own
@@ -110,7 +126,8 @@ def describe(network: Network, latency_us: NDArray[np.int32], web: ClientTraffic
         positions={position: _capacity(network, position) for position in POSITIONS},
         bandwidth_weights=network.bandwidth_weights,
         quantiles={name: _quantiles(values) for name, values in samples.items() if len(values)},
-        regime=_regime(network, rtt_ms, web),
+        load=offered_load(network, round_trip_s, traffic),
+        regime=_regime(network, round_trip_s, web),
     )
 
 
@@ -141,12 +158,13 @@ def _capacity(network: Network, position: str) -> PositionCapacity:
     )
 
 
-def _regime(network: Network, rtt_ms: dict[str, NDArray[np.float64]], web: ClientTraffic) -> Regime:
+def _regime(network: Network, round_trip_s: float, web: ClientTraffic) -> Regime:
     usable = sum(relay.usable_bytes_per_s for relay in network.relays)
     bound = sum(relay.usable_bytes_per_s for relay in network.relays if relay.bucket_binds)
-    third = usable // HOPS
+    third = usable_third(network)
     asked = len(network.clients_of("web")) * web.response
-    unloaded_s = _unloaded_download_s(network, rtt_ms, web.response)
+    clients = [client for kind in KINDS for client in network.clients_of(kind)]
+    unloaded_s = unloaded_download_s(clients, round_trip_s, web.response)
     ceiling = asked / web.think.mean_s
     crowded_s = asked / third - web.think.mean_s
     return Regime(
@@ -163,18 +181,11 @@ def _regime(network: Network, rtt_ms: dict[str, NDArray[np.float64]], web: Clien
     )
 
 
-def _unloaded_download_s(
-    network: Network, rtt_ms: dict[str, NDArray[np.float64]], response_bytes: int
-) -> float:
-    """A page's time on an empty network of median hosts: round trips, then the response at the
-    slower of the client's link and a full stream window (500 cells) a round trip."""
+def _round_trip_s(rtt_ms: dict[str, NDArray[np.float64]]) -> float:
+    """From a client over three relays to a server and back, each link with its median round trip."""
     medians = {name: float(np.median(values)) / 1000 for name, values in rtt_ms.items() if len(values)}
-    links = (HOPS - 1) * medians.get("relay to relay", 0.0)
-    round_trip_s = medians["client to relay"] + links + medians["relay to server"]
-    window = _STREAM_WINDOW_CELLS * CELL_PAYLOAD_BYTES / round_trip_s
-    clients = (client for kind in KINDS for client in network.clients_of(kind))
-    down = float(np.median([client.down_bytes_per_s for client in clients]))
-    return _ROUND_TRIPS_BEFORE_DATA * round_trip_s + response_bytes / min(window, down)
+    links = 2 * medians.get("relay to relay", 0.0)
+    return medians["client to relay"] + links + medians["relay to server"]
 
 
 def _first_saturation(network: Network) -> int | None:
@@ -222,13 +233,43 @@ def _warning(network: Network, ratio: float) -> str | None:
 def print_description(description: Description, console: Console | None = None) -> None:
     """Print ``description`` to ``console``, standard output by default."""
     console = console or Console(highlight=False)
+    if text := overload_text([description]):
+        console.print(text, soft_wrap=True)
     console.print(", ".join(f"{count} {kind}" for kind, count in description.hosts.items()))
     console.print(_capacity_table(description))
     weights = "  ".join(f"{name} {description.bandwidth_weights[name]}" for name in WEIGHTS_OF_HOPS)
     console.print(f"bandwidth-weights (of 10000): {weights}", soft_wrap=True)
     console.print(_quantile_table(description))
-    for line in _regime_lines(description.regime):
+    for line in (*_load_lines(description.load), *_regime_lines(description.regime)):
         console.print(line, soft_wrap=True)
+
+
+def overload_text(found: Sequence[Description]) -> str | None:
+    """That networks are overloaded, in one sentence with the means over those that are; None: none is."""
+    regimes = [each.regime for each in found if each.regime.overloaded]
+    if not regimes:
+        return None
+    asked, third = (
+        float(np.mean(rates)) / _MIB
+        for rates in (
+            [regime.demand_ceiling_bytes_per_s for regime in regimes],
+            [regime.third_of_capacity_bytes_per_s for regime in regimes],
+        )
+    )
+    slow_s = float(np.mean([regime.crowded_download_s or 0 for regime in regimes]))
+    fast_s = float(np.mean([regime.unloaded_download_s for regime in regimes]))
+    which = "The network is" if len(found) == 1 else f"{len(regimes)} of {len(found)} networks are"
+    return (
+        f"{which} overloaded {asked / third:.1f}-fold: web clients ask for {asked:.1f} MiB/s, relays can carry "
+        f"{third:.1f} MiB/s over three hops, so that downloads take {slow_s:.1f} s on average instead of "
+        f"{fast_s:.1f} s, or more with other clients."
+    )
+
+
+def _load_lines(load: Mapping[str, Offered]) -> list[str]:
+    steady = [kind for kind, offered in load.items() if not offered.pauses]
+    alone = f"; {' and '.join(steady)} clients never pause, and count with what they would fetch alone"
+    return [f"load, offered over the capacity of three hops: {load_text(load)}{alone if steady else ''}"]
 
 
 def _capacity_table(description: Description) -> Table:

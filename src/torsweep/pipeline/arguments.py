@@ -174,6 +174,11 @@ class Arguments:
             {key: value for key, value in given if key == "replicates" or key.startswith("precision.")}
         )
 
+    def live_tor(self, wildcards: Any) -> str:
+        """``--live-tor FILE``, where the user gives a file of the public network."""
+        file = self._paths.overrides.live_tor
+        return "" if file is None else f"--live-tor {shlex.quote(str(file))}"
+
     def credit(self, wildcards: Any) -> str:
         """``--author`` and ``--licence``, where the user says who made the results and how they may be
         used."""

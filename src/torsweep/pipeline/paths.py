@@ -384,6 +384,11 @@ class Paths:
         """The experiment.yaml of the experiment."""
         return str(find(EXPERIMENTS_DIRECTORY / wildcards.experiment / EXPERIMENT_FILE))
 
+    def live_tor(self, wildcards: Any) -> list[str]:
+        """The file of the public network that the user gives, if any."""
+        file = self.overrides.live_tor
+        return [] if file is None else [str(file)]
+
     def run_experiment(self, wildcards: Any) -> list[str]:
         """The experiment.yaml of a run, unless it ships with the checkout: see :meth:`network_inputs`."""
         return [file for file in [self.experiment_file(wildcards)] if not _ships(file)]

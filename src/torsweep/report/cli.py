@@ -22,6 +22,9 @@ def report_command(
         Path,
         typer.Option(parser=OutputFile("torsweep-report"), help="HTML file to write, whole or not at all."),
     ],
+    live_tor: Annotated[
+        Path | None, typer.Option(help="OnionPerf's or tornettools' file of public Tor, to stand beside it.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="key=value of experiment.yaml to replace; repeatable.")
     ] = None,
@@ -31,4 +34,5 @@ def report_command(
     from torsweep.report.page import gather, render
     from torsweep.storage import write_text
 
-    write_text(out, render(gather(summaries, figures, experiment, networks, parse_settings(settings))))
+    page = gather(summaries, figures, experiment, networks, parse_settings(settings), live_tor)
+    write_text(out, render(page))

@@ -10,33 +10,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.config.traffic import ClientTraffic
+from torsweep.config.traffic import Traffic
 from torsweep.config.variant import JOINED_BY
 from torsweep.errors import InputError
-from torsweep.network.describe import Description, describe
+from torsweep.network.describe import Description, describe, overload_text, pauses
+from torsweep.network.load import load_text
 from torsweep.network.model import NETWORK_FILE, read_network
 from torsweep.provenance import sha256_of_file
 from torsweep.report.sections import Row, Section
 from torsweep.tables.reading import Provenance
 
 _MIB = 2**20
-_NOBODY = ClientTraffic.model_validate({"response": "1 B", "think": {"min": "1 s", "max": "1 s"}})
-"""Takes the place of web clients that pause if there are none: a network then has hosts and capacity, but no
-regime."""
-
 _HEADER = (
     "network",
     "usable capacity, MiB/s",
     "over three hops, MiB/s",
     "web clients ask for at most, MiB/s",
-    "times what three hops carry",
+    "load",
     "a page on an empty network, s",
     "bound by token buckets",
 )
 _NOTES = (
     "Relays carry each byte over three hops, so that clients share a third of the usable capacity. What "
     "web clients ask for at most is what they would fetch if downloads took no time; where that is more "
-    "than three hops carry, downloads slow down until demand equals capacity.",
+    "than three hops carry, downloads slow down until demand equals capacity. The load of a kind of client is "
+    "what it asks for over what three hops carry; clients that never pause count with what they would fetch "
+    "alone.",
 )
 
 
@@ -44,23 +43,24 @@ _NOTES = (
 class Networks:
     """The networks of a plan: their hosts, a table of the rest, hashes by name, and what is unusual.
 
-    ``hosts`` and ``warnings`` have each text once.
+    ``hosts`` and ``warnings`` have each text once; ``overload`` says in a sentence that there is one.
     """
 
     hosts: tuple[str, ...]
     table: Section
     sha256: tuple[Row, ...]
     warnings: tuple[str, ...]
+    overload: str | None
 
 
-def describe_networks(folders: Sequence[Path], provenance: Provenance, web: ClientTraffic | None) -> Networks:
-    """What there is to say of the networks in ``folders``, in this order; their web clients do ``web``.
+def describe_networks(folders: Sequence[Path], provenance: Provenance, traffic: Traffic) -> Networks:
+    """What there is to say of the networks in ``folders``, in this order; their clients do ``traffic``.
 
     Raises InputError when one of them is not a network of ``provenance``, or one of those is missing.
     """
-    asks = web is not None and web.think.max > 0
+    asks = pauses(traffic.web)
     known = {str(run["network_sha256"]) for run in provenance.runs}
-    rows, hashes, hosts, warnings = [], [], [], []
+    rows, hashes, all_found = [], [], []
     for folder in folders:
         network, latency = read_network(folder)
         sha256 = sha256_of_file(folder / NETWORK_FILE)
@@ -70,17 +70,21 @@ def describe_networks(folders: Sequence[Path], provenance: Provenance, web: Clie
             )
         # The name of the folder has the levels of knobs that change the network: ``paper+load=0.5``.
         name = ", ".join([f"seed {network.seed}", *folder.resolve().parent.name.split(JOINED_BY)[1:]])
-        found = describe(network, latency, web if web is not None and asks else _NOBODY)
+        found = describe(network, latency, traffic)
+        all_found.append(found)
         rows.append((name, *_numbers(found)[: None if asks else 1]))
-        hosts.append(", ".join(f"{count} {kind}" for kind, count in found.hosts.items() if count))
         hashes.append((name, sha256))
-        warnings += [found.regime.warning] if asks and found.regime.warning else []
     missing = known - {sha256 for _, sha256 in hashes}
     if missing:
         raise InputError("lacks networks that the plan's runs were on", value=len(missing))
     header, notes = (_HEADER, _NOTES) if asks else (_HEADER[:2], ())
     table = Section("The networks", header, tuple(rows), notes)
-    return Networks(tuple(dict.fromkeys(hosts)), table, tuple(hashes), tuple(dict.fromkeys(warnings)))
+    hosts = [", ".join(f"{count} {kind}" for kind, count in each.hosts.items() if count) for each in all_found]
+    warnings = [each.regime.warning for each in all_found if asks and each.regime.warning]
+    overload = overload_text(all_found) if asks else None
+    return Networks(
+        tuple(dict.fromkeys(hosts)), table, tuple(hashes), tuple(dict.fromkeys(warnings)), overload
+    )
 
 
 def _numbers(found: Description) -> Row:
@@ -90,7 +94,7 @@ def _numbers(found: Description) -> Row:
         f"{usable / _MIB:.1f}",
         f"{regime.third_of_capacity_bytes_per_s / _MIB:.1f}",
         f"{regime.demand_ceiling_bytes_per_s / _MIB:.1f}",
-        f"{regime.demand_ceiling_over_third:.2f}",
+        load_text(found.load),
         f"{regime.unloaded_download_s:.1f}",
         f"{regime.bucket_bound_share:.0%}".replace("%", " %"),
     )

@@ -26,6 +26,7 @@ from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes
 from torsweep.formats.text import MOST_WHOLE_TEXT_BYTES
 from torsweep.formats.yaml_file import MOST_YAML_BYTES
+from torsweep.live.comparison import HEADER, Likeness, likeness
 from torsweep.report.networks import Networks, describe_networks
 from torsweep.report.repeat import repeat_command, repeat_overrides
 from torsweep.report.sections import Row, Section, SummaryText, parse_summary
@@ -71,6 +72,7 @@ class Page:
     summary: SummaryText
     pictures: tuple[Picture, ...]
     networks: Networks
+    likeness: Likeness
     experiment_yaml: str
     overrides: Mapping[str, str]
 
@@ -79,6 +81,13 @@ class Page:
         """The sections of the summary, but for those on claims, which the page lays out itself."""
         own = (CLAIMS_TITLE, EVIDENCE_TITLE)
         return tuple(section for section in self.summary.sections if section.title not in own)
+
+    @property
+    def live(self) -> Section | None:
+        """What runs had beside what public Tor has, where a file of it was given."""
+        if self.likeness.source is None:
+            return None
+        return Section("Beside live Tor", HEADER, self.likeness.live, ())
 
     @property
     def verdicts(self) -> Mapping[str, int]:
@@ -93,9 +102,11 @@ def gather(
     experiment_file: Path,
     networks: Sequence[Path],
     settings: Mapping[str, object] | None = None,
+    live_tor: Path | None = None,
 ) -> Page:
     """What a page says about the plan of these folders, whose claims were judged with ``settings``.
 
+    The file ``live_tor`` has measurements of the public network to stand beside it.
     Raises InputError when a file is missing or damaged, or they are not all of one plan.
     """
     experiment = load_experiment(experiment_file, settings)
@@ -112,7 +123,8 @@ def gather(
         claims=read_claims(summaries),
         summary=parse_summary(_text(summaries / "summary.md", MOST_WHOLE_TEXT_BYTES)),
         pictures=tuple(read_picture(figures, name, variants) for name in experiment.figures),
-        networks=describe_networks(networks, provenance, experiment.traffic.web),
+        networks=describe_networks(networks, provenance, experiment.traffic),
+        likeness=likeness(summaries, live_tor),
         experiment_yaml=_text(experiment_file, MOST_YAML_BYTES),
         overrides=repeat_overrides(provenance, experiment, settings or {}),
     )
@@ -196,6 +208,7 @@ def _facts(page: Page) -> Facts:
     """What was run, as pairs of a name and a value."""
     provenance = page.provenance
     measured = duration_text(provenance.duration_ns - provenance.warm_up_ns)
+    used = [f"{group} {text}" for group, text in page.likeness.utilisation.items()]
     cut = f", after {duration_text(provenance.warm_up_ns)} that are cut" if provenance.warm_up_ns else ""
     return (
         ("Engine", engine_text(provenance)),
@@ -205,6 +218,7 @@ def _facts(page: Page) -> Facts:
         *([] if page.experiment.pairing == FREE else [("Paths of circuits", COMMON_PATHS)]),
         *((f"Knob: {knob}", ", ".join(levels)) for knob, levels in provenance.knobs.items()),
         ("Baseline", ", ".join(page.claims.baseline.values())),
+        *([("Utilisation of relays", "; ".join(used))] if used else []),
         ("Runs", str(len(provenance.runs))),
     )
 

@@ -16,7 +16,7 @@ from torsweep.config.network import NetworkConfig
 from torsweep.config.traffic import ClientTraffic
 from torsweep.errors import InputError, OutputError
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
-from torsweep.network.cli import network_app
+from torsweep.cli import network_app
 from torsweep.network.describe import describe
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, read_network, write_network
 from torsweep.network.sampling import SampledNetwork, sample_network
@@ -29,7 +29,7 @@ bulk_clients: 4
 servers: 8
 """
 
-WEB = ClientTraffic.model_validate({"response": "300 KiB", "think": {"min": "1 s", "max": "30 s"}})
+TRAFFIC = load_experiment("refill_sweep").traffic
 
 GOLDEN = {
     NETWORK_FILE: "50c3fe4360d8da7af9399c3603ab909e87a13bae78973e8f90480bde8f7c872c",
@@ -128,7 +128,7 @@ def test_a_damaged_description_is_refused(
 
 def test_describe_adds_up(sampled: SampledNetwork) -> None:
     latency_us = np.concatenate(list(sampled.latency.blocks()))
-    found = describe(sampled.network, latency_us, WEB)
+    found = describe(sampled.network, latency_us, TRAFFIC)
     usable = sum(min(r.rate_bytes_per_s, r.capacity_bytes_per_s) for r in sampled.network.relays)
     assert sum(held.usable_bytes_per_s for held in found.positions.values()) == usable
     assert found.regime.third_of_capacity_bytes_per_s == usable // 3
@@ -144,7 +144,7 @@ def test_a_network_with_nothing_to_learn_from_is_warned_about(
 ) -> None:
     many = sample_network(configured(web_clients=clients, bulk_clients=0), 1).network
     latency_us = np.broadcast_to(np.int32(50_000), (many.node_count, many.node_count))
-    warning = describe(many, latency_us, WEB).regime.warning
+    warning = describe(many, latency_us, TRAFFIC).regime.warning
     assert warning is not None
     assert warning.startswith(word)
 
@@ -230,7 +230,7 @@ def test_perf_clients_come_beside_what_is_there_without_them(
     assert [client.kind for client in own] == ["perf_50kib", "perf_1mib", "perf_5mib", "perf_50kib"]
     assert {client.down_bytes_per_s for client in own} == {without.servers[0].down_bytes_per_s}
     assert sampled.latency.access_us[own[0].node] == 0
-    assert describe(network, np.concatenate(list(sampled.latency.blocks())), WEB).hosts[
+    assert describe(network, np.concatenate(list(sampled.latency.blocks())), TRAFFIC).hosts[
         "perf clients"
     ] == len(own)
 

@@ -9,10 +9,12 @@ from rich.console import Console
 
 from tests.small_network import equal_rtts, small_network
 from torsweep.config.experiment import load_experiment
-from torsweep.network.describe import HOPS, describe, print_description
+from torsweep.network.describe import describe, print_description
+from torsweep.network.load import HOPS, offered_load
 
 CLIENTS = 20
-WEB = load_experiment("refill_sweep").traffic.web
+TRAFFIC = load_experiment("refill_sweep").traffic
+WEB = TRAFFIC.web
 
 
 def _said(demand: float) -> str:
@@ -28,7 +30,7 @@ def _said(demand: float) -> str:
         capacity_bytes_per_s=10 * rate,
     )
     text = io.StringIO()
-    print_description(describe(made, equal_rtts(made), WEB), Console(file=text, width=200))
+    print_description(describe(made, equal_rtts(made), TRAFFIC), Console(file=text, width=200))
     return text.getvalue()
 
 
@@ -42,13 +44,30 @@ def test_web_clients_that_ask_for_less_than_there_is_do_not_fill_the_network(dem
 
 def test_web_clients_that_ask_for_more_fill_it_until_downloads_are_slow_enough() -> None:
     # 20 % more than there is: a cycle of pause and download has to take 20 % longer than the pause.
-    assert "web clients alone fill the network until their downloads take 3.1 s on average" in _said(1.2)
+    said = _said(1.2)
+    assert "web clients alone fill the network until their downloads take 3.1 s on average" in said
+    assert said.startswith("The network is overloaded 1.2-fold: web clients ask for 0.4 MiB/s, relays can carry 0.3")
+    assert "overloaded" not in _said(0.93)
+
+
+def test_the_load_is_what_each_kind_of_client_asks_for_over_what_three_hops_carry() -> None:
+    clients = ["web1", "web2", "bulk1", "perf_50kib1"]
+    made = small_network(("guard", "middle", "exit"), clients, rate_bytes_per_s=100_000)
+    load = offered_load(made, 0.2, TRAFFIC)
+    assert load["web"].over_third == pytest.approx(2 * 300 * 1024 / 15.5 / 100_000, abs=1e-3)
+    assert load["web"].pauses
+    assert load["perf"].over_third == pytest.approx(50 * 1024 / 60 / 100_000, abs=1e-3)
+    # A client without pauses counts with what it gets where nobody else is: two round trips before data, then
+    # its link, which is slower here than 500 cells of 498 bytes a round trip.
+    alone_s = 2 * 0.2 + 5 * 2**20 / 800_000
+    assert load["bulk"].bytes_per_s == pytest.approx(5 * 2**20 / alone_s, abs=1)
+    assert not load["bulk"].pauses
 
 
 def test_weights_that_are_all_0_are_said_to_be() -> None:
     made = small_network(("guard", "middle", "exit"), ["web1"])
     made = made.model_copy(update={"bandwidth_weights": dict.fromkeys(made.bandwidth_weights, 0)})
-    found = describe(made, equal_rtts(made), WEB)
+    found = describe(made, equal_rtts(made), TRAFFIC)
     assert found.regime.first_saturation_bytes_per_s is None
     text = io.StringIO()
     print_description(found, Console(file=text, width=200))

@@ -5,13 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from tests.published_plan import EXPERIMENT, Plan, copied
+from tests.small_network import equal_rtts, small_network
 from tests.stamped import stamp
+from torsweep.config.experiment import load_experiment
+from torsweep.network.model import NETWORK_FILE, write_network
+from torsweep.provenance import sha256_of_file
 from torsweep.report.networks import describe_networks
 from torsweep.report.page import SIGNATURE, gather, interval_text, render
 from torsweep.report.sections import parse_summary
@@ -129,10 +134,40 @@ def test_networks_and_repetition_are_described(outline: Outline) -> None:
 
 def test_networks_without_web_clients_that_pause_have_no_regime(plan: Plan) -> None:
     provenance = PlanTables.open(plan.stage("tables")).provenance
-    found = describe_networks(plan.networks, provenance, None)
+    found = describe_networks(plan.networks, provenance, load_experiment("starvation").traffic)
     assert found.table.header == ("network", "usable capacity, MiB/s")
     assert [len(row) for row in found.table.rows] == [2, 2, 2]
-    assert (found.table.notes, found.warnings) == ((), ())
+    assert (found.table.notes, found.warnings, found.overload) == ((), (), None)
+
+
+def test_an_overload_stands_at_the_top(plan: Plan, text: str, tmp_path: Path) -> None:
+    assert "Overloaded." not in text
+    crowded = []
+    provenance = PlanTables.open(plan.stage("tables")).provenance
+    for number, run in enumerate(provenance.runs[:2]):
+        made = small_network(("guard_exit", "exit", "guard"), [f"web{n}" for n in range(1, 21)])
+        made = made.model_copy(update={"seed": number})
+        crowded.append(tmp_path / "ci" / str(number))
+        write_network(made, [equal_rtts(made)], crowded[-1])
+        run["network_sha256"] = sha256_of_file(crowded[-1] / NETWORK_FILE)
+    provenance = replace(provenance, runs=provenance.runs[:2])
+    networks = describe_networks(crowded, provenance, plan.experiment.traffic)
+    page = gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks)
+    said = render(replace(page, networks=networks))
+    sentence = "2 of 2 networks are overloaded 4.0-fold: web clients ask for 0.4 MiB/s"
+    assert sentence in said.partition("<nav")[0]
+
+
+def test_public_tor_stands_beside_the_runs(plan: Plan, tmp_path: Path) -> None:
+    file = tmp_path / "tor_metrics_2024-01-01.json"
+    times = {"51200": [1.0, 2.0, 6.0]}
+    document = {"download_times": times, "daily_counts": {}, "circuit_build_times": [0.25]}
+    file.write_text(json.dumps(document))
+    page = gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks, live_tor=file)
+    said = render(page)
+    assert "Beside live Tor" in said
+    assert "Public Tor: tor_metrics_2024-01-01.json" in said
+    assert ("request to last byte of 50 KiB, s", "–", "2.000 [1.500, 4.000]") in page.likeness.live
 
 
 @pytest.mark.parametrize(

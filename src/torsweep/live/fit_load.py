@@ -1,0 +1,160 @@
+"""The load at which the relays of a network are used as much as asked.
+
+In: a network, an experiment, a utilisation. Out: :class:`Fitted`, a value of the key ``load``, found by
+bisection with short runs of the model on networks of the same configuration and seed. The runs play the
+experiment's baseline; utilisation is what all relays wrote over what they can write.
+"""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from torsweep.config.experiment import Experiment
+from torsweep.config.network import NetworkConfig
+from torsweep.config.reading import validate
+from torsweep.engines.cellsim.entry import require_cellsim
+from torsweep.engines.prepare import build_run, run_settings, write_run
+from torsweep.engines.selection import MODEL_ENGINE
+from torsweep.engines.table_files import RELAYS_FILE
+from torsweep.errors import InputError, TorsweepError
+from torsweep.network.model import NETWORK_FILE, Network, read_network, write_network
+from torsweep.network.sampling import sample_network
+
+WARM_UP_S, MEASURED_S = 60, 60
+"""Of each run. Queues of an overloaded network go on growing, and what its relays write hardly changes."""
+
+TOLERANCE = 0.01
+"""How close to the utilisation asked for a load is good enough."""
+
+LEAST_GAIN = 0.01
+"""A doubled load that raises utilisation by less ends the search: more clients only wait longer."""
+
+MOST_LOAD = 20.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """A load, the clients of its network, and the utilisation that a run had."""
+
+    load: float
+    web_clients: int
+    bulk_clients: int
+    utilisation: float
+
+    @property
+    def text(self) -> str:
+        """``load 0.5: 475 web and 25 bulk clients, utilisation 0.712``."""
+        clients = f"{self.web_clients} web and {self.bulk_clients} bulk clients"
+        return f"load {self.load:g}: {clients}, utilisation {self.utilisation:.3f}"
+
+    @property
+    def clients(self) -> tuple[int, int]:
+        """Web and bulk clients: loads with the same are the same network."""
+        return self.web_clients, self.bulk_clients
+
+
+@dataclass(frozen=True)
+class Fitted(Step):
+    """The step closest to the utilisation ``asked``."""
+
+    asked: float
+
+    @property
+    def conclusion(self) -> str:
+        """The result in one line."""
+        near = abs(self.utilisation - self.asked) <= TOLERANCE
+        how = f"within {TOLERANCE} of" if near else "and one client more or less comes no closer to"
+        return (
+            f"load: {self.load:g}  # utilisation {self.utilisation:.3f}, {how} {self.asked:g}; "
+            f"{MODEL_ENGINE}, {MEASURED_S} s after {WARM_UP_S} s"
+        )
+
+
+def fit_load(
+    directory: Path, experiment: Experiment, wanted: float, tell: Callable[[Step], None]
+) -> Fitted:
+    """The load that gives the network in ``directory`` the utilisation ``wanted``; each step is told.
+
+    Raises InputError when ``wanted`` is no share, or no load reaches it.
+    """
+    if not 0 < wanted < 1:
+        accepted = "a share between 0 and 1, such as 0.6"
+        raise InputError("is no utilisation", key="--fit-load", value=wanted, accepted=accepted)
+    lasts = {"warm_up": WARM_UP_S * 10**9, "measured": MEASURED_S * 10**9, "tracing": None, "progress": False}
+    experiment = experiment.model_copy(update=lasts)
+    network, _ = read_network(directory, latency=False)
+    config = validate(NetworkConfig, network.config, directory / NETWORK_FILE)
+
+    def at(load: float) -> Step:
+        step = _play(config.model_copy(update={"load": float(f"{load:.4g}")}), network.seed, experiment)
+        tell(step)
+        return step
+
+    low, high = _around(wanted, at, config.load)
+    while True:
+        closest = min((low, high), key=lambda step: abs(step.utilisation - wanted))
+        if abs(closest.utilisation - wanted) <= TOLERANCE:
+            break
+        middle = at(math.sqrt(low.load * high.load))
+        if middle.clients in (low.clients, high.clients):
+            break
+        low, high = (middle, high) if middle.utilisation < wanted else (low, middle)
+    return Fitted(closest.load, *closest.clients, closest.utilisation, asked=wanted)
+
+
+def _around(wanted: float, at: Callable[[float], Step], load: float) -> tuple[Step, Step]:
+    """Two steps with ``wanted`` between their utilisations, by doubling or halving ``load``."""
+    step = at(load)
+    if step.utilisation < wanted:
+        while True:
+            if step.load >= MOST_LOAD:
+                raise _out_of_reach(wanted, step)
+            more = at(min(2 * step.load, MOST_LOAD))
+            if more.utilisation >= wanted:
+                return step, more
+            if more.utilisation < step.utilisation + LEAST_GAIN:
+                raise _out_of_reach(wanted, max(step, more, key=lambda each: each.utilisation))
+            step = more
+    while True:
+        if sum(step.clients) <= 1:
+            raise _out_of_reach(wanted, step)
+        less = at(step.load / 2)
+        if less.utilisation < wanted:
+            return less, step
+        step = less
+
+
+def _out_of_reach(wanted: float, step: Step) -> InputError:
+    problem = f"no load gives this utilisation: the closest is {step.utilisation:.3f}, at load {step.load:g}"
+    return InputError(problem, key="--fit-load", value=wanted)
+
+
+def _play(config: NetworkConfig, seed: int, experiment: Experiment) -> Step:
+    """A run of the model on the network of ``config`` and ``seed``, which is then thrown away."""
+    sampled = sample_network(config, seed)
+    variant = experiment.plan().baseline
+    settings = run_settings(experiment, MODEL_ENGINE, experiment.era, variant)
+    with tempfile.TemporaryDirectory(prefix="torsweep-load-") as scratch:
+        network, run = Path(scratch) / "network", Path(scratch) / "run"
+        write_network(sampled.network, sampled.latency.blocks(), network)
+        write_run(build_run(settings, variant, network, run), run)
+        done = subprocess.run([require_cellsim(), "run", run], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise TorsweepError(done.stderr.strip() or f"{MODEL_ENGINE} ended with {done.returncode}")
+        relays = pl.read_parquet(run / RELAYS_FILE, columns=["second", "bytes_out"])
+    utilisation = _utilisation(relays, sampled.network, settings.warm_up_ns, settings.duration_ns)
+    return Step(config.load, config.web_client_count, config.bulk_client_count, utilisation)
+
+
+def _utilisation(relays: pl.DataFrame, network: Network, warm_up_ns: int, duration_ns: int) -> float:
+    """What all relays wrote after the warm-up, over what they can write in that time."""
+    written = relays.filter(pl.col("second") >= warm_up_ns // 10**9)["bytes_out"].sum()
+    usable = sum(relay.usable_bytes_per_s for relay in network.relays)
+    return float(written / (usable * (duration_ns - warm_up_ns) / 1e9))
