@@ -59,6 +59,9 @@ NOT_RUN = {
     "torsweep shadow run RUN_DIR --keep-logs": SHADOW,
     "torsweep shadow for-tornettools RUN_DIR --out COLLECTION/RUN": SHADOW,
     "tornettools parse -c 360 COLLECTION/RUN": "is another project's program",
+    "torsweep network describe look --summary results/summaries/… --live-tor tor_metrics.json": (
+        "needs the summary of a plan: tests/unit/live"
+    ),
     "tornettools plot COLLECTION": "is another project's program",
 }
 """Commands that the test leaves out, and why."""

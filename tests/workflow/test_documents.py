@@ -52,6 +52,7 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     for name in ("matrix", "gml", "netindex", "relayinfo"):
         next(target for targets in TARGETS.values() for target in targets if target.name == name).make(folder)
     (folder / "configs/networks/mine.yaml").write_text(MINE)
+    (folder / "tor_metrics.json").write_text('{"download_times": {}, "daily_counts": {}}')
     plan = write_plan(tmp_path_factory.mktemp("plan") / "plan")
     for command in (plan.report(), plan.publish(folder / "published")):
         _torsweep(command)

@@ -14,13 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import polars as pl
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
-from torsweep.config.reading import validate
-from torsweep.config.traffic import PERF_TRAFFIC, PerfKind
 from torsweep.errors import InputError
 from torsweep.formats.json_file import parse_json
 from torsweep.formats.text import whole_text
@@ -46,12 +44,16 @@ SCHEMA = pl.Schema({"measure": pl.String, "kind": pl.String, "value": pl.Float64
 VERSIONS = ("2", "3", "4")
 """Versions of OnionPerf's analysis files, before the point."""
 
-_KIND_OF: Mapping[int, PerfKind] = {asked.response: kind for kind, asked in PERF_TRAFFIC.items()}
-_GOODPUT_FROM: Mapping[PerfKind, int] = {"perf_1mib": 500 * 2**10, "perf_5mib": 4 * 2**20}
+KIND_OF: Mapping[int, str] = {51_200: "perf_50kib", 1_048_576: "perf_1mib", 5_242_880: "perf_5mib"}
+PATIENCE_S: Mapping[int, float] = {51_200: 15.0, 1_048_576: 60.0, 5_242_880: 120.0}
+"""How long a perf client waits for so many bytes."""
+
+_GOODPUT_FROM: Mapping[str, int] = {"perf_1mib": 500 * 2**10, "perf_5mib": 4 * 2**20}
 """From which byte on goodput counts; it counts to the last byte of the size."""
 
 _ACCEPTED = "an analysis file of OnionPerf, or a tor_metrics file of tornettools"
 _BITS = 8
+_Kind = TypeVar("_Kind", bound=BaseModel)
 _Row = tuple[str, str | None, float]
 _Seconds = Annotated[float, Field(ge=0)]
 _Rate = _Seconds
@@ -70,14 +72,24 @@ def read_public_tor(file: Path) -> pl.DataFrame:
             raise InputError(
                 "is of another version", file=file, key="version", value=version, accepted=accepted
             )
-        rows = list(_of_sources(validate(_Analysis, document, file)))
+        rows = list(_of_sources(_validated(_Analysis, document, file)))
     elif "download_times" in document and "daily_counts" in document:
-        rows = list(_of_tor_metrics(validate(_TorMetrics, document, file)))
+        rows = list(_of_tor_metrics(_validated(_TorMetrics, document, file)))
     else:
         raise InputError("is no measurement of the public network", file=file, accepted=_ACCEPTED)
     if not rows:
         raise InputError("holds no measured value", file=file, accepted=_ACCEPTED)
     return pl.DataFrame(rows, SCHEMA, orient="row")
+
+
+def _validated(kind: type[_Kind], document: Mapping[str, Any], file: Path) -> _Kind:
+    try:
+        return kind.model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(map(str, first["loc"]))
+        value = None if first["type"] == "missing" else first["input"]
+        raise InputError(first["msg"].lower(), file=file, key=key, value=value) from None
 
 
 class _Day(BaseModel):
@@ -99,7 +111,7 @@ class _TorMetrics(BaseModel):
 
 
 def _of_tor_metrics(found: _TorMetrics) -> Iterator[_Row]:
-    for size, kind in _KIND_OF.items():
+    for size, kind in KIND_OF.items():
         for seconds in found.download_times.get(str(size), []):
             yield "ttlb_after_command", kind, seconds
     for seconds in found.circuit_build_times:
@@ -232,9 +244,8 @@ class _Download:
         """Whether it came whole, and in the time that a perf client waits for one of its size."""
         if self.failed or not {"command", "last_byte"} <= self.steps.keys():
             return False
-        kind = _KIND_OF.get(self.wanted)
-        limit_ns = PERF_TRAFFIC[kind].timeout if kind else None
-        return limit_ns is None or self.steps["last_byte"] - self.steps["command"] <= limit_ns / 1e9
+        took_s = self.steps["last_byte"] - self.steps["command"]
+        return took_s <= PATIENCE_S.get(self.wanted, took_s)
 
     def reached(self, byte: int) -> float | None:
         """Seconds from the start to ``byte`` of the payload, where the file tells."""
@@ -263,7 +274,7 @@ def _of_download(found: _Download) -> Iterator[_Row]:
     for step, measure in (("response", "round_trip"), ("first_byte", "ttfb_after_command")):
         if step in found.steps:
             yield measure, None, found.steps[step] - asked_s
-    for size, kind in _KIND_OF.items():
+    for size, kind in KIND_OF.items():
         came_s = found.reached(size) if size <= found.wanted else None
         if came_s is None:
             continue

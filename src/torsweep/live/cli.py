@@ -1,7 +1,7 @@
 """``torsweep network describe``: what a network is like, and how close to live Tor.
 
-In: the command line. Out: tables, or JSON; with ``--fit-load`` the load that gives a utilisation, and each step
-of the search on standard error.
+In: the command line. Out: tables, or JSON; with ``--fit-load`` the load that gives a utilisation, and each
+step of the search on standard error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ def describe_command(
     ] = "refill_sweep",
     summary: Annotated[
         Path | None,
-        typer.Option(help="Summary of a plan that ran on it: says how much relays were used in the baseline."),
+        typer.Option(
+            help="Summary of a plan that ran on it: says how much relays were used in the baseline."
+        ),
     ] = None,
     live_tor: Annotated[
         Path | None,

@@ -1,7 +1,7 @@
 """What the runs of a plan say beside what OnionPerf says of the public network.
 
-In: a folder of summaries; a file of the public network, if there is one. Out: :class:`Likeness`: how much relays
-were used in the plan's baseline, and rows of times and rates, here and in public Tor.
+In: a folder of summaries; a file of the public network, if there is one. Out: :class:`Likeness`: how much
+relays were used in the plan's baseline, and rows of times and rates, here and in public Tor.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from torsweep.config.traffic import PERF_KINDS, PerfKind
 from torsweep.formats.public_tor import read_public_tor
 from torsweep.stats.files import read_plan
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval, t_interval
-from torsweep.stats.measures.measure import ALL
 from torsweep.stats.statistic import statistics
 from torsweep.stats.text import interval_text
 
@@ -29,6 +28,9 @@ GOODPUTS: tuple[tuple[PerfKind, str, str], ...] = (
 )
 
 HEADER = ("median", "here: mean over networks [95 % interval]", "public Tor [quartiles]")
+
+ALL = "all"
+"""What measures.csv calls all relays, all circuits."""
 
 _Here = tuple[str, Interval | None, str, PerfKind | None, float]
 
@@ -51,8 +53,8 @@ def likeness(summaries: Path, live_tor: Path | None) -> Likeness:
     baseline = read_plan(summaries)["baseline"]
 
     def rows_of(statistic: str) -> pl.DataFrame | None:
-        known = statistics()[statistic]
-        if not (summaries / known.file).is_file():
+        known = statistics().get(statistic)
+        if known is None or not (summaries / known.file).is_file():
             return None
         return known.read(summaries).filter(pl.col(knob) == level for knob, level in baseline.items())
 
@@ -82,7 +84,9 @@ def _measured(measures: pl.DataFrame | None, name: str) -> dict[str, Interval]:
 
 
 def _interval(row: Mapping[str, Any]) -> Interval:
-    mean, low, high = (math.nan if row[name] is None else row[name] for name in ("mean", "mean_low", "mean_high"))
+    mean, low, high = (
+        math.nan if row[name] is None else row[name] for name in ("mean", "mean_low", "mean_high")
+    )
     return Interval(mean, low, high, row["networks"], CONFIDENCE)
 
 

@@ -2,7 +2,9 @@
 
 In: a network, an experiment, a utilisation. Out: :class:`Fitted`, a value of the key ``load``, found by
 bisection with short runs of the model on networks of the same configuration and seed. The runs play the
-experiment's baseline; utilisation is what all relays wrote over what they can write.
+experiment's baseline; utilisation is what all relays wrote over what they can write. Each load is played with
+several seeds, because the few clients that never pause are on other relays each time: single runs of the
+same load differ by 0.03 to 0.05 (standard deviation, networks `quarter` and `paper`).
 """
 
 from __future__ import annotations
@@ -11,11 +13,12 @@ import math
 import subprocess
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import polars as pl
 
+from torsweep.compare.derive import repeat_seed
 from torsweep.config.experiment import Experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
@@ -24,11 +27,12 @@ from torsweep.engines.prepare import build_run, run_settings, write_run
 from torsweep.engines.selection import MODEL_ENGINE
 from torsweep.engines.table_files import RELAYS_FILE
 from torsweep.errors import InputError, TorsweepError
-from torsweep.network.model import NETWORK_FILE, Network, read_network, write_network
+from torsweep.network.model import NETWORK_FILE, read_network, write_network
 from torsweep.network.sampling import sample_network
+from torsweep.stats.inference.intervals import t_interval
 
-WARM_UP_S, MEASURED_S = 60, 60
-"""Of each run. Queues of an overloaded network go on growing, and what its relays write hardly changes."""
+RUNS, WARM_UP_S, MEASURED_S = 8, 30, 30
+"""How many runs there are of a load, and how long each is. Longer ones differ by chance as much."""
 
 TOLERANCE = 0.01
 """How close to the utilisation asked for a load is good enough."""
@@ -41,18 +45,25 @@ MOST_LOAD = 20.0
 
 @dataclass(frozen=True)
 class Step:
-    """A load, the clients of its network, and the utilisation that a run had."""
+    """A load, the clients of its network, and the utilisation in its runs: mean and 95 % interval."""
 
     load: float
     web_clients: int
     bulk_clients: int
     utilisation: float
+    low: float
+    high: float
 
     @property
     def text(self) -> str:
-        """``load 0.5: 475 web and 25 bulk clients, utilisation 0.712``."""
+        """``load 0.5: 475 web and 25 bulk clients, utilisation 0.712 [0.690, 0.734]``."""
         clients = f"{self.web_clients} web and {self.bulk_clients} bulk clients"
-        return f"load {self.load:g}: {clients}, utilisation {self.utilisation:.3f}"
+        return f"load {self.load:g}: {clients}, utilisation {self.interval}"
+
+    @property
+    def interval(self) -> str:
+        """``0.712 [0.690, 0.734]``."""
+        return f"{self.utilisation:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
     @property
     def clients(self) -> tuple[int, int]:
@@ -72,14 +83,12 @@ class Fitted(Step):
         near = abs(self.utilisation - self.asked) <= TOLERANCE
         how = f"within {TOLERANCE} of" if near else "and one client more or less comes no closer to"
         return (
-            f"load: {self.load:g}  # utilisation {self.utilisation:.3f}, {how} {self.asked:g}; "
-            f"{MODEL_ENGINE}, {MEASURED_S} s after {WARM_UP_S} s"
+            f"load: {self.load:g}  # utilisation {self.interval}, {how} {self.asked:g}; "
+            f"{RUNS} runs of {MODEL_ENGINE}"
         )
 
 
-def fit_load(
-    directory: Path, experiment: Experiment, wanted: float, tell: Callable[[Step], None]
-) -> Fitted:
+def fit_load(directory: Path, experiment: Experiment, wanted: float, tell: Callable[[Step], None]) -> Fitted:
     """The load that gives the network in ``directory`` the utilisation ``wanted``; each step is told.
 
     Raises InputError when ``wanted`` is no share, or no load reaches it.
@@ -106,7 +115,7 @@ def fit_load(
         if middle.clients in (low.clients, high.clients):
             break
         low, high = (middle, high) if middle.utilisation < wanted else (low, middle)
-    return Fitted(closest.load, *closest.clients, closest.utilisation, asked=wanted)
+    return Fitted(**asdict(closest), asked=wanted)
 
 
 def _around(wanted: float, at: Callable[[float], Step], load: float) -> tuple[Step, Step]:
@@ -137,24 +146,28 @@ def _out_of_reach(wanted: float, step: Step) -> InputError:
 
 
 def _play(config: NetworkConfig, seed: int, experiment: Experiment) -> Step:
-    """A run of the model on the network of ``config`` and ``seed``, which is then thrown away."""
+    """Runs of the model on the network of ``config`` and ``seed``, which are then thrown away."""
     sampled = sample_network(config, seed)
     variant = experiment.plan().baseline
     settings = run_settings(experiment, MODEL_ENGINE, experiment.era, variant)
+    usable_bytes_per_s = sum(relay.usable_bytes_per_s for relay in sampled.network.relays)
     with tempfile.TemporaryDirectory(prefix="torsweep-load-") as scratch:
         network, run = Path(scratch) / "network", Path(scratch) / "run"
         write_network(sampled.network, sampled.latency.blocks(), network)
-        write_run(build_run(settings, variant, network, run), run)
-        done = subprocess.run([require_cellsim(), "run", run], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise TorsweepError(done.stderr.strip() or f"{MODEL_ENGINE} ended with {done.returncode}")
-        relays = pl.read_parquet(run / RELAYS_FILE, columns=["second", "bytes_out"])
-    utilisation = _utilisation(relays, sampled.network, settings.warm_up_ns, settings.duration_ns)
-    return Step(config.load, config.web_client_count, config.bulk_client_count, utilisation)
+        spec, used = build_run(settings, variant, network, run), []
+        for _ in range(RUNS):
+            write_run(spec, run)
+            used.append(_written(run) / (MEASURED_S * usable_bytes_per_s))
+            spec = spec.model_copy(update={"seed": repeat_seed(spec.seed)})
+    found = t_interval(used)
+    clients = config.web_client_count, config.bulk_client_count
+    return Step(config.load, *clients, found.mean, found.low, found.high)
 
 
-def _utilisation(relays: pl.DataFrame, network: Network, warm_up_ns: int, duration_ns: int) -> float:
-    """What all relays wrote after the warm-up, over what they can write in that time."""
-    written = relays.filter(pl.col("second") >= warm_up_ns // 10**9)["bytes_out"].sum()
-    usable = sum(relay.usable_bytes_per_s for relay in network.relays)
-    return float(written / (usable * (duration_ns - warm_up_ns) / 1e9))
+def _written(run: Path) -> int:
+    """Bytes that relays write after the warm-up of ``run``, which the model plays."""
+    done = subprocess.run([require_cellsim(), "run", run], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise TorsweepError(done.stderr.strip() or f"{MODEL_ENGINE} ended with {done.returncode}")
+    relays = pl.read_parquet(run / RELAYS_FILE, columns=["second", "bytes_out"])
+    return int(relays.filter(pl.col("second") >= WARM_UP_S)["bytes_out"].sum())

@@ -1,8 +1,9 @@
 """Describes a network before anything runs on it.
 
 In: a :class:`Network`, its RTT matrix, and what an experiment's clients do. Out: :class:`Description`:
-capacity by position, quantiles of latency and bandwidth, the load of each kind of client, and the regime, that
-is how the demand of web clients compares with the capacity of relays; and the same as tables on the terminal.
+capacity by position, quantiles of latency and bandwidth, the load of each kind of client, and the regime,
+which is how the demand of web clients compares with the capacity of relays; and the same as tables on the
+terminal.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Description:
 
 def pauses(web: ClientTraffic | None) -> bool:
     """Whether there are web clients that pause, so that their demand has a ceiling."""
-    return web is not None and web.think.max > 0
+    return web is not None and web.think.mean_s > 0
 
 
 def describe(network: Network, latency_us: NDArray[np.int32], traffic: Traffic) -> Description:
@@ -260,9 +261,9 @@ def overload_text(found: Sequence[Description]) -> str | None:
     fast_s = float(np.mean([regime.unloaded_download_s for regime in regimes]))
     which = "The network is" if len(found) == 1 else f"{len(regimes)} of {len(found)} networks are"
     return (
-        f"{which} overloaded {asked / third:.1f}-fold: web clients ask for {asked:.1f} MiB/s, relays can carry "
-        f"{third:.1f} MiB/s over three hops, so that downloads take {slow_s:.1f} s on average instead of "
-        f"{fast_s:.1f} s, or more with other clients."
+        f"{which} overloaded {asked / third:.1f}-fold: web clients ask for {asked:.1f} MiB/s, relays can "
+        f"carry {third:.1f} MiB/s over three hops, so that even without other clients a web download takes "
+        f"{slow_s:.1f} s on average instead of {fast_s:.1f} s."
     )
 
 

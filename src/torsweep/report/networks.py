@@ -33,9 +33,9 @@ _HEADER = (
 _NOTES = (
     "Relays carry each byte over three hops, so that clients share a third of the usable capacity. What "
     "web clients ask for at most is what they would fetch if downloads took no time; where that is more "
-    "than three hops carry, downloads slow down until demand equals capacity. The load of a kind of client is "
-    "what it asks for over what three hops carry; clients that never pause count with what they would fetch "
-    "alone.",
+    "than three hops carry, downloads slow down until demand equals capacity. The load of a kind of client "
+    "is what it asks for over what three hops carry; clients that never pause count with what they would "
+    "fetch alone.",
 )
 
 
@@ -79,7 +79,9 @@ def describe_networks(folders: Sequence[Path], provenance: Provenance, traffic: 
         raise InputError("lacks networks that the plan's runs were on", value=len(missing))
     header, notes = (_HEADER, _NOTES) if asks else (_HEADER[:2], ())
     table = Section("The networks", header, tuple(rows), notes)
-    hosts = [", ".join(f"{count} {kind}" for kind, count in each.hosts.items() if count) for each in all_found]
+    hosts = [
+        ", ".join(f"{count} {kind}" for kind, count in each.hosts.items() if count) for each in all_found
+    ]
     warnings = [each.regime.warning for each in all_found if asks and each.regime.warning]
     overload = overload_text(all_found) if asks else None
     return Networks(

@@ -10,10 +10,16 @@ from typing import Any
 import polars as pl
 import pytest
 
+from torsweep.config.traffic import PERF_TRAFFIC
 from torsweep.errors import InputError
-from torsweep.formats.public_tor import MEASURES, SCHEMA, read_public_tor
+from torsweep.formats.public_tor import KIND_OF, MEASURES, PATIENCE_S, SCHEMA, read_public_tor
 
 MIB = 2**20
+
+
+def test_perf_clients_download_the_same_sizes_and_wait_as_long() -> None:
+    assert {asked.response: kind for kind, asked in PERF_TRAFFIC.items()} == KIND_OF
+    assert {asked.response: asked.timeout / 1e9 for asked in PERF_TRAFFIC.values()} == PATIENCE_S
 
 
 def _values(found: pl.DataFrame) -> dict[tuple[str, str | None], list[float]]:
@@ -165,8 +171,14 @@ def test_tor_metrics_of_tornettools(tmp_path: Path) -> None:
         ({"type": "onionperf", "version": "1.0", "data": {}}, "version: is of another version, got '1.0'"),
         ({"type": "onionperf", "version": "5.0", "data": {}}, "accepted: 2, 3, 4"),
         (_analysis([]), "holds no measured value"),
-        (_analysis([{**_stream(51_200, last_s=1.0), "time_info": {}}]), "usecs-to-command: missing key"),
-        ({**TOR_METRICS, "circuit_rtt": ["soon"]}, "circuit_rtt[0]: is not accepted"),
+        (
+            _analysis([{**_stream(51_200, last_s=1.0), "time_info": {}}]),
+            "time_info.usecs-to-command: field required",
+        ),
+        (
+            {**TOR_METRICS, "circuit_rtt": ["soon"]},
+            "circuit_rtt.0: input should be a valid number, unable to parse string as a number, got 'soon'",
+        ),
     ],
 )
 def test_other_content_is_one_line(tmp_path: Path, document: object, says: str) -> None:

@@ -20,8 +20,8 @@ EXPERIMENT = load_experiment("refill_sweep")
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A network of five relays, 40 web clients and 2 bulk clients, at a load of 1."""
-    counts = {"relays": 5, "web_clients": 40, "bulk_clients": 2, "servers": 5}
+    """A network of ten relays, 40 web clients and 2 bulk clients, at a load of 1."""
+    counts = {"web_clients": 40, "bulk_clients": 2, "servers": 5}
     sampled = sample_network(load_network_config("ci", counts), 3)
     write_network(sampled.network, sampled.latency.blocks(), tmp_path / "network")
     return tmp_path / "network"
@@ -34,7 +34,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[int], float]], 
     def put(share: Callable[[int], float]) -> None:
         def play(config: NetworkConfig, seed: int, experiment: object) -> Step:
             web = config.web_client_count
-            return Step(config.load, web, config.bulk_client_count, share(web))
+            return Step(config.load, web, config.bulk_client_count, share(web), 0.0, 1.0)
 
         monkeypatch.setattr(module, "_play", play)
 
@@ -49,7 +49,10 @@ def test_a_load_is_found_above_and_below_that_of_the_network(directory: Path, us
     assert found.utilisation == pytest.approx(wanted, abs=TOLERANCE)
     assert told[0].load == 1
     assert any(step.load == found.load and step.utilisation == found.utilisation for step in told)
-    assert f"load: {found.load:g}  # utilisation {found.utilisation:.3f}, within 0.01 of" in found.conclusion
+    assert (
+        f"load: {found.load:g}  # utilisation {found.utilisation:.3f} [0.000, 1.000], within 0.01 of"
+        in found.conclusion
+    )
 
 
 def test_what_one_client_more_would_miss_is_said(directory: Path, used) -> None:
@@ -82,7 +85,7 @@ def test_the_command_finds_it_in_the_model(directory: Path, torsweep) -> None:
     assert steps[0].startswith("load 1: 40 web and 2 bulk clients, utilisation 0.")
     last = out.splitlines()[-1]
     assert last.startswith("load: 0.")
-    assert float(last.split("utilisation ")[1].split(",")[0]) == pytest.approx(0.3, abs=0.05)
+    assert float(last.split("utilisation ")[1].split(" ")[0]) == pytest.approx(0.3, abs=0.05)
 
 
 def test_live_tor_alone_is_refused(directory: Path, torsweep) -> None:

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from torsweep.cli import network_app
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import NetworkConfig
-from torsweep.config.traffic import ClientTraffic
 from torsweep.errors import InputError, OutputError
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
-from torsweep.cli import network_app
 from torsweep.network.describe import describe
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, read_network, write_network
 from torsweep.network.sampling import SampledNetwork, sample_network

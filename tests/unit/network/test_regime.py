@@ -46,7 +46,9 @@ def test_web_clients_that_ask_for_more_fill_it_until_downloads_are_slow_enough()
     # 20 % more than there is: a cycle of pause and download has to take 20 % longer than the pause.
     said = _said(1.2)
     assert "web clients alone fill the network until their downloads take 3.1 s on average" in said
-    assert said.startswith("The network is overloaded 1.2-fold: web clients ask for 0.4 MiB/s, relays can carry 0.3")
+    assert said.startswith(
+        "The network is overloaded 1.2-fold: web clients ask for 0.4 MiB/s, relays can carry 0.3"
+    )
     assert "overloaded" not in _said(0.93)
 
 
