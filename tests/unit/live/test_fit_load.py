@@ -78,7 +78,10 @@ def test_what_cannot_be_reached_is_one_line(directory: Path, used, wanted: float
     assert says in str(refused.value)
 
 
-def test_the_command_finds_it_in_the_model(directory: Path, torsweep) -> None:
+def test_the_command_finds_it_in_the_model(
+    directory: Path, torsweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RUNS", 2)
     code, out, err = torsweep("network", "describe", directory, "--fit-load", 0.3)
     assert code == 0
     steps = [line for line in err.splitlines() if line.startswith("load ")]
