@@ -18,6 +18,7 @@ from torsweep.config.traffic import PERF_KINDS, PerfKind
 from torsweep.formats.public_tor import read_public_tor
 from torsweep.stats.files import read_plan
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval, t_interval
+from torsweep.stats.measures.measure import ALL
 from torsweep.stats.statistic import statistics
 from torsweep.stats.text import interval_text
 
@@ -28,9 +29,6 @@ GOODPUTS: tuple[tuple[PerfKind, str, str], ...] = (
 )
 
 HEADER = ("median", "here: mean over networks [95 % interval]", "public Tor [quartiles]")
-
-ALL = "all"
-"""What measures.csv calls all relays, all circuits."""
 
 _Here = tuple[str, Interval | None, str, PerfKind | None, float]
 
@@ -53,13 +51,13 @@ def likeness(summaries: Path, live_tor: Path | None) -> Likeness:
     baseline = read_plan(summaries)["baseline"]
 
     def rows_of(statistic: str) -> pl.DataFrame | None:
-        known = statistics().get(statistic)
-        if known is None or not (summaries / known.file).is_file():
+        known = statistics()[statistic]
+        if not (summaries / known.file).is_file():
             return None
         return known.read(summaries).filter(pl.col(knob) == level for knob, level in baseline.items())
 
     measures, perf = rows_of("measures"), rows_of("perf_medians")
-    used = _measured(measures, "utilisation")
+    used = _measured(measures, "utilisation_total")
     here = _here(measures, perf)
     rows = () if live_tor is None else tuple(_beside(here, read_public_tor(live_tor)))
     texts = {group: interval_text(interval) for group, interval in used.items()}

@@ -21,6 +21,7 @@ from torsweep.report.networks import describe_networks
 from torsweep.report.page import SIGNATURE, gather, interval_text, render
 from torsweep.report.sections import parse_summary
 from torsweep.stats.inference.intervals import Interval
+from torsweep.stats.measures.summary import MEASURE_MEANS
 from torsweep.stats.verdicts import read_claims
 from torsweep.tables.reading import PlanTables
 
@@ -156,6 +157,13 @@ def test_an_overload_stands_at_the_top(plan: Plan, text: str, tmp_path: Path) ->
     said = render(replace(page, networks=networks))
     sentence = "2 of 2 networks are overloaded 4.0-fold: web clients ask for 0.4 MiB/s"
     assert sentence in said.partition("<nav")[0]
+
+
+def test_how_much_relays_were_used_is_said(plan: Plan, outline: Outline) -> None:
+    plan_json = json.loads((plan.stage("summaries") / "plan.json").read_text())
+    measures = MEASURE_MEANS.read(plan.stage("summaries")).filter(measure="utilisation_total", group="all")
+    (mean,) = measures.filter(**plan_json["baseline"])["mean"]
+    assert f"Utilisation of relaysall {mean:.3f} [" in " ".join(outline.text.split())
 
 
 def test_public_tor_stands_beside_the_runs(plan: Plan, tmp_path: Path) -> None:

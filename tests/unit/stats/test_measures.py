@@ -41,6 +41,11 @@ def test_the_document_names_every_measure_and_no_other() -> None:
     assert re.findall(r"`(\w+)`", " ".join(rows)) == list(MEASURES)
 
 
+def test_relays_together_are_used_as_their_rates_weigh() -> None:
+    used = pl.DataFrame({"utilisation": [1.0, 0.5], "usable_bytes_per_s": [100, 300]})
+    assert used.select(MEASURES["utilisation_total"].number).item() == pytest.approx(250 / 400)
+
+
 def test_numbers_are_those_of_the_tables(summary: Summary, tables: PlanTables) -> None:
     whole_mib = sum(RECEIVED_BYTES.values()) / 2**20
     assert _mean(summary, "goodput_total") == pytest.approx(whole_mib)
@@ -188,6 +193,7 @@ def test_what_runs_do_not_record_is_left_out(experiment: Experiment, tmp_path: P
         "download_errors",
         "jain_index",
         "decile_ratio",
+        "utilisation_total",
         "utilisation_mean",
         "utilisation_p90",
         "relay_traffic",

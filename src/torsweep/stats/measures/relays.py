@@ -56,6 +56,15 @@ def processes(analysis: Analysis) -> pl.DataFrame:
 _LOAD, _WAITING, _COSTS = "Relays", "Waiting", "Costs"
 RELAYS = (
     Measure(
+        "utilisation_total",
+        _LOAD,
+        "utilisation, all together",
+        SHARE,
+        "bytes that relays wrote together over what their buckets and links let them write together",
+        utilisations,
+        (pl.col("utilisation") * pl.col("usable_bytes_per_s")).sum() / pl.col("usable_bytes_per_s").sum(),
+    ),
+    Measure(
         "utilisation_mean",
         _LOAD,
         "utilisation, mean",
