@@ -87,11 +87,12 @@ def pairs(
 
 
 def text(found: Sequence[Mapping[str, float]]) -> str:
-    """A line for each measure: the mean ratio and its interval."""
+    """A line for each time that is compared: by how much the measures add to it, and the interval."""
     lines = []
     for name in found[0]:
         more = exponential(t_interval(np.log([ratios[name] for ratios in found])))
-        lines.append(f"{name}: {more.mean:+.2%} ({more.low:+.2%} to {more.high:+.2%}, {len(found)} pairs)")
+        interval = f" ({more.low:+.2%} to {more.high:+.2%})" if more.known else ""
+        lines.append(f"{name}: {more.mean:+.2%}{interval}, {len(found)} pairs")
     return "\n".join(lines)
 
 

@@ -40,14 +40,17 @@ def test_the_side_that_goes_first_changes(monkeypatch, capsys):
 
     def processor_s(command):
         played.append(command[0])
-        return 2.04 if command == ["a"] else 2.0
+        return {1: 2.0, 2: 2.04, 3: 2.1, 4: 2.06}[len(played)]
 
     monkeypatch.setattr(measures_cost, "processor_s", processor_s)
     measures_cost.main(["a", "b", "--pairs", "2"])
     assert played == ["b", "a", "a", "b"]
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "pair 1: all processes 2.04 s / 2.00 s"
-    assert said[-1].startswith("all processes: +2.00% (")
+    # The ratios are 1.020 and 1.019.
+    assert said[1] == "pair 2: all processes 2.10 s / 2.06 s"
+    assert said[-1].startswith("all processes: +1.97% (+1.")
+    assert said[-1].endswith(", 2 pairs")
 
 
 def test_a_run_is_played_in_folders_of_its_own(tmp_path):

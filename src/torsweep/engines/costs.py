@@ -47,11 +47,14 @@ def cost_of(pid: int) -> Cost | None:
 
 def costs_frame(costs: Mapping[str, Cost], network: Network) -> pl.DataFrame:
     """A row for each host of ``network`` in ``costs``: authorities, relays, clients."""
-    hosts = {"authority": network.authorities, "relay": network.relays, "client": network.clients}
+    roles = {
+        **{authority.name: "authority" for authority in network.authorities},
+        **{relay.name: "relay" for relay in network.relays},
+        **{client.name: "client" for client in network.clients},
+    }
     rows = [
-        (host.name, role, costs[host.name].cpu_us, costs[host.name].peak_memory_bytes)
-        for role, members in hosts.items()
-        for host in members
-        if host.name in costs
+        (name, role, costs[name].cpu_us, costs[name].peak_memory_bytes)
+        for name, role in roles.items()
+        if name in costs
     ]
     return pl.DataFrame(rows, schema=COSTS.polars, orient="row")
