@@ -21,6 +21,7 @@ from torsweep.engines.shadow import directory, preflight
 from torsweep.engines.shadow.run import run_shadow
 from torsweep.engines.shadow.simulate import ShadowSettings
 from torsweep.engines.shadow.tools import find_tools, measure
+from torsweep.engines.table_schema import CIRCUITS, COSTS, RECEIVED, ROUND_TRIPS, STREAMS, validate
 from torsweep.errors import TorsweepError
 from torsweep.network.bandwidth_weights import WEIGHT_SCALE
 from torsweep.network.model import read_network, write_network
@@ -43,11 +44,11 @@ Prepare = Callable[..., Path]
 def prepare(tmp_path: Path, small_network: Path) -> Prepare:
     """Prepare a run of a variant on the small network and give its folder."""
 
-    def run_of(variant: str, name: str = "run") -> Path:
+    def run_of(variant: str, name: str = "run", era: str = "2012") -> Path:
         experiment = load_experiment("refill_sweep", SIZE)
         asked = experiment.variant(variant)
         folder = tmp_path / name
-        settings = run_settings(experiment, find_tools().engine, "2012", asked)
+        settings = run_settings(experiment, find_tools().engine, era, asked)
         write_run(build_run(settings, asked, small_network, folder), folder)
         return folder
 
@@ -85,6 +86,32 @@ def test_a_variant_runs_to_the_end(variant: str, prepare: Prepare, built_tor: Bu
     assert told["counters"]["tgen"]["unknown_lines"] == 0
     assert told["counters"]["oniontrace"]["unknown_lines"] == 0
     assert told["counters"]["used_circuits_of_unknown_path"] == 0
+
+
+@pytest.mark.parametrize("era", ["2012", "today"])
+def test_measures_beside_times(era: str, prepare: Prepare, small_network: Path) -> None:
+    folder = prepare("", era=era)
+    run_shadow(folder, ShadowSettings(), _say)
+    network, _ = read_network(small_network, latency=False)
+    tables = {
+        schema.name: validate(pl.read_parquet(folder / schema.file), schema, folder / schema.file)
+        for schema in (STREAMS, CIRCUITS, RECEIVED, ROUND_TRIPS, COSTS)
+    }
+    got = tables["streams"].group_by("kind").agg(pl.col("bytes_got").sum()).sort("kind")
+    assert tables["received"].group_by("kind").agg(pl.col("bytes_got").sum()).sort("kind").equals(got)
+    circuits = tables["circuits"].drop_nulls(["launched_us", "built_us"])
+    assert circuits.height > len(network.clients)
+    assert (circuits["built_us"] > circuits["launched_us"]).all()
+    costs = tables["costs"]
+    assert set(costs["host"]) == {h.name for h in (*network.authorities, *network.relays, *network.clients)}
+    assert (costs["cpu_us"] > 0).all()
+    assert costs["peak_memory_bytes"].is_between(5_000_000, 200_000_000).all()
+    ends = tables["round_trips"]
+    exits = {relay.name for relay in network.relays if "exit" in relay.position}
+    assert set(ends["host"]) <= exits
+    assert ends.is_empty() == (era == "2012")
+    assert (ends["least_us"] <= ends["round_trip_us"]).all()
+    assert ends["time_us"].is_between(0, 40_000_000).all()
 
 
 def test_the_same_run_twice_gives_the_same_downloads_and_circuits(prepare: Prepare) -> None:
