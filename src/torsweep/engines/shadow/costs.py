@@ -41,24 +41,31 @@ class CostWatch:
 
     clients: Sequence[str]
     costs: dict[str, Cost] = field(default_factory=dict)
+    _tors: dict[int, str] = field(default_factory=dict)
     _before_us: dict[str, int] = field(default_factory=dict)
     _begun: bool = False
     _next_s: float = 0.0
 
     def look(self, group: int) -> None:
         """Look at the tors in the process group ``group``, unless the last look was a moment ago."""
-        started_s = time.monotonic()
-        if started_s < self._next_s:
+        if time.monotonic() < self._next_s:
             return
-        running = [(*_program_and_host(pid), pid) for pid in group_pids(group)]
-        self._begun |= any(program == "tgen" and host in self.clients for program, host, _ in running)
-        for program, host, pid in running:
-            cost = cost_of(pid) if program == "tor" else None
+        started_s = time.thread_time()
+        if not self._begun:
+            self._find(group)
+        for pid, host in self._tors.items():
+            cost = cost_of(pid)
             if cost and self._begun:
                 self.costs[host] = replace(cost, cpu_us=cost.cpu_us - self._before_us.get(host, 0))
             elif cost:
                 self._before_us[host] = cost.cpu_us
-        self._next_s = time.monotonic() + _PAUSE * (time.monotonic() - started_s)
+        self._next_s = time.monotonic() + _PAUSE * (time.thread_time() - started_s)
+
+    def _find(self, group: int) -> None:
+        """Find the tors of ``group``. All of them run at time 0, so none has to be found later."""
+        running = {pid: _program_and_host(pid) for pid in group_pids(group)}
+        self._tors = {pid: host for pid, (program, host) in running.items() if program == "tor"}
+        self._begun = any(program == "tgen" and host in self.clients for program, host in running.values())
 
     def write(self, folder: Path) -> None:
         """Write costs.json into ``folder``."""
