@@ -4,8 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::spec::{CircuitPolicySpec, CongestionSpec, LinkQueue, NetworkSpec, RunSpec, Traffic};
+use crate::spec::{CircuitPolicySpec, CongestionSpec, LinkQueue, NetworkSpec, Point, RunSpec, Traffic};
 use crate::time::Span;
+use crate::traffic::MILLION;
 
 const HOUR: Span = Span::from_secs(3_600);
 const WEEK: Span = Span::from_secs(7 * 24 * 3_600);
@@ -110,12 +111,27 @@ fn check_traffic(kind: &str, traffic: &Traffic) -> Result<(), String> {
     lasts(&key("think_max_ns"), traffic.think_max_ns, Span::ZERO, WEEK)?;
     lasts(&key("think_min_ns"), traffic.think_min_ns, Span::ZERO, traffic.think_max_ns)?;
     lasts(&key("think_step_ns"), traffic.think_step_ns, Span::from_ns(1), WEEK)?;
+    check_points(&key("response_quantiles"), traffic.response_quantiles.as_deref(), 1, 1 << 40)?;
+    check_points(&key("think_quantiles"), traffic.think_quantiles.as_deref(), 0, WEEK.ns())?;
     within(&key("parallel_streams"), traffic.parallel_streams.into(), 1, 10_000)?;
     match traffic.timeout_ns {
         // A download that is over opens the next one: limits of no time make downloads without end.
         Some(limit) => lasts(&key("timeout_ns"), limit, Span::from_ms(1), WEEK),
         None => Ok(()),
     }
+}
+
+/// Check a table of quantiles whose values lie between `least` and `most`, if there is one.
+fn check_points(key: &str, points: Option<&[Point]>, least: u64, most: u64) -> Result<(), String> {
+    let Some(points) = points else {
+        return Ok(());
+    };
+    let ends = (points.first().map(|point| point.0), points.last().map(|point| point.0));
+    let rising = points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1);
+    ensure(ends == (Some(0), Some(MILLION)) && rising, || {
+        format!("{key}: accepted: shares that rise from 0 to {MILLION}, with values that never fall")
+    })?;
+    points.iter().try_for_each(|point| within(key, point.1, least, most))
 }
 
 /// Check `network.json` against `run`.

@@ -43,6 +43,7 @@ pub mod timeline;
 pub mod tls;
 pub mod totals;
 pub mod trace;
+pub mod traffic;
 pub mod vegas;
 pub mod world;
 

@@ -285,7 +285,16 @@ pub struct Traffic {
     pub parallel_streams: u32,
     /// Time after which a download is given up, ns.
     pub timeout_ns: Option<Span>,
+    /// What sizes are drawn from instead: millionths of downloads, and the bytes that they lie below.
+    #[serde(default)]
+    pub response_quantiles: Option<Vec<Point>>,
+    /// What pauses are drawn from instead, ns.
+    #[serde(default)]
+    pub think_quantiles: Option<Vec<Point>>,
 }
+
+/// A share in millionths, and the value that this share lies below.
+pub type Point = (u64, u64);
 
 /// What carries bytes between hosts.
 #[derive(Clone, Copy, Debug, Deserialize)]

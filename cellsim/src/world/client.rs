@@ -63,7 +63,7 @@ impl World {
             start: self.now,
             connected: None,
             first_byte: None,
-            wanted: traffic.response_bytes,
+            wanted: traffic.size(self.params.run.seed, u64::from(client), number),
             got: 0,
             tries: 0,
             generation: 0,
@@ -271,10 +271,7 @@ impl World {
         self.tor.clients[client].waiting.retain(|&other| other != download);
         self.tor.free_downloads.push(download);
         self.close_old_circuits(client);
-        let traffic = self.traffic(client);
-        let mut draws = Stream::new(self.params.run.seed, "think", u64::from(client), number);
-        let steps = (traffic.think_max_ns - traffic.think_min_ns) / traffic.think_step_ns;
-        let think = traffic.think_min_ns + traffic.think_step_ns * draws.between(0, steps);
+        let think = self.traffic(client).pause(self.params.run.seed, u64::from(client), number);
         self.events.push(self.now + think, Kind::StreamStart, client.0, 0);
     }
 

@@ -313,7 +313,7 @@ impl World {
             exit_open: false,
             request_bytes: traffic.request_bytes.max(1),
             request_got: 0,
-            response_bytes: traffic.response_bytes,
+            response_bytes: wanted.wanted,
             response_left: 0,
             inbuf: 0,
             window,

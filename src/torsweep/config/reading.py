@@ -214,12 +214,15 @@ def _models_at(model: type, location: Sequence[int | str]) -> Iterator[type[Base
 def _key_path(model: type, location: Sequence[int | str]) -> str:
     """``location`` as a reader of the file would write it: ``claims[2].margin``.
 
-    Pydantic puts the tag of a discriminated union into the location; it is no key and is left out.
+    Pydantic puts the tag of a discriminated union into the location; it is no key and is left out. Tags of
+    unions without a key that tells their members apart stand in angle brackets.
     """
     path = ""
     for position, part in enumerate(location):
         if isinstance(part, int):
             path += f"[{part}]"
+            continue
+        if part.startswith("<"):
             continue
         models = list(_models_at(model, location[:position]))
         is_field = any(part in candidate.model_fields for candidate in models)

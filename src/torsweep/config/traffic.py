@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import Field, StrictBool, model_validator
+from pydantic import Discriminator, Field, StrictBool, Tag, model_validator
 
+from torsweep.config.quantiles import DrawnPause, DrawnSize, mean
 from torsweep.config.reading import RefusedValue, Section, default_text
 from torsweep.units import Between, DurationNs, SizeBytes
 
@@ -59,20 +60,41 @@ class Think(Section):
         return (self.min + self.max) / 2e9
 
 
+def _tag(value: object) -> str:
+    """Whether sizes or pauses are given, or drawn from a table."""
+    drawn = isinstance(value, DrawnSize | DrawnPause) or (isinstance(value, Mapping) and "quantiles" in value)
+    return "<drawn>" if drawn else "<given>"
+
+
+_Response = Annotated[
+    Annotated[SizeBytes, Between("1 B", "8 GiB"), Tag("<given>")] | Annotated[DrawnSize, Tag("<drawn>")],
+    Discriminator(_tag),
+]
+_Think = Annotated[
+    Annotated[Think, Tag("<given>")] | Annotated[DrawnPause, Tag("<drawn>")], Discriminator(_tag)
+]
+
+
 class ClientTraffic(Section):
     """What a client of one kind does, over and over: ask, download, pause.
 
-    ``request`` and ``response`` are bytes of payload; ``timeout`` (nanoseconds from the opening of the
-    SOCKS connection) gives a download up, none lets it go on; ``isolate_streams`` takes a new circuit
-    for each download; ``parallel`` is how many downloads a client has under way at once.
+    ``request`` and ``response`` are bytes of payload; ``response`` and ``think`` may be drawn from a table,
+    ``{quantiles: NAME}``: see :mod:`torsweep.config.quantiles`. ``timeout`` (nanoseconds from the opening
+    of the SOCKS connection) gives a download up, none lets it go on; ``isolate_streams`` takes a new
+    circuit for each download; ``parallel`` is how many downloads a client has under way at once.
     """
 
     request: Annotated[SizeBytes, Between("1 B", "1 MiB")] = default_text("400 B")
-    response: Annotated[SizeBytes, Between("1 B", "8 GiB")]
-    think: Think
+    response: _Response
+    think: _Think
     timeout: Timeout | None = None
     isolate_streams: StrictBool = False
     parallel: Annotated[int, Field(strict=True, ge=1, le=100)] = 1
+
+    @property
+    def mean_response(self) -> int:
+        """The mean size of a download, in bytes."""
+        return self.response if isinstance(self.response, int) else mean(self.response.points)
 
 
 class Traffic(Section):

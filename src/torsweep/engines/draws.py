@@ -1,4 +1,4 @@
-"""The draws of a client: its start, the server of each download, the pause after it.
+"""The draws of a client: its start, the server and the size of each download, the pause after it.
 
 In: a run's seed, a client's number among the network's clients, a download's number. Out: the same numbers
 that cellsim draws for them (cellsim/src/random.rs), so that variants, and engines, share them. The module
@@ -6,6 +6,11 @@ that cellsim draws for them (cellsim/src/random.rs), so that variants, and engin
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
+
+from torsweep.config.quantiles import MILLION, Points
+from torsweep.engines.run_spec import RunTraffic
 
 _MASK = 2**64 - 1
 _GOLDEN = 0x9E37_79B9_7F4A_7C15
@@ -56,7 +61,23 @@ def server_index(seed: int, client: int, download: int, servers: int) -> int:
     return draw(seed, "server", client, download, servers)
 
 
-def pause_ns(seed: int, client: int, download: int, least_ns: int, most_ns: int, step_ns: int) -> int:
-    """The pause after the client's ``download``: uniform from ``least_ns`` to ``most_ns`` in steps."""
-    steps = (most_ns - least_ns) // step_ns
-    return least_ns + step_ns * (draw(seed, "think", client, download, steps + 1) if steps > 0 else 0)
+def drawn(points: Points, part: int) -> int:
+    """The value below which ``part`` millionths of what is drawn from ``points`` lie, rounded down."""
+    before, after = next(pair for pair in pairwise(points) if part < pair[1][0])
+    return before[1] + (after[1] - before[1]) * (part - before[0]) // (after[0] - before[0])
+
+
+def response_bytes(traffic: RunTraffic, seed: int, client: int, download: int) -> int:
+    """The size of the client's ``download``."""
+    if traffic.response_quantiles is None:
+        return traffic.response_bytes
+    return drawn(traffic.response_quantiles, draw(seed, "size", client, download, MILLION))
+
+
+def pause_ns(traffic: RunTraffic, seed: int, client: int, download: int) -> int:
+    """The pause after the client's ``download``: from a table, or uniform between two bounds in steps."""
+    if traffic.think_quantiles is not None:
+        return drawn(traffic.think_quantiles, draw(seed, "think", client, download, MILLION))
+    steps = (traffic.think_max_ns - traffic.think_min_ns) // traffic.think_step_ns
+    taken = draw(seed, "think", client, download, steps + 1) if steps > 0 else 0
+    return traffic.think_min_ns + traffic.think_step_ns * taken

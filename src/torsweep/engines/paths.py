@@ -141,7 +141,7 @@ def drawn_paths(
 def circuits_needed(traffic: RunTraffic, duration_ns: int) -> int:
     """How many circuits a client may use in a run: one for each download where these are isolated, as if
     downloads took no time; else as many as streams may give up, one after the other."""
-    pause_ns = max(LEAST_PAUSE_NS, (traffic.think_min_ns + traffic.think_max_ns) // 2)
+    pause_ns = max(LEAST_PAUSE_NS, traffic.mean_pause_ns)
     isolated = traffic.streams_per_circuit_isolation
     each_ns = pause_ns // traffic.parallel_streams if isolated else MOVES_ON_NS
     return min(MOST_CIRCUITS, SPARE_CIRCUITS + -(-duration_ns // max(each_ns, 1)))

@@ -17,7 +17,7 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.knobs import KNOBS
 from torsweep.config.pairing import FREE, Pairing
 from torsweep.config.tor_settings import Transport
-from torsweep.config.traffic import PERF_TRAFFIC, AnyKind
+from torsweep.config.traffic import PERF_TRAFFIC, AnyKind, ClientKind, ClientTraffic
 from torsweep.config.variant import Variant
 from torsweep.engines.paths import drawn_paths
 from torsweep.engines.run_spec import (
@@ -80,10 +80,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
         client_start_window_ns=min(experiment.client_start_window, experiment.warm_up),
         tor=tor_settings(era, dict(variant.levels)),
         transport=_transport(engine, variant),
-        traffic={
-            kind: RunTraffic.of(asked).model_copy(update=dict(variant.traffic_overrides))
-            for kind, asked in experiment.traffic.kinds.items()
-        },
+        traffic={kind: _traffic(kind, asked, variant) for kind, asked in experiment.traffic.kinds.items()},
         tables=RunTables(progress=experiment.progress),
         tracing=experiment.tracing,
         pairing=_pairing(experiment.pairing, engine),
@@ -100,6 +97,17 @@ def require_tor(engine: str, variant: Variant) -> None:
             value=engine,
             accepted=" or ".join(f"engine {name}" for name, one in ENGINES.items() if one.runs_tor),
         )
+
+
+def _traffic(kind: ClientKind, asked: ClientTraffic, variant: Variant) -> RunTraffic:
+    """What clients of ``kind`` do in ``variant``; InputError where a knob sets what a table gives."""
+    does, changed = RunTraffic.of(asked), dict(variant.traffic_overrides)
+    drawn = {"response_bytes": does.response_quantiles, "think_step_ns": does.think_quantiles}
+    for knob, _ in variant.levels:
+        if drawn.get(KNOBS[knob].sets) is not None:
+            problem = f"{kind} clients draw from a table what this knob sets"
+            raise InputError(problem, key=knob, accepted=f"traffic.{kind} without quantiles there")
+    return does.model_copy(update=changed)
 
 
 def _pairing(pairing: Pairing, engine: str) -> Pairing:

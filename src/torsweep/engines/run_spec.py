@@ -16,10 +16,11 @@ from pydantic import Field, StrictBool, model_validator
 from torsweep.config.eras import EraName
 from torsweep.config.given_options import Parameter
 from torsweep.config.pairing import FREE, Pairing
+from torsweep.config.quantiles import MILLION, check_points, mean
 from torsweep.config.reading import RefusedValue, Section, validate
 from torsweep.config.tor_settings import MILLISECOND_NS, TorSettings, Transport, whole
 from torsweep.config.tracing import Tracing
-from torsweep.config.traffic import AnyKind, ClientTraffic
+from torsweep.config.traffic import AnyKind, ClientTraffic, Think
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import PROVENANCE_FILE
@@ -37,8 +38,20 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Pause = Annotated[int, whole(0, WEEK_NS)]
 
 
+def _left_out(default: object) -> Any:
+    """A field that run.json leaves out where it has its default: runs without it stay the same bytes."""
+    return Field(default=default, exclude_if=lambda value: value == default)
+
+
+_Share = Annotated[int, whole(0, MILLION)]
+
+
 class RunTraffic(Section):
-    """What a client of one kind does: ask, download, pause between two bounds; give up, or never."""
+    """What a client of one kind does: ask, download, pause between two bounds; give up, or never.
+
+    Where sizes or pauses are drawn from ``…_quantiles`` (:data:`torsweep.config.quantiles.Points`),
+    ``response_bytes`` is their mean, and the bounds of pauses are those of the table.
+    """
 
     request_bytes: Annotated[int, whole(0, 2**24)]
     response_bytes: Annotated[int, whole(1, 2**40)]
@@ -48,6 +61,8 @@ class RunTraffic(Section):
     streams_per_circuit_isolation: StrictBool
     parallel_streams: Annotated[int, whole(1, 10_000)]
     timeout_ns: Annotated[int, whole(MILLISECOND_NS, WEEK_NS)] | None
+    response_quantiles: tuple[tuple[_Share, Annotated[int, whole(1, 2**40)]], ...] | None = _left_out(None)
+    think_quantiles: tuple[tuple[_Share, Pause], ...] | None = _left_out(None)
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -55,19 +70,28 @@ class RunTraffic(Section):
             accepted = f"at most think_max_ns, {self.think_max_ns}"
             problem = "the shortest pause is longer than the longest"
             raise RefusedValue(problem, key="think_min_ns", value=self.think_min_ns, accepted=accepted)
+        for points in filter(None, (self.response_quantiles, self.think_quantiles)):
+            check_points(points)
         return self
+
+    @property
+    def mean_pause_ns(self) -> int:
+        """The mean pause."""
+        return mean(self.think_quantiles or ((0, self.think_min_ns), (MILLION, self.think_max_ns)))
 
     @classmethod
     def of(cls, traffic: ClientTraffic) -> RunTraffic:
         """The traffic that an experiment asks for."""
         return cls(
             request_bytes=traffic.request,
-            response_bytes=traffic.response,
+            response_bytes=traffic.mean_response,
             think_min_ns=traffic.think.min,
             think_max_ns=traffic.think.max,
             streams_per_circuit_isolation=traffic.isolate_streams,
             parallel_streams=traffic.parallel,
             timeout_ns=traffic.timeout,
+            response_quantiles=None if isinstance(traffic.response, int) else traffic.response.points,
+            think_quantiles=None if isinstance(traffic.think, Think) else traffic.think.points,
         )
 
 
@@ -92,11 +116,6 @@ class Given(Section):
 
     torrc: tuple[GivenLines, ...] = ()
     consensus: Mapping[str, Parameter] = Field(default_factory=dict)
-
-
-def _left_out(default: object) -> Any:
-    """A field that run.json leaves out where it has its default: runs without it stay the same bytes."""
-    return Field(default=default, exclude_if=lambda value: value == default)
 
 
 class RunSettings(Section):

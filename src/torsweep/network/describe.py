@@ -163,9 +163,9 @@ def _regime(network: Network, round_trip_s: float, web: ClientTraffic) -> Regime
     usable = sum(relay.usable_bytes_per_s for relay in network.relays)
     bound = sum(relay.usable_bytes_per_s for relay in network.relays if relay.bucket_binds)
     third = usable_third(network)
-    asked = len(network.clients_of("web")) * web.response
+    asked = len(network.clients_of("web")) * web.mean_response
     clients = [client for kind in KINDS for client in network.clients_of(kind)]
-    unloaded_s = unloaded_download_s(clients, round_trip_s, web.response)
+    unloaded_s = unloaded_download_s(clients, round_trip_s, web.mean_response)
     ceiling = asked / web.think.mean_s
     crowded_s = asked / third - web.think.mean_s
     return Regime(

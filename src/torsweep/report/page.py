@@ -228,7 +228,9 @@ def _traffic(experiment: Experiment) -> Iterable[tuple[str, str]]:
 
 
 def _does(asked: ClientTraffic) -> str:
-    size = format_quantity(asked.response, BYTES_PER)
+    size = format_quantity(asked.mean_response, BYTES_PER)
+    if not isinstance(asked.response, int):
+        size += " in the mean, drawn from a table"
     pauses = (asked.think.min, asked.think.max)
     shortest, longest = (format_quantity(pause, NANOSECONDS_PER) for pause in pauses)
     span = shortest if shortest == longest else f"{shortest} to {longest}"

@@ -6,9 +6,27 @@ with 50 servers: its start, the servers of its first downloads, and the pauses a
 
 from __future__ import annotations
 
-from torsweep.engines.draws import client_start_ns, draw, pause_ns, server_index
+import pytest
+
+from torsweep.config.quantiles import mean
+from torsweep.engines.draws import client_start_ns, draw, drawn, pause_ns, response_bytes, server_index
+from torsweep.engines.run_spec import RunTraffic
 
 SECOND_NS = 1_000_000_000
+
+
+def traffic(**changes: object) -> RunTraffic:
+    """What a client does, with ``changes``."""
+    usual = {
+        "request_bytes": 400,
+        "response_bytes": 1_000,
+        "think_min_ns": 0,
+        "think_max_ns": 0,
+        "streams_per_circuit_isolation": False,
+        "parallel_streams": 1,
+        "timeout_ns": None,
+    }
+    return RunTraffic.model_validate(usual | changes)
 
 
 def test_starts_servers_and_pauses_are_those_of_cellsim() -> None:
@@ -18,7 +36,8 @@ def test_starts_servers_and_pauses_are_those_of_cellsim() -> None:
         27_639_860_816,
     ]
     assert [server_index(1, 0, download, 50) for download in (1, 2, 3)] == [14, 36, 48]
-    assert [pause_ns(1, 0, download, SECOND_NS, 30 * SECOND_NS, 1) for download in (1, 2, 3)] == [
+    web = traffic(think_min_ns=SECOND_NS, think_max_ns=30 * SECOND_NS)
+    assert [pause_ns(web, 1, 0, download) for download in (1, 2, 3)] == [
         4_654_073_675,
         25_853_248_282,
         28_512_891_120,
@@ -26,9 +45,30 @@ def test_starts_servers_and_pauses_are_those_of_cellsim() -> None:
 
 
 def test_pauses_keep_to_their_steps_and_bounds() -> None:
-    pauses = {pause_ns(1, 0, n, SECOND_NS, 5 * SECOND_NS, SECOND_NS) for n in range(200)}
+    stepped = traffic(think_min_ns=SECOND_NS, think_max_ns=5 * SECOND_NS, think_step_ns=SECOND_NS)
+    pauses = {pause_ns(stepped, 1, 0, n) for n in range(200)}
     assert pauses == {n * SECOND_NS for n in (1, 2, 3, 4, 5)}
-    assert pause_ns(1, 0, 1, 7, 7, 1) == 7
+    assert pause_ns(traffic(think_min_ns=7, think_max_ns=7), 1, 0, 1) == 7
+
+
+POINTS = ((0, 100), (500_000, 20_000), (900_000, 150_000), (1_000_000, 2_000_000))
+
+
+def test_sizes_from_a_table_are_those_of_cellsim() -> None:
+    """cellsim/src/traffic.rs expects the same numbers."""
+    drawing = traffic(response_quantiles=POINTS)
+    sizes = [response_bytes(drawing, 7, 3, download) for download in range(1, 6)]
+    assert sizes == [43_373, 7_669, 15_424, 12_769, 73_606]
+    assert response_bytes(traffic(), 7, 3, 1) == 1_000
+
+
+def test_what_is_drawn_from_a_table_has_its_quantiles_and_its_mean() -> None:
+    drawing = traffic(think_quantiles=POINTS)
+    pauses = [pause_ns(drawing, 1, client, 1) for client in range(20_000)]
+    below = [sum(pause < value for pause in pauses) / len(pauses) for value in (20_000, 150_000)]
+    assert below == pytest.approx([0.5, 0.9], abs=0.01)
+    assert (drawn(POINTS, 0), drawn(POINTS, 999_999)) == (100, 1_999_981)
+    assert mean(POINTS) == drawing.mean_pause_ns == pytest.approx(sum(pauses) / len(pauses), rel=0.05)
 
 
 def test_a_window_of_nothing_starts_everybody_at_once() -> None:

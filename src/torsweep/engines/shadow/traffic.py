@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from torsweep.config.traffic import PERF_KINDS, AnyKind
 from torsweep.engines.addresses import SERVER_PORT, SOCKS_PORT
-from torsweep.engines.draws import pause_ns, server_index
+from torsweep.engines.draws import pause_ns, response_bytes, server_index
 from torsweep.engines.run_spec import RunSpec
 from torsweep.formats.graphs import Attribute, document, node_line
 from torsweep.network.model import Server
@@ -60,13 +60,13 @@ def client_graph(run: RunSpec, seed: int, client: int, kind: AnyKind, servers: S
             name = f"stream{number}"
             server = servers[server_index(seed, client, number, len(servers))]
             vertices[name] = {"peers": f"{server.name}:{SERVER_PORT}"}
+            if traffic.response_quantiles is not None:
+                vertices[name]["recvsize"] = f"{response_bytes(traffic, seed, client, number)} bytes"
             if traffic.streams_per_circuit_isolation:
                 vertices[name] |= {"socksusername": name, "sockspassword": name}
             edges.append((previous, name))
             first, previous = first or name, name
-            pause = pause_ns(
-                seed, client, number, traffic.think_min_ns, traffic.think_max_ns, traffic.think_step_ns
-            )
+            pause = pause_ns(traffic, seed, client, number)
             if pause:
                 vertices[f"pause{number}"] = {"time": f"{pause // 1000} microseconds"}
                 edges.append((name, f"pause{number}"))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.small_network import small_network
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
-from torsweep.engines.draws import pause_ns, server_index
+from torsweep.engines.draws import pause_ns, response_bytes, server_index
 from torsweep.engines.emulation.directory import Layout
 from torsweep.engines.emulation.run.downloads import PROGRESS_STEP_NS, Download, DownloadOrder
 from torsweep.engines.emulation.run.traffic import Generator
@@ -176,11 +176,12 @@ def test_points_of_progress_keep_their_distance():
 def test_pauses_and_servers_are_drawn_as_in_the_other_engines():
     made = small_network(POSITIONS, ["web1", "bulk1"], servers=7)
     think = {"think_min_ns": SECOND_NS, "think_max_ns": 30 * SECOND_NS, "think_step_ns": SECOND_NS}
-    kinds = {"web": traffic(**think), "bulk": traffic(**think)}
+    bulk = traffic(**think, response_quantiles=((0, 1_000), (1_000_000, 9_000)))
+    kinds = {"web": traffic(**think), "bulk": bulk}
     order = DownloadOrder(run_spec(seed=11, traffic=kinds), made)
     for number in range(1, 20):
         download = order.open_next(1)
         assert download.number == number
         assert download.server == made.servers[server_index(11, 1, number, 7)]
-        expected = pause_ns(11, 1, number, SECOND_NS, 30 * SECOND_NS, SECOND_NS)
-        assert order.pause_ns(1, download) == expected
+        assert download.wanted == response_bytes(bulk, 11, 1, number)
+        assert order.pause_ns(1, download) == pause_ns(bulk, 11, 1, number)

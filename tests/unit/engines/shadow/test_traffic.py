@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import networkx as nx
 
 from torsweep.config.traffic import PERF_TRAFFIC
-from torsweep.engines.draws import pause_ns, server_index
+from torsweep.engines.draws import pause_ns, response_bytes, server_index
 from torsweep.engines.run_spec import RunSpec, RunTraffic
+from torsweep.engines.shadow.read.logs import Log
+from torsweep.engines.shadow.read.tgen import read_graphs
 from torsweep.engines.shadow.traffic import MOST_DOWNLOADS, client_graph, server_graph
 from torsweep.network.model import Network
 
@@ -33,12 +36,26 @@ def test_a_web_client_alternates_downloads_and_the_pauses_drawn_for_it(
     assert arrows["start"] == ["stream1"]
     assert arrows["stream1"] == ["pause1"]
     assert arrows["pause1"] == ["stream2"]
-    web = run.traffic["web"]
-    pause = pause_ns(7, 1, 1, web.think_min_ns, web.think_max_ns, web.think_step_ns)
+    pause = pause_ns(run.traffic["web"], 7, 1, 1)
     assert vertices["pause1"]["time"] == f"{pause // 1000} microseconds"
     assert vertices["stream1"]["peers"] == f"server{server_index(7, 1, 1, 2) + 1}:80"
     assert vertices["start"]["sendsize"] == "400 bytes"
     assert vertices["start"]["recvsize"] == "307200 bytes"
+
+
+def test_sizes_from_a_table_are_those_of_each_download(
+    run: RunSpec, network: Network, tmp_path: Path
+) -> None:
+    drawing = _with(run, "web", response_quantiles=((0, 1_000), (1_000_000, 9_000)))
+    graph = client_graph(drawing, 7, 1, "web", network.servers)
+    vertices, _ = _parse(graph)
+    sizes = [response_bytes(drawing.traffic["web"], 7, 1, number) for number in (1, 2)]
+    assert [vertices[f"stream{number}"]["recvsize"] for number in (1, 2)] == [
+        f"{size} bytes" for size in sizes
+    ]
+    file = tmp_path / "tgen.graphml"
+    file.write_text(graph)
+    assert read_graphs([Log("web2", file)]).downloads["bytes_wanted"].to_list()[:2] == sizes
 
 
 def test_the_pauses_of_a_web_client_fill_the_run(run: RunSpec, network: Network) -> None:

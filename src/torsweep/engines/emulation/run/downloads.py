@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from torsweep.engines.draws import pause_ns, server_index
+from torsweep.engines.draws import pause_ns, response_bytes, server_index
 from torsweep.engines.run_spec import RunSpec
 from torsweep.network.model import Client, Network, Server
 
@@ -142,13 +142,11 @@ class DownloadOrder:
         client, servers = self._network.clients[index], self._network.servers
         number = self._counts[index] = self._counts.get(index, 0) + 1
         server = servers[server_index(self._run.seed, index, number, len(servers))]
-        wanted = self._run.traffic[client.kind].response_bytes
+        wanted = response_bytes(self._run.traffic[client.kind], self._run.seed, index, number)
         download = Download(client, number, server, wanted, time.monotonic_ns())
         self.opened.append(download)
         return download
 
     def pause_ns(self, index: int, download: Download) -> int:
         """How long client number ``index`` waits after ``download``."""
-        traffic = self._run.traffic[download.client.kind]
-        least, most, step = traffic.think_min_ns, traffic.think_max_ns, traffic.think_step_ns
-        return pause_ns(self._run.seed, index, download.number, least, most, step)
+        return pause_ns(self._run.traffic[download.client.kind], self._run.seed, index, download.number)

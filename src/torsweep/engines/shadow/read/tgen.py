@@ -73,9 +73,13 @@ def read_graphs(graphs: Sequence[Log]) -> Steps:
             next=pl.when(pl.col("pause_us").is_null()).then("target").otherwise("after"),
         )
     )
-    wanted = vertices.filter(pl.col("vertex") == "start").select("log", "bytes_wanted")
-    downloads = vertices.filter(pl.col("server").is_not_null()).select("log", "vertex", "server")
-    return Steps(first, following, downloads.join(wanted, on="log", how="left", maintain_order="left"))
+    usual = vertices.filter(pl.col("vertex") == "start").select("log", usual_bytes="bytes_wanted")
+    downloads = (
+        vertices.filter(pl.col("server").is_not_null())
+        .join(usual, on="log", how="left", maintain_order="left")
+        .select("log", "vertex", "server", bytes_wanted=pl.coalesce("bytes_wanted", "usual_bytes"))
+    )
+    return Steps(first, following, downloads)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,53 @@
+//! What a client draws for each of its downloads: its size, and the pause after it.
+//!
+//! `torsweep.engines.draws` draws the same numbers for engines that run tor.
+
+use crate::random::Stream;
+use crate::spec::{Point, Traffic};
+use crate::time::Span;
+
+/// Shares are counted in millionths.
+pub const MILLION: u64 = 1_000_000;
+
+impl Traffic {
+    /// The size of download `number` of `client`, bytes.
+    pub fn size(&self, seed: u64, client: u64, number: u64) -> u64 {
+        match &self.response_quantiles {
+            Some(points) => drawn(points, &mut Stream::new(seed, "size", client, number)),
+            None => self.response_bytes,
+        }
+    }
+
+    /// The pause after download `number` of `client`.
+    pub fn pause(&self, seed: u64, client: u64, number: u64) -> Span {
+        let mut draws = Stream::new(seed, "think", client, number);
+        if let Some(points) = &self.think_quantiles {
+            return Span::from_ns(drawn(points, &mut draws));
+        }
+        let steps = (self.think_max_ns - self.think_min_ns) / self.think_step_ns;
+        self.think_min_ns + self.think_step_ns * draws.between(0, steps)
+    }
+}
+
+/// A value drawn from a table of quantiles, rounded down.
+fn drawn(points: &[Point], draws: &mut Stream) -> u64 {
+    let part = draws.below(MILLION);
+    let after = points.partition_point(|&(share, _)| share <= part);
+    let ((low, least), (high, most)) = (points[after - 1], points[after]);
+    let inside = u128::from(most - least) * u128::from(part - low) / u128::from(high - low);
+    least + u64::try_from(inside).expect("less than the difference")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `tests/unit/engines/test_draws.py` expects the same numbers.
+    #[test]
+    fn sizes_are_those_of_the_other_engines() {
+        let points = [(0, 100), (500_000, 20_000), (900_000, 150_000), (MILLION, 2_000_000)];
+        let sizes: Vec<u64> =
+            (1..=5).map(|number| drawn(&points, &mut Stream::new(7, "size", 3, number))).collect();
+        assert_eq!(sizes, [43_373, 7_669, 15_424, 12_769, 73_606]);
+    }
+}
