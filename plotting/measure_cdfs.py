@@ -16,8 +16,10 @@ from plotting.drawing.axes import plain_log_ticks, share_axis
 from plotting.drawing.facets import BAND, Facets
 from plotting.drawing.source import Source
 from plotting.drawing.style import canvas, nothing
+from torsweep.config.traffic import KIND_NAMES
 from torsweep.stats.measures.distributions import DISTRIBUTIONS, Distribution
 from torsweep.stats.measures.measure import ALL
+from torsweep.stats.measures.summary import group_text
 
 TITLE = "Build times, round trips, goodput and utilisation"
 HOW_TO_READ = (
@@ -38,10 +40,11 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         return nothing(f"Nothing of this is recorded by {source.provenance.engine}", points, caption)
     rows: dict[str, tuple[Distribution, str, pl.DataFrame]] = {}
     for name, group in points.select("distribution", "group").unique(maintain_order=True).iter_rows():
-        one, of_kind = DISTRIBUTIONS[name], "" if group == ALL else f"{group} "
-        rows[f"{of_kind}{one.thing}".capitalize()] = (
+        one, of_kind = DISTRIBUTIONS[name], "" if group == ALL else f"{KIND_NAMES[group]} "
+        thing = f"{of_kind}{one.thing}"
+        rows[thing[0].upper() + thing[1:]] = (
             one,
-            "" if group == ALL else f", {group}",
+            group_text(group),
             points.filter(distribution=name, group=group),
         )
     things = {name: own for name, (_, _, own) in rows.items()}

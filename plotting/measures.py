@@ -19,8 +19,7 @@ from plotting.drawing.facets import MARK, Facets, as_pandas, at, levels_text
 from plotting.drawing.source import Source
 from plotting.drawing.style import COLUMN_WIDTH_IN, GREY, NORMAL_PT, TEXT_WIDTH_IN, THEME, canvas, nothing
 from torsweep.network.model import POSITIONS
-from torsweep.stats.measures.measure import ALL
-from torsweep.stats.measures.summary import MEASURES
+from torsweep.stats.measures.summary import MEASURES, group_text
 
 TITLE = "Measures against the baseline"
 HOW_TO_READ = (
@@ -96,7 +95,7 @@ def _drawn(points: pl.DataFrame) -> pl.DataFrame:
     )
     scale = pl.when(pl.col("change_in") == "points").then(0.01).otherwise(1.0)
     label = pl.col("measure").replace_strict({name: one.label for name, one in names.items()})
-    group = pl.when(pl.col("group") == ALL).then(pl.lit("")).otherwise(pl.format(", {}", "group"))
+    group = pl.col("group").replace_strict({one: group_text(one) for one in _each(drawn, "group")})
     return drawn.with_columns(
         topic=pl.col("measure").replace_strict({name: one.topic for name, one in names.items()}),
         line=pl.concat_str(label, group),

@@ -262,7 +262,9 @@ def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: s
 
 
 def _write(runs: Sequence[Run], schema: TableSchema, provenance: Provenance, out: Path) -> None:
-    frames = [_measured(run, schema).select(*_keys(run), *schema.polars) for run in runs]
+    # A knob may have the name of a column, as `streams` has: the column of such a plan is left out.
+    columns = [name for name in schema.polars if name not in provenance.knobs]
+    frames = [_measured(run, schema).select(*_keys(run), *columns) for run in runs]
     _write_frame(pl.concat(frames), schema, provenance, out)
 
 

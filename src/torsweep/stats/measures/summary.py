@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import polars as pl
 
-from torsweep.config.traffic import KINDS, PERF_KINDS
+from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.table_schema import ROLES
 from torsweep.network.model import POSITIONS
 from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni, exponential, t_interval
@@ -29,7 +29,7 @@ from torsweep.stats.text import markdown_table, variant_text
 MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in (*CIRCUITS, *DOWNLOADS, *RELAYS)}
 """Every measure by its name, in the order of tables and figures."""
 
-ORDER = (ALL, *KINDS, *PERF_KINDS, *POSITIONS, *ROLES)
+ORDER = (ALL, *KIND_NAMES, *POSITIONS, *ROLES)
 """Groups in the order of tables and figures."""
 
 
@@ -152,10 +152,15 @@ def _lines(
         yield measure, line_name(measure, str(group)), found
 
 
+def group_text(group: str) -> str:
+    """What stands behind the name of a measure of ``group``: ``, web``; nothing behind one of all."""
+    return "" if group == ALL else f", {KIND_NAMES.get(group, group)}"
+
+
 def line_name(measure: Measure, group: str) -> str:
     """``Goodput: of a download, median, web (KiB/s)``."""
     unit = "" if measure.share or measure.unit == "1" else f" ({measure.unit})"
-    return f"{measure.topic}: {measure.label}{'' if group == ALL else f', {group}'}{unit}"
+    return f"{measure.topic}: {measure.label}{group_text(group)}{unit}"
 
 
 def _interval_text(bounds: list[float | None], share: bool) -> str:
