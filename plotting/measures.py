@@ -43,7 +43,7 @@ _LINE_IN, _TICKS_IN = 0.17, 0.26
 _LEAST_SPAN = 0.05
 """A panel reaches at least this far to both sides of zero, so that small changes look small."""
 
-_MOST_SPAN = 4
+_MOST_SPAN = 2.5
 """A panel reaches at most so many times as far as its largest change: longer intervals are cut."""
 
 
@@ -110,8 +110,9 @@ def _each(frame: pl.DataFrame, column: str) -> list[str]:
 def _placed(points: pl.DataFrame, facets: Facets) -> pl.DataFrame:
     """``points`` with their height ``y``: a line for each measure, in it the levels of the colour."""
     lines = {line: -float(number) for number, line in enumerate(_each(points, "line"))}
-    step = 0.7 / len(facets.levels)
-    levels = {level: 0.35 - step * (number + 0.5) for number, level in enumerate(facets.levels)}
+    drawn = [level for level in facets.levels if level in points[facets.knob]]
+    step = 0.7 / len(drawn)
+    levels = {level: 0.35 - step * (number + 0.5) for number, level in enumerate(drawn)}
     y = pl.col("line").replace_strict(lines) + pl.col(facets.knob).replace_strict(levels)
     return points.with_columns(y=y)
 

@@ -66,7 +66,8 @@ def measures(analysis: Analysis) -> list[dict[str, object]]:
             rows.append(
                 {"measure": name, "group": group, "unit": MEASURES[name].unit, **variant}
                 | {"networks": interval.networks, "mean": interval.mean}
-                | {"mean_low": interval.low, "mean_high": interval.high}
+                # No measure is below 0.
+                | {"mean_low": max(interval.low, 0.0), "mean_high": interval.high}
             )
     return rows
 
@@ -174,7 +175,8 @@ def _interval_text(bounds: list[float | None], share: bool) -> str:
 
 def _change_text(bounds: list[float | None], unit: str, factor: float) -> str:
     """``+2.5 % [−1.0, +6.0]``."""
-    found = [f"{bound * factor:+.1f}".replace("-", "−") for bound in bounds if bound is not None]
+    changes = [bound * factor for bound in bounds if bound is not None]
+    found = [f"{one:+,.{0 if abs(one) >= 100 else 1}f}".replace("-", "−") for one in changes]
     if not found:
         return "–"
     return f"{found[0]}{unit}" + (f" [{found[1]}, {found[2]}]" if len(found) == 3 else "")
