@@ -71,6 +71,8 @@ REAL_TOR = "torsweep compare "
 
 PUT_IN = {
     "experiments/NAME/": "experiments/refill_sweep/",
+    "network sample quarter --seed 1": "network sample ci --seed 1",
+    "network=mine live_tor": "network=ci live_tor",
     "snakemake --cores 8 NAME": "snakemake --cores 8 scheduler_choice",
     "latency import FILE --format FORMAT": "latency import matrix.txt --format matrix",
     "latency import atlas_v201801.shadow_v2.gml.xz --format gml --out imported/latency": (

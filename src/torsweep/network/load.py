@@ -49,7 +49,7 @@ def offered_load(network: Network, round_trip_s: float, traffic: Traffic) -> dic
     third, found = usable_third(network), {}
     asked: dict[str, dict[AnyKind, ClientTraffic]] = {
         **{kind: {kind: does} for kind, does in traffic.kinds.items()},
-        PERF: {**PERF_TRAFFIC},
+        PERF: {kind: does for kind, does in PERF_TRAFFIC.items()},
     }
     for name, kinds in asked.items():
         rates = [_asked_for(network, kind, does, round_trip_s) for kind, does in kinds.items()]
