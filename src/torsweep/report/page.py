@@ -218,7 +218,7 @@ def _facts(page: Page) -> Facts:
         *([] if page.experiment.pairing == FREE else [("Paths of circuits", COMMON_PATHS)]),
         *((f"Knob: {knob}", ", ".join(levels)) for knob, levels in provenance.knobs.items()),
         ("Baseline", ", ".join(page.claims.baseline.values())),
-        *([("Utilisation of relays", "; ".join(used))] if used else []),
+        *([("Utilisation in the baseline", "; ".join(used))] if used else []),
         ("Runs", str(len(provenance.runs))),
     )
 

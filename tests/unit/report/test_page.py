@@ -163,7 +163,7 @@ def test_how_much_relays_were_used_is_said(plan: Plan, outline: Outline) -> None
     plan_json = json.loads((plan.stage("summaries") / "plan.json").read_text())
     measures = MEASURE_MEANS.read(plan.stage("summaries")).filter(measure="utilisation_total", group="all")
     (mean,) = measures.filter(**plan_json["baseline"])["mean"]
-    assert f"Utilisation of relaysall {mean:.3f} [" in " ".join(outline.text.split())
+    assert f"Utilisation in the baselineall {mean:.3f} [" in " ".join(outline.text.split())
 
 
 def test_public_tor_stands_beside_the_runs(plan: Plan, tmp_path: Path) -> None:
