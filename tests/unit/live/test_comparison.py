@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import polars as pl
+from pathlib import Path
 
+import polars as pl
+import pytest
+
+from torsweep.config.overrides import Overrides
+from torsweep.errors import InputError
 from torsweep.formats.public_tor import SCHEMA
 from torsweep.live.comparison import HEADER, Likeness, _beside, _here, likeness_lines
 
@@ -62,3 +67,11 @@ def test_lines_stand_under_one_another() -> None:
     assert lines[0] == "utilisation of all relays, in runs of the baseline: 0.6"
     assert lines[2].startswith(HEADER[0])
     assert lines[3].index("1.0") == lines[2].index(HEADER[1])
+
+
+def test_a_pipeline_is_refused_a_file_that_is_not_there(tmp_path: Path) -> None:
+    missing = tmp_path / "tor_metrics.json"
+    with pytest.raises(InputError, match="tor_metrics.json: no such file"):
+        Overrides.read({"live_tor": str(missing)})
+    missing.write_text("{}")
+    assert Overrides.read({"live_tor": str(missing)}).live_tor == missing
