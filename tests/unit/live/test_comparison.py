@@ -71,7 +71,7 @@ def test_lines_stand_under_one_another() -> None:
 
 def test_a_pipeline_is_refused_a_file_that_is_not_there(tmp_path: Path) -> None:
     missing = tmp_path / "tor_metrics.json"
-    with pytest.raises(InputError, match="tor_metrics.json: no such file"):
+    with pytest.raises(InputError, match=r"tor_metrics\.json: no such file"):
         Overrides.read({"live_tor": str(missing)})
     missing.write_text("{}")
     assert Overrides.read({"live_tor": str(missing)}).live_tor == missing
