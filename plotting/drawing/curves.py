@@ -9,10 +9,17 @@ nothing does.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 import seaborn.objects as so
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from plotting.drawing.axes import plain_log_ticks, say_nothing_is_here, share_axis
 from plotting.drawing.facets import BAND, MARK, PLACE, Facets, Panel, at
@@ -20,6 +27,9 @@ from plotting.drawing.palette import look
 from plotting.drawing.source import Source, kind_title
 from plotting.drawing.style import GREY, canvas
 from torsweep.stats.streams.incidence import METRICS
+
+PUBLIC: dict[str, Any] = {"color": GREY, "linestyle": "-", "linewidth": 0.8, "label": "public Tor"}
+"""How the public network is drawn."""
 
 _ROW_IN = 1.45
 _LOW_END = 0.75
@@ -37,8 +47,14 @@ def how_to_read(byte: str) -> str:
     )
 
 
-def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]:
-    """The figure, the points in it and its caption, for ``metric`` (``ttfb`` or ``ttlb``)."""
+Public = Mapping[str, npt.NDArray[np.float64]]
+"""Times that were measured in the public network, seconds, in order, by kind of client."""
+
+
+def draw_metric(
+    source: Source, metric: str, public: Public = MappingProxyType({})
+) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption, for ``metric`` (``ttfb``, say), beside ``public``."""
     facets, kinds = Facets.of(source.knobs), source.kinds()
     points = source.summary("curves").filter(metric=metric)
     outcomes = source.summary("outcomes")
@@ -57,20 +73,26 @@ def draw_metric(source: Source, metric: str) -> tuple[Figure, pl.DataFrame, str]
     )
     for panel in facets.put(plot, figure, things, f"{METRICS[metric].label} (s)"):
         share_axis(panel.axis)
-        _limit(panel.axis, things[panel.thing])
+        kind = kinds[list(things).index(panel.thing)]
+        _limit(panel.axis, things[panel.thing], public.get(kind, np.array([])))
         own = at(things[panel.thing], panel.levels)
-        of_kind = outcomes.filter(kind=kinds[list(things).index(panel.thing)])
+        of_kind = outcomes.filter(kind=kind)
         _failures(facets, panel, own, at(of_kind, panel.levels))
+        if kind in public:
+            panel.axis.step(public[kind], np.linspace(0, 1, len(public[kind])), where="post", **PUBLIC)
         if own.is_empty():
             byte = METRICS[metric].label.removeprefix("Time to ")
             say_nothing_is_here(panel.axis, f"no {byte} was seen")
-    facets.legend(figure, marker=True)
+    facets.legend(figure, marker=True, more=[Line2D([], [], **PUBLIC)] if public else [])
     return figure, points, caption
 
 
-def _limit(axis: Axes, points: pl.DataFrame) -> None:
-    """Logarithmic, from the fastest thousandth to the slowest that every network reached."""
+def _limit(axis: Axes, points: pl.DataFrame, public: npt.NDArray[np.float64]) -> None:
+    """Logarithmic, from the fastest thousandth to the slowest that every network reached, and nearly all of
+    the public network's."""
     times = points.filter(pl.col("time_s") > 0)["time_s"].to_numpy()
+    if len(public):
+        times = np.concatenate([times, np.quantile(public, [0.02, 0.98])])
     if not len(times):
         axis.set_xlim(0, 1)
         return

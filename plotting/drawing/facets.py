@@ -140,14 +140,15 @@ class Facets:
                 panels.append(Panel(axis, thing, {**row, **column}))
         return panels
 
-    def legend(self, figure: Figure, marker: bool = False) -> None:
-        """One legend of the colour's levels above the panels."""
+    def legend(self, figure: Figure, marker: bool = False, more: Iterable[Line2D] = ()) -> None:
+        """One legend of the colour's levels, and of ``more``, above the panels."""
         handles = []
         for level in self.levels:
             drawn = look(self.knob, level)
             line = Line2D([], [], color=drawn.colour, linestyle=drawn.dashes, label=level_name(level))
             line.set(marker=drawn.marker if marker else "", markersize=3)
             handles.append(line)
+        handles += more
         legend_above(figure, handles, title=knob_name(self.knob), handlelength=3.4 if marker else 2.4)
 
 

@@ -22,6 +22,7 @@ from torsweep.config.engine_names import engine_names
 from torsweep.doctor.cli import doctor_command
 from torsweep.ending import exit_code_of
 from torsweep.engines.cli import run_app
+from torsweep.imports.cli import import_app
 from torsweep.live.cli import describe_command
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
 from torsweep.pipeline.cli import check_command
@@ -48,6 +49,7 @@ app.add_typer(config_app, name="config")
 app.add_typer(run_app, name="run")
 app.add_typer(results_app, name="results")
 app.add_typer(tor_app, name="tor")
+app.add_typer(import_app, name="import")
 for engine in engine_names():
     # By its name: an engine is found by being there.
     if importlib.util.find_spec(f"torsweep.engines.{engine}.cli"):

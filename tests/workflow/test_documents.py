@@ -12,6 +12,7 @@ import pytest
 
 from tests.fuzz.documents import TARGETS
 from tests.published_plan import write_plan
+from tests.unit.imports.made_tornet import clients_waiting, tornet
 from tests.workflow import warm
 from tests.workflow.conftest import TIMEOUT_S, Workspace, make_workspace
 from tests.workflow.documented import DOCUMENTS, NOT_RUN, REAL_TOR, codes_of, commands_of, to_run
@@ -46,13 +47,16 @@ def test_commands_are_found():
 
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """A workspace with what a user would bring: measurements, a network of their own, a bundle."""
+    """A workspace with what a user would bring: measurements, a network, simulations, a bundle."""
     folder = tmp_path_factory.mktemp("clean")
     workspace = make_workspace(folder)
     for name in ("matrix", "gml", "netindex", "relayinfo"):
         next(target for targets in TARGETS.values() for target in targets if target.name == name).make(folder)
     (folder / "configs/networks/mine.yaml").write_text(MINE)
     (folder / "tor_metrics.json").write_text('{"download_times": {}, "daily_counts": {}}')
+    for number in (1, 2, 3):
+        tornet(folder / f"tornet-{number}", clients_waiting(1 + number / 10), network=number)
+        tornet(folder / f"branch/tornet-{number}", clients_waiting(1.2 + number / 20), network=number)
     plan = write_plan(tmp_path_factory.mktemp("plan") / "plan")
     for command in (plan.report(), plan.publish(folder / "published")):
         _torsweep(command)

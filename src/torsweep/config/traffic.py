@@ -22,12 +22,18 @@ ClientKind = Literal["web", "bulk"]
 PerfKind = Literal["perf_50kib", "perf_1mib", "perf_5mib"]
 """Clients that measure, by what they download."""
 
-AnyKind = Literal[ClientKind, PerfKind]
+GivenKind = Literal["perf", "onion", "markov"]
+"""Clients of a network that tornettools made: those that measure, whose downloads have the kinds of their
+sizes; those that measure onion services; and those that make the load."""
+
+AnyKind = Literal[ClientKind, PerfKind, GivenKind]
 
 KINDS: tuple[ClientKind, ...] = get_args(ClientKind)
 """All kinds of client, in the order in which tables and figures show them."""
 
 PERF_KINDS: tuple[PerfKind, ...] = get_args(PerfKind)
+
+PERF, ONION, MARKOV = get_args(GivenKind)
 
 KIND_NAMES: Mapping[str, str] = {
     "web": "web",
@@ -37,6 +43,7 @@ KIND_NAMES: Mapping[str, str] = {
     "perf_5mib": "5 MiB",
 }
 """What figures call downloads of each kind of client, in the order in which they show them."""
+
 
 Timeout = Annotated[DurationNs, Between("100 ms", "24 h")]
 Duration = Annotated[DurationNs, Between("0 s", "24 h")]

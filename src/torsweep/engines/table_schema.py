@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.config.tracing import BYTES, LEGS, PARTS, PLACES, POINTS
-from torsweep.config.traffic import KINDS, PERF_KINDS
+from torsweep.config.traffic import KINDS, MARKOV, ONION, PERF_KINDS
 from torsweep.engines.table_files import (
     BREAKDOWN_FILE,
     CELLS_FILE,
@@ -69,7 +69,12 @@ STREAMS = TableSchema(
     STREAMS_FILE,
     (
         Column("client", pl.String, "name of the client in network.json"),
-        Column("kind", pl.String, "kind of client: web, bulk, or perf_50kib, perf_1mib, perf_5mib"),
+        Column(
+            "kind",
+            pl.String,
+            "kind of client: web, bulk, or perf_50kib, perf_1mib, perf_5mib; in networks of tornettools also"
+            " onion (a perf client of onion services) and markov",
+        ),
         Column("circuit", pl.Int64, "circuit of the client that carried the stream; null: none did", True),
         Column("stream", pl.Int64, "number of the download, counted per client from 1"),
         Column("server", pl.String, "name of the server; null when the stream never got that far", True),
@@ -286,7 +291,7 @@ whose byte came, from the opening of its SOCKS connection on."""
 
 
 WORDS: dict[str, tuple[str, ...]] = {
-    "kind": KINDS + PERF_KINDS,
+    "kind": (*KINDS, *PERF_KINDS, ONION, MARKOV),
     "outcome": OUTCOMES,
     "byte": BYTES,
     "leg": LEGS,

@@ -5,7 +5,7 @@ In: the summary of a study. Out: a table of the measures: change, interval, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,23 +72,31 @@ def print_verdict(summary: Path, experiment: Experiment, about: str, console: Co
     many = f"{networks} network{'s' if networks > 1 else ''}"
     where = f"{many} of {found.network}, {found.engine}, era {found.era}"
     console.print(Text(f"{about}\n{where}"), soft_wrap=True)
+    console.print(measures_table(list(lines(found, experiment))))
+
+
+def measures_table(shown: Sequence[Line]) -> Table:
+    """A row for each measure: its change, the interval, and what that comes to."""
     table = Table(box=None, pad_edge=False)
-    shown = list(lines(found, experiment))
     confidence = f"{100 * shown[0].answer.interval.confidence:.1f} %" if shown else ""
     for header in ("measure", "change", f"interval ({confidence})", "verdict"):
         table.add_column(header, justify="left" if header in ("measure", "verdict") else "right")
     for line in shown:
         interval = line.answer.interval
         style = COLOURS.get(line.verdict, "yellow")
-        table.add_row(line.measure, _change(interval), _bounds(interval), Text(line.verdict, style=style))
-    console.print(table)
+        table.add_row(
+            line.measure, change_text(interval), bounds_text(interval), Text(line.verdict, style=style)
+        )
+    return table
 
 
-def _change(interval: Interval) -> str:
+def change_text(interval: Interval) -> str:
+    """The change; a dash where a side has no number."""
     return "–" if interval.mean != interval.mean else percent(interval.mean)
 
 
-def _bounds(interval: Interval) -> str:
+def bounds_text(interval: Interval) -> str:
+    """Both bounds; a dash where there are none."""
     return f"{percent(interval.low)} to {percent(interval.high)}" if interval.known else "–"
 
 

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from torsweep.stats.inference.intervals import bands, bonferroni, holm, t_interval, t_p_value
+from torsweep.stats.inference.intervals import (
+    bands,
+    bonferroni,
+    holm,
+    t_interval,
+    t_p_value,
+    welch_interval,
+)
 
 
 def test_a_worked_example() -> None:
@@ -88,3 +95,19 @@ def test_holm_lies_between_nothing_and_bonferroni(p_values: list[float]) -> None
     assert (adjusted >= np.array(p_values) - 1e-12).all()
     assert (adjusted <= np.minimum(np.array(p_values) * len(p_values), 1) + 1e-12).all()
     assert np.argsort(adjusted, kind="stable")[0] in np.flatnonzero(adjusted == adjusted.min())
+
+
+def test_independent_samples_have_the_interval_of_welch() -> None:
+    """As scipy has it."""
+    one, other = [3.0, 5.0, 7.0, 5.0], [6.0, 9.0, 8.0, 12.0, 7.0, 6.5]
+    theirs = stats.ttest_ind(other, one, equal_var=False).confidence_interval(0.975)
+    interval = welch_interval(one, other, 0.975)
+    assert interval.mean == pytest.approx(np.mean(other) - 5)
+    assert (interval.low, interval.high) == pytest.approx((theirs.low, theirs.high))
+    assert interval.networks == 10
+
+
+@pytest.mark.parametrize("other", [[6.0], [5.0, 5.0], [5.0, np.nan], []])
+def test_samples_that_give_no_interval_of_welch(other: list[float]) -> None:
+    """One network, no spread, a network without a value, none at all."""
+    assert not welch_interval([5.0, 5.0], other).known

@@ -63,6 +63,30 @@ def t_interval(values: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interva
     return Interval(float(mean[0]), float(low[0]), float(high[0]), len(array), confidence)
 
 
+def welch_interval(one: npt.ArrayLike, other: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """Mean of ``other`` less that of ``one`` (numbers, one a network) ± t · standard error; ``networks`` are
+    those of both.
+
+    For networks that are not the same on both sides. One network on a side, or a NaN, leaves no interval; nor
+    do values without any spread. Source: Welch, Biometrika 34 (1947) 28–35.
+    """
+    sides = [np.asarray(values, dtype=float) for values in (one, other)]
+    networks = sum(map(len, sides))
+    if not all(len(side) for side in sides):
+        return Interval(np.nan, np.nan, np.nan, networks, confidence)
+    difference = float(sides[1].mean() - sides[0].mean())
+    if min(map(len, sides)) < 2:
+        return Interval(difference, np.nan, np.nan, networks, confidence)
+    errors = np.array([side.var(ddof=1) / len(side) for side in sides])
+    if not errors.sum() > 0:
+        return Interval(difference, np.nan, np.nan, networks, confidence)
+    freedom = errors.sum() ** 2 / sum(
+        error**2 / (len(side) - 1) for error, side in zip(errors, sides, strict=True)
+    )
+    half = float(special.stdtrit(freedom, 0.5 + confidence / 2) * np.sqrt(errors.sum()))
+    return Interval(difference, difference - half, difference + half, networks, confidence)
+
+
 def exponential(interval: Interval) -> Interval:
     """An interval of logarithms of ratios as one of relative differences: 0.1 is 10 % more."""
     mean, low, high = (float(np.expm1(bound)) for bound in (interval.mean, interval.low, interval.high))

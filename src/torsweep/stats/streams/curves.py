@@ -32,17 +32,17 @@ CURVE_PROBABILITIES = (np.arange(1000) + 0.5) / 1000
 """The 1,000 quantiles of a curve: the middles of 1,000 equal steps from 0 to 1."""
 
 
-def curves(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
-    """The mean curve over networks of times from the opening of the SOCKS connection, with its band.
+def curves(
+    streams: pl.DataFrame, knobs: Sequence[str], metrics: Sequence[str] = ("ttfb", "ttlb")
+) -> pl.DataFrame:
+    """The mean curve over networks of each of ``metrics``, with its band.
 
     Means and pointwise t-intervals are those of logarithms, as the axis is logarithmic. Curve and band end
     with the last quantile that every network reaches. The columns are those of :data:`CURVES`.
     """
     by = ["kind", *knobs, "seed"]
     frames = []
-    for metric in METRICS.values():
-        if metric.after_command:
-            continue
+    for metric in (METRICS[name] for name in metrics):
         rows = downloads(streams, metric, by)
         incidence = rows.incidence()
         found, tops = incidence.quantiles(CURVE_PROBABILITIES), incidence.top()

@@ -16,6 +16,9 @@ import polars as pl
 from torsweep.engines.shadow.read.oniontrace import Events
 
 _CARRIED = ("SENTCONNECT", "SUCCEEDED")
+_BUILDING = ("LAUNCHED", "BUILT", "FAILED")
+"""A circuit with one of these events was not open before anybody listened."""
+
 _ENDED = ("CLOSED", "FAILED")
 
 BEFORE_PAYLOAD_BYTES = 80
@@ -113,13 +116,15 @@ def circuit_rows(events: Events, streams: pl.DataFrame, relays: Mapping[str, str
     first_use_us, streams.
 
     ``relays`` maps fingerprints to names; a relay that is not in it keeps its fingerprint. A circuit that tor
-    had launched before OnionTrace started to listen has no ``launched_us``, and no ``path`` when tor did not
+    had built before OnionTrace started to listen has no ``launched_us``, and no ``path`` when tor did not
     list it either.
     """
     status = pl.col("status")
     seen = events.circuits.group_by("log", "circuit").agg(
         pl.col("purpose").last(),
-        launched_us=pl.col("time_us").filter(status == "LAUNCHED").min(),
+        launched_us=pl.when(status.is_in(_BUILDING).any()).then(
+            pl.coalesce(_created_us().min(), pl.col("time_us").filter(status == "LAUNCHED").min())
+        ),
         built_us=pl.col("time_us").filter(status == "BUILT").min(),
         closed_us=pl.col("time_us").filter(status.is_in(_ENDED)).min(),
         close_reason=pl.col("reason").filter(status.is_in(_ENDED)).first(),
@@ -139,6 +144,12 @@ def circuit_rows(events: Events, streams: pl.DataFrame, relays: Mapping[str, str
         )
         .sort("log", "circuit")
     )
+
+
+def _created_us() -> pl.Expr:
+    """When tor launched a circuit, µs since 1970, as its events say it."""
+    when = pl.col("created").str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
+    return when.dt.epoch("us")
 
 
 def _carried() -> pl.Expr:

@@ -7,13 +7,14 @@ with a row for each line, in batches of some megabytes that threads parse side b
 from __future__ import annotations
 
 import gzip
+import lzma
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -80,7 +81,9 @@ if TYPE_CHECKING:
 BATCH_BYTES = 16 * 2**20
 """Text that one thread holds at a time; its frame takes about three times as much."""
 
-SUFFIXES = ("", ".gz")
+SUFFIXES = ("", ".gz", ".xz")
+
+_OPENERS = {".gz": gzip.open, ".xz": lzma.open}
 
 _NO_LINES = pl.DataFrame(schema={"log": pl.Int64, "line": pl.Int64, "text": pl.String})
 
@@ -101,7 +104,10 @@ class Log:
 
 
 def find_logs(hosts: Path, program: str, names: Iterable[str]) -> list[Log]:
-    """The log of ``program`` on each host of ``names`` that has one, in the order of ``names``."""
+    """The log of ``program`` on each host of ``names`` that has one, in the order of ``names``.
+
+    Shadow 3 calls it ``PROGRAM.PID.stdout``, Shadow 2 ``HOST.PROGRAM.PID.stdout``.
+    """
     endings = tuple(f".stdout{suffix}" for suffix in SUFFIXES)
     found = []
     for name in names:
@@ -109,9 +115,8 @@ def find_logs(hosts: Path, program: str, names: Iterable[str]) -> list[Log]:
             entries = os.listdir(hosts / name)
         except FileNotFoundError:
             continue
-        logs = sorted(
-            entry for entry in entries if entry.startswith(f"{program}.") and entry.endswith(endings)
-        )
+        beginnings = (f"{program}.", f"{name}.{program}.")
+        logs = sorted(entry for entry in entries if entry.startswith(beginnings) and entry.endswith(endings))
         found += [Log(name, hosts / name / log) for log in logs[:1]]
     return found
 
@@ -195,7 +200,8 @@ def _pieces(log: Log, line: int) -> Iterator[str]:
     """The text of ``log`` in pieces of whole lines, each without its last line end."""
     rest = b""
     try:
-        with (gzip.open if log.path.suffix == ".gz" else open)(log.path, "rb") as file:
+        opener: Any = _OPENERS.get(log.path.suffix, open)
+        with opener(log.path, "rb") as file:
             while data := file.read(BATCH_BYTES):
                 whole, newline, tail = data.rpartition(b"\n")
                 if not newline:
@@ -205,7 +211,7 @@ def _pieces(log: Log, line: int) -> Iterator[str]:
                 line += text.count("\n") + 1
                 rest = tail
                 yield text
-    except (EOFError, zlib.error, gzip.BadGzipFile):
+    except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError):
         raise log.error("is cut off or damaged: its compressed data end early") from None
     except OSError as error:
         raise log.error(f"cannot be read: {error.strerror or error}") from None

@@ -25,7 +25,7 @@ from torsweep.engines.shadow.read.logs import (
 from torsweep.engines.shadow.read.traces import Clock
 from torsweep.engines.table_schema import RELAYS
 
-_HALF_SECOND_US = 500_000
+HALF_SECOND_US = 500_000
 
 
 def telling_logs(events: Events) -> list[int]:
@@ -33,13 +33,15 @@ def telling_logs(events: Events) -> list[int]:
     return sorted(events.bandwidth["log"].unique().to_list())
 
 
-def relay_rows(events: Events, logs: Sequence[Log], clock: Clock) -> pl.DataFrame:
+def relay_rows(
+    events: Events, logs: Sequence[Log], clock: Clock, earlier_us: int = HALF_SECOND_US
+) -> pl.DataFrame:
     """A row for each second and each relay of ``logs`` that told anything, by second, then as in ``logs``.
 
     OnionTrace listens once a tor has built a circuit of its own, which a relay of a single path never does:
     nothing is known about such a relay, so it has no rows. tor tells of the second before, at any phase of a
     second: an event counts for the whole second in which the middle of its span lies. Seconds without an
-    event, which tor leaves out when it is late, are 0.
+    event, which tor leaves out when it is late, are 0. ``earlier_us`` is how long before an event that is.
     """
     seconds = (clock.end_us - clock.start_us) // 1_000_000
     told = telling_logs(events)
@@ -47,7 +49,7 @@ def relay_rows(events: Events, logs: Sequence[Log], clock: Clock) -> pl.DataFram
     grid = pl.DataFrame({"second": pl.int_range(seconds, dtype=pl.Int32, eager=True)}).join(
         pl.DataFrame(relays, schema={"log": pl.Int64, "relay": pl.String}), how="cross"
     )
-    second = (clock.since_start("time_us") - _HALF_SECOND_US).floordiv(1_000_000)
+    second = (clock.since_start("time_us") - earlier_us).floordiv(1_000_000)
     carried = (
         events.bandwidth.with_columns(second=second.cast(pl.Int32))
         .group_by("log", "second")
@@ -85,6 +87,7 @@ _CIRC = {
     "path": r" 650 CIRC \d+ [A-Z_]+ (\$\S+)",
     "purpose": r" PURPOSE=(\S+)",
     "reason": r" REASON=(\S+)",
+    "created": r" TIME_CREATED=(\S+)",
 }
 _CIRC_ID = {"circuit": r" 650 CIRC (\d+) "}
 _LISTED = r" Logger: (?:250-circuit-status=)?(\d+) [A-Z_]+ \$"
@@ -110,8 +113,9 @@ class Events:
     """Events of all logs; each frame has ``log`` (index) and ``time_us`` (since 1970).
 
     ``bandwidth``: bytes_in, bytes_out of the second before. ``circuits``: circuit, status, path, purpose,
-    reason. ``streams``: tor_stream, status, circuit (0: none), target, port, purpose. ``stream_bytes``:
-    tor_stream, bytes_got since the event before. ``versions`` (log, line, version).
+    reason, created (when tor launched it, as a text). ``streams``: tor_stream, status, circuit (0: none),
+    target, port, purpose. ``stream_bytes``: tor_stream, bytes_got since the event before. ``versions``
+    (log, line, version).
     """
 
     bandwidth: pl.DataFrame

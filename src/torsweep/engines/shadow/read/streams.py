@@ -150,7 +150,8 @@ def all_downloads(tgen: TgenLog, unfinished: pl.DataFrame, layout: Layout) -> pl
 def stream_rows(
     downloads: pl.DataFrame, growth: pl.DataFrame, layout: Layout, clock: Clock, bytes_traced: bool
 ) -> pl.DataFrame:
-    """The columns of the streams table, and beside them ``log`` (index of the client) and ``tor_stream``.
+    """The columns of the streams table, and beside them ``log`` (index of the client), ``tor_stream`` and
+    ``id`` (TGen's number).
 
     ``downloads`` are those of :func:`.circuits.traced_downloads`, ``growth`` is TGen's; ``bytes_traced``
     says whether OnionTrace was asked for the bytes of streams.
@@ -176,7 +177,7 @@ def stream_rows(
             first_byte_after_command_us=pl.col("first_byte_us") - pl.col("command_us"),
             last_byte_after_command_us=pl.col("last_byte_us") - pl.col("command_us"),
         )
-        .select(*STREAMS.polars, "log", "tor_stream")
+        .select(*STREAMS.polars, "log", "tor_stream", "id")
     )
 
 
@@ -185,8 +186,10 @@ def _shares(downloads: pl.DataFrame, growth: pl.DataFrame) -> pl.DataFrame:
 
     TGen reports the last part of a payload with the whole, so a share may be there only with the last byte.
     """
-    # TGen numbers the downloads of a client from 0, in the order of their starts.
-    grown = growth.select("log", "time_us", stream=pl.col("id") + 1, by_then="bytes_got")
+    # TGen numbers the downloads of a client from 0, in the order of their starts; of those it did not report
+    # the order tells.
+    number = pl.coalesce("id", pl.col("stream") - 1)
+    grown = growth.select("log", "id", "time_us", by_then="bytes_got")
 
     def reached(parts: int, of: int) -> pl.Expr:
         there = of * pl.col("by_then") >= parts * pl.col("bytes_wanted")
@@ -195,9 +198,9 @@ def _shares(downloads: pl.DataFrame, growth: pl.DataFrame) -> pl.DataFrame:
         return first_us.fill_null(whole_us)
 
     return (
-        downloads.select("log", "stream", "created_us", "bytes_wanted", "last_byte_us", "outcome")
+        downloads.select("log", "stream", "created_us", "bytes_wanted", "last_byte_us", "outcome", id=number)
         .join(growth, on="log", how="semi")
-        .join(grown, on=["log", "stream"], how="left")
+        .join(grown, on=["log", "id"], how="left")
         .group_by("log", "stream")
         .agg(half_us=reached(1, 2), most_us=reached(4, 5))
     )
@@ -232,10 +235,11 @@ def _times(clock: Clock) -> list[pl.Expr]:
         .then(pl.col("traced_first_us") - pl.col("created_us"))
         .alias("first_byte_us"),
         pl.when(complete).then("last_byte_us").alias("last_byte_us"),
-        pl.when(complete)
-        .then("last_byte_us")
-        .otherwise(pl.col("ended_us").fill_null(clock.end_us) - pl.col("created_us"))
-        .alias("observed_us"),
+        # A download of no bytes is complete without a last one.
+        pl.coalesce(
+            pl.when(complete).then("last_byte_us"),
+            pl.col("ended_us").fill_null(clock.end_us) - pl.col("created_us"),
+        ).alias("observed_us"),
     ]
 
 

@@ -64,7 +64,7 @@ def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
     steps = read_graphs([_graph(hosts, client) for client in clients])
     unfinished = unfinished_downloads(tgen_logs, tgen, steps, clock.end_us)
     traces = find_logs(hosts, "oniontrace", clients)
-    events = _by_client(read_oniontrace(traces), traces, clients)
+    events = by_client(read_oniontrace(traces), traces, clients)
     asked = tor_streams(events)
     downloads = traced_downloads(all_downloads(tgen, unfinished, layout), asked, events)
     streams = stream_rows(
@@ -142,7 +142,7 @@ def _graph(hosts: Path, client: str) -> Log:
     raise InputError("no such file", file=hosts / client / GRAPH_FILE)
 
 
-def _by_client(events: Events, traces: Sequence[Log], clients: Sequence[str]) -> Events:
+def by_client(events: Events, traces: Sequence[Log], clients: Sequence[str]) -> Events:
     """``events`` with the index of the client for the index of its log."""
     number = {client: index for index, client in enumerate(clients)}
     index = {log: number[trace.host] for log, trace in enumerate(traces)}

@@ -1,0 +1,243 @@
+"""What is left of logs in tgentools' and oniontracetools' JSON files.
+
+In: ``tgen.analysis.json`` and ``oniontrace.analysis.json``, plain or xz. Out: what the readers of logs give,
+as far as the files tell it. tornettools has the downloads of perf clients parsed alone. Of circuits there are
+only times, by the second in which each was built or failed: their numbers are made up, from 1, and the reason
+of a failure is known where all of a client's have the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+from pydantic import BaseModel, Field
+
+from torsweep.config.reading import validate
+from torsweep.engines.shadow.read.logs import Log
+from torsweep.engines.shadow.read.oniontrace import Events, read_oniontrace
+from torsweep.engines.shadow.read.tgen import TgenLog
+from torsweep.errors import InputError
+from torsweep.formats.json_file import parse_json
+from torsweep.formats.text import whole_text
+from torsweep.imports.logs import CLIENT, NO_BEATS, NONE_UNFINISHED, RELAY, Read, in_order
+
+_SECOND_US = 1_000_000
+
+_NO_EVENTS = read_oniontrace([])
+"""Frames without rows."""
+
+_GROWTH = {name: pl.Int64 for name in ("log", "id", "bytes_got", "time_us")}
+_TIMES = ("socks_reply_us", "command_us", "first_byte_us", "last_byte_us")
+
+_VERSION = "1."
+"""How the versions begin whose files are read here."""
+
+
+class _Bytes(BaseModel):
+    got: int = Field(alias="payload-bytes-recv")
+
+
+class _Asked(BaseModel):
+    id: int
+    vertexid: str
+    recvsize: int
+    error: str
+
+
+class _Transport(BaseModel):
+    local: str
+    remote: str
+    state: str
+    error: str
+
+
+class _Times(BaseModel):
+    """µs; from the start, but the first and the last; -1: never."""
+
+    created: Annotated[int, Field(alias="created-ts")]
+    socks_reply: Annotated[int, Field(alias="usecs-to-proxy-response")]
+    command: Annotated[int, Field(alias="usecs-to-command")]
+    first_byte: Annotated[int, Field(alias="usecs-to-first-byte-recv")]
+    last_byte: Annotated[int, Field(alias="usecs-to-last-byte-recv")]
+    now: Annotated[int, Field(alias="now-ts")]
+
+
+class _Elapsed(BaseModel):
+    payload_progress_recv: dict[str, float] = {}
+
+
+class _Stream(BaseModel):
+    is_error: bool
+    byte_info: _Bytes
+    stream_info: _Asked
+    transport_info: _Transport
+    time_info: _Times
+    elapsed_seconds: _Elapsed = _Elapsed()
+
+    def row(self, log: int) -> dict[str, Any]:
+        """The download as a row of :class:`TgenLog`."""
+        asked, times, transport = self.stream_info, self.time_info, self.transport_info
+        steps = (times.socks_reply, times.command, times.first_byte, times.last_byte)
+        return {
+            "log": log,
+            "line": 0,
+            "report": "error" if self.is_error else "success",
+            "port": transport.local.rpartition(":")[2],
+            "remote": transport.remote,
+            "transport_state": transport.state,
+            "transport_error": transport.error,
+            "vertex": asked.vertexid,
+            "stream_error": asked.error,
+            "id": asked.id,
+            "bytes_wanted": asked.recvsize,
+            "bytes_got": self.byte_info.got,
+            "created_us": times.created,
+            **{name: us if us >= 0 else None for name, us in zip(_TIMES, steps, strict=True)},
+            "ended_us": times.now,
+        }
+
+    def growth(self, log: int) -> Iterator[dict[str, Any]]:
+        """When each tenth of the payload was there, as rows of :class:`TgenLog`."""
+        asked = self.stream_info
+        for share, seconds in self.elapsed_seconds.payload_progress_recv.items():
+            got = round(float(share) * asked.recvsize)
+            time_us = self.time_info.created + round(seconds * 1e6)
+            yield {"log": log, "id": asked.id, "bytes_got": got, "time_us": time_us}
+
+
+class _TgenHost(BaseModel):
+    streams: dict[str, _Stream]
+
+
+class _TgenNode(BaseModel):
+    tgen: _TgenHost
+
+
+class _Circuits(BaseModel):
+    """Seconds that circuits took, by the second since 1970 in which they were built or failed."""
+
+    build_time: dict[int, list[float]] = {}
+    fail_time: dict[int, list[float]] = {}
+
+
+class _CircuitSummary(BaseModel):
+    """How many circuits failed, by reason; of oniontracetools before 2022, in all."""
+
+    circuits_failed_total: dict[str, int] | int = 0
+
+
+class _Bandwidth(BaseModel):
+    """Bytes by the second since 1970."""
+
+    bytes_read: dict[int, int]
+    bytes_written: dict[int, int]
+
+
+class _OnionTraceHost(BaseModel):
+    circuit: _Circuits | None = None
+    circuit_summary: _CircuitSummary | None = None
+    bandwidth: _Bandwidth | None = None
+
+
+class _OnionTraceNode(BaseModel):
+    oniontrace: _OnionTraceHost
+
+
+class _Tgen(BaseModel):
+    version: str
+    data: dict[str, _TgenNode]
+
+
+class _OnionTrace(BaseModel):
+    version: str
+    data: dict[str, _OnionTraceNode]
+
+
+def _document(file: Path, program: str) -> dict[str, Any]:
+    document = parse_json(whole_text(file), file)
+    named, version = document.get("type"), str(document.get("version"))
+    if named != program:
+        raise InputError(f"is not of {program}tools", file=file, key="type", value=named, accepted=program)
+    if not version.startswith(_VERSION):
+        raise InputError(
+            "is of another version", file=file, key="version", value=version, accepted=f"{_VERSION}x"
+        )
+    return document
+
+
+def read_parsed(tgen_file: Path, oniontrace_file: Path | None) -> Read:
+    """What the two files tell; InputError when one is no such file."""
+    tgen = validate(_Tgen, _document(tgen_file, "tgen"), tgen_file)
+    traced = _OnionTrace(version="", data={})
+    if oniontrace_file is not None:
+        traced = validate(_OnionTrace, _document(oniontrace_file, "oniontrace"), oniontrace_file)
+    clients = sorted({*tgen.data, *filter(CLIENT.fullmatch, traced.data)}, key=in_order)
+    relays = sorted(filter(RELAY.fullmatch, traced.data), key=in_order)
+    return Read(
+        clients,
+        _tgen_log(tgen, clients, tgen_file),
+        NONE_UNFINISHED,
+        NO_BEATS,
+        _events(traced, clients),
+        [Log(relay, oniontrace_file or tgen_file) for relay in relays],
+        _events(traced, relays),
+    )
+
+
+def _tgen_log(found: _Tgen, clients: Sequence[str], file: Path) -> TgenLog:
+    streams = [
+        (log, stream)
+        for log, client in enumerate(clients)
+        if client in found.data
+        for stream in found.data[client].tgen.streams.values()
+    ]
+    if not streams:
+        raise InputError("holds no download", file=file, accepted="what `tgentools parse --complete` writes")
+    rows = pl.DataFrame([stream.row(log) for log, stream in streams], infer_schema_length=None)
+    growth = pl.DataFrame([row for log, stream in streams for row in stream.growth(log)], _GROWTH)
+    nothing = pl.DataFrame(schema={"log": pl.Int64, "time_us": pl.Int64})
+    versions = pl.DataFrame({"version": [found.version]})
+    times = [pl.col(name).cast(pl.Int64) for name in _TIMES]
+    return TgenLog(rows.with_columns(times), nothing, growth, versions, 0, 0, 0)
+
+
+def _events(found: _OnionTrace, names: Sequence[str]) -> Events:
+    """The circuits and bytes of the hosts ``names``, which ``log`` counts."""
+    hosts = [(log, found.data[name].oniontrace) for log, name in enumerate(names) if name in found.data]
+    bandwidth = [row for log, host in hosts if host.bandwidth for row in _bytes(log, host.bandwidth)]
+    circuits = [row for log, host in hosts for row in _circuits(log, host)]
+    return replace(
+        _NO_EVENTS,
+        bandwidth=pl.DataFrame(bandwidth, _NO_EVENTS.bandwidth.schema),
+        circuits=pl.DataFrame(circuits, _NO_EVENTS.circuits.schema),
+        versions=pl.DataFrame({"version": [found.version] if found.version else []}, {"version": pl.String}),
+    )
+
+
+def _bytes(log: int, bandwidth: _Bandwidth) -> Iterator[dict[str, int]]:
+    for second, read in bandwidth.bytes_read.items():
+        written = bandwidth.bytes_written.get(second, 0)
+        yield {"log": log, "time_us": second * _SECOND_US, "bytes_in": read, "bytes_out": written}
+
+
+def _circuits(log: int, host: _OnionTraceHost) -> Iterator[dict[str, Any]]:
+    """Two events of each circuit: that it was launched, and how that ended."""
+    circuits, summary = host.circuit or _Circuits(), host.circuit_summary or _CircuitSummary()
+    failed = summary.circuits_failed_total
+    reason = next(iter(failed)) if isinstance(failed, dict) and len(failed) == 1 else None
+    ends = [("BUILT", circuits.build_time, None), ("FAILED", circuits.fail_time, reason)]
+    took = (
+        (status, why, second, seconds)
+        for status, by_second, why in ends
+        for second, all_seconds in by_second.items()
+        for seconds in all_seconds
+    )
+    for number, (status, why, second, seconds) in enumerate(took, start=1):
+        ended_us = second * _SECOND_US
+        common = {"log": log, "circuit": number}
+        yield {**common, "status": "LAUNCHED", "time_us": ended_us - round(seconds * _SECOND_US)}
+        yield {**common, "status": status, "time_us": ended_us, "reason": why}

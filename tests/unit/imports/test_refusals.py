@@ -1,0 +1,141 @@
+"""Folders that cannot be imported: one line each, which names the folder or the file."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from pathlib import Path
+
+import pytest
+
+from tests.unit.imports.made_tornet import CLIENTS, Download, Host, parsed_tornet, tornet
+from torsweep.errors import InputError
+from torsweep.imports.stored import import_simulations, open_import
+
+TGEN = "shadow.data/hosts/perfclient1exit/tgen.1006.stdout"
+
+
+def refused(folder: Path, *more: Path) -> str:
+    """The line with which ``folder`` is refused; nothing is left of the import."""
+    out = folder.parent / "refused"
+    with pytest.raises(InputError) as caught:
+        import_simulations([folder, *more], out)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert not out.exists()
+    return message
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    (tmp_path / "tornet").mkdir()
+    assert refused(tmp_path / "tornet").startswith(
+        f"{tmp_path}/tornet: holds no results of a simulation; accepted: "
+    )
+
+
+def test_no_folder_at_all(tmp_path: Path) -> None:
+    assert "is no folder" in refused(tmp_path / "nowhere")
+
+
+def test_a_network_that_was_not_simulated(tmp_path: Path) -> None:
+    folder = tornet(tmp_path / "tornet")
+    for log in folder.glob("shadow.data/hosts/*/*"):
+        log.unlink()
+    assert "holds no results of a simulation" in refused(folder)
+
+
+def test_a_client_without_a_log(tmp_path: Path) -> None:
+    folder = tornet(tmp_path / "tornet")
+    (folder / TGEN).unlink()
+    assert "perfclient1exit: has no log of TGen" in refused(folder)
+
+
+def test_a_log_that_is_cut_off(tmp_path: Path) -> None:
+    folder = tornet(tmp_path / "tornet")
+    log = folder / TGEN
+    log.write_bytes(log.read_bytes()[:-40])
+    assert f"{TGEN}: line 16: ends in the middle of a line: the log is cut off" in refused(folder)
+
+
+def test_a_packed_log_that_is_cut_off(tmp_path: Path) -> None:
+    folder = tornet(tmp_path / "tornet")
+    log = folder / TGEN
+    log.with_name(f"{log.name}.xz").write_bytes(lzma.compress(log.read_bytes())[:-20])
+    log.unlink()
+    assert f"{TGEN}.xz: is cut off or damaged" in refused(folder)
+
+
+def test_a_log_of_another_version(tmp_path: Path) -> None:
+    message = refused(tornet(tmp_path / "tornet", version="1.0.0"))
+    assert "line 1: is of another version, got '1.0.0'; accepted: TGen 1.1.2 or later" in message
+
+
+def test_a_parsed_file_that_is_cut_off(tmp_path: Path) -> None:
+    folder = parsed_tornet(tmp_path / "tornet")
+    file = folder / "tgen.analysis.json.xz"
+    file.write_bytes(file.read_bytes()[:-20])
+    assert "tgen.analysis.json.xz: is cut off or damaged" in refused(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"version": "0.9"}, "version: is of another version, got '0.9'; accepted: 1.x"),
+        ({"type": "onionperf"}, "type: is not of tgentools, got 'onionperf'; accepted: tgen"),
+        ({"data": {}}, "holds no download"),
+        ({"data": {"perfclient1exit": {}}}, "data.perfclient1exit.tgen: missing key"),
+    ],
+)
+def test_a_parsed_file_that_is_none_of_these(change: dict[str, object], said: str, tmp_path: Path) -> None:
+    folder = parsed_tornet(tmp_path / "tornet")
+    file = folder / "tgen.analysis.json.xz"
+    document = json.loads(lzma.decompress(file.read_bytes())) | change
+    file.write_bytes(lzma.compress(json.dumps(document).encode()))
+    assert f"tgen.analysis.json.xz: {said}" in refused(folder)
+
+
+def test_a_folder_that_mixes_the_seeds_of_two_networks(tmp_path: Path) -> None:
+    message = refused(tornet(tmp_path / "tornet", seeds=(1, 2)))
+    assert "mixes seeds: its logs of `tornettools generate` name 1 and 2" in message
+
+
+def test_a_folder_that_mixes_seeds_of_shadow(tmp_path: Path) -> None:
+    folder = tornet(tmp_path / "tornet")
+    for number in (3, 4):
+        text = f"[INFO] The argument namespace is: Namespace(shadow_args='--seed={number} --progress=true')\n"
+        (folder / f"tornettools.simulate.2026-01-01.00.00.0{number}.log").write_text(text)
+    assert "mixes seeds: its logs of `tornettools simulate` name 3 and 4" in refused(folder)
+
+
+def test_one_simulation_given_twice(tmp_path: Path) -> None:
+    one, same = tornet(tmp_path / "one"), tornet(tmp_path / "same")
+    assert f"{same}: holds the same downloads as {one}" in refused(one, same)
+
+
+def test_a_configuration_that_is_none(tmp_path: Path) -> None:
+    folder = tornet(tmp_path / "tornet")
+    (folder / "shadow.config.yaml").write_text("general: {}\n")
+    assert "shadow.config.yaml: hosts: has no hosts" in refused(folder)
+
+
+def test_a_perf_client_that_downloads_another_size(tmp_path: Path) -> None:
+    clients = {**CLIENTS, "perfclient2exit": Host([Download(0, 60.0, 1000)])}
+    message = refused(tornet(tmp_path / "tornet", clients))
+    assert (
+        "perfclient2exit: a perf client downloads another size, got '1000 B'; accepted: 51200 B, " in message
+    )
+
+
+def test_a_folder_that_is_no_import(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"import\.json: no such file: `torsweep import tornettools` leaves it"
+    ):
+        open_import(tmp_path)
+
+
+def test_an_import_that_has_changed(tmp_path: Path) -> None:
+    one = import_simulations([tornet(tmp_path / "tornet")], tmp_path / "import")
+    table = one.folder / "run-1/streams.parquet"
+    table.write_bytes(table.read_bytes() + b" ")
+    with pytest.raises(InputError, match="has changed"):
+        open_import(one.folder)
