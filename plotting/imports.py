@@ -1,9 +1,9 @@
 """The times of two imports, with those of the public network where they were given.
 
-    python -m plotting.imports FOLDER --out FOLDER/figures
+    python -m plotting.imports ttlb FOLDER --out FOLDER/figures/ttlb
 
-In: the folder that `torsweep import compare` leaves. Out: the figures ``ttfb`` and ``ttlb``: a row of panels
-for each size that perf clients download, a curve for each import.
+In: the folder that `torsweep import compare` leaves. Out: the figure ``ttfb`` or ``ttlb``: a row of panels for
+each size that perf clients download, a curve for each import.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from plotting.drawing.command import exit_code_of
-from plotting.drawing.curves import Public, draw_metric, how_to_read
+from plotting.drawing.curves import draw_metric, how_to_read
 from plotting.drawing.source import Source
 from plotting.drawing.style import save, style
 from torsweep.config.traffic import PERF_KINDS
@@ -28,7 +28,8 @@ from torsweep.imports.measures import KNOB
 from torsweep.stats.text import duration_text
 from torsweep.storage.manifest import verify_folder
 
-FIGURES = {"ttfb": "ttfb_after_command", "ttlb": "ttlb_after_command"}
+FIGURES = {"ttfb": ("ttfb_after_command", "first"), "ttlb": ("ttlb_after_command", "last")}
+"""The time that a figure is of, and the byte to which it is."""
 
 
 class ComparedImports(Source):
@@ -64,41 +65,28 @@ class ComparedImports(Source):
         """What bands are."""
         return "Bands: 95 % t-intervals over the networks of an import."
 
-    def public(self, metric: str) -> Public:
-        """The times of the public network by kind of client."""
+    def public(self, metric: str) -> pl.DataFrame | None:
+        """The times of the public network, where they were given."""
         file = self.summaries / "public.csv"
-        if not file.is_file():
-            return {}
-        found = read_csv(file, ("measure", "kind"), ("value",)).filter(pl.col("measure") == metric)
-        own = {kind: found.filter(pl.col("kind").is_null() | (pl.col("kind") == kind)) for kind in PERF_KINDS}
-        return {kind: rows["value"].sort().to_numpy() for kind, rows in own.items() if len(rows)}
+        return read_csv(file, ("metric", "kind")).filter(metric=metric) if file.is_file() else None
 
 
-def draw_all(folder: Path, out: Path) -> None:
-    """Draw the figures of the comparison in ``folder`` into the folder ``out``."""
-    source = ComparedImports(folder)
-    for name, metric in FIGURES.items():
-        byte = "first" if name == "ttfb" else "last"
-        with style():
-            figure, points, caption = draw_metric(source, metric, source.public(metric))
-            save(
-                figure,
-                points,
-                caption,
-                source.origin(),
-                out / name,
-                f"Time to {byte} byte",
-                how_to_read(byte),
-            )
+def draw_figure(name: str, folder: Path, out: Path) -> None:
+    """Draw the figure ``name`` of the comparison in ``folder``: ``out``.pdf, .png, .csv."""
+    source, (metric, byte) = ComparedImports(folder), FIGURES[name]
+    with style():
+        figure, points, caption = draw_metric(source, metric, source.public(metric))
+        save(figure, points, caption, source.origin(), out, f"Time to {byte} byte", how_to_read(byte))
 
 
-def main() -> int:
-    """The exit code of the command line."""
+def main(arguments: list[str] | None = None) -> int:
+    """The exit code of the command line ``arguments``."""
     parser = argparse.ArgumentParser(prog="python -m plotting.imports", description="Draw two imports.")
+    parser.add_argument("figure", choices=list(FIGURES))
     parser.add_argument("folder", type=Path, help="folder that `torsweep import compare` wrote")
-    parser.add_argument("--out", type=Path, required=True, help="folder for the figures")
-    options = parser.parse_args()
-    return exit_code_of(lambda: draw_all(options.folder, options.out), options.out / "ttlb")
+    parser.add_argument("--out", type=Path, required=True, help="path of the files, without .pdf")
+    options = parser.parse_args(arguments)
+    return exit_code_of(lambda: draw_figure(options.figure, options.folder, options.out), options.out)
 
 
 if __name__ == "__main__":

@@ -9,12 +9,8 @@ nothing does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 import seaborn.objects as so
 from matplotlib.axes import Axes
@@ -47,14 +43,13 @@ def how_to_read(byte: str) -> str:
     )
 
 
-Public = Mapping[str, npt.NDArray[np.float64]]
-"""Times that were measured in the public network, seconds, in order, by kind of client."""
-
-
 def draw_metric(
-    source: Source, metric: str, public: Public = MappingProxyType({})
+    source: Source, metric: str, public: pl.DataFrame | None = None
 ) -> tuple[Figure, pl.DataFrame, str]:
-    """The figure, the points in it and its caption, for ``metric`` (``ttfb``, say), beside ``public``."""
+    """The figure, the points in it and its caption, for ``metric`` (``ttfb``, say).
+
+    ``public`` (kind, share, time_s) are the times of the public network, where they are known.
+    """
     facets, kinds = Facets.of(source.knobs), source.kinds()
     points = source.summary("curves").filter(metric=metric)
     outcomes = source.summary("outcomes")
@@ -74,25 +69,24 @@ def draw_metric(
     for panel in facets.put(plot, figure, things, f"{METRICS[metric].label} (s)"):
         share_axis(panel.axis)
         kind = kinds[list(things).index(panel.thing)]
-        _limit(panel.axis, things[panel.thing], public.get(kind, np.array([])))
+        beside = public.filter(kind=kind) if public is not None else points.clear()
+        _limit(
+            panel.axis, pl.concat([each.select("share", "time_s") for each in (things[panel.thing], beside)])
+        )
         own = at(things[panel.thing], panel.levels)
         of_kind = outcomes.filter(kind=kind)
         _failures(facets, panel, own, at(of_kind, panel.levels))
-        if kind in public:
-            panel.axis.step(public[kind], np.linspace(0, 1, len(public[kind])), where="post", **PUBLIC)
+        panel.axis.plot(beside["time_s"], beside["share"], **PUBLIC)
         if own.is_empty():
             byte = METRICS[metric].label.removeprefix("Time to ")
             say_nothing_is_here(panel.axis, f"no {byte} was seen")
-    facets.legend(figure, marker=True, more=[Line2D([], [], **PUBLIC)] if public else [])
+    facets.legend(figure, marker=True, more=[] if public is None else [Line2D([], [], **PUBLIC)])
     return figure, points, caption
 
 
-def _limit(axis: Axes, points: pl.DataFrame, public: npt.NDArray[np.float64]) -> None:
-    """Logarithmic, from the fastest thousandth to the slowest that every network reached, and nearly all of
-    the public network's."""
+def _limit(axis: Axes, points: pl.DataFrame) -> None:
+    """Logarithmic, from the fastest thousandth to the slowest that every network reached."""
     times = points.filter(pl.col("time_s") > 0)["time_s"].to_numpy()
-    if len(public):
-        times = np.concatenate([times, np.quantile(public, [0.02, 0.98])])
     if not len(times):
         axis.set_xlim(0, 1)
         return

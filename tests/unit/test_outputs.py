@@ -193,7 +193,7 @@ FIGURE_PROGRAMS = sorted(
 
 
 def test_the_programs_of_figures_are_known() -> None:
-    assert FIGURE_PROGRAMS == ["__main__", "chain"]
+    assert FIGURE_PROGRAMS == ["__main__", "chain", "imports"]
 
 
 @pytest.mark.parametrize("make", [make for make in HOSTILE if make is not _dangling_link])
@@ -203,6 +203,7 @@ def test_the_programs_of_figures_are_known() -> None:
         ("plotting.__main__", "ttfb_cdf", "--summaries=1"),
         ("plotting.__main__", "compare_contrasts", "--comparison=1"),
         ("plotting.chain", "1"),
+        ("plotting.imports", "ttlb", "1"),
     ],
 )
 def test_figures_go_into_folders_of_figures_only(

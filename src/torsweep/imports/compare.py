@@ -19,6 +19,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,9 @@ from rich.console import Console
 from torsweep.config.experiment import Duration
 from torsweep.config.figures import figures_folder
 from torsweep.config.reading import Section, validate
+from torsweep.errors import InputError
 from torsweep.formats.public_tor import read_public_tor
-from torsweep.imports.measures import KNOB, TIMES, Compared, Measure, compared, downloads_of, measures
+from torsweep.imports.measures import KNOB, SIZES, TIMES, Compared, Measure, compared, downloads_of, measures
 from torsweep.imports.stored import Import
 from torsweep.stats.claims.judging import NOTHING, UNCLEAR, YES, Answer, Question, above, below, within
 from torsweep.stats.inference.intervals import (
@@ -40,7 +42,7 @@ from torsweep.stats.inference.intervals import (
     welch_interval,
 )
 from torsweep.stats.statistic import write_csv
-from torsweep.stats.streams.curves import curves
+from torsweep.stats.streams.curves import CURVE_PROBABILITIES, curves
 from torsweep.stats.streams.medians import outcome_counts, run_quantiles
 from torsweep.stats.text import markdown_table
 from torsweep.storage import write_text
@@ -105,7 +107,7 @@ def compare_imports(
         "curves": curves(downloads, [KNOB], list(TIMES)),
     }
     if tor_metrics is not None:
-        tables["public"] = read_public_tor(tor_metrics)
+        tables["public"] = _public(tor_metrics)
     about = {
         "imports": {each.name: [asdict(run) for run in each.runs] for each in both.imports},
         "networks": {f"{name}/{run}": number for (name, run), number in both.numbers.items()},
@@ -113,6 +115,21 @@ def compare_imports(
         "warm_up_ns": warm_up_ns,
     }
     return Comparison(baseline.name, candidate.name, pairing, found, tables, about)
+
+
+def _public(file: Path) -> pl.DataFrame:
+    """Quantiles of the times in ``file``: metric, kind, share and time_s. Some are of downloads of any size."""
+    found = read_public_tor(file)
+    frames = []
+    for metric, kind in product(TIMES, SIZES):
+        of_kind = pl.col("kind").is_null() | (pl.col("kind") == kind)
+        values = found.filter(pl.col("measure") == metric, of_kind)["value"].to_numpy()
+        if len(values):
+            quantiles = {"share": CURVE_PROBABILITIES, "time_s": np.quantile(values, CURVE_PROBABILITIES)}
+            frames.append(pl.DataFrame({"metric": metric, "kind": kind, **quantiles}))
+    if not frames:
+        raise InputError("holds no time of a download", file=file)
+    return pl.concat(frames)
 
 
 def _pairing(both: Compared) -> tuple[list[int], str]:
@@ -215,10 +232,19 @@ def write_comparison(comparison: Comparison, out: Path) -> None:
 def _draw(out: Path) -> None:
     place = str(figures_folder().resolve().parent)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([place, os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, "-m", "plotting.imports", str(out), "--out", str(out / "figures")]
-    # What it refuses it says itself.
-    if code := subprocess.run(command, env=environment, check=False).returncode:
-        raise SystemExit(code)
+    for figure in ("ttfb", "ttlb"):
+        command = [
+            sys.executable,
+            "-m",
+            "plotting.imports",
+            figure,
+            str(out),
+            "--out",
+            str(out / "figures" / figure),
+        ]
+        # What it refuses it says itself.
+        if code := subprocess.run(command, env=environment, check=False).returncode:
+            raise SystemExit(code)
 
 
 def _text(comparison: Comparison) -> str:
