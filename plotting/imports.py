@@ -2,8 +2,8 @@
 
     python -m plotting.imports ttlb FOLDER --out FOLDER/figures/ttlb
 
-In: the folder that `torsweep import compare` leaves. Out: the figure ``ttfb`` or ``ttlb``: a row of panels for
-each size that perf clients download, a curve for each import.
+In: the folder that `torsweep import compare` leaves. Out: the figure ``ttfb`` or ``ttlb``: a row of panels
+for each size that perf clients download, a curve for each import.
 """
 
 from __future__ import annotations

@@ -70,9 +70,7 @@ def draw_metric(
         share_axis(panel.axis)
         kind = kinds[list(things).index(panel.thing)]
         beside = public.filter(kind=kind) if public is not None else points.clear()
-        _limit(
-            panel.axis, pl.concat([each.select("share", "time_s") for each in (things[panel.thing], beside)])
-        )
+        _limit(panel.axis, pl.concat([things[panel.thing].select("time_s"), beside.select("time_s")]))
         own = at(things[panel.thing], panel.levels)
         of_kind = outcomes.filter(kind=kind)
         _failures(facets, panel, own, at(of_kind, panel.levels))

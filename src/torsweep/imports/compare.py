@@ -118,7 +118,7 @@ def compare_imports(
 
 
 def _public(file: Path) -> pl.DataFrame:
-    """Quantiles of the times in ``file``: metric, kind, share and time_s. Some are of downloads of any size."""
+    """Quantiles of the times in ``file``: metric, kind, share and time_s. Some are of any size."""
     found = read_public_tor(file)
     frames = []
     for metric, kind in product(TIMES, SIZES):
