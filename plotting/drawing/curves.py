@@ -74,7 +74,8 @@ def draw_metric(
         own = at(things[panel.thing], panel.levels)
         of_kind = outcomes.filter(kind=kind)
         _failures(facets, panel, own, at(of_kind, panel.levels))
-        panel.axis.plot(beside["time_s"], beside["share"], **PUBLIC)
+        if not beside.is_empty():
+            panel.axis.plot(beside["time_s"], beside["share"], **PUBLIC)
         if own.is_empty():
             byte = METRICS[metric].label.removeprefix("Time to ")
             say_nothing_is_here(panel.axis, f"no {byte} was seen")
