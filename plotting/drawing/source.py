@@ -20,7 +20,7 @@ from torsweep.config.traffic import KIND_NAMES
 from torsweep.stats.files import PLAN_FILE, read_plan
 from torsweep.stats.statistic import statistics
 from torsweep.stats.streams.medians import downloads_by_kind
-from torsweep.stats.text import duration_text, engine_text, networks_text
+from torsweep.stats.text import duration_text, engine_text, era_text, networks_text
 from torsweep.tables.reading import Provenance, parse_provenance
 
 
@@ -86,8 +86,8 @@ class Source:
         cut = f"warm-up of {duration_text(provenance.warm_up_ns)} cut, " if provenance.warm_up_ns else ""
         parts = [
             engine_text(provenance),
-            f"era {provenance.era}",
-            f"network {provenance.network}, {networks_text(provenance.seeds)}",
+            era_text(provenance),
+            f"network {provenance.network}, {networks_text(provenance.seeds, provenance.given_networks)}",
             *held,
             cut + measured,
             self._downloads(downloads_by_kind(self.summary("outcomes"))),
@@ -100,8 +100,10 @@ class Source:
 
     def band_note(self) -> str:
         """What bands are, or why there are none."""
-        several = len(self.provenance.seeds) > 1
-        return "Bands: 95 % t-intervals over networks." if several else "One network: no intervals."
+        if len(self.provenance.seeds) == 1:
+            return "One network: no intervals."
+        over = "seeds of one network" if self.provenance.given_networks == 1 else "networks"
+        return f"Bands: 95 % t-intervals over {over}."
 
 
 def kind_title(kind: str) -> str:

@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from torsweep.config.reading import RefusedValue, Section
 from torsweep.config.tracing import Record
-from torsweep.config.traffic import ClientKind
+from torsweep.config.traffic import PERF_KINDS, ClientKind, PerfKind
 from torsweep.errors import InputError
 from torsweep.units import Between, DurationNs
 
@@ -133,11 +133,11 @@ class Claim(Section):
 class ClientClaim(Claim):
     """A claim about what clients of one kind see."""
 
-    kind: ClientKind
+    kind: Literal[ClientKind, PerfKind]
 
     def check(self, experiment: Any) -> None:
         """The experiment has to have such clients."""
-        if self.kind not in experiment.traffic.kinds:
+        if self.kind not in PERF_KINDS and self.kind not in experiment.traffic.kinds:
             accepted = ", ".join(experiment.traffic.kinds)
             raise RefusedValue(
                 "the experiment has no such clients", key="kind", value=self.kind, accepted=accepted

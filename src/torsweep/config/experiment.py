@@ -46,7 +46,7 @@ from torsweep.config.reading import (
 )
 from torsweep.config.tors import TorSource
 from torsweep.config.tracing import PASSAGE_POINTS, Record, Tracing
-from torsweep.config.traffic import Duration, Traffic
+from torsweep.config.traffic import PERF_KINDS, Duration, Traffic
 from torsweep.config.variant import Variant
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
@@ -248,6 +248,13 @@ class Experiment(Section):
             problem, accepted = "is the bundle without options", "{}; another name for options"
             raise RefusedValue(problem, key=f"options.{DEFAULT_OPTIONS}", accepted=accepted)
         check_contents("options", {name: bundle.content for name, bundle in self.bundles.items()})
+        return self
+
+    @model_validator(mode="after")
+    def _somebody_downloads(self) -> Self:
+        about_perf = any(getattr(claim, "kind", None) in PERF_KINDS for claim in self.claims)
+        if not self.traffic.kinds and not about_perf:
+            raise RefusedValue("missing key", key="traffic.web", accepted="web, bulk")
         return self
 
     @model_validator(mode="after")

@@ -195,6 +195,9 @@ class NetworkConfig(Section):
     ``perf_clients`` measure as those of tornettools do, a third of them for each of three sizes, whatever the
     ``load``; they are placed like other hosts, with the rates of servers and no last mile. ``weights``
     names a bandwidth file whose weights relays have instead of their own, ``configs/weights/NAME.v3bw``.
+
+    ``tornettools`` names folders that ``tornettools generate`` made, which are taken as they are, in turns:
+    the counts then say what is in them, ``markov_clients`` too, and no other key has an effect.
     """
 
     relays: Annotated[int, _count(3, 10_000)]
@@ -213,6 +216,8 @@ class NetworkConfig(Section):
     access_delay: AccessDelay = AccessDelay()
     loss: Loss = _left_out(Loss())
     weights: Source = _left_out(Source(name=USUAL_WEIGHTS))
+    tornettools: Annotated[tuple[Path, ...], Field(max_length=1_000)] = _left_out(())
+    markov_clients: Annotated[int, _count(0, 25_000)] = _left_out(0)
 
     @property
     def web_client_count(self) -> int:
@@ -232,7 +237,8 @@ class NetworkConfig(Section):
     @property
     def client_count(self) -> int:
         """All clients, web and bulk ones after scaling."""
-        return self.web_client_count + self.bulk_client_count + self.perf_clients
+        sampled = self.web_client_count + self.bulk_client_count
+        return sampled + self.perf_clients + self.markov_clients
 
     @model_validator(mode="after")
     def _chain_is_all_there_is(self) -> Self:
@@ -265,7 +271,7 @@ class NetworkConfig(Section):
 
     @model_validator(mode="after")
     def _size_is_sane(self) -> Self:
-        if self.web_client_count + self.bulk_client_count == 0:
+        if self.web_client_count + self.bulk_client_count == 0 and not self.tornettools:
             raise RefusedValue("a network needs a client", key="web_clients", value=self.web_clients)
         if self.host_count > MOST_NODES:
             problem = "too many hosts: their latency matrix would not fit into memory"

@@ -110,12 +110,6 @@ class Traffic(Section):
     web: ClientTraffic | None = None
     bulk: ClientTraffic | None = None
 
-    @model_validator(mode="after")
-    def _somebody_downloads(self) -> Self:
-        if self.web is None and self.bulk is None:
-            raise RefusedValue("missing key", key="web", accepted="web, bulk")
-        return self
-
     @property
     def kinds(self) -> Mapping[ClientKind, ClientTraffic]:
         """What each kind of client does that there is."""

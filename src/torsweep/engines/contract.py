@@ -59,7 +59,8 @@ class Engine:
     those that its runs leave beside the tables of every engine. With ``preference``, ``auto`` takes it: the
     engine with the least number of those that can run. ``runs_tor`` is false of a model; the pipeline builds
     tor for the others. With ``real_time`` a run needs the machine for itself.
-    Where it ``takes_paths``, the paths of clients' circuits can be given to it.
+    Where it ``takes_paths``, the paths of clients' circuits can be given to it; where it
+    ``takes_tornettools``, it plays networks that tornettools made.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Engine:
     takes_threads: bool = False
     real_time: bool = False
     takes_paths: bool = True
+    takes_tornettools: bool = False
 
 
 def counted(counts: Mapping[str, int], each: Mapping[str, int]) -> int:

@@ -42,7 +42,7 @@ from torsweep.engines.table_files import (
 )
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
-from torsweep.network.model import NETWORK_FILE, read_network
+from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.network.relays import given_paths
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.storage.folders import RUN
@@ -147,7 +147,9 @@ def build_run(
     fewer relays that can be guards than a client keeps.
     """
     file = network / NETWORK_FILE
-    sampled, _ = read_network(network)
+    sampled, _ = read_network(network, latency=not find_engine(settings.engine).takes_tornettools)
+    if sampled.tornettools:
+        return _given_run(settings, variant, sampled, network, run_directory, tors)
     paths = given_paths(sampled)
     possible = sum(relay.position in ("guard", "guard_exit") for relay in sampled.relays)
     if paths is None and settings.tor.guards > possible:
@@ -166,10 +168,42 @@ def build_run(
     traffic.update((kind, RunTraffic.of(asked)) for kind, asked in PERF_TRAFFIC.items() if kind in kinds)
     if paths is None and settings.pairing != FREE:
         paths = drawn_paths(sampled, settings.tor.guards, traffic, settings.duration_ns, file)
+    asked = {**dict(settings), "pairing": FREE, "paths": paths, "traffic": traffic}
+    return _spec(asked, variant, sampled, network, run_directory, tors)
+
+
+def _given_run(
+    settings: RunSettings,
+    variant: Variant,
+    sampled: Network,
+    network: Path,
+    run_directory: Path,
+    tors: RunTors,
+) -> RunSpec:
+    """The run on a network of tornettools, of which only tor and its options can be changed.
+
+    Raises InputError for a variant of anything else.
+    """
+    for knob, level in variant.levels:
+        if KNOBS[knob].target not in ("tor_build", "options"):
+            problem = "is nothing that can be changed in a network of tornettools"
+            accepted = "the knobs tor and options"
+            raise InputError(problem, file=network / NETWORK_FILE, key=knob, value=level, accepted=accepted)
+    return _spec({**dict(settings), "pairing": FREE}, variant, sampled, network, run_directory, tors)
+
+
+def _spec(
+    asked: Mapping[str, Any],
+    variant: Variant,
+    sampled: Network,
+    network: Path,
+    run_directory: Path,
+    tors: RunTors,
+) -> RunSpec:
     return RunSpec(
-        **{**dict(settings), "pairing": FREE, "paths": paths, "traffic": traffic},
+        **asked,
         network=os.path.relpath(network.resolve(), run_directory.resolve()),
-        network_sha256=sha256_of_file(file),
+        network_sha256=sha256_of_file(network / NETWORK_FILE),
         tor_build=tors.main_build,
         other_builds=tors.other_builds(variant, sampled),
         given=tors.given(variant, sampled),

@@ -31,7 +31,7 @@ def check_builds(builds: Iterable[str], bundles: Mapping[str, OptionBundle], net
     """:func:`refuse_bundles` for builds by their versions and a network's directory; ToolMissing without."""
     if bundles:
         programs = [find_build(version=build).program for build in builds]
-        refuse_bundles(programs, bundles, read_network(network)[0])
+        refuse_bundles(programs, bundles, read_network(network, latency=False)[0])
 
 
 def refuse_bundles(

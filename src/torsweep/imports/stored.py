@@ -14,13 +14,13 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.config.reading import validate
+from torsweep.engines.shadow.read.given_logs import Read, read_logs
+from torsweep.engines.shadow.read.given_tables import tables_of
 from torsweep.engines.table_schema import OUTCOMES, STREAMS, TableSchema, write_table
 from torsweep.errors import InputError
 from torsweep.formats import parquet
-from torsweep.imports.logs import Read, read_logs
 from torsweep.imports.parsed import read_parsed
 from torsweep.imports.simulation import Simulation, open_simulation
-from torsweep.imports.tables import tables_of
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import IMPORT
 from torsweep.storage.manifest import verify_folder, with_checksums

@@ -48,10 +48,15 @@ def sample(
     """Sample a network: the same bytes for the same configuration and seed."""
     from torsweep.config.network import load_network_config
     from torsweep.config.reading import parse_settings
+    from torsweep.network.given import write_tornet
     from torsweep.network.model import write_network
     from torsweep.network.sampling import sample_network
 
-    sampled = sample_network(load_network_config(config, parse_settings(overrides)), seed)
+    asked = load_network_config(config, parse_settings(overrides))
+    if asked.tornettools:
+        write_tornet(asked, seed, out)
+        return
+    sampled = sample_network(asked, seed)
     write_network(sampled.network, sampled.latency.blocks(), out)
 
 

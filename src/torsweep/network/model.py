@@ -112,7 +112,8 @@ class Network(_Part):
     """What ``network.json`` holds. Nodes are rows of the latency matrix, one a host, in the order
     relays, authorities, clients (web, then bulk, then perf), servers. ``latency_sha256`` is the checksum of
     ``latency.npy``; :func:`write_network` fills it in. ``loss_share`` of the packets between two hosts is
-    lost; a network without loss does not say so."""
+    lost; a network without loss does not say so. ``tornettools`` is the checksum of the folder of a network
+    that tornettools made; it has no latencies here."""
 
     format: Literal["torsweep-network"] = "torsweep-network"
     format_version: Literal[2] = 2
@@ -122,7 +123,12 @@ class Network(_Part):
     seed: Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
     bandwidth_weights: dict[str, Annotated[int, Field(strict=True, ge=0, le=10_000)]]
     latency_floor_us: Annotated[int, Field(strict=True, ge=1, le=MOST_RTT_US)]
-    latency_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = ""
+    latency_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = Field(
+        default="", exclude_if=lambda sha256: sha256 == ""
+    )
+    tornettools: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
+        default=None, exclude_if=lambda sha256: sha256 is None
+    )
     loss_share: Annotated[float, Field(strict=True, ge=0, le=MOST_LOSS_SHARE)] = Field(
         default=0.0, exclude_if=lambda share: share == 0
     )
@@ -201,7 +207,8 @@ def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, NDA
     """The network in ``directory`` and its RTT matrix, (nodes, nodes) int32 in microseconds.
 
     The matrix is mapped. With ``latency=False`` an empty matrix stands in for it. Raises InputError when a
-    file is missing, damaged, or does not fit the other, or an RTT is out of range.
+    file is missing, damaged, or does not fit the other, or an RTT is out of range; and for the latencies of a
+    network of tornettools, which are in its own graph.
     """
     path = directory / NETWORK_FILE
     if not path.exists():
@@ -209,6 +216,9 @@ def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, NDA
     network = validate(Network, read_json(path), path)
     if not latency:
         return network, np.empty((0, 0), dtype=np.int32)
+    if network.tornettools:
+        problem = "is a network that tornettools made: Shadow alone plays it, on the network's own graph"
+        raise InputError(problem, file=path, accepted="engine shadow")
     matrix = _read_matrix(directory / LATENCY_FILE, network.node_count)
     _check_content(directory / LATENCY_FILE, matrix, network.latency_sha256)
     return network, matrix
@@ -216,8 +226,8 @@ def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, NDA
 
 def _not_a_network(directory: Path) -> InputError:
     if (directory / "shadow.config.yaml").is_file():
-        problem = "was made by tornettools generate, for whose clients there is no engine here"
-        return InputError(problem, file=directory, accepted="what `torsweep network sample` wrote")
+        problem = "was made by tornettools generate, and is no network directory"
+        return InputError(problem, file=directory, accepted=f"`torsweep compare --network {directory}`")
     return InputError("is not a network directory: no network.json in it", file=directory)
 
 

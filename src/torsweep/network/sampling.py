@@ -42,6 +42,7 @@ from torsweep.network.population import POPULATION_FILE, read_population
 from torsweep.network.relays import chain_relays, network_bandwidth_weights, sample_relays
 from torsweep.network.weights import read_weights, weighted, weights_path
 from torsweep.provenance import sha256_of_file
+from torsweep.tornet.folder import CONFIGURATION
 
 TOPOLOGIES = Path("topologies")
 
@@ -98,10 +99,14 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
 
 
 def input_paths(config: NetworkConfig) -> dict[str, Path]:
-    """The files that the network is sampled from, by what they hold: relays, bandwidth, weights, latency.
+    """The files that the network is sampled from, by what they hold: relays, bandwidth, weights, latency; or
+    those that say what networks of tornettools are.
 
     Raises InputError when one that ``config`` names is missing.
     """
+    if config.tornettools:
+        folders = enumerate(config.tornettools, start=1)
+        return {f"tornettools {number}": find(folder) / CONFIGURATION for number, folder in folders}
     paths = {}
     if config.chain is None:
         paths["relays"] = source_path(config.relay_population, "relays", POPULATION_FILE)

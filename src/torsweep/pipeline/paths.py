@@ -28,7 +28,7 @@ from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.overrides import Overrides, experiment_overrides
 from torsweep.config.tors import TorSource
-from torsweep.config.traffic import ClientKind
+from torsweep.config.traffic import PERF_KINDS
 from torsweep.config.variant import JOINED_BY, Variant, variant_text
 from torsweep.engines.prepare import require_tor
 from torsweep.engines.selection import choose_engine, find_engine, require_engine
@@ -171,7 +171,7 @@ def require_fitting_networks(experiment: Experiment, plan_name: str = MAIN_PLAN)
 
 
 def _require_clients(experiment: Experiment, config: NetworkConfig) -> None:
-    counts: dict[ClientKind, int] = {"web": config.web_client_count, "bulk": config.bulk_client_count}
+    counts: dict[str, int] = {"web": config.web_client_count, "bulk": config.bulk_client_count}
     file = network_path(experiment.network)
     for kind, count in counts.items():
         if count and kind not in experiment.traffic.kinds:
@@ -182,9 +182,11 @@ def _require_clients(experiment: Experiment, config: NetworkConfig) -> None:
                 value=count,
                 accepted="0",
             )
+    counts["perf"] = config.perf_clients
     for claim in experiment.claims:
         # Claims about cells inside relays are about no kind of clients.
-        about: ClientKind | None = getattr(claim, "kind", None)
+        judged = getattr(claim, "kind", None)
+        about = "perf" if judged in PERF_KINDS else judged
         if about is not None and not counts[about]:
             raise InputError(
                 f"claim {claim.id} of experiment {experiment.name} is about {about} clients",

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.config.traffic import Traffic
+from torsweep.config.traffic import MARKOV, Traffic
 from torsweep.config.variant import JOINED_BY
 from torsweep.errors import InputError
 from torsweep.network.describe import Description, describe, overload_text, pauses
 from torsweep.network.load import load_text
-from torsweep.network.model import NETWORK_FILE, read_network
+from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.provenance import sha256_of_file
 from torsweep.report.sections import Row, Section
 from torsweep.tables.reading import Provenance
@@ -60,9 +60,10 @@ def describe_networks(folders: Sequence[Path], provenance: Provenance, traffic: 
     """
     asks = pauses(traffic.web)
     known = {str(run["network_sha256"]) for run in provenance.runs}
-    rows, hashes, all_found = [], [], []
+    rows: list[Row] = []
+    hashes, hosts, all_found = [], [], []
     for folder in folders:
-        network, latency = read_network(folder)
+        network, latency = read_network(folder, latency=not provenance.given_networks)
         sha256 = sha256_of_file(folder / NETWORK_FILE)
         if sha256 not in known:
             raise InputError(
@@ -70,23 +71,43 @@ def describe_networks(folders: Sequence[Path], provenance: Provenance, traffic: 
             )
         # The name of the folder has the levels of knobs that change the network: ``paper+load=0.5``.
         name = ", ".join([f"seed {network.seed}", *folder.resolve().parent.name.split(JOINED_BY)[1:]])
+        hashes.append((name, sha256))
+        if provenance.given_networks:
+            rows.append((name, _usable(network)))
+            hosts.append(_hosts_of_given(network))
+            continue
         found = describe(network, latency, traffic)
         all_found.append(found)
         rows.append((name, *_numbers(found)[: None if asks else 1]))
-        hashes.append((name, sha256))
+        hosts.append(", ".join(f"{count} {kind}" for kind, count in found.hosts.items() if count))
     missing = known - {sha256 for _, sha256 in hashes}
     if missing:
         raise InputError("lacks networks that the plan's runs were on", value=len(missing))
     header, notes = (_HEADER, _NOTES) if asks else (_HEADER[:2], ())
     table = Section("The networks", header, tuple(rows), notes)
-    hosts = [
-        ", ".join(f"{count} {kind}" for kind, count in each.hosts.items() if count) for each in all_found
-    ]
     warnings = [each.regime.warning for each in all_found if asks and each.regime.warning]
     overload = overload_text(all_found) if asks else None
     return Networks(
         tuple(dict.fromkeys(hosts)), table, tuple(hashes), tuple(dict.fromkeys(warnings)), overload
     )
+
+
+def _usable(network: Network) -> str:
+    return f"{sum(relay.usable_bytes_per_s for relay in network.relays) / _MIB:.1f}"
+
+
+def _hosts_of_given(network: Network) -> str:
+    """The hosts of a network that tornettools made."""
+    kinds = [client.kind for client in network.clients]
+    counts = {
+        "relays": len(network.relays),
+        "authorities": len(network.authorities),
+        "perf clients": len(kinds) - kinds.count(MARKOV),
+        "Markov clients": kinds.count(MARKOV),
+        "servers": len(network.servers),
+    }
+    told = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    return f"made by tornettools, with {told}"
 
 
 def _numbers(found: Description) -> Row:

@@ -20,10 +20,17 @@ def engine_text(provenance: Provenance) -> str:
     return f"{provenance.engine} {provenance.engine_version}{kind}"
 
 
-def networks_text(seeds: Sequence[int]) -> str:
-    """``8 networks (seeds 1–8)``."""
+def era_text(provenance: Provenance) -> str:
+    """``era 2012``; on networks of tornettools there is none."""
+    return "tor's options as the network has them" if provenance.given_networks else f"era {provenance.era}"
+
+
+def networks_text(seeds: Sequence[int], given_networks: int = 0) -> str:
+    """``8 networks (seeds 1–8)``; of a single given network, ``8 seeds of one network (1–8)``."""
     run = len(seeds) > 1 and list(seeds) == list(range(seeds[0], seeds[-1] + 1))
     listed = f"{seeds[0]}–{seeds[-1]}" if run else ", ".join(map(str, seeds))
+    if given_networks == 1:
+        return f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''} of one network ({listed})"
     return (
         f"{len(seeds)} network{'s' if len(seeds) > 1 else ''} (seed{'s' if len(seeds) > 1 else ''} {listed})"
     )

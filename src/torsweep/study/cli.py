@@ -80,17 +80,32 @@ def compare_command(
         str, typer.Option(help="emulation or shadow; auto: emulation where the network fits this machine.")
     ] = "auto",
     network: Annotated[
-        str | None, typer.Option(help="Configuration of the networks; quarter where it fits, when left out.")
+        Texts,
+        typer.Option(
+            metavar="NAME|FOLDER",
+            help="Configuration of the networks, quarter where it fits when left out; or a network that"
+            " `tornettools generate` made, repeatable.",
+        ),
     ] = None,
     networks: Annotated[
-        str, typer.Option(metavar="N|auto", help="How many networks; auto: until each measure is decided.")
-    ] = "8",
-    era: Annotated[str, typer.Option(help="2012 or today.")] = "today",
-    warm_up: Annotated[str, typer.Option(help="Time before downloads count.")] = "1 min",
-    measured: Annotated[str, typer.Option(help="Time in which downloads count.")] = "2 min",
+        str | None,
+        typer.Option(
+            metavar="N|auto",
+            help="How many networks, 8 when left out; auto: until each measure is decided. Of one network of"
+            " tornettools: how many seeds.",
+        ),
+    ] = None,
+    era: Annotated[str | None, typer.Option(help="2012 or today; today when left out.")] = None,
+    warm_up: Annotated[
+        str | None, typer.Option(help="Time before downloads count; 1 min when left out.")
+    ] = None,
+    measured: Annotated[
+        str | None, typer.Option(help="Time in which downloads count; 2 min when left out.")
+    ] = None,
     pairing: Annotated[
-        str, typer.Option(help="free: tor chooses paths; paths: both sides get the same, in an emulation.")
-    ] = "free",
+        str | None,
+        typer.Option(help="free: tor chooses paths; paths: both sides get the same, in an emulation."),
+    ] = None,
     study: Annotated[
         Path | None,
         typer.Option(
@@ -109,17 +124,24 @@ def compare_command(
     from torsweep.study.change import Asked, read_change
     from torsweep.study.document import Setup, make_study
     from torsweep.study.engine import choose_venue
+    from torsweep.study.given_networks import given_networks, given_venue, setup_options
     from torsweep.study.plan import plan_lines
     from torsweep.study.play import Play
     from torsweep.study.verdict import print_verdict
 
-    setup = Setup.read(networks, era=era, warm_up=warm_up, measured=measured, pairing=pairing)
-    venue = choose_venue(engine, network, setup.engines)
+    given = given_networks(network or [])
+    options = {"networks": networks, "era": era, "warm_up": warm_up, "measured": measured, "pairing": pairing}
+    setup = Setup.read(**setup_options(options, given))
+    if given is None:
+        venue = choose_venue(engine, network[0] if network else None, setup.engines)
+    else:
+        venue = given_venue(engine, given)
     asked = Asked(candidate, baseline, tuple(torrc or ()), tuple(consensus or ()), on)
     change = read_change(asked)
     for note in change.notes:
         typer.echo(f"torsweep: {note}", err=True)
-    made = make_study(change, setup, venue.network, study, f"torsweep compare {shlex.join(asked.words)}")
+    command = f"torsweep compare {shlex.join(asked.words)}"
+    made = make_study(change, setup, venue.network, study, command, given)
     experiment = made.experiment()
     made.require_same()
     require_options(made, experiment)
@@ -134,5 +156,6 @@ def compare_command(
     copy_builds(made)
     play.run()
     # A file or a pipe has no width of its own.
-    print_verdict(play.summary, experiment, about, Console(width=None if sys.stdout.isatty() else 110))
+    over = None if given is None else given.over(len(experiment.seeds))
+    print_verdict(play.summary, experiment, about, Console(width=None if sys.stdout.isatty() else 110), over)
     typer.echo(f"page: {play.page}")

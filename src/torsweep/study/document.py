@@ -21,17 +21,19 @@ from pydantic import Field
 
 from torsweep.config.claims import AUTO, Replicates
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Duration, Era, Experiment, Measured
-from torsweep.config.network import network_path
+from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.reading import Section, validate
 from torsweep.config.tors import TorSource
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import parse_scalar, read_yaml
 from torsweep.home import CHECKOUT
 from torsweep.provenance import sha256_of_file
-from torsweep.storage import whole_file
+from torsweep.storage import whole_file, write_text
 from torsweep.storage.published import EXPERIMENT_FILE
 from torsweep.study.change import Change
 from torsweep.study.engine import ENGINES
+from torsweep.study.given_networks import ENGINE as GIVEN_ENGINE
+from torsweep.study.given_networks import GivenNetworks
 from torsweep.study.new import is_rule, write_study
 from torsweep.study.places import STUDIES
 from torsweep.study.tors import STOCK
@@ -42,6 +44,14 @@ TRAFFIC_OF = "refill_sweep"
 
 FIGURES = ("ttfb_cdf", "ttlb_cdf", "differences", "measures", "measure_cdfs", "window_over_time")
 KINDS = {"web": "Web clients wait longer or less", "bulk": "Bulk clients wait longer or less"}
+PERF_FIGURES = ("perf_ttfb_cdf", "perf_ttlb_cdf", "perf_differences")
+PERF_KINDS = {
+    "perf_50kib": "Downloads of 50 KiB take longer or less",
+    "perf_1mib": "Downloads of 1 MiB take longer or less",
+    "perf_5mib": "Downloads of 5 MiB take longer or less",
+}
+"""The clients that measure in networks of tornettools."""
+
 GROWTH = {"networks": 40, "batch": 8}
 """The budget of ``--networks auto``."""
 
@@ -85,7 +95,7 @@ class Study:
     """A study that may not stand yet: where, the name of its experiment, and the document of that.
 
     ``patches`` are the files that the study has copies of, by the name of the copy; ``builds`` the tors that
-    are built for it, with absolute paths.
+    are built for it, with absolute paths; ``given`` are networks that are not sampled.
     """
 
     folder: Path
@@ -93,6 +103,7 @@ class Study:
     document: Mapping[str, Any]
     patches: Mapping[str, Path]
     builds: Mapping[str, TorSource]
+    given: GivenNetworks | None = None
 
     @property
     def file(self) -> Path:
@@ -102,6 +113,10 @@ class Study:
     def experiment(self) -> Experiment:
         """The experiment, judged by the models; InputError names a key of the file that it would have."""
         return validate(Experiment, {"name": self.name, **self.document}, self.file)
+
+    def network(self) -> NetworkConfig:
+        """The configuration of its networks."""
+        return load_network_config(self.document["network"]) if self.given is None else self.given.config
 
     def require_same(self) -> None:
         """Raise InputError when the folder holds a study of something else."""
@@ -122,6 +137,8 @@ class Study:
         """Write its folder, or bring the number of networks in it up to date."""
         self.require_same()
         write_study(self.folder, self.name, yaml_text(self.document))
+        if self.given is not None:
+            write_text(self.folder / self.given.file, yaml_text(self.given.document(self.folder)))
         for name, patch in self.patches.items():
             copy = self.folder / PATCHES / name
             if not copy.is_file():
@@ -129,25 +146,34 @@ class Study:
                     shutil.copyfile(patch, place)
 
 
-def make_study(change: Change, setup: Setup, network: str, folder: Path | None, command: str) -> Study:
+def make_study(
+    change: Change,
+    setup: Setup,
+    network: str,
+    folder: Path | None,
+    command: str,
+    given: GivenNetworks | None = None,
+) -> Study:
     """The study of ``change`` on ``network``, in ``folder`` or in one named after it; nothing is written.
 
-    ``command`` is the command line that asks for it.
+    ``command`` is the command line that asks for it; ``given`` are the networks, where they are not sampled.
     """
     name = f"compare_{change.level}" if is_rule(change.level) else change.level
     # What the folder is called must not depend on where it is: paths in it are relative to it.
-    about = _document(change, setup, network, Path("/"))[0]
+    about = _document(change, setup, network, Path("/"), given)[0]
     asked = {key: value for key, value in about.items() if key not in MAY_DIFFER}
-    digest = hashlib.sha256(json.dumps([change.content, asked], sort_keys=True).encode()).hexdigest()[:6]
+    content = [change.content, asked, *(given.content if given is not None else ())]
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:6]
     where = folder if folder is not None else STUDIES / f"{name}-{digest}"
-    _require_network(network, where)
-    document, patches = _document(change, setup, network, where.resolve())
+    if given is None:
+        _require_network(network, where)
+    document, patches = _document(change, setup, network, where.resolve(), given)
     document["report"]["source"] = command
     tors = {key: validate(TorSource, entry, "--candidate") for key, entry in change.tors.items()}
     if STOCK.name in change.knobs.get("tor", (STOCK.name,)):
         tors[STOCK.name] = validate(TorSource, STOCK.entry, None)
     builds = {key: tor for key, tor in tors.items() if not tor.named}
-    return Study(where, name, document, patches, builds)
+    return Study(where, name, document, patches, builds, given)
 
 
 def _require_network(network: str, folder: Path) -> None:
@@ -161,17 +187,18 @@ def _require_network(network: str, folder: Path) -> None:
 
 
 def _document(
-    change: Change, setup: Setup, network: str, folder: Path
+    change: Change, setup: Setup, network: str, folder: Path, given: GivenNetworks | None
 ) -> tuple[dict[str, Any], dict[str, Path]]:
     """experiment.yaml, its paths relative to ``folder``; and the patches."""
+    kinds, figures = (KINDS, FIGURES) if given is None else (PERF_KINDS, PERF_FIGURES)
     patches: dict[str, Path] = {}
     tors = {name: _entry(entry, folder, patches) for name, entry in change.tors.items()}
     said = {"tors": tors, "options": dict(change.options)}
     title = f"{change.words}, against {change.against}"
     document = {
-        "question": f"What do web and bulk clients notice of {title}?",
+        "question": f"What do {'web and bulk' if given is None else 'perf'} clients notice of {title}?",
         "report": {"title": title, "source": ""},
-        "engines": list(setup.engines),
+        "engines": list(setup.engines) if given is None else [GIVEN_ENGINE],
         "network": network,
         "replicates": setup.networks,
         **({"precision": GROWTH} if setup.networks == AUTO else {}),
@@ -180,11 +207,15 @@ def _document(
         **{key: value for key, value in said.items() if value},
         "knobs": {knob: list(levels) for knob, levels in change.knobs.items()},
         "baseline": change.baseline,
-        "traffic": read_yaml(CHECKOUT / EXPERIMENTS_DIRECTORY / TRAFFIC_OF / EXPERIMENT_FILE)["traffic"],
-        "figures": list(FIGURES),
-        "claims": [_claim(kind, text, change) for kind, text in KINDS.items()],
+        "traffic": {} if given is not None else _usual_traffic(),
+        "figures": list(figures),
+        "claims": [_claim(kind, text, change) for kind, text in kinds.items()],
     }
     return document, patches
+
+
+def _usual_traffic() -> Any:
+    return read_yaml(CHECKOUT / EXPERIMENTS_DIRECTORY / TRAFFIC_OF / EXPERIMENT_FILE)["traffic"]
 
 
 def _claim(kind: str, text: str, change: Change) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from torsweep.config.claims import AUTO
 from torsweep.config.experiment import Experiment
-from torsweep.config.network import load_network_config
 from torsweep.engines.selection import find_engine
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.claims.downloads import Change
@@ -54,7 +53,7 @@ def plan_of(play: Play, experiment: Experiment) -> Plan:
         for seed in experiment.seeds_of(networks)
     ]
     finished = sum(run.is_file() for run in runs)
-    engine, network = find_engine(play.engine), load_network_config(experiment.network)
+    engine, network = find_engine(play.engine), play.study.network()
     at_once = 1 if engine.real_time else min(play.cores, len(runs))
     run_s = engine.run_seconds(network, (experiment.warm_up + experiment.measured) / 1e9)
     builds = dict(_builds(play))
@@ -77,8 +76,11 @@ def plan_lines(play: Play, experiment: Experiment, why: str) -> Iterator[str]:
     yield f"engine    {play.engine}, network {experiment.network}: {why}"
     standing = (f"{name} {'stands' if stands else 'to be built'}" for name, stands in plan.builds.items())
     yield f"builds    {', '.join(standing)}"
-    runs = f"{plan.runs} (2 on each of {plan.networks} networks), {plan.finished} of them finished"
-    yield f"runs      {runs}"
+    given = play.study.given
+    over = f"2 on each of {plan.networks} networks"
+    if given is not None:
+        over = f"2 for each of {given.over(plan.networks)}"
+    yield f"runs      {plan.runs} ({over}), {plan.finished} of them finished"
     if experiment.replicates == AUTO:
         most = experiment.precision.networks
         yield f"          and more networks, up to {most}, until each measure is decided"

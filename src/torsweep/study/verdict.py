@@ -20,6 +20,8 @@ from torsweep.stats.inference.intervals import MOST, Interval
 from torsweep.stats.verdicts import ClaimsFile, read_claims
 
 MEASURES = {"ttfb": "first byte", "ttlb": "last byte"}
+KINDS = {"perf_50kib": "50 KiB", "perf_1mib": "1 MiB", "perf_5mib": "5 MiB"}
+"""What the downloads of perf clients are called; those of others by their kind."""
 NO_EFFECT = "no effect: the same times in every network"
 COLOURS = {"shown": "green", "no difference": "blue", NO_EFFECT: "blue"}
 MINUS = "−"
@@ -62,15 +64,18 @@ def lines(found: ClaimsFile, experiment: Experiment) -> Iterator[Line]:
     for verdict in found.claims:
         claim = claims[verdict.claim]
         for metric, answer in zip(claim.metrics, verdict.comparisons, strict=False):
-            yield Line(f"{claim.kind}, {MEASURES[metric]}", answer)
+            yield Line(f"{KINDS.get(claim.kind, claim.kind)}, {MEASURES[metric]}", answer)
 
 
-def print_verdict(summary: Path, experiment: Experiment, about: str, console: Console) -> None:
-    """Print the table, under a line that says ``about`` what it is; InputError where there is no summary."""
+def print_verdict(
+    summary: Path, experiment: Experiment, about: str, console: Console, over: str | None = None
+) -> None:
+    """Print the table, under lines that say ``about`` what it is, and what it is ``over`` where that is no
+    network of a configuration; InputError where there is no summary."""
     found = read_claims(summary)
     networks = len(found.seeds)
-    many = f"{networks} network{'s' if networks > 1 else ''}"
-    where = f"{many} of {found.network}, {found.engine}, era {found.era}"
+    many = f"{networks} network{'s' if networks > 1 else ''} of {found.network}"
+    where = f"{many}, {found.engine}, era {found.era}" if over is None else f"{found.engine}, {over}"
     console.print(Text(f"{about}\n{where}"), soft_wrap=True)
     console.print(measures_table(list(lines(found, experiment))))
 

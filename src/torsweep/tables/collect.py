@@ -62,6 +62,9 @@ CHECKS = ("followed_downloads", "clocks")
 """What the tables of a plan say of a run beside its rows."""
 
 
+GIVEN = "tornettools"
+"""The key of the checksum of a network that tornettools made, in the provenance of a run on it."""
+
 TOR = "tor"
 """The knob whose levels are builds of tor."""
 
@@ -144,6 +147,7 @@ def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenanc
         builds=builds,
         network=network,
         plan=plan,
+        given_networks=len({run.provenance[GIVEN] for run in runs if GIVEN in run.provenance}),
         knobs=knobs,
         seeds=seeds,
         records=_agreed(runs, "records", lambda run: _records(run.spec)),

@@ -50,8 +50,9 @@ class Provenance:
     recorded beside downloads and relays. ``runs`` holds, for each run, its variant, its seed, the hashes of
     its network and of its run.json, and what became of its cells (``cells``) and of the downloads that it
     followed (``checks``). ``builds`` are those of tor at each level of the knob ``tor``, where the plan turns
-    it. What a run measured of its machine is not here, so that the same runs made elsewhere give the same
-    bytes: it stands in their provenance.json.
+    it. ``given_networks`` is how many networks of tornettools the runs were on; 0: networks were sampled.
+    What a run measured of its machine is not here, so that the same runs made elsewhere give the same bytes:
+    it stands in their provenance.json.
     """
 
     experiment: str
@@ -67,12 +68,15 @@ class Provenance:
     records: list[Record]
     runs: list[dict[str, Any]]
     builds: dict[str, list[str]] = field(default_factory=dict)
+    given_networks: int = 0
 
     def to_json(self) -> str:
         """The text that :func:`read_provenance` reads back."""
         document = {"format": "torsweep-tables", "format_version": FORMAT_VERSION, **asdict(self)}
         if not self.builds:
             del document["builds"]
+        if not self.given_networks:
+            del document["given_networks"]
         return json.dumps(document, ensure_ascii=False)
 
     def variants(self) -> Iterator[dict[str, str]]:

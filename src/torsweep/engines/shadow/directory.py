@@ -118,10 +118,12 @@ _SHARED = "../../../shared"
 
 @dataclass(frozen=True)
 class Written:
-    """What was written: the simulation, and how many pairs of hosts are closer than its least latency."""
+    """What was written: the simulation, how many pairs of hosts are closer than its least latency, and when
+    clients have to be ready, ns from its start."""
 
     simulation: Simulation
     floored_pairs: int
+    ready_ns: int = BOOTSTRAP_NS
 
 
 def write_directory(
@@ -146,7 +148,7 @@ def write_directory(
     simulation = Simulation(
         hosts=builder.hosts(),
         stop_ns=BOOTSTRAP_NS + run.duration_ns,
-        seed=_shadow_seed(builder.seed, run.repeat),
+        seed=shadow_seed(builder.seed, run.repeat),
         parallelism=settings.parallelism,
         unlimited_until_ns=BOOTSTRAP_NS,
         runahead_us=settings.latency_floor_us,
@@ -165,7 +167,7 @@ def write_directory(
     return Written(simulation, floored_pairs)
 
 
-def _shadow_seed(seed: int, repeat: int) -> int:
+def shadow_seed(seed: int, repeat: int) -> int:
     """The seed of Shadow's own draws, and so of tor's; what clients ask for has seeds of its own."""
     return draw(seed, "repeat", repeat, 0, MOST_SHADOW_SEED) if repeat else seed + 1
 

@@ -94,4 +94,5 @@ ENGINE = Engine(
     preference=1,
     takes_threads=True,
     takes_paths=False,
+    takes_tornettools=True,
 )

@@ -25,8 +25,9 @@ from torsweep.engines.shadow.preflight import require_preflight
 from torsweep.engines.shadow.process import claimed_cores, shadow_process
 from torsweep.engines.shadow.read import write_tables
 from torsweep.engines.shadow.read.traces import require_traces, write_traced_tables
-from torsweep.engines.shadow.simulate import BOOTSTRAP_NS, SECOND_NS, ShadowSettings, require_memory
+from torsweep.engines.shadow.simulate import SECOND_NS, ShadowSettings, require_memory
 from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, Tools, find_tools
+from torsweep.engines.shadow.tornet import find_tornet, write_tornet_run, write_tornet_tables
 from torsweep.engines.shadow.watch import Watch
 from torsweep.engines.table_schema import COSTS, write_table
 from torsweep.errors import InputError, OutputError
@@ -85,8 +86,9 @@ def write_run_directory(
     """
     run = _read_run(run_directory)
     network_directory = run_directory / run.network
-    network, rtt_us = read_network(network_directory)
-    tools.tors.check(run, network)
+    network, _ = read_network(network_directory, latency=False)
+    if not network.tornettools:
+        tools.tors.check(run, network)
     network_sha256 = sha256_of_file(network_directory / NETWORK_FILE)
     if network_sha256 != run.network_sha256:
         raise InputError(
@@ -96,9 +98,16 @@ def write_run_directory(
             accepted=f"SHA-256 {run.network_sha256[:16]}…; prepare the run again",
         )
     started = time.monotonic()
+    folder = run_directory / SHADOW_FOLDER
+    if network.tornettools:
+        tornet = find_tornet(network, network_directory)
+        simulation = write_tornet_run(run, tornet, tools, settings, folder)
+        written = Written(simulation, floored_pairs=0, ready_ns=tornet.bootstrap_ns)
+        say(f"{folder}: {len(written.simulation.hosts)} hosts of {tornet.folder}")
+        return run, written
+    rtt_us = read_network(network_directory)[1]
     keys = network_keys(network, network_sha256, tools)
     keyed = time.monotonic()
-    folder = run_directory / SHADOW_FOLDER
     written = write_directory(run, network, rtt_us, keys, tools, settings, folder)
     say(
         f"{folder}: {len(written.simulation.hosts)} hosts written in {time.monotonic() - keyed:.1f} s,"
@@ -183,7 +192,9 @@ def simulate_and_record(
     # The consensus of the clients is what decides; all of them have the same.
     consensus = read_consensus(run_directory / SHADOW_FOLDER / HOSTS / clients[0])
     require_consensus(consensus, network, run.given.consensus)
+    given = {"tornettools": network.tornettools} if network.tornettools else {}
     record = {
+        **given,
         **_provenance(run_directory, run, written, settings, tools, cost, consensus.parameters),
         "preflight": {**preflight, "round_trip": asdict(tools.round_trips)},
     }
@@ -197,8 +208,8 @@ def simulate_and_record(
 def _finish(run_directory: Path, record: dict[str, Any], *, keep_logs: bool) -> None:
     folder = run_directory / SHADOW_FOLDER
     drop_half_compressed(folder)
-    counters = write_tables(run_directory, folder)
     network, _ = read_network(run_directory / read_run(run_directory).network, latency=False)
+    counters = (write_tornet_tables if network.tornettools else write_tables)(run_directory, folder)
     write_table(run_directory, COSTS, costs_frame(read_costs(folder), network))
     traced = write_traced_tables(run_directory, folder, record["settings"]["latency_floor_us"] * 1000)
     if not keep_logs:
@@ -215,7 +226,7 @@ def _simulate(
     say: Say,
 ) -> dict[str, Any]:
     """Run the simulation in ``folder`` to its end; what it cost, as provenance has it."""
-    watch = Watch(folder, clients, BOOTSTRAP_NS / SECOND_NS, say)
+    watch = Watch(folder, clients, written.ready_ns / SECOND_NS, say)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with (
         claimed_cores(settings.parallelism) as cores,

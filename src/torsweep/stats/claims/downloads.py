@@ -15,11 +15,14 @@ from pydantic import Field
 
 from torsweep.config.claims import ClientClaim, Level, Margin, Metric
 from torsweep.config.reading import RefusedValue
+from torsweep.config.traffic import PERF_KINDS, ClientKind
 from torsweep.stats.claims.judging import Question, above, below, other_levels, place_text, verdicts, within
 from torsweep.stats.inference.intervals import CONFIDENCE
 from torsweep.stats.statistic import KIND, KNOBS, METRIC, SEED, Analysis, Levels, Statistic, numbers, texts
 from torsweep.stats.streams.differences import paired
+from torsweep.stats.streams.incidence import unless_perf_alone
 from torsweep.stats.streams.medians import quantiles_of_runs
+from torsweep.stats.streams.perf import perf_analysis
 from torsweep.stats.streams.stairs import VISIBLE_DEPTH, stair_table
 from torsweep.units import is_duration
 
@@ -31,7 +34,10 @@ class _MedianClaim(ClientClaim):
         self, analysis: Analysis, metric: str, levels: Levels, reference: str, other: str
     ) -> np.ndarray:
         """Logarithm of the median at ``other`` over that at ``reference``, one a network."""
-        runs = analysis.once(quantiles_of_runs)
+        own = analysis.once(perf_analysis) if self.kind in PERF_KINDS else analysis
+        if own is None:
+            return np.full(len(analysis.provenance.seeds), np.nan)
+        runs = own.once(quantiles_of_runs)
         chosen = runs.filter(pl.col("metric") == metric, pl.col("kind").cast(pl.String) == self.kind)
         one, two = ({**levels, self.knob: level} for level in (reference, other))
         return paired(chosen, "median_s", one, two, runs["seed"].unique().sort()).log_ratio
@@ -141,6 +147,7 @@ class StairStep(ClientClaim):
     """The distribution of ``metric`` rises in stairs as wide as the interval at ``level``, and only there."""
 
     test: Literal["stair_step"]
+    kind: ClientKind
     level: Level
     metric: Metric
     margin: Margin | None = None
@@ -198,5 +205,5 @@ STAIRS = Statistic(
     | SEED
     | numbers("depth, and the most that a smooth distribution gives; null: too few", "depth", "smooth_null")
     | {"above_smooth": (pl.Boolean, "whether the depth is beyond that")},
-    _measured_steps,
+    unless_perf_alone(_measured_steps),
 )

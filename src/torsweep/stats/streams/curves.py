@@ -16,7 +16,7 @@ import polars as pl
 
 from torsweep.stats.inference.intervals import bands
 from torsweep.stats.statistic import KIND, KNOBS, METRIC, NETWORKS, Statistic, counts, numbers
-from torsweep.stats.streams.incidence import METRICS, downloads, measured_downloads
+from torsweep.stats.streams.incidence import METRICS, downloads, measured_downloads, unless_perf_alone
 from torsweep.stats.streams.medians import TOP
 from torsweep.units import NANOSECONDS_PER, parse_quantity
 
@@ -84,7 +84,7 @@ CURVES = Statistic(
     | NETWORKS
     | numbers("where the curve crosses one half, seconds", "median_s")
     | TOP,
-    lambda analysis: curves(analysis.once(measured_downloads), analysis.knobs),
+    unless_perf_alone(lambda analysis: curves(analysis.once(measured_downloads), analysis.knobs)),
 )
 
 
@@ -110,7 +110,7 @@ CLOSEUP = Statistic(
     | counts("seed of the network; null: the mean over networks", "seed")
     | numbers("seconds since the download began", "time_s")
     | numbers("share of downloads", "share"),
-    lambda analysis: closeup(analysis.once(measured_downloads), analysis.levels),
+    unless_perf_alone(lambda analysis: closeup(analysis.once(measured_downloads), analysis.levels)),
 )
 
 

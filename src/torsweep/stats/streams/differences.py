@@ -43,6 +43,7 @@ from torsweep.stats.statistic import (
     numbers,
     texts,
 )
+from torsweep.stats.streams.incidence import unless_perf_alone
 from torsweep.stats.streams.medians import CLIENT_MEDIAN, QUANTILES, quantiles_of_runs
 from torsweep.stats.text import by_variant, percent_text
 
@@ -160,8 +161,10 @@ DIFFERENCES = Statistic(
     | numbers("the same as a part of the baseline", "relative", *(f"relative_{name}" for name in BOUNDS))
     | counts("comparisons that are adjusted together", "family_size")
     | numbers("that the difference is 0, by itself and by Holm's method in its family", "p", "p_holm"),
-    lambda analysis: differences(
-        analysis.once(quantiles_of_runs), list(analysis.provenance.variants()), analysis.baseline
+    unless_perf_alone(
+        lambda analysis: differences(
+            analysis.once(quantiles_of_runs), list(analysis.provenance.variants()), analysis.baseline
+        )
     ),
     section=_text,
     rank=60,

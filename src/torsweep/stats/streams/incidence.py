@@ -12,13 +12,15 @@ one minus the failure rate. Source: Aalen & Johansen, Scandinavian Journal of St
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from torsweep.config.traffic import KINDS
 from torsweep.errors import InputError
 from torsweep.stats.statistic import Analysis
 
@@ -154,6 +156,20 @@ def measured_downloads(analysis: Analysis) -> pl.DataFrame:
     if streams.is_empty():
         raise InputError("holds no download that started after the warm-up", file=analysis.tables.directory)
     return streams
+
+
+Compute = Callable[[Analysis], Any]
+
+
+def unless_perf_alone(compute: Compute) -> Compute:
+    """``compute``, which needs :func:`measured_downloads`; None where a plan has perf clients alone, as on
+    networks of tornettools, and is asked for the others."""
+
+    def computed(analysis: Analysis) -> Any:
+        perf_alone = analysis.provenance.given_networks and analysis.tables.kinds == KINDS
+        return None if perf_alone else compute(analysis)
+
+    return computed
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from torsweep.stats.statistic import (
     numbers,
     texts,
 )
-from torsweep.stats.streams.incidence import METRICS, Metric, downloads, measured_downloads
+from torsweep.stats.streams.incidence import METRICS, Metric, downloads, measured_downloads, unless_perf_alone
 from torsweep.stats.text import (
     SHOWN_METRICS,
     by_variant,
@@ -103,7 +103,7 @@ MEDIANS = Statistic(
     | numbers("quantile over downloads", *QUANTILES)
     | numbers("median over clients of each client's median", CLIENT_MEDIAN)
     | TOP,
-    lambda analysis: analysis.once(quantiles_of_runs),
+    unless_perf_alone(lambda analysis: analysis.once(quantiles_of_runs)),
     section=_medians_text,
     rank=50,
 )
@@ -158,7 +158,7 @@ OUTCOME_COUNTS = Statistic(
     | KNOBS
     | counts("how many downloads, by how they ended", "downloads", *OUTCOMES)
     | numbers("share that failed or timed out", "failure_share"),
-    lambda analysis: outcome_counts(analysis.once(measured_downloads), analysis.knobs),
+    unless_perf_alone(lambda analysis: outcome_counts(analysis.once(measured_downloads), analysis.knobs)),
     section=_outcomes_text,
     rank=70,
 )
@@ -203,7 +203,9 @@ STATIONARITY = Statistic(
     | numbers("median of the first and of the last fifth, seconds", "first_block_s", "last_block_s")
     | mean_and_band("change, as a part", "drift")
     | texts("steady, drifting or unclear", "verdict"),
-    lambda analysis: stationarity(analysis.once(measured_downloads), analysis.provenance, analysis.knobs),
+    unless_perf_alone(
+        lambda analysis: stationarity(analysis.once(measured_downloads), analysis.provenance, analysis.knobs)
+    ),
     section=_stationarity_text,
     rank=80,
 )

@@ -22,7 +22,7 @@ PERF = "perf_"
 """How the names of these statistics begin."""
 
 
-def _perf_analysis(analysis: Analysis) -> Analysis | None:
+def perf_analysis(analysis: Analysis) -> Analysis | None:
     """The same plan with its perf clients in place of the others; None where it has none."""
     tables = replace(analysis.tables, kinds=PERF_KINDS)
     return None if tables.streams(["kind"]).is_empty() else replace(analysis, tables=tables, known={})
@@ -32,7 +32,7 @@ def _of_perf(statistic: Statistic) -> Statistic:
     """``statistic``, of perf clients."""
 
     def compute(analysis: Analysis) -> pl.DataFrame | None:
-        perf = analysis.once(_perf_analysis)
+        perf = analysis.once(perf_analysis)
         return None if perf is None else statistic.frame(perf)
 
     def section(analysis: Analysis, frame: pl.DataFrame) -> str:

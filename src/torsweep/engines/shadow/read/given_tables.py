@@ -16,6 +16,7 @@ import polars as pl
 from torsweep.config.traffic import MARKOV, ONION, PERF_TRAFFIC
 from torsweep.engines.shadow.layout import Layout
 from torsweep.engines.shadow.read.circuits import circuit_rows, tor_streams, traced_downloads
+from torsweep.engines.shadow.read.given_logs import ONION_CLIENT, PERF_CLIENT, Read
 from torsweep.engines.shadow.read.oniontrace import HALF_SECOND_US, relay_rows
 from torsweep.engines.shadow.read.streams import all_downloads, stream_rows
 from torsweep.engines.shadow.read.tgen import TgenLog
@@ -32,7 +33,6 @@ from torsweep.engines.table_schema import (
     TableSchema,
 )
 from torsweep.errors import InputError
-from torsweep.imports.logs import ONION_CLIENT, PERF_CLIENT, Read
 
 SECOND_US = 1_000_000
 _PARTS = 10_000

@@ -1,0 +1,159 @@
+"""A run on a network of tornettools: what Shadow reads of it, and its tables.
+
+In: run.json, its network directory, the network's folder. Out: below the run directory's ``shadow`` folder, a
+copy in which the seed, the length of the simulation and the paths of programs are other ones, and what the
+variant tells tor stands in the ``torrc`` of each host: tor reads that file last. Everything else is as the
+network has it. Times of the run count from the simulation's start, as tornettools counts them.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from torsweep.config.network import NetworkConfig
+from torsweep.config.reading import validate
+from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.shadow.directory import CONFIGURATION, shadow_seed
+from torsweep.engines.shadow.layout import HOSTS, Layout
+from torsweep.engines.shadow.read.given_logs import read_logs
+from torsweep.engines.shadow.read.given_tables import tables_of
+from torsweep.engines.shadow.read.tables import used_paths
+from torsweep.engines.shadow.simulate import (
+    EPOCH_S,
+    SECOND_NS,
+    Host,
+    Process,
+    ShadowSettings,
+    Simulation,
+)
+from torsweep.engines.shadow.tools import Tools
+from torsweep.engines.table_files import PATHS_FILE
+from torsweep.engines.table_schema import CIRCUITS, OUTCOMES, STREAMS, write_table
+from torsweep.errors import InputError
+from torsweep.network.given import folder_of
+from torsweep.network.model import NETWORK_FILE, Network
+from torsweep.storage import write_text
+from torsweep.storage.manifest import changed_since
+from torsweep.tornet.folder import CONF, TORRC, Tornet, is_tor, program_of, read_tornet, torrc_lines
+
+
+def find_tornet(network: Network, directory: Path) -> Tornet:
+    """The folder that the network in ``directory`` is; InputError when it has changed since."""
+    file = directory / NETWORK_FILE
+    config = validate(NetworkConfig, network.config, file)
+    tornet = read_tornet(folder_of(config, network.seed))
+    if tornet.sha256() != network.tornettools:
+        raise changed_since("has changed since this network was taken from it", tornet.folder, directory)
+    return tornet
+
+
+def write_tornet_run(
+    run: RunSpec, tornet: Tornet, tools: Tools, settings: ShadowSettings, folder: Path
+) -> Simulation:
+    """Write ``folder``, replacing what stood there; what Shadow will simulate.
+
+    Raises InputError when the run is shorter than the network takes to start.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    shutil.copytree(tornet.folder / CONF, folder / CONF, symlinks=True, ignore=_but_graph(tornet))
+    shutil.copytree(tornet.template, folder / "template/hosts", symlinks=True)
+    for host in tornet.tors:
+        _tell_tor(run, tornet, host, folder / "template/hosts" / host / TORRC)
+    seed = shadow_seed(run.seed if settings.seed is None else settings.seed, run.repeat)
+    document = _document(run, tornet, tools, settings, seed, folder)
+    (folder / CONFIGURATION).write_text(json.dumps(document, indent=1) + "\n")
+    Layout(
+        epoch_s=EPOCH_S,
+        bootstrap_ns=0,
+        duration_ns=run.duration_ns,
+        clients=dict(tornet.clients),
+        relays={relay: tornet.fingerprint(relay) for relay in tornet.relays},
+        authorities={host: tornet.fingerprint(host) for host in tornet.authorities},
+        servers={},
+    ).write(folder)
+    hosts = {host: _host(entry) for host, entry in document["hosts"].items()}
+    return Simulation(hosts, run.duration_ns, seed, settings.parallelism)
+
+
+def _but_graph(tornet: Tornet) -> Any:
+    """The graph stays where it is: it is as large as all the rest."""
+    return shutil.ignore_patterns(tornet.graph.name) if tornet.graph is not None else None
+
+
+def _tell_tor(run: RunSpec, tornet: Tornet, host: str, torrc: Path) -> None:
+    """Append what the variant tells the tor of ``host`` to its ``torrc``."""
+    lines = run.given_to(host)
+    if run.given.consensus and host in tornet.authorities:
+        # tor takes the last line alone: what the network has voted for is voted for still.
+        own = torrc_lines(tornet, host, "ConsensusParams")[-1:]
+        voted = dict(word.partition("=")[::2] for value in own for word in value.strip('"').split())
+        voted |= {name: str(value) for name, value in run.given.consensus.items()}
+        lines.append(f"ConsensusParams {' '.join(f'{name}={value}' for name, value in voted.items())}")
+    if lines:
+        text = torrc.read_text(encoding="utf-8")
+        torrc.write_text("\n".join([text.rstrip("\n"), *lines, ""]), encoding="utf-8")
+
+
+def _document(
+    run: RunSpec, tornet: Tornet, tools: Tools, settings: ShadowSettings, seed: int, folder: Path
+) -> dict[str, Any]:
+    # Through text, so that hosts which share a part in YAML get one each.
+    document: dict[str, Any] = json.loads(json.dumps(tornet.document))
+    document["general"] |= {
+        "seed": seed,
+        "stop_time": f"{run.duration_ns // SECOND_NS} s",
+        "parallelism": settings.parallelism,
+        "progress": True,
+        "data_directory": str((folder / "data").absolute()),
+        "template_directory": str((folder / "template").absolute()),
+    }
+    # Two runs side by side would be pinned to the same cores.
+    document.setdefault("experimental", {})["use_cpu_pinning"] = False
+    if tornet.graph is not None:
+        document["network"]["graph"]["file"]["path"] = str(tornet.graph.absolute())
+    programs = {"tgen": tools.tgen, "oniontrace": tools.oniontrace}
+    for name, host in document["hosts"].items():
+        for process in host["processes"]:
+            program = tools.tors.of(name).program if is_tor(process) else programs.get(program_of(process))
+            if program is not None:
+                process["path"] = str(program.absolute())
+            if _start_ns(process) >= run.duration_ns:
+                problem, accepted = "a process starts when the simulation is over", "a longer one"
+                raise InputError(problem, key=f"hosts.{name}", accepted=accepted)
+    return document
+
+
+def _start_ns(process: Mapping[str, Any]) -> int:
+    """When a process starts; tornettools gives whole seconds."""
+    start = process.get("start_time", 0)
+    return int(start) * SECOND_NS if str(start).isdigit() else 0
+
+
+def _host(host: Mapping[str, Any]) -> Host:
+    """A host as the projection of memory counts it."""
+    processes = [Process(process["path"], [], _start_ns(process)) for process in host["processes"]]
+    return Host(0, "", processes)
+
+
+def write_tornet_tables(run_directory: Path, folder: Path) -> dict[str, Any]:
+    """Write the tables of the run in ``run_directory`` from the logs in ``folder``; counters for provenance.
+
+    Raises InputError, naming file and line, for logs that are missing, cut off or of other versions.
+    """
+    read = read_logs(folder / HOSTS)
+    frames, _ = tables_of(read)
+    for schema, frame in frames.items():
+        write_table(run_directory, schema, frame)
+    paths = json.dumps(used_paths(frames[CIRCUITS]), indent=1, sort_keys=True)
+    write_text(run_directory / PATHS_FILE, paths + "\n")
+    return {
+        "tgen": {"versions": sorted(set(read.tgen.versions["version"])), "lines": read.tgen.lines},
+        **{outcome: frames[STREAMS].filter(pl.col("outcome") == outcome).height for outcome in OUTCOMES},
+    }

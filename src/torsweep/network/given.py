@@ -1,0 +1,122 @@
+"""The network directory of a replicate on a network of tornettools: network.json says what its hosts are.
+
+In: a configuration that names folders, a seed. Out: the directory. Each seed takes the next of the folders,
+from the first again after the last: one folder gives realisations of one network, several give networks.
+There are no latencies in it, because Shadow takes the network's own graph.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from torsweep.config.network import NetworkConfig
+from torsweep.errors import InputError
+from torsweep.formats.files import MIB, read_bytes
+from torsweep.home import find
+from torsweep.network.model import (
+    LATENCY_FLOOR_US,
+    NETWORK_FILE,
+    Authority,
+    Client,
+    Network,
+    Relay,
+    Server,
+    canonical_sha256,
+)
+from torsweep.network.relays import network_bandwidth_weights
+from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
+from torsweep.storage import whole_directory
+from torsweep.storage.folders import NETWORK
+from torsweep.tornet.folder import CONFIGURATION, Tornet, read_tornet, torrc_lines
+
+BANDWIDTHS = "bwauthority/v3bw"
+"""Below the template: the consensus weights."""
+
+_BITS_PER = {"bit": 1, "kilobit": 10**3, "megabit": 10**6, "gigabit": 10**9}
+
+
+def folder_of(config: NetworkConfig, seed: int) -> Path:
+    """The folder that the replicate ``seed`` takes."""
+    return find(config.tornettools[(seed - 1) % len(config.tornettools)])
+
+
+def write_tornet(config: NetworkConfig, seed: int, directory: Path) -> None:
+    """Write the network directory of the replicate ``seed``; InputError for a folder that is not whole."""
+    network = tornet_network(read_tornet(folder_of(config, seed)), config, seed)
+    with whole_directory(directory, NETWORK) as temporary:
+        text = json.dumps(network.model_dump(mode="json"), sort_keys=True, indent=1, ensure_ascii=False)
+        (temporary / NETWORK_FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def tornet_network(tornet: Tornet, config: NetworkConfig, seed: int) -> Network:
+    """What ``tornet`` is, as network.json has it; InputError where it does not say so."""
+    weights = _weights(tornet)
+    nodes = iter(range(len(tornet.document["hosts"])))
+    relays = tuple(_relay(tornet, name, next(nodes), weights) for name in tornet.relays)
+    document = config.model_dump(mode="json")
+    sha256 = tornet.sha256()
+    return Network(
+        config=document,
+        config_sha256=canonical_sha256(document),
+        inputs_sha256={"tornettools": sha256},
+        seed=seed,
+        bandwidth_weights=network_bandwidth_weights(relays),
+        latency_floor_us=LATENCY_FLOOR_US,
+        tornettools=sha256,
+        relays=relays,
+        authorities=tuple(Authority(name=name, node=next(nodes)) for name in tornet.authorities),
+        clients=tuple(
+            Client.model_validate({"name": name, "node": next(nodes), "kind": kind, **_rates(tornet, name)})
+            for name, kind in tornet.clients.items()
+        ),
+        servers=tuple(Server(name=name, node=next(nodes), **_rates(tornet, name)) for name in tornet.servers),
+    )
+
+
+def _relay(tornet: Tornet, name: str, node: int, weights: dict[str, int]) -> Relay:
+    capacity = _rates(tornet, name)["down_bytes_per_s"]
+    if name not in weights:
+        raise InputError("has no weight", file=tornet.template / BANDWIDTHS, key=name)
+    rate, burst = (_bytes(tornet, name, option) for option in ("BandwidthRate", "BandwidthBurst"))
+    return Relay(
+        name=name,
+        node=node,
+        position=tornet.relays[name],
+        rate_bytes_per_s=rate or capacity,
+        burst_bytes=burst or rate or capacity,
+        capacity_bytes_per_s=capacity,
+        consensus_weight=max(1, weights[name]),
+        refill_phase=0,
+        rate_floored=rate == LEAST_TOR_RATE_BYTES_PER_S,
+    )
+
+
+def _bytes(tornet: Tornet, host: str, option: str) -> int | None:
+    """The last number of bytes that the files of ``host`` give ``option``; None without one."""
+    numbers = [int(value) for value in torrc_lines(tornet, host, option) if value.isdigit()]
+    return numbers[-1] if numbers else None
+
+
+def _rates(tornet: Tornet, name: str) -> dict[str, int]:
+    """Bytes per second of the link of a host, by the keys of network.json."""
+    found = {}
+    for way in ("down", "up"):
+        key = f"bandwidth_{way}"
+        text = str(tornet.document["hosts"][name].get(key))
+        match = re.fullmatch(r"(\d+) ?([a-z]+?)s?", text)
+        if match is None or match[2] not in _BITS_PER or int(match[1]) < 1:
+            file, named = tornet.folder / CONFIGURATION, f"hosts.{name}.{key}"
+            raise InputError("is no rate", file=file, key=named, value=text, accepted="such as 1000 kilobit")
+        found[f"{way}_bytes_per_s"] = max(1, int(match[1]) * _BITS_PER[match[2]] // 8)
+    return found
+
+
+def _weights(tornet: Tornet) -> dict[str, int]:
+    """The consensus weight of each relay by its name."""
+    text = read_bytes(tornet.template / BANDWIDTHS, 64 * MIB).decode("utf-8", errors="replace")
+    lines = (dict(word.partition("=")[::2] for word in line.split()) for line in text.splitlines()[1:])
+    return {
+        line["nick"]: int(line["bw"]) for line in lines if line.get("bw", "").isdigit() and "nick" in line
+    }

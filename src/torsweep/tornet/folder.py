@@ -1,0 +1,236 @@
+"""The folder of a network that ``tornettools generate`` made.
+
+In: a folder with ``shadow.config.yaml``, ``conf/`` and the template of the hosts' folders. Out:
+:class:`Tornet`, or one line on what is missing. tornettools 2 tells by a host's name what it is; its tors
+read ``torrc-defaults`` and then ``torrc`` of their own folders.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from torsweep.config.traffic import MARKOV, ONION, PERF
+from torsweep.config.where import Position
+from torsweep.errors import InputError
+from torsweep.formats.files import MIB, read_bytes
+from torsweep.provenance import sha256_of_file
+
+CONFIGURATION = "shadow.config.yaml"
+CONF, TEMPLATE = "conf", "shadow.data.template"
+TORRC = "torrc"
+TORRCS = ("torrc-defaults", TORRC)
+TOR_ARGUMENTS = "--defaults-torrc torrc-defaults -f torrc"
+
+MOST_BYTES = 256 * MIB
+"""A host takes about half a KiB."""
+
+POSITIONS: Mapping[str, Position] = {
+    "exitguard": "guard_exit",
+    "exit": "exit",
+    "guard": "guard",
+    "middle": "middle",
+}
+"""The ends of relays' names."""
+
+CLIENT_KINDS = {"perfclient": PERF, "markovclient": MARKOV}
+
+_NAMES = re.compile(
+    r"(?P<authority>4uthority\d+)|relay\d+(?P<position>exitguard|exit|guard|middle)"
+    r"|(?P<client>perfclient|markovclient)\d+(?P<to>exit|onionservice)?"
+    r"|(?P<server>server\d+(?:exit|onionservice)?)"
+)
+_UNITS_NS = {
+    word: nanoseconds
+    for nanoseconds, words in (
+        (1, "ns nanosecond nanoseconds"),
+        (1_000, "us μs microsecond microseconds"),
+        (1_000_000, "ms millisecond milliseconds"),
+        (1_000_000_000, "s sec secs second seconds"),
+        (60_000_000_000, "m min mins minute minutes"),
+        (3_600_000_000_000, "h hr hrs hour hours"),
+    )
+    for word in words.split()
+}
+"""By the units that Shadow knows; a number without one is of seconds."""
+
+
+@dataclass(frozen=True)
+class Tornet:
+    """A network of tornettools. ``document`` is its shadow.config.yaml; times are those of the simulation.
+
+    ``relays`` maps names to positions, ``clients`` to kinds.
+    """
+
+    folder: Path
+    document: Mapping[str, Any]
+    bootstrap_ns: int
+    stop_ns: int
+    authorities: tuple[str, ...]
+    relays: Mapping[str, Position]
+    clients: Mapping[str, str]
+    servers: tuple[str, ...]
+
+    @property
+    def template(self) -> Path:
+        """The folder of the hosts' folders, as they are when the simulation starts."""
+        return self.folder / str(self.document["general"].get("template_directory", TEMPLATE)) / "hosts"
+
+    @property
+    def graph(self) -> Path | None:
+        """The file of its graph, which may have been moved with the folder; None for one of Shadow's own."""
+        graph = self.document.get("network", {}).get("graph", {})
+        given = graph.get("file", {}).get("path") if isinstance(graph, Mapping) else None
+        if given is None:
+            return None
+        places = [self.folder / Path(str(given)).expanduser(), self.folder / CONF / Path(str(given)).name]
+        return next((place for place in places if place.is_file()), places[0])
+
+    @property
+    def tors(self) -> list[str]:
+        """The hosts on which a tor runs."""
+        hosts: Mapping[str, Any] = self.document["hosts"]
+        return [name for name, host in hosts.items() if any(map(is_tor, host["processes"]))]
+
+    def fingerprint(self, host: str) -> str:
+        """The fingerprint of a relay or an authority; InputError when its file has none."""
+        file = self.template / host / "fingerprint"
+        words = read_bytes(file, MIB).decode("utf-8", errors="replace").split()
+        if len(words) < 2 or not re.fullmatch(r"[0-9A-F]{40}", words[1]):
+            raise InputError("holds no fingerprint", file=file)
+        return words[1]
+
+    def sha256(self) -> str:
+        """The hash of all that a simulation reads of it."""
+        graph = self.graph
+        files = [file for part in (self.folder / CONF, self.template) for file in sorted(part.rglob("*"))]
+        lines = [(file.relative_to(self.folder), sha256_of_file(file)) for file in files if file.is_file()]
+        lines += [(Path("graph"), sha256_of_file(graph))] if graph is not None else []
+        lines.append((Path(CONFIGURATION), sha256_of_file(self.folder / CONFIGURATION)))
+        return hashlib.sha256("".join(f"{name} {digest}\n" for name, digest in lines).encode()).hexdigest()
+
+
+def program_of(process: Mapping[str, Any]) -> str:
+    """The name of the program of a process: tor, tgen, oniontrace."""
+    return Path(str(process.get("path"))).name
+
+
+def is_tor(process: Mapping[str, Any]) -> bool:
+    """Whether a process is a tor; tornettools calls it so wherever it stands."""
+    return program_of(process) == "tor"
+
+
+def is_tornet(folder: Path) -> bool:
+    """Whether ``folder`` looks as if tornettools had made it."""
+    return (folder / CONFIGURATION).is_file()
+
+
+def read_tornet(folder: Path) -> Tornet:
+    """The network in ``folder``; InputError, which says what is missing, when it is none of tornettools 2."""
+    file = folder / CONFIGURATION
+    content = read_bytes(file, MOST_BYTES, "no such file: tornettools generate has made no network here")
+    try:
+        document = yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"is no YAML: {' '.join(str(error).split())}", file=file) from None
+    if not isinstance(document, dict):
+        raise _other_version(file, None)
+    for key in ("general", "hosts"):
+        if not isinstance(document.get(key), dict):
+            raise _other_version(file, key)
+    general: dict[str, Any] = document["general"]
+    tornet = Tornet(
+        folder=folder,
+        document=document,
+        bootstrap_ns=_time_ns(general.get("bootstrap_end_time", 0), file, "general.bootstrap_end_time"),
+        stop_ns=_time_ns(general.get("stop_time"), file, "general.stop_time"),
+        **_hosts(document["hosts"], file),
+    )
+    _require_files(tornet)
+    return tornet
+
+
+def _hosts(hosts: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {"authorities": (), "relays": {}, "clients": {}, "servers": ()}
+    for name, host in hosts.items():
+        match = _NAMES.fullmatch(str(name))
+        processes = host.get("processes") if isinstance(host, dict) else None
+        if match is None or not isinstance(processes, list) or not all(map(_is_plain, processes)):
+            raise _other_version(file, f"hosts.{name}")
+        if match["authority"]:
+            found["authorities"] += (name,)
+        elif match["position"]:
+            found["relays"][name] = POSITIONS[match["position"]]
+        elif match["client"]:
+            kind = CLIENT_KINDS[match["client"]]
+            found["clients"][name] = ONION if kind == PERF and match["to"] == "onionservice" else kind
+        else:
+            found["servers"] += (name,)
+    for part, hosts_of_part in found.items():
+        if not hosts_of_part:
+            raise InputError(f"has no {part}", file=file, key="hosts")
+    return found
+
+
+def _is_plain(process: object) -> bool:
+    """Whether a process is written as tornettools writes it; a tor has its two files of options."""
+    if not isinstance(process, dict) or not isinstance(process.get("args", ""), str):
+        return False
+    return not is_tor(process) or str(process.get("args")).endswith(TOR_ARGUMENTS)
+
+
+def _require_files(tornet: Tornet) -> None:
+    """InputError for the first file without which the network cannot be simulated."""
+    for folder in (tornet.folder / CONF, tornet.template):
+        if not folder.is_dir():
+            raise InputError("no such folder: the network is not whole", file=folder)
+    graph = tornet.graph
+    if graph is not None and not graph.is_file():
+        raise InputError("no such file: the graph of the network is missing", file=graph)
+    for file in _needed(tornet):
+        if not file.is_file():
+            raise InputError("no such file: the data of a host is missing", file=file)
+
+
+def _needed(tornet: Tornet) -> Iterator[Path]:
+    for host in tornet.tors:
+        yield from (tornet.template / host / name for name in TORRCS)
+    for host in (*tornet.authorities, *tornet.relays):
+        yield tornet.template / host / "fingerprint"
+        yield tornet.template / host / "keys/secret_id_key"
+
+
+def _other_version(file: Path, key: str | None) -> InputError:
+    accepted = "a network of tornettools 2"
+    return InputError("is not as tornettools generate writes it", file=file, key=key, accepted=accepted)
+
+
+def _time_ns(value: object, file: Path, key: str) -> int:
+    """A time as Shadow takes it: a number of seconds, or a number with a unit."""
+    match = re.fullmatch(r"(\d+)\s*(\S*)", str(value))
+    if match is None or (match[2] and match[2] not in _UNITS_NS):
+        raise InputError("is no time", file=file, key=key, value=value, accepted="such as 3600 or 60 min")
+    return int(match[1]) * _UNITS_NS.get(match[2], 1_000_000_000)
+
+
+def torrc_lines(tornet: Tornet, host: str, option: str) -> list[str]:
+    """The values that the files of ``host`` give ``option``, in the order in which tor reads them."""
+    return [value for name in TORRCS for value in _values(tornet, tornet.template / host / name, option)]
+
+
+def _values(tornet: Tornet, file: Path, option: str) -> Sequence[str]:
+    found: list[str] = []
+    for line in read_bytes(file, MIB).decode("utf-8", errors="replace").splitlines():
+        word, _, value = line.strip().partition(" ")
+        if word == "%include":
+            # Paths are as seen from a host's folder below the data directory, three levels down.
+            found += _values(tornet, tornet.folder / value.strip().removeprefix("../../../"), option)
+        elif word.lower() == option.lower():
+            found.append(value.strip())
+    return found

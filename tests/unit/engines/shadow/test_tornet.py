@@ -1,0 +1,128 @@
+"""A network of tornettools is simulated as it is, but for its tors, their options and the seed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.stand_ins import stand_in_tor
+from tests.synthetic_tornet import AUTHORITIES, write_tornet
+from torsweep.config.experiment import load_experiment
+from torsweep.config.network import NetworkConfig
+from torsweep.engines.prepare import run_settings
+from torsweep.engines.run_spec import Given, GivenLines, RunSpec
+from torsweep.engines.shadow.run import SHADOW_FOLDER, write_run_directory
+from torsweep.engines.shadow.simulate import ShadowSettings
+from torsweep.engines.shadow.tools import Tools
+from torsweep.errors import InputError
+from torsweep.network import given
+from torsweep.network.model import NETWORK_FILE
+from torsweep.provenance import sha256_of_file
+from torsweep.tornet.folder import read_tornet
+
+TEMPLATE = "template/hosts"
+SETTINGS = ShadowSettings(parallelism=1)
+
+
+@pytest.fixture
+def tornet(tmp_path: Path) -> Path:
+    return write_tornet(tmp_path / "tornet")
+
+
+@pytest.fixture
+def given_run(tmp_path: Path, tornet: Path) -> RunSpec:
+    counts = {"relays": 4, "web_clients": 0, "bulk_clients": 0, "servers": 2}
+    config = NetworkConfig.model_validate({"tornettools": [str(tornet)], **counts})
+    given.write_tornet(config, 3, tmp_path / "network")
+    experiment = load_experiment("refill_sweep", {})
+    settings = run_settings(experiment, "shadow", "today", experiment.variant(""))
+    return RunSpec(
+        **{**dict(settings), "duration_ns": 900 * 10**9},
+        network="../network",
+        network_sha256=sha256_of_file(tmp_path / "network" / NETWORK_FILE),
+        seed=3,
+    )
+
+
+def written(run: RunSpec, tmp_path: Path, tools: Tools) -> tuple[Path, dict[str, Any]]:
+    """The folder that Shadow reads, and its configuration."""
+    (tmp_path / "run").mkdir(exist_ok=True)
+    run.write(tmp_path / "run")
+    write_run_directory(tmp_path / "run", SETTINGS, tools, lambda _: None)
+    folder = tmp_path / "run" / SHADOW_FOLDER
+    return folder, json.loads((folder / "shadow.yaml").read_text())
+
+
+def test_nothing_changes_but_programs_seed_and_end(
+    given_run: RunSpec, tornet: Path, tmp_path: Path, tools: Tools
+) -> None:
+    folder, found = written(given_run, tmp_path, tools)
+    expected = json.loads(json.dumps(read_tornet(tornet).document))
+    expected["general"] |= {
+        "seed": 4,
+        "stop_time": "900 s",
+        "parallelism": 1,
+        "data_directory": str(folder / "data"),
+        "template_directory": str(folder / "template"),
+    }
+    expected["network"]["graph"]["file"]["path"] = str(tornet / "conf/graph.gml.xz")
+    expected["experimental"] = {"use_cpu_pinning": False}
+    programs = {"tor": tools.tors.usual.program, "tgen": tools.tgen, "oniontrace": tools.oniontrace}
+    for host in expected["hosts"].values():
+        for process in host["processes"]:
+            process["path"] = str(programs[Path(process["path"]).name])
+    assert found == expected
+    for part, copy in (("conf", "conf"), ("shadow.data.template/hosts", TEMPLATE)):
+        for file in (tornet / part).rglob("*"):
+            if file.is_file() and not file.name.startswith("graph"):
+                assert (folder / copy / file.relative_to(tornet / part)).read_bytes() == file.read_bytes()
+
+
+def test_lines_stand_last_in_the_files_of_the_hosts_that_get_them(
+    given_run: RunSpec, tmp_path: Path, tools: Tools
+) -> None:
+    lines = GivenLines(lines={"KISTSchedRunInterval": "1 msec"}, hosts=("relay2exit", "markovclient1exit"))
+    folder, _ = written(given_run.model_copy(update={"given": Given(torrc=(lines,))}), tmp_path, tools)
+    torrcs = {file.parent.name: file.read_text() for file in (folder / TEMPLATE).glob("*/torrc")}
+    told = {host for host, text in torrcs.items() if text.endswith("\nKISTSchedRunInterval 1 msec\n")}
+    assert told == {"relay2exit", "markovclient1exit"}
+    assert not any("KIST" in text for host, text in torrcs.items() if host not in told)
+
+
+def test_parameters_join_those_that_the_network_votes_for(
+    given_run: RunSpec, tmp_path: Path, tools: Tools
+) -> None:
+    run = given_run.model_copy(update={"given": Given(consensus={"cc_alg": 2, "cfx_enabled": 0})})
+    folder, _ = written(run, tmp_path, tools)
+    for name in AUTHORITIES:
+        torrc = (folder / TEMPLATE / name / "torrc").read_text()
+        assert torrc.splitlines()[-1] == "ConsensusParams cc_alg=2 circwindow=900 cfx_enabled=0"
+    assert "ConsensusParams" not in (folder / TEMPLATE / "relay2exit/torrc").read_text()
+
+
+def test_hosts_of_another_build_run_it(given_run: RunSpec, tmp_path: Path, tools: Tools) -> None:
+    other = stand_in_tor(tmp_path / "others", "0.4.9.12")
+    mixed = replace(tools, tors=replace(tools.tors, others={"relay2exit": other}))
+    _, found = written(given_run, tmp_path, mixed)
+    paths = {name: host["processes"][0]["path"] for name, host in found["hosts"].items() if "relay" in name}
+    assert {name for name, path in paths.items() if path == str(other.program)} == {"relay2exit"}
+
+
+def test_a_network_that_has_changed_since_is_refused(
+    given_run: RunSpec, tornet: Path, tmp_path: Path, tools: Tools
+) -> None:
+    (tornet / "conf/tor.client.torrc").write_text("SocksPort 9052\n")
+    with pytest.raises(InputError, match=r"tornet: has changed since this network was taken from it"):
+        written(given_run, tmp_path, tools)
+
+
+def test_a_simulation_that_ends_before_its_clients_start_is_refused(
+    given_run: RunSpec, tmp_path: Path, tools: Tools
+) -> None:
+    short = given_run.model_copy(update={"duration_ns": 300 * 10**9})
+    with pytest.raises(InputError, match=r"starts when the simulation is over"):
+        written(short, tmp_path, tools)

@@ -1,0 +1,99 @@
+"""The network directory of a given network says what its hosts are, and who can play it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.synthetic_tornet import AUTHORITIES, CLIENTS, RELAYS, SERVERS, write_tornet
+from torsweep.config.experiment import load_experiment
+from torsweep.config.network import NetworkConfig
+from torsweep.config.where import Where
+from torsweep.engines.hosts import hosts_of
+from torsweep.engines.prepare import build_run, run_settings
+from torsweep.errors import InputError
+from torsweep.network import given
+from torsweep.network.model import Network, read_network
+
+
+def config(*folders: Path) -> NetworkConfig:
+    counts = {
+        "relays": 4,
+        "web_clients": 0,
+        "bulk_clients": 0,
+        "servers": 2,
+        "perf_clients": 2,
+        "markov_clients": 1,
+    }
+    return NetworkConfig.model_validate({"tornettools": [str(folder) for folder in folders], **counts})
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """The network directory of a given network."""
+    given.write_tornet(config(write_tornet(tmp_path / "tornet")), 1, tmp_path / "network")
+    return tmp_path / "network"
+
+
+def read(directory: Path) -> Network:
+    return read_network(directory, latency=False)[0]
+
+
+def test_hosts_and_their_rates(directory: Path) -> None:
+    network = read(directory)
+    assert [relay.name for relay in network.relays] == list(RELAYS)
+    assert [relay.consensus_weight for relay in network.relays] == list(RELAYS.values())
+    relay = network.relays[0]
+    assert (relay.rate_bytes_per_s, relay.burst_bytes, relay.capacity_bytes_per_s) == (
+        400_000,
+        800_000,
+        1_000_000,
+    )
+    assert [host.name for host in network.authorities] == list(AUTHORITIES)
+    assert {client.name: client.kind for client in network.clients} == dict(
+        zip(CLIENTS, ("perf", "onion", "markov"), strict=True)
+    )
+    assert [server.name for server in network.servers] == list(SERVERS)
+
+
+def test_hosts_are_chosen_as_in_any_network(directory: Path) -> None:
+    network = read(directory)
+    exits = Where(role="relay", position=("exit", "guard_exit"))
+    assert hosts_of(network, exits, "options", "on") == ("relay1exitguard", "relay2exit")
+
+
+def test_seeds_take_turns_at_several_networks(tmp_path: Path) -> None:
+    folders = [write_tornet(tmp_path / name) for name in ("a", "b")]
+    (folders[1] / "conf/tor.client.torrc").write_text("SocksPort 9051\n")
+    found = []
+    for seed in (1, 2, 3):
+        given.write_tornet(config(*folders), seed, tmp_path / str(seed))
+        found.append(read(tmp_path / str(seed)).tornettools)
+    assert found[0] == found[2] != found[1]
+
+
+def _prepare(directory: Path, engine: str, variant: str) -> Any:
+    experiment = load_experiment("refill_sweep", {})
+    asked = experiment.variant(variant)
+    settings = run_settings(experiment, engine, "today", asked)
+    return build_run(settings, asked, directory, directory.parent / "run")
+
+
+@pytest.mark.parametrize("engine", ["cellsim", "emulation"])
+def test_other_engines_refuse_it(directory: Path, engine: str) -> None:
+    with pytest.raises(InputError, match=r"Shadow alone plays it.*accepted: engine shadow"):
+        _prepare(directory, engine, "")
+
+
+def test_knobs_of_tor_are_not_turned_in_it(directory: Path) -> None:
+    with pytest.raises(InputError, match=r"is nothing that can be changed in a network of tornettools"):
+        _prepare(directory, "shadow", "")
+
+
+def test_a_relay_without_a_weight_is_refused(tmp_path: Path) -> None:
+    folder = write_tornet(tmp_path / "tornet")
+    (folder / "shadow.data.template/hosts/bwauthority/v3bw.init.consensus").write_text("946684801\n")
+    with pytest.raises(InputError, match=r"v3bw: relay1exitguard: has no weight"):
+        given.write_tornet(config(folder), 1, tmp_path / "network")

@@ -1,0 +1,76 @@
+"""Runs on networks that tornettools made: what intervals are over, and claims about their perf clients."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.synthetic import Size, with_perf_clients, write_sweep
+from torsweep.config.experiment import Experiment
+from torsweep.config.reading import validate
+from torsweep.engines.run_spec import RUN_FILE
+from torsweep.provenance import PROVENANCE_FILE
+from torsweep.stats.claims.judging import verdicts
+from torsweep.stats.summarize import analyse, summarize, summary_text
+from torsweep.stats.text import era_text, networks_text
+from torsweep.tables.collect import collect
+from torsweep.tables.reading import PlanTables
+
+SMALL = Size(web_clients=8, bulk_clients=2, relays=2, warm_up_s=10, duration_s=70)
+
+
+def tables_of(folder: Path, *networks: str) -> PlanTables:
+    """The tables of a sweep whose runs say that they were on these networks, in turns."""
+    runs = write_sweep(folder / "runs", run_seeds=(1, 2), size=SMALL)
+    for run in runs if networks else []:
+        document = json.loads((run / PROVENANCE_FILE).read_text())
+        seed = json.loads((run / RUN_FILE).read_text())["seed"]
+        document["tornettools"] = networks[seed % len(networks)]
+        (run / PROVENANCE_FILE).write_text(json.dumps(document))
+    collect(runs, folder / "tables", network="given")
+    return PlanTables.open(folder / "tables")
+
+
+@pytest.mark.parametrize(
+    ("networks", "over", "era"),
+    [
+        ((), "over 2 networks.", "era 2012"),
+        (("a" * 64, "b" * 64), "over 2 networks.", "tor's options as the network has them"),
+        (
+            ("a" * 64,),
+            "over 2 seeds of one network: they say nothing about other networks.",
+            "tor's options as the network has them",
+        ),
+    ],
+)
+def test_the_summary_says_what_its_intervals_are_over(
+    tmp_path: Path, experiment: Experiment, networks: tuple[str, ...], over: str, era: str
+) -> None:
+    tables = tables_of(tmp_path, *networks)
+    text = summary_text(summarize(tables, experiment))
+    assert f"Intervals are 95 % t-intervals {over}" in text
+    assert era_text(tables.provenance) == era and era in text
+
+
+def test_seeds_in_words() -> None:
+    assert networks_text([1, 2, 3], 1) == "3 seeds of one network (1–3)"
+    assert networks_text([1], 1) == "1 seed of one network (1)"
+    assert networks_text([1, 2, 3], 3) == "3 networks (seeds 1–3)"
+
+
+def test_a_claim_about_perf_clients_is_judged_by_their_downloads(
+    tmp_path: Path, experiment: Experiment
+) -> None:
+    """The perf clients are bulk clients under another name."""
+    (tmp_path / "perf").mkdir()
+    tables = with_perf_clients(tables_of(tmp_path), tmp_path / "perf")
+    told = {"text": "x", "test": "change", "knob": "refill_interval", "metrics": ["ttfb"]}
+    claims = [{"id": kind, "kind": kind, **told} for kind in ("bulk", "perf_5mib", "perf_1mib")]
+    document = {**experiment.model_dump(mode="json"), "name": experiment.name, "claims": claims}
+    bulk, perf, none = analyse(tables, validate(Experiment, document, None)).once(verdicts)
+    means = [[answer.interval.mean for answer in verdict.comparisons] for verdict in (bulk, perf, none)]
+    assert means[0] == means[1] and np.isfinite(means[0]).all()
+    assert np.isnan(means[2]).all()

@@ -1,0 +1,127 @@
+"""A comparison on networks of tornettools: what it asks, how long it runs, what its intervals are over."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.synthetic_tornet import write_tornet
+from torsweep.cli import app
+from torsweep.config.network import load_network_config
+from torsweep.errors import InputError
+from torsweep.study import builds, given_networks, plan, series
+from torsweep.study.change import Asked, read_change
+from torsweep.study.document import Setup, Study, make_study
+from torsweep.study.engine import Venue
+from torsweep.study.given_networks import GivenNetworks, setup_options
+
+NOTHING = dict.fromkeys(("networks", "era", "warm_up", "measured", "pairing"))
+
+
+@pytest.fixture(autouse=True)
+def beside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A working directory that is no checkout, with two networks in it."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("tornet-0.05", "other"):
+        write_tornet(tmp_path / name)
+    monkeypatch.setattr(series, "_why_not", lambda tor: "")
+    monkeypatch.setattr(series, "_require_patches", lambda tor: None)
+    monkeypatch.setattr(builds, "standing_build", lambda study, tor: None)
+    monkeypatch.setattr(plan, "standing_build", lambda study, tor: None)
+
+
+def given(*names: str) -> GivenNetworks:
+    found = given_networks.given_networks(names)
+    assert found is not None
+    return found
+
+
+def study(of: GivenNetworks, **options: str) -> Study:
+    setup = Setup.read(**setup_options({**NOTHING, **options}, of))
+    change = read_change(Asked(torrc=("KISTSchedRunInterval 1 msec",)))
+    return make_study(change, setup, of.name, None, "torsweep compare", of)
+
+
+def test_a_name_is_no_folder() -> None:
+    assert given_networks.given_networks([]) is None
+    assert given_networks.given_networks(["ci"]) is None
+
+
+def test_the_study_compares_perf_clients_for_as_long_as_the_network_lasts(tmp_path: Path) -> None:
+    made = study(given("tornet-0.05/"))
+    experiment = made.experiment()
+    assert (experiment.warm_up, experiment.measured) == (1200 * 10**9, 1200 * 10**9)
+    assert experiment.engines == ("shadow",) and experiment.replicates == 8
+    assert [claim.kind for claim in experiment.claims] == ["perf_50kib", "perf_1mib", "perf_5mib"]
+    assert not experiment.traffic.kinds
+
+
+def test_the_study_finds_its_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = study(given("tornet-0.05"))
+    made.write()
+    monkeypatch.chdir(made.folder)
+    config = load_network_config(made.document["network"])
+    assert (config.relays, config.perf_clients, config.markov_clients, config.servers) == (4, 2, 1, 2)
+    assert (config.tornettools[0] / "shadow.config.yaml").is_file()
+
+
+def test_a_network_that_was_changed_is_another_question() -> None:
+    before = study(given("tornet-0.05")).folder
+    assert study(given("tornet-0.05")).folder == before
+    Path("tornet-0.05/conf/tor.client.torrc").write_text("SocksPort 9052\n")
+    assert study(given("tornet-0.05")).folder != before
+
+
+def test_a_short_simulation_counts_its_second_half() -> None:
+    write_tornet(Path("short"), stop_time="15m")
+    experiment = study(given("./short")).experiment()
+    assert (experiment.warm_up, experiment.measured) == (450 * 10**9, 450 * 10**9)
+    asked = study(given("./short"), warm_up="6 min", measured="2 min").experiment()
+    assert (asked.warm_up, asked.measured) == (360 * 10**9, 120 * 10**9)
+
+
+def test_it_says_what_intervals_are_over() -> None:
+    one, two = given("tornet-0.05"), given("tornet-0.05", "other")
+    assert one.over(4) == "4 seeds of one network, tornet-0.05: this says nothing about other networks"
+    assert two.over(2) == "2 networks of tornettools"
+    assert study(two).experiment().replicates == 2
+    assert study(one, networks="3").experiment().replicates == 3
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "told"),
+    [
+        (["tornet-0.05"], {"networks": "auto"}, "--networks: is for networks that are sampled"),
+        (["tornet-0.05", "other"], {"networks": "8"}, "--networks: is not how many networks are given"),
+        (["tornet-0.05"], {"era": "2012"}, "--era: cannot be chosen for a network of tornettools"),
+        (["tornet-0.05"], {"pairing": "paths"}, "--pairing: cannot be chosen for a network of tornettools"),
+        (["tornet-0.05", "./tornet-0.05"], {}, "--network: names this network twice"),
+        (["tornet-0.05", "ci"], {}, "ci/shadow.config.yaml: no such file"),
+        (["./tornet-0.05/conf"], {}, "tornet-0.05/conf/shadow.config.yaml: no such file"),
+    ],
+)
+def test_what_does_not_go_with_it_is_refused(names: list[str], options: dict[str, str], told: str) -> None:
+    with pytest.raises(InputError) as refused:
+        study(given(*names), **options)
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("engine", ["cellsim", "emulation", "nonsense"])
+def test_other_engines_are_refused(engine: str) -> None:
+    with pytest.raises(
+        InputError, match=r"--engine: does not play networks of tornettools.*accepted: shadow"
+    ):
+        given_networks.given_venue(engine, given("tornet-0.05"))
+
+
+def test_a_dry_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    venue = Venue("shadow", "tornet-0.05", "as a test says so")
+    monkeypatch.setattr(given_networks, "given_venue", lambda engine, networks: venue)
+    words = ["compare", "--network", "tornet-0.05/", "--torrc", "KISTSchedRunInterval 1 msec", "--dry-run"]
+    assert app(words, standalone_mode=False) in (0, None)
+    told = capsys.readouterr().out
+    assert re.search(r"^engine    shadow, network tornet-0.05: as a test says so$", told, re.MULTILINE)
+    assert "runs      16 (2 for each of 8 seeds of one network, tornet-0.05: this says" in told
+    assert not Path("torsweep-studies").exists()
