@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::spec::{CircuitPolicySpec, CongestionSpec, LinkQueue, NetworkSpec, Point, RunSpec, Traffic};
 use crate::time::Span;
-use crate::traffic::MILLION;
+use crate::traffic::{MILLION, PAGE};
 
 const HOUR: Span = Span::from_secs(3_600);
 const WEEK: Span = Span::from_secs(7 * 24 * 3_600);
@@ -113,6 +113,7 @@ fn check_traffic(kind: &str, traffic: &Traffic) -> Result<(), String> {
     lasts(&key("think_step_ns"), traffic.think_step_ns, Span::from_ns(1), WEEK)?;
     check_points(&key("response_quantiles"), traffic.response_quantiles.as_deref(), 1, 1 << 40)?;
     check_points(&key("think_quantiles"), traffic.think_quantiles.as_deref(), 0, WEEK.ns())?;
+    check_points(&key("page_objects"), traffic.page_objects.as_deref(), 1, PAGE - 1)?;
     within(&key("parallel_streams"), traffic.parallel_streams.into(), 1, 10_000)?;
     match traffic.timeout_ns {
         // A download that is over opens the next one: limits of no time make downloads without end.

@@ -291,6 +291,9 @@ pub struct Traffic {
     /// What pauses are drawn from instead, ns.
     #[serde(default)]
     pub think_quantiles: Option<Vec<Point>>,
+    /// What the number of a page's objects is drawn from, where clients download pages.
+    #[serde(default)]
+    pub page_objects: Option<Vec<Point>>,
 }
 
 /// A share in millionths, and the value that this share lies below.

@@ -9,7 +9,17 @@ use crate::time::Span;
 /// Shares are counted in millionths.
 pub const MILLION: u64 = 1_000_000;
 
+/// An object of a page has this number times the page's, plus its own from 1, as the number of its download.
+pub const PAGE: u64 = 1_000_000;
+
 impl Traffic {
+    /// How many objects page `number` of `client` has; none where clients download no pages.
+    pub fn objects(&self, seed: u64, client: u64, number: u64) -> Option<u64> {
+        self.page_objects
+            .as_deref()
+            .map(|points| drawn(points, &mut Stream::new(seed, "page", client, number)))
+    }
+
     /// The size of download `number` of `client`, bytes.
     pub fn size(&self, seed: u64, client: u64, number: u64) -> u64 {
         match &self.response_quantiles {
@@ -48,6 +58,10 @@ mod tests {
         let points = [(0, 100), (500_000, 20_000), (900_000, 150_000), (MILLION, 2_000_000)];
         let sizes: Vec<u64> =
             (1..=5).map(|number| drawn(&points, &mut Stream::new(7, "size", 3, number))).collect();
+        let points = [(0, 1), (500_000, 76), (MILLION, 300)];
+        let objects: Vec<u64> =
+            (1..=5).map(|number| drawn(&points, &mut Stream::new(7, "page", 3, number))).collect();
+        assert_eq!(objects, [82, 60, 70, 189, 279]);
         assert_eq!(sizes, [43_373, 7_669, 15_424, 12_769, 73_606]);
     }
 }

@@ -163,7 +163,7 @@ impl World {
                 Kind::Scheduler => self.scheduler_timer(HostId(event.a)),
                 Kind::ChannelOpen => self.channel_open(PipeId(event.a)),
                 Kind::ClientStart => self.client_start(ClientId(event.a)),
-                Kind::StreamStart => self.open_download(ClientId(event.a)),
+                Kind::StreamStart => self.open_next(ClientId(event.a)),
                 Kind::BuildTimeout => self.build_timeout(CircuitId(event.a), event.b),
                 Kind::ConnectTimeout => self.connect_timeout(DownloadId(event.a), event.b),
                 Kind::StreamTimeout => self.download_timeout(DownloadId(event.a), event.b),

@@ -134,6 +134,8 @@ fn new_clients(
             circuits: Vec::new(),
             circuits_made: 0,
             downloads_made: 0,
+            objects: 0,
+            objects_left: 0,
             waiting: Vec::new(),
         })
     };

@@ -18,6 +18,7 @@ use crate::recorder::StreamRow;
 use crate::spec::{CongestionSpec, Traffic};
 use crate::time::{Span, Time};
 use crate::totals::Outcome;
+use crate::traffic::PAGE;
 use crate::vegas::SENDME_CELLS;
 
 /// How long a SOCKS request may wait for its stream (`SocksTimeout`, src/app/config/config.c).
@@ -42,16 +43,31 @@ impl World {
     /// A client starts: it builds circuits and wants its first downloads.
     pub(super) fn client_start(&mut self, client: ClientId) {
         self.keep_circuits_ahead(client);
-        for _ in 0..self.traffic(client).parallel_streams {
-            self.open_download(client);
+        let traffic = self.traffic(client);
+        let at_once = if traffic.page_objects.is_some() { 1 } else { traffic.parallel_streams };
+        for _ in 0..at_once {
+            self.open_next(client);
         }
     }
 
-    /// A client opens its next download.
-    pub(super) fn open_download(&mut self, client: ClientId) {
-        self.tor.clients[client].downloads_made += 1;
-        let number = self.tor.clients[client].downloads_made;
-        let mut draws = Stream::new(self.params.run.seed, "server", u64::from(client), number);
+    /// A client opens its next download, or the first object of its next page.
+    pub(super) fn open_next(&mut self, client: ClientId) {
+        let state = &mut self.tor.clients[client];
+        state.downloads_made += 1;
+        let number = state.downloads_made;
+        match self.traffic(client).objects(self.params.run.seed, u64::from(client), number) {
+            Some(objects) => {
+                let state = &mut self.tor.clients[client];
+                (state.objects, state.objects_left) = (objects, objects);
+                self.open_download(client, number * PAGE + 1, number);
+            }
+            None => self.open_download(client, number, number),
+        }
+    }
+
+    /// A client opens download `number`, from the server that is drawn for `drawn_for`, itself or its page.
+    fn open_download(&mut self, client: ClientId, number: u64, drawn_for: u64) {
+        let mut draws = Stream::new(self.params.run.seed, "server", u64::from(client), drawn_for);
         let server = ServerId::from(draws.index(self.network.spec.servers.len()));
         let traffic = self.traffic(client);
         let download = Download {
@@ -271,6 +287,31 @@ impl World {
         self.tor.clients[client].waiting.retain(|&other| other != download);
         self.tor.free_downloads.push(download);
         self.close_old_circuits(client);
+        if self.traffic(client).page_objects.is_some() {
+            self.object_ended(client, number % PAGE);
+        } else {
+            self.pause(client, number);
+        }
+    }
+
+    /// Object number `object` of a client's page has ended: after the first come several others at once, after each
+    /// of these the next of its chain, and after the last a pause.
+    fn object_ended(&mut self, client: ClientId, object: u64) {
+        let chains = u64::from(self.traffic(client).parallel_streams);
+        let state = &mut self.tor.clients[client];
+        state.objects_left -= 1;
+        let (page, left) = (state.downloads_made, state.objects_left);
+        let (least, most) = if object == 1 { (2, 1 + chains) } else { (object + chains, object + chains) };
+        for next in least..=most.min(state.objects) {
+            self.open_download(client, page * PAGE + next, page);
+        }
+        if left == 0 {
+            self.pause(client, page);
+        }
+    }
+
+    /// A client waits after its download, or page, `number`, and then opens the next.
+    fn pause(&mut self, client: ClientId, number: u64) {
         let think = self.traffic(client).pause(self.params.run.seed, u64::from(client), number);
         self.events.push(self.now + think, Kind::StreamStart, client.0, 0);
     }

@@ -335,7 +335,11 @@ pub struct Client {
     pub channels: Vec<(HostId, PipeId)>,
     pub circuits: Vec<CircuitId>,
     pub circuits_made: u64,
+    /// Downloads, or pages, that it has begun.
     pub downloads_made: u64,
+    /// Objects of its page, and how many of them have not ended.
+    pub objects: u64,
+    pub objects_left: u64,
     /// Downloads without a circuit.
     pub waiting: Vec<DownloadId>,
 }

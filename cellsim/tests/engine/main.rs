@@ -8,3 +8,4 @@ mod documents;
 mod links;
 mod loss;
 mod networks;
+mod pages;

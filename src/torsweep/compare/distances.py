@@ -30,6 +30,7 @@ from torsweep.config.traffic import KINDS
 from torsweep.config.variant import Variant
 from torsweep.engines.table_schema import STREAMS
 from torsweep.stats.streams.incidence import CENSORED, METRICS, STREAM_COLUMNS, Incidence, downloads
+from torsweep.stats.streams.pages import with_pages
 from torsweep.tables.collect import Run, read_table
 
 PROBABILITIES = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}
@@ -125,7 +126,8 @@ def all_curves(read: Sequence[SourceRuns]) -> Curves:
 def _measured(run: Run) -> pl.DataFrame:
     # open_run has compared the checksums.
     streams = read_table(run.directory, STREAMS, trusted=True)
-    return streams.filter(pl.col("start_us") >= run.spec.warm_up_ns // 1000).select(STREAM_COLUMNS)
+    measured = streams.filter(pl.col("start_us") >= run.spec.warm_up_ns // 1000).select(STREAM_COLUMNS)
+    return with_pages(measured, [])
 
 
 def distance(reference: Curve, other: Curve) -> Distance:

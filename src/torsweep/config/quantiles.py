@@ -1,4 +1,4 @@
-"""Tables of quantiles, from which sizes of downloads and pauses are drawn.
+"""Tables of quantiles, from which sizes of downloads, pauses and numbers of a page's objects are drawn.
 
 In: ``configs/quantiles/NAME.yaml``, of the user's own or one that ships. Out: its :data:`Points`. Between two
 points values lie evenly.
@@ -22,6 +22,9 @@ QUANTILES_DIRECTORY = Path("configs/quantiles")
 """Of a study and of the checkout: see :mod:`torsweep.home`."""
 
 MILLION = 1_000_000
+
+MOST_OBJECTS = 10_000
+"""Of a page."""
 
 Points = tuple[tuple[int, int], ...]
 """Shares in millionths, from 0 to a million, and the value (bytes, nanoseconds) that each lies below."""
@@ -60,7 +63,13 @@ class _Pauses(_Table):
     quantiles: tuple[tuple[_Share, Annotated[DurationNs, Between("0 s", "24 h")]], ...]
 
 
-def _read_points(name: str, kind: type[_Sizes] | type[_Pauses]) -> Points:
+class _Counts(_Table):
+    """Rows such as ``[0.5, 76]``."""
+
+    quantiles: tuple[tuple[_Share, Annotated[int, Field(strict=True, ge=1, le=MOST_OBJECTS)]], ...]
+
+
+def _read_points(name: str, kind: type[_Sizes] | type[_Pauses] | type[_Counts]) -> Points:
     """The points of the table called ``name``; InputError when there is no such table of this ``kind``."""
     file = find(QUANTILES_DIRECTORY / f"{name}.yaml")
     rows = validate(kind, read_yaml(file), file).quantiles
@@ -92,6 +101,20 @@ class DrawnSize(_Drawn):
     def points(self) -> Points:
         """Their quantiles, bytes."""
         return _read_points(self.quantiles, _Sizes)
+
+
+class DrawnCount(_Drawn):
+    """Numbers of objects that are drawn from a table."""
+
+    @model_validator(mode="after")
+    def _is_there(self) -> Self:
+        _ = self.points
+        return self
+
+    @property
+    def points(self) -> Points:
+        """Their quantiles."""
+        return _read_points(self.quantiles, _Counts)
 
 
 class DrawnPause(_Drawn):

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Discriminator, Field, StrictBool, Tag, model_validator
 
-from torsweep.config.quantiles import DrawnPause, DrawnSize, mean
+from torsweep.config.quantiles import DrawnCount, DrawnPause, DrawnSize, mean
 from torsweep.config.reading import RefusedValue, Section, default_text
 from torsweep.units import Between, DurationNs, SizeBytes
 
@@ -89,6 +89,9 @@ class ClientTraffic(Section):
     ``{quantiles: NAME}``: see :mod:`torsweep.config.quantiles`. ``timeout`` (nanoseconds from the opening
     of the SOCKS connection) gives a download up, none lets it go on; ``isolate_streams`` takes a new
     circuit for each download; ``parallel`` is how many downloads a client has under way at once.
+
+    With ``page`` a client downloads pages, one after the other: objects of the size ``response``, how many
+    of them is drawn from a table. When the first one has ended, the others follow, ``parallel`` at once.
     """
 
     request: Annotated[SizeBytes, Between("1 B", "1 MiB")] = default_text("400 B")
@@ -97,11 +100,23 @@ class ClientTraffic(Section):
     timeout: Timeout | None = None
     isolate_streams: StrictBool = False
     parallel: Annotated[int, Field(strict=True, ge=1, le=100)] = 1
+    page: DrawnCount | None = None
+
+    @model_validator(mode="after")
+    def _a_page_has_one_circuit(self) -> Self:
+        if self.page is not None and self.isolate_streams:
+            raise RefusedValue("the objects of a page share a circuit", key="isolate_streams", value=True)
+        return self
+
+    @property
+    def mean_size(self) -> int:
+        """The mean size of a download, or of an object of a page, in bytes."""
+        return self.response if isinstance(self.response, int) else mean(self.response.points)
 
     @property
     def mean_response(self) -> int:
-        """The mean size of a download, in bytes."""
-        return self.response if isinstance(self.response, int) else mean(self.response.points)
+        """What a client gets between two pauses, a download or a page: the mean, in bytes."""
+        return self.mean_size * (1 if self.page is None else mean(self.page.points))
 
 
 class Traffic(Section):

@@ -67,6 +67,15 @@ def drawn(points: Points, part: int) -> int:
     return before[1] + (after[1] - before[1]) * (part - before[0]) // (after[0] - before[0])
 
 
+PAGE = 1_000_000
+"""The number of the download of a page's object: this times the page's, plus its own from 1."""
+
+
+def object_count(traffic: RunTraffic, seed: int, client: int, page: int) -> int:
+    """How many objects the client's ``page`` has."""
+    return drawn(traffic.page_objects or ((0, 1), (MILLION, 1)), draw(seed, "page", client, page, MILLION))
+
+
 def response_bytes(traffic: RunTraffic, seed: int, client: int, download: int) -> int:
     """The size of the client's ``download``."""
     if traffic.response_quantiles is None:

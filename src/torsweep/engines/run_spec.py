@@ -16,7 +16,7 @@ from pydantic import Field, StrictBool, model_validator
 from torsweep.config.eras import EraName
 from torsweep.config.given_options import Parameter
 from torsweep.config.pairing import FREE, Pairing
-from torsweep.config.quantiles import MILLION, check_points, mean
+from torsweep.config.quantiles import MILLION, MOST_OBJECTS, check_points, mean
 from torsweep.config.reading import RefusedValue, Section, validate
 from torsweep.config.tor_settings import MILLISECOND_NS, TorSettings, Transport, whole
 from torsweep.config.tracing import Tracing
@@ -50,7 +50,9 @@ class RunTraffic(Section):
     """What a client of one kind does: ask, download, pause between two bounds; give up, or never.
 
     Where sizes or pauses are drawn from ``…_quantiles`` (:data:`torsweep.config.quantiles.Points`),
-    ``response_bytes`` is their mean, and the bounds of pauses are those of the table.
+    ``response_bytes`` is their mean, and the bounds of pauses are those of the table. With ``page_objects``
+    a client downloads pages: sizes are those of objects, ``parallel_streams`` is how many of them it
+    downloads at once after a page's first.
     """
 
     request_bytes: Annotated[int, whole(0, 2**24)]
@@ -63,6 +65,7 @@ class RunTraffic(Section):
     timeout_ns: Annotated[int, whole(MILLISECOND_NS, WEEK_NS)] | None
     response_quantiles: tuple[tuple[_Share, Annotated[int, whole(1, 2**40)]], ...] | None = _left_out(None)
     think_quantiles: tuple[tuple[_Share, Pause], ...] | None = _left_out(None)
+    page_objects: tuple[tuple[_Share, Annotated[int, whole(1, MOST_OBJECTS)]], ...] | None = _left_out(None)
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -70,7 +73,7 @@ class RunTraffic(Section):
             accepted = f"at most think_max_ns, {self.think_max_ns}"
             problem = "the shortest pause is longer than the longest"
             raise RefusedValue(problem, key="think_min_ns", value=self.think_min_ns, accepted=accepted)
-        for points in filter(None, (self.response_quantiles, self.think_quantiles)):
+        for points in filter(None, (self.response_quantiles, self.think_quantiles, self.page_objects)):
             check_points(points)
         return self
 
@@ -84,13 +87,14 @@ class RunTraffic(Section):
         """The traffic that an experiment asks for."""
         return cls(
             request_bytes=traffic.request,
-            response_bytes=traffic.mean_response,
+            response_bytes=traffic.mean_size,
             think_min_ns=traffic.think.min,
             think_max_ns=traffic.think.max,
             streams_per_circuit_isolation=traffic.isolate_streams,
             parallel_streams=traffic.parallel,
             timeout_ns=traffic.timeout,
             response_quantiles=None if isinstance(traffic.response, int) else traffic.response.points,
+            page_objects=None if traffic.page is None else traffic.page.points,
             think_quantiles=None if isinstance(traffic.think, Think) else traffic.think.points,
         )
 

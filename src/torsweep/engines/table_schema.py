@@ -76,7 +76,12 @@ STREAMS = TableSchema(
             " onion (a perf client of onion services) and markov",
         ),
         Column("circuit", pl.Int64, "circuit of the client that carried the stream; null: none did", True),
-        Column("stream", pl.Int64, "number of the download, counted per client from 1"),
+        Column(
+            "stream",
+            pl.Int64,
+            "number of the download, counted per client from 1; of an object of a page: a million times the"
+            " page's number, plus the object's from 1",
+        ),
         Column("server", pl.String, "name of the server; null when the stream never got that far", True),
         Column("start_us", pl.Int64, "opening of the SOCKS connection, µs since the simulation's start"),
         Column("socks_reply_us", pl.Int64, "start to the proxy's reply that the stream is open, µs", True),

@@ -64,7 +64,8 @@ def _asked_for(network: Network, kind: AnyKind, does: ClientTraffic, round_trip_
     if not clients:
         return 0.0
     seconds = does.think.mean_s or unloaded_download_s(clients, round_trip_s, does.mean_response)
-    return len(clients) * does.parallel * does.mean_response / seconds
+    at_once = 1 if does.page is not None else does.parallel
+    return len(clients) * at_once * does.mean_response / seconds
 
 
 def unloaded_download_s(clients: Sequence[Client], round_trip_s: float, response_bytes: int) -> float:

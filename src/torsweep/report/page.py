@@ -20,6 +20,7 @@ from PIL import Image, UnidentifiedImageError
 from torsweep import __version__
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.pairing import FREE
+from torsweep.config.quantiles import mean
 from torsweep.config.traffic import ClientTraffic
 from torsweep.engines.selection import find_engine
 from torsweep.errors import InputError
@@ -232,7 +233,7 @@ def _traffic(experiment: Experiment) -> Iterable[tuple[str, str]]:
 
 
 def _does(asked: ClientTraffic) -> str:
-    size = format_quantity(asked.mean_response, BYTES_PER)
+    size = format_quantity(asked.mean_size, BYTES_PER)
     if not isinstance(asked.response, int):
         size += " in the mean, drawn from a table"
     pauses = (asked.think.min, asked.think.max)
@@ -241,6 +242,9 @@ def _does(asked: ClientTraffic) -> str:
     pause = f"a pause of {span}" if asked.think.max else "no pause"
     several = f"{asked.parallel} downloads at a time of {size} each"
     at_once = several if asked.parallel > 1 else f"downloads of {size}"
+    if asked.page is not None:
+        objects = mean(asked.page.points)
+        at_once = f"pages of {objects} objects in the mean, of {size} each, {asked.parallel} at a time"
     given_up = f"; given up after {format_quantity(asked.timeout, NANOSECONDS_PER)}" if asked.timeout else ""
     return f"{at_once}, with {pause} after each{given_up}"
 

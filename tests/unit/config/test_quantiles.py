@@ -13,6 +13,7 @@ from torsweep.engines.run_spec import RunSettings
 from torsweep.errors import InputError
 
 SIZES = {"traffic.web.response": {"quantiles": "mine"}}
+SIZES_OF_OBJECTS = {"traffic.web.response": {"quantiles": "web_object_sizes"}}
 PAUSES = {"traffic.web.think": {"quantiles": "mine"}}
 
 
@@ -56,6 +57,19 @@ def test_the_table_that_ships_is_one() -> None:
     assert web.response_quantiles is not None
     assert (500_000, 5_000) in web.response_quantiles
     assert 25_000 < web.response_bytes < 35_000
+
+
+def test_pages_have_objects_of_drawn_sizes_and_one_circuit() -> None:
+    pages = SIZES_OF_OBJECTS | {
+        "traffic.web.page": {"quantiles": "web_page_objects"},
+        "traffic.web.parallel": 6,
+    }
+    web = _settings(pages).traffic["web"]
+    assert web.page_objects is not None
+    assert (500_000, 76) in web.page_objects
+    assert load_experiment("refill_sweep", pages).traffic.web.mean_response > 60 * web.response_bytes
+    with pytest.raises(InputError, match=r"web\.isolate_streams: the objects of a page share a circuit"):
+        load_experiment("refill_sweep", pages | {"traffic.web.isolate_streams": True})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,15 @@ from __future__ import annotations
 import pytest
 
 from torsweep.config.quantiles import mean
-from torsweep.engines.draws import client_start_ns, draw, drawn, pause_ns, response_bytes, server_index
+from torsweep.engines.draws import (
+    client_start_ns,
+    draw,
+    drawn,
+    object_count,
+    pause_ns,
+    response_bytes,
+    server_index,
+)
 from torsweep.engines.run_spec import RunTraffic
 
 SECOND_NS = 1_000_000_000
@@ -60,6 +68,12 @@ def test_sizes_from_a_table_are_those_of_cellsim() -> None:
     sizes = [response_bytes(drawing, 7, 3, download) for download in range(1, 6)]
     assert sizes == [43_373, 7_669, 15_424, 12_769, 73_606]
     assert response_bytes(traffic(), 7, 3, 1) == 1_000
+
+
+def test_numbers_of_objects_are_those_of_cellsim() -> None:
+    """cellsim/src/traffic.rs expects the same numbers."""
+    pages = traffic(page_objects=((0, 1), (500_000, 76), (1_000_000, 300)))
+    assert [object_count(pages, 7, 3, page) for page in range(1, 6)] == [82, 60, 70, 189, 279]
 
 
 def test_what_is_drawn_from_a_table_has_its_quantiles_and_its_mean() -> None:

@@ -10,13 +10,17 @@ from collections.abc import Sequence
 
 from torsweep.config.traffic import PERF_KINDS, AnyKind
 from torsweep.engines.addresses import SERVER_PORT, SOCKS_PORT
-from torsweep.engines.draws import pause_ns, response_bytes, server_index
-from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.draws import PAGE, object_count, pause_ns, response_bytes, server_index
+from torsweep.engines.run_spec import RunSpec, RunTraffic
+from torsweep.engines.shadow.page_steps import page_end, page_object
 from torsweep.formats.graphs import Attribute, document, node_line
 from torsweep.network.model import Server
 
 MOST_DOWNLOADS = 200
-"""Actions of a client without pauses; after the last one it begins with the first one again."""
+"""Downloads or pages of a client without pauses; after the last one it begins with the first one again."""
+
+Vertices = dict[str, dict[str, str]]
+"""The attributes of each vertex."""
 
 _ATTRIBUTES = (
     "serverport", "socksproxy", "loglevel", "heartbeat", "peers", "sendsize", "recvsize",
@@ -38,7 +42,7 @@ def client_graph(run: RunSpec, seed: int, client: int, kind: AnyKind, servers: S
     anew.
     """
     traffic = run.traffic[kind]
-    vertices = {
+    vertices: Vertices = {
         "start": {
             "socksproxy": f"localhost:{SOCKS_PORT}",
             # At level info TGen reports at each read how far a download is; goodput is computed from these
@@ -54,6 +58,21 @@ def client_graph(run: RunSpec, seed: int, client: int, kind: AnyKind, servers: S
         }
     }
     edges: list[tuple[str, str]] = []
+    add = _add_downloads if traffic.page_objects is None else _add_pages
+    add(run, seed, client, traffic, servers, vertices, edges)
+    return graphml(vertices, edges)
+
+
+def _add_downloads(
+    run: RunSpec,
+    seed: int,
+    client: int,
+    traffic: RunTraffic,
+    servers: Sequence[Server],
+    vertices: Vertices,
+    edges: list[tuple[str, str]],
+) -> None:
+    """The chains of downloads and pauses."""
     for chain in range(traffic.parallel_streams):
         previous, first, paused_ns, number = "start", "", 0, chain + 1
         while paused_ns < run.duration_ns and number <= MOST_DOWNLOADS * traffic.parallel_streams:
@@ -74,10 +93,45 @@ def client_graph(run: RunSpec, seed: int, client: int, kind: AnyKind, servers: S
             paused_ns += pause
             number += traffic.parallel_streams
         edges.append((previous, first))
-    return graphml(vertices, edges)
 
 
-def graphml(vertices: dict[str, dict[str, str]], edges: Sequence[tuple[str, str]]) -> str:
+def _add_pages(
+    run: RunSpec,
+    seed: int,
+    client: int,
+    traffic: RunTraffic,
+    servers: Sequence[Server],
+    vertices: Vertices,
+    edges: list[tuple[str, str]],
+) -> None:
+    """One page after the other: its first object, chains of the others, and an end that all of them reach.
+
+    TGen goes on from a pause without a time when it has come there by every edge.
+    """
+    previous, page, paused_ns, chains = "start", 0, 0, traffic.parallel_streams
+    while paused_ns < run.duration_ns and page < MOST_DOWNLOADS:
+        page += 1
+        count = object_count(traffic, seed, client, page)
+        server = servers[server_index(seed, client, page, len(servers))]
+        end = page_end(page)
+        for which in range(1, count + 1):
+            name = page_object(page, which)
+            size = response_bytes(traffic, seed, client, page * PAGE + which)
+            vertices[name] = {"peers": f"{server.name}:{SERVER_PORT}", "recvsize": f"{size} bytes"}
+            edges.append((previous if which == 1 else page_object(page, max(1, which - chains)), name))
+            if which + chains > count and (which > 1 or count == 1):
+                edges.append((name, end))
+        vertices[end] = {}
+        previous, pause = end, pause_ns(traffic, seed, client, page)
+        if pause:
+            previous = f"pause{page}"
+            vertices[previous] = {"time": f"{pause // 1000} microseconds"}
+            edges.append((end, previous))
+        paused_ns += pause
+    edges.append((previous, page_object(1, 1)))
+
+
+def graphml(vertices: Vertices, edges: Sequence[tuple[str, str]]) -> str:
     """An action graph of ``vertices`` (id to attributes) and ``edges``, as TGen reads it."""
     used = {name for attributes in vertices.values() for name in attributes}
     return document(

@@ -23,6 +23,7 @@ import polars as pl
 from torsweep.config.traffic import KINDS
 from torsweep.errors import InputError
 from torsweep.stats.statistic import Analysis
+from torsweep.stats.streams.pages import with_pages
 
 CENSORED, COMPLETE, COMPETING = 0, 1, 2
 """Events: still running when the run ended; complete; failed or timed out."""
@@ -136,6 +137,7 @@ uses, from the SOCKS command, so they leave the wait for a circuit out."""
 STREAM_COLUMNS = (
     "client",
     "kind",
+    "stream",
     "start_us",
     "command_us",
     "observed_us",
@@ -148,11 +150,11 @@ GROUP = "_group"
 
 
 def measured_downloads(analysis: Analysis) -> pl.DataFrame:
-    """Seed, knobs and :data:`STREAM_COLUMNS` of every download of a plan after the warm-up.
+    """Seed, knobs and :data:`STREAM_COLUMNS` of every download, or page, of a plan after the warm-up.
 
     Raises InputError when there is none.
     """
-    streams = analysis.tables.streams(STREAM_COLUMNS)
+    streams = with_pages(analysis.tables.streams(STREAM_COLUMNS), ["seed", *analysis.knobs])
     if streams.is_empty():
         raise InputError("holds no download that started after the warm-up", file=analysis.tables.directory)
     return streams

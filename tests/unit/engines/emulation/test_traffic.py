@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.small_network import small_network
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
-from torsweep.engines.draws import pause_ns, response_bytes, server_index
+from torsweep.engines.draws import PAGE, pause_ns, response_bytes, server_index
 from torsweep.engines.emulation.directory import Layout
 from torsweep.engines.emulation.run.downloads import PROGRESS_STEP_NS, Download, DownloadOrder
 from torsweep.engines.emulation.run.traffic import Generator
@@ -112,6 +112,18 @@ def test_parallel_downloads_are_opened_in_order_and_the_run_ends_with_them(tmp_p
         assert download.progress[-1] == (download.last_byte_ns, 50_000)
 
 
+def test_a_page_is_its_first_object_then_chains_of_the_others(tmp_path):
+    follower, day_ns = FakeFollower(), 86_400 * SECOND_NS
+    page = {"page_objects": ((0, 6), (1_000_000, 6)), "parallel_streams": 2}
+    downloads = play(tmp_path, follower, 60 * SECOND_NS, think_min_ns=day_ns, think_max_ns=day_ns, **page)()
+    by_number = {download.number - PAGE: download for download in downloads}
+    assert sorted(by_number) == [1, 2, 3, 4, 5, 6]
+    assert {download.outcome for download in downloads} == {"complete"}
+    for which in (2, 3):
+        assert by_number[which].start_ns >= by_number[1].last_byte_ns
+        assert by_number[which + 2].start_ns >= by_number[which].last_byte_ns
+
+
 def test_downloads_follow_each_other_until_the_end(tmp_path):
     follower = FakeFollower()
     downloads = play(tmp_path, follower, SECOND_NS)()
@@ -184,4 +196,4 @@ def test_pauses_and_servers_are_drawn_as_in_the_other_engines():
         assert download.number == number
         assert download.server == made.servers[server_index(11, 1, number, 7)]
         assert download.wanted == response_bytes(bulk, 11, 1, number)
-        assert order.pause_ns(1, download) == pause_ns(bulk, 11, 1, number)
+        assert order.pause_ns(1, number) == pause_ns(bulk, 11, 1, number)

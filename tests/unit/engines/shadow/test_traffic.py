@@ -58,6 +58,32 @@ def test_sizes_from_a_table_are_those_of_each_download(
     assert read_graphs([Log("web2", file)]).downloads["bytes_wanted"].to_list()[:2] == sizes
 
 
+def test_a_page_is_its_first_object_then_chains_of_the_others_then_a_pause(
+    run: RunSpec, network: Network
+) -> None:
+    pages = _with(run, "web", page_objects=((0, 6), (1_000_000, 6)), parallel_streams=2)
+    web = pages.traffic["web"]
+    vertices, arrows = _parse(client_graph(pages, 7, 1, "web", network.servers))
+    assert arrows["start"] == ["stream1-1"]
+    assert sorted(arrows["stream1-1"]) == ["stream1-2", "stream1-3"]
+    assert [arrows[f"stream1-{which}"] for which in (2, 3, 4)] == [
+        ["stream1-4"],
+        ["stream1-5"],
+        ["stream1-6"],
+    ]
+    assert arrows["stream1-5"] == arrows["stream1-6"] == ["pause1all"]
+    assert arrows["pause1all"] == ["pause1"]
+    assert arrows["pause1"] == ["stream2-1"]
+    assert vertices["pause1all"] == {}
+    assert vertices["pause1"]["time"] == f"{pause_ns(web, 7, 1, 1) // 1000} microseconds"
+    assert {vertices[f"stream1-{which}"]["peers"] for which in range(1, 7)} == {
+        vertices["stream1-1"]["peers"]
+    }
+    alone = _with(run, "web", page_objects=((0, 1), (1_000_000, 1)), parallel_streams=2)
+    _, arrows = _parse(client_graph(alone, 7, 1, "web", network.servers))
+    assert arrows["stream1-1"] == ["pause1all"]
+
+
 def test_the_pauses_of_a_web_client_fill_the_run(run: RunSpec, network: Network) -> None:
     vertices, _ = _parse(client_graph(run, 7, 0, "web", network.servers))
     pauses_us = [int(v["time"].split()[0]) for name, v in vertices.items() if name.startswith("pause")]

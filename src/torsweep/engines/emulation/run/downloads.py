@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from torsweep.engines.draws import pause_ns, response_bytes, server_index
+from torsweep.engines.draws import PAGE, object_count, pause_ns, response_bytes, server_index
 from torsweep.engines.run_spec import RunSpec
 from torsweep.network.model import Client, Network, Server
 
@@ -139,14 +139,29 @@ class DownloadOrder:
 
     def open_next(self, index: int) -> Download:
         """The next download of client number ``index`` (from 0), which starts now."""
-        client, servers = self._network.clients[index], self._network.servers
         number = self._counts[index] = self._counts.get(index, 0) + 1
-        server = servers[server_index(self._run.seed, index, number, len(servers))]
+        return self._open(index, number, number)
+
+    def objects(self, index: int, page: int) -> int:
+        """How many objects the client's ``page`` has."""
+        traffic = self._run.traffic[self._network.clients[index].kind]
+        return object_count(traffic, self._run.seed, index, page)
+
+    def open_object(self, index: int, page: int, which: int) -> Download:
+        """The download of object ``which`` of the client's ``page``, both from 1, which starts now.
+
+        All objects of a page are on one server.
+        """
+        return self._open(index, page * PAGE + which, page)
+
+    def _open(self, index: int, number: int, of: int) -> Download:
+        client, servers = self._network.clients[index], self._network.servers
+        server = servers[server_index(self._run.seed, index, of, len(servers))]
         wanted = response_bytes(self._run.traffic[client.kind], self._run.seed, index, number)
         download = Download(client, number, server, wanted, time.monotonic_ns())
         self.opened.append(download)
         return download
 
-    def pause_ns(self, index: int, download: Download) -> int:
-        """How long client number ``index`` waits after ``download``."""
-        return pause_ns(self._run.traffic[download.client.kind], self._run.seed, index, download.number)
+    def pause_ns(self, index: int, number: int) -> int:
+        """How long client number ``index`` waits after its download, or page, of this ``number``."""
+        return pause_ns(self._run.traffic[self._network.clients[index].kind], self._run.seed, index, number)

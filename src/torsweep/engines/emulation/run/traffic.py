@@ -3,7 +3,8 @@
 In: the layout, a follower for each client, the time that counts as 0. Out: the downloads.
 
 A client keeps ``parallel_streams`` downloads under way. It opens the next when tor has reported the one
-before, so that streams stand on a circuit in the order of their numbers.
+before, so that streams stand on a circuit in the order of their numbers. Of a page, the client opens the
+first object, and when it has ended, ``parallel_streams`` chains of the others.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from torsweep.engines.addresses import SERVER_PORT, address
@@ -25,6 +27,17 @@ from torsweep.network.model import Client
 
 READ_BYTES = 64 * 1024
 SECOND_NS = 1_000_000_000
+
+
+async def _all_of(tasks: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Do all of ``tasks``; when one fails or this is cancelled, the others are cancelled, too."""
+    running = [asyncio.ensure_future(task) for task in tasks]
+    try:
+        await asyncio.gather(*running)
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
 
 class Generator:
@@ -74,35 +87,57 @@ class Generator:
         run = self._layout.run
         first_ns = client_start_ns(run.seed, index, run.client_start_window_ns)
         await self._sleep_until(self._start_ns + first_ns)
-        opening = asyncio.Lock()
-        count = run.traffic[client.kind].parallel_streams
-        lanes = [asyncio.ensure_future(self._lane(index, opening)) for _ in range(count)]
-        try:
-            await asyncio.gather(*lanes)
-        finally:
-            for lane in lanes:
-                lane.cancel()
-            await asyncio.gather(*lanes, return_exceptions=True)
+        opening, traffic = asyncio.Lock(), run.traffic[client.kind]
+        if traffic.page_objects is not None:
+            await self._pages(index, opening, traffic.parallel_streams)
+        else:
+            await _all_of(self._lane(index, opening) for _ in range(traffic.parallel_streams))
 
     async def _lane(self, index: int, opening: asyncio.Lock) -> None:
         """One download after the other, with a pause between them."""
-        while True:
-            async with opening:
-                download = self._order.open_next(index)
-                task = asyncio.ensure_future(self._download(download))
-                try:
-                    await self._known_to_tor(download, task)
-                except asyncio.CancelledError:
-                    task.cancel()
-                    raise
+        going_on = True
+        while going_on:
+            download = await self._get(opening, lambda: self._order.open_next(index))
+            going_on = await self._pause(index, download.number)
+
+    async def _pages(self, index: int, opening: asyncio.Lock, parallel: int) -> None:
+        """One page after the other, with a pause between them: the first object, then lanes of the others."""
+
+        async def objects(page: int, numbers: Iterable[int]) -> None:
+            for which in numbers:
+                await self._get(opening, partial(self._order.open_object, index, page, which))
+
+        page, going_on = 0, True
+        while going_on:
+            page += 1
+            end = self._order.objects(index, page) + 1
+            await objects(page, [1])
+            await _all_of(objects(page, range(2 + lane, end, parallel)) for lane in range(parallel))
+            going_on = await self._pause(index, page)
+
+    async def _get(self, opening: asyncio.Lock, open_next: Callable[[], Download]) -> Download:
+        """The download that ``open_next`` opens, when it has ended; others wait until tor knows of it."""
+        async with opening:
+            download = open_next()
+            task = asyncio.ensure_future(self._download(download))
             try:
-                await task
-            finally:
+                await self._known_to_tor(download, task)
+            except asyncio.CancelledError:
                 task.cancel()
-            again_ns = time.monotonic_ns() + self._order.pause_ns(index, download)
-            if again_ns >= self._end_ns:
-                return
-            await self._sleep_until(again_ns)
+                raise
+        try:
+            await task
+        finally:
+            task.cancel()
+        return download
+
+    async def _pause(self, index: int, number: int) -> bool:
+        """Wait after the client's download, or page, ``number``; False when the run ends before that."""
+        again_ns = time.monotonic_ns() + self._order.pause_ns(index, number)
+        if again_ns >= self._end_ns:
+            return False
+        await self._sleep_until(again_ns)
+        return True
 
     async def _known_to_tor(self, download: Download, task: asyncio.Future[Any]) -> None:
         """Wait until tor reports the stream, or until the download is over without such a report."""

@@ -16,6 +16,7 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.engines.shadow.layout import Layout
+from torsweep.engines.shadow.page_steps import is_end, number_of
 from torsweep.engines.shadow.read.circuits import stream_growth
 from torsweep.engines.shadow.read.logs import Log
 from torsweep.engines.shadow.read.oniontrace import Events
@@ -34,7 +35,7 @@ def progress_rows(
     """
     if tgen.growth.height:
         # TGen numbers the downloads of a client from 0, in the order of their starts.
-        grown = tgen.growth.with_columns(stream=pl.col("id") + 1).join(streams, on=["log", "stream"])
+        grown = tgen.growth.with_columns(order=pl.col("id") + 1).join(streams, on=["log", "order"])
     elif events.stream_bytes.height:
         grown = _traced_growth(streams, events)
     else:
@@ -99,10 +100,12 @@ def unfinished_downloads(logs: Sequence[Log], tgen: TgenLog, steps: Steps, end_u
     begun = tgen.begun.join(steps.first, on="log", maintain_order="left").select(
         "log", "vertex", created_us="time_us"
     )
-    followed = tgen.downloads.join(steps.following, on=["log", "vertex"], maintain_order="left").select(
+    ended = tgen.downloads.select("log", "vertex", "created_us", "ended_us")
+    ended = pl.concat([ended.drop("created_us"), _ends_of_pages(ended, steps)])
+    followed = ended.join(steps.following, on=["log", "vertex"], maintain_order="left").select(
         "log", vertex="next", created_us=pl.col("ended_us") + pl.col("pause_us")
     )
-    expected = _numbered(pl.concat([begun, followed]))
+    expected = _numbered(pl.concat([begun, followed.filter(~is_end("vertex"))]))
     reported = _numbered(tgen.downloads.select("log", "vertex", "created_us", "line"))
     lost = reported.join(expected, on=_KEY, how="anti").sort("created_us")
     if lost.height:
@@ -117,6 +120,22 @@ def unfinished_downloads(logs: Sequence[Log], tgen: TgenLog, steps: Steps, end_u
         .join(steps.downloads, on=["log", "vertex"], how="left")
         .select("log", "vertex", "created_us", "server", "bytes_wanted")
         .sort("log", "created_us", "vertex")
+    )
+
+
+def _ends_of_pages(ended: pl.DataFrame, steps: Steps) -> pl.DataFrame:
+    """``log``, ``vertex``, ``ended_us`` of each end of a page to which all chains of objects have come."""
+    into = steps.following.filter(is_end("next")).select("log", "vertex", end="next")
+    chains = into.group_by("log", "end").agg(chains=pl.len())
+    return (
+        _numbered(ended)
+        .join(into, on=["log", "vertex"])
+        .group_by("log", "end", "occurrence")
+        .agg(pl.col("ended_us").max(), came=pl.len())
+        .join(chains, on=["log", "end"])
+        .filter(pl.col("came") == pl.col("chains"))
+        .select("log", vertex="end", ended_us="ended_us")
+        .sort("log", "ended_us")
     )
 
 
@@ -150,8 +169,8 @@ def all_downloads(tgen: TgenLog, unfinished: pl.DataFrame, layout: Layout) -> pl
 def stream_rows(
     downloads: pl.DataFrame, growth: pl.DataFrame, layout: Layout, clock: Clock, bytes_traced: bool
 ) -> pl.DataFrame:
-    """The columns of the streams table, and beside them ``log`` (index of the client), ``tor_stream`` and
-    ``id`` (TGen's number).
+    """The columns of the streams table, and beside them ``log`` (index of the client), ``tor_stream``, ``id``
+    (TGen's number) and ``order``, which counts the downloads of a client from 1.
 
     ``downloads`` are those of :func:`.circuits.traced_downloads`, ``growth`` is TGen's; ``bytes_traced``
     says whether OnionTrace was asked for the bytes of streams.
@@ -177,7 +196,8 @@ def stream_rows(
             first_byte_after_command_us=pl.col("first_byte_us") - pl.col("command_us"),
             last_byte_after_command_us=pl.col("last_byte_us") - pl.col("command_us"),
         )
-        .select(*STREAMS.polars, "log", "tor_stream", "id")
+        .with_columns(order="stream", stream=number_of("vertex", "stream"))
+        .select(*STREAMS.polars, "log", "tor_stream", "id", "order")
     )
 
 

@@ -1,0 +1,32 @@
+"""The names of the steps in TGen's graph of a client that downloads pages, and what they tell.
+
+In: numbers of pages and objects, from 1. Out: names, which tell TGen what a step does; and from names, in
+frames, the numbers of downloads (:data:`torsweep.engines.draws.PAGE`).
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from torsweep.engines.draws import PAGE
+
+
+def page_object(page: int, which: int) -> str:
+    """The step that downloads object ``which`` of ``page``."""
+    return f"stream{page}-{which}"
+
+
+def page_end(page: int) -> str:
+    """The step at which all objects of ``page`` have ended."""
+    return f"pause{page}all"
+
+
+def is_end(step: str) -> pl.Expr:
+    """Whether the column ``step`` names the end of a page."""
+    return pl.col(step).str.contains(r"^pause\d+all$")
+
+
+def number_of(step: str, otherwise: str) -> pl.Expr:
+    """The number of the download at ``step``; of one that is no object, that of the column ``otherwise``."""
+    found = [pl.col(step).str.extract(r"^stream(\d+)-(\d+)$", group).cast(pl.Int64) for group in (1, 2)]
+    return pl.coalesce(found[0] * PAGE + found[1], otherwise)
