@@ -86,7 +86,8 @@ CIRCUITS = (
         _TRIPS,
         "at the exit, median",
         "s",
-        "smoothed round trip of a circuit, each time that its exit worked out a window: median",
+        "smoothed round trip of a circuit, each time that its exit worked out a window after slow"
+        " start: median",
         round_trips,
         pl.col("round_trip_s").median(),
     ),
