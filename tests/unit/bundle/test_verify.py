@@ -18,7 +18,7 @@ from torsweep.bundle.description import sums_text
 from torsweep.bundle.verify import check_files, opened
 from torsweep.errors import InputError
 
-SUMMARIES = 12
+SUMMARIES = 16
 """Files of a summary of refill_sweep."""
 WHOLE = f"""\
 claims: 4 of 4 verdicts are what the tables give
