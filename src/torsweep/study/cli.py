@@ -155,7 +155,8 @@ def compare_command(
     made.write()
     copy_builds(made)
     play.run()
+    told = () if given is None else (given.over(len(experiment.seeds)), given.unit)
     # A file or a pipe has no width of its own.
-    over = None if given is None else given.over(len(experiment.seeds))
-    print_verdict(play.summary, experiment, about, Console(width=None if sys.stdout.isatty() else 110), over)
+    console = Console(width=None if sys.stdout.isatty() else 110)
+    print_verdict(play.summary, experiment, about, console, *told)
     typer.echo(f"page: {play.page}")

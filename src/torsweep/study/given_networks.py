@@ -95,6 +95,11 @@ class GivenNetworks:
             raise InputError(problem, key="--networks", value=asked, accepted=accepted)
         return str(many)
 
+    @property
+    def unit(self) -> str:
+        """What a replicate is."""
+        return "network" if len(self.tornets) > 1 else "seed"
+
     def over(self, replicates: int) -> str:
         """What the intervals are over, and what they say nothing about."""
         if len(self.tornets) > 1:

@@ -29,14 +29,15 @@ MINUS = "−"
 
 @dataclass(frozen=True)
 class Line:
-    """One measure: whose, of what, and what it came to."""
+    """One measure: whose, of what, and what it came to; ``unit`` is a replicate in one word."""
 
     measure: str
     answer: Answer
+    unit: str = "network"
 
     @property
     def verdict(self) -> str:
-        """``shown``, ``no difference``, or how many networks more would decide.
+        """``shown``, ``no difference``, or how many replicates more would decide.
 
         A change that tor does not notice leaves runs under Shadow as they are, to the last byte.
         """
@@ -47,28 +48,33 @@ class Line:
             return "no difference"
         networks = answer.interval.networks
         if networks < 2:
-            return "not shown, as one network has no interval"
+            return f"not shown, as one {self.unit} has no interval"
         if answer.interval.mean == 0 and not answer.interval.known:
             return NO_EFFECT
         if not answer.interval.known:
-            return "not shown, as a network had too few downloads"
+            return f"not shown, as a {self.unit} had too few downloads"
         if answer.decided_by is None:
-            return f"not shown, more than {MOST:,} networks would decide"
+            return f"not shown, more than {MOST:,} {self.unit}s would decide"
         more = answer.decided_by - networks
-        return f"not shown, {more:,} more {'networks' if more > 1 else 'network'} would decide"
+        return f"not shown, {more:,} more {self.unit}{'s' if more > 1 else ''} would decide"
 
 
-def lines(found: ClaimsFile, experiment: Experiment) -> Iterator[Line]:
+def lines(found: ClaimsFile, experiment: Experiment, unit: str = "network") -> Iterator[Line]:
     """A line for each measure of each claim of a change."""
     claims = {claim.id: claim for claim in experiment.claims if isinstance(claim, Change)}
     for verdict in found.claims:
         claim = claims[verdict.claim]
         for metric, answer in zip(claim.metrics, verdict.comparisons, strict=False):
-            yield Line(f"{KINDS.get(claim.kind, claim.kind)}, {MEASURES[metric]}", answer)
+            yield Line(f"{KINDS.get(claim.kind, claim.kind)}, {MEASURES[metric]}", answer, unit)
 
 
 def print_verdict(
-    summary: Path, experiment: Experiment, about: str, console: Console, over: str | None = None
+    summary: Path,
+    experiment: Experiment,
+    about: str,
+    console: Console,
+    over: str | None = None,
+    unit: str = "network",
 ) -> None:
     """Print the table, under lines that say ``about`` what it is, and what it is ``over`` where that is no
     network of a configuration; InputError where there is no summary."""
@@ -77,7 +83,7 @@ def print_verdict(
     many = f"{networks} network{'s' if networks > 1 else ''} of {found.network}"
     where = f"{many}, {found.engine}, era {found.era}" if over is None else f"{found.engine}, {over}"
     console.print(Text(f"{about}\n{where}"), soft_wrap=True)
-    console.print(measures_table(list(lines(found, experiment))))
+    console.print(measures_table(list(lines(found, experiment, unit))))
 
 
 def measures_table(shown: Sequence[Line]) -> Table:

@@ -11,11 +11,14 @@ from tests.synthetic_tornet import write_tornet
 from torsweep.cli import app
 from torsweep.config.network import load_network_config
 from torsweep.errors import InputError
+from torsweep.stats.claims.judging import Answer
+from torsweep.stats.inference.intervals import Interval
 from torsweep.study import builds, given_networks, plan, series
 from torsweep.study.change import Asked, read_change
 from torsweep.study.document import Setup, Study, make_study
 from torsweep.study.engine import Venue
 from torsweep.study.given_networks import GivenNetworks, setup_options
+from torsweep.study.verdict import Line
 
 NOTHING = dict.fromkeys(("networks", "era", "warm_up", "measured", "pairing"))
 
@@ -86,6 +89,7 @@ def test_it_says_what_intervals_are_over() -> None:
     one, two = given("tornet-0.05"), given("tornet-0.05", "other")
     assert one.over(4) == "4 seeds of one network, tornet-0.05: this says nothing about other networks"
     assert two.over(2) == "2 networks of tornettools"
+    assert (one.unit, two.unit) == ("seed", "network")
     assert study(two).experiment().replicates == 2
     assert study(one, networks="3").experiment().replicates == 3
 
@@ -125,3 +129,10 @@ def test_a_dry_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     assert re.search(r"^engine    shadow, network tornet-0.05: as a test says so$", told, re.MULTILINE)
     assert "runs      16 (2 for each of 8 seeds of one network, tornet-0.05: this says" in told
     assert not Path("torsweep-studies").exists()
+
+
+def test_the_verdict_counts_seeds_of_one_network() -> None:
+    interval = Interval(0.1, -0.1, 0.3, 4, 0.975)
+    unclear = Answer("", interval, interval, "", "unclear", {"yes": 6})
+    assert Line("50 KiB, first byte", unclear, "seed").verdict == "not shown, 2 more seeds would decide"
+    assert Line("50 KiB, first byte", unclear).verdict == "not shown, 2 more networks would decide"
