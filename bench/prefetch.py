@@ -32,7 +32,10 @@ from torsweep.provenance import machine, versions
 
 BUILDS: dict[str, list[str]] = {"with": [], "without": ["--no-default-features"]}
 SIMULATED = "1 + 1 min"
-TABLES = ("streams.parquet", "relays.parquet", "progress.parquet")
+TABLES = tuple(
+    f"{name}.parquet"
+    for name in ("streams", "relays", "progress", "circuits", "received", "round_trips")
+)
 
 
 def build(target: Path) -> dict[str, Path]:

@@ -15,10 +15,11 @@ use rustix::io::Errno;
 use serde::Deserialize;
 
 use crate::checks::{check_network, check_run};
+use crate::columns::{TABLES, file_name};
 use crate::error::Error;
 use crate::latency::Latency;
 use crate::provenance::{provenance, sha256_hex, sha256_of_file};
-use crate::recorder::{Recorder, TABLES, file_name};
+use crate::recorder::Recorder;
 use crate::spec::{NetworkSpec, RunSpec};
 use crate::time::{Span, Time};
 use crate::world::World;

@@ -19,6 +19,7 @@ pub mod breakdown;
 pub mod bucket;
 pub mod cells;
 mod checks;
+pub mod columns;
 pub mod counts;
 pub mod directory;
 pub mod error;

@@ -6,8 +6,8 @@ use std::panic::{self, PanicHookInfo};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use cellsim::columns::TABLES;
 use cellsim::error::Error;
-use cellsim::recorder::TABLES;
 use clap::{Parser, Subcommand};
 
 /// Tor at the level of cells, in simulated time: the embedded engine of torsweep.

@@ -1,96 +1,20 @@
-//! What a run leaves behind: one row a download, one row a relay and second, and on request the
-//! progress of each download, the traced cells and the timelines of followed bytes. `torsweep.engines.table_schema` documents the columns.
+//! What a run leaves behind: a row for each download, circuit, relay and second, kind of client and second, and
+//! round trip that an exit's congestion control took into account; on request the progress of each download,
+//! the traced cells and the timelines of followed bytes.
 
 use std::path::Path;
 
 use crate::breakdown::Byte;
 use crate::cells::CELL_BYTES;
+use crate::columns::{TABLES, file_name};
 use crate::error::Error;
 use crate::spec::CellPoint;
-use crate::tables::{Field, Kind, Table, Value};
+use crate::tables::{Table, Value};
 use crate::time::{Span, Time};
 use crate::timeline::Piece;
 use crate::totals::Outcome;
 use crate::trace::Seen;
-
-const STREAMS: &[Field] = &[
-    Field::required("client", Kind::Text),
-    Field::required("kind", Kind::Text),
-    Field::optional("circuit", Kind::I64),
-    Field::required("stream", Kind::I64),
-    Field::optional("server", Kind::Text),
-    Field::required("start_us", Kind::I64),
-    Field::optional("socks_reply_us", Kind::I64),
-    Field::optional("command_us", Kind::I64),
-    Field::optional("first_byte_us", Kind::I64),
-    Field::optional("last_byte_us", Kind::I64),
-    Field::optional("first_byte_after_command_us", Kind::I64),
-    Field::optional("last_byte_after_command_us", Kind::I64),
-    Field::required("observed_us", Kind::I64),
-    Field::required("bytes_wanted", Kind::I64),
-    Field::required("bytes_got", Kind::I64),
-    Field::required("outcome", Kind::Text),
-    Field::optional("error", Kind::Text),
-];
-const RELAYS: &[Field] = &[
-    Field::required("second", Kind::I32),
-    Field::required("relay", Kind::Text),
-    Field::required("bytes_in", Kind::I64),
-    Field::required("bytes_out", Kind::I64),
-    Field::required("queued_cells", Kind::I64),
-    Field::required("queued_cells_max", Kind::I64),
-    Field::required("outbuf_bytes", Kind::I64),
-    Field::optional("cpu_us", Kind::I64),
-];
-const PROGRESS: &[Field] = &[
-    Field::required("client", Kind::Text),
-    Field::required("stream", Kind::I64),
-    Field::required("time_us", Kind::I64),
-    Field::required("bytes_got", Kind::I64),
-];
-const CELLS: &[Field] = &[
-    Field::required("host", Kind::Text),
-    Field::required("time_ns", Kind::I64),
-    Field::required("cell", Kind::I64),
-    Field::required("point", Kind::Text),
-    Field::optional("outward", Kind::Bool),
-    Field::required("channel", Kind::I64),
-    Field::required("circuit", Kind::I64),
-    Field::required("command", Kind::I64),
-    Field::optional("relay_command", Kind::I64),
-    Field::optional("stream", Kind::I64),
-    Field::optional("queue_cells", Kind::I64),
-    Field::optional("write_ns", Kind::I64),
-    Field::optional("tls_offset", Kind::I64),
-    Field::optional("tcp_offset", Kind::I64),
-];
-
-const BREAKDOWN: &[Field] = &[
-    Field::required("client", Kind::Text),
-    Field::required("stream", Kind::I64),
-    Field::required("byte", Kind::Text),
-    Field::required("step", Kind::I64),
-    Field::required("leg", Kind::Text),
-    Field::required("place", Kind::Text),
-    Field::required("host", Kind::Text),
-    Field::required("part", Kind::Text),
-    Field::required("start_ns", Kind::I64),
-    Field::required("duration_ns", Kind::I64),
-];
-
-/// The tables of a run, each with its columns in order: `cellsim schema` prints them.
-pub const TABLES: [(&str, &[Field]); 5] = [
-    ("streams", STREAMS),
-    ("relays", RELAYS),
-    ("progress", PROGRESS),
-    ("cells", CELLS),
-    ("breakdown", BREAKDOWN),
-];
-
-/// The name of the file that holds table `name`.
-pub fn file_name(name: &str) -> String {
-    format!("{name}.parquet")
-}
+use crate::vegas::Vegas;
 
 /// A download that has ended, or that the end of the run cuts off.
 pub struct StreamRow<'a> {
@@ -110,6 +34,10 @@ pub struct StreamRow<'a> {
     pub connected: Option<Time>,
     /// When its first byte came.
     pub first_byte: Option<Time>,
+    /// When half of its bytes had come.
+    pub half: Option<Time>,
+    /// When four fifths of them had come.
+    pub most: Option<Time>,
     /// When it ended.
     pub end: Time,
     /// Bytes asked for.
@@ -136,6 +64,38 @@ pub struct RelayRow<'a> {
     pub queued_cells_max: u64,
     /// Bytes in the output buffers of its channels.
     pub outbuf_bytes: u64,
+}
+
+/// A circuit that is closed, or that the end of the run cuts off.
+pub struct CircuitRow<'a> {
+    /// The client's name.
+    pub client: &'a str,
+    /// Its number in the run.
+    pub circuit: u64,
+    /// When the client began to build it.
+    pub launched: Time,
+    /// When it was ready.
+    pub built: Option<Time>,
+    /// When it got its first stream.
+    pub first_use: Option<Time>,
+    /// When and why the client closed it, in tor's word.
+    pub closed: Option<(Time, &'static str)>,
+    /// The names of guard, middle and exit.
+    pub path: [&'a str; 3],
+    /// Downloads that it carried, without those that went on to another one.
+    pub streams: u32,
+}
+
+/// What an exit's Vegas made of a SENDME.
+pub struct RoundTripRow<'a> {
+    /// The exit's name.
+    pub host: &'a str,
+    /// The circuit's number in the run.
+    pub circuit: u64,
+    /// When the SENDME came.
+    pub time: Time,
+    /// The state after it.
+    pub vegas: &'a Vegas,
 }
 
 /// Traced cells at a place of a relay.
@@ -184,6 +144,9 @@ pub struct Recorder {
     streams: Option<Table>,
     relays: Option<Table>,
     progress: Option<Table>,
+    circuits: Option<Table>,
+    received: Option<Table>,
+    round_trips: Option<Table>,
     cells: Option<Table>,
     breakdown: Option<Table>,
 }
@@ -198,20 +161,21 @@ fn count(number: u64) -> Value<'static> {
 }
 
 impl Recorder {
-    /// Write to `streams.parquet`, `relays.parquet` and `progress.parquet` in `folder`; the last stays without
-    /// rows unless the run asks for progress. Cells go to `cells.parquet` and timelines of bytes to `breakdown.parquet`
-    /// if anything is `traced`.
+    /// Write each table to a file in `folder`, those of cells and of timelines of bytes only if anything is `traced`.
     ///
     /// # Errors
     /// A folder that takes no files.
     pub fn create(folder: &Path, traced: bool) -> Result<Self, Error> {
         let table = |(name, fields): (&str, _)| Table::create(&folder.join(file_name(name)), name, fields);
-        let [streams, relays, progress, cells, breakdown] = TABLES;
+        let [streams, relays, progress, circuits, received, round_trips, cells, breakdown] = TABLES;
         let if_traced = |of| if traced { table(of).map(Some) } else { Ok(None) };
         Ok(Self {
             streams: Some(table(streams)?),
             relays: Some(table(relays)?),
             progress: Some(table(progress)?),
+            circuits: Some(table(circuits)?),
+            received: Some(table(received)?),
+            round_trips: Some(table(round_trips)?),
             cells: if_traced(cells)?,
             breakdown: if_traced(breakdown)?,
         })
@@ -241,6 +205,8 @@ impl Recorder {
             // The client sends its command as soon as the SOCKS reply is there.
             maybe(row.connected),
             maybe(row.first_byte),
+            maybe(row.half),
+            maybe(row.most),
             maybe(last),
             after_command(row.first_byte),
             after_command(last),
@@ -256,6 +222,49 @@ impl Recorder {
     pub fn progress(&mut self, now: Time, client: &str, stream: u64, got: u64) {
         if let Some(table) = &mut self.progress {
             table.push([Value::Text(client), count(stream), microseconds(now.since_start()), count(got)]);
+        }
+    }
+
+    /// A circuit is over.
+    pub fn circuit(&mut self, row: &CircuitRow<'_>) {
+        let Some(table) = &mut self.circuits else {
+            return;
+        };
+        let since_start = |time: Time| microseconds(time.since_start());
+        let maybe = |time: Option<Time>| time.map_or(Value::None, since_start);
+        table.push([
+            Value::Text(row.client),
+            count(row.circuit),
+            // Clients build circuits for streams only.
+            Value::Text("GENERAL"),
+            since_start(row.launched),
+            maybe(row.built),
+            maybe(row.first_use),
+            maybe(row.closed.map(|(time, _)| time)),
+            row.closed.map_or(Value::None, |(_, reason)| Value::Text(reason)),
+            Value::Text(&row.path.join(",")),
+            count(row.streams.into()),
+        ]);
+    }
+
+    /// An exit has computed the window of a circuit anew.
+    pub fn round_trip(&mut self, row: &RoundTripRow<'_>) {
+        if let Some(table) = &mut self.round_trips {
+            table.push([
+                Value::Text(row.host),
+                count(row.circuit),
+                microseconds(row.time.since_start()),
+                count(row.vegas.round_trip_us()),
+                count(row.vegas.least_round_trip_us()),
+                count(row.vegas.window()),
+            ]);
+        }
+    }
+
+    /// Clients of `kind` have received `bytes` of payload in second number `second`.
+    pub fn received(&mut self, second: i32, kind: &str, bytes: u64) {
+        if let Some(table) = &mut self.received {
+            table.push([Value::I32(second), Value::Text(kind), count(bytes)]);
         }
     }
 
@@ -304,10 +313,7 @@ impl Recorder {
     }
 
     /// Second number `second` is over, from 0: what each relay did in it.
-    ///
-    /// # Errors
-    /// A file that does not take its rows.
-    pub fn relays<'a>(&mut self, second: i32, rows: impl Iterator<Item = RelayRow<'a>>) -> Result<(), Error> {
+    pub fn relays<'a>(&mut self, second: i32, rows: impl Iterator<Item = RelayRow<'a>>) {
         if let Some(table) = &mut self.relays {
             for row in rows {
                 table.push([
@@ -323,24 +329,34 @@ impl Recorder {
                 ]);
             }
         }
-        let tables =
-            [&mut self.streams, &mut self.relays, &mut self.progress, &mut self.cells, &mut self.breakdown];
-        for table in tables.into_iter().flatten() {
-            table.flush_if_full()?;
-        }
-        Ok(())
+    }
+
+    fn tables(&mut self) -> [&mut Option<Table>; TABLES.len()] {
+        [
+            &mut self.streams,
+            &mut self.relays,
+            &mut self.progress,
+            &mut self.circuits,
+            &mut self.received,
+            &mut self.round_trips,
+            &mut self.cells,
+            &mut self.breakdown,
+        ]
+    }
+
+    /// Write the rows of each table that has gathered many.
+    ///
+    /// # Errors
+    /// A file that does not take its rows.
+    pub fn flush_full(&mut self) -> Result<(), Error> {
+        self.tables().into_iter().flatten().try_for_each(Table::flush_if_full)
     }
 
     /// Write the rest.
     ///
     /// # Errors
     /// A file that does not take it.
-    pub fn close(self) -> Result<(), Error> {
-        for table in
-            [self.streams, self.relays, self.progress, self.cells, self.breakdown].into_iter().flatten()
-        {
-            table.close()?;
-        }
-        Ok(())
+    pub fn close(mut self) -> Result<(), Error> {
+        self.tables().into_iter().filter_map(Option::take).try_for_each(Table::close)
     }
 }

@@ -89,6 +89,16 @@ impl Vegas {
         self.window
     }
 
+    /// The smoothed round trip, microseconds; 0 before there is one.
+    pub fn round_trip_us(&self) -> u64 {
+        self.ewma_rtt_us
+    }
+
+    /// The least smoothed round trip so far, microseconds; 0 before there is one.
+    pub fn least_round_trip_us(&self) -> u64 {
+        self.min_rtt_us
+    }
+
     /// `cells` data cells are packaged at `now`.
     pub fn packaged(&mut self, now: Time, cells: u64) {
         let marks = (self.inflight + cells) / SENDME_CELLS - self.inflight / SENDME_CELLS;
@@ -98,17 +108,17 @@ impl Vegas {
         }
     }
 
-    /// A SENDME has come at `now`; `channel_blocked` says whether the circuit's queue is over its limit.
-    pub fn sendme(&mut self, now: Time, channel_blocked: bool) {
+    /// A SENDME has come at `now`; `channel_blocked` says whether the circuit's queue is over its limit. Whether tor
+    /// logs it (`congestion_control_vegas_log`): it ended slow start, or the window was computed anew after that.
+    pub fn sendme(&mut self, now: Time, channel_blocked: bool) -> bool {
         self.next_update = self.next_update.saturating_sub(1);
         self.next_window = self.next_window.saturating_sub(1);
         let Some(sent) = self.sent_at.pop_front() else {
-            return;
+            return false;
         };
-        if self.estimate(now.us().saturating_sub(sent.us()), channel_blocked) {
-            self.adapt();
-        }
+        let logged = self.estimate(now.us().saturating_sub(sent.us()), channel_blocked) && self.adapt();
         self.inflight = self.inflight.saturating_sub(SENDME_CELLS);
+        logged
     }
 
     fn estimate(&mut self, rtt_us: u64, channel_blocked: bool) -> bool {
@@ -141,25 +151,23 @@ impl Vegas {
         channel_blocked || rtt_us != 0
     }
 
-    fn adapt(&mut self) {
+    /// Whether tor logs it.
+    fn adapt(&mut self) -> bool {
         let queue = self.window.saturating_sub(self.bdp);
         if self.inflight + FULL_GAP * SENDME_CELLS >= self.window {
             self.full = true;
         } else if 100 * self.inflight < FULL_MIN_PERCENT * self.window {
             self.full = false;
         }
-        if self.slow_start {
+        let logged = if self.slow_start {
             self.adapt_in_slow_start(queue);
+            !self.slow_start
         } else if self.next_update == 0 {
-            if queue > DELTA {
-                self.window = self.bdp + DELTA - WINDOW_INCREMENT;
-            } else if queue > BETA || self.channel_blocked {
-                self.window -= WINDOW_INCREMENT;
-            } else if self.full && queue < ALPHA {
-                self.window += WINDOW_INCREMENT;
-            }
-            self.window = self.window.max(WINDOW_MIN);
-        }
+            self.adapt_to_queue(queue);
+            true
+        } else {
+            false
+        };
         if self.next_window == 0 {
             self.next_window = self.sendmes_per_window();
         }
@@ -169,6 +177,18 @@ impl Vegas {
         if self.next_window == self.sendmes_per_window() {
             self.full = false;
         }
+        logged
+    }
+
+    fn adapt_to_queue(&mut self, queue: u64) {
+        if queue > DELTA {
+            self.window = self.bdp + DELTA - WINDOW_INCREMENT;
+        } else if queue > BETA || self.channel_blocked {
+            self.window -= WINDOW_INCREMENT;
+        } else if self.full && queue < ALPHA {
+            self.window += WINDOW_INCREMENT;
+        }
+        self.window = self.window.max(WINDOW_MIN);
     }
 
     fn adapt_in_slow_start(&mut self, queue: u64) {
@@ -247,6 +267,26 @@ mod tests {
         let bdp = 200;
         assert!(!vegas.slow_start);
         assert!((bdp + ALPHA / 2..=bdp + DELTA).contains(&vegas.window()), "{}", vegas.window());
+    }
+
+    #[test]
+    fn what_tor_logs_begins_with_the_end_of_slow_start() {
+        let mut vegas = Vegas::default();
+        let mut now = Time::START;
+        let mut told = Vec::new();
+        for _ in 0..100 {
+            vegas.packaged(now, vegas.allowance());
+            now += Span::from_ms(if vegas.slow_start { 100 } else { 300 });
+            let before = (vegas.slow_start, vegas.next_update);
+            let blocked = vegas.window() > 500;
+            told.push((vegas.sendme(now, blocked), before, vegas.slow_start));
+        }
+        let first = told.iter().position(|(logged, ..)| *logged).expect("a logged SENDME");
+        assert!(told[first].1.0 && !told[first].2, "{told:?}");
+        for (logged, (_, next_update), _) in &told[first + 1..] {
+            assert!(*logged || *next_update > 1, "{told:?}");
+        }
+        assert!(told[first + 1..].iter().any(|(logged, ..)| *logged));
     }
 
     proptest! {

@@ -36,7 +36,9 @@ use crate::tcp::Rules;
 use crate::time::{Span, Time};
 use crate::totals::Totals;
 use crate::trace::Tracer;
-use state::{Blocked, Circuit, CircuitQueue, Client, Contender, Download, Edge, Host, Pipe, Relay};
+use state::{
+    Blocked, Circuit, CircuitLife, CircuitQueue, Client, Contender, Download, Edge, Host, Pipe, Relay,
+};
 
 const SECOND: Span = Span::from_secs(1);
 
@@ -71,6 +73,7 @@ struct Tor {
     relays: Table<HostId, Relay>,
     clients: Table<ClientId, Client>,
     circuits: Table<CircuitId, Circuit>,
+    lives: Table<CircuitId, CircuitLife>,
     free_circuits: Vec<CircuitId>,
     circuits_made: u64,
     queues: Table<QueueId, CircuitQueue>,
@@ -78,6 +81,8 @@ struct Tor {
     free_edges: Vec<EdgeId>,
     downloads: Table<DownloadId, Download>,
     free_downloads: Vec<DownloadId>,
+    /// By kind of client: payload that came in this second, bytes.
+    received: Vec<u64>,
 }
 
 /// Buffers reused between calls to avoid an allocation in each; empty between events.
@@ -186,7 +191,14 @@ impl World {
                 queued_cells_max: state.queued_cells_max,
                 outbuf_bytes: state.outbuf_bytes,
             });
-        self.recorder.relays(second, rows)?;
+        self.recorder.relays(second, rows);
+        for ((kind, _), bytes) in self.params.kinds.iter().zip(&mut self.tor.received) {
+            match std::mem::take(bytes) {
+                0 => {}
+                bytes => self.recorder.received(second, kind, bytes),
+            }
+        }
+        self.recorder.flush_full()?;
         for state in self.tor.relays.iter_mut() {
             state.bytes_in = 0;
             state.bytes_out = 0;
@@ -200,12 +212,13 @@ impl World {
         Ok(())
     }
 
-    /// End the run: record the downloads that it cuts off, and write the rest of the tables.
+    /// End the run: record the downloads and circuits that it cuts off, and write the rest of the tables.
     ///
     /// # Errors
     /// A table that cannot be written; cells that were lost count of, which would be a defect.
     pub fn finish(mut self) -> Result<Totals, Error> {
         self.record_unfinished();
+        self.record_open_circuits();
         self.totals.followed = self.breakdown.as_ref().map(|breakdown| breakdown.counts);
         match self.unaccounted_cells() {
             0 => self.recorder.close().map(|()| self.totals),

@@ -58,8 +58,8 @@ impl World {
         let mut world = Self {
             now: Time::START,
             events: EventQueue::default(),
+            tor: Tor::at_rest(chooser, decay, relays, clients, kinds.len()),
             params: Params { policy, rules: rules_of(&run), kinds, run },
-            tor: Tor::at_rest(chooser, decay, relays, clients),
             network: Network {
                 hosts,
                 latency,
@@ -88,6 +88,7 @@ impl Tor {
         decay: Decay,
         relays: Table<HostId, Relay>,
         clients: Table<ClientId, Client>,
+        kinds: usize,
     ) -> Self {
         Self {
             chooser,
@@ -95,6 +96,7 @@ impl Tor {
             relays,
             clients,
             circuits: Table::default(),
+            lives: Table::default(),
             free_circuits: Vec::new(),
             circuits_made: 0,
             queues: Table::default(),
@@ -102,6 +104,7 @@ impl Tor {
             free_edges: Vec::new(),
             downloads: Table::default(),
             free_downloads: Vec::new(),
+            received: vec![0; kinds],
         }
     }
 }

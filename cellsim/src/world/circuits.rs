@@ -9,14 +9,15 @@
 //! queues (`MaxMemInQueues`). Studies of overload by circuits need them.
 
 use super::World;
-use super::state::{Circuit, CircuitQueue, CircuitState};
+use super::state::{Circuit, CircuitLife, CircuitQueue, CircuitState};
 use crate::cells::CellKind;
 use crate::counts::low_bits;
 use crate::events::Kind;
 use crate::ids::{CircuitId, ClientId, QUEUES, QueueId};
 use crate::random::Stream;
+use crate::recorder::CircuitRow;
 use crate::spec::CongestionSpec;
-use crate::time::Span;
+use crate::time::{Span, Time};
 use crate::vegas::Vegas;
 
 /// How long a circuit may take to build (`CBT_DEFAULT_TIMEOUT_INITIAL_VALUE`, src/core/or/circuitstats.h: before a
@@ -25,6 +26,12 @@ const BUILD_TIMEOUT: Span = Span::from_secs(60);
 /// Circuits that a client keeps ready or under construction (`MIN_CIRCUITS_HANDLING_STREAM`, or.h; those that
 /// have carried a stream do not count, because they are isolated to its like).
 const CIRCUITS_AHEAD: usize = 2;
+
+/// Why a client closes a circuit, in the words of tor's control port: it is old, or takes no more streams
+/// (`END_CIRC_REASON_FINISHED`)...
+const FINISHED: &str = "FINISHED";
+/// ... or it was not built in time (`END_CIRC_REASON_TIMEOUT`).
+const TIMEOUT: &str = "TIMEOUT";
 
 impl World {
     /// The circuit of `client` that takes its next stream, if one is ready: the one that was first used
@@ -67,7 +74,7 @@ impl World {
             let state = &self.tor.circuits[circuit];
             let over = state.unusable || self.expired(state) || (isolated && state.first_used.is_some());
             if over && state.open_edges == 0 && state.state == CircuitState::Ready {
-                self.close_circuit(circuit);
+                self.close_circuit(circuit, FINISHED);
             }
         }
         let open = |circuit: &CircuitId| {
@@ -78,9 +85,10 @@ impl World {
         self.tor.clients[client].circuits = kept;
     }
 
-    /// The client gives a circuit up and tells its relays.
-    fn close_circuit(&mut self, circuit: CircuitId) {
+    /// The client gives a circuit up for `reason` and tells its relays.
+    fn close_circuit(&mut self, circuit: CircuitId, reason: &'static str) {
         self.tor.circuits[circuit].state = CircuitState::Closed;
+        self.record_circuit(circuit, Some((self.now, reason)));
         self.send_up(circuit, CellKind::DestroyUp, 0, 1, 0);
     }
 
@@ -89,7 +97,7 @@ impl World {
         let state = &self.tor.circuits[circuit];
         if state.state == CircuitState::Building && low_bits(state.number) == number {
             let client = state.client;
-            self.close_circuit(circuit);
+            self.close_circuit(circuit, TIMEOUT);
             self.tor.clients[client].circuits.retain(|&other| other != circuit);
             self.keep_circuits_ahead(client);
         }
@@ -130,15 +138,17 @@ impl World {
             services: 0,
             activations,
         };
-        let slot = self.place_circuit(circuit);
+        let slot = self.place_circuit(circuit, CircuitLife { launched: self.now, built: None, streams: 0 });
         self.tor.clients[client].circuits.push(slot);
         self.send_up(slot, CellKind::BuildUp, 1, 1, 0);
         self.events.push(self.now + BUILD_TIMEOUT, Kind::BuildTimeout, slot.0, low_bits(number));
     }
 
-    fn place_circuit(&mut self, circuit: Circuit) -> CircuitId {
+    fn place_circuit(&mut self, circuit: Circuit, life: CircuitLife) -> CircuitId {
         let pipes = circuit.pipes;
-        let slot = self.tor.circuits.place(self.tor.free_circuits.pop(), circuit);
+        let free = self.tor.free_circuits.pop();
+        let slot = self.tor.circuits.place(free, circuit);
+        self.tor.lives.place(free, life);
         self.tor.queues.resize_with(self.tor.circuits.len() * QUEUES as usize, CircuitQueue::default);
         let towards = [pipes[0].twin(), pipes[1].twin(), pipes[2].twin(), pipes[1], pipes[2]];
         for (place, pipe) in (0..).zip(towards) {
@@ -148,6 +158,33 @@ impl World {
             queue.closed = false;
         }
         slot
+    }
+
+    /// Record the circuits that the end of the run cuts off.
+    pub(super) fn record_open_circuits(&mut self) {
+        let all = (0..self.tor.circuits.len()).map(CircuitId::from);
+        let open = |circuit: &CircuitId| {
+            matches!(self.tor.circuits[*circuit].state, CircuitState::Building | CircuitState::Ready)
+        };
+        let mut left: Vec<CircuitId> = all.filter(open).collect();
+        left.sort_by_key(|&circuit| self.tor.circuits[circuit].number);
+        for circuit in left {
+            self.record_circuit(circuit, None);
+        }
+    }
+
+    fn record_circuit(&mut self, circuit: CircuitId, closed: Option<(Time, &'static str)>) {
+        let (state, life) = (&self.tor.circuits[circuit], &self.tor.lives[circuit]);
+        self.recorder.circuit(&CircuitRow {
+            client: &self.network.spec.clients[usize::from(state.client)].name,
+            circuit: state.number,
+            launched: life.launched,
+            built: life.built,
+            first_use: state.first_used,
+            closed,
+            path: state.relays.map(|relay| self.network.spec.relays[usize::from(relay)].name.as_str()),
+            streams: life.streams,
+        });
     }
 
     /// Reuse the slot of a closed circuit once none of its cells is left.
@@ -168,6 +205,7 @@ impl World {
         }
         let state = &mut self.tor.circuits[circuit];
         state.state = CircuitState::Ready;
+        self.tor.lives[circuit].built = Some(self.now);
         let client = state.client;
         let waiting = std::mem::take(&mut self.tor.clients[client].waiting);
         for download in waiting {

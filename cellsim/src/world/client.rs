@@ -72,6 +72,7 @@ impl World {
         let traffic = self.traffic(client);
         let download = Download {
             client,
+            kind: self.tor.clients[client].kind,
             number,
             server,
             edge: EdgeId::NONE,
@@ -79,6 +80,8 @@ impl World {
             start: self.now,
             connected: None,
             first_byte: None,
+            half: None,
+            most: None,
             wanted: traffic.size(self.params.run.seed, u64::from(client), number),
             got: 0,
             tries: 0,
@@ -115,6 +118,7 @@ impl World {
         let state = &mut self.tor.circuits[circuit];
         state.first_used.get_or_insert(self.now);
         state.open_edges += 1;
+        self.tor.lives[circuit].streams += 1;
         let number = state.number;
         let wanted = &mut self.tor.downloads[download];
         wanted.edge = edge;
@@ -222,8 +226,8 @@ impl World {
             return;
         }
         let wanted = &mut self.tor.downloads[download];
-        wanted.first_byte.get_or_insert(self.now);
-        wanted.got += u64::from(run.bytes);
+        wanted.receive(self.now, run.bytes.into());
+        self.tor.received[wanted.kind] += u64::from(run.bytes);
         if self.params.run.tables.progress {
             let client = &self.network.spec.clients[usize::from(wanted.client)].name;
             self.recorder.progress(self.now, client, wanted.number, wanted.got);
@@ -244,6 +248,8 @@ impl World {
             return;
         }
         wanted.tries += 1;
+        let circuit = self.tor.edges[wanted.edge].circuit;
+        self.tor.lives[circuit].streams -= 1;
         self.detach(download, true);
         self.attach(download);
     }
@@ -341,6 +347,8 @@ impl World {
             start: ended.start,
             connected: ended.connected,
             first_byte: ended.first_byte,
+            half: ended.half,
+            most: ended.most,
             end: self.now,
             wanted: ended.wanted,
             got: ended.got,

@@ -16,6 +16,7 @@ use crate::cells::{CellKind, PAYLOAD_BYTES, Run};
 use crate::counts::{narrow, run_length};
 use crate::events::Kind;
 use crate::ids::{CircuitId, DownloadId, EXIT_QUEUE, EdgeId, HostId, PipeId, QueueId};
+use crate::recorder::RoundTripRow;
 use crate::spec::{CongestionSpec, Packaging};
 
 impl World {
@@ -204,7 +205,16 @@ impl World {
         let state = &mut self.tor.circuits[circuit];
         let blocked = state.blocked;
         match (&mut state.vegas, self.params.run.tor.congestion) {
-            (Some(vegas), _) => vegas.sendme(self.now, blocked),
+            (Some(vegas), _) => {
+                if vegas.sendme(self.now, blocked) {
+                    self.recorder.round_trip(&RoundTripRow {
+                        host: &self.network.spec.relays[usize::from(relay)].name,
+                        circuit: state.number,
+                        time: self.now,
+                        vegas,
+                    });
+                }
+            }
             (None, CongestionSpec::Fixed { circuit_window_cells, circuit_increment_cells, .. }) => {
                 state.window = (state.window + circuit_increment_cells).min(circuit_window_cells);
             }

@@ -254,6 +254,16 @@ pub struct Circuit {
 
 const _: () = assert!(size_of::<Circuit>() == 2 * 64);
 
+/// What a circuit's row in the tables says that nothing else asks for.
+pub struct CircuitLife {
+    /// When the client began to build it.
+    pub launched: Time,
+    /// When it was ready.
+    pub built: Option<Time>,
+    /// Downloads that it carries or carried, without those that went on to another one.
+    pub streams: u32,
+}
+
 /// The cells of one circuit that wait at one relay in one direction.
 #[derive(Default)]
 #[repr(align(64))]
@@ -307,6 +317,8 @@ pub struct Download {
     pub wanted: u64,
     pub got: u64,
     pub first_byte: Option<Time>,
+    /// The client's kind, as in [`Client`].
+    pub kind: usize,
     pub client: ClientId,
     pub edge: EdgeId,
     pub server: ServerId,
@@ -317,9 +329,26 @@ pub struct Download {
     pub circuit_number: Option<u64>,
     pub start: Time,
     pub connected: Option<Time>,
+    /// When half of it, and four fifths of it, had come.
+    pub half: Option<Time>,
+    pub most: Option<Time>,
 }
 
 impl Download {
+    /// `bytes` of it come at `now`.
+    pub fn receive(&mut self, now: Time, bytes: u64) {
+        let before = self.got;
+        self.got += bytes;
+        self.first_byte.get_or_insert(now);
+        let came = |share: u64| (before + 1..=self.got).contains(&share);
+        if came(self.wanted.div_ceil(2)) {
+            self.half = Some(now);
+        }
+        if came((4 * self.wanted).div_ceil(5)) {
+            self.most = Some(now);
+        }
+    }
+
     /// A number for this use of the slot and this try; at most 12 tries fit into the SOCKS timeout.
     pub fn attempt(&self) -> u32 {
         self.generation << 4 | self.tries

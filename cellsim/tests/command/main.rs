@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use cellsim::columns::file_name;
 use serde_json::json;
 
 #[path = "../engine/documents.rs"]
@@ -179,7 +180,8 @@ fn provenance_has_the_checksum_of_each_table() {
     let text = fs::read(folder.path().join("provenance.json")).expect("a file");
     let provenance: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
     let tables = provenance["tables"].as_object().expect("an object");
-    assert_eq!(tables.keys().collect::<Vec<_>>(), ["progress.parquet", "relays.parquet", "streams.parquet"]);
+    let names = ["circuits", "progress", "received", "relays", "round_trips", "streams"];
+    assert_eq!(tables.keys().cloned().collect::<Vec<_>>(), names.map(file_name));
     for (name, sum) in tables {
         let bytes = fs::read(folder.path().join(name)).expect("a table");
         assert_eq!(*sum, json!(cellsim::provenance::sha256_hex(&bytes)));

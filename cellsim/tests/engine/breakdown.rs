@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::{Row, RowAccessor};
+use cellsim::columns::file_name;
+use parquet::record::RowAccessor;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::conservation::{any_network, any_tor, any_transport, spec};
-use crate::networks::{network, run, write_directory};
+use crate::networks::{network, rows, run, write_directory};
 
 /// Client, number of the download, first or last.
 type Key = (String, i64, String);
@@ -18,15 +18,9 @@ type Key = (String, i64, String);
 /// Place, part, start and duration (ns).
 type Piece = (String, String, i64, i64);
 
-fn rows(folder: &Path, name: &str) -> Vec<Row> {
-    let file = fs::File::open(folder.join(name)).expect("a table");
-    let reader = SerializedFileReader::new(file).expect("a Parquet file");
-    reader.get_row_iter(None).expect("rows").map(|row| row.expect("a row")).collect()
-}
-
 fn timelines(folder: &Path) -> BTreeMap<Key, Vec<Piece>> {
     let mut timelines: BTreeMap<Key, Vec<Piece>> = BTreeMap::new();
-    for row in rows(folder, "breakdown.parquet") {
+    for row in rows(folder, "breakdown") {
         let text = |column| row.get_string(column).expect("text").clone();
         let number = |column| row.get_long(column).expect("a number");
         let timeline = timelines.entry((text(0), number(1), text(2))).or_default();
@@ -49,10 +43,10 @@ fn follow(folder: &Path, net: &Value, run: &Value, rtt_us: u32, downloads: u64) 
 fn check(folder: &Path) -> (usize, usize) {
     let mut timelines = timelines(folder);
     let mut seen = (0, 0);
-    for row in rows(folder, "streams.parquet") {
+    for row in rows(folder, "streams") {
         let (client, number) = (row.get_string(0).expect("text").clone(), row.get_long(3).expect("a number"));
         let start_us = row.get_long(5).expect("a number");
-        for (byte, column) in [("first", 8), ("last", 9)] {
+        for (byte, column) in [("first", 8), ("last", 11)] {
             let timeline = timelines.remove(&(client.clone(), number, byte.to_string()));
             let Ok(time_us) = row.get_long(column) else {
                 assert!(timeline.is_none(), "{client} {number}: a timeline to a byte that never came");
@@ -184,8 +178,8 @@ fn following_changes_nothing_else_and_a_sample_is_part_of_the_whole() {
     follow(folders[1].path(), &net, &spec, 80_000, 1);
     follow(folders[2].path(), &net, &spec, 80_000, 5);
     assert!(!folders[0].path().join("breakdown.parquet").exists());
-    for name in ["streams.parquet", "relays.parquet"] {
-        let bytes = folders.iter().map(|folder| fs::read(folder.path().join(name)).expect("a table"));
+    for name in ["streams", "relays", "circuits", "received", "round_trips"].map(file_name) {
+        let bytes = folders.iter().map(|folder| fs::read(folder.path().join(&name)).expect("a table"));
         let bytes: Vec<_> = bytes.collect();
         assert!(bytes.iter().all(|other| *other == bytes[0]), "{name}");
     }

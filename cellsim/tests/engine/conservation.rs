@@ -2,9 +2,12 @@
 
 use std::fs;
 
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use cellsim::columns::file_name;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+/// Tables that every run fills.
+const TABLES: [&str; 5] = ["streams", "relays", "circuits", "received", "round_trips"];
 
 /// All knobs.
 pub fn any_tor() -> impl Strategy<Value = Value> {
@@ -133,37 +136,23 @@ proptest! {
 fn the_same_run_gives_the_same_bytes() {
     let net = crate::networks::network("web", 8);
     let tables = || {
-        let folder = tempfile::tempdir().expect("a folder");
-        crate::networks::write_directory(
-            folder.path(),
-            &net,
-            &crate::networks::run("web", 8, 300_000, 1_000_000_000, 60),
-            80_000,
-        );
-        cellsim::directory::run(folder.path(), false).expect("a run");
-        ["streams.parquet", "relays.parquet"].map(|name| fs::read(folder.path().join(name)).expect("a table"))
+        let run = crate::networks::run("web", 8, 300_000, 1_000_000_000, 60);
+        let folder = crate::networks::finished(&net, &run, 80_000);
+        TABLES.map(|name| fs::read(folder.path().join(file_name(name))).expect("a table"))
     };
     assert_eq!(tables(), tables());
 }
 
-/// SHA-256 of the rows of both tables, in order.
+/// SHA-256 of the rows of all tables, in order.
 fn digest(run: &Value) -> String {
-    let folder = tempfile::tempdir().expect("a folder");
     let mut net = crate::networks::network("web", 12);
     for relay in 0..6 {
         net["relays"][relay]["rate_bytes_per_s"] = json!(100_000 + 50_000 * relay);
         net["relays"][relay]["burst_bytes"] = json!(200_000);
     }
-    crate::networks::write_directory(folder.path(), &net, run, 80_000);
-    cellsim::directory::run(folder.path(), false).expect("a run");
-    let mut rows = String::new();
-    for name in ["streams.parquet", "relays.parquet"] {
-        let file = fs::File::open(folder.path().join(name)).expect("a table");
-        let reader = SerializedFileReader::new(file).expect("a Parquet file");
-        for row in reader.get_row_iter(None).expect("rows") {
-            rows.push_str(&format!("{}\n", row.expect("a row")));
-        }
-    }
+    let folder = crate::networks::finished(&net, run, 80_000);
+    let rows = TABLES.iter().flat_map(|name| crate::networks::rows(folder.path(), name));
+    let rows: String = rows.map(|row| format!("{row}\n")).collect();
     cellsim::provenance::sha256_hex(rows.as_bytes())
 }
 

@@ -7,5 +7,6 @@ mod conservation;
 mod documents;
 mod links;
 mod loss;
+mod measures;
 mod networks;
 mod pages;

@@ -1,6 +1,7 @@
 //! Worlds and runs of the small networks of [`crate::documents`].
 
 use std::fs;
+use std::path::Path;
 
 use cellsim::latency::Latency;
 use cellsim::recorder::Recorder;
@@ -8,7 +9,7 @@ use cellsim::spec::{NetworkSpec, RunSpec};
 use cellsim::time::{Span, Time};
 use cellsim::world::World;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::RowAccessor;
+use parquet::record::{Row, RowAccessor};
 use serde_json::Value;
 
 pub use crate::documents::{FAST, network, run, write_directory};
@@ -25,26 +26,37 @@ pub fn world(network: &Value, run: &Value, rtt_us: u64) -> World {
     World::new(run, network, Latency::constant(10_000, rtt_us), Recorder::default()).expect("a world")
 }
 
+/// The rows of table `name` of the run in `folder`.
+pub fn rows(folder: &Path, name: &str) -> Vec<Row> {
+    let file = fs::File::open(folder.join(format!("{name}.parquet"))).expect("a table");
+    let reader = SerializedFileReader::new(file).expect("a Parquet file");
+    reader.get_row_iter(None).expect("rows").map(|row| row.expect("a row")).collect()
+}
+
+/// Run it, in a folder of its own.
+pub fn finished(network: &Value, run: &Value, rtt_us: u32) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    write_directory(folder.path(), network, run, rtt_us);
+    cellsim::directory::run(folder.path(), false).expect("a run");
+    folder
+}
+
 /// A row of `streams`: client, stream, time to first byte, time to last byte (us), outcome.
 pub type StreamRow = (String, i64, Option<i64>, Option<i64>, String);
 
 /// Run it and read its streams.
 pub fn streams(network: &Value, run: &Value, rtt_us: u32) -> Vec<StreamRow> {
-    let folder = tempfile::tempdir().expect("a folder");
-    write_directory(folder.path(), network, run, rtt_us);
-    cellsim::directory::run(folder.path(), false).expect("a run");
-    let file = fs::File::open(folder.path().join("streams.parquet")).expect("a table");
-    let reader = SerializedFileReader::new(file).expect("a Parquet file");
-    let rows = reader.get_row_iter(None).expect("rows");
-    rows.map(|row| row.expect("a row"))
+    let folder = finished(network, run, rtt_us);
+    rows(folder.path(), "streams")
+        .into_iter()
         .map(|row| {
             let text = |column| row.get_string(column).expect("text").clone();
             (
                 text(0),
                 row.get_long(3).expect("a number"),
                 row.get_long(8).ok(),
-                row.get_long(9).ok(),
-                text(15),
+                row.get_long(11).ok(),
+                text(17),
             )
         })
         .collect()

@@ -17,8 +17,8 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.engines.prepare import run_status, write_run
-from torsweep.engines.run_spec import RunSpec, read_run
-from torsweep.engines.selection import MODEL_ENGINE, find_kind
+from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
+from torsweep.engines.selection import MODEL_ENGINE, find_engine, find_kind
 from torsweep.engines.shadow.read.tables import used_paths
 from torsweep.engines.table_schema import CIRCUITS, STREAMS
 from torsweep.errors import InputError
@@ -50,10 +50,14 @@ def replayed(original: Path, out: Path) -> RunSpec:
     A client gets the circuits that carried its downloads in the measured time, in order of first use: tor
     leaves many of the circuits that it uses first before that. A client without any in that time gets
     all that it used, and one that used none draws its own; circuits over an authority, which the model has
-    no link of, are left out. Raises InputError when the original is not complete, lacks its tables of streams
-    and circuits, or has no circuit to replay.
+    no link of, are left out. Raises InputError when the original is by an engine that runs no tor, is not
+    complete, lacks its tables of streams and circuits, or has no circuit to replay.
     """
     run, status = read_run(original), run_status(original)
+    if not find_engine(run.engine).runs_tor:
+        raise InputError(
+            "chooses no circuits to replay", file=original / RUN_FILE, key="engine", value=run.engine
+        )
     if not status.complete:
         raise InputError(f"has no circuits to replay: {status.text}", file=original)
     relays = _relay_names(original / run.network / NETWORK_FILE)

@@ -132,6 +132,13 @@ def test_circuits_over_an_authority_or_unseen_relays_are_not_replayed(original: 
     assert replayed(original, tmp_path).paths == {"web1": (FIRST,)}
 
 
+def test_a_run_of_the_model_is_not_replayed(make_run: MakeRun, tmp_path: Path) -> None:
+    original = make_run("cellsim", SLOW, 1)
+    _leave(original, _Circuit(FIRST, 21, [(21, 1)]))
+    with pytest.raises(InputError, match="engine: chooses no circuits to replay, got"):
+        replayed(original, tmp_path / "replay")
+
+
 def test_an_original_without_circuits_is_refused(original: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"circuits\.parquet: no such table"):
         replayed(original, tmp_path)

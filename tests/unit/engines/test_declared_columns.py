@@ -12,7 +12,18 @@ import subprocess
 import polars as pl
 import pytest
 
-from torsweep.engines.table_schema import BREAKDOWN, CELLS, PROGRESS, RELAYS, STREAMS
+from torsweep.engines.table_schema import (
+    BREAKDOWN,
+    CELLS,
+    CIRCUITS,
+    PROGRESS,
+    RECEIVED,
+    RELAYS,
+    ROUND_TRIPS,
+    STREAMS,
+)
+
+SCHEMAS = (STREAMS, RELAYS, PROGRESS, CIRCUITS, RECEIVED, ROUND_TRIPS, CELLS, BREAKDOWN)
 
 TYPES = {"int32": pl.Int32, "int64": pl.Int64, "string": pl.String, "bool": pl.Boolean}
 
@@ -25,12 +36,10 @@ def stated() -> dict[str, list[dict[str, object]]]:
 
 
 def test_cellsim_has_the_tables_of_every_engine(stated):
-    assert set(stated) == {"streams", "relays", "progress", "cells", "breakdown"}
+    assert set(stated) == {schema.name for schema in SCHEMAS}
 
 
-@pytest.mark.parametrize(
-    "schema", [BREAKDOWN, STREAMS, RELAYS, PROGRESS, CELLS], ids=lambda schema: schema.name
-)
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.name)
 def test_columns_are_the_same_in_both(schema, stated):
     columns = stated[schema.name]
     # What Python reads as one of few words, cellsim writes as a text.
