@@ -33,8 +33,7 @@ from torsweep.provenance import machine, versions
 BUILDS: dict[str, list[str]] = {"with": [], "without": ["--no-default-features"]}
 SIMULATED = "1 + 1 min"
 TABLES = tuple(
-    f"{name}.parquet"
-    for name in ("streams", "relays", "progress", "circuits", "received", "round_trips")
+    f"{name}.parquet" for name in ("streams", "relays", "progress", "circuits", "received", "round_trips")
 )
 
 

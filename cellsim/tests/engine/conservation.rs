@@ -170,9 +170,9 @@ fn tables_of_a_small_network_are_golden() {
     assert_eq!(
         [digest(&old), digest(&modern), digest(&turns)],
         [
-            "3af046fe995c15ba2a63f4c87fe23a738a4b1261e5ed60eca6ce707f47312edf",
-            "0adf4cccffa2cd7e5c4f593d200c88f5e7a3531ed8c4c126723c28954042cf75",
-            "004b6356f250e8c671750e3621bf21e1061a59c22aa0be0fad6f1c359d35a806"
+            "deeed60b8561bcf714972190145d736d91e86ac8aaceb163ff732e9d6213efcb",
+            "f37214306b0fb0f8c2193bc86f2403e9ce006ccddc80c06e64c791755103e2ce",
+            "7e0fa502f2f5ebd23bd88a6af93dcaa8d46ada200e4118b9b0fabd11221a2f73"
         ]
     );
 }

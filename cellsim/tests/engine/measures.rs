@@ -51,12 +51,12 @@ fn a_circuit_is_built_in_six_round_trips_and_the_one_in_use_has_the_streams() {
     let rtt_us = 100_000;
     let folder = finished(&network("web", 1), &run("web", 1, 300, 5_000_000_000, 60), rtt_us);
     let found = circuits(folder.path());
-    // Two at the start, and the third once the newer of these is used. By then all channels are open.
-    let [_, used, third] = &found[..] else { panic!("{found:?}") };
+    // Two at the start, and the third once the first of these is used. By then all channels are open.
+    let [used, _, third] = &found[..] else { panic!("{found:?}") };
     let cell_ns = 2 * (514 * 1500 / 1460 + 1) * 1_000_000_000 / FAST;
     let expected_us = 6 * i64::from(rtt_us) + (12 * cell_ns / 1_000) as i64;
     let built_us = third.built_us.expect("a built circuit");
-    assert!((built_us - third.launched_us - expected_us).abs() <= 1, "{third:?}, expected {expected_us} us");
+    assert!((built_us - third.launched_us - expected_us).abs() <= 5, "{third:?}, expected {expected_us} us");
     assert_eq!(used.first_use_us, Some(third.launched_us));
     assert_eq!(used.streams, rows(folder.path(), "streams").len() as i64);
     assert!((third.first_use_us, third.streams) == (None, 0) && found.iter().all(|one| one.closed.is_none()));
@@ -138,7 +138,8 @@ fn round_trips_are_those_of_vegas() {
     assert!(rows(fixed.path(), "round_trips").is_empty());
     spec["tor"]["congestion"] = json!({"kind": "vegas"});
     let mut net = network("bulk", 1);
-    net["relays"][2]["capacity_bytes_per_s"] = json!(500_000);
+    net["relays"][2]["rate_bytes_per_s"] = json!(500_000);
+    net["relays"][2]["burst_bytes"] = json!(500_000);
     let found = rows(finished(&net, &spec, 100_000).path(), "round_trips");
     assert!(found.len() > 100, "{} rows", found.len());
     assert!(found.windows(2).all(|pair| number(&pair[0], 2) <= number(&pair[1], 2)));
@@ -148,8 +149,9 @@ fn round_trips_are_those_of_vegas() {
         // Three hops down and three up.
         assert!(300_000 <= least_us && least_us <= round_trip_us && window >= 124, "{row}");
     }
-    // What the window holds beyond the round trip waits at the middle relay, whose link is the bottleneck.
+    // What the window holds beyond the round trip waits at the middle relay, whose bucket counts a record's header for
+    // four cells.
     let last = found.last().expect("a row");
     let cells_per_s = number(last, 5) as f64 / (number(last, 3) as f64 / 1e6);
-    assert!((cells_per_s / (500_000.0 / 514.0) - 1.0).abs() < 0.1, "{cells_per_s} cells/s");
+    assert!((cells_per_s / (500_000.0 / (514.0 + 22.0 / 4.0)) - 1.0).abs() < 0.1, "{cells_per_s} cells/s");
 }

@@ -189,8 +189,8 @@ ROUND_TRIPS = TableSchema(
         Column("window_cells", pl.Int64, "congestion window then, cells"),
     ),
 )
-"""What tor logs of its Vegas (``congestion_control_vegas_log``): a row for the end of a circuit's slow start, and
-one for each time that its window was computed anew after that. None where windows are fixed."""
+"""What tor logs of its Vegas (``congestion_control_vegas_log``): a row for the end of a circuit's slow start,
+and one for each time that its window was computed anew after that. None where windows are fixed."""
 
 COSTS = TableSchema(
     COSTS_FILE,
