@@ -26,7 +26,7 @@ OVER_AUTHORITY = ("relay1", "authority1", "relay3")
 def original(make_run: MakeRun) -> Path:
     directory = make_run("shadow", SLOW, 1)
     network = directory / read_run(directory).network
-    network.mkdir(parents=True)
+    network.mkdir(parents=True, exist_ok=True)
     relays = [{"name": f"relay{number}"} for number in range(1, 5)]
     (network / "network.json").write_text(json.dumps({"relays": relays}))
     return directory
