@@ -140,6 +140,8 @@ def test_a_run_of_the_model_is_not_replayed(make_run: MakeRun, tmp_path: Path) -
 
 
 def test_an_original_without_circuits_is_refused(original: Path, tmp_path: Path) -> None:
+    (original / CIRCUITS.file).unlink()
+    record_tables(original)
     with pytest.raises(InputError, match=r"circuits\.parquet: no such table"):
         replayed(original, tmp_path)
     _leave(original, _Circuit(OVER_AUTHORITY, 21, [(21, 1)]))
