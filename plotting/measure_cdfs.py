@@ -60,13 +60,13 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         share_axis(panel.axis)
         panel.axis.set_xlabel(one.label.replace(" (", f"{of_kind} (") if of_kind else one.label)
         panel.axis.xaxis.label.set_visible(True)
-        low, high = own["value"].min(), own["value"].max()
+        values = own["value"].to_numpy()
         if one.logarithmic:
-            panel.axis.set_xlim(low * 0.9, high * 1.15)  # type: ignore[operator]
+            panel.axis.set_xlim(values.min() * 0.9, values.max() * 1.15)
             panel.axis.set_xscale("log")
             plain_log_ticks(panel.axis)
         else:
-            panel.axis.set_xlim(0, high * 1.05)  # type: ignore[operator]
+            panel.axis.set_xlim(0, values.max() * 1.05)
             panel.axis.xaxis.set_major_locator(MaxNLocator(3))
             panel.axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
     facets.legend(figure)

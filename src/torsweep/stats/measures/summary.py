@@ -52,7 +52,8 @@ def numbers_of_runs(analysis: Analysis) -> dict[tuple[str, str], pl.DataFrame]:
 
 def _runs(analysis: Analysis) -> pl.DataFrame:
     keys = [{"seed": run["seed"], **run["variant"]} for run in analysis.provenance.runs]
-    schema = {"seed": pl.Int64, **{knob: pl.Enum(levels) for knob, levels in analysis.levels.items()}}
+    schema = pl.Schema({"seed": pl.Int64})
+    schema |= {knob: pl.Enum(levels) for knob, levels in analysis.levels.items()}
     return pl.DataFrame(keys, schema)
 
 
