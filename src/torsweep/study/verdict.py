@@ -6,7 +6,7 @@ In: the summary of a study. Out: a table of the measures: change, interval, and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -33,7 +33,7 @@ class Line:
 
     measure: str
     answer: Answer
-    unit: str = "network"
+    unit: str = field(default="network", kw_only=True)
 
     @property
     def verdict(self) -> str:
@@ -65,7 +65,7 @@ def lines(found: ClaimsFile, experiment: Experiment, unit: str = "network") -> I
     for verdict in found.claims:
         claim = claims[verdict.claim]
         for metric, answer in zip(claim.metrics, verdict.comparisons, strict=False):
-            yield Line(f"{KINDS.get(claim.kind, claim.kind)}, {MEASURES[metric]}", answer, unit)
+            yield Line(f"{KINDS.get(claim.kind, claim.kind)}, {MEASURES[metric]}", answer, unit=unit)
 
 
 def print_verdict(

@@ -134,5 +134,5 @@ def test_a_dry_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
 def test_the_verdict_counts_seeds_of_one_network() -> None:
     interval = Interval(0.1, -0.1, 0.3, 4, 0.975)
     unclear = Answer("", interval, interval, "", "unclear", {"yes": 6})
-    assert Line("50 KiB, first byte", unclear, "seed").verdict == "not shown, 2 more seeds would decide"
+    assert Line("50 KiB, first byte", unclear, unit="seed").verdict == "not shown, 2 more seeds would decide"
     assert Line("50 KiB, first byte", unclear).verdict == "not shown, 2 more networks would decide"
