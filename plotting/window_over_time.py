@@ -37,7 +37,10 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     if points.is_empty():
         caption = source.caption("No exit told of a congestion window: windows are fixed, or not recorded.")
         return nothing("No congestion windows: they are fixed, or not recorded", points, caption)
-    note = f"Each time that an exit worked out a window, within {SECONDS_PER_BIN} s."
+    note = (
+        f"Each time that an exit worked out a window, within {SECONDS_PER_BIN} s; "
+        "gaps where a network has no such time."
+    )
     caption = source.caption(note, source.band_note())
     figure = canvas(facets.width_in, 0.6 + 1.1 * len(_ROWS) * len(facets.rows), caption)
     things = {name: band_of(points, number) for name, number in _ROWS.items()}

@@ -99,10 +99,15 @@ def fit_load(directory: Path, experiment: Experiment, wanted: float, tell: Calla
     lasts = {"warm_up": WARM_UP_S * 10**9, "measured": MEASURED_S * 10**9, "tracing": None, "progress": False}
     experiment = experiment.model_copy(update=lasts)
     network, _ = read_network(directory, latency=False)
-    config = validate(NetworkConfig, network.config, directory / NETWORK_FILE)
+    file = directory / NETWORK_FILE
+    config = validate(NetworkConfig, network.config, file)
 
     def at(load: float) -> Step:
-        step = _play(config.model_copy(update={"load": float(f"{load:.4g}")}), network.seed, experiment)
+        step = _play(
+            validate(NetworkConfig, {**network.config, "load": float(f"{load:.4g}")}, file),
+            network.seed,
+            experiment,
+        )
         tell(step)
         return step
 

@@ -19,7 +19,14 @@ from rich.table import Table
 
 from torsweep.config.traffic import KINDS, PERF_KINDS, ClientTraffic, Traffic
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
-from torsweep.network.load import Offered, load_text, offered_load, unloaded_download_s, usable_third
+from torsweep.network.load import (
+    Offered,
+    asked_at_once,
+    load_text,
+    offered_load,
+    unloaded_download_s,
+    usable_third,
+)
 from torsweep.network.model import POSITIONS, Network, Relay
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 
@@ -163,7 +170,7 @@ def _regime(network: Network, round_trip_s: float, web: ClientTraffic) -> Regime
     usable = sum(relay.usable_bytes_per_s for relay in network.relays)
     bound = sum(relay.usable_bytes_per_s for relay in network.relays if relay.bucket_binds)
     third = usable_third(network)
-    asked = len(network.clients_of("web")) * web.mean_response
+    asked = len(network.clients_of("web")) * asked_at_once(web)
     clients = [client for kind in KINDS for client in network.clients_of(kind)]
     unloaded_s = unloaded_download_s(clients, round_trip_s, web.mean_response)
     ceiling = asked / web.think.mean_s

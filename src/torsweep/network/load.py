@@ -64,8 +64,12 @@ def _asked_for(network: Network, kind: AnyKind, does: ClientTraffic, round_trip_
     if not clients:
         return 0.0
     seconds = does.think.mean_s or unloaded_download_s(clients, round_trip_s, does.mean_response)
-    at_once = 1 if does.page is not None else does.parallel
-    return len(clients) * at_once * does.mean_response / seconds
+    return len(clients) * asked_at_once(does) / seconds
+
+
+def asked_at_once(does: ClientTraffic) -> float:
+    """Mean bytes that a client asks for between two pauses; the objects of a page are in its response."""
+    return does.mean_response * (1 if does.page is not None else does.parallel)
 
 
 def unloaded_download_s(clients: Sequence[Client], round_trip_s: float, response_bytes: int) -> float:

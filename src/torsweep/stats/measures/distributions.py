@@ -70,7 +70,7 @@ def distributions(analysis: Analysis) -> list[pl.DataFrame]:
 
 def _curves(rows: pl.DataFrame, one: Distribution, knobs: list[str]) -> list[pl.DataFrame]:
     frames = []
-    for _, own in rows.sort(knobs).group_by(knobs, maintain_order=True):
+    for _, own in rows.sort(*knobs, "seed").group_by(knobs, maintain_order=True):
         runs = [run[one.column].to_numpy() for _, run in own.group_by("seed", maintain_order=True)]
         found = np.array([np.quantile(values, PROBABILITIES) for values in runs])
         curve = map(np.exp, bands(np.log(found))) if one.logarithmic else bands(found)

@@ -5,8 +5,11 @@ Goodput is of payload. Where a download's share came in the same microsecond as 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
+from torsweep.config.traffic import KINDS, MARKOV, ONION, PERF_KINDS
 from torsweep.stats.measures.measure import (
     KIB,
     MIB,
@@ -52,7 +55,7 @@ def _goodput(since: str, share: float) -> pl.Expr:
 
 
 def clients(analysis: Analysis) -> pl.DataFrame:
-    """``goodput`` of each client, by kind: what it received over the time in which it was downloading."""
+    """``goodput`` of each client, by kind: what it received over the sum of its downloads' times."""
     known = analysis.once(downloads).filter(pl.col("bytes_got").is_not_null())
     each = known.group_by([*by_run(analysis), "group", "client"])
     frame = each.agg(pl.col("bytes_got").sum(), pl.col("observed_us").sum()).sort("client")
@@ -89,7 +92,9 @@ def errors_by_reason(analysis: Analysis) -> pl.DataFrame:
 
 def received(analysis: Analysis) -> pl.DataFrame:
     """What clients received, ``mib_per_s``, a row for each second and kind: of all and by kind."""
-    frame = tables_of_all_kinds(analysis).received(["kind", "bytes_got"])
+    frame = replace(analysis.tables, kinds=(*KINDS, *PERF_KINDS, ONION, MARKOV)).received(
+        ["kind", "bytes_got"]
+    )
     rate = pl.col("bytes_got") / MIB / seconds_measured(analysis)
     return whole_and_parts(frame.with_columns(mib_per_s=rate), "kind")
 
@@ -170,7 +175,7 @@ DOWNLOADS = (
         _FAIRNESS,
         "Jain's index",
         "1",
-        "of the clients' goodputs, what each received over the time in which it was downloading: 1 when all"
+        "of the clients' goodputs, what each received over the sum of its downloads' times: 1 when all"
         " are alike, 1/n when one of n has everything",
         clients,
         _JAIN,

@@ -8,6 +8,7 @@ share a run and a group: a kind of client, a position of relays, a role of hosts
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -76,8 +77,8 @@ def whole_and_parts(frame: pl.DataFrame, part: str) -> pl.DataFrame:
 
 
 def seconds_measured(analysis: Analysis) -> float:
-    """How long a run was measured."""
-    return (analysis.provenance.duration_ns - analysis.provenance.warm_up_ns) / 1e9
+    """How long a run was measured, in whole seconds after the warm-up, as rows by the second have it."""
+    return analysis.provenance.duration_ns / 1e9 - math.ceil(analysis.provenance.warm_up_ns / 1e9)
 
 
 def ordered(groups: Sequence[str], order: Sequence[str]) -> list[str]:

@@ -46,7 +46,9 @@ def numbers_of_runs(analysis: Analysis) -> dict[tuple[str, str], pl.DataFrame]:
             each = runs.join(values, on=runs.columns, how="left", maintain_order="left")
             if measure.absent is not None:
                 each = each.with_columns(pl.col("value").fill_null(measure.absent))
-            found[measure.name, group] = each.filter(pl.col("value").is_finite())
+            # A ratio to nothing keeps its place, so that a mean over the other networks does not flatter.
+            number = pl.when(pl.col("value").is_finite()).then("value").otherwise(float("nan"))
+            found[measure.name, group] = each.drop_nulls("value").with_columns(number)
     return {key: frame for key, frame in found.items() if frame.height}
 
 
