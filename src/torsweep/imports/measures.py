@@ -6,7 +6,8 @@ times, the share that failed, and what all relays wrote.
 
 Times count from the request, as in tornettools and in Tor's own measurements. Goodput is that of the last
 half of 1 MiB and of the last fifth of 5 MiB. Simulations of the same network count as one: their downloads
-are put together. Downloads from onion services are left out.
+are put together. Downloads from onion services are left out, and so are, from the share that failed, those
+that the end cut off: parsed files do not have them.
 """
 
 from __future__ import annotations
@@ -133,8 +134,9 @@ def measures(both: Compared, downloads: pl.DataFrame) -> Iterator[Measure]:
     for kind, (since, share) in _GOODPUT_SINCE.items():
         yield _goodput(downloads.filter(pl.col("kind") == kind), SIZES[kind], since, share)
     yield _circuits(both)
+    ended = downloads.filter(pl.col("outcome") != "unfinished")
     failed = pl.col("outcome").is_in(["failed", "timeout"]).mean()
-    yield Measure("failed downloads (points)", _each(downloads, failed), relative=False)
+    yield Measure("failed downloads (points)", _each(ended, failed), relative=False)
     yield _relays(both)
 
 
@@ -151,17 +153,17 @@ def _times(downloads: pl.DataFrame) -> Iterator[Measure]:
 
 
 def _goodput(downloads: pl.DataFrame, size: str, since: str, share: float) -> Measure:
-    took_us = pl.col("last_byte_us") - pl.col(since)
-    rate = (share * pl.col("bytes_wanted") / took_us).filter(took_us > 0).median()
-    return Measure(f"{size}, goodput", _each(downloads, rate))
+    took_s = (pl.col("last_byte_us") - pl.col(since)) / 1e6
+    rate = (share * pl.col("bytes_wanted") / took_s).filter(took_s > 0).median()
+    return Measure(f"{size}, goodput (bytes/s)", _each(downloads, rate))
 
 
 def _circuits(both: Compared) -> Measure:
-    took_us = pl.col("built_us") - pl.col("launched_us")
+    took_s = (pl.col("built_us") - pl.col("launched_us")) / 1e6
     built = both.rows(CIRCUITS).filter(
-        pl.col("client").str.contains(_PERF), pl.col("launched_us") >= both.warm_up_us, took_us.is_not_null()
+        pl.col("client").str.contains(_PERF), pl.col("launched_us") >= both.warm_up_us, took_s.is_not_null()
     )
-    return Measure("circuit build time", _each(built, took_us.median()))
+    return Measure("circuit build time (s)", _each(built, took_s.median()))
 
 
 def _relays(both: Compared) -> Measure:

@@ -76,7 +76,7 @@ def open_simulation(folder: Path) -> Simulation:
         _packed_or_not(folder / ONIONTRACE_PARSED),
         _digest(document["hosts"]) if config else None,
         _seed(folder, "generate", _GENERATE_SEED),
-        document.get("general", {}).get("seed") if seed is None else seed,
+        (document.get("general") or {}).get("seed") if seed is None else seed,
     )
 
 
@@ -95,6 +95,10 @@ def _read_config(file: Path) -> dict[str, Any]:
         raise InputError(
             "has no hosts", file=file, key="hosts", accepted="a configuration of Shadow 2 or later"
         )
+    general = document.get("general") or {}
+    seed = general.get("seed") if isinstance(general, dict) else general
+    if not isinstance(seed, int | None):
+        raise InputError("is no seed", file=file, key="general.seed", value=seed, accepted="a whole number")
     return document
 
 

@@ -90,10 +90,11 @@ def _import(folder: Path, name: str, place: Path, seen: dict[str, Path]) -> Impo
     read = read_simulation(simulation)
     frames, duration_s = tables_of(read)
     streams = frames[STREAMS]
-    same = seen.setdefault(str(streams.hash_rows().to_list()), folder)
-    if same != folder:
-        problem = f"holds the same downloads as {same}: one simulation, given twice"
+    digest = str(streams.hash_rows().to_list())
+    if digest in seen:
+        problem = f"holds the same downloads as {seen[digest]}: one simulation, given twice"
         raise InputError(problem, file=folder, accepted="each simulation once")
+    seen[digest] = folder
     for schema, frame in frames.items():
         write_table(place / name, schema, frame)
     outcomes = {outcome: streams.filter(pl.col("outcome") == outcome).height for outcome in OUTCOMES}

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-from tests.unit.imports.made_tornet import Download, Host, clients_waiting, tornet
+from tests.unit.imports.made_tornet import Circuit, Download, Host, clients_waiting, tornet
 from torsweep.errors import InputError
 from torsweep.imports.compare import Comparison, compare_imports, print_comparison, write_comparison
 from torsweep.imports.stored import Import, import_simulations
@@ -46,8 +46,21 @@ def test_the_same_networks_are_paired(tmp_path: Path) -> None:
     assert row["change"] == pytest.approx(np.expm1(np.log(FASTER).mean()), rel=1e-5)
     assert (row["low"], row["high"]) == pytest.approx(tuple(np.expm1(bounds)), rel=1e-4)
     assert (row["verdict"], row["networks"], row["paired"]) == ("shown", 4, True)
-    assert found(comparison, "circuit build time")["change"] == pytest.approx(row["change"], rel=1e-3)
+    assert found(comparison, "circuit build time (s)")["change"] == pytest.approx(row["change"], rel=1e-3)
     assert found(comparison, "failed downloads (points)")["change"] == 0
+
+
+def test_rates_are_bytes_a_second_and_downloads_cut_off_do_not_count_as_ended(tmp_path: Path) -> None:
+    """A second half of 1 MiB in 2 s, a circuit in 0.4 s, and one of two downloads that ended failed."""
+    half = Download(0, 70.0, 1_048_576, last_s=4.0, got=((2.0, 524_288),))
+    failed = Download(1, 80.0, error="TIMEOUT", last_s=None)
+    host = Host([half, failed, Download(2, 90.0, last_s=None)], [Circuit(1, 65.0, 0.4)])
+    tornet(tmp_path / "one", {"perfclient1exit": host})
+    vanilla, branch = (import_simulations([tmp_path / "one"], tmp_path / name) for name in ("a", "b"))
+    comparison = compare_imports(vanilla, branch, "1 min")
+    assert found(comparison, "1 MiB, goodput (bytes/s)")["baseline"] == pytest.approx(262_144)
+    assert found(comparison, "circuit build time (s)")["baseline"] == pytest.approx(0.4)
+    assert found(comparison, "failed downloads (points)")["baseline"] == 0.5
 
 
 def test_other_networks_are_independent_samples(tmp_path: Path) -> None:

@@ -114,6 +114,13 @@ def test_the_import_says_what_it_is_of(imported: Import) -> None:
     assert run.downloads == {"complete": 4, "failed": 0, "timeout": 1, "unfinished": 1}
 
 
+def test_a_configuration_may_leave_the_seed_out(tmp_path: Path) -> None:
+    folder = tornet(tmp_path / "tornet")
+    (folder / "shadow.config.yaml").write_text("general:\nhosts: {}\n")
+    (run,) = import_simulations([folder], tmp_path / "import").runs
+    assert run.shadow_seed is None
+
+
 def test_parsed_files_give_the_numbers_of_the_logs(imported: Import, tmp_path: Path) -> None:
     """But for what they do not tell: Markov clients, downloads cut off, fractions of seconds of circuits."""
     parsed = import_simulations([parsed_tornet(tmp_path / "parsed")], tmp_path / "import-parsed")

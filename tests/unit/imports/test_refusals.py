@@ -110,12 +110,26 @@ def test_a_folder_that_mixes_seeds_of_shadow(tmp_path: Path) -> None:
 def test_one_simulation_given_twice(tmp_path: Path) -> None:
     one, same = tornet(tmp_path / "one"), tornet(tmp_path / "same")
     assert f"{same}: holds the same downloads as {one}" in refused(one, same)
+    assert f"{one}: holds the same downloads as {one}" in refused(one, one)
+
+
+def test_a_simulation_without_a_download(tmp_path: Path) -> None:
+    folder = tornet(tmp_path / "tornet", {"perfclient1exit": Host()})
+    assert "shadow.data/hosts: holds no download" in refused(folder)
 
 
 def test_a_configuration_that_is_none(tmp_path: Path) -> None:
     folder = tornet(tmp_path / "tornet")
     (folder / "shadow.config.yaml").write_text("general: {}\n")
     assert "shadow.config.yaml: hosts: has no hosts" in refused(folder)
+
+
+@pytest.mark.parametrize("general", ["general:\n  seed: seven", "general: seven"])
+def test_a_seed_that_is_no_number(general: str, tmp_path: Path) -> None:
+    folder = tornet(tmp_path / "tornet")
+    file = folder / "shadow.config.yaml"
+    file.write_text(f"{general}\nhosts: {{}}\n")
+    assert f"{file}: general.seed: is no seed, got 'seven'; accepted: a whole number" in refused(folder)
 
 
 def test_a_perf_client_that_downloads_another_size(tmp_path: Path) -> None:

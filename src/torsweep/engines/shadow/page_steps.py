@@ -27,6 +27,13 @@ def is_end(step: str) -> pl.Expr:
 
 
 def number_of(step: str, otherwise: str) -> pl.Expr:
-    """The number of the download at ``step``; of one that is no object, that of the column ``otherwise``."""
-    found = [pl.col(step).str.extract(r"^stream(\d+)-(\d+)$", group).cast(pl.Int64) for group in (1, 2)]
-    return pl.coalesce(found[0] * PAGE + found[1], otherwise)
+    """The number of the download at ``step``; of one that is no object, that of the column ``otherwise``.
+
+    The rows of a client, the column ``log``, are in the order of starts. A client that comes to a step again
+    has been at the last page, and its pages count on from there.
+    """
+    page, which = (
+        pl.col(step).str.extract(r"^stream(\d+)-(\d+)$", group).cast(pl.Int64) for group in (1, 2)
+    )
+    again = pl.int_range(pl.len()).over("log", step)
+    return pl.coalesce((page + again * page.max().over("log")) * PAGE + which, otherwise)

@@ -61,7 +61,7 @@ def read_logs(hosts: Path) -> Read:
     """What the logs in ``hosts`` tell.
 
     Raises InputError, naming file and line, for logs that are missing, cut off, garbled where it matters, or
-    of versions that cannot be read.
+    of versions that cannot be read; and where no client began a download.
     """
     names = sorted((entry.name for entry in hosts.iterdir()), key=in_order)
     clients = [name for name in names if CLIENT.fullmatch(name)]
@@ -73,11 +73,14 @@ def read_logs(hosts: Path) -> Read:
     tgen = read_tgen(tgen_logs)
     beside = parse_logs(tgen_logs, _beside)
     perf = [number for number, client in enumerate(clients) if client.startswith(PERF_CLIENT)]
+    unfinished = _unfinished(beside.created, tgen, perf)
+    if tgen.downloads.is_empty() and unfinished.is_empty():
+        raise InputError("holds no download", file=hosts, accepted="logs of clients that began one")
     traces, relay_logs = find_logs(hosts, "oniontrace", clients), find_logs(hosts, "oniontrace", relays)
     return Read(
         clients,
         tgen,
-        _unfinished(beside.created, tgen, perf),
+        unfinished,
         beside.beats.filter(pl.col("log").is_in(perf).not_()),
         by_client(read_oniontrace(traces), traces, clients),
         relay_logs,

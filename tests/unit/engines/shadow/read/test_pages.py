@@ -58,5 +58,12 @@ def test_a_page_that_none_came_before_is_a_lost_line(tmp_path: Path) -> None:
 
 
 def test_the_number_of_an_object_tells_its_page() -> None:
-    steps = pl.DataFrame({"vertex": ["stream2-13", "stream7"], "stream": [5, 7]})
+    steps = pl.DataFrame({"log": [0, 0], "vertex": ["stream2-13", "stream7"], "stream": [5, 7]})
     assert steps.select(number_of("vertex", "stream")).to_series().to_list() == [2 * PAGE + 13, 7]
+
+
+def test_pages_count_on_when_a_client_comes_round() -> None:
+    visits = [f"stream{page}-{which}" for page in (1, 2, 1, 2, 1) for which in (1, 2)]
+    steps = pl.DataFrame({"log": [0] * 10 + [1], "vertex": [*visits, "stream1-1"], "stream": range(1, 12)})
+    numbers = steps.select(number_of("vertex", "stream")).to_series().to_list()
+    assert numbers == [page * PAGE + which for page in range(1, 6) for which in (1, 2)] + [PAGE + 1]
