@@ -32,8 +32,6 @@ def number_of(step: str, otherwise: str) -> pl.Expr:
     The rows of a client, the column ``log``, are in the order of starts. A client that comes to a step again
     has been at the last page, and its pages count on from there.
     """
-    page, which = (
-        pl.col(step).str.extract(r"^stream(\d+)-(\d+)$", group).cast(pl.Int64) for group in (1, 2)
-    )
+    page, which = (pl.col(step).str.extract(r"^stream(\d+)-(\d+)$", group).cast(pl.Int64) for group in (1, 2))
     again = pl.int_range(pl.len()).over("log", step)
     return pl.coalesce((page + again * page.max().over("log")) * PAGE + which, otherwise)
