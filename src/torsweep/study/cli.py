@@ -97,10 +97,16 @@ def compare_command(
     ] = None,
     era: Annotated[str | None, typer.Option(help="2012 or today; today when left out.")] = None,
     warm_up: Annotated[
-        str | None, typer.Option(help="Time before downloads count; 1 min when left out.")
+        str | None,
+        typer.Option(
+            help="Time before downloads count; 1 min when left out, of a tornettools network its own."
+        ),
     ] = None,
     measured: Annotated[
-        str | None, typer.Option(help="Time in which downloads count; 2 min when left out.")
+        str | None,
+        typer.Option(
+            help="Time in which downloads count; 2 min when left out, of a tornettools network its own."
+        ),
     ] = None,
     pairing: Annotated[
         str | None,

@@ -127,6 +127,11 @@ class Study:
             if key not in MAY_DIFFER and standing.get(key) != _plain(self.document).get(key):
                 problem = f"holds a study of something else: {key} differs in {self.file.name}"
                 raise InputError(problem, key="--study", value=str(self.folder), accepted="another folder")
+        if self.given is not None:
+            checksums = self.folder / self.given.checksums
+            if checksums.is_file() and checksums.read_text().split() != list(self.given.content):
+                problem = f"holds a study of {self.given.name} as it was: the network has changed since"
+                raise InputError(problem, key="--study", value=str(self.folder), accepted="another folder")
         for name, patch in self.patches.items():
             copy = self.folder / PATCHES / name
             if copy.is_file() and sha256_of_file(copy) != sha256_of_file(patch):
@@ -139,6 +144,7 @@ class Study:
         write_study(self.folder, self.name, yaml_text(self.document))
         if self.given is not None:
             write_text(self.folder / self.given.file, yaml_text(self.given.document(self.folder)))
+            write_text(self.folder / self.given.checksums, "\n".join([*self.given.content, ""]))
         for name, patch in self.patches.items():
             copy = self.folder / PATCHES / name
             if not copy.is_file():

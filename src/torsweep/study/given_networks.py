@@ -22,9 +22,10 @@ from torsweep.engines.selection import RUN_ENGINES, choose_engine, find_engine, 
 from torsweep.errors import InputError
 from torsweep.study.engine import Venue
 from torsweep.tornet.folder import Tornet, is_tornet, read_tornet
-from torsweep.units import rounded_duration
+from torsweep.units import NANOSECONDS_PER, format_quantity, is_duration, parse_quantity, rounded_duration
 
 ENGINE = "shadow"
+SECOND_NS = 10**9
 
 CONVERGED_S = 1_200
 """Where `tornettools parse` begins to count, from the simulation's start; half of one that is too short for
@@ -45,6 +46,11 @@ class GivenNetworks:
     def file(self) -> Path:
         """The configuration, below the study's folder."""
         return NETWORKS_DIRECTORY / f"{self.name}.yaml"
+
+    @property
+    def checksums(self) -> Path:
+        """The file below the study's folder that keeps :attr:`content`, a line for each network."""
+        return self.file.with_suffix(".sha256")
 
     @property
     def content(self) -> tuple[str, ...]:
@@ -75,12 +81,16 @@ class GivenNetworks:
 
     def durations(self, warm_up: str | None, measured: str | None) -> dict[str, str]:
         """What is asked for, and else what the networks have: tornettools counts from the 20th minute on."""
-        stop_s = min(tornet.stop_ns for tornet in self.tornets) // 10**9
-        warm_up_s = min(CONVERGED_S, stop_s // 2)
-        return {
-            "warm_up": warm_up or f"{warm_up_s} s",
-            "measured": measured or f"{max(1, stop_s - warm_up_s)} s",
-        }
+        stop_ns = min(tornet.stop_ns for tornet in self.tornets) // SECOND_NS * SECOND_NS
+        warm_up = warm_up or f"{min(CONVERGED_S, stop_ns // SECOND_NS // 2)} s"
+        if measured is not None or not is_duration(warm_up):
+            return {"warm_up": warm_up, "measured": measured or "1 s"}
+        left_ns = stop_ns - parse_quantity(warm_up, NANOSECONDS_PER, "")
+        if left_ns < SECOND_NS:
+            problem = "leaves nothing of the simulation of this network to measure"
+            accepted = f"less than {format_quantity(stop_ns, NANOSECONDS_PER)}, or --measured too"
+            raise InputError(problem, key="--warm-up", value=warm_up, accepted=accepted)
+        return {"warm_up": warm_up, "measured": format_quantity(left_ns, NANOSECONDS_PER)}
 
     def replicates(self, asked: str | None) -> str:
         """How many replicates: as many as networks, or of one network as many seeds as are asked for."""

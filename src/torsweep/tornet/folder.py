@@ -85,8 +85,7 @@ class Tornet:
     @property
     def graph(self) -> Path | None:
         """The file of its graph, which may have been moved with the folder; None for one of Shadow's own."""
-        graph = self.document.get("network", {}).get("graph", {})
-        given = graph.get("file", {}).get("path") if isinstance(graph, Mapping) else None
+        given = self.document["network"]["graph"].get("file", {}).get("path")
         if given is None:
             return None
         places = [self.folder / Path(str(given)).expanduser(), self.folder / CONF / Path(str(given)).name]
@@ -141,10 +140,17 @@ def read_tornet(folder: Path) -> Tornet:
         raise InputError(f"is no YAML: {' '.join(str(error).split())}", file=file) from None
     if not isinstance(document, dict):
         raise _other_version(file, None)
-    for key in ("general", "hosts"):
+    for key in ("general", "hosts", "network"):
         if not isinstance(document.get(key), dict):
             raise _other_version(file, key)
+    graph = document["network"].get("graph")
+    if not isinstance(graph, dict) or not isinstance(graph.get("file", {}), dict):
+        raise _other_version(file, "network.graph")
+    if not isinstance(document.get("experimental") or {}, dict):
+        raise _other_version(file, "experimental")
     general: dict[str, Any] = document["general"]
+    if not (folder / str(general.get("template_directory", TEMPLATE))).is_relative_to(folder):
+        raise _other_version(file, "general.template_directory")
     tornet = Tornet(
         folder=folder,
         document=document,
@@ -180,7 +186,9 @@ def _hosts(hosts: Mapping[str, Any], file: Path) -> dict[str, Any]:
 
 def _is_plain(process: object) -> bool:
     """Whether a process is written as tornettools writes it; a tor has its two files of options."""
-    if not isinstance(process, dict) or not isinstance(process.get("args", ""), str):
+    if not isinstance(process, dict) or not isinstance(process.get("path"), str):
+        return False
+    if not isinstance(process.get("args", ""), str):
         return False
     return not is_tor(process) or str(process.get("args")).endswith(TOR_ARGUMENTS)
 

@@ -85,6 +85,26 @@ def test_a_short_simulation_counts_its_second_half() -> None:
     assert (asked.warm_up, asked.measured) == (360 * 10**9, 120 * 10**9)
 
 
+def test_a_warm_up_that_is_asked_for_makes_a_simulation_no_longer() -> None:
+    asked = study(given("tornet-0.05"), warm_up="30 min").experiment()
+    assert (asked.warm_up, asked.measured) == (1800 * 10**9, 600 * 10**9)
+
+
+def test_a_study_is_of_the_network_as_it_was() -> None:
+    of = given("tornet-0.05")
+    setup = Setup.read(**setup_options(NOTHING, of))
+    change = read_change(Asked(torrc=("KISTSchedRunInterval 1 msec",)))
+
+    def again() -> Study:
+        return make_study(change, setup, of.name, Path("mine"), "torsweep compare", given("tornet-0.05"))
+
+    again().write()
+    again().write()
+    Path("tornet-0.05/conf/tor.client.torrc").write_text("SocksPort 9052\n")
+    with pytest.raises(InputError, match=r"--study: holds a study of tornet-0.05 as it was"):
+        again().require_same()
+
+
 def test_it_says_what_intervals_are_over() -> None:
     one, two = given("tornet-0.05"), given("tornet-0.05", "other")
     assert one.over(4) == "4 seeds of one network, tornet-0.05: this says nothing about other networks"
@@ -99,6 +119,8 @@ def test_it_says_what_intervals_are_over() -> None:
     [
         (["tornet-0.05"], {"networks": "auto"}, "--networks: is for networks that are sampled"),
         (["tornet-0.05", "other"], {"networks": "8"}, "--networks: is not how many networks are given"),
+        (["tornet-0.05"], {"warm_up": "40 min"}, "--warm-up: leaves nothing of the simulation"),
+        (["tornet-0.05"], {"warm_up": "soon"}, "--warm-up: is not accepted, got 'soon'"),
         (["tornet-0.05"], {"era": "2012"}, "--era: cannot be chosen for a network of tornettools"),
         (["tornet-0.05"], {"pairing": "paths"}, "--pairing: cannot be chosen for a network of tornettools"),
         (["tornet-0.05", "./tornet-0.05"], {}, "--network: names this network twice"),

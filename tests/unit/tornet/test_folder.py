@@ -83,6 +83,11 @@ def _rewrite(old: str, new: str) -> Callable[[Path], None]:
         (lambda f: (f / "shadow.config.yaml").write_text("general: {}\n"), "hosts: is not as tornettools"),
         (_rewrite("relay2exit:", "exit2:"), "hosts.exit2: is not as tornettools generate writes it"),
         (_rewrite(" --defaults-torrc torrc-defaults -f torrc", " -f tor.torrc"), "is not as tornettools"),
+        (_rewrite("path: ~/.local/bin/tgen", "name: tgen"), "hosts.server1exit: is not as tornettools"),
+        (_rewrite("network:\n", "network:\nother:\n"), "network: is not as tornettools"),
+        (_rewrite("    file:\n", "    file:\n    other:\n"), "network.graph: is not as tornettools"),
+        (_rewrite("hosts:\n", "experimental: [1]\nhosts:\n"), "experimental: is not as tornettools"),
+        (_rewrite(": shadow.data.template", ": /elsewhere"), "general.template_directory: is not as"),
         (_rewrite("40 min", "soon"), "general.stop_time: is no time, got 'soon'"),
     ],
 )

@@ -119,11 +119,12 @@ _SHARED = "../../../shared"
 @dataclass(frozen=True)
 class Written:
     """What was written: the simulation, how many pairs of hosts are closer than its least latency, and when
-    clients have to be ready, ns from its start."""
+    clients have to be ready, ns from its start: all of them, or one where ``some_may_be_late``."""
 
     simulation: Simulation
     floored_pairs: int
     ready_ns: int = BOOTSTRAP_NS
+    some_may_be_late: bool = False
 
 
 def write_directory(

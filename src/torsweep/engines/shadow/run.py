@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.engines.costs import costs_frame
-from torsweep.engines.host_tors import read_consensus, require_consensus
+from torsweep.engines.host_tors import Consensus, read_consensus, require_consensus
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
 from torsweep.engines.shadow.costs import read_costs
@@ -102,7 +102,7 @@ def write_run_directory(
     if network.tornettools:
         tornet = find_tornet(network, network_directory)
         simulation = write_tornet_run(run, tornet, tools, settings, folder)
-        written = Written(simulation, floored_pairs=0, ready_ns=tornet.bootstrap_ns)
+        written = Written(simulation, 0, ready_ns=tornet.bootstrap_ns, some_may_be_late=True)
         say(f"{folder}: {len(written.simulation.hosts)} hosts of {tornet.folder}")
         return run, written
     rtt_us = read_network(network_directory)[1]
@@ -189,8 +189,9 @@ def simulate_and_record(
     clients = list(read_layout(run_directory / SHADOW_FOLDER).clients)
     cost = _simulate(run_directory / SHADOW_FOLDER, written, clients, settings, tools, say)
     network, _ = read_network(run_directory / run.network, latency=False)
-    # The consensus of the clients is what decides; all of them have the same.
-    consensus = read_consensus(run_directory / SHADOW_FOLDER / HOSTS / clients[0])
+    # The consensus of the clients is what decides; all of them have the same, but one that is late has none.
+    found = (read_consensus(run_directory / SHADOW_FOLDER / HOSTS / client) for client in clients)
+    consensus = next((one for one in found if one.relays), Consensus(frozenset(), {}))
     require_consensus(consensus, network, run.given.consensus)
     given = {"tornettools": network.tornettools} if network.tornettools else {}
     record = {
@@ -226,7 +227,8 @@ def _simulate(
     say: Say,
 ) -> dict[str, Any]:
     """Run the simulation in ``folder`` to its end; what it cost, as provenance has it."""
-    watch = Watch(folder, clients, written.ready_ns / SECOND_NS, say)
+    ready_s = written.ready_ns / SECOND_NS
+    watch = Watch(folder, clients, ready_s, say, some_may_be_late=written.some_may_be_late)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with (
         claimed_cores(settings.parallelism) as cores,

@@ -62,8 +62,9 @@ def write_tornet_run(
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    shutil.copytree(tornet.folder / CONF, folder / CONF, symlinks=True, ignore=_but_graph(tornet))
-    shutil.copytree(tornet.template, folder / "template/hosts", symlinks=True)
+    # Files in place of links: what is written here must not change the user's own.
+    shutil.copytree(tornet.folder / CONF, folder / CONF, ignore=_but_graph(tornet))
+    shutil.copytree(tornet.template, folder / "template/hosts")
     for host in tornet.tors:
         _tell_tor(run, tornet, host, folder / "template/hosts" / host / TORRC)
     seed = shadow_seed(run.seed if settings.seed is None else settings.seed, run.repeat)
@@ -98,6 +99,7 @@ def _tell_tor(run: RunSpec, tornet: Tornet, host: str, torrc: Path) -> None:
         lines.append(f"ConsensusParams {' '.join(f'{name}={value}' for name, value in voted.items())}")
     if lines:
         text = torrc.read_text(encoding="utf-8")
+        torrc.unlink()
         torrc.write_text("\n".join([text.rstrip("\n"), *lines, ""]), encoding="utf-8")
 
 
@@ -115,7 +117,7 @@ def _document(
         "template_directory": str((folder / "template").absolute()),
     }
     # Two runs side by side would be pinned to the same cores.
-    document.setdefault("experimental", {})["use_cpu_pinning"] = False
+    document["experimental"] = {**(document.get("experimental") or {}), "use_cpu_pinning": False}
     if tornet.graph is not None:
         document["network"]["graph"]["file"]["path"] = str(tornet.graph.absolute())
     programs = {"tgen": tools.tgen, "oniontrace": tools.oniontrace}

@@ -93,6 +93,19 @@ def test_lines_stand_last_in_the_files_of_the_hosts_that_get_them(
     assert not any("KIST" in text for host, text in torrcs.items() if host not in told)
 
 
+def test_a_file_that_is_a_link_is_not_written_through(
+    given_run: RunSpec, tornet: Path, tmp_path: Path, tools: Tools
+) -> None:
+    torrc = tornet / "shadow.data.template/hosts/relay2exit/torrc"
+    own = torrc.rename(tmp_path / "own.torrc")
+    torrc.symlink_to(own)
+    before = own.read_bytes()
+    lines = GivenLines(lines={"KISTSchedRunInterval": "1 msec"}, hosts=("relay2exit",))
+    folder, _ = written(given_run.model_copy(update={"given": Given(torrc=(lines,))}), tmp_path, tools)
+    assert "KIST" in (folder / TEMPLATE / "relay2exit/torrc").read_text()
+    assert own.read_bytes() == before
+
+
 def test_parameters_join_those_that_the_network_votes_for(
     given_run: RunSpec, tmp_path: Path, tools: Tools
 ) -> None:

@@ -89,6 +89,20 @@ def test_clients_that_are_not_ready_in_time_stop_the_run(tmp_path: Path) -> None
         watch.follow(Scripted(early))  # type: ignore[arg-type]
 
 
+def test_a_late_client_is_told_where_some_may_be_late(tmp_path: Path) -> None:
+    _tor_log(tmp_path, "web1", "Jan 01 00:01:00.000 [notice] Bootstrapped 100% (done): Done\n")
+    watch, said = _watch(tmp_path, ("web1", "web2"))
+    watch.some_may_be_late = True
+    watch.follow(Scripted(PROGRESS.format(40, 4, 2)))  # type: ignore[arg-type]
+    assert said[0].startswith(
+        "1 of 2 clients had not bootstrapped after 180 simulated s, the first being web2"
+    )
+    watch, _ = _watch(tmp_path, ("web2", "web3"))
+    watch.some_may_be_late = True
+    with pytest.raises(TorsweepError, match="2 of 2 clients"):
+        watch.follow(Scripted(PROGRESS.format(40, 4, 2)))  # type: ignore[arg-type]
+
+
 def test_memory_that_runs_out_stops_the_run(tmp_path: Path) -> None:
     watch, _ = _watch(tmp_path, available=10**8)
     with pytest.raises(TorsweepError, match="memory is about to run out: 100 MB are left"):
