@@ -120,17 +120,17 @@ class Study:
 
     def require_same(self) -> None:
         """Raise InputError when the folder holds a study of something else."""
+        if self.given is not None:
+            checksums = self.folder / self.given.checksums
+            if checksums.is_file() and checksums.read_text().split() != list(self.given.content):
+                problem = f"holds a study of {self.given.name} as it was: the network has changed since"
+                raise InputError(problem, key="--study", value=str(self.folder), accepted="another folder")
         if not self.file.is_file():
             return
         standing = read_yaml(self.file)
         for key in {**standing, **self.document}:
             if key not in MAY_DIFFER and standing.get(key) != _plain(self.document).get(key):
                 problem = f"holds a study of something else: {key} differs in {self.file.name}"
-                raise InputError(problem, key="--study", value=str(self.folder), accepted="another folder")
-        if self.given is not None:
-            checksums = self.folder / self.given.checksums
-            if checksums.is_file() and checksums.read_text().split() != list(self.given.content):
-                problem = f"holds a study of {self.given.name} as it was: the network has changed since"
                 raise InputError(problem, key="--study", value=str(self.folder), accepted="another folder")
         for name, patch in self.patches.items():
             copy = self.folder / PATCHES / name

@@ -103,6 +103,10 @@ def test_a_study_is_of_the_network_as_it_was() -> None:
     Path("tornet-0.05/conf/tor.client.torrc").write_text("SocksPort 9052\n")
     with pytest.raises(InputError, match=r"--study: holds a study of tornet-0.05 as it was"):
         again().require_same()
+    # Another question in the same folder is played on the same network.
+    change = read_change(Asked(torrc=("KISTSchedRunInterval 2 msec",)))
+    with pytest.raises(InputError, match=r"--study: holds a study of tornet-0.05 as it was"):
+        again().write()
 
 
 def test_it_says_what_intervals_are_over() -> None:
