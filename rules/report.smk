@@ -19,7 +19,12 @@ rule report_plan:
         runtime=5,
     params:
         source=source_sha256(
-            "report", "report/templates", "live", "network/describe.py", "network/load.py", "formats/public_tor.py"
+            "report",
+            "report/templates",
+            "live",
+            "network/describe.py",
+            "network/load.py",
+            "formats/public_tor.py",
         ),
         summary=subpath(input.summary, parent=True),
         figures=lambda wildcards, input: Path(input.figures[0]).parent,
