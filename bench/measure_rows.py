@@ -2,7 +2,7 @@
 
     python -m bench.measure_rows docs/tables/measures_engines.csv SUMMARY_DIR…
 
-In: summaries of one plan, each of another engine. Out: a CSV file with a row for each measure of the whole, of
+In: summaries of one plan, each of another engine. Out: a CSV file with a row for each measure of all, of
 web or bulk clients, or of the tors of relays or clients: its unit, and for each engine the mean over networks
 in the plan's baseline. An engine without the measure has an empty cell. What all processes cost together is
 left out, as it grows with the length of a run.
@@ -27,7 +27,7 @@ LEFT_OUT = ("processor_time_total", "peak_memory_total")
 
 
 def of_engine(summary: Path) -> tuple[str, pl.DataFrame]:
-    """The engine of ``summary``, and measure, group, unit and mean of its baseline in a column of its name."""
+    """The engine of ``summary``, and measure, group, unit and mean of its baseline, the mean named after it."""
     plan = read_plan(summary)
     chosen = [pl.col(knob).cast(pl.String) == level for knob, level in plan["baseline"].items()]
     frame = MEASURE_MEANS.read(summary).filter(pl.col("group").is_in(GROUPS), *chosen)
