@@ -27,7 +27,7 @@ LEFT_OUT = ("processor_time_total", "peak_memory_total")
 
 
 def of_engine(summary: Path) -> tuple[str, pl.DataFrame]:
-    """The engine of ``summary``, and measure, group, unit and mean of its baseline, the mean named after it."""
+    """The engine of ``summary``; measure, group, unit and mean of its baseline, named after the engine."""
     plan = read_plan(summary)
     chosen = [pl.col(knob).cast(pl.String) == level for knob, level in plan["baseline"].items()]
     frame = MEASURE_MEANS.read(summary).filter(pl.col("group").is_in(GROUPS), *chosen)
