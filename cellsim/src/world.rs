@@ -180,8 +180,10 @@ impl World {
         Ok(())
     }
 
-    fn second(&mut self) -> Result<(), Error> {
-        let second = i32::try_from(self.now.since_start() / SECOND).expect("a run of at most a week") - 1;
+    /// Record what relays carried and clients received in the second that ends now, or that the run's end cuts off.
+    fn record_second(&mut self) {
+        let began = (self.now.since_start().ns() - 1) / SECOND.ns();
+        let second = i32::try_from(began).expect("a run of at most a week");
         let rows =
             self.network.spec.relays.iter().zip(self.tor.relays.iter()).map(|(relay, state)| RelayRow {
                 relay: &relay.name,
@@ -198,6 +200,10 @@ impl World {
                 bytes => self.recorder.received(second, kind, bytes),
             }
         }
+    }
+
+    fn second(&mut self) -> Result<(), Error> {
+        self.record_second();
         self.recorder.flush_full()?;
         for state in self.tor.relays.iter_mut() {
             state.bytes_in = 0;
@@ -217,6 +223,9 @@ impl World {
     /// # Errors
     /// A table that cannot be written; cells that were lost count of, which would be a defect.
     pub fn finish(mut self) -> Result<Totals, Error> {
+        if self.now.since_start().ns() % SECOND.ns() > 0 {
+            self.record_second();
+        }
         self.record_unfinished();
         self.record_open_circuits();
         self.totals.followed = self.breakdown.as_ref().map(|breakdown| breakdown.counts);

@@ -99,6 +99,8 @@ fn tables_of_a_run_agree() {
     let mut spec = run("web", 6, 300_000, 1_000_000_000, 60);
     spec["tables"]["progress"] = json!(true);
     spec["tor"]["circuit_lifetime_ns"] = json!(20_000_000_000_u64);
+    // The last second is half a one.
+    spec["duration_ns"] = json!(60_500_000_000_u64);
     let folder = finished(&net, &spec, 80_000);
     let streams = rows(folder.path(), "streams");
 
@@ -113,6 +115,7 @@ fn tables_of_a_run_agree() {
     assert!(received.iter().all(|row| text(row, 1) == "web" && number(row, 2) > 0));
     let sum = |rows: &[Row], column| rows.iter().map(|row| number(row, column)).sum::<i64>();
     assert_eq!(sum(&received, 2), sum(&streams, 16));
+    assert_eq!(received.last().expect("a row").get_int(0).ok(), Some(60));
 
     let progress = rows(folder.path(), "progress");
     for row in streams {
