@@ -67,6 +67,9 @@ def test_nothing_half_written_stays(finished):
         "streams.parquet",
         "relays.parquet",
         "progress.parquet",
+        "circuits.parquet",
+        "received.parquet",
+        "round_trips.parquet",
         "provenance.json",
     }
 

@@ -57,7 +57,7 @@ def test_an_option_takes_one_build_and_two_runs_a_network() -> None:
     jobs = _planned(asked)
     assert jobs["build_tor"] == 1
     assert (jobs["sample_network"], jobs["run"]) == (2, 4)
-    assert (jobs["draw_figure"], jobs["report_plan"]) == (3, 1)
+    assert (jobs["draw_figure"], jobs["report_plan"]) == (6, 1)
     assert _planned(asked, networks="3")["run"] == 6
 
 
