@@ -5,7 +5,7 @@
 In: for each row its words, and the folder of a study with one comparison that has been played. Out: a CSV
 file with a row for each study and measure: the ``networks``, the relative ``change`` of the median, its
 interval (``low``, ``high``, in percent, both measures of a kind of clients together with 95 %) and the
-``verdict``. A measure without an interval has empty cells.
+``verdict``. A measure without an interval, as of too few downloads, is left out.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ def rows(words: str, study: Path) -> Iterator[dict[str, object]]:
     experiment = load_experiment(study / EXPERIMENTS_DIRECTORY / found.experiment / EXPERIMENT_FILE)
     for line in lines(found, experiment):
         interval = line.answer.interval
+        if not interval.known:
+            continue
         numbers = {"change": interval.mean, "low": interval.low, "high": interval.high}
         yield {
             "comparison": words,
             "networks": interval.networks,
             "measure": line.measure,
-            **{name: round(100 * share, 1) if interval.known else None for name, share in numbers.items()},
+            **{name: round(100 * share, 1) for name, share in numbers.items()},
             "verdict": line.verdict,
         }
 
