@@ -8,10 +8,9 @@ windows are fixed the figure says so instead.
 from __future__ import annotations
 
 import polars as pl
-import seaborn.objects as so
 from matplotlib.figure import Figure
 
-from plotting.drawing.facets import BAND, Facets, band_of
+from plotting.drawing.facets import Facets
 from plotting.drawing.source import Source
 from plotting.drawing.style import canvas, nothing
 from torsweep.stats.measures.windows import SECONDS_PER_BIN
@@ -43,14 +42,5 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     )
     caption = source.caption(note, source.band_note())
     figure = canvas(facets.width_in, 0.6 + 1.1 * len(_ROWS) * len(facets.rows), caption)
-    things = {name: band_of(points, number) for name, number in _ROWS.items()}
-    plot = (
-        facets.plot(facets.place(things), things, x="second", y="mean")
-        .add(BAND, ymin="low", ymax="high", legend=False)
-        .add(so.Line(linewidth=1), legend=False)
-        .share(y="row")
-        .limit(y=(0, None))
-    )
-    facets.put(plot, figure, things, "Simulated time (s)")
-    facets.legend(figure)
+    facets.put_over_time(points, _ROWS, figure)
     return figure, points, caption

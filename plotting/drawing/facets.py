@@ -140,6 +140,19 @@ class Facets:
                 panels.append(Panel(axis, thing, {**row, **column}))
         return panels
 
+    def put_over_time(self, points: pl.DataFrame, rows: Mapping[str, str], figure: Figure) -> None:
+        """Draw ``rows`` (a number of ``points`` by its name) against the simulated ``second``, with bands."""
+        things = {name: band_of(points, number) for name, number in rows.items()}
+        plot = (
+            self.plot(self.place(things), things, x="second", y="mean")
+            .add(BAND, ymin="low", ymax="high", legend=False)
+            .add(so.Line(linewidth=1), legend=False)
+            .share(y="row")
+            .limit(y=(0, None))
+        )
+        self.put(plot, figure, things, "Simulated time (s)")
+        self.legend(figure)
+
     def legend(self, figure: Figure, marker: bool = False, more: Iterable[Line2D] = ()) -> None:
         """One legend of the colour's levels, and of ``more``, above the panels."""
         handles = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -69,7 +69,10 @@ class _Counts(_Table):
     quantiles: tuple[tuple[_Share, Annotated[int, Field(strict=True, ge=1, le=MOST_OBJECTS)]], ...]
 
 
-def _read_points(name: str, kind: type[_Sizes] | type[_Pauses] | type[_Counts]) -> Points:
+_Kind = type[_Sizes] | type[_Pauses] | type[_Counts]
+
+
+def _read_points(name: str, kind: _Kind) -> Points:
     """The points of the table called ``name``; InputError when there is no such table of this ``kind``."""
     file = find(QUANTILES_DIRECTORY / f"{name}.yaml")
     rows = validate(kind, read_yaml(file), file).quantiles
@@ -88,9 +91,7 @@ class _Drawn(Section):
 
     quantiles: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 
-
-class DrawnSize(_Drawn):
-    """Sizes that are drawn from a table."""
+    table: ClassVar[_Kind]
 
     @model_validator(mode="after")
     def _is_there(self) -> Self:
@@ -99,36 +100,26 @@ class DrawnSize(_Drawn):
 
     @property
     def points(self) -> Points:
-        """Their quantiles, bytes."""
-        return _read_points(self.quantiles, _Sizes)
+        """The quantiles of the table, in the unit of its values: bytes, nanoseconds, or a number."""
+        return _read_points(self.quantiles, self.table)
+
+
+class DrawnSize(_Drawn):
+    """Sizes that are drawn from a table."""
+
+    table = _Sizes
 
 
 class DrawnCount(_Drawn):
     """Numbers of objects that are drawn from a table."""
 
-    @model_validator(mode="after")
-    def _is_there(self) -> Self:
-        _ = self.points
-        return self
-
-    @property
-    def points(self) -> Points:
-        """Their quantiles."""
-        return _read_points(self.quantiles, _Counts)
+    table = _Counts
 
 
 class DrawnPause(_Drawn):
     """Pauses that are drawn from a table."""
 
-    @model_validator(mode="after")
-    def _is_there(self) -> Self:
-        _ = self.points
-        return self
-
-    @property
-    def points(self) -> Points:
-        """Their quantiles, nanoseconds."""
-        return _read_points(self.quantiles, _Pauses)
+    table = _Pauses
 
     @property
     def min(self) -> int:
