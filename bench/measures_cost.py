@@ -53,7 +53,7 @@ def processor_s(command: Sequence[str]) -> float:
 
 def exits_s(run_directory: Path) -> float:
     """Processor seconds of the exits' tors from time 0 on, in a run of the emulation."""
-    network, _ = read_network(run_directory / read_run(run_directory).network)
+    network, _ = read_network(run_directory / read_run(run_directory).network, latency=False)
     exits = [relay.name for relay in network.relays if "exit" in relay.position]
     costs = pl.read_parquet(run_directory / COSTS_FILE)
     return costs.filter(pl.col("host").is_in(exits))["cpu_us"].sum() / 1e6

@@ -6,6 +6,7 @@ points values lie evenly.
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
@@ -98,7 +99,7 @@ class _Drawn(Section):
         _ = self.points
         return self
 
-    @property
+    @cached_property
     def points(self) -> Points:
         """The quantiles of the table, in the unit of its values: bytes, nanoseconds, or a number."""
         return _read_points(self.quantiles, self.table)

@@ -29,11 +29,12 @@ from rich.console import Console
 from torsweep.config.experiment import Duration
 from torsweep.config.figures import figures_folder
 from torsweep.config.reading import Section, validate
+from torsweep.config.traffic import PERF_KINDS
 from torsweep.errors import InputError
 from torsweep.formats.public_tor import read_public_tor
-from torsweep.imports.measures import KNOB, SIZES, TIMES, Compared, Measure, compared, downloads_of, measures
+from torsweep.imports.measures import KNOB, TIMES, Compared, Measure, compared, downloads_of, measures
 from torsweep.imports.stored import Import
-from torsweep.stats.claims.judging import NOTHING, UNCLEAR, YES, Answer, Question, above, below, within
+from torsweep.stats.claims.judging import UNCLEAR, Answer, Question, above, below, within
 from torsweep.stats.inference.intervals import (
     CONFIDENCE,
     Interval,
@@ -121,7 +122,7 @@ def _public(file: Path) -> pl.DataFrame:
     """Quantiles of the times in ``file``: metric, kind, share and time_s. Some are of any size."""
     found = read_public_tor(file)
     frames = []
-    for metric, kind in product(TIMES, SIZES):
+    for metric, kind in product(TIMES, PERF_KINDS):
         of_kind = pl.col("kind").is_null() | (pl.col("kind") == kind)
         values = found.filter(pl.col("measure") == metric, of_kind)["value"].to_numpy()
         if len(values):
@@ -187,12 +188,9 @@ def _question(measure: Measure, values: np.ndarray) -> Question:
 
 def _answer(measure: Measure, interval: Interval) -> Answer:
     """What the interval of independent samples shows."""
-    shows = UNCLEAR
-    if interval.known and (above(0)(interval) or below(0)(interval)):
-        shows = YES
-    elif interval.known and within(measure.margin)(interval):
-        shows = NOTHING
-    return Answer(measure.name, interval, interval, "not 0", shows, {})
+    question = _question(measure, np.empty(0))
+    shows = question.shows(interval, interval)
+    return Answer(measure.name, interval, interval, question.required, shows, {})
 
 
 def _differences(found: Sequence[_Line], names: Sequence[str]) -> pl.DataFrame:

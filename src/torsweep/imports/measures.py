@@ -17,10 +17,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from torsweep.config.traffic import PERF_KINDS
+from torsweep.config.traffic import KIND_NAMES, PERF_KINDS
 from torsweep.engines.table_schema import CIRCUITS, RELAYS, STREAMS, TableSchema
 from torsweep.errors import InputError
 from torsweep.imports.stored import Import
+from torsweep.stats.measures.downloads import goodput
+from torsweep.stats.measures.measure import KIB
 from torsweep.stats.streams.incidence import STREAM_COLUMNS
 from torsweep.stats.streams.medians import run_quantiles
 
@@ -28,7 +30,6 @@ KNOB = "import"
 """The knob whose levels are the imports."""
 
 TIMES = {"ttfb_after_command": "first byte", "ttlb_after_command": "last byte"}
-SIZES = {"perf_50kib": "50 KiB", "perf_1mib": "1 MiB", "perf_5mib": "5 MiB"}
 
 RELATIVE_MARGIN, SHARE_MARGIN = 0.05, 0.01
 """A difference smaller than that is none: of a ratio, and of a share."""
@@ -132,7 +133,7 @@ def measures(both: Compared, downloads: pl.DataFrame) -> Iterator[Measure]:
     """Every measure that both imports have numbers of."""
     yield from _times(downloads)
     for kind, (since, share) in _GOODPUT_SINCE.items():
-        yield _goodput(downloads.filter(pl.col("kind") == kind), SIZES[kind], since, share)
+        yield _goodput(downloads.filter(pl.col("kind") == kind), KIND_NAMES[kind], since, share)
     yield _circuits(both)
     ended = downloads.filter(pl.col("outcome") != "unfinished")
     failed = pl.col("outcome").is_in(["failed", "timeout"]).mean()
@@ -146,16 +147,14 @@ def _each(rows: pl.DataFrame, value: pl.Expr) -> pl.DataFrame:
 
 def _times(downloads: pl.DataFrame) -> Iterator[Measure]:
     medians = run_quantiles(downloads, [KNOB])
-    for kind, size in SIZES.items():
+    for kind in PERF_KINDS:
         for metric, name in TIMES.items():
             own = medians.filter(pl.col("kind") == kind, pl.col("metric") == metric)
-            yield Measure(f"{size}, {name}", own.select(KNOB, "seed", value="median_s"))
+            yield Measure(f"{KIND_NAMES[kind]}, {name}", own.select(KNOB, "seed", value="median_s"))
 
 
 def _goodput(downloads: pl.DataFrame, size: str, since: str, share: float) -> Measure:
-    took_s = (pl.col("last_byte_us") - pl.col(since)) / 1e6
-    rate = (share * pl.col("bytes_wanted") / took_s).filter(took_s > 0).median()
-    return Measure(f"{size}, goodput (bytes/s)", _each(downloads, rate))
+    return Measure(f"{size}, goodput (bytes/s)", _each(downloads, goodput(since, share).median() * KIB))
 
 
 def _circuits(both: Compared) -> Measure:

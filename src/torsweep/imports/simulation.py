@@ -19,9 +19,9 @@ import yaml
 
 from torsweep.errors import InputError
 from torsweep.formats.text import text_lines, whole_text
+from torsweep.tornet.folder import CONFIGURATION
 
 HOSTS = "shadow.data/hosts"
-CONFIG = "shadow.config.yaml"
 TGEN_PARSED, ONIONTRACE_PARSED = "tgen.analysis.json", "oniontrace.analysis.json"
 _ACCEPTED = f"a folder that tornettools simulated, with {HOSTS}, or parsed, with {TGEN_PARSED}"
 
@@ -66,7 +66,7 @@ def open_simulation(folder: Path) -> Simulation:
     has_logs = any(hosts.glob("*client*/*tgen*.stdout*"))
     if not has_logs and tgen is None:
         raise InputError("holds no results of a simulation", file=folder, accepted=_ACCEPTED)
-    config = _packed_or_not(folder / CONFIG)
+    config = _packed_or_not(folder / CONFIGURATION)
     document = _read_config(config) if config else {}
     seed = _seed(folder, "simulate", _SHADOW_SEED)
     return Simulation(

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.config.traffic import PERF_KINDS, PerfKind
+from torsweep.config.traffic import KIND_NAMES, PERF_KINDS, PerfKind
 from torsweep.formats.public_tor import read_public_tor
 from torsweep.stats.files import read_plan
 from torsweep.stats.inference.intervals import CONFIDENCE, Interval, t_interval
@@ -22,7 +22,6 @@ from torsweep.stats.measures.measure import ALL
 from torsweep.stats.statistic import statistics
 from torsweep.stats.text import interval_text
 
-SIZES: Mapping[PerfKind, str] = {"perf_50kib": "50 KiB", "perf_1mib": "1 MiB", "perf_5mib": "5 MiB"}
 GOODPUTS: tuple[tuple[PerfKind, str, str], ...] = (
     ("perf_1mib", "the second half of 1 MiB", "goodput_last_half_median"),
     ("perf_5mib", "the last of 5 MiB", "goodput_last_fifth_median"),
@@ -102,8 +101,14 @@ def _here(measures: pl.DataFrame | None, perf: pl.DataFrame | None) -> Iterator[
     metric = "ttfb_after_command"
     yield "request to first byte, s", _perf_median(perf, metric, PERF_KINDS[-1]), metric, None, 1
     metric = "ttlb_after_command"
-    for kind, size in SIZES.items():
-        yield f"request to last byte of {size}, s", _perf_median(perf, metric, kind), metric, kind, 1
+    for kind in PERF_KINDS:
+        yield (
+            f"request to last byte of {KIND_NAMES[kind]}, s",
+            _perf_median(perf, metric, kind),
+            metric,
+            kind,
+            1,
+        )
     built = _measured(measures, "build_time_median").get(ALL)
     yield "circuit build time, s", built, "circuit_build_time", None, 1
     for kind, part, name in GOODPUTS:

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from torsweep.config.knobs import CELL_PAYLOAD_BYTES
-from torsweep.config.traffic import PERF_TRAFFIC, AnyKind, ClientTraffic, Traffic
+from torsweep.config.traffic import PERF, PERF_TRAFFIC, AnyKind, ClientTraffic, Traffic
 from torsweep.network.model import Client, Network
 
 HOPS = 3
-PERF = "perf"
-"""What clients that only measure are called together."""
 
 _STREAM_WINDOW_CELLS = 500
 _ROUND_TRIPS_BEFORE_DATA = 2

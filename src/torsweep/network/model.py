@@ -35,6 +35,7 @@ from torsweep.seeds import MOST_SEED
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import NETWORK
 from torsweep.storage.manifest import changed_since
+from torsweep.tornet.folder import is_tornet
 
 NETWORK_FILE = "network.json"
 LATENCY_FILE = "latency.npy"
@@ -214,18 +215,21 @@ def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, NDA
     if not path.exists():
         raise _not_a_network(directory)
     network = validate(Network, read_json(path), path)
-    if not latency:
-        return network, np.empty((0, 0), dtype=np.int32)
+    return network, read_latency(directory, network) if latency else np.empty((0, 0), dtype=np.int32)
+
+
+def read_latency(directory: Path, network: Network) -> NDArray[np.int32]:
+    """The RTT matrix of ``network``, which is in ``directory``; errors as :func:`read_network`."""
     if network.tornettools:
         problem = "is a network that tornettools made: Shadow alone plays it, on the network's own graph"
-        raise InputError(problem, file=path, accepted="engine shadow")
+        raise InputError(problem, file=directory / NETWORK_FILE, accepted="engine shadow")
     matrix = _read_matrix(directory / LATENCY_FILE, network.node_count)
     _check_content(directory / LATENCY_FILE, matrix, network.latency_sha256)
-    return network, matrix
+    return matrix
 
 
 def _not_a_network(directory: Path) -> InputError:
-    if (directory / "shadow.config.yaml").is_file():
+    if is_tornet(directory):
         problem = "was made by tornettools generate, and is no network directory"
         return InputError(problem, file=directory, accepted=f"`torsweep compare --network {directory}`")
     return InputError("is not a network directory: no network.json in it", file=directory)

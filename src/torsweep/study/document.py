@@ -24,6 +24,7 @@ from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Duration, Era, Exp
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.reading import Section, validate
 from torsweep.config.tors import TorSource
+from torsweep.config.traffic import KIND_NAMES, PERF_KINDS
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import parse_scalar, read_yaml
 from torsweep.home import CHECKOUT
@@ -45,11 +46,7 @@ TRAFFIC_OF = "refill_sweep"
 FIGURES = ("ttfb_cdf", "ttlb_cdf", "differences", "measures", "measure_cdfs", "window_over_time")
 KINDS = {"web": "Web clients wait longer or less", "bulk": "Bulk clients wait longer or less"}
 PERF_FIGURES = ("perf_ttfb_cdf", "perf_ttlb_cdf", "perf_differences")
-PERF_KINDS = {
-    "perf_50kib": "Downloads of 50 KiB take longer or less",
-    "perf_1mib": "Downloads of 1 MiB take longer or less",
-    "perf_5mib": "Downloads of 5 MiB take longer or less",
-}
+PERF_CLIENTS = {kind: f"Downloads of {KIND_NAMES[kind]} take longer or less" for kind in PERF_KINDS}
 """The clients that measure in networks of tornettools."""
 
 GROWTH = {"networks": 40, "batch": 8}
@@ -196,7 +193,7 @@ def _document(
     change: Change, setup: Setup, network: str, folder: Path, given: GivenNetworks | None
 ) -> tuple[dict[str, Any], dict[str, Path]]:
     """experiment.yaml, its paths relative to ``folder``; and the patches."""
-    kinds, figures = (KINDS, FIGURES) if given is None else (PERF_KINDS, PERF_FIGURES)
+    kinds, figures = (KINDS, FIGURES) if given is None else (PERF_CLIENTS, PERF_FIGURES)
     patches: dict[str, Path] = {}
     tors = {name: _entry(entry, folder, patches) for name, entry in change.tors.items()}
     said = {"tors": tors, "options": dict(change.options)}

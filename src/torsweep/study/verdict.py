@@ -14,14 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from torsweep.config.experiment import Experiment
+from torsweep.config.traffic import KIND_NAMES
 from torsweep.stats.claims.downloads import Change
 from torsweep.stats.claims.judging import NOTHING, YES, Answer
 from torsweep.stats.inference.intervals import MOST, Interval
 from torsweep.stats.verdicts import ClaimsFile, read_claims
 
 MEASURES = {"ttfb": "first byte", "ttlb": "last byte"}
-KINDS = {"perf_50kib": "50 KiB", "perf_1mib": "1 MiB", "perf_5mib": "5 MiB"}
-"""What the downloads of perf clients are called; those of others by their kind."""
 NO_EFFECT = "no effect: the same times in every network"
 COLOURS = {"shown": "green", "no difference": "blue", NO_EFFECT: "blue"}
 MINUS = "−"
@@ -65,7 +64,7 @@ def lines(found: ClaimsFile, experiment: Experiment, unit: str = "network") -> I
     for verdict in found.claims:
         claim = claims[verdict.claim]
         for metric, answer in zip(claim.metrics, verdict.comparisons, strict=False):
-            yield Line(f"{KINDS.get(claim.kind, claim.kind)}, {MEASURES[metric]}", answer, unit=unit)
+            yield Line(f"{KIND_NAMES[claim.kind]}, {MEASURES[metric]}", answer, unit=unit)
 
 
 def print_verdict(

@@ -33,7 +33,7 @@ from torsweep.engines.table_schema import COSTS, write_table
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
-from torsweep.network.model import NETWORK_FILE, read_network
+from torsweep.network.model import NETWORK_FILE, read_latency, read_network
 from torsweep.network.relays import given_paths
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file
 from torsweep.storage import write_text
@@ -105,7 +105,7 @@ def write_run_directory(
         written = Written(simulation, 0, ready_ns=tornet.bootstrap_ns, some_may_be_late=True)
         say(f"{folder}: {len(written.simulation.hosts)} hosts of {tornet.folder}")
         return run, written
-    rtt_us = read_network(network_directory)[1]
+    rtt_us = read_latency(network_directory, network)
     keys = network_keys(network, network_sha256, tools)
     keyed = time.monotonic()
     written = write_directory(run, network, rtt_us, keys, tools, settings, folder)

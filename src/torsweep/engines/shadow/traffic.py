@@ -7,6 +7,7 @@ beforehand: all variants ask for the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from torsweep.config.traffic import PERF_KINDS, AnyKind
 from torsweep.engines.addresses import SERVER_PORT, SOCKS_PORT
@@ -57,78 +58,85 @@ def client_graph(run: RunSpec, seed: int, client: int, kind: AnyKind, servers: S
             "stallout": "0",
         }
     }
-    edges: list[tuple[str, str]] = []
-    add = _add_downloads if traffic.page_objects is None else _add_pages
-    add(run, seed, client, traffic, servers, vertices, edges)
-    return graphml(vertices, edges)
+    steps = _Steps(run.duration_ns, seed, client, traffic, servers, vertices)
+    if traffic.page_objects is None:
+        steps.add_downloads()
+    else:
+        steps.add_pages()
+    return graphml(vertices, steps.edges)
 
 
-def _add_downloads(
-    run: RunSpec,
-    seed: int,
-    client: int,
-    traffic: RunTraffic,
-    servers: Sequence[Server],
-    vertices: Vertices,
-    edges: list[tuple[str, str]],
-) -> None:
-    """The chains of downloads and pauses."""
-    for chain in range(traffic.parallel_streams):
-        previous, first, paused_ns, number = "start", "", 0, chain + 1
-        while paused_ns < run.duration_ns and number <= MOST_DOWNLOADS * traffic.parallel_streams:
-            name = f"stream{number}"
-            server = servers[server_index(seed, client, number, len(servers))]
-            vertices[name] = {"peers": f"{server.name}:{SERVER_PORT}"}
-            if traffic.response_quantiles is not None:
-                vertices[name]["recvsize"] = f"{response_bytes(traffic, seed, client, number)} bytes"
-            if traffic.streams_per_circuit_isolation:
-                vertices[name] |= {"socksusername": name, "sockspassword": name}
-            edges.append((previous, name))
-            first, previous = first or name, name
-            pause = pause_ns(traffic, seed, client, number)
-            if pause:
-                vertices[f"pause{number}"] = {"time": f"{pause // 1000} microseconds"}
-                edges.append((name, f"pause{number}"))
-                previous = f"pause{number}"
+@dataclass
+class _Steps:
+    """The steps of a client's graph after its start, which go into ``vertices`` and ``edges``."""
+
+    duration_ns: int
+    seed: int
+    client: int
+    traffic: RunTraffic
+    servers: Sequence[Server]
+    vertices: Vertices
+    edges: list[tuple[str, str]] = field(default_factory=list)
+
+    def _peers(self, number: int) -> str:
+        """The server of the download, or page, ``number``."""
+        server = self.servers[server_index(self.seed, self.client, number, len(self.servers))]
+        return f"{server.name}:{SERVER_PORT}"
+
+    def _size(self, number: int) -> str:
+        """The size of the download ``number``."""
+        return f"{response_bytes(self.traffic, self.seed, self.client, number)} bytes"
+
+    def _pause_after(self, step: str, number: int) -> tuple[str, int]:
+        """The step that comes last, and the pause in ns: after ``step``, the end of ``number``."""
+        pause = pause_ns(self.traffic, self.seed, self.client, number)
+        if not pause:
+            return step, pause
+        name = f"pause{number}"
+        self.vertices[name] = {"time": f"{pause // 1000} microseconds"}
+        self.edges.append((step, name))
+        return name, pause
+
+    def add_downloads(self) -> None:
+        """The chains of downloads and pauses."""
+        chains = self.traffic.parallel_streams
+        for chain in range(chains):
+            previous, first, paused_ns, number = "start", "", 0, chain + 1
+            while paused_ns < self.duration_ns and number <= MOST_DOWNLOADS * chains:
+                name = f"stream{number}"
+                self.vertices[name] = {"peers": self._peers(number)}
+                if self.traffic.response_quantiles is not None:
+                    self.vertices[name]["recvsize"] = self._size(number)
+                if self.traffic.streams_per_circuit_isolation:
+                    self.vertices[name] |= {"socksusername": name, "sockspassword": name}
+                self.edges.append((previous, name))
+                first = first or name
+                previous, pause = self._pause_after(name, number)
+                paused_ns += pause
+                number += chains
+            self.edges.append((previous, first))
+
+    def add_pages(self) -> None:
+        """One page after the other: its first object, chains of the others, an end that all of them reach.
+
+        TGen goes on from a pause without a time when it has come there by every edge.
+        """
+        previous, page, paused_ns, chains = "start", 0, 0, self.traffic.parallel_streams
+        while paused_ns < self.duration_ns and page < MOST_DOWNLOADS:
+            page += 1
+            count = object_count(self.traffic, self.seed, self.client, page)
+            peers, end = self._peers(page), page_end(page)
+            for which in range(1, count + 1):
+                name = page_object(page, which)
+                self.vertices[name] = {"peers": peers, "recvsize": self._size(page * PAGE + which)}
+                before = previous if which == 1 else page_object(page, max(1, which - chains))
+                self.edges.append((before, name))
+                if which + chains > count and (which > 1 or count == 1):
+                    self.edges.append((name, end))
+            self.vertices[end] = {}
+            previous, pause = self._pause_after(end, page)
             paused_ns += pause
-            number += traffic.parallel_streams
-        edges.append((previous, first))
-
-
-def _add_pages(
-    run: RunSpec,
-    seed: int,
-    client: int,
-    traffic: RunTraffic,
-    servers: Sequence[Server],
-    vertices: Vertices,
-    edges: list[tuple[str, str]],
-) -> None:
-    """One page after the other: its first object, chains of the others, and an end that all of them reach.
-
-    TGen goes on from a pause without a time when it has come there by every edge.
-    """
-    previous, page, paused_ns, chains = "start", 0, 0, traffic.parallel_streams
-    while paused_ns < run.duration_ns and page < MOST_DOWNLOADS:
-        page += 1
-        count = object_count(traffic, seed, client, page)
-        server = servers[server_index(seed, client, page, len(servers))]
-        end = page_end(page)
-        for which in range(1, count + 1):
-            name = page_object(page, which)
-            size = response_bytes(traffic, seed, client, page * PAGE + which)
-            vertices[name] = {"peers": f"{server.name}:{SERVER_PORT}", "recvsize": f"{size} bytes"}
-            edges.append((previous if which == 1 else page_object(page, max(1, which - chains)), name))
-            if which + chains > count and (which > 1 or count == 1):
-                edges.append((name, end))
-        vertices[end] = {}
-        previous, pause = end, pause_ns(traffic, seed, client, page)
-        if pause:
-            previous = f"pause{page}"
-            vertices[previous] = {"time": f"{pause // 1000} microseconds"}
-            edges.append((end, previous))
-        paused_ns += pause
-    edges.append((previous, page_object(1, 1)))
+        self.edges.append((previous, page_object(1, 1)))
 
 
 def graphml(vertices: Vertices, edges: Sequence[tuple[str, str]]) -> str:

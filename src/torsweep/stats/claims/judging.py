@@ -120,18 +120,22 @@ class Question:
         of: IntervalOf = median_interval if self.counted else t_interval
         each = self._relative(design.interval(self.values, self.confidence, of))
         simultaneous = self._relative(design.interval(self.values, together, of))
-        shows = UNCLEAR
-        if each.known and self.shown(each):
-            shows = YES
-        elif simultaneous.known and self.opposite(simultaneous):
-            shows = NO
-        elif simultaneous.known and self.nothing and self.nothing(simultaneous):
-            shows = NOTHING
+        shows = self.shows(each, simultaneous)
         said = (self.statement, each, simultaneous, self.required, shows)
         if shows != UNCLEAR or len(self.values) < 2 or not np.isfinite(self.values).all():
             return Answer(*said, {})
         halved = networks_to_halve(self.values, self.counted, self.confidence) if each.known else None
         return Answer(*said, self._networks_for(together), halved)
+
+    def shows(self, each: Interval, simultaneous: Interval) -> str:
+        """What an interval and the simultaneous one show: ``shown`` reads the first, the rest the second."""
+        if each.known and self.shown(each):
+            return YES
+        if simultaneous.known and self.opposite(simultaneous):
+            return NO
+        if simultaneous.known and self.nothing and self.nothing(simultaneous):
+            return NOTHING
+        return UNCLEAR
 
     def _networks_for(self, together: float) -> dict[str, int]:
         readings = (

@@ -18,11 +18,11 @@ from torsweep.stats.measures.measure import (
     by_run,
     in_group,
     seconds_measured,
-    tables_of_all_kinds,
     whole_and_parts,
 )
 from torsweep.stats.statistic import Analysis
 
+_KINDS = (*KINDS, *PERF_KINDS)
 _COLUMNS = (
     "client",
     "kind",
@@ -41,13 +41,13 @@ _COLUMNS = (
 
 def downloads(analysis: Analysis) -> pl.DataFrame:
     """Every download, by kind, with its goodputs in KiB/s: ``whole``, ``last_half``, ``last_fifth``."""
-    frame = tables_of_all_kinds(analysis).streams(_COLUMNS)
+    frame = replace(analysis.tables, kinds=_KINDS).streams(_COLUMNS)
     spans = {"whole": ("first_byte_us", 1.0), "last_half": ("half_us", 0.5), "last_fifth": ("most_us", 0.2)}
-    goodputs = {name: _goodput(since, share) for name, (since, share) in spans.items()}
+    goodputs = {name: goodput(since, share) for name, (since, share) in spans.items()}
     return in_group(frame.with_columns(**goodputs), pl.col("kind"))
 
 
-def _goodput(since: str, share: float) -> pl.Expr:
+def goodput(since: str, share: float) -> pl.Expr:
     """KiB/s of the last ``share`` of the payload, which began at the time ``since``."""
     elapsed_s = (pl.col("last_byte_us") - pl.col(since)) / 1e6
     complete = (pl.col("outcome") == "complete") & (elapsed_s > 0)
@@ -92,9 +92,7 @@ def errors_by_reason(analysis: Analysis) -> pl.DataFrame:
 
 def received(analysis: Analysis) -> pl.DataFrame:
     """What clients received, ``mib_per_s``, a row for each second and kind: of all and by kind."""
-    frame = replace(analysis.tables, kinds=(*KINDS, *PERF_KINDS, ONION, MARKOV)).received(
-        ["kind", "bytes_got"]
-    )
+    frame = replace(analysis.tables, kinds=(*_KINDS, ONION, MARKOV)).received(["kind", "bytes_got"])
     rate = pl.col("bytes_got") / MIB / seconds_measured(analysis)
     return whole_and_parts(frame.with_columns(mib_per_s=rate), "kind")
 

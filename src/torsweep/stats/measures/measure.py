@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import polars as pl
 
-from torsweep.config.traffic import KINDS, PERF_KINDS
 from torsweep.stats.statistic import Analysis
-from torsweep.tables.reading import PlanTables
 
 ALL = "all"
 """The group of a measure that has no others."""
@@ -53,11 +51,6 @@ class Measure:
 
 SHARE = "share"
 """The unit of a part of a whole, from 0 to 1."""
-
-
-def tables_of_all_kinds(analysis: Analysis) -> PlanTables:
-    """The tables of a plan with its perf clients."""
-    return replace(analysis.tables, kinds=(*KINDS, *PERF_KINDS))
 
 
 def by_run(analysis: Analysis) -> list[str]:
