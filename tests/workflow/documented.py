@@ -42,6 +42,16 @@ NOT_RUN = {
     "TORSWEEP_SHADOW=~/shadow/build/src/main TORSWEEP_TGEN=~/tgen/build/src snakemake refill_sweep": SHADOW,
     "torsweep verify refill_sweep.zip --rerun --cores 8": "plays runs again: test_refill_sweep.py",
     "torsweep latency fetch-king --out imported/king": "fetches a file from the data set's home",
+    "snakemake --cores 2 compare --config network=quarter replicates=3 warm_up='1 min' measured='2 min'"
+    "      sources=emulation,cellsim+tcp=linux_6_18 compare=all": REAL_TIME,
+    "snakemake --cores 1 compare --config network=quarter first_seed=51 replicates=1 "
+    "     warm_up='2 min' measured='3 min'"
+    " sources=shadow,shadow-no-rtt,cellsim+tcp=shadow+link_queue=codel": SHADOW,
+    "python -m bench.tcp_kernel today bench/results/tcp_kernel_today.csv --repeats 3": REAL_TIME,
+    "python -m bench.tcp_alone today linux bench/results/tcp_kernel_today.csv"
+    " docs/tables/tcp_alone_today.csv": FILES,
+    "python -m bench.path_choice docs/tables/path_choice.csv"
+    " results/runs/refill_sweep/emulation/2012/quarter/*/*": FILES,
     "python -m bench.spread results/runs results/repeats --out configs/spread.csv": FILES,
     "python -m bench.pairing own/results/summaries/*/emulation/today/quarter/main  "
     "    common/results/summaries/*/emulation/today/quarter/main --out docs/tables/pairing.csv": FILES,
