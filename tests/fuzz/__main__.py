@@ -22,21 +22,21 @@ from tests.fuzz.loop import FELL_THROUGH, Counts, fuzz_in_parts
 from torsweep.provenance import versions
 
 _HEAD = """\
-`make fuzz` writes this page. It damages valid documents of every format that a command reads, and lets the command
-read them. Bits are flipped; parts cut, doubled or overwritten; keys dropped, doubled and renamed; values replaced by
-other types and extremes. The command has to exit with 0, or with 2 and one line; `torsweep verify` may also exit with
-1 after it has said what is wrong. It must not panic or print a traceback, may take 10 s of processor time and 1 GB,
-must not change its inputs, and must leave its output complete or not at all. An example that breaks one of these
-rules *fell through*."""
+`make fuzz` writes this page. It damages valid documents of every format that a command reads, and lets
+the command read them. Bits are flipped; parts cut, doubled or overwritten; keys dropped, doubled and
+renamed; values replaced by other types and extremes. The command has to exit with 0, or with 2 and one
+line; `torsweep verify` may also exit with 1 after it has said what is wrong. It must not panic or print a
+traceback, may take 10 s of processor time and 1 GB, must not change its inputs, and must leave its output
+complete or not at all. An example that breaks one of these rules *fell through*."""
 
 _FOOT = """\
-Damaged latencies, run directories and published folders come with checksums that match, so that the commands
-read the damaged content too. The test suite runs 100 examples of each format and 30 of bundles."""
+Damaged latencies, run directories and published folders come with checksums that match, so that the
+commands read the damaged content too. The test suite runs 100 examples of each format and 30 of bundles."""
 
 _FLIPS = """\
-A zip is also given other files: names that lead out of its folder, a file twice, missing or added, contents swapped,
-links, and files of kilobytes that unpack to 20 MB. `torsweep verify` may accept only the bytes that were published.
-Single bits were also changed:"""
+A zip is also given other files: names that lead out of its folder, a file twice, missing or added,
+contents swapped, links, and files of kilobytes that unpack to 20 MB. `torsweep verify` may accept only
+the bytes that were published. Single bits were also changed:"""
 
 
 BITS_APART = 4_001
