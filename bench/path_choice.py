@@ -24,9 +24,9 @@ from scipy import stats
 
 from bench.compare_rows import words
 from torsweep.config.variant import variant_levels
-from torsweep.engines.paths import WEIGHTS
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.table_schema import CIRCUITS
+from torsweep.network.bandwidth_weights import HOP_WEIGHTS
 from torsweep.network.model import Network, read_network
 from torsweep.storage import write_text
 from torsweep.tables.collect import read_table
@@ -43,7 +43,7 @@ Array = npt.NDArray[np.float64]
 
 def weights(network: Network, place: str) -> Array:
     """The weight of each relay at ``place`` of a path: guard, middle or exit."""
-    names = (WEIGHTS[place].get(relay.position) for relay in network.relays)
+    names = (HOP_WEIGHTS[place].get(relay.position) for relay in network.relays)
     shares = [network.bandwidth_weights[name] / 10_000 if name else 0.0 for name in names]
     return np.array([relay.consensus_weight for relay in network.relays]) * np.array(shares)
 
@@ -80,9 +80,11 @@ def fit(seen: Array, expected: Array) -> tuple[float, float]:
 
 def compare(network: Network, paths: Sequence[tuple[int, int, int]], guards: int) -> dict[str, float]:
     """How well the paths of real circuits (guard, middle and exit as numbers of relays) fit the weights."""
-    guard, middle, exits = (weights(network, place) for place in WEIGHTS)
+    guard, middle, exits = (weights(network, place) for place in HOP_WEIGHTS)
     count = len(network.relays)
-    seen = {name: np.bincount([path[i] for path in paths], minlength=count) for i, name in enumerate(WEIGHTS)}
+    seen = {
+        name: np.bincount([path[i] for path in paths], minlength=count) for i, name in enumerate(HOP_WEIGHTS)
+    }
     expected = np.zeros(count)
     for one, _, last in paths:
         free = middle.copy()

@@ -33,6 +33,7 @@ SLOW = {
     "asyncio",
 } | {
     "jinja2",
+    "networkx",
     "rocrate",
     "PIL",
     "markdown_it",

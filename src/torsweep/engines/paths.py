@@ -22,14 +22,8 @@ from torsweep.config.traffic import AnyKind
 from torsweep.engines.draws import Draws
 from torsweep.engines.run_spec import RunTraffic
 from torsweep.errors import InputError
+from torsweep.network.bandwidth_weights import HOP_WEIGHTS
 from torsweep.network.model import Network
-
-WEIGHTS: Mapping[str, Mapping[str, str]] = {
-    "guard": {"guard": "Wgg", "guard_exit": "Wgd"},
-    "middle": {"guard": "Wmg", "exit": "Wme", "guard_exit": "Wmd", "middle": "Wmm"},
-    "exit": {"exit": "Wee", "guard_exit": "Wed"},
-}
-"""The bandwidth-weight of a relay at a place of a path, by its own position; one without is never there."""
 
 LEAST_POSSIBLE = {"guard": 2, "middle": 3, "exit": 1}
 """Relays that must be possible at a place, so that some path always remains."""
@@ -58,7 +52,7 @@ class _Weighted:
     """Relays (by number) with their weights at one place of a path."""
 
     def __init__(self, network: Network, place: str) -> None:
-        names = (WEIGHTS[place].get(relay.position) for relay in network.relays)
+        names = (HOP_WEIGHTS[place].get(relay.position) for relay in network.relays)
         shares = [network.bandwidth_weights[name] if name else 0 for name in names]
         self._weights = [
             float(relay.consensus_weight) * float(share) / 10_000
@@ -87,9 +81,9 @@ class PathChooser:
     def __init__(self, network: Network, seed: int, guards: int, file: str | FilePath | None = None) -> None:
         self._seed = seed
         self._names = [relay.name for relay in network.relays]
-        self._guard, self._middle, self._exit = (_Weighted(network, place) for place in WEIGHTS)
+        self._guard, self._middle, self._exit = (_Weighted(network, place) for place in HOP_WEIGHTS)
         self._guards = min(guards, self._guard.possible)
-        for place, weighted in zip(WEIGHTS, (self._guard, self._middle, self._exit), strict=True):
+        for place, weighted in zip(HOP_WEIGHTS, (self._guard, self._middle, self._exit), strict=True):
             if weighted.possible < LEAST_POSSIBLE[place]:
                 raise InputError(
                     f"too few relays can be the {place} of a path",

@@ -7,12 +7,22 @@ section 3.8.3 ("Computing Bandwidth Weights").
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
+
+from torsweep.config.where import Position
 
 WEIGHT_SCALE = 10_000
 """The directory's default ``bwweightscale``."""
 
-WEIGHTS_OF_HOPS = ("Wgg", "Wgd", "Wmg", "Wme", "Wmd", "Wmm", "Wee", "Wed")
+HOP_WEIGHTS: Mapping[str, Mapping[Position, str]] = {
+    "guard": {"guard": "Wgg", "guard_exit": "Wgd"},
+    "middle": {"guard": "Wmg", "exit": "Wme", "guard_exit": "Wmd", "middle": "Wmm"},
+    "exit": {"exit": "Wee", "guard_exit": "Wed"},
+}
+"""For each hop of a circuit the positions of the relays that may be it, and the bandwidth-weight of each."""
+
+WEIGHTS_OF_HOPS = tuple(weight for positions in HOP_WEIGHTS.values() for weight in positions.values())
 """The weights that path selection uses; the others are for directory and bridge connections."""
 
 

@@ -19,6 +19,7 @@ from rich.table import Table
 
 from torsweep.config.traffic import KINDS, PERF_KINDS, ClientTraffic, Traffic
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
+from torsweep.network.capacity import ByWeight, MaximumFlow, by_weight, maximum_flow
 from torsweep.network.load import (
     Offered,
     asked_at_once,
@@ -27,7 +28,8 @@ from torsweep.network.load import (
     unloaded_download_s,
     usable_third,
 )
-from torsweep.network.model import POSITIONS, Network, Relay
+from torsweep.network.model import POSITIONS, Network
+from torsweep.network.path_chances import path_chances
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 
 _MIB = 2**20
@@ -62,8 +64,7 @@ class Regime:
     time of an empty network. ``crowded_download_s``: the mean download time at which web clients alone
     fill the network (clients × bytes / third − pause); None where they do not, because they ask for less
     than that even when downloads take no longer than on an empty network. ``bucket_bound_share``: of
-    usable capacity, where the bucket rather than the link binds. ``first_saturation``: traffic at
-    which, sent by consensus weight, the first relay is full; None where all bandwidth-weights are 0.
+    usable capacity, where the bucket rather than the link binds.
     """
 
     third_of_capacity_bytes_per_s: int
@@ -73,7 +74,6 @@ class Regime:
     unloaded_download_s: float
     crowded_download_s: float | None
     bucket_bound_share: float
-    first_saturation_bytes_per_s: int | None
     relays_floored: int
     warning: str | None
 
@@ -85,13 +85,16 @@ class Regime:
 
 @dataclass(frozen=True)
 class Description:
-    """All there is to say; ``quantiles`` are at ``LEVELS``, ``load`` is by kind of client."""
+    """All there is to say; ``quantiles`` are at ``LEVELS``, ``load`` is by kind of client. ``by_weight`` is
+    None where no circuit can be chosen by weight."""
 
     hosts: dict[str, int]
     positions: dict[str, PositionCapacity]
     bandwidth_weights: dict[str, int]
     quantiles: dict[str, list[float]]
     load: dict[str, Offered]
+    maximum_flow: MaximumFlow
+    by_weight: ByWeight | None
     regime: Regime
 
     def document(self) -> dict[str, Any]:
@@ -111,7 +114,8 @@ def describe(network: Network, latency_us: NDArray[np.int32], traffic: Traffic) 
     """
     kinds = {kind: network.clients_of(kind) for kind in KINDS}
     perf_clients = sum(len(network.clients_of(kind)) for kind in PERF_KINDS)
-    rtt_ms = _rtt_samples_ms(network, latency_us)
+    rtt_ms = rtt_samples_ms(network, latency_us)
+    chances = path_chances(network)
     round_trip_s = _round_trip_s(rtt_ms)
     web = traffic.web if traffic.web is not None and pauses(traffic.web) else _NOBODY
     rates = {
@@ -135,6 +139,8 @@ def describe(network: Network, latency_us: NDArray[np.int32], traffic: Traffic) 
         bandwidth_weights=network.bandwidth_weights,
         quantiles={name: _quantiles(values) for name, values in samples.items() if len(values)},
         load=offered_load(network, round_trip_s, traffic),
+        maximum_flow=maximum_flow(network),
+        by_weight=None if chances is None else by_weight(network, chances),
         regime=_regime(network, round_trip_s, web),
     )
 
@@ -143,7 +149,8 @@ def _quantiles(values: Any) -> list[float]:
     return [round(float(value), 3) for value in np.quantile(values, LEVELS)]
 
 
-def _rtt_samples_ms(network: Network, latency_us: NDArray[np.int32]) -> dict[str, NDArray[np.float64]]:
+def rtt_samples_ms(network: Network, latency_us: NDArray[np.int32]) -> dict[str, NDArray[np.float64]]:
+    """Round trips between relays, clients and relays, relays and servers, in milliseconds."""
     relays = len(network.relays)
     first_client = relays + len(network.authorities)
     first_server = first_client + len(network.clients)
@@ -183,7 +190,6 @@ def _regime(network: Network, round_trip_s: float, web: ClientTraffic) -> Regime
         unloaded_download_s=round(unloaded_s, 2),
         crowded_download_s=round(crowded_s, 2) if crowded_s >= unloaded_s else None,
         bucket_bound_share=round(bound / usable, 4),
-        first_saturation_bytes_per_s=_first_saturation(network),
         relays_floored=sum(relay.rate_floored for relay in network.relays),
         warning=_warning(network, ceiling / third),
     )
@@ -194,35 +200,6 @@ def _round_trip_s(rtt_ms: dict[str, NDArray[np.float64]]) -> float:
     medians = {name: float(np.median(values)) / 1000 for name, values in rtt_ms.items() if len(values)}
     links = 2 * medians.get("relay to relay", 0.0)
     return medians["client to relay"] + links + medians["relay to server"]
-
-
-def _first_saturation(network: Network) -> int | None:
-    """The least, over relays, of usable capacity / chance to be on a circuit (a hop is one chance)."""
-    chances = zip(network.relays, _chances(network), strict=True)
-    return min(
-        (round(relay.usable_bytes_per_s / chance) for relay, chance in chances if chance), default=None
-    )
-
-
-_LETTER = {"guard": "g", "exit": "e", "guard_exit": "d", "middle": "m"}
-_HOP_POSITIONS = {"g": ("guard", "guard_exit"), "m": POSITIONS, "e": ("exit", "guard_exit")}
-
-
-def _chances(network: Network) -> list[float]:
-    """How many of a circuit's hops fall on each relay on average, by weight and bandwidth-weights."""
-    chances = [0.0] * len(network.relays)
-    for hop, positions in _HOP_POSITIONS.items():
-        weights = [
-            _weight_at(relay, hop, network) if relay.position in positions else 0 for relay in network.relays
-        ]
-        total = sum(weights)
-        if total:
-            chances = [chance + weight / total for chance, weight in zip(chances, weights, strict=True)]
-    return chances
-
-
-def _weight_at(relay: Relay, hop: str, network: Network) -> int:
-    return relay.consensus_weight * network.bandwidth_weights[f"W{hop}{_LETTER[relay.position]}"]
 
 
 def _warning(network: Network, ratio: float) -> str | None:
@@ -247,6 +224,7 @@ def print_description(description: Description, console: Console | None = None) 
     console.print(_capacity_table(description))
     weights = "  ".join(f"{name} {description.bandwidth_weights[name]}" for name in WEIGHTS_OF_HOPS)
     console.print(f"bandwidth-weights (of 10000): {weights}", soft_wrap=True)
+    console.print(_traffic_table(description))
     console.print(_quantile_table(description))
     for line in (*_load_lines(description.load), *_regime_lines(description.regime)):
         console.print(line, soft_wrap=True)
@@ -302,6 +280,28 @@ def _capacity_table(description: Description) -> Table:
     return table
 
 
+def _traffic_table(description: Description) -> Table:
+    flow, chosen = description.maximum_flow, description.by_weight
+    rows = [("at most, on any circuits", flow.bytes_per_s, flow.limit_text)]
+    if chosen is None:
+        rows.append(("on circuits by weight", 0, "the weights leave no circuit"))
+    else:
+        first = f"{chosen.relay} ({chosen.position}) is full, the first of all"
+        rows.append(("on circuits by weight", chosen.first_bytes_per_s, first))
+        rows += [
+            ("", rate, f"relays on {100 * share:.0f} % of the hops are full")
+            for share, rate in chosen.shares.items()
+        ]
+    load = {kind: offered.bytes_per_s for kind, offered in description.load.items()}
+    asked = ", ".join(f"{kind} {rate / _MIB:.2f}" for kind, rate in load.items())
+    rows.append(("clients ask for", sum(load.values()), asked))
+    table = Table("traffic", "MiB/s", "of the most", "", title="What circuits carry")
+    for name, rate, said in rows:
+        share = f"{rate / flow.bytes_per_s:.2f}" if flow.bytes_per_s else "–"
+        table.add_row(name, f"{rate / _MIB:.2f}", share, said)
+    return table
+
+
 def _quantile_table(description: Description) -> Table:
     table = Table("", *[f"p{100 * level:g}" for level in LEVELS], title="Quantiles")
     for name, values in description.quantiles.items():
@@ -328,7 +328,6 @@ def _regime_lines(regime: Regime) -> list[str]:
             regime.demand_unloaded_bytes_per_s,
         )
     )
-    full = regime.first_saturation_bytes_per_s
     lines = [
         f"capacity over 3 hops: {third}; web clients ask for at most {ceiling} "
         f"({regime.demand_ceiling_over_third:.2f} of it), {unloaded} when downloads take "
@@ -336,8 +335,5 @@ def _regime_lines(regime: Regime) -> list[str]:
         _filling(regime),
         f"the bucket binds for {100 * regime.bucket_bound_share:.0f} % of the capacity, the link for "
         f"the rest; {regime.relays_floored} relays were raised to {LEAST_TOR_RATE_BYTES_PER_S // 1024} KiB/s",
-        "all bandwidth-weights are 0: no relay is chosen by consensus weight"
-        if full is None
-        else f"by consensus weight the first relay is full at {full / _MIB:.2f} MiB/s",
     ]
     return [*lines, f"warning: {regime.warning}"] if regime.warning else lines

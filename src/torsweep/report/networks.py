@@ -25,17 +25,21 @@ _HEADER = (
     "network",
     "usable capacity, MiB/s",
     "over three hops, MiB/s",
+    "at most on any circuits, MiB/s",
+    "first relay full, circuits by weight, MiB/s",
     "web clients ask for at most, MiB/s",
     "load",
     "a page on an empty network, s",
     "bound by token buckets",
 )
 _NOTES = (
-    "Relays carry each byte over three hops, so that clients share a third of the usable capacity. What "
-    "web clients ask for at most is what they would fetch if downloads took no time; where that is more "
-    "than three hops carry, downloads slow down until demand equals capacity. The load of a kind of client "
-    "is what it asks for over what three hops carry; clients that never pause count with what they would "
-    "fetch alone.",
+    "Relays carry each byte over three hops, so that clients share a third of the usable capacity. "
+    "Circuits of three different relays carry at most the maximum flow, whoever chooses them; the relays "
+    "of its minimum cut, which are full then, limit it. On circuits that clients choose by weight one "
+    "relay is full before the others. What web clients ask for at most is what they would fetch if "
+    "downloads took no time; where that is more than three hops carry, downloads slow down until demand "
+    "equals capacity. The load of a kind of client is what it asks for over what three hops carry; "
+    "clients that never pause count with what they would fetch alone.",
 )
 
 
@@ -111,11 +115,13 @@ def _hosts_of_given(network: Network) -> str:
 
 
 def _numbers(found: Description) -> Row:
-    regime = found.regime
+    regime, flow, first = found.regime, found.maximum_flow, found.by_weight
     usable = sum(position.usable_bytes_per_s for position in found.positions.values())
     return (
         f"{usable / _MIB:.1f}",
         f"{regime.third_of_capacity_bytes_per_s / _MIB:.1f}",
+        f"{flow.bytes_per_s / _MIB:.1f}: {flow.limit_text}",
+        "–" if first is None else f"{first.first_bytes_per_s / _MIB:.1f}: {first.relay} ({first.position})",
         f"{regime.demand_ceiling_bytes_per_s / _MIB:.1f}",
         load_text(found.load),
         f"{regime.unloaded_download_s:.1f}",

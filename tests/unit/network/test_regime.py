@@ -70,7 +70,7 @@ def test_weights_that_are_all_0_are_said_to_be() -> None:
     made = small_network(("guard", "middle", "exit"), ["web1"])
     made = made.model_copy(update={"bandwidth_weights": dict.fromkeys(made.bandwidth_weights, 0)})
     found = describe(made, equal_rtts(made), TRAFFIC)
-    assert found.regime.first_saturation_bytes_per_s is None
+    assert found.by_weight is None
     text = io.StringIO()
     print_description(found, Console(file=text, width=200))
-    assert "all bandwidth-weights are 0" in text.getvalue()
+    assert "the weights leave no circuit" in text.getvalue()

@@ -1,0 +1,86 @@
+"""How often circuits that tor's weights choose have which relays.
+
+In: a network. Out: :class:`PathChances`: the chance that a relay is the guard, the middle or the exit of a
+circuit, and that two relays are neighbours on one.
+
+The exit is drawn first, then the guard, then the middle, each by consensus weight times bandwidth-weight
+among the relays that the circuit does not have yet (path-spec §2.2). A client keeps its guards, so that
+these are chances over many clients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsweep.network.bandwidth_weights import HOP_WEIGHTS
+from torsweep.network.exact import Floats
+from torsweep.network.model import Network
+
+
+@dataclass(frozen=True)
+class PathChances:
+    """``guard``, ``middle`` and ``exit`` (relays,) are the chances that a circuit has the relay there.
+
+    ``_ends`` (exits + 1, guards + 1) is the chance of an exit and a guard over the middle weight that is
+    left beside them; ``_row`` and ``_column`` (relays,) say where a relay stands in it: those that cannot
+    be an exit or a guard in the last one, which is 0.
+    """
+
+    guard: Floats
+    middle: Floats
+    exit: Floats
+    _ends: Floats
+    _row: NDArray[np.intp]
+    _column: NDArray[np.intp]
+    _middle_weight: Floats
+
+    @property
+    def per_circuit(self) -> Floats:
+        """How many hops of a circuit are the relay on average, (relays,)."""
+        return np.add(np.add(self.guard, self.middle), self.exit)
+
+    def guard_then_middle(self, guards: NDArray[np.intp], middles: NDArray[np.intp]) -> Floats:
+        """The chances that a circuit leads from a guard to a middle, (guards, middles), of relays by
+        number."""
+        of_guard = self._ends.sum(axis=0)[self._column[guards]]
+        other_exit = of_guard[:, None] - self._ends[self._row[middles]][:, self._column[guards]].T
+        return np.where(guards[:, None] == middles, 0.0, other_exit * self._middle_weight[middles])
+
+    def middle_then_exit(self, middles: NDArray[np.intp], exits: NDArray[np.intp]) -> Floats:
+        """The chances that a circuit leads from a middle to an exit, (middles, exits), of relays by
+        number."""
+        of_exit = self._ends.sum(axis=1)[self._row[exits]]
+        other_guard = of_exit - self._ends[self._row[exits]][:, self._column[middles]].T
+        return np.where(middles[:, None] == exits, 0.0, other_guard * self._middle_weight[middles][:, None])
+
+
+def path_chances(network: Network) -> PathChances | None:
+    """The chances of the network's relays; None where the weights leave no circuit."""
+    guard, middle, exit_ = (_weights(network, hop) for hop in HOP_WEIGHTS)
+    exits, guards = np.flatnonzero(exit_), np.flatnonzero(guard)
+    ends = np.zeros((len(exits) + 1, len(guards) + 1))
+    other_guards = guard.sum() - guard[exits]
+    possible = (other_guards[:, None] > 0) & (exits[:, None] != guards)
+    drawn = exit_[exits][:, None] * guard[guards]
+    np.divide(drawn, other_guards[:, None] * exit_.sum(), out=ends[:-1, :-1], where=possible)
+    left = middle.sum() - middle[exits][:, None] - middle[guards]
+    possible &= left > 0
+    at_guard, at_exit = np.zeros_like(guard), np.zeros_like(guard)
+    at_guard[guards], at_exit[exits] = ends[:-1, :-1].sum(axis=0), ends[:-1, :-1].sum(axis=1)
+    ends[:-1, :-1] = np.divide(ends[:-1, :-1], left, out=np.zeros_like(left), where=possible)
+    if not ends.any():
+        return None
+    row, column = np.full(len(guard), len(exits)), np.full(len(guard), len(guards))
+    row[exits], column[guards] = np.arange(len(exits)), np.arange(len(guards))
+    beside = ends.sum() - ends.sum(axis=1)[row] - ends.sum(axis=0)[column]
+    return PathChances(at_guard, middle * np.maximum(beside, 0), at_exit, ends, row, column, middle)
+
+
+def _weights(network: Network, hop: str) -> Floats:
+    """What each relay's weight counts at ``hop``, (relays,): whole numbers, so that sums are exact."""
+    share_of = {position: network.bandwidth_weights[name] for position, name in HOP_WEIGHTS[hop].items()}
+    weights = [relay.consensus_weight * share_of.get(relay.position, 0) for relay in network.relays]
+    return np.array(weights, dtype=np.float64)
