@@ -55,7 +55,10 @@ class ComparedImports(Source):
 
     def caption(self, *notes: str) -> str:
         """What was imported, then ``notes``."""
-        counts = [f"{name}: {len(runs)} simulation{'s' * (len(runs) > 1)}" for name, runs in self._plan["imports"].items()]
+        counts = [
+            f"{name}: {len(runs)} simulation{'s' * (len(runs) > 1)}"
+            for name, runs in self._plan["imports"].items()
+        ]
         cut = f"{duration_text(self._plan['warm_up_ns'])} cut"
         return " ".join(
             [f"{', '.join(counts)}; {cut}.", "Times count from the request.", *filter(None, notes)]
