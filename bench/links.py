@@ -58,11 +58,13 @@ class Hosts:
         rates = {"up_bytes_per_s": up_bytes_per_s, "down_bytes_per_s": down_bytes_per_s}
         document = {
             "format": "torsweep-links",
-            "format_version": 1,
+            "format_version": 2,
             "hosts": [
-                {"name": address, "address": address, "node": 0, **rates} for address in self.addresses
+                {"name": address, "address": address, "place": 0, "access_us": 0, **rates}
+                for address in self.addresses
             ],
             "latency": "latency.npy",
+            "latency_floor_us": 1,
             "mtu_bytes": 1500,
             "up_queue": {"packets": 1000},
             "down_queue": {"kind": "droptail", "bytes": max(150_000, down_bytes_per_s // 4)},

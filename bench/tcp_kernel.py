@@ -140,12 +140,13 @@ def _document(folder: Path, era: TcpEra, cells: Sequence[Cell], rtt_ms: int) -> 
         for side, (send, receive) in enumerate([(up, FAST_BYTES_PER_S), (FAST_BYTES_PER_S, down)]):
             address = f"11.0.{number}.{side + 1}"
             rates = {"up_bytes_per_s": send, "down_bytes_per_s": receive}
-            hosts.append({"name": address, "address": address, "node": 0, **rates})
+            hosts.append({"name": address, "address": address, "place": 0, "access_us": 0, **rates})
     return {
         "format": "torsweep-links",
-        "format_version": 1,
+        "format_version": 2,
         "hosts": hosts,
         "latency": "latency.npy",
+        "latency_floor_us": 1,
         "mtu_bytes": 1500,
         "up_queue": {"packets": UP_QUEUE_PACKETS},
         "down_queue": {"kind": "droptail", "bytes": QUEUE_BYTES},

@@ -11,6 +11,7 @@
 
 use std::io::BufRead;
 
+use cellsim::counts::narrow;
 use cellsim::latency::Latency;
 use cellsim::recorder::Recorder;
 use cellsim::spec::{NetworkSpec, RunSpec};
@@ -93,7 +94,7 @@ impl Cell {
     fn measure(&self, era: &str, tcp: &str, seed: u64) -> String {
         let network: NetworkSpec = serde_json::from_value(self.network()).expect("a network");
         let run: RunSpec = serde_json::from_value(self.run(era, tcp, seed)).expect("a run");
-        let latency = Latency::constant(10, self.rtt_ms * 1_000);
+        let latency = Latency::constant(network.sites().count(), narrow(self.rtt_ms * 1_000));
         let mut world = World::new(run, network, latency, Recorder::default()).expect("a world");
         let mut seen: [Vec<u64>; 4] = Default::default();
         let mut time = Time::START + SETTLED;

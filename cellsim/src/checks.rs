@@ -2,8 +2,9 @@
 //!
 //! In: what was read. Out: nothing, or a text of the form `key: problem, accepted: …`.
 
-use std::collections::BTreeSet;
+use std::fmt::Display;
 
+use crate::latency::RTT_MAX_US;
 use crate::spec::{CircuitPolicySpec, CongestionSpec, LinkQueue, NetworkSpec, Point, RunSpec, Traffic};
 use crate::time::Span;
 use crate::traffic::{MILLION, PAGE};
@@ -26,12 +27,21 @@ const LOSS_MAX: f64 = 0.2;
 /// What paths are chosen with; a consensus has others, for positions that no circuit here has.
 const WEIGHTS_USED: [&str; 8] = ["Wgg", "Wgd", "Wmg", "Wme", "Wmd", "Wmm", "Wee", "Wed"];
 
+/// Name and version of a document's format.
+pub type Format = (&'static str, u32);
+
+/// That of `run.json`.
+pub const RUN: Format = ("torsweep-run", 1);
+/// That of `network.json`.
+pub const NETWORK: Format = ("torsweep-network", 3);
+
 /// A span of time that a document states in nanoseconds.
 fn lasts(key: &str, span: Span, least: Span, most: Span) -> Result<(), String> {
     within(key, span.ns(), least.ns(), most.ns())
 }
 
-fn within(key: &str, value: u64, least: u64, most: u64) -> Result<(), String> {
+/// `key` is written only where it is told: some belong to each of half a million hosts.
+fn within(key: impl Display, value: u64, least: u64, most: u64) -> Result<(), String> {
     if (least..=most).contains(&value) {
         Ok(())
     } else {
@@ -43,11 +53,16 @@ fn ensure(sound: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
     if sound { Ok(()) } else { Err(problem()) }
 }
 
+/// Check that a document is of the format `accepted`.
+pub fn check_format(name: &str, version: u32, accepted: Format) -> Result<(), String> {
+    ensure((name, version) == accepted, || {
+        format!("format: is {name} {version}, accepted: {} {}", accepted.0, accepted.1)
+    })
+}
+
 /// Check `run.json`.
 pub fn check_run(run: &RunSpec) -> Result<(), String> {
-    ensure(run.format == "torsweep-run" && run.format_version == 1, || {
-        format!("format: is {} {}, accepted: torsweep-run 1", run.format, run.format_version)
-    })?;
+    check_format(&run.format, run.format_version, RUN)?;
     ensure(run.engine == "cellsim", || format!("engine: is '{}', accepted: cellsim", run.engine))?;
     lasts("duration_ns", run.duration_ns, Span::from_ns(1), WEEK)?;
     lasts("warm_up_ns", run.warm_up_ns, Span::ZERO, run.duration_ns)?;
@@ -137,9 +152,7 @@ fn check_points(key: &str, points: Option<&[Point]>, least: u64, most: u64) -> R
 
 /// Check `network.json` against `run`.
 pub fn check_network(network: &NetworkSpec, run: &RunSpec) -> Result<(), String> {
-    ensure(network.format == "torsweep-network" && network.format_version == 2, || {
-        format!("format: is {} {}, accepted: torsweep-network 2", network.format, network.format_version)
-    })?;
+    check_format(&network.format, network.format_version, NETWORK)?;
     within("servers", network.servers.len() as u64, 1, HOSTS_MAX)?;
     within("relays", network.relays.len() as u64, 3, RELAYS_MAX)?;
     within("clients", network.clients.len() as u64, 1, HOSTS_MAX)?;
@@ -147,15 +160,16 @@ pub fn check_network(network: &NetworkSpec, run: &RunSpec) -> Result<(), String>
         let weight = network.bandwidth_weights.get(name).copied();
         let weight =
             weight.ok_or_else(|| format!("bandwidth_weights.{name}: is missing, accepted: 0 to 10000"))?;
-        within(&format!("bandwidth_weights.{name}"), weight, 0, 10_000)?;
+        within(format_args!("bandwidth_weights.{name}"), weight, 0, 10_000)?;
     }
     ensure((0.0..=LOSS_MAX).contains(&network.loss_share), || {
         format!("loss_share: is {}, accepted: 0 to {LOSS_MAX}", network.loss_share)
     })?;
-    let relays = network.relays.iter().map(|relay| relay.name.as_str());
-    let clients = network.clients.iter().map(|client| client.name.as_str());
-    let servers = network.servers.iter().map(|server| server.name.as_str());
-    check_names(relays.chain(clients).chain(servers))?;
+    check_names(network.sites().map(|(name, _)| name))?;
+    within("latency_floor_us", network.latency_floor_us.into(), 1, RTT_MAX_US.into())?;
+    for (name, site) in network.sites() {
+        within(format_args!("{name}.access_us"), site.access_us.into(), 0, RTT_MAX_US.into())?;
+    }
     check_relays(network)?;
     check_clients(network, run)?;
     for host in run.tracing.iter().flat_map(|tracing| &tracing.hosts) {
@@ -164,22 +178,23 @@ pub fn check_network(network: &NetworkSpec, run: &RunSpec) -> Result<(), String>
         })?;
     }
     for server in &network.servers {
-        within(&format!("{}.up_bytes_per_s", server.name), server.up_bytes_per_s, 1, RATE_MAX)?;
-        within(&format!("{}.down_bytes_per_s", server.name), server.down_bytes_per_s, 1, RATE_MAX)?;
+        within(format_args!("{}.up_bytes_per_s", server.name), server.up_bytes_per_s, 1, RATE_MAX)?;
+        within(format_args!("{}.down_bytes_per_s", server.name), server.down_bytes_per_s, 1, RATE_MAX)?;
     }
     Ok(())
 }
 
 /// Hosts are told apart by their names: in given paths and in every table.
 fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), String> {
-    let mut seen = BTreeSet::new();
-    for name in names {
-        ensure(!name.is_empty(), || "name: is empty, accepted: a name of its own for each host".into())?;
-        ensure(seen.insert(name), || {
-            format!("name: '{name}' stands twice, accepted: a name of its own for each host")
-        })?;
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    ensure(!names.contains(&""), || "name: is empty, accepted: a name of its own for each host".into())?;
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => {
+            Err(format!("name: '{}' stands twice, accepted: a name of its own for each host", pair[0]))
+        }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn check_relays(network: &NetworkSpec) -> Result<(), String> {
@@ -203,8 +218,8 @@ fn check_clients(network: &NetworkSpec, run: &RunSpec) -> Result<(), String> {
             format!("{}: is of kind '{}', for which run.json has no traffic", client.name, client.kind)
         })?;
         streams += u64::from(traffic.parallel_streams);
-        within(&format!("{}.up_bytes_per_s", client.name), client.up_bytes_per_s, 1, RATE_MAX)?;
-        within(&format!("{}.down_bytes_per_s", client.name), client.down_bytes_per_s, 1, RATE_MAX)?;
+        within(format_args!("{}.up_bytes_per_s", client.name), client.up_bytes_per_s, 1, RATE_MAX)?;
+        within(format_args!("{}.down_bytes_per_s", client.name), client.down_bytes_per_s, 1, RATE_MAX)?;
     }
     ensure(streams <= STREAMS_MAX, || {
         format!(

@@ -14,10 +14,10 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::Deserialize;
 
-use crate::checks::{check_network, check_run};
+use crate::checks::{Format, NETWORK, RUN, check_format, check_network, check_run};
 use crate::columns::{TABLES, file_name};
 use crate::error::Error;
-use crate::latency::Latency;
+use crate::latency::{Latency, Places};
 use crate::provenance::{provenance, sha256_hex, sha256_of_file};
 use crate::recorder::Recorder;
 use crate::spec::{NetworkSpec, RunSpec};
@@ -32,8 +32,8 @@ const SECOND: Span = Span::from_secs(1);
 /// Documents that are refused, another run in the same folder, a folder that takes no files; cells that were lost count
 /// of, which would be a defect.
 pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
-    let (spec, run_bytes) = read_run(directory)?;
-    let (network, latency, network_bytes) = read_network(directory, &spec)?;
+    let (spec, run_sha256) = read_run(directory)?;
+    let (network, latency) = read_network(directory, &spec)?;
     let _lock = lock(directory)?;
     let failed = |path: &Path, error: std::io::Error| Error::output(path.display(), error);
     let whole = directory.join("provenance.json");
@@ -44,6 +44,7 @@ pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
     fs::create_dir(&scratch).map_err(|error| failed(&scratch, error))?;
     let recorder = Recorder::create(&scratch, spec.tracing.is_some())?;
     let duration = spec.duration_ns;
+    let network_sha256 = spec.network_sha256.clone();
     let started = Instant::now();
     let mut world = World::new(spec, network, latency, recorder)?;
     advance(&mut world, duration, progress, started)?;
@@ -52,7 +53,6 @@ pub fn run(directory: &Path, progress: bool) -> Result<(), Error> {
     let traced = world.traced();
     let totals = world.finish()?;
     let tables = checksums(&scratch)?;
-    let (run_sha256, network_sha256) = (sha256_hex(&run_bytes), sha256_hex(&network_bytes));
     let record = provenance(&run_sha256, &network_sha256, &tables, simulated_s, wall_s, &totals, &traced);
     // From here on the folder is between two runs; until here it holds the earlier one, whole.
     remove(&whole)?;
@@ -128,10 +128,18 @@ fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The largest document that is read, bytes: a run of 1,000 clients with all their paths takes a few million.
+/// The largest document that is read, bytes: a network of 600,000 hosts takes some 80 million.
 const DOCUMENT_BYTES_MAX: u64 = 256 << 20;
 
-fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<(T, Vec<u8>), Error> {
+/// What each document says of itself.
+#[derive(Deserialize)]
+struct Head {
+    format: String,
+    format_version: u32,
+}
+
+/// The document at `path`, of format `accepted`, and the SHA-256 of its bytes, in hexadecimal.
+fn read_json<T: for<'a> Deserialize<'a>>(path: &Path, accepted: Format) -> Result<(T, String), Error> {
     let bad = |problem: String| Error::input(format!("{}: {problem}", path.display()));
     let found = fs::metadata(path).map_err(|error| bad(error.to_string()))?;
     if !found.is_file() {
@@ -141,10 +149,29 @@ fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<(T, Vec<u8>), Er
         return Err(bad(format!("has {} bytes, accepted: up to {DOCUMENT_BYTES_MAX}", found.len())));
     }
     let bytes = fs::read(path).map_err(|error| bad(error.to_string()))?;
-    let mut document = serde_json::Deserializer::from_slice(&bytes);
-    let value = serde_path_to_error::deserialize(&mut document).map_err(|error| bad(json_problem(&error)))?;
-    document.end().map_err(|error| bad(error.to_string()))?;
-    Ok((value, bytes))
+    let value =
+        serde_json::from_slice(&bytes).map_err(|error| bad(problem_of::<T>(&bytes, accepted, &error)))?;
+    Ok((value, sha256_hex(&bytes)))
+}
+
+/// What is wrong with a document that is none of format `accepted`: another format, or what `error` says and at which key.
+///
+/// The document is read once more to find the key: to keep account of keys takes longer than to read a network.
+fn problem_of<T: for<'a> Deserialize<'a>>(
+    bytes: &[u8],
+    accepted: Format,
+    error: &serde_json::Error,
+) -> String {
+    let head = serde_json::from_slice::<Head>(bytes).ok();
+    let other = head.and_then(|head| check_format(&head.format, head.format_version, accepted).err());
+    if let Some(problem) = other {
+        return problem;
+    }
+    match serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_slice(bytes)) {
+        Err(error) => json_problem(&error),
+        // It is what follows the document that is wrong.
+        Ok(_) => error.to_string(),
+    }
 }
 
 /// `key: what is wrong with it`, in words that do not suppose Rust.
@@ -165,37 +192,42 @@ fn json_problem(error: &serde_path_to_error::Error<serde_json::Error>) -> String
     }
 }
 
-/// Read and check `run.json`; returns it with its bytes.
+/// Read and check `run.json`; returns it with its SHA-256.
 ///
 /// # Errors
 /// A file that is missing, no document of a run, or outside of what `checks` accepts.
-fn read_run(directory: &Path) -> Result<(RunSpec, Vec<u8>), Error> {
+fn read_run(directory: &Path) -> Result<(RunSpec, String), Error> {
     let path = directory.join("run.json");
-    let (run, bytes): (RunSpec, _) = read_json(&path)?;
+    let (run, sha256): (RunSpec, _) = read_json(&path, RUN)?;
     check_run(&run).map_err(|problem| Error::input(format!("{}: {problem}", path.display())))?;
-    Ok((run, bytes))
+    Ok((run, sha256))
 }
 
 /// Read and check the network that `run` names, relative to the run's directory.
 ///
 /// # Errors
 /// Files that are missing, damaged, not those that the run was prepared for, or outside of what is accepted.
-fn read_network(directory: &Path, run: &RunSpec) -> Result<(NetworkSpec, Latency, Vec<u8>), Error> {
+fn read_network(directory: &Path, run: &RunSpec) -> Result<(NetworkSpec, Latency), Error> {
     let folder = directory.join(&run.network);
     let path = folder.join("network.json");
-    let (network, bytes): (NetworkSpec, _) = read_json(&path)?;
+    let (network, found): (NetworkSpec, _) = read_json(&path, NETWORK)?;
     let refused = |problem: String| Error::input(format!("{}: {problem}", path.display()));
     check_network(&network, run).map_err(refused)?;
-    let found = crate::provenance::sha256_hex(&bytes);
     if found != run.network_sha256 {
         return Err(refused(format!(
             "is not the network the run was prepared for (SHA-256 {found}, run.json says {})",
             run.network_sha256
         )));
     }
-    let latency = Latency::open(&folder.join("latency.npy"), network.hosts(), Some(&network.latency_sha256))?;
-    if let Some(node) = network.nodes().find(|&node| node >= latency.nodes()) {
-        return Err(refused(format!("node: is {node}, but latency.npy has {} nodes", latency.nodes())));
+    let places = Places::open(&folder.join("latency.npy"), Some(&network.latency_sha256))?;
+    if let Some((name, site)) = network.sites().find(|(_, site)| site.place as usize >= places.count()) {
+        let last = places.count() - 1;
+        return Err(refused(format!(
+            "{name}.place: is {}, accepted: 0 to {last}, as in latency.npy",
+            site.place
+        )));
     }
-    Ok((network, latency, bytes))
+    let sites = network.sites().map(|(_, site)| site).collect();
+    let latency = Latency::new(places, sites, network.latency_floor_us);
+    Ok((network, latency))
 }

@@ -1,147 +1,188 @@
-//! Round-trip times between nodes: `latency.npy` of a network, mapped into memory.
+//! Round-trip times between hosts: those of their places (`latency.npy` of a network), and what their access links add.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::Path;
 
-use memmap2::Mmap;
-use sha2::{Digest, Sha256};
-
 use crate::error::Error;
-use crate::provenance::hexadecimal;
+use crate::provenance::sha256_hex;
 use crate::time::Span;
 
-/// The longest round trip between two nodes, us; `torsweep.network.model` has the same range.
-const RTT_MAX_US: i32 = 60_000_000;
+/// The longest round trip between two hosts, us; `torsweep.ranges` has the same.
+pub const RTT_MAX_US: u32 = 60_000_000;
+
+/// So many take 1.6 GB; `torsweep.ranges` has the same.
+const PLACES_MAX: usize = 20_000;
 
 /// Room for a header of NumPy's, whose length has 16 bits in the version that NumPy writes for such an array.
 const HEADER_BYTES_MAX: usize = 1 << 16;
 
 const HALF_MICROSECOND: Span = Span::from_ns(500);
 
-/// Round-trip times between all nodes, read from the file as they are asked for.
-pub struct Latency {
-    source: Source,
-    nodes: usize,
+/// Round-trip times between any two places; on the diagonal, between two hosts at one place.
+pub struct Places {
+    /// The file as it is, in memory: a page that has to be read from a disk first would make linkem's packets late.
+    file: Vec<u8>,
+    /// Where its numbers begin.
+    data: usize,
+    count: usize,
 }
 
-enum Source {
-    File { map: Mmap, data: usize },
-    Constant(u64),
-}
-
-impl Latency {
-    /// The same round trip between any two nodes: for tests.
-    pub fn constant(nodes: usize, rtt_us: u64) -> Self {
-        Self { source: Source::Constant(rtt_us), nodes }
-    }
-
-    /// Map `latency.npy`: int32, C order, a square of microseconds. Refused, before it is read, when it is larger than
-    /// one of `nodes_max` nodes; and when its SHA-256 is not `sha256`, the one in `network.json`, where that is
-    /// known, or a round trip is out of range.
+impl Places {
+    /// Read `latency.npy`: int32, C order, a square of microseconds. Refused when its SHA-256 is not `sha256`, the one in
+    /// `network.json`, where that is known, or a round trip is out of range; and unread when it is too large.
     ///
     /// # Errors
     /// A file that is missing, of another kind or shape, or refused.
-    pub fn open(path: &Path, nodes_max: usize, sha256: Option<&str>) -> Result<Self, Error> {
+    pub fn open(path: &Path, sha256: Option<&str>) -> Result<Self, Error> {
         let bad = |problem: String| Error::input(format!("{}: {problem}", path.display()));
-        // Opening a FIFO would wait for its writer.
+        // Reading a FIFO would wait for its writer.
         let found = fs::metadata(path).map_err(|error| bad(error.to_string()))?;
         if !found.is_file() {
             return Err(bad("is no file".into()));
         }
-        let bytes_max = bytes_with(HEADER_BYTES_MAX, nodes_max).unwrap_or(usize::MAX) as u64;
+        let bytes_max = (HEADER_BYTES_MAX + 4 * PLACES_MAX * PLACES_MAX) as u64;
         if found.len() > bytes_max {
+            let bytes = found.len();
             return Err(bad(format!(
-                "has {} bytes, accepted: up to {bytes_max} for {nodes_max} nodes",
-                found.len()
+                "has {bytes} bytes, accepted: up to {bytes_max} for {PLACES_MAX} places"
             )));
         }
-        let file = File::open(path).map_err(|error| bad(error.to_string()))?;
-        // SAFETY: the network directory is written once, as a whole, and never changed in place.
-        let map = unsafe { Mmap::map(&file) }.map_err(|error| bad(error.to_string()))?;
-        if map.len() < 12 || &map[..6] != b"\x93NUMPY" {
-            return Err(bad("is not a NumPy array file".into()));
+        let file = fs::read(path).map_err(|error| bad(error.to_string()))?;
+        let places = Self::of_file(file).map_err(bad)?;
+        if let Some(sha256) = sha256 {
+            let found = sha256_hex(&places.file);
+            if found != sha256 {
+                return Err(bad(format!("is damaged: its SHA-256 is {found}, network.json says {sha256}")));
+            }
         }
-        let (start, length) = if map[6] >= 2 {
-            (12, u32::from_le_bytes([map[8], map[9], map[10], map[11]]) as usize)
+        places.check_range().map_err(bad)?;
+        Ok(places)
+    }
+
+    /// Find the matrix in a NumPy file.
+    fn of_file(file: Vec<u8>) -> Result<Self, String> {
+        if file.len() < 12 || &file[..6] != b"\x93NUMPY" {
+            return Err("is not a NumPy array file".into());
+        }
+        let (start, length) = if file[6] >= 2 {
+            (12, u32::from_le_bytes([file[8], file[9], file[10], file[11]]) as usize)
         } else {
-            (10, usize::from(u16::from_le_bytes([map[8], map[9]])))
+            (10, usize::from(u16::from_le_bytes([file[8], file[9]])))
         };
         let data = start + length;
-        let header = map.get(start..data).map(String::from_utf8_lossy).unwrap_or_default();
+        let header = file.get(start..data).map(String::from_utf8_lossy).unwrap_or_default();
         if !header.contains("'<i4'") || !header.contains("'fortran_order': False") {
-            return Err(bad("does not hold int32 in C order".into()));
+            return Err("does not hold int32 in C order".into());
         }
         let shape = header.split("'shape': (").nth(1).and_then(|rest| rest.split(')').next()).unwrap_or("");
         let sides: Vec<usize> = shape.split(',').filter_map(|side| side.trim().parse().ok()).collect();
+        let bytes = |count: usize| count.checked_mul(count)?.checked_mul(4)?.checked_add(data);
         match sides[..] {
-            [nodes, columns] if nodes == columns && Some(map.len()) == bytes_with(data, nodes) => {
-                check_content(path, data, sha256).map_err(bad)?;
-                Ok(Self { source: Source::File { map, data }, nodes })
+            [count, columns] if count == columns && count > 0 && bytes(count) == Some(file.len()) => {
+                Ok(Self { file, data, count })
             }
-            _ => Err(bad(format!("holds an array of shape ({shape}), or is cut short; accepted: a square"))),
+            _ => Err(format!(
+                "holds an array of shape ({shape}), or is cut short; accepted: a square, (1, 1) or larger"
+            )),
         }
     }
 
-    /// Number of nodes.
-    pub fn nodes(&self) -> usize {
-        self.nodes
+    fn check_range(&self) -> Result<(), String> {
+        let cells = self.file[self.data..].chunks_exact(4);
+        let rtts_us = cells.map(|cell| i32::from_le_bytes([cell[0], cell[1], cell[2], cell[3]]));
+        let accepted =
+            |rtt_us: i32| u32::try_from(rtt_us).is_ok_and(|rtt_us| (1..=RTT_MAX_US).contains(&rtt_us));
+        match rtts_us.enumerate().find(|&(_, rtt_us)| !accepted(rtt_us)) {
+            Some((at, rtt_us)) => Err(format!(
+                "round trip between places {} and {}: is {rtt_us} us, accepted: 1 to {RTT_MAX_US}",
+                at / self.count,
+                at % self.count
+            )),
+            None => Ok(()),
+        }
     }
 
-    /// One-way latency between two nodes: half the round trip.
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The round trip between two hosts at these, without their access links, us.
+    fn between(&self, first: u32, second: u32) -> u32 {
+        let at = self.data + (first as usize * self.count + second as usize) * 4;
+        let cell = &self.file[at..at + 4];
+        // `open` has refused what is not positive, so that the sign's bit is 0.
+        u32::from_le_bytes([cell[0], cell[1], cell[2], cell[3]])
+    }
+}
+
+/// Where a host is.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// Its place: a row of the matrix.
+    pub place: u32,
+    /// What its own access link adds to each round trip, us.
+    pub access_us: u32,
+}
+
+/// Round-trip times between all hosts.
+pub struct Latency {
+    places: Places,
+    sites: Vec<Site>,
+    floor_us: u32,
+}
+
+impl Latency {
+    /// Of hosts at `sites`, each at one of `places`, where no round trip is below `floor_us`, which is at most
+    /// [`RTT_MAX_US`].
+    pub fn new(places: Places, sites: Vec<Site>, floor_us: u32) -> Self {
+        Self { places, sites, floor_us }
+    }
+
+    /// The same round trip between any two of so many hosts: for tests.
+    pub fn constant(hosts: usize, rtt_us: u32) -> Self {
+        let places = Places { file: rtt_us.to_le_bytes().into(), data: 0, count: 1 };
+        Self::new(places, vec![Site { place: 0, access_us: 0 }; hosts], rtt_us)
+    }
+
+    /// One-way latency between two hosts, by their numbers: half the round trip.
     pub fn one_way(&self, from: usize, to: usize) -> Span {
-        let rtt_us = match &self.source {
-            Source::Constant(rtt_us) => *rtt_us,
-            Source::File { map, data } => {
-                let at = data + (from * self.nodes + to) * 4;
-                let cell = [map[at], map[at + 1], map[at + 2], map[at + 3]];
-                // `open` has refused what is not positive, so that the sign's bit is 0.
-                u64::from(u32::from_le_bytes(cell))
-            }
+        let rtt_us = if from == to {
+            self.floor_us
+        } else {
+            let (first, second) = (self.sites[from], self.sites[to]);
+            let between_us = self.places.between(first.place, second.place);
+            // None of the three is above `RTT_MAX_US`: 32 bits hold their sum.
+            (between_us + first.access_us + second.access_us).clamp(self.floor_us, RTT_MAX_US)
         };
-        rtt_us * HALF_MICROSECOND
+        u64::from(rtt_us) * HALF_MICROSECOND
     }
 }
 
-/// The size of a file whose matrix of `nodes` × `nodes` begins at `data`; none when it is beyond all sizes.
-fn bytes_with(data: usize, nodes: usize) -> Option<usize> {
-    nodes.checked_mul(nodes)?.checked_mul(4)?.checked_add(data)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Read the file once for its checksum and the range of its round trips, which begin at byte `data`.
-///
-/// Reading instead of walking through the map keeps the matrix out of this process's memory.
-fn check_content(path: &Path, data: usize, sha256: Option<&str>) -> Result<(), String> {
-    let mut file = File::open(path).map_err(|error| error.to_string())?;
-    let mut buffer = vec![0; data];
-    file.read_exact(&mut buffer).map_err(|error| error.to_string())?;
-    let mut digest = Sha256::new_with_prefix(&buffer);
-    let mut outside = None;
-    buffer.resize(1 << 18, 0);
-    // Ends with the file: it is a regular one, or it would have had no size to map.
-    loop {
-        let mut had = 0;
-        while had < buffer.len() {
-            match file.read(&mut buffer[had..]).map_err(|error| error.to_string())? {
-                0 => break,
-                count => had += count,
-            }
+    #[test]
+    fn a_round_trip_is_that_of_the_places_and_both_access_links_within_its_bounds() {
+        let rtts_us = [30_000_u32, 80_000, 80_000, 1_000];
+        let places = Places { file: rtts_us.map(u32::to_le_bytes).concat(), data: 0, count: 2 };
+        let site = |(place, access_us)| Site { place, access_us };
+        let sites = [(0, 0), (0, 7_000), (1, 5_000), (1, 0), (1, 0), (1, RTT_MAX_US)].map(site).to_vec();
+        let latency = Latency::new(places, sites, 2_000);
+        let expected_us = [
+            ((0, 1), 37_000),
+            ((0, 2), 85_000),
+            ((1, 2), 92_000),
+            ((2, 3), 6_000),
+            // Below the floor, a host with itself, and above what is accepted.
+            ((3, 4), 2_000),
+            ((1, 1), 2_000),
+            ((0, 5), RTT_MAX_US),
+        ];
+        for ((from, to), rtt_us) in expected_us {
+            assert_eq!(2 * latency.one_way(from, to), Span::from_us(rtt_us.into()), "{from} to {to}");
+            assert_eq!(latency.one_way(from, to), latency.one_way(to, from));
         }
-        digest.update(&buffer[..had]);
-        let mut rtts_us = buffer[..had]
-            .chunks_exact(4)
-            .map(|cell| i32::from_le_bytes([cell[0], cell[1], cell[2], cell[3]]));
-        outside = outside.or(rtts_us.find(|rtt_us| !(1..=RTT_MAX_US).contains(rtt_us)));
-        if had < buffer.len() {
-            break;
-        }
-    }
-    let found = hexadecimal(&digest.finalize());
-    if let Some(sha256) = sha256.filter(|sha256| *sha256 != found) {
-        return Err(format!("is damaged: its SHA-256 is {found}, network.json says {sha256}"));
-    }
-    match outside {
-        Some(rtt_us) => Err(format!("holds a round trip of {rtt_us} us; accepted: 1 to {RTT_MAX_US}")),
-        None => Ok(()),
     }
 }

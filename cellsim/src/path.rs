@@ -8,7 +8,7 @@
 //!
 //! Left out: families and address ranges (the sampled relays have neither), and failing guards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Error;
 use crate::ids::{ClientId, HostId};
@@ -188,7 +188,8 @@ fn given_paths(
             Error::input(format!("run.json: paths.{client}: '{name}' is no relay of the network"))
         })
     };
-    if let Some(name) = given.keys().find(|name| network.clients.iter().all(|client| client.name != **name)) {
+    let clients: BTreeSet<&str> = network.clients.iter().map(|client| client.name.as_str()).collect();
+    if let Some(name) = given.keys().find(|name| !clients.contains(name.as_str())) {
         return Err(Error::input(format!("run.json: paths.{name}: is no client of the network")));
     }
     let of_client = |client: &str| {
@@ -231,10 +232,10 @@ mod tests {
     fn chooser(guards: usize) -> PathChooser {
         let relay = |name: &str, position: &str, weight: u64| {
             json!({"name": name, "position": position, "rate_bytes_per_s": 1, "burst_bytes": 1,
-                   "capacity_bytes_per_s": 1, "consensus_weight": weight, "refill_phase": 0.0, "node": 0})
+                   "capacity_bytes_per_s": 1, "consensus_weight": weight, "refill_phase": 0.0, "place": 0, "access_us": 0})
         };
         let network: NetworkSpec = serde_json::from_value(json!({
-            "format": "torsweep-network", "format_version": 2, "latency_sha256": "",
+            "format": "torsweep-network", "format_version": 3, "latency_sha256": "", "latency_floor_us": 1,
             "bandwidth_weights": {"Wgg": 10000, "Wgd": 10000, "Wmg": 0, "Wme": 0, "Wmd": 0, "Wmm": 10000,
                                   "Wee": 10000, "Wed": 10000},
             "relays": [relay("g1", "guard", 100), relay("g2", "guard", 100), relay("d1", "guard_exit", 300),

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
+use crate::latency::Site;
 use crate::time::Span;
 
 /// The whole of `run.json`.
@@ -357,9 +357,8 @@ pub struct NetworkSpec {
     /// Share of packets that are lost between any two hosts.
     #[serde(default)]
     pub loss_share: f64,
-    /// Directory authorities, of which the engine has none: they are nodes of the latency matrix.
-    #[serde(default)]
-    pub authorities: Vec<IgnoredAny>,
+    /// The least round trip between two hosts, us.
+    pub latency_floor_us: u32,
     /// Relays, which are the first hosts.
     pub relays: Vec<RelaySpec>,
     /// Clients, the hosts after the relays.
@@ -369,16 +368,13 @@ pub struct NetworkSpec {
 }
 
 impl NetworkSpec {
-    /// How many hosts it has, each with a row of the latency matrix at most.
-    pub fn hosts(&self) -> usize {
-        self.authorities.len() + self.relays.len() + self.clients.len() + self.servers.len()
-    }
-
-    /// The places in the latency matrix of all hosts that carry traffic.
-    pub fn nodes(&self) -> impl Iterator<Item = usize> + '_ {
-        let relays = self.relays.iter().map(|relay| relay.node);
-        let clients = self.clients.iter().map(|client| client.node);
-        relays.chain(clients).chain(self.servers.iter().map(|server| server.node))
+    /// Name and site of each host: relays, clients, servers.
+    pub fn sites(&self) -> impl Iterator<Item = (&str, Site)> {
+        let relays = self.relays.iter().map(|host| (&host.name, host.place, host.access_us));
+        let clients = self.clients.iter().map(|host| (&host.name, host.place, host.access_us));
+        let servers = self.servers.iter().map(|host| (&host.name, host.place, host.access_us));
+        let hosts = relays.chain(clients).chain(servers);
+        hosts.map(|(name, place, access_us)| (name.as_str(), Site { place, access_us }))
     }
 }
 
@@ -413,8 +409,10 @@ pub struct RelaySpec {
     pub consensus_weight: u64,
     /// Where its refills lie, as a share of the interval.
     pub refill_phase: f64,
-    /// Its row in the latency matrix.
-    pub node: usize,
+    /// Its row in the matrix of places.
+    pub place: u32,
+    /// What its own access link adds to each round trip, us.
+    pub access_us: u32,
 }
 
 /// A client.
@@ -428,8 +426,10 @@ pub struct ClientSpec {
     pub up_bytes_per_s: u64,
     /// Rate from the network, bytes per second.
     pub down_bytes_per_s: u64,
-    /// Its row in the latency matrix.
-    pub node: usize,
+    /// Its row in the matrix of places.
+    pub place: u32,
+    /// What its own access link adds to each round trip, us.
+    pub access_us: u32,
 }
 
 /// A server.
@@ -441,6 +441,8 @@ pub struct ServerSpec {
     pub up_bytes_per_s: u64,
     /// Rate from the network, bytes per second.
     pub down_bytes_per_s: u64,
-    /// Its row in the latency matrix.
-    pub node: usize,
+    /// Its row in the matrix of places.
+    pub place: u32,
+    /// What its own access link adds to each round trip, us.
+    pub access_us: u32,
 }

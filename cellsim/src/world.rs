@@ -109,7 +109,7 @@ struct Scratch {
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let run = serde_json::from_str(include_str!("../examples/run.json"))?;
 /// let network = serde_json::from_str(include_str!("../examples/network.json"))?;
-/// // Any two nodes are 100 ms apart, and nothing is recorded.
+/// // Any two hosts are 100 ms apart, and nothing is recorded.
 /// let mut world = World::new(run, network, Latency::constant(10, 100_000), Recorder::default())?;
 /// world.run_until(Time::START + Span::from_secs(60))?;
 /// assert!(world.totals().complete > 0);

@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
+use cellsim::latency::RTT_MAX_US;
 use serde::Deserialize;
 
 use crate::error::Error;
 
 const FORMAT: &str = "torsweep-links";
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
 /// tc's ratespec has 32 bits for a rate; 4 GB/s is far beyond what user space carries.
 const MAXIMUM_RATE: u64 = 4_000_000_000;
 
@@ -21,13 +22,15 @@ const MAXIMUM_RATE: u64 = 4_000_000_000;
 pub struct Config {
     /// `torsweep-links`.
     pub format: String,
-    /// 1.
+    /// 2.
     pub format_version: u32,
     /// One namespace each.
     pub hosts: Vec<Host>,
-    /// Round trips between nodes: a square int32 array of microseconds (NumPy file). Relative paths are
+    /// Round trips between places: a square int32 array of microseconds (NumPy file). Relative paths are
     /// seen from the folder of the configuration.
     pub latency: PathBuf,
+    /// The least round trip between two hosts, microseconds.
+    pub latency_floor_us: u32,
     /// SHA-256 of that file, if it shall be checked.
     #[serde(default)]
     pub latency_sha256: Option<String>,
@@ -65,7 +68,9 @@ pub struct Host {
     /// Its only address.
     pub address: Ipv4Addr,
     /// Its row in the array of latencies.
-    pub node: usize,
+    pub place: u32,
+    /// What its own access link adds to each round trip, microseconds.
+    pub access_us: u32,
     /// Rate of its up-link, in bytes of IP packets.
     pub up_bytes_per_s: u64,
     /// Rate of its down-link, in bytes of IP packets.
@@ -144,6 +149,7 @@ impl Config {
         if !(0.0..1.0).contains(&self.loss) {
             return Err(format!("loss: {}; accepted: 0 up to, but not including, 1", self.loss));
         }
+        within("latency_floor_us", u64::from(self.latency_floor_us), 1, u64::from(RTT_MAX_US))?;
         self.check_down_queue()?;
         self.check_hosts()?;
         if let Some(key) = self.sysctls.keys().find(|key| !key.starts_with("net.")) {
@@ -181,6 +187,7 @@ impl Config {
             if !usable || !addresses.insert(host.address) {
                 return Err(format!("{}: {} is no host's or there twice", key("address"), host.address));
             }
+            within(&key("access_us"), u64::from(host.access_us), 0, u64::from(RTT_MAX_US))?;
             within(&key("up_bytes_per_s"), host.up_bytes_per_s, 1, MAXIMUM_RATE)?;
             within(&key("down_bytes_per_s"), host.down_bytes_per_s, 1, MAXIMUM_RATE)?;
         }

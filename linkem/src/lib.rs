@@ -19,15 +19,18 @@
 //! use linkem::{config::Config, network::Network};
 //!
 //! let config: Config = serde_json::from_str(r#"{
-//!     "format": "torsweep-links", "format_version": 1, "latency": "latency.npy", "mtu_bytes": 1500,
+//!     "format": "torsweep-links", "format_version": 2, "latency": "latency.npy", "latency_floor_us": 2000,
+//!     "mtu_bytes": 1500,
 //!     "hosts": [
-//!         {"name": "a", "address": "11.0.0.1", "node": 0, "up_bytes_per_s": 125000, "down_bytes_per_s": 250000},
-//!         {"name": "b", "address": "11.0.0.2", "node": 1, "up_bytes_per_s": 125000, "down_bytes_per_s": 250000}
+//!         {"name": "a", "address": "11.0.0.1", "place": 0, "access_us": 0,
+//!          "up_bytes_per_s": 125000, "down_bytes_per_s": 250000},
+//!         {"name": "b", "address": "11.0.0.2", "place": 0, "access_us": 0,
+//!          "up_bytes_per_s": 125000, "down_bytes_per_s": 250000}
 //!     ],
 //!     "up_queue": {"packets": 1000}, "down_queue": {"kind": "droptail", "bytes": 62500},
 //!     "congestion_control": "cubic", "initial_window_segments": 10, "seed": 1, "statistics": null
 //! }"#)?;
-//! let mut network = Network::new(&config, &Latency::constant(2, 100_000), 0);
+//! let mut network = Network::new(&config, Latency::constant(2, 100_000), 0);
 //!
 //! let slot = network.slab.take();
 //! network.slab.room(slot)[0] = 0x45;

@@ -27,9 +27,6 @@ use crate::slab::{Slab, Slot};
 use crate::statistics::Statistics;
 use crate::trace::{Fate, Trace};
 
-/// A one-way delay is half of a round trip in whole microseconds.
-const HALF_MICROSECOND_NS: u64 = 500;
-
 struct Link {
     up: Pace,
     down: DownLink,
@@ -40,9 +37,7 @@ struct Link {
 pub struct Network {
     links: Vec<Link>,
     addresses: HashMap<u32, HostIndex>,
-    /// One-way delays from each host to each, in halves of microseconds. A page of the file that has to be
-    /// read from a disk in the middle of a run would make packets late.
-    delays: Vec<u32>,
+    latency: Latency,
     loss: f64,
     /// Packets that a queue has dropped at one time: kept to be used again.
     dropped: Vec<Slot>,
@@ -56,8 +51,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// Idle links as `config` has them; `latency` holds every host's node. Seconds count from `start_ns`.
-    pub fn new(config: &Config, latency: &Latency, start_ns: u64) -> Self {
+    /// Idle links as `config` has them; `latency` is of its hosts, in their order. Seconds count from `start_ns`.
+    pub fn new(config: &Config, latency: Latency, start_ns: u64) -> Self {
         let bound = bound(config);
         let links = config.hosts.iter().map(|host| Link {
             up: Pace::new(host.up_bytes_per_s),
@@ -72,7 +67,7 @@ impl Network {
         Self {
             links: links.collect(),
             addresses: addresses.collect(),
-            delays: delays(config, latency),
+            latency,
             loss: config.loss,
             dropped: Vec::new(),
             agenda: Agenda::default(),
@@ -104,8 +99,8 @@ impl Network {
             self.end(slot, through_ns, Fate::Lost);
             return;
         }
-        let delay = self.delays[from as usize * self.links.len() + to as usize];
-        self.agenda.add(through_ns + u64::from(delay) * HALF_MICROSECOND_NS, Event::Arrive(to, slot));
+        let delay_ns = self.latency.one_way(from as usize, to as usize).ns();
+        self.agenda.add(through_ns + delay_ns, Event::Arrive(to, slot));
     }
 
     /// When something is due next, ns.
@@ -171,13 +166,6 @@ impl Network {
         }
         self.slab.give_back(slot);
     }
-}
-
-/// A row for each sender, a column for each receiver.
-fn delays(config: &Config, latency: &Latency) -> Vec<u32> {
-    let pairs = config.hosts.iter().flat_map(|from| config.hosts.iter().map(move |to| (from.node, to.node)));
-    let halves = |(from, to)| latency.one_way(from, to).ns() / HALF_MICROSECOND_NS;
-    pairs.map(|pair| u32::try_from(halves(pair)).expect("a round trip takes less than 2^32 us")).collect()
 }
 
 fn bound(config: &Config) -> Bound {

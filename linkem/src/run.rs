@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
-use cellsim::latency::Latency;
+use cellsim::latency::{Latency, Places, Site};
 use rustix::process::{Resource, Rlimit, Signal};
 use serde_json::json;
 
@@ -36,7 +36,7 @@ pub fn run(path: &Path) -> Result<(), Error> {
     let hosts = namespace::make_all(&config)?;
     let start_ns = now_ns();
     let scheduling = priority::raise();
-    let mut network = Network::new(&config, &latency, start_ns);
+    let mut network = Network::new(&config, latency, start_ns);
     let tally = memory_file()?;
     let mut pump = Pump::new(&hosts, &mut network, &stop, &tally)?;
     let set_up_s = (start_ns - making_ns) as f64 / 1e9;
@@ -84,19 +84,20 @@ fn write(config: &Config, mut network: Network, moved: &Moved) -> Result<(), Err
 }
 
 fn open_latency(path: &Path, config: &Config) -> Result<Latency, Error> {
-    let latency = Latency::open(&config.latency, usize::MAX, config.latency_sha256.as_deref())
+    let places = Places::open(&config.latency, config.latency_sha256.as_deref())
         .map_err(|error| Error::input(error.to_string()))?;
-    let nodes = latency.nodes();
-    match config.hosts.iter().position(|host| host.node >= nodes) {
-        None => Ok(latency),
-        Some(index) => Err(Error::input(format!(
-            "{}: hosts[{index}].node: {}; accepted: 0 to {}, the nodes of {}",
+    if let Some(index) = config.hosts.iter().position(|host| host.place as usize >= places.count()) {
+        return Err(Error::input(format!(
+            "{}: hosts[{index}].place: {}; accepted: 0 to {}, the places of {}",
             path.display(),
-            config.hosts[index].node,
-            nodes - 1,
+            config.hosts[index].place,
+            places.count() - 1,
             config.latency.display()
-        ))),
+        )));
     }
+    let sites =
+        config.hosts.iter().map(|host| Site { place: host.place, access_us: host.access_us }).collect();
+    Ok(Latency::new(places, sites, config.latency_floor_us))
 }
 
 /// A descriptor that becomes readable at SIGTERM or SIGINT, which the parent's death brings too. Threads

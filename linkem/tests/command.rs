@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 fn configuration() -> Value {
     let host = |number: u32| {
-        json!({"name": format!("h{number}"), "address": format!("11.0.0.{number}"), "node": 0,
-               "up_bytes_per_s": 100_000, "down_bytes_per_s": 50_000})
+        json!({"name": format!("h{number}"), "address": format!("11.0.0.{number}"), "place": 0,
+               "access_us": 0, "up_bytes_per_s": 100_000, "down_bytes_per_s": 50_000})
     };
     json!({
-        "format": "torsweep-links", "format_version": 1, "latency": "latency.npy", "mtu_bytes": 1_500,
-        "hosts": [host(1), host(2)], "up_queue": {"packets": 1_000},
-        "down_queue": {"kind": "droptail", "bytes": 10_000}, "seed": 1, "statistics": "links.parquet",
-        "congestion_control": "cubic", "initial_window_segments": 10,
+        "format": "torsweep-links", "format_version": 2, "latency": "latency.npy",
+        "latency_floor_us": 2_000, "mtu_bytes": 1_500, "hosts": [host(1), host(2)],
+        "up_queue": {"packets": 1_000}, "down_queue": {"kind": "droptail", "bytes": 10_000}, "seed": 1,
+        "statistics": "links.parquet", "congestion_control": "cubic", "initial_window_segments": 10,
     })
 }
 
@@ -56,7 +56,7 @@ fn refused_value(pointer: &str, value: &Value, words: &[&str]) {
 #[test]
 fn a_bad_value_is_named_with_its_key() {
     refused_value("/format", &json!("links"), &["links.json", "format", "torsweep-links"]);
-    refused_value("/format_version", &json!(2), &["format", "2"]);
+    refused_value("/format_version", &json!(1), &["format", "1"]);
     refused_value("/hosts", &json!([]), &["hosts", "none"]);
     refused_value("/hosts/1/up_bytes_per_s", &json!(0), &["hosts[1].up_bytes_per_s: 0", "1 to"]);
     refused_value("/hosts/0/down_bytes_per_s", &json!(0), &["hosts[0].down_bytes_per_s: 0"]);
@@ -66,7 +66,13 @@ fn a_bad_value_is_named_with_its_key() {
     refused_value("/hosts/1/address", &json!("11.0.0.1"), &["hosts[1].address", "11.0.0.1"]);
     refused_value("/hosts/1/address", &json!("127.0.0.1"), &["hosts[1].address", "127.0.0.1"]);
     refused_value("/hosts/1/address", &json!("nowhere"), &["links.json"]);
-    refused_value("/hosts/1/node", &json!(1), &["hosts[1].node: 1", "0 to 0"]);
+    refused_value("/hosts/1/place", &json!(1), &["hosts[1].place: 1", "0 to 0"]);
+    refused_value(
+        "/hosts/1/access_us",
+        &json!(60_000_001),
+        &["hosts[1].access_us: 60000001", "0 to 60000000"],
+    );
+    refused_value("/latency_floor_us", &json!(0), &["latency_floor_us: 0", "1 to"]);
     refused_value("/mtu_bytes", &json!(100), &["mtu_bytes: 100", "576"]);
     refused_value("/down_queue/bytes", &json!(1_000), &["down_queue.bytes: 1000", "1500"]);
     refused_value("/down_queue/kind", &json!("red"), &["red", "codel"]);

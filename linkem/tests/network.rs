@@ -6,18 +6,18 @@ use linkem::network::Network;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-const RTT_US: u64 = 100_000;
+const RTT_US: u32 = 100_000;
 
 fn config(changes: Value) -> Config {
     let host = |number: u32| {
-        json!({"name": format!("h{number}"), "address": format!("11.0.0.{number}"), "node": number % 2,
+        json!({"name": format!("h{number}"), "address": format!("11.0.0.{number}"), "place": 0, "access_us": 0,
                "up_bytes_per_s": 100_000, "down_bytes_per_s": 50_000})
     };
     let mut document = json!({
-        "format": "torsweep-links", "format_version": 1, "latency": "latency.npy", "mtu_bytes": 1_500,
-        "hosts": [host(1), host(2), host(3)], "up_queue": {"packets": 1_000},
-        "down_queue": {"kind": "droptail", "bytes": 10_000}, "seed": 1, "statistics": "links.parquet",
-        "congestion_control": "cubic", "initial_window_segments": 10,
+        "format": "torsweep-links", "format_version": 2, "latency": "latency.npy",
+        "latency_floor_us": 2_000, "mtu_bytes": 1_500, "hosts": [host(1), host(2), host(3)],
+        "up_queue": {"packets": 1_000}, "down_queue": {"kind": "droptail", "bytes": 10_000}, "seed": 1,
+        "statistics": "links.parquet", "congestion_control": "cubic", "initial_window_segments": 10,
     });
     let changes = changes.as_object().cloned().unwrap_or_default();
     document.as_object_mut().expect("an object").extend(changes);
@@ -48,7 +48,7 @@ fn finish(network: &mut Network) -> Vec<(u64, u32, usize)> {
 
 #[test]
 fn a_window_of_packets_comes_at_the_rate_of_the_slower_link() {
-    let mut network = Network::new(&config(json!({})), &Latency::constant(2, RTT_US), 0);
+    let mut network = Network::new(&config(json!({})), Latency::constant(3, RTT_US), 0);
     (0..5).for_each(|_| send(&mut network, 0, 0, 2, 1_000));
     let times: Vec<u64> = finish(&mut network).into_iter().map(|(now, ..)| now / 1_000_000).collect();
     // The first: 10 ms up, 50 ms across, 20 ms down; the others 20 ms each behind it.
@@ -57,7 +57,7 @@ fn a_window_of_packets_comes_at_the_rate_of_the_slower_link() {
 
 #[test]
 fn being_late_once_makes_nothing_else_late() {
-    let mut network = Network::new(&config(json!({})), &Latency::constant(2, RTT_US), 0);
+    let mut network = Network::new(&config(json!({})), Latency::constant(3, RTT_US), 0);
     (0..5).for_each(|_| send(&mut network, 0, 0, 2, 1_000));
     network.advance(90_000_000, |_, _| 90_000_000);
     assert_eq!(network.statistics.lateness.maximum_ns(), 10_000_000);
@@ -67,7 +67,7 @@ fn being_late_once_makes_nothing_else_late() {
 
 #[test]
 fn a_bounded_queue_holds_what_it_may_and_drops_the_rest() {
-    let mut network = Network::new(&config(json!({})), &Latency::constant(2, RTT_US), 0);
+    let mut network = Network::new(&config(json!({})), Latency::constant(3, RTT_US), 0);
     // 10 ms apart behind the up-link, 20 ms each through the down-link: one waits for every two that come.
     (0..100).for_each(|_| send(&mut network, 0, 0, 2, 1_000));
     let handed_over = finish(&mut network);
@@ -85,7 +85,7 @@ fn losses_come_at_their_rate_and_from_a_stream_of_their_own() {
     let lost_of = |seed: u64| {
         let changes =
             json!({"loss": 0.1, "seed": seed, "down_queue": {"kind": "droptail", "bytes": 100_000_000}});
-        let mut network = Network::new(&config(changes), &Latency::constant(2, RTT_US), 0);
+        let mut network = Network::new(&config(changes), Latency::constant(3, RTT_US), 0);
         (0..20_000).for_each(|_| send(&mut network, 0, 0, 2, 100));
         finish(&mut network);
         network.statistics.finish().1.lost_packets
@@ -97,7 +97,7 @@ fn losses_come_at_their_rate_and_from_a_stream_of_their_own() {
 
 #[test]
 fn a_packet_to_nobody_is_counted_and_forgotten() {
-    let mut network = Network::new(&config(json!({})), &Latency::constant(2, RTT_US), 0);
+    let mut network = Network::new(&config(json!({})), Latency::constant(3, RTT_US), 0);
     send(&mut network, 0, 0, 99, 100);
     assert_eq!(network.next_ns(), None);
     assert_eq!(network.slab.in_use(), 0);
@@ -117,7 +117,7 @@ proptest! {
             json!({"kind": "droptail", "bytes": 20_000})
         };
         let changes = json!({"loss": loss, "down_queue": queue});
-        let mut network = Network::new(&config(changes), &Latency::constant(2, RTT_US), 0);
+        let mut network = Network::new(&config(changes), Latency::constant(3, RTT_US), 0);
         let (mut now_ns, mut handed_over) = (0, 0);
         for &(gap_ns, from, to, bytes) in &packets {
             now_ns += gap_ns;

@@ -34,12 +34,13 @@ def configuration(tmp_path: Path) -> dict[str, Any]:
     if shutil.which("linkem") is None:
         pytest.skip("needs linkem: `make setup` builds it")
     np.save(tmp_path / "latency.npy", np.full((1, 1), 20_000, np.int32))
-    rates = {"node": 0, "up_bytes_per_s": 1_000_000, "down_bytes_per_s": 1_000_000}
+    rates = {"place": 0, "access_us": 0, "up_bytes_per_s": 1_000_000, "down_bytes_per_s": 1_000_000}
     return {
         "format": "torsweep-links",
-        "format_version": 1,
+        "format_version": 2,
         "hosts": [{"name": name, "address": ADDRESSES[name], **rates} for name in NAMES],
         "latency": "latency.npy",
+        "latency_floor_us": 1,
         "mtu_bytes": 1500,
         "up_queue": {"packets": 100},
         "down_queue": {"kind": "codel", "target_us": 5_000, "interval_us": 100_000, "bytes": 250_000},

@@ -27,7 +27,7 @@ use crate::totals::Totals;
 use crate::trace::Tracer;
 
 impl World {
-    /// A network at time 0, with nothing under way but each client's start.
+    /// A network at time 0, with nothing under way but each client's start; `latency` is of its hosts, by [`HostId`].
     ///
     /// # Errors
     /// Too few relays for some position of a path, paths that name no relay or client of the network, and clients
@@ -196,8 +196,7 @@ fn rules_of(run: &RunSpec) -> Rules {
 }
 
 fn hosts_of(network: &NetworkSpec, tail_bytes: u64) -> Table<HostId, Host> {
-    let host = |node: usize, up, down| Host {
-        node,
+    let host = |up, down| Host {
         up: Link::new(up),
         down: Link::new(down),
         down_busy: false,
@@ -206,17 +205,9 @@ fn hosts_of(network: &NetworkSpec, tail_bytes: u64) -> Table<HostId, Host> {
         tail_bytes,
         codel: CoDel::default(),
     };
-    let relays = network
-        .relays
-        .iter()
-        .map(|relay| host(relay.node, relay.capacity_bytes_per_s, relay.capacity_bytes_per_s));
-    let clients = network
-        .clients
-        .iter()
-        .map(|client| host(client.node, client.up_bytes_per_s, client.down_bytes_per_s));
-    let servers = network
-        .servers
-        .iter()
-        .map(|server| host(server.node, server.up_bytes_per_s, server.down_bytes_per_s));
+    let relays =
+        network.relays.iter().map(|relay| host(relay.capacity_bytes_per_s, relay.capacity_bytes_per_s));
+    let clients = network.clients.iter().map(|client| host(client.up_bytes_per_s, client.down_bytes_per_s));
+    let servers = network.servers.iter().map(|server| host(server.up_bytes_per_s, server.down_bytes_per_s));
     relays.chain(clients).chain(servers).collect()
 }

@@ -24,8 +24,6 @@ const _: () = assert!(WHOLE_CELL as u64 == CELL_BYTES);
 /// A machine on the network: two lines of cache.
 #[repr(align(64))]
 pub struct Host {
-    /// Its place in the latency matrix.
-    pub node: usize,
     /// Towards the network.
     pub up: Link,
     /// From the network.

@@ -71,10 +71,7 @@ impl World {
 
     /// Propagation delay between two hosts.
     pub(super) fn one_way(&self, from: HostId, to: HostId) -> Span {
-        let node = |host: HostId| self.network.hosts[host].node;
-        let (from, to) = (node(from), node(to));
-        // The matrix is symmetric; ask by the lower node, which is a relay's, to touch few of its rows.
-        self.network.latency.one_way(from.min(to), from.max(to))
+        self.network.latency.one_way(from.into(), to.into())
     }
 
     /// The channel from a relay to another, opened when there is none yet.

@@ -103,6 +103,22 @@ fn bad_networks_are_refused_with_one_line() {
         2,
         &["loss_share: is 0.21", "0 to 0.2"],
     );
+    for (key, value, words) in [
+        ("place", 6_u64, ["web1.place: is 6", "accepted: 0 to 5"]),
+        ("place", 1 << 32, ["clients[0].place", "whole number from 0"]),
+        ("access_us", 60_000_001, ["web1.access_us: is 60000001", "accepted: 0 to 60000000"]),
+    ] {
+        refused(
+            |folder| edit_network(folder, |network| network["clients"][0][key] = json!(value)),
+            2,
+            &words,
+        );
+    }
+    refused(
+        |folder| edit_network(folder, |network| network["latency_floor_us"] = json!(0)),
+        2,
+        &["latency_floor_us: is 0", "1 to 60000000"],
+    );
     refused(
         |folder| edit_network(folder, |network| network["bandwidth_weights"] = json!({"Wgg": 10_000})),
         2,
@@ -146,6 +162,18 @@ fn one_flipped_bit_in_the_latencies_is_seen() {
 }
 
 #[test]
+fn networks_of_the_version_before_are_refused_by_their_version() {
+    let change = |network: &mut serde_json::Value| {
+        network["format_version"] = json!(2);
+        let relay = network["relays"][0].as_object_mut().expect("a relay");
+        relay.remove("place");
+        relay.insert("node".into(), json!(0));
+    };
+    let words = ["network.json", "format: is torsweep-network 2, accepted: torsweep-network 3"];
+    refused(|folder| edit_network(folder, change), 2, &words);
+}
+
+#[test]
 fn round_trips_out_of_range_are_refused() {
     for (rtt_us, code) in [(0, 2), (-1_i32 as u32, 2), (1, 0), (60_000_000, 0), (60_000_001, 2)] {
         let folder = tempfile::tempdir().expect("a folder");
@@ -154,7 +182,8 @@ fn round_trips_out_of_range_are_refused() {
         let output = cellsim(folder.path());
         let message = String::from_utf8_lossy(&output.stderr).to_string();
         assert_eq!(output.status.code(), Some(code), "{rtt_us}: {message}");
-        assert_eq!(message.contains("accepted: 1 to 60000000"), code == 2, "{message}");
+        let named = format!("places 0 and 0: is {} us, accepted: 1 to 60000000", rtt_us as i32);
+        assert_eq!(message.contains(&named), code == 2, "{message}");
     }
 }
 
@@ -217,14 +246,14 @@ fn what_is_no_file_is_refused_and_not_waited_for() {
 }
 
 #[test]
-fn more_latencies_than_hosts_are_refused_unread() {
+fn more_latencies_than_places_are_refused_unread() {
     let change = |folder: &Path| {
         let path = folder.join("network/latency.npy");
         let file = fs::OpenOptions::new().write(true).open(path).expect("a file");
         file.set_len(1 << 40).expect("a file with holes");
     };
-    // Eight hosts; the header has room for 65,536 bytes.
-    refused(change, 2, &["latency.npy", "1099511627776 bytes", "up to 65792 for 8 nodes"]);
+    // The header has room for 65,536 bytes.
+    refused(change, 2, &["latency.npy", "1099511627776 bytes", "up to 1600065536 for 20000 places"]);
 }
 
 #[test]

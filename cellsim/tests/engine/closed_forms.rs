@@ -11,13 +11,26 @@ fn wire(bytes: u64) -> u64 {
 #[test]
 fn a_lone_streams_time_to_first_byte_is_eight_one_way_trips_to_the_server_and_their_transmissions() {
     let rtt_us = 100_000;
-    let found = streams(&network("web", 1), &run("web", 1, 300, 5_000_000_000, 60), rtt_us);
+    let mut net = network("web", 1);
+    // Guard, middle and exit have two neighbours each, client and server one.
+    let mut access_us = 0;
+    for (kind, index, own_us, neighbours) in [
+        ("relays", 0, 3_000, 2),
+        ("relays", 2, 700, 2),
+        ("relays", 5, 50, 2),
+        ("clients", 0, 20_000, 1),
+        ("servers", 0, 1_000, 1),
+    ] {
+        net[kind][index]["access_us"] = json!(own_us);
+        access_us += 2 * neighbours * own_us;
+    }
+    let found = streams(&net, &run("web", 1, 300, 5_000_000_000, 60), rtt_us);
     // BEGIN and CONNECTED cross three hops each, the exit's handshake with the server takes one round
     // trip, request and response cross three hops and the exit's connection each: 16 one-way trips.
     let cell = 2 * wire(514) * 1_000_000_000 / FAST;
     let request = 2 * wire(400) * 1_000_000_000 / FAST;
     let response = 2 * wire(300) * 1_000_000_000 / FAST;
-    let expected_us = 8 * u64::from(rtt_us) + (4 * 3 * cell + request + response) / 1_000;
+    let expected_us = 8 * u64::from(rtt_us) + access_us + (4 * 3 * cell + request + response) / 1_000;
     let second = found.iter().find(|row| row.1 == 2).expect("a second stream");
     assert_eq!(second.2, Some(expected_us as i64));
     assert_eq!(second.3, second.2, "one cell is first and last");

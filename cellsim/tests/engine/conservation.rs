@@ -107,7 +107,7 @@ proptest! {
     fn cells_are_conserved(
         net in any_network(),
         tor in any_tor(),
-        rtt_us in 1_000_u64..300_000,
+        rtt_us in 1_000_u32..300_000,
         timeout_ns in prop_oneof![Just(None), Just(Some(3_000_000_000_u64))],
         isolated in any::<bool>(),
         parallel in prop_oneof![4 => Just(1_u32), 1 => 2_u32..14],

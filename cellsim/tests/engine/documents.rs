@@ -8,24 +8,29 @@ use serde_json::{Value, json};
 /// A rate at which links take next to no time, bytes per second.
 pub const FAST: u64 = 1_000_000_000;
 
+/// Places of the matrix.
+const PLACES: usize = 6;
+
 /// One relay a position, `clients` clients of one kind, one server, everything fast.
 pub fn network(kind: &str, clients: usize) -> Value {
-    let relay = |name: &str, position: &str, node: usize| {
+    let relay = |name: &str, position: &str, place: usize| {
         json!({"name": name, "position": position, "rate_bytes_per_s": FAST, "burst_bytes": FAST,
-               "capacity_bytes_per_s": FAST, "consensus_weight": 100, "refill_phase": 0.25, "node": node})
+               "capacity_bytes_per_s": FAST, "consensus_weight": 100, "refill_phase": 0.25, "place": place,
+               "access_us": 0})
     };
     let client = |index: usize| {
         json!({"name": format!("{kind}{}", index + 1), "kind": kind, "up_bytes_per_s": FAST,
-               "down_bytes_per_s": FAST, "node": 5 + index})
+               "down_bytes_per_s": FAST, "place": (5 + index) % PLACES, "access_us": 0})
     };
     json!({
-        "format": "torsweep-network", "format_version": 2, "latency_sha256": "",
+        "format": "torsweep-network", "format_version": 3, "latency_sha256": "", "latency_floor_us": 1,
         "bandwidth_weights": {"Wgg": 10000, "Wgd": 10000, "Wmg": 0, "Wme": 0, "Wmd": 10000, "Wmm": 10000,
                               "Wee": 10000, "Wed": 10000},
         "relays": [relay("guard1", "guard", 0), relay("guard2", "guard", 1), relay("middle1", "middle", 2),
                    relay("middle2", "middle", 3), relay("middle3", "middle", 4), relay("exit1", "exit", 0)],
         "clients": (0..clients).map(client).collect::<Vec<_>>(),
-        "servers": [{"name": "server1", "up_bytes_per_s": FAST, "down_bytes_per_s": FAST, "node": 0}],
+        "servers": [{"name": "server1", "up_bytes_per_s": FAST, "down_bytes_per_s": FAST, "place": 0,
+                     "access_us": 0}],
     })
 }
 
@@ -55,12 +60,11 @@ pub fn run(kind: &str, clients: usize, response_bytes: u64, think_ns: u64, secon
     })
 }
 
-/// A run directory in `folder`.
+/// A run directory in `folder`, with `rtt_us` between any two hosts.
 pub fn write_directory(folder: &Path, network: &Value, run: &Value, rtt_us: u32) {
     let place = folder.join("network");
     fs::create_dir_all(&place).expect("a folder");
-    let nodes = 5 + network["clients"].as_array().map_or(0, Vec::len);
-    let mut header = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': ({nodes}, {nodes}), }}");
+    let mut header = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': ({PLACES}, {PLACES}), }}");
     while (10 + header.len() + 1) % 64 != 0 {
         header.push(' ');
     }
@@ -68,7 +72,7 @@ pub fn write_directory(folder: &Path, network: &Value, run: &Value, rtt_us: u32)
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend(u16::try_from(header.len()).expect("a short header").to_le_bytes());
     bytes.extend(header.as_bytes());
-    (0..nodes * nodes).for_each(|_| bytes.extend((rtt_us as i32).to_le_bytes()));
+    (0..PLACES * PLACES).for_each(|_| bytes.extend((rtt_us as i32).to_le_bytes()));
     let mut network = network.clone();
     network["latency_sha256"] = json!(cellsim::provenance::sha256_hex(&bytes));
     fs::write(place.join("latency.npy"), bytes).expect("latency.npy");

@@ -4,8 +4,7 @@ use serde_json::json;
 
 use crate::networks::{network, run, seconds, world};
 
-const ROUND_TRIP_US: u64 = 150_000;
-const NODE_OF_SERVERS: usize = 4;
+const ROUND_TRIP_US: u32 = 150_000;
 
 /// The share of an exit's down-link of `rate` bytes per second that `connections` servers fill.
 fn used(rate: u64, connections: usize) -> f64 {
@@ -17,7 +16,6 @@ fn used(rate: u64, connections: usize) -> f64 {
         relay["capacity_bytes_per_s"] = json!(capacity);
     }
     let mut server = net["servers"][0].clone();
-    server["node"] = json!(NODE_OF_SERVERS);
     let servers = (1..=connections).map(|number| {
         server["name"] = json!(format!("server{number}"));
         server.clone()

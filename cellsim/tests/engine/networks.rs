@@ -19,11 +19,12 @@ pub fn seconds(seconds: u64) -> Time {
     Time::START + Span::from_secs(seconds)
 }
 
-/// A world of these two, where any two nodes are `rtt_us` apart, that records nothing.
-pub fn world(network: &Value, run: &Value, rtt_us: u64) -> World {
+/// A world of these two, where any two hosts are `rtt_us` apart, that records nothing.
+pub fn world(network: &Value, run: &Value, rtt_us: u32) -> World {
     let network: NetworkSpec = serde_json::from_value(network.clone()).expect("a network");
     let run: RunSpec = serde_json::from_value(run.clone()).expect("a run");
-    World::new(run, network, Latency::constant(10_000, rtt_us), Recorder::default()).expect("a world")
+    let latency = Latency::constant(network.sites().count(), rtt_us);
+    World::new(run, network, latency, Recorder::default()).expect("a world")
 }
 
 /// The rows of table `name` of the run in `folder`.

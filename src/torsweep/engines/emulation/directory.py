@@ -25,7 +25,7 @@ from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips, vegas_log_lines
 from torsweep.errors import OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
-from torsweep.network.model import Network
+from torsweep.network.model import Authority, Host, Network, Relay
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import KEY_FOLDERS
 from torsweep.tor.build import BuiltTor
@@ -137,9 +137,10 @@ def links_document(
     """
     return {
         "format": "torsweep-links",
-        "format_version": 1,
+        "format_version": 2,
         "hosts": list(_hosts(network)),
         "latency": str(latency),
+        "latency_floor_us": network.latency_floor_us,
         "mtu_bytes": MTU_BYTES,
         "up_queue": {"packets": UP_QUEUE_PACKETS},
         "down_queue": {"kind": "droptail", "bytes": DOWN_QUEUE_BYTES},
@@ -154,25 +155,25 @@ def links_document(
 
 
 def _hosts(network: Network) -> Iterable[dict[str, Any]]:
-    for relay in network.relays:
-        yield _host(relay.name, relay.node, relay.capacity_bytes_per_s, relay.capacity_bytes_per_s)
-    for authority in network.authorities:
-        rate = AUTHORITY_LINK_BYTES_PER_S
-        yield _host(authority.name, authority.node, rate, rate)
-    for client in network.clients:
-        yield _host(client.name, client.node, client.up_bytes_per_s, client.down_bytes_per_s)
-    for server in network.servers:
-        yield _host(server.name, server.node, server.up_bytes_per_s, server.down_bytes_per_s)
+    for node, host in enumerate(network.hosts):
+        up, down = _rates(host)
+        yield {
+            "name": host.name,
+            "address": address(node),
+            "place": host.place,
+            "access_us": host.access_us,
+            "up_bytes_per_s": up,
+            "down_bytes_per_s": down,
+        }
 
 
-def _host(name: str, node: int, up: int, down: int) -> dict[str, Any]:
-    return {
-        "name": name,
-        "address": address(node),
-        "node": node,
-        "up_bytes_per_s": up,
-        "down_bytes_per_s": down,
-    }
+def _rates(host: Host) -> tuple[int, int]:
+    """Bytes per second of a host's link, up and down."""
+    if isinstance(host, Relay):
+        return host.capacity_bytes_per_s, host.capacity_bytes_per_s
+    if isinstance(host, Authority):
+        return AUTHORITY_LINK_BYTES_PER_S, AUTHORITY_LINK_BYTES_PER_S
+    return host.up_bytes_per_s, host.down_bytes_per_s
 
 
 VOTE_DELAY_S = 2
@@ -255,12 +256,13 @@ class Layout:
     extra: tuple[str, ...] = ()
     round_trips: bool = True
 
-    def _places(self, role: Role, hosts: Sequence[Any]) -> list[Place]:
+    def _places(self, role: Role, hosts: Sequence[Host]) -> list[Place]:
+        node_of = self.network.node_of
         return [
             Place(
                 host.name,
                 role,
-                host.node,
+                node_of[host.name],
                 self.folder / host.name,
                 self.sockets / f"{host.name}.c",
                 self.sockets / f"{host.name}.s",
