@@ -2,8 +2,8 @@
 
     python -m bench.doc_tables [--check]
 
-In: ``docs/tables/tables.yaml``, which says for each table where its numbers are, how they were made and which
-columns it shows; CSV files; every Markdown file with a block
+In: the YAML files of ``docs/tables``, which say for each table where its numbers are, how they were made and
+which columns it shows; CSV files; every Markdown file with a block
 
     <!-- table: NAME -->
     <!-- end -->
@@ -33,7 +33,6 @@ from torsweep.storage import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLES = Path("docs/tables")
-SPECIFICATION = TABLES / "tables.yaml"
 DOCUMENTS = ("README.md", "docs/**/*.md", "experiments/*/README.md", "topologies/*.md")
 
 _BLOCK = re.compile(r"(<!-- table: ([a-z0-9_]+) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
@@ -78,8 +77,13 @@ _CELLS = _Cells()
 
 def read_specification(root: Path) -> Specification:
     """The tables that ``root`` has; InputError for what cannot be read."""
-    file = root / SPECIFICATION
-    return validate(Specification, read_yaml(file), file)
+    tables: dict[str, DocumentTable] = {}
+    for file in sorted((root / TABLES).glob("*.yaml")):
+        found = validate(Specification, read_yaml(file), file).tables
+        if twice := sorted(found.keys() & tables.keys()):
+            raise InputError("stands in another file too", file=file, key=f"tables.{twice[0]}")
+        tables |= found
+    return Specification(tables=tables)
 
 
 def render(root: Path, name: str, table: DocumentTable) -> str:
@@ -91,7 +95,7 @@ def render(root: Path, name: str, table: DocumentTable) -> str:
         if all(row[column] == value for column, value in table.where.items()):
             lines.append(_line(_cell(text, row, file, number) for _, text in table.columns))
     if len(lines) == 2:
-        raise InputError("no row is left", file=root / SPECIFICATION, key=f"tables.{name}.where")
+        raise InputError("no row is left", file=root / TABLES, key=f"tables.{name}.where")
     return "\n".join(lines) + "\n"
 
 
@@ -126,7 +130,7 @@ def rewritten(root: Path) -> Iterator[tuple[Path, str, str]]:
             found = {name: render(root, name, tables[name]) for name in names}
             yield document, text, _filled(text, found)
     if unused := sorted(tables.keys() - shown):
-        raise InputError("no document shows this table", file=root / SPECIFICATION, key=f"tables.{unused[0]}")
+        raise InputError("no document shows this table", file=root / TABLES, key=f"tables.{unused[0]}")
 
 
 def _filled(text: str, found: Mapping[str, str]) -> str:

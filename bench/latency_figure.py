@@ -21,13 +21,15 @@ from plotting.drawing.palette import level_name, look
 from plotting.drawing.style import GREY, TEXT_WIDTH_IN, style
 from torsweep.config.network import AccessDelay
 from torsweep.network.exact import Floats
-from torsweep.network.latency import KINDS, LatencyField, ModelledPairs, access_round_trips, read_model
+from torsweep.network.latency import modelled_matrix, read_model, whereabouts
+from torsweep.network.model import LATENCY_FLOOR_US
+from torsweep.network.places import Latencies
 
 TOPOLOGIES = Path("topologies")
 MEASURED = {"king": "embedding", "planetlab": "slice 1", "atlas-2023": "19 June 2023"}
 """The tables, and what errors.json calls the distribution that each was made from."""
 _KIND_HOSTS = 400
-_COUNTS = dict.fromkeys(KINDS, 0) | dict.fromkeys(("relay", "web", "server"), _KIND_HOSTS)
+_KINDS = ("relay", "web", "server")
 _PATHS = 20_000
 _HEIGHT_IN = 2.6
 
@@ -65,10 +67,12 @@ def main(out: Path) -> None:
 
 def _network_ms(name: str) -> Floats:
     """RTTs (hosts, hosts) between relays, then web clients, then servers."""
-    model = read_model(TOPOLOGIES / "latency" / f"{name}.npz")
-    last_mile_us = access_round_trips(_COUNTS, AccessDelay(), seed=1)
-    field = LatencyField(ModelledPairs(model, _COUNTS, seed=1), last_mile_us)
-    return np.asarray(np.concatenate(list(field.blocks())) / 1000)
+    matrix_us = modelled_matrix(read_model(TOPOLOGIES / "latency" / f"{name}.npz"), seed=1)
+    where = whereabouts(len(matrix_us), AccessDelay(), seed=1)
+    hosts = [host for kind in _KINDS for host in where(kind, _KIND_HOSTS)]
+    place, access_us = (np.array([host[key] for host in hosts]) for key in ("place", "access_us"))
+    latencies = Latencies(matrix_us, place, access_us, LATENCY_FLOOR_US)
+    return np.asarray(latencies.rows(0, len(hosts)) / 1000)
 
 
 def _curve(axis: Axes, values_ms: Floats, name: str) -> None:

@@ -92,7 +92,7 @@ def chances(run: RunSpec, network: Network) -> Iterator[tuple[str, RunSpec]]:
 def play(folder: Path, name: str, seed: int) -> Iterator[dict[str, object]]:
     """The medians of the four runs on the network ``name`` of ``seed``: a row each."""
     sampled = sample_network(load_network_config(name, directory=ROOT / "configs/networks"), seed)
-    write_network(sampled.network, sampled.latency.blocks(), folder / "network")
+    write_network(sampled.network, sampled.matrix_us, folder / "network")
     asked = experiment()
     variant = asked.variant("")
     settings = run_settings(asked, "cellsim", ERA, variant)

@@ -67,7 +67,7 @@ def write_plan(folder: Path) -> Plan:
         made = small_network(("guard_exit", "exit", "guard"), ["web1", "bulk1"])
         made = made.model_copy(update={"seed": seed})
         networks.append(folder / "networks" / "ci" / str(seed))
-        write_network(made, [equal_rtts(made)], networks[-1])
+        write_network(made, equal_rtts(made), networks[-1])
     runs = write_sweep(folder / "runs", run_seeds=SEEDS, size=SMALL)
     for directory in runs:
         run = read_run(directory)

@@ -1,7 +1,7 @@
 """A network as small as a test wants it, all of whose numbers are known.
 
-In: positions of relays, names of clients, how many authorities and servers. Out: a :class:`Network` whose
-nodes are numbered in that order, relays first, and RTTs between them.
+In: positions of relays, names of clients, how many authorities and servers. Out: a :class:`Network` each of
+whose hosts is at a place of its own, by its number, and RTTs between them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ RTT_US = 50_000
 
 
 def small_relay(number: int, position: Position, **changes: object) -> Relay:
-    """Relay ``number`` (from 0) at node ``number``; capacity and weight tell it from others."""
+    """Relay ``number`` (from 0) at place ``number``; capacity and weight tell it from others."""
     fields = {
         "name": f"relay{number + 1}",
-        "node": number,
+        "place": number,
+        "access_us": 0,
         "position": position,
         "rate_bytes_per_s": 100_000,
         "burst_bytes": 200_000,
@@ -57,20 +58,28 @@ def small_network(
         latency_floor_us=2_000,
         relays=tuple(small_relay(number, position, **changes) for number, position in enumerate(positions)),
         authorities=tuple(
-            Authority(name=f"authority{n + 1}", node=len(positions) + n) for n in range(authorities)
+            Authority(name=f"authority{n + 1}", place=len(positions) + n, access_us=0)
+            for n in range(authorities)
         ),
         clients=tuple(
             Client.model_validate(
-                {"name": name, "node": first_client + n, "kind": name.rstrip("0123456789"), **CLIENT_RATES}
+                {
+                    "name": name,
+                    "place": first_client + n,
+                    "access_us": 0,
+                    "kind": name.rstrip("0123456789"),
+                    **CLIENT_RATES,
+                }
             )
             for n, name in enumerate(clients)
         ),
         servers=tuple(
-            Server(name=f"server{n + 1}", node=first_server + n, **SERVER_RATES) for n in range(servers)
+            Server(name=f"server{n + 1}", place=first_server + n, access_us=0, **SERVER_RATES)
+            for n in range(servers)
         ),
     )
 
 
 def equal_rtts(network: Network) -> NDArray[np.int32]:
-    """:data:`RTT_US` between any two hosts, shape (nodes, nodes)."""
+    """:data:`RTT_US` between any two places, shape (places, places)."""
     return np.full((network.node_count, network.node_count), RTT_US, dtype=np.int32)

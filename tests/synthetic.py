@@ -118,7 +118,7 @@ def _write_network(directory: Path, seed: int, size: Size) -> str:
         positions = [POSITIONS[number % len(POSITIONS)] for number in range(size.relays)]
         config = {"of": directory.name}
         network = small_network(positions, names, config=config, rate_bytes_per_s=RELAY_BYTES_PER_S)
-        write_network(network, [equal_rtts(network)], directory)
+        write_network(network, equal_rtts(network), directory)
     return sha256_of_file(directory / NETWORK_FILE)
 
 

@@ -8,7 +8,9 @@ Distances of an embedding violate no triangle, and its short paths are too short
 its distance d times s · (d / 100 ms)^p · exp(m + v · R). m is the median and R the deviation from it of
 the logarithm of measured / embedded RTT, among pairs of that matrix at the same rank of distance in
 an embedding of the same kind; v is one number where R is positive and another where it is negative.
-The four numbers (:class:`Residual`) are those that give back the four of ``PUBLISHED``.
+The four numbers (:class:`Residual`) are those with which the embedding's 1,740 hosts, each a place, give
+back the four of ``PUBLISHED``. The table has a third as many places, between which there are fewer detours,
+as there are between a third of the hosts of a measured matrix.
 """
 
 from __future__ import annotations
@@ -18,7 +20,15 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
-from latency_statistics import QUANTILES, detours, generated, quantiles_ms, upper_triangle, violations
+from latency_statistics import (
+    QUANTILES,
+    between_places,
+    detours,
+    generated,
+    quantiles_ms,
+    upper_triangle,
+    violations,
+)
 from scipy.optimize import least_squares, minimize
 
 from torsweep.network.exact import Floats
@@ -27,7 +37,6 @@ from torsweep.network.latency_fit import (
     Coordinates,
     Pairs,
     classical_scaling,
-    host_jitter_us,
     loss_and_slope,
     measured_pairs,
 )
@@ -51,6 +60,8 @@ _REFERENCE_US = 100_000.0
 _NO_HEIGHT = -20.0
 _FITTED_SEED = 1
 _JUDGED_SEEDS = (2, 3, 4)
+_THIRDS = 10
+"""Random thirds of a measured matrix's hosts."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +80,12 @@ _START = Residual(scale=1.0, power=-0.05, above=1.0, below=0.2)
 def derive_king(embedding: Path, rtt_us: Floats, out: Path) -> dict:
     """Write ``out`` from the file ``embedding``; the measured ``rtt_us`` give the shape of the residual."""
     embedded_us = np.loadtxt(embedding)[:, 1:] * 1000
-    points = neighbour_means(embedded_us)
     shape = residual_shape(rtt_us, measured_pairs(rtt_us))
 
     def misses(numbers: Floats) -> Floats:
-        found = published_like(generated(king_model(points, shape, Residual(*numbers)), _HOSTS, _FITTED_SEED))
+        found = published_like(
+            between_places(king_model(embedded_us, shape, Residual(*numbers)), _FITTED_SEED)
+        )
         return np.array([np.log(found[name] / value) for name, value in PUBLISHED.items()])
 
     bounds = ([0.5, -0.5, 0.05, 0.0], [2.0, 0.5, 4.0, 1.0])
@@ -81,9 +93,14 @@ def derive_king(embedding: Path, rtt_us: Floats, out: Path) -> dict:
         misses, astuple(_START), bounds=bounds, diff_step=np.full(len(PUBLISHED), 0.05), max_nfev=8
     )
     residual = Residual(*(round(float(number), 4) for number in found.x))
-    model = king_model(points, shape, residual)
+    model = king_model(neighbour_means(embedded_us), shape, residual)
     write_model(model, out)
-    return _judged(model, embedded_us, residual)
+    whole = king_model(embedded_us, shape, residual)
+    return {
+        "fitted": {name: float(value) for name, value in vars(residual).items()},
+        **_judged(model, whole, embedded_us),
+        "PlanetLab's detours": _detours_of_a_third(rtt_us),
+    }
 
 
 def neighbour_means(position_us: Floats) -> Floats:
@@ -140,11 +157,10 @@ def king_model(points: Floats, shape: Floats, residual: Residual) -> CoordinateM
     return CoordinateModel(
         position_us=position,
         height_us=height,
-        place=np.zeros(len(position), dtype=np.int32),
+        region=np.zeros(len(position), dtype=np.int32),
         correction=np.ones((1, 1)),
         bin_edge_us=edges.astype(np.int32),
         ratio=np.round(of_distance * np.exp(median + turned), 5),
-        jitter_us=host_jitter_us(coordinates),
     )
 
 
@@ -156,23 +172,42 @@ def published_like(rtt_us: Floats) -> dict[str, float]:
     return {name: float(number) for name, number in zip(PUBLISHED, numbers, strict=True)}
 
 
-def _judged(model: CoordinateModel, embedded_us: Floats, residual: Residual) -> dict:
-    """Networks of King's size, of other seeds than the fit's, beside what was published of King."""
+def _judged(model: CoordinateModel, whole: CoordinateModel, embedded_us: Floats) -> dict:
+    """Networks of other seeds than the fit's, beside what was published of King.
+
+    ``generated`` are those of the embedding's hosts, each a place; ``networks`` have as many hosts at the
+    places of the table.
+    """
+    every = [between_places(whole, seed) for seed in _JUDGED_SEEDS]
     networks = [generated(model, _HOSTS, seed) for seed in _JUDGED_SEEDS]
-    like = [published_like(rtt_us) for rtt_us in networks]
     embedding = np.sqrt(((embedded_us[:, None] - embedded_us[None]) ** 2).sum(axis=2))
     np.fill_diagonal(embedding, np.nan)
-    tables = {"embedding": embedding, "generated": networks[0]}
+    tables = {"embedding": embedding, "generated": every[0], "networks": networks[0]}
     # Each row of the table of factors is that of as many pairs.
     off = np.abs(1 / model.ratio - 1)
     return {
-        "fitted": {name: float(value) for name, value in vars(residual).items()},
-        "points": len(model.place),
+        "points": len(model.region),
         "published": dict(PUBLISHED),
-        "generated": {name: round(float(np.mean([each[name] for each in like])), 4) for name in PUBLISHED},
-        "embedding": {name: round(value, 4) for name, value in published_like(embedding).items()},
+        "generated": _mean([published_like(matrix) for matrix in every]),
+        "networks": _mean([published_like(matrix) for matrix in networks]),
+        "embedding": _mean([published_like(embedding)]),
         "distance off the RTT p50": round(float(np.median(off)), 4),
         "distance off the RTT p90": round(float(np.quantile(off, 0.9)), 4),
         QUANTILES: {table: quantiles_ms(matrix) for table, matrix in tables.items()},
         "triangle violations": {table: violations(matrix) for table, matrix in tables.items()},
+    }
+
+
+def _mean(found: list[dict[str, float]]) -> dict[str, float]:
+    return {name: round(float(np.mean([each[name] for each in found])), 4) for name in PUBLISHED}
+
+
+def _detours_of_a_third(rtt_us: Floats) -> dict[str, list[float]]:
+    """Detours in a measured matrix, and between a third of its hosts, the mean of random thirds."""
+    random, hosts = np.random.default_rng(1), len(rtt_us)
+    thirds = [random.permutation(hosts)[: hosts // _HOSTS_PER_POINT] for _ in range(_THIRDS)]
+    few = np.mean([detours(rtt_us[np.ix_(third, third)]) for third in thirds], axis=0)
+    return {
+        "all hosts": [round(share, 3) for share in detours(rtt_us)],
+        "a third of the hosts": [round(float(share), 3) for share in few],
     }

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from torsweep.network.exact import Floats
-from torsweep.network.latency import KINDS, CoordinateModel, LatencyField, ModelledPairs
+from torsweep.network.latency import CoordinateModel, host_places, modelled_matrix
 from torsweep.network.latency_matrix import triangle_violations
 from torsweep.network.model import LATENCY_FLOOR_US
+from torsweep.network.places import Latencies
 
 LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 QUANTILES = "RTT ms at " + " ".join(f"p{100 * level:g}" for level in LEVELS)
@@ -43,10 +44,18 @@ def detours(rtt_us: Floats) -> Detours:
 
 
 def generated(model: CoordinateModel, hosts: int, seed: int = 1) -> Floats:
-    """RTTs between ``hosts`` generated hosts without a last mile; NaN on the diagonal."""
-    counts = dict.fromkeys(KINDS, 0) | {"relay": hosts}
-    field = LatencyField(ModelledPairs(model, counts, seed), np.zeros(hosts, dtype=np.int64))
-    rtt_us = np.concatenate(list(field.blocks())).astype(float)
+    """RTTs between the ``hosts`` of a network without a last mile; NaN on the diagonal."""
+    matrix_us = modelled_matrix(model, seed)
+    place = host_places("relay", hosts, len(matrix_us), seed)
+    latencies = Latencies(matrix_us, place, np.zeros(hosts, dtype=np.int64), LATENCY_FLOOR_US)
+    rtt_us = latencies.rows(0, hosts).astype(float)
+    np.fill_diagonal(rtt_us, np.nan)
+    return rtt_us
+
+
+def between_places(model: CoordinateModel, seed: int) -> Floats:
+    """RTTs between the places of a network, at least the floor; NaN on the diagonal."""
+    rtt_us = np.maximum(modelled_matrix(model, seed), LATENCY_FLOOR_US).astype(float)
     np.fill_diagonal(rtt_us, np.nan)
     return rtt_us
 

@@ -14,10 +14,10 @@ import numpy as np
 from latency_statistics import (
     DECILES,
     QUANTILES,
+    between_places,
     decile_errors,
     detour_shares,
     errors,
-    generated,
     quantiles_ms,
     violations,
 )
@@ -38,6 +38,7 @@ from torsweep.network.latency_fit import (
 _HELD_OUT = 0.1
 _LANDMARKS = 32
 _SEED = 20110101
+_NETWORK_SEED = 1
 
 
 def derive_measured(rtt_us: Floats, name: str, later: Mapping[str, Floats], out: Path) -> dict:
@@ -49,7 +50,7 @@ def derive_measured(rtt_us: Floats, name: str, later: Mapping[str, Floats], out:
     model = coordinate_model(fit_coordinates(rtt_us, pairs), pairs)
     write_model(model, out)
     predicted = model_predictions(model, pairs)
-    tables = {name: rtt_us, **later, "generated": generated(model, len(model.place))}
+    tables = {name: rtt_us, **later, "generated": between_places(model, _NETWORK_SEED)}
     return {
         "fitted pairs": errors(predicted, pairs.rtt_us),
         DECILES: decile_errors(predicted, pairs.rtt_us),
@@ -78,7 +79,7 @@ def _held_out_pairs(rtt_us: Floats, pairs: Pairs) -> dict:
 def _held_out_hosts(rtt_us: Floats) -> dict:
     """Hosts the fit has not seen, placed by their RTTs to 32 landmarks, judged on the other hosts.
 
-    A new host belongs to the place of the fitted host nearest to it.
+    A new host belongs to the region of the fitted host nearest to it.
     """
     order = np.random.default_rng(_SEED).permutation(len(rtt_us))
     new, known = np.split(order, [round(_HELD_OUT * len(order))])
@@ -92,8 +93,8 @@ def _held_out_hosts(rtt_us: Floats) -> dict:
     both = Coordinates(
         np.concatenate([placed.position, fitted.position]), np.concatenate([placed.height, fitted.height])
     )
-    place = np.concatenate([model.place[apart.argmin(axis=1)], model.place])
+    region = np.concatenate([model.region[apart.argmin(axis=1)], model.region])
     first, second = np.meshgrid(np.arange(len(new)), np.arange(_LANDMARKS, len(known)), indexing="ij")
     measured = rtt_us[np.ix_(new, known[_LANDMARKS:])].ravel()
     judged = Pairs(first.ravel(), second.ravel() + len(new), measured)[np.isfinite(measured)]
-    return errors(predicted_us(both, place, model.correction, judged), judged.rtt_us)
+    return errors(predicted_us(both, region, model.correction, judged), judged.rtt_us)

@@ -18,8 +18,14 @@ MOST_CONSENSUS_WEIGHT = 2**32 - 1
 MOST_RTT_US = 60_000_000
 """A minute: every transport has given up by then, so that more is a slip of the file or of its unit."""
 
-MOST_NODES = 30_000
-"""The latency matrix takes four bytes for each pair of hosts: 3.6 GB at this size."""
+MOST_NODES = 1_000_000
+"""Twice the live network: 8,000 relays and some half a million clients that are active at once."""
+
+MOST_NETWORK_BYTES = 2**28
+"""network.json has about 140 bytes a host: 140 MB for as many hosts as there can be."""
+
+MOST_PLACES = 20_000
+"""The matrix of their round trips takes four bytes for each two: 1.6 GB at this size."""
 
 MOST_LOSS_SHARE = 0.2
 """A path that loses more packets carries next to nothing: TCP takes each loss for congestion."""

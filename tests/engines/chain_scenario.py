@@ -44,7 +44,7 @@ def prepare(folder: Path, engine: str, era: str = "2012", *, traced: bool = Fals
     With ``traced``, the relays record their cells, and every download is followed.
     """
     sampled = sample_network(load_network_config("starvation"), seed=3)
-    write_network(sampled.network, sampled.latency.blocks(), folder / "network")
+    write_network(sampled.network, sampled.matrix_us, folder / "network")
     traffic = RunTraffic(
         request_bytes=400,
         response_bytes=CELLS * CELL_PAYLOAD_BYTES,
@@ -170,6 +170,6 @@ def check_breakdown(run_directory: Path) -> None:
 
 def path_rtt_us(folder: Path) -> int:
     """Of the client, the guard, the middle and the exit, one after the other."""
-    network, rtt_us = read_network(folder)
-    nodes = [network.clients[0].node, *(relay.node for relay in network.relays)]
-    return sum(int(rtt_us[here, there]) for here, there in pairwise(nodes))
+    network, latencies = read_network(folder)
+    nodes = [network.node_of[host.name] for host in (network.clients[0], *network.relays)]
+    return sum(int(latencies.between(here, there)) for here, there in pairwise(nodes))

@@ -40,5 +40,5 @@ def small_network(tmp_path_factory: pytest.TempPathFactory) -> Path:
     overrides = {"web_clients": 18, "bulk_clients": 2, "servers": 4}
     sampled = sample_network(load_network_config("ci", overrides), 1)
     folder = tmp_path_factory.mktemp("networks") / "small"
-    write_network(sampled.network, sampled.latency.blocks(), folder)
+    write_network(sampled.network, sampled.matrix_us, folder)
     return folder

@@ -182,7 +182,7 @@ def test_clients_without_a_way_in_stop_the_run_when_they_should_be_ready(
 
 def test_streams_of_a_chain_share_its_only_path_and_starve_in_list_order(tmp_path: Path) -> None:
     sampled = sample_network(load_network_config("starvation"), 1)
-    write_network(sampled.network, sampled.latency.blocks(), tmp_path / "network")
+    write_network(sampled.network, sampled.matrix_us, tmp_path / "network")
     experiment = load_experiment("starvation", {"measured": "1 min"})
     asked = experiment.variant("activation_order=list+cells=2500")
     folder = tmp_path / "run"

@@ -76,7 +76,7 @@ def fuzzed_network(folder: Path) -> None:
         ("guard_exit", "exit", "guard", "guard", "middle"), ["web1", "bulk1"], config={"load": 1.0}
     )
     made = made.model_copy(update={"bandwidth_weights": dict.fromkeys(_WEIGHTS, 5000)})
-    write_network(made, [equal_rtts(made)], folder / "network")
+    write_network(made, equal_rtts(made), folder / "network")
 
 
 _WEIGHTS = ("Wgg", "Wgd", "Wmg", "Wme", "Wmd", "Wmm", "Wee", "Wed", "Weg", "Wgm", "Wem", "Wge")

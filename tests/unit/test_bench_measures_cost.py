@@ -55,7 +55,7 @@ def test_the_side_that_goes_first_changes(monkeypatch, capsys):
 
 def test_a_run_is_played_in_folders_of_its_own(tmp_path):
     network = small_network(("guard", "middle", "exit", "guard_exit"), ["bulk1"])
-    write_network(network, [equal_rtts(network)], tmp_path / "network")
+    write_network(network, equal_rtts(network), tmp_path / "network")
     own_folder(tmp_path / "run", RUN)
     run_spec().write(tmp_path / "run")
     before = (tmp_path / "run" / "run.json").read_bytes()

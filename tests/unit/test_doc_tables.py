@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.doc_tables import ROOT, SPECIFICATION, TABLES, read_specification, rewritten
+from bench.doc_tables import ROOT, TABLES, read_specification, rewritten
 from torsweep.errors import InputError
 
 ENTRY = """
@@ -36,7 +36,7 @@ SHOWN = """| what | seconds | change |
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     (tmp_path / TABLES).mkdir(parents=True)
-    (tmp_path / SPECIFICATION).write_text(ENTRY)
+    (tmp_path / TABLES / "tables.yaml").write_text(ENTRY)
     (tmp_path / TABLES / "speeds.csv").write_text(ROWS)
     (tmp_path / "README.md").write_text(f"Before.\n\n<!-- table: speeds -->\n{SHOWN}<!-- end -->\nAfter.\n")
     return tmp_path

@@ -187,7 +187,7 @@ class Turns:
     async def _open(self, chain: Chain) -> socket.socket:
         """A connection to the server through the relays of ``chain``."""
         layout, self._opened = self._running.layout, self._opened + 1
-        where = address(layout.network.servers[0].node)
+        where = address(layout.network.node_of[layout.network.servers[0].name])
         connection = await connect(layout.clients[0].socks, where, SERVER_PORT, str(self._opened))
         follower = self._running.followers[CLIENT]
         path = follower.circuits[follower.circuit_of[self._opened]].path

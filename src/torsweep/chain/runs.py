@@ -197,7 +197,7 @@ def _prepare(condition: Condition, run_directory: Path) -> None:
     }
     sampled = sample_network(load_network_config("starvation", settings), seed=1)
     network = run_directory.parent / "network"
-    write_network(sampled.network, sampled.latency.blocks(), network)
+    write_network(sampled.network, sampled.matrix_us, network)
     run_directory.mkdir(exist_ok=True)
     RunSpec(
         experiment="chain",

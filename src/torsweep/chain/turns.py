@@ -284,13 +284,17 @@ def run_of(plan: Plan, chains: tuple[Chain, ...], duration_s: float) -> RunSpec:
     )
 
 
+_NOWHERE = {"place": 0, "access_us": 0}
+"""A network without links has no round trips between places."""
+
+
 def network_of(plan: Plan, chains: tuple[Chain, ...]) -> Network:
     """The relays of ``chains``, one authority, one client and one server."""
     positions = {relay: each for chain in chains for relay, each in zip(chain.relays, POSITIONS, strict=True)}
     relays = [
         Relay(
             name=name,
-            node=node,
+            **_NOWHERE,
             position=positions[name],
             rate_bytes_per_s=(rate := plan.middle_rate if positions[name] == "middle" else ENDS_RATE),
             burst_bytes=rate,
@@ -299,9 +303,9 @@ def network_of(plan: Plan, chains: tuple[Chain, ...]) -> Network:
             refill_phase=0.0,
             rate_floored=False,
         )
-        for node, name in enumerate(sorted(positions, key=lambda name: int(name.removeprefix("relay"))))
+        for name in sorted(positions, key=lambda name: int(name.removeprefix("relay")))
     ]
-    node, links = len(relays), {"down_bytes_per_s": ENDS_RATE, "up_bytes_per_s": ENDS_RATE}
+    ends = {**_NOWHERE, "down_bytes_per_s": ENDS_RATE, "up_bytes_per_s": ENDS_RATE}
     return Network(
         config={},
         config_sha256="",
@@ -310,7 +314,7 @@ def network_of(plan: Plan, chains: tuple[Chain, ...]) -> Network:
         bandwidth_weights=dict.fromkeys(WEIGHTS_OF_HOPS, 10_000),
         latency_floor_us=LATENCY_FLOOR_US,
         relays=tuple(relays),
-        authorities=(Authority(name="authority1", node=node),),
-        clients=(Client(name=CLIENT, node=node + 1, kind="bulk", **links),),
-        servers=(Server(name="server1", node=node + 2, **links),),
+        authorities=(Authority(name="authority1", **_NOWHERE),),
+        clients=(Client(name=CLIENT, kind="bulk", **ends),),
+        servers=(Server(name="server1", **ends),),
     )

@@ -108,8 +108,9 @@ class Source(Section):
 class LatencySource(Source):
     """A derived coordinate model by ``name``, or an imported matrix in ``file``.
 
-    ``use`` says what is done with an imported matrix: ``direct`` draws hosts from its rows, ``fit``
-    fits a coordinate model to it first (the only way to have more hosts than rows).
+    The hosts of the table, or the rows of the matrix, are the places of the network. ``use`` says what is
+    done with an imported matrix: ``direct`` takes the round trips that were measured, ``fit`` draws those of
+    each network anew from a coordinate model of them.
     """
 
     use: Literal["fit", "direct"] = "fit"
@@ -201,9 +202,9 @@ class NetworkConfig(Section):
     """
 
     relays: Annotated[int, _count(3, 10_000)]
-    web_clients: Annotated[int, _count(0, 25_000)]
-    bulk_clients: Annotated[int, _count(0, 25_000)]
-    servers: Annotated[int, _count(1, 10_000)]
+    web_clients: Annotated[int, _count(0, MOST_NODES)]
+    bulk_clients: Annotated[int, _count(0, MOST_NODES)]
+    servers: Annotated[int, _count(1, 100_000)]
     perf_clients: Annotated[int, _count(0, 1_000)] = _left_out(0)
     authorities: Annotated[int, _count(1, 20)] = 3
     load: Annotated[float, Field(strict=True, ge=0.0001, le=20, allow_inf_nan=False)] = 1
@@ -274,9 +275,8 @@ class NetworkConfig(Section):
         if self.web_client_count + self.bulk_client_count == 0 and not self.tornettools:
             raise RefusedValue("a network needs a client", key="web_clients", value=self.web_clients)
         if self.host_count > MOST_NODES:
-            problem = "too many hosts: their latency matrix would not fit into memory"
             key, accepted = "load" if self.load > 1 else "web_clients", f"at most {MOST_NODES} hosts in all"
-            raise RefusedValue(problem, key=key, value=self.host_count, accepted=accepted)
+            raise RefusedValue("too many hosts", key=key, value=self.host_count, accepted=accepted)
         return self
 
 

@@ -34,6 +34,6 @@ def directory_authorities(
     """The DirAuthority lines of every torrc of ``network``."""
     return "\n".join(
         f"DirAuthority {host.name} orport={OR_PORT} v3ident={v3_identities[host.name]}"
-        f" {address(host.node)}:{DIR_PORT} {fingerprints[host.name]}"
-        for host in network.authorities
+        f" {address(node)}:{DIR_PORT} {fingerprints[host.name]}"
+        for node, host in enumerate(network.authorities, len(network.relays))
     )

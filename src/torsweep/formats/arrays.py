@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from torsweep.errors import InputError
 from torsweep.formats.files import GIB, reason, require_regular, too_large
 
-MOST_ARRAY_BYTES = 4 * GIB
-"""The latencies of 30,000 hosts have 3.6 GB, and are mapped, not read."""
+MOST_ARRAY_BYTES = 2 * GIB
+"""The round trips of 20,000 places have 1.6 GB, and are mapped, not read."""
 
 MOST_ARCHIVE_BYTES, MOST_ARCHIVE_ARRAYS = 2 * GIB, 64
 """All arrays of an npz file, unpacked: a matrix of 20,000 measured hosts has 1.6 GB."""

@@ -15,15 +15,16 @@ from torsweep.errors import InputError
 from torsweep.formats.files import MIB, MOST_INTEGER, read_bytes
 
 MOST_JSON_BYTES = 64 * MIB
-"""A network of 30,000 hosts has 6 MiB, tornettools' relays of a month about 10 MiB."""
+"""Tornettools' relays of a month have about 10 MiB."""
 
 _MOST_DEPTH = 64
 _MOST_DIGITS = 40
 
 
-def read_json(file: Path, missing: str = "no such file") -> dict[str, Any]:
-    """The object in ``file``; InputError, in the words of ``missing`` when there is no such file."""
-    return parse_json(read_bytes(file, MOST_JSON_BYTES, missing), file)
+def read_json(file: Path, missing: str = "no such file", most_bytes: int = MOST_JSON_BYTES) -> dict[str, Any]:
+    """The object in ``file``; InputError, in the words of ``missing`` when there is no such file, and for one
+    of more than ``most_bytes``."""
+    return parse_json(read_bytes(file, most_bytes, missing), file)
 
 
 def read_document(file: Path, file_format: str) -> dict[str, Any]:

@@ -53,8 +53,8 @@ def describe_command(
         problem = "this experiment has no web clients that pause between downloads"
         accepted = "an experiment with traffic.web and pauses"
         raise InputError(problem, key="--experiment", value=experiment, accepted=accepted)
-    network, latency_us = read_network(directory)
-    found = description.describe(network, latency_us, loaded.traffic)
+    network, latencies = read_network(directory)
+    found = description.describe(network, latencies, loaded.traffic)
     alike = None if summary is None else likeness(summary, live_tor)
     if not as_json:
         description.print_description(found)

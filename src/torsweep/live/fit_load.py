@@ -158,7 +158,7 @@ def _play(config: NetworkConfig, seed: int, experiment: Experiment) -> Step:
     usable_bytes_per_s = sum(relay.usable_bytes_per_s for relay in sampled.network.relays)
     with tempfile.TemporaryDirectory(prefix="torsweep-load-") as scratch:
         network, run = Path(scratch) / "network", Path(scratch) / "run"
-        write_network(sampled.network, sampled.latency.blocks(), network)
+        write_network(sampled.network, sampled.matrix_us, network)
         spec, used = build_run(settings, variant, network, run), []
         for _ in range(RUNS):
             write_run(spec, run)

@@ -57,7 +57,7 @@ def sample(
         write_tornet(asked, seed, out)
         return
     sampled = sample_network(asked, seed)
-    write_network(sampled.network, sampled.latency.blocks(), out)
+    write_network(sampled.network, sampled.matrix_us, out)
 
 
 def _print_imported(file: Path, run: Callable[[], Iterable[str]]) -> None:
@@ -91,8 +91,8 @@ def graph(
 
     if out.suffix != ".graphml":
         raise InputError("is no name of a GraphML file", key="--out", value=out, accepted="FILE.graphml")
-    network, rtt_us = read_network(directory)
-    text = network_graph(network, rtt_us, nearest)
+    network, latencies = read_network(directory)
+    text = network_graph(network, latencies, nearest)
     write_text(out, text)
     edges = text.count("<edge ")
     print(f"{out}: {network.node_count:,} hosts, {edges:,} edges, {len(text) / 1e6:.1f} MB")

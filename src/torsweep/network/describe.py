@@ -1,6 +1,6 @@
 """Describes a network before anything runs on it.
 
-In: a :class:`Network`, its RTT matrix, and what an experiment's clients do. Out: :class:`Description`:
+In: a :class:`Network`, its latencies, and what an experiment's clients do. Out: :class:`Description`:
 capacity by position, quantiles of latency and bandwidth, the load of each kind of client, and the regime,
 which is how the demand of web clients compares with the capacity of relays; and the same as tables on the
 terminal.
@@ -30,7 +30,9 @@ from torsweep.network.load import (
 )
 from torsweep.network.model import POSITIONS, Network
 from torsweep.network.path_chances import path_chances
+from torsweep.network.places import Latencies
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
+from torsweep.seeds import stream
 
 _MIB = 2**20
 
@@ -40,6 +42,9 @@ HOPELESS_ABOVE = 4.0
 if bulk clients asked for nothing."""
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+_MOST_PAIRS = 1_000_000
+"""Where there are more pairs of hosts, so many random ones stand for them."""
 
 _NOBODY = ClientTraffic.model_validate({"response": "1 B", "think": {"min": "1 s", "max": "1 s"}})
 """Takes the place of web clients that pause if there are none."""
@@ -107,14 +112,14 @@ def pauses(web: ClientTraffic | None) -> bool:
     return web is not None and web.think.mean_s > 0
 
 
-def describe(network: Network, latency_us: NDArray[np.int32], traffic: Traffic) -> Description:
-    """The description of ``network`` with RTTs ``latency_us`` (nodes, nodes); its clients do ``traffic``.
+def describe(network: Network, latencies: Latencies, traffic: Traffic) -> Description:
+    """The description of ``network`` with the round trips of ``latencies``; its clients do ``traffic``.
 
     Without web clients that pause its regime says nothing of demand.
     """
     kinds = {kind: network.clients_of(kind) for kind in KINDS}
     perf_clients = sum(len(network.clients_of(kind)) for kind in PERF_KINDS)
-    rtt_ms = rtt_samples_ms(network, latency_us)
+    rtt_ms = rtt_samples_ms(network, latencies)
     chances = path_chances(network)
     round_trip_s = _round_trip_s(rtt_ms)
     web = traffic.web if traffic.web is not None and pauses(traffic.web) else _NOBODY
@@ -149,17 +154,33 @@ def _quantiles(values: Any) -> list[float]:
     return [round(float(value), 3) for value in np.quantile(values, LEVELS)]
 
 
-def rtt_samples_ms(network: Network, latency_us: NDArray[np.int32]) -> dict[str, NDArray[np.float64]]:
+def rtt_samples_ms(network: Network, latencies: Latencies) -> dict[str, NDArray[np.float64]]:
     """Round trips between relays, clients and relays, relays and servers, in milliseconds."""
-    relays = len(network.relays)
-    first_client = relays + len(network.authorities)
-    first_server = first_client + len(network.clients)
-    between = np.asarray(latency_us[:relays, :relays])[np.triu_indices(relays, 1)]
+    relays = np.arange(len(network.relays))
+    first_client = len(relays) + len(network.authorities)
     asked = np.array([client.kind in KINDS for client in network.clients], dtype=bool)
-    to_clients = np.asarray(latency_us[:relays, first_client:first_server])[:, asked].ravel()
-    to_servers = np.asarray(latency_us[:relays, first_server:]).ravel()
-    named = {"relay to relay": between, "client to relay": to_clients, "relay to server": to_servers}
-    return {name: values / 1000 for name, values in named.items()}
+    clients = first_client + np.flatnonzero(asked)
+    servers = np.arange(first_client + len(asked), network.node_count)
+    ends = {
+        "relay to relay": (relays, relays),
+        "client to relay": (relays, clients),
+        "relay to server": (relays, servers),
+    }
+    return {name: _pairs_ms(latencies, *hosts, network.seed) for name, hosts in ends.items()}
+
+
+def _pairs_ms(
+    latencies: Latencies, first: NDArray[np.int64], second: NDArray[np.int64], seed: int
+) -> NDArray[np.float64]:
+    """RTTs of each of ``first`` with each of ``second``, milliseconds; each pair of the same hosts once."""
+    pairs = len(first) * len(second)
+    chosen = np.arange(pairs)
+    if pairs > _MOST_PAIRS:
+        chosen = stream(seed, "describe", "pairs").integers(0, pairs, _MOST_PAIRS)
+    one, other = np.divmod(chosen, max(1, len(second)))
+    one, other = first[one], second[other]
+    once = one < other
+    return latencies.between(one[once], other[once]) / 1000
 
 
 def _capacity(network: Network, position: str) -> PositionCapacity:

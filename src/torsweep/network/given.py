@@ -7,7 +7,6 @@ There are no latencies in it, because Shadow takes the network's own graph.
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from torsweep.network.model import (
     Relay,
     Server,
     canonical_sha256,
+    network_text,
 )
 from torsweep.network.relays import network_bandwidth_weights
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
@@ -33,6 +33,9 @@ from torsweep.tornet.folder import CONFIGURATION, Tornet, read_tornet, torrc_lin
 
 BANDWIDTHS = "bwauthority/v3bw"
 """Below the template: the consensus weights."""
+
+_NOWHERE = {"place": 0, "access_us": 0}
+"""Where a host is in the network's own graph, which has no places, Shadow alone knows."""
 
 _BITS_PER = {"bit": 1, "kilobit": 10**3, "megabit": 10**6, "gigabit": 10**9}
 
@@ -46,15 +49,13 @@ def write_tornet(config: NetworkConfig, seed: int, directory: Path) -> None:
     """Write the network directory of the replicate ``seed``; InputError for a folder that is not whole."""
     network = tornet_network(read_tornet(folder_of(config, seed)), config, seed)
     with whole_directory(directory, NETWORK) as temporary:
-        text = json.dumps(network.model_dump(mode="json"), sort_keys=True, indent=1, ensure_ascii=False)
-        (temporary / NETWORK_FILE).write_text(text + "\n", encoding="utf-8")
+        (temporary / NETWORK_FILE).write_text(network_text(network), encoding="utf-8")
 
 
 def tornet_network(tornet: Tornet, config: NetworkConfig, seed: int) -> Network:
     """What ``tornet`` is, as network.json has it; InputError where it does not say so."""
     weights = _weights(tornet)
-    nodes = iter(range(len(tornet.document["hosts"])))
-    relays = tuple(_relay(tornet, name, next(nodes), weights) for name in tornet.relays)
+    relays = tuple(_relay(tornet, name, weights) for name in tornet.relays)
     document = config.model_dump(mode="json")
     sha256 = tornet.sha256()
     return Network(
@@ -66,23 +67,23 @@ def tornet_network(tornet: Tornet, config: NetworkConfig, seed: int) -> Network:
         latency_floor_us=LATENCY_FLOOR_US,
         tornettools=sha256,
         relays=relays,
-        authorities=tuple(Authority(name=name, node=next(nodes)) for name in tornet.authorities),
+        authorities=tuple(Authority(name=name, **_NOWHERE) for name in tornet.authorities),
         clients=tuple(
-            Client.model_validate({"name": name, "node": next(nodes), "kind": kind, **_rates(tornet, name)})
+            Client.model_validate({"name": name, "kind": kind, **_NOWHERE, **_rates(tornet, name)})
             for name, kind in tornet.clients.items()
         ),
-        servers=tuple(Server(name=name, node=next(nodes), **_rates(tornet, name)) for name in tornet.servers),
+        servers=tuple(Server(name=name, **_NOWHERE, **_rates(tornet, name)) for name in tornet.servers),
     )
 
 
-def _relay(tornet: Tornet, name: str, node: int, weights: dict[str, int]) -> Relay:
+def _relay(tornet: Tornet, name: str, weights: dict[str, int]) -> Relay:
     capacity = _rates(tornet, name)["down_bytes_per_s"]
     if name not in weights:
         raise InputError("has no weight", file=tornet.template / BANDWIDTHS, key=name)
     rate, burst = (_bytes(tornet, name, option) for option in ("BandwidthRate", "BandwidthBurst"))
     return Relay(
         name=name,
-        node=node,
+        **_NOWHERE,
         position=tornet.relays[name],
         rate_bytes_per_s=rate or capacity,
         burst_bytes=burst or rate or capacity,

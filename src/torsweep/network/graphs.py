@@ -1,7 +1,7 @@
 """Graphs of networks for and from other programs: latencies read from GML, a network written as GraphML.
 
 In: a file (Shadow's, or the Atlas that tornettools runs on) whose edges have a ``latency`` of one direction;
-or a network with its RTT matrix. Out: :class:`GraphLatencies`; or, for Gephi, Cytoscape, networkx and igraph,
+or a network with its latencies. Out: :class:`GraphLatencies`; or, for Gephi, Cytoscape, networkx and igraph,
 an undirected graph: a node for each host with its kind and rates, an edge with the RTT for each pair.
 
 An edge is the path between its ends, as tornettools has Shadow take it (``use_shortest_path: false``); two
@@ -24,7 +24,8 @@ from scipy.sparse.csgraph import shortest_path
 from torsweep.errors import InputError
 from torsweep.formats.graphs import Attribute, Gml, document, node_line, read_gml
 from torsweep.network.exact import Floats
-from torsweep.network.model import Authority, Client, Network, Relay, Server
+from torsweep.network.model import Host, Network
+from torsweep.network.places import Latencies
 from torsweep.ranges import MOST_RTT_US
 
 _MICROSECONDS_PER = {
@@ -143,7 +144,9 @@ def _name(edges: pl.DataFrame, edge: int) -> str:
 SIGNATURE = "torsweep-network-graph"
 """A text in the first lines of each file, by which the command recognises its own files."""
 
-Host = Relay | Authority | Client | Server
+MOST_EDGES = 10_000_000
+"""A document of so many has 700 MB."""
+_BLOCK_CELLS = 1_000_000
 
 _NUMBERS = ("rate_bytes_per_s", "burst_bytes", "capacity_bytes_per_s", "consensus_weight", "down_bytes_per_s",
             "up_bytes_per_s")  # fmt: skip
@@ -155,15 +158,17 @@ _ATTRIBUTES = (
 )
 
 
-def network_graph(network: Network, rtt_us: NDArray[np.int32], nearest: int | None = None) -> str:
-    """The document of ``network`` with RTTs ``rtt_us`` (nodes, nodes) in microseconds.
+def network_graph(network: Network, latencies: Latencies, nearest: int | None = None) -> str:
+    """The document of ``network``, whose hosts are apart as ``latencies`` says.
 
     With ``nearest``, only the edges from each host to that many of the others, those of the shortest RTTs.
+    Raises InputError when there would be more than ``MOST_EDGES``.
     """
-    hosts: list[Host] = [*network.relays, *network.authorities, *network.clients, *network.servers]
-    one, other = _pairs(rtt_us, nearest)
+    hosts = network.hosts
+    one, other = _pairs(latencies, nearest)
     names = np.array([host.name for host in hosts])
-    ends = pl.DataFrame({"one": names[one], "other": names[other], "rtt_us": rtt_us[one, other]})
+    rtt_us = latencies.between(one, other)
+    ends = pl.DataFrame({"one": names[one], "other": names[other], "rtt_us": rtt_us})
     line = '<edge source="{}" target="{}"><data key="rtt_us">{}</data></edge>'
     edges = ends.select(pl.format(line, "one", "other", "rtt_us"))
     remark = f"{SIGNATURE}: seed {network.seed}, configuration {network.config_sha256}"
@@ -178,15 +183,23 @@ def _attributes(host: Host) -> dict[str, object]:
     return kind | told
 
 
-def _pairs(rtt_us: NDArray[np.int32], nearest: int | None) -> tuple[NDArray[np.integer], ...]:
+def _pairs(latencies: Latencies, nearest: int | None) -> tuple[NDArray[np.integer], ...]:
     """The ends of the edges, the lower one first, in order."""
-    nodes = len(rtt_us)
-    if nearest is None or nearest >= nodes - 1:
+    nodes = latencies.hosts
+    count = nodes - 1 if nearest is None else min(nearest, nodes - 1)
+    if nodes * count > 2 * MOST_EDGES:
+        problem, accepted = "too many edges for a document", f"at most {2 * MOST_EDGES // nodes}"
+        raise InputError(problem, key="--nearest", value=count, accepted=accepted)
+    if count == nodes - 1:
         return np.triu_indices(nodes, 1)
-    apart = np.array(rtt_us, dtype=np.int64)
-    np.fill_diagonal(apart, np.iinfo(np.int64).max)
-    # Ties go to the host that comes first.
-    others = np.argsort(apart, axis=1, kind="stable")[:, :nearest]
-    chosen = np.zeros((nodes, nodes), dtype=bool)
-    chosen[np.arange(nodes)[:, np.newaxis], others] = True
-    return np.nonzero(np.triu(chosen | chosen.T, 1))
+    step = max(1, _BLOCK_CELLS // nodes)
+    chosen = []
+    for first in range(0, nodes, step):
+        rtt_us = latencies.rows(first, min(first + step, nodes))
+        here = np.arange(first, first + len(rtt_us))
+        rtt_us[here - first, here] = np.iinfo(np.int32).max
+        # Ties go to the host that comes first.
+        others = np.argsort(rtt_us, axis=1, kind="stable")[:, :count]
+        ends = np.repeat(here, count), others.ravel()
+        chosen.append(np.minimum(*ends) * nodes + np.maximum(*ends))
+    return np.divmod(np.unique(np.concatenate(chosen)), nodes)

@@ -30,15 +30,14 @@ _SHORTEST_US = 1_000.0
 _RESIDUAL_BINS = 16
 _RESIDUAL_POINTS = 101
 _PAIRS_PER_BIN = 400
-_JITTER_NEIGHBOURS = 3
-_MOST_PLACES = 64
-_HOSTS_PER_PLACE = 7
+_MOST_REGIONS = 64
+_HOSTS_PER_REGION = 7
 _SHRINKAGE = 5
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Fitted places: ``position`` (hosts, dimensions) and ``height`` (hosts,), microseconds."""
+    """Fitted hosts: ``position`` (hosts, dimensions) and ``height`` (hosts,), microseconds."""
 
     position: Floats
     height: Floats
@@ -70,7 +69,7 @@ def measured_pairs(rtt_us: Floats) -> Pairs:
 
 
 def fit_coordinates(rtt_us: Floats, pairs: Pairs, dimensions: int = DIMENSIONS) -> Coordinates:
-    """Places for the hosts of ``rtt_us`` (hosts, hosts) that predict the RTTs of ``pairs``."""
+    """Coordinates for the hosts of ``rtt_us`` (hosts, hosts) that predict the RTTs of ``pairs``."""
     hosts = len(rtt_us)
     if len(pairs.rtt_us) > _MOST_PAIRS:
         pairs = pairs[np.random.default_rng(0).permutation(len(pairs.rtt_us))[:_MOST_PAIRS]]
@@ -128,7 +127,7 @@ def classical_scaling(rtt_us: Floats, dimensions: int) -> Floats:
 
 
 def place_hosts(placed: Coordinates, rtt_us: Floats) -> Coordinates:
-    """Places for new hosts, from RTTs (new, landmarks) to ``placed`` landmarks that stay where they are."""
+    """Coordinates for new hosts, from RTTs (new, landmarks) to ``placed`` landmarks, which do not move."""
     dimensions = placed.position.shape[1]
     found = []
     for row in rtt_us:
@@ -149,12 +148,12 @@ def _placing_loss(parameters: Floats, landmarks: Coordinates, rtt_us: Floats) ->
 
 
 def coordinate_model(coordinates: Coordinates, pairs: Pairs) -> CoordinateModel:
-    """The sampler's model: rounded coordinates, places with their corrections, and residuals of ``pairs``."""
+    """The sampler's model: rounded coordinates, regions with corrections, and residuals of ``pairs``."""
     position = np.rint(coordinates.position).astype(np.int32)
     height = np.rint(coordinates.height).astype(np.int32)
     rounded = Coordinates(position.astype(np.float64), height.astype(np.float64))
-    place, correction = _places(rounded, pairs)
-    predicted = predicted_us(rounded, place, correction, pairs)
+    region, correction = _regions(rounded, pairs)
+    predicted = predicted_us(rounded, region, correction, pairs)
     ratio = pairs.rtt_us / predicted
     bins = max(1, min(_RESIDUAL_BINS, len(predicted) // _PAIRS_PER_BIN))
     edges = np.unique(np.quantile(predicted, np.arange(1, bins) / bins).astype(np.int32))
@@ -162,47 +161,35 @@ def coordinate_model(coordinates: Coordinates, pairs: Pairs) -> CoordinateModel:
     levels = np.linspace(0, 1, _RESIDUAL_POINTS)
     table = np.stack([np.quantile(ratio[bin_of == number], levels) for number in range(len(edges) + 1)])
     residuals = np.maximum(np.round(table, 5), 1e-5)
-    return CoordinateModel(position, height, place, correction, edges, residuals, host_jitter_us(rounded))
+    return CoordinateModel(position, height, region, correction, edges, residuals)
 
 
 def model_predictions(model: CoordinateModel, pairs: Pairs) -> Floats:
     """RTTs of ``pairs`` of the model's own hosts, without the drawn factor, microseconds."""
     coordinates = Coordinates(model.position_us.astype(np.float64), model.height_us.astype(np.float64))
-    return predicted_us(coordinates, model.place, model.correction, pairs)
+    return predicted_us(coordinates, model.region, model.correction, pairs)
 
 
 def predicted_us(
-    coordinates: Coordinates, place: NDArray[np.integer], correction: Floats, pairs: Pairs
+    coordinates: Coordinates, region: NDArray[np.integer], correction: Floats, pairs: Pairs
 ) -> Floats:
     """RTTs of ``pairs`` by coordinates and corrections, at least one microsecond."""
     by_coordinates = coordinates.predicted(pairs.first, pairs.second)
-    return np.maximum(by_coordinates * correction[place[pairs.first], place[pairs.second]], 1.0)
+    return np.maximum(by_coordinates * correction[region[pairs.first], region[pairs.second]], 1.0)
 
 
-def _places(coordinates: Coordinates, pairs: Pairs) -> tuple[NDArray[np.int32], Floats]:
-    """Places by k-means, and for each two of them the mean logarithm of measured / predicted RTT.
+def _regions(coordinates: Coordinates, pairs: Pairs) -> tuple[NDArray[np.int32], Floats]:
+    """Regions by k-means, and for each two of them the mean logarithm of measured / predicted RTT.
 
     Means are shrunk towards no correction as if each had five more pairs without an error.
     """
-    wanted = max(1, min(_MOST_PLACES, len(coordinates.height) // _HOSTS_PER_PLACE))
+    wanted = max(1, min(_MOST_REGIONS, len(coordinates.height) // _HOSTS_PER_REGION))
     _, label = kmeans2(coordinates.position, wanted, rng=np.random.default_rng(1), minit="++")
-    used, place = np.unique(label, return_inverse=True)
+    used, region = np.unique(label, return_inverse=True)
     error = np.log(pairs.rtt_us / np.maximum(coordinates.predicted(pairs.first, pairs.second), 1.0))
-    ends = np.sort(np.stack([place[pairs.first], place[pairs.second]]), axis=0)
+    ends = np.sort(np.stack([region[pairs.first], region[pairs.second]]), axis=0)
     cell = ends[0] * len(used) + ends[1]
     sums = np.bincount(cell, np.clip(error, -1, 1), len(used) ** 2)
     means = (sums / (np.bincount(cell, minlength=len(used) ** 2) + _SHRINKAGE)).reshape(len(used), -1)
     both: Floats = np.triu(means) + np.triu(means, 1).T
-    return place.astype(np.int32), np.round(np.exp(both), 4).astype(np.float64)
-
-
-def host_jitter_us(coordinates: Coordinates) -> NDArray[np.int32]:
-    """How far a new host is moved from its model host (standard deviation by dimension), microseconds.
-
-    Half the median distance to the third nearest host, shared equally between the dimensions.
-    """
-    position = coordinates.position
-    apart = np.sqrt(((position[:, None] - position[None]) ** 2).sum(axis=2))
-    neighbour = np.sort(apart, axis=1)[:, min(_JITTER_NEIGHBOURS, len(position) - 1)]
-    step = np.median(neighbour) / 2 / np.sqrt(position.shape[1])
-    return np.full(position.shape[1], max(1, round(step)), dtype=np.int32)
+    return region.astype(np.int32), np.round(np.exp(both), 4).astype(np.float64)

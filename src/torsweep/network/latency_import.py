@@ -101,13 +101,16 @@ def _read(file: Path, file_format: str, unit: str | None, one_way: bool) -> tupl
 
 
 def _complete(rtt_us: Floats, model: CoordinateModel) -> NDArray[np.int32]:
-    """The matrix with the model's predictions where nothing was measured, whole microseconds."""
+    """The matrix with the model's predictions where nothing was measured, whole microseconds, at least one;
+    0 on the diagonal."""
     first, second = np.triu_indices(len(rtt_us), 1)
     missing = ~np.isfinite(rtt_us[first, second])
     gaps = Pairs(first[missing], second[missing], np.empty(int(missing.sum())))
     filled = np.where(np.isfinite(rtt_us), rtt_us, 0.0)
     filled[gaps.first, gaps.second] = filled[gaps.second, gaps.first] = model_predictions(model, gaps)
-    return np.rint(filled).astype(np.int32)
+    filled = np.maximum(np.rint(filled), 1).astype(np.int32)
+    np.fill_diagonal(filled, 0)
+    return filled
 
 
 def _summary_document(summary: MatrixSummary) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from torsweep.errors import InputError
 from torsweep.formats.files import reason
 from torsweep.formats.text import text_lines
 from torsweep.network.exact import Floats
-from torsweep.ranges import MOST_RTT_US
+from torsweep.ranges import MOST_PLACES, MOST_RTT_US
 
 MICROSECONDS_PER = {"us": 1.0, "ms": 1000.0, "s": 1_000_000.0}
 GML = "gml"
@@ -39,7 +39,6 @@ FORMATS = ("king-matrix", "king-measurements", "p2psim", "matrix", GML)
 
 _LEAST_MEASURED = 0.5
 """A host measured with fewer of the others than this is left out of raw measurements."""
-_MOST_HOSTS = 20_000
 _LEAST_PAIRS = 0.1
 """Of the pairs of hosts that a topology announces: memory is taken for what is there."""
 _PROBE = re.compile(r"(\S+) --> (\S+) -?\d{1,18} (\d{1,18}) (\d{1,18})")
@@ -91,8 +90,8 @@ def _rows(path: Path) -> Iterator[str]:
     for line in text_lines(path):
         if line.strip() and not line.lstrip().startswith("#"):
             rows += 1
-            if rows > _MOST_HOSTS or (rows == 1 and len(line.replace(",", " ").split()) > _MOST_HOSTS):
-                raise InputError("too many hosts", file=path, accepted=f"at most {_MOST_HOSTS}")
+            if rows > MOST_PLACES or (rows == 1 and len(line.replace(",", " ").split()) > MOST_PLACES):
+                raise InputError("too many hosts", file=path, accepted=f"at most {MOST_PLACES}")
             yield line.replace(",", " ")
 
 
@@ -116,7 +115,7 @@ def _table(lines: Iterable[str], path: Path, accepted: str, not_measured: int) -
 
 
 def _p2psim(path: Path) -> Floats:
-    accepted = f"topology E2EGraph HOSTS, at most {_MOST_HOSTS}, and a line such as '1,2 31400' a pair"
+    accepted = f"topology E2EGraph HOSTS, at most {MOST_PLACES}, and a line such as '1,2 31400' a pair"
     announced: list[int] = []
 
     def pairs() -> Iterator[str]:
@@ -128,7 +127,7 @@ def _p2psim(path: Path) -> Floats:
 
     table = _table(pairs(), path, accepted, not_measured=-1)
     hosts = announced[0] if len(announced) == 1 else 0
-    if not 0 < hosts <= _MOST_HOSTS or table.shape[1] != 3:
+    if not 0 < hosts <= MOST_PLACES or table.shape[1] != 3:
         raise InputError("is no such topology", file=path, accepted=accepted)
     if len(table) < _LEAST_PAIRS * hosts * (hosts - 1) / 2:
         value = f"{len(table)} for {hosts} hosts"
@@ -155,7 +154,7 @@ def _measurements(path: Path) -> Floats:
         if probe and probe[1] != probe[2] and (rtt := int(probe[3]) - int(probe[4])) > 0:
             ends.extend(sorted(hosts.setdefault(name, len(hosts)) for name in probe.group(1, 2)))
             rtts.append(rtt)
-    if not rtts or len(hosts) > _MOST_HOSTS:
+    if not rtts or len(hosts) > MOST_PLACES:
         raise InputError("no probe in it, or too many hosts", file=path, value=len(hosts), accepted=accepted)
     return _well_measured(_median_of_pairs(np.array(ends).reshape(-1, 2), np.array(rtts), len(hosts)), path)
 
@@ -254,8 +253,8 @@ def symmetric(rtt_us: Floats) -> Floats:
 def check_matrix(rtt_us: Floats, file: Path) -> MatrixSummary:
     """The summary of a matrix fit to make networks from.
 
-    Raises InputError when the matrix is too small, mostly empty, all the same, has an RTT of more than a
-    minute, or is in another unit than was said.
+    Raises InputError when the matrix is too small, mostly empty, all the same, has a host without an RTT or
+    an RTT of more than a minute, or is in another unit than was said.
     """
     if len(rtt_us) < _LEAST_HOSTS:
         raise InputError("too few hosts", file=file, value=len(rtt_us), accepted=f"{_LEAST_HOSTS} or more")
@@ -267,6 +266,10 @@ def check_matrix(rtt_us: Floats, file: Path) -> MatrixSummary:
     if not summary.missing < 1 - _LEAST_PAIRS:
         value, accepted = f"{100 * (1 - summary.missing):.1f} %", f"{_LEAST_PAIRS:.0%} of the pairs or more"
         raise InputError("hardly any pair of hosts was measured", file=file, value=value, accepted=accepted)
+    alone = np.flatnonzero(~(np.isfinite(rtt_us) | np.isfinite(rtt_us.T)).any(axis=1))
+    if len(alone):
+        value, accepted = f"host {alone[0] + 1}", "an RTT to one other host or more; leave the others out"
+        raise InputError("a host has no RTT to any other", file=file, value=value, accepted=accepted)
     if not LEAST_MEDIAN_US <= summary.median_rtt_us <= MOST_MEDIAN_US:
         problem = "the median RTT is not one of the Internet's: is the unit right?"
         accepted = f"{LEAST_MEDIAN_US / 1000:g} to {MOST_MEDIAN_US / 1000:g} ms; see --unit"

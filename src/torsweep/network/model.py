@@ -1,14 +1,14 @@
 """The network directory: ``network.json`` and ``latency.npy``.
 
-In and out: :class:`Network` with the latency matrix. Reading checks everything an engine relies on;
-writing gives the same bytes for the same network.
+In and out: :class:`Network` with its :class:`~torsweep.network.places.Latencies`. Reading checks everything
+an engine relies on; writing gives the same bytes for the same network.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -23,12 +23,14 @@ from torsweep.errors import InputError
 from torsweep.formats.arrays import map_array
 from torsweep.formats.json_file import read_json
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
+from torsweep.network.places import Latencies
 from torsweep.provenance import sha256_of_file
 from torsweep.ranges import (
     MOST_CONFIGURED_BYTES,
     MOST_CONSENSUS_WEIGHT,
     MOST_LOSS_SHARE,
-    MOST_NODES,
+    MOST_NETWORK_BYTES,
+    MOST_PLACES,
     MOST_RTT_US,
 )
 from torsweep.seeds import MOST_SEED
@@ -48,7 +50,8 @@ single pair of hosts in one room would slow the whole simulation down."""
 POSITIONS: tuple[Position, ...] = ("guard_exit", "exit", "guard", "middle")
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$", max_length=64)]
-Node = Annotated[int, Field(strict=True, ge=0, lt=MOST_NODES)]
+Place = Annotated[int, Field(strict=True, ge=0, lt=MOST_PLACES)]
+Access = Annotated[int, Field(strict=True, ge=0, le=MOST_RTT_US)]
 Rate = Annotated[int, Field(strict=True, ge=1, le=MOST_CONFIGURED_BYTES)]
 Weight = Annotated[int, Field(strict=True, ge=1, le=MOST_CONSENSUS_WEIGHT)]
 
@@ -57,13 +60,20 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Relay(_Part):
+class _Host(_Part):
+    """A host: ``place`` is its row of the matrix of round trips, ``access_us`` what its access link adds to
+    each of them, microseconds."""
+
+    name: Name
+    place: Place
+    access_us: Access
+
+
+class Relay(_Host):
     """A relay. Its bucket refills at ``rate_bytes_per_s`` and holds ``burst_bytes``; its link carries
     ``capacity_bytes_per_s`` each way. ``refill_phase`` is when its refills happen, in fractions of
     the refill interval."""
 
-    name: Name
-    node: Node
     position: Position
     rate_bytes_per_s: Rate
     burst_bytes: Rate
@@ -83,41 +93,43 @@ class Relay(_Part):
         return min(self.rate_bytes_per_s, self.capacity_bytes_per_s)
 
 
-class Authority(_Part):
+class Authority(_Host):
     """A directory authority."""
 
-    name: Name
-    node: Node
 
-
-class Client(_Part):
+class Client(_Host):
     """A client and the rates of its access link."""
 
-    name: Name
-    node: Node
     kind: AnyKind
     down_bytes_per_s: Rate
     up_bytes_per_s: Rate
 
 
-class Server(_Part):
+class Server(_Host):
     """A server outside the Tor network and the rates of its link."""
 
-    name: Name
-    node: Node
     down_bytes_per_s: Rate
     up_bytes_per_s: Rate
 
 
-class Network(_Part):
-    """What ``network.json`` holds. Nodes are rows of the latency matrix, one a host, in the order
-    relays, authorities, clients (web, then bulk, then perf), servers. ``latency_sha256`` is the checksum of
-    ``latency.npy``; :func:`write_network` fills it in. ``loss_share`` of the packets between two hosts is
-    lost; a network without loss does not say so. ``tornettools`` is the checksum of the folder of a network
-    that tornettools made; it has no latencies here."""
+Host = Relay | Authority | Client | Server
 
-    format: Literal["torsweep-network"] = "torsweep-network"
-    format_version: Literal[2] = 2
+_HOSTS = ("relays", "authorities", "clients", "servers")
+FORMAT: Literal["torsweep-network"] = "torsweep-network"
+_VERSION: Literal[3] = 3
+_OLDER = (1, 2)
+"""They had a round trip for each two hosts."""
+
+
+class Network(_Part):
+    """What ``network.json`` holds. Hosts are in the order relays, authorities, clients (web, then bulk, then
+    perf), servers; the number of a host, its node in an engine, is its position in it. ``latency_sha256`` is
+    the checksum of ``latency.npy``; :func:`write_network` fills it in. ``loss_share`` of the packets between
+    two hosts is lost; a network without loss does not say so. ``tornettools`` is the checksum of the folder
+    of a network that tornettools made; it has no latencies here, and all its hosts are at place 0."""
+
+    format: Literal["torsweep-network"] = FORMAT
+    format_version: Literal[3] = _VERSION
     config: dict[str, Any]
     config_sha256: str
     inputs_sha256: dict[str, str]
@@ -148,22 +160,33 @@ class Network(_Part):
 
     @model_validator(mode="after")
     def _hosts_are_told_apart(self) -> Self:
-        """Each host has the node of its place and a name of its own."""
-        hosts: list[Any] = [*self.relays, *self.authorities, *self.clients, *self.servers]
-        for place, host in enumerate(hosts):
-            if host.node != place:
-                problem = f"the node of {host.name} is not that of its place"
-                raise RefusedValue(problem, key="node", value=host.node, accepted=str(place))
-        names = [host.name for host in hosts]
+        """Each host has a name of its own."""
+        names = [host.name for host in self.hosts]
         if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+            ((twice, _),) = Counter(names).most_common(1)
             raise RefusedValue("a name stands twice", key="name", value=twice)
         return self
 
     @property
+    def hosts(self) -> tuple[Host, ...]:
+        """All hosts in order."""
+        return (*self.relays, *self.authorities, *self.clients, *self.servers)
+
+    @property
+    def node_of(self) -> dict[str, int]:
+        """The number of each host by its name."""
+        return {host.name: node for node, host in enumerate(self.hosts)}
+
+    @property
     def node_count(self) -> int:
-        """The number of hosts, each its own node."""
+        """The number of hosts."""
         return len(self.relays) + len(self.authorities) + len(self.clients) + len(self.servers)
+
+    def latencies(self, matrix_us: NDArray[np.int32]) -> Latencies:
+        """The round trips of the hosts, whose places have ``matrix_us`` (places, places)."""
+        place = np.fromiter((host.place for host in self.hosts), np.int32, self.node_count)
+        access_us = np.fromiter((host.access_us for host in self.hosts), np.int64, self.node_count)
+        return Latencies(matrix_us, place, access_us, self.latency_floor_us)
 
     def clients_of(self, kind: AnyKind) -> tuple[Client, ...]:
         """The clients of ``kind``."""
@@ -176,56 +199,77 @@ def canonical_sha256(document: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def write_network(network: Network, latency_rows: Iterable[NDArray[np.int32]], directory: Path) -> None:
+def network_text(network: Network) -> str:
+    """``network`` as JSON with sorted keys: a line for each host and for each other key.
+
+    The standard library's indented JSON takes several times as long for a hundred thousand hosts.
+    """
+
+    def text(value: object) -> str:
+        return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+    lines = []
+    for key, value in sorted(network.model_dump(mode="json").items()):
+        several = key in _HOSTS and value
+        written = "[\n  " + ",\n  ".join(map(text, value)) + "\n ]" if several else text(value)
+        lines.append(f" {text(key)}: {written}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def write_network(network: Network, matrix_us: NDArray[np.int32], directory: Path) -> None:
     """Write ``directory`` as a whole, replacing what stood there.
 
-    ``latency_rows`` yields blocks of rows of the RTT matrix, each (rows, nodes) int32 in
-    microseconds, in order; a whole matrix in a list is one block.
+    ``matrix_us`` holds the round trips between places, (places, places) int32 in microseconds.
     """
     with whole_directory(directory, NETWORK) as temporary:
-        _write_matrix(temporary / LATENCY_FILE, latency_rows, network.node_count)
+        with (temporary / LATENCY_FILE).open("wb") as file:
+            matrix = np.ascontiguousarray(matrix_us, dtype="<i4")
+            np.lib.format.write_array(file, matrix, version=(1, 0), allow_pickle=False)
         latency_sha256 = sha256_of_file(temporary / LATENCY_FILE)
-        document = network.model_dump(mode="json") | {"latency_sha256": latency_sha256}
-        text = json.dumps(document, sort_keys=True, indent=1, ensure_ascii=False)
-        (temporary / NETWORK_FILE).write_text(text + "\n", encoding="utf-8")
+        whole = network.model_copy(update={"latency_sha256": latency_sha256})
+        (temporary / NETWORK_FILE).write_text(network_text(whole), encoding="utf-8")
 
 
-def _write_matrix(path: Path, blocks: Iterable[NDArray[np.int32]], nodes: int) -> None:
-    header = {"descr": "<i4", "fortran_order": False, "shape": (nodes, nodes)}
-    written = 0
-    with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        for block in blocks:
-            if block.dtype != np.int32 or block.ndim != 2 or block.shape[1] != nodes:
-                raise ValueError(f"a block of {block.dtype} {block.shape} in a matrix of {nodes} nodes")
-            file.write(np.ascontiguousarray(block, dtype="<i4").data)
-            written += len(block)
-    if written != nodes:
-        raise ValueError(f"{written} rows in a matrix of {nodes} nodes")
+def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, Latencies]:
+    """The network in ``directory`` and the round trips of its hosts; their matrix is mapped.
 
-
-def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, NDArray[np.int32]]:
-    """The network in ``directory`` and its RTT matrix, (nodes, nodes) int32 in microseconds.
-
-    The matrix is mapped. With ``latency=False`` an empty matrix stands in for it. Raises InputError when a
-    file is missing, damaged, or does not fit the other, or an RTT is out of range; and for the latencies of a
-    network of tornettools, which are in its own graph.
+    With ``latency=False`` an empty matrix stands in for it. Raises InputError when a file is missing,
+    damaged, of an older version, or does not fit the other, when two places have no round trip or a host is
+    at a place that does not exist; and for the latencies of a network of tornettools, which are in its own
+    graph.
     """
     path = directory / NETWORK_FILE
     if not path.exists():
         raise _not_a_network(directory)
-    network = validate(Network, read_json(path), path)
-    return network, read_latency(directory, network) if latency else np.empty((0, 0), dtype=np.int32)
+    document = read_json(path, most_bytes=MOST_NETWORK_BYTES)
+    if document.get("format") == FORMAT and document.get("format_version") in _OLDER:
+        problem = "the network is of an older version: sample it anew (torsweep network sample)"
+        version = document["format_version"]
+        raise InputError(problem, file=path, key="format_version", value=version, accepted=str(_VERSION))
+    network = validate(Network, document, path)
+    if not latency:
+        return network, network.latencies(np.empty((0, 0), dtype=np.int32))
+    return network, read_latency(directory, network)
 
 
-def read_latency(directory: Path, network: Network) -> NDArray[np.int32]:
-    """The RTT matrix of ``network``, which is in ``directory``; errors as :func:`read_network`."""
+def read_latency(directory: Path, network: Network) -> Latencies:
+    """The round trips of ``network``, which is in ``directory``; errors as :func:`read_network`."""
     if network.tornettools:
         problem = "is a network that tornettools made: Shadow alone plays it, on the network's own graph"
         raise InputError(problem, file=directory / NETWORK_FILE, accepted="engine shadow")
-    matrix = _read_matrix(directory / LATENCY_FILE, network.node_count)
-    _check_content(directory / LATENCY_FILE, matrix, network.latency_sha256)
-    return matrix
+    matrix = _read_matrix(directory / LATENCY_FILE, network.latency_sha256)
+    latencies = network.latencies(matrix)
+    wrong = np.flatnonzero(latencies.place >= len(matrix))
+    if len(wrong):
+        host = network.hosts[int(wrong[0])]
+        raise InputError(
+            "is at a place that does not exist",
+            file=directory / NETWORK_FILE,
+            key=host.name,
+            value=host.place,
+            accepted=f"0 to {len(matrix) - 1}, the rows of {LATENCY_FILE}",
+        )
+    return latencies
 
 
 def _not_a_network(directory: Path) -> InputError:
@@ -235,21 +279,31 @@ def _not_a_network(directory: Path) -> InputError:
     return InputError("is not a network directory: no network.json in it", file=directory)
 
 
-def _read_matrix(path: Path, nodes: int) -> NDArray[np.int32]:
+def _read_matrix(path: Path, sha256: str) -> NDArray[np.int32]:
     if not path.exists():
         raise changed_since("is missing", path, path.parent)
     matrix = map_array(path)
-    if matrix.shape != (nodes, nodes) or matrix.dtype != np.dtype("<i4"):
-        value, accepted = f"{matrix.dtype} {matrix.shape}", f"int32 ({nodes}, {nodes})"
-        raise InputError("does not fit network.json", file=path, value=value, accepted=accepted)
+    square = matrix.ndim == 2 and 0 < matrix.shape[0] == matrix.shape[1] <= MOST_PLACES
+    if not square or matrix.dtype != np.dtype("<i4") or not matrix.flags.c_contiguous:
+        value, accepted = f"{matrix.dtype} {matrix.shape}", f"int32 (places, places), at most {MOST_PLACES}"
+        raise InputError("is no matrix of round trips", file=path, value=value, accepted=accepted)
+    if sha256_of_file(path) != sha256:
+        raise changed_since(f"has changed: its SHA-256 is not the one in {NETWORK_FILE}", path, path.parent)
+    require_round_trips(matrix, path)
     return matrix
 
 
-def _check_content(path: Path, matrix: NDArray[np.int32], sha256: str) -> None:
-    found = sha256_of_file(path)
-    if found != sha256:
-        raise changed_since(f"has changed: its SHA-256 is not the one in {NETWORK_FILE}", path, path.parent)
-    for rtt_us in (int(matrix.min()), int(matrix.max())):
-        if not 1 <= rtt_us <= MOST_RTT_US:
-            accepted = f"1 to {MOST_RTT_US} µs"
-            raise InputError("holds an RTT out of range", file=path, value=rtt_us, accepted=accepted)
+def require_round_trips(matrix_us: NDArray, file: Path, *, diagonal: bool = True) -> None:
+    """InputError, naming ``file`` and two places, unless each two places have a round trip, the same both
+    ways; without ``diagonal``, none is asked for within a place."""
+    fits = (matrix_us >= 1) & (matrix_us <= MOST_RTT_US)
+    if not diagonal:
+        np.fill_diagonal(fits, True)
+    for wrong, problem in (
+        (~fits, "two places have no round trip"),
+        (matrix_us != matrix_us.T, "two places have another round trip the other way"),
+    ):
+        if wrong.any():
+            one, other = np.argwhere(wrong)[0].tolist()
+            value, accepted = matrix_us[one, other].item(), f"1 to {MOST_RTT_US} µs, the same both ways"
+            raise InputError(problem, file=file, key=f"[{one}, {other}]", value=value, accepted=accepted)

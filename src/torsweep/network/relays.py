@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from torsweep.config.network import CHAIN_POSITIONS, LEAST_GUARDS, Chain, NetworkConfig
 from torsweep.errors import InputError
 from torsweep.network.bandwidth_weights import PositionTotals, bandwidth_weights
+from torsweep.network.latency import Where
 from torsweep.network.model import POSITIONS, Network, Relay
 from torsweep.network.population import Population, PopulationRelay
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
@@ -89,8 +90,10 @@ def _by_largest_remainder(total: int, share: Mapping[str, float]) -> dict[str, i
     return counts
 
 
-def sample_relays(config: NetworkConfig, population: Population, seed: int) -> tuple[Relay, ...]:
-    """The relays of one network, nodes 0…, in the order of positions and then of capacity."""
+def sample_relays(
+    config: NetworkConfig, population: Population, seed: int, where: Where
+) -> tuple[Relay, ...]:
+    """The relays of one network in the order of positions and then of capacity."""
     counts = position_counts(config, population)
     chosen = _balanced_sample(population, counts, seed)
     weights = _with_shares_of(chosen, population)
@@ -98,7 +101,7 @@ def sample_relays(config: NetworkConfig, population: Population, seed: int) -> t
     return tuple(
         Relay(
             name=f"relay{number + 1}",
-            node=number,
+            **at,
             position=relay.position,
             rate_bytes_per_s=max(relay.rate_bytes_per_s, LEAST_TOR_RATE_BYTES_PER_S),
             burst_bytes=max(relay.burst_bytes, relay.rate_bytes_per_s, LEAST_TOR_RATE_BYTES_PER_S),
@@ -107,7 +110,9 @@ def sample_relays(config: NetworkConfig, population: Population, seed: int) -> t
             refill_phase=int(phase * 1_000_000) / 1_000_000,
             rate_floored=relay.rate_bytes_per_s < LEAST_TOR_RATE_BYTES_PER_S,
         )
-        for number, (relay, weight, phase) in enumerate(zip(chosen, weights, phases, strict=True))
+        for number, (relay, weight, phase, at) in enumerate(
+            zip(chosen, weights, phases, where("relay", len(chosen)), strict=True)
+        )
     )
 
 
@@ -156,7 +161,7 @@ def _candidates(relays: list[PopulationRelay], count: int, seed: int, position: 
     sums = amounts[picks].sum(axis=1)
     expected = amounts.sum(axis=0) * count // len(ranked)
     excess = _excess(sums, expected, _POSITION_TOLERANCE_PERMILLE)
-    kept = np.flatnonzero(excess <= np.sort(excess)[_LEAST_CANDIDATES - 1])
+    kept = np.flatnonzero(excess <= np.sort(excess)[min(_LEAST_CANDIDATES, tries) - 1])
     return _Candidates(ranked, picks[kept], sums[kept], expected)
 
 
@@ -212,13 +217,13 @@ _CHAIN_WEIGHT = 1_000
 """The same for each relay: with only one path, clients do not choose by weight."""
 
 
-def chain_relays(chain: Chain, seed: int) -> tuple[Relay, ...]:
-    """Guard, middle and exit, nodes 0 to 2; phases are those of the first relays of any network."""
+def chain_relays(chain: Chain, seed: int, where: Where) -> tuple[Relay, ...]:
+    """Guard, middle and exit; phases are those of the first relays of any network."""
     phases = stream(seed, "relays", "refill_phase").random(len(CHAIN_POSITIONS))
     return tuple(
         Relay(
             name=f"relay{number + 1}",
-            node=number,
+            **at,
             position=position,
             rate_bytes_per_s=getattr(chain, position),
             burst_bytes=getattr(chain, position),
@@ -227,7 +232,9 @@ def chain_relays(chain: Chain, seed: int) -> tuple[Relay, ...]:
             refill_phase=int(phase * 1_000_000) / 1_000_000,
             rate_floored=False,
         )
-        for number, (position, phase) in enumerate(zip(CHAIN_POSITIONS, phases, strict=True))
+        for number, (position, phase, at) in enumerate(
+            zip(CHAIN_POSITIONS, phases, where("relay", len(CHAIN_POSITIONS)), strict=True)
+        )
     )
 
 

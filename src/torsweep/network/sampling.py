@@ -21,13 +21,12 @@ from torsweep.home import find, find_all
 from torsweep.network.clients import BANDWIDTH_FILE, read_bandwidth, sample_client_rates
 from torsweep.network.latency import (
     MODEL_FILE,
-    LatencyField,
-    MeasuredPairs,
-    ModelledPairs,
-    PairLatency,
-    access_round_trips,
+    Where,
+    modelled_matrix,
     read_measured,
     read_model,
+    whereabouts,
+    with_diagonal,
 )
 from torsweep.network.model import (
     LATENCY_FLOOR_US,
@@ -38,6 +37,7 @@ from torsweep.network.model import (
     Server,
     canonical_sha256,
 )
+from torsweep.network.places import Latencies
 from torsweep.network.population import POPULATION_FILE, read_population
 from torsweep.network.relays import chain_relays, network_bandwidth_weights, sample_relays
 from torsweep.network.weights import read_weights, weighted, weights_path
@@ -52,32 +52,28 @@ ClientRates = Callable[[str, int], tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 @dataclass(frozen=True)
 class SampledNetwork:
-    """A network and the field that yields its RTT matrix."""
+    """A network and the round trips between its places, (places, places) microseconds."""
 
     network: Network
-    latency: LatencyField
+    matrix_us: NDArray[np.int32]
+
+    @property
+    def latencies(self) -> Latencies:
+        """The round trips between the network's hosts."""
+        return self.network.latencies(self.matrix_us)
 
 
 def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
     """The network of ``config`` and ``seed``.
 
-    Raises InputError when a table that ``config`` names is missing or damaged, or cannot give what
-    is asked of it.
+    The round trips between its places depend on the table and ``seed`` alone, not on the hosts. Raises
+    InputError when a table that ``config`` names is missing or damaged, or cannot give what is asked of it.
     """
     paths = input_paths(config)
-    relays = _relays(config, paths, seed)
-    counts = {
-        "relay": len(relays),
-        "authority": config.authorities,
-        "web": config.web_client_count,
-        "bulk": config.bulk_client_count,
-        "perf": config.perf_clients,
-        "server": config.servers,
-    }
+    matrix_us = _matrix(config.latency, paths["latency"], seed)
+    where = whereabouts(len(matrix_us), config.access_delay, seed)
+    relays = _relays(config, paths, seed, where)
     document = config.model_dump(mode="json")
-    first_client = len(relays) + config.authorities
-    clients = _clients(counts, _client_rates(config, paths, seed), first_client)
-    clients += _perf_clients(config, first_client + len(clients))
     network = Network(
         config=document,
         config_sha256=canonical_sha256(document),
@@ -88,14 +84,13 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
         loss_share=config.loss.share,
         relays=relays,
         authorities=tuple(
-            Authority(name=f"authority{number + 1}", node=len(relays) + number)
-            for number in range(config.authorities)
+            Authority(name=f"authority{number}", **at)
+            for number, at in enumerate(where("authority", config.authorities), 1)
         ),
-        clients=clients,
-        servers=_servers(config, first_client + len(clients)),
+        clients=_clients(config, _client_rates(config, paths, seed), where) + _perf_clients(config, where),
+        servers=_servers(config, where),
     )
-    pairs = _pair_latency(config.latency, paths["latency"], counts, seed)
-    return SampledNetwork(network, LatencyField(pairs, access_round_trips(counts, config.access_delay, seed)))
+    return SampledNetwork(network, matrix_us)
 
 
 def input_paths(config: NetworkConfig) -> dict[str, Path]:
@@ -139,10 +134,10 @@ def source_path(source: Source, kind: str, file_name: str) -> Path:
     raise InputError(problem, key=kind, value=source.name, accepted=accepted)
 
 
-def _relays(config: NetworkConfig, paths: dict[str, Path], seed: int) -> tuple[Relay, ...]:
+def _relays(config: NetworkConfig, paths: dict[str, Path], seed: int, where: Where) -> tuple[Relay, ...]:
     if config.chain is not None:
-        return chain_relays(config.chain, seed)
-    relays = sample_relays(config, read_population(paths["relays"]), seed)
+        return chain_relays(config.chain, seed, where)
+    relays = sample_relays(config, read_population(paths["relays"]), seed, where)
     weights = paths.get("weights")
     return weighted(relays, read_weights(weights), weights) if weights is not None else relays
 
@@ -155,55 +150,35 @@ def _client_rates(config: NetworkConfig, paths: dict[str, Path], seed: int) -> C
     return lambda kind, count: sample_client_rates(table, count, seed, kind)
 
 
-def _pair_latency(source: LatencySource, path: Path, counts: dict[str, int], seed: int) -> PairLatency:
+def _matrix(source: LatencySource, path: Path, seed: int) -> NDArray[np.int32]:
     if source.file is None or source.use == "fit":
-        return ModelledPairs(read_model(path), counts, seed)
-    measured = read_measured(path)
-    hosts = sum(counts.values())
-    if hosts > len(measured):
-        problem, accepted = (
-            "has fewer rows than the network has hosts",
-            "fit, which makes any number of hosts",
-        )
-        value = f"direct, {len(measured)} rows for {hosts} hosts"
-        raise InputError(problem, file=path, key="latency.use", value=value, accepted=accepted)
-    return MeasuredPairs(measured, counts, seed)
+        return modelled_matrix(read_model(path), seed)
+    return with_diagonal(read_measured(path))
 
 
-def _clients(counts: dict[str, int], rates: ClientRates, node: int) -> tuple[Client, ...]:
+def _clients(config: NetworkConfig, rates: ClientRates, where: Where) -> tuple[Client, ...]:
+    counts = {"web": config.web_client_count, "bulk": config.bulk_client_count}
     clients: list[Client] = []
     for kind in KINDS:
         down, up = rates(kind, counts[kind])
-        for number in range(counts[kind]):
-            clients.append(
-                Client(
-                    name=f"{kind}{number + 1}",
-                    node=node + len(clients),
-                    kind=kind,
-                    down_bytes_per_s=int(down[number]),
-                    up_bytes_per_s=int(up[number]),
-                )
-            )
+        each = zip(down.tolist(), up.tolist(), where(kind, counts[kind]), strict=True)
+        for number, (down_bytes, up_bytes, at) in enumerate(each, 1):
+            link = {"down_bytes_per_s": down_bytes, "up_bytes_per_s": up_bytes}
+            clients.append(Client(name=f"{kind}{number}", kind=kind, **link, **at))
     return tuple(clients)
 
 
-def _perf_clients(config: NetworkConfig, node: int) -> tuple[Client, ...]:
-    rate = config.server_bandwidth
+def _perf_clients(config: NetworkConfig, where: Where) -> tuple[Client, ...]:
+    link = {"down_bytes_per_s": config.server_bandwidth, "up_bytes_per_s": config.server_bandwidth}
     return tuple(
-        Client(
-            name=f"perf{number + 1}",
-            node=node + number,
-            kind=PERF_KINDS[number % len(PERF_KINDS)],
-            down_bytes_per_s=rate,
-            up_bytes_per_s=rate,
-        )
-        for number in range(config.perf_clients)
+        Client(name=f"perf{number + 1}", kind=PERF_KINDS[number % len(PERF_KINDS)], **link, **at)
+        for number, at in enumerate(where("perf", config.perf_clients))
     )
 
 
-def _servers(config: NetworkConfig, node: int) -> tuple[Server, ...]:
-    rate = config.server_bandwidth
+def _servers(config: NetworkConfig, where: Where) -> tuple[Server, ...]:
+    link = {"down_bytes_per_s": config.server_bandwidth, "up_bytes_per_s": config.server_bandwidth}
     return tuple(
-        Server(name=f"server{number + 1}", node=node + number, down_bytes_per_s=rate, up_bytes_per_s=rate)
-        for number in range(config.servers)
+        Server(name=f"server{number}", **link, **at)
+        for number, at in enumerate(where("server", config.servers), 1)
     )

@@ -67,7 +67,7 @@ def describe_networks(folders: Sequence[Path], provenance: Provenance, traffic: 
     rows: list[Row] = []
     hashes, hosts, all_found = [], [], []
     for folder in folders:
-        network, latency = read_network(folder, latency=not provenance.given_networks)
+        network, latencies = read_network(folder, latency=not provenance.given_networks)
         sha256 = sha256_of_file(folder / NETWORK_FILE)
         if sha256 not in known:
             raise InputError(
@@ -80,7 +80,7 @@ def describe_networks(folders: Sequence[Path], provenance: Provenance, traffic: 
             rows.append((name, _usable(network)))
             hosts.append(_hosts_of_given(network))
             continue
-        found = describe(network, latency, traffic)
+        found = describe(network, latencies, traffic)
         all_found.append(found)
         rows.append((name, *_numbers(found)[: None if asks else 1]))
         hosts.append(", ".join(f"{count} {kind}" for kind, count in found.hosts.items() if count))

@@ -64,7 +64,7 @@ def prepared(tmp_path: Path, name: str, **tracing: object) -> Path:
     network = tmp_path / "network"
     if not network.exists():
         sampled = sample_network(load_network_config("traced_guard"), 1)
-        write_network(sampled.network, sampled.latency.blocks(), network)
+        write_network(sampled.network, sampled.matrix_us, network)
     wanted = Tracing.model_validate({"hosts": ["relay1", "relay2"], **tracing}) if tracing else None
     asked = load_experiment("cell_trace", {"warm_up": "2 s", "measured": "2 s"})
     asked = asked.model_copy(update={"tracing": wanted})

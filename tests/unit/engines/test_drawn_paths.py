@@ -123,7 +123,7 @@ def _experiment(**changes: object) -> Experiment:
 def _run(folder: Path, experiment: Experiment, variant: str = "", engine: str = "emulation") -> RunSpec:
     if not folder.is_dir():
         network = _network()
-        write_network(network, [equal_rtts(network)], folder)
+        write_network(network, equal_rtts(network), folder)
     asked = experiment.variant(variant)
     return build_run(run_settings(experiment, engine, "2012", asked), asked, folder, folder / "run")
 

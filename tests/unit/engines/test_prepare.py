@@ -90,7 +90,7 @@ def test_a_network_is_of_the_loss_and_the_weights_asked_for(network, tmp_path, c
 
 def _chain(tmp_path, seed=3, **overrides):
     sampled = sample_network(load_network_config("starvation", overrides), seed)
-    write_network(sampled.network, sampled.latency.blocks(), tmp_path / "chain")
+    write_network(sampled.network, sampled.matrix_us, tmp_path / "chain")
     return tmp_path / "chain"
 
 
@@ -126,10 +126,11 @@ def test_clients_that_an_experiment_says_nothing_about_are_refused(network, tmp_
 def test_what_is_no_network_is_refused(network, tmp_path):
     with pytest.raises(InputError, match=r"no network\.json in it"):
         _run(tmp_path, tmp_path / "run")
-    _edit(network, format_version=1)
-    with pytest.raises(InputError, match="format_version: is not accepted, got 1; accepted: 2"):
-        _run(network, tmp_path / "run")
-    _edit(network, format_version=2)
+    for version, said in ((2, "the network is of an older version: sample it anew"), (4, "is not accepted")):
+        _edit(network, format_version=version)
+        with pytest.raises(InputError, match=f"format_version: {said}.*, got {version}; accepted: 3"):
+            _run(network, tmp_path / "run")
+    _edit(network, format_version=3)
     whole = (network / "latency.npy").read_bytes()
     for content in (b"", whole[:-4]):
         (network / "latency.npy").write_bytes(content)
@@ -256,7 +257,7 @@ def test_a_run_says_what_the_perf_clients_of_its_network_do(network, tmp_path):
     made = small_network(POSITIONS, ["web1", "web2"], config={"relays": 5, "load": 1.0})
     perf = made.clients[1].model_copy(update={"kind": "perf_1mib"})
     made = made.model_copy(update={"clients": (made.clients[0], perf)})
-    write_network(made, [equal_rtts(made)], tmp_path / "measured")
+    write_network(made, equal_rtts(made), tmp_path / "measured")
     run = _run(tmp_path / "measured", tmp_path / "run")
     assert set(run.traffic) == {"web", "bulk", "perf_1mib"}
     assert run.traffic["perf_1mib"].response_bytes == 2**20

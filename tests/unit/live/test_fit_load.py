@@ -23,7 +23,7 @@ def directory(tmp_path: Path) -> Path:
     """A network of ten relays, 40 web clients and 2 bulk clients, at a load of 1."""
     counts = {"web_clients": 40, "bulk_clients": 2, "servers": 5}
     sampled = sample_network(load_network_config("ci", counts), 3)
-    write_network(sampled.network, sampled.latency.blocks(), tmp_path / "network")
+    write_network(sampled.network, sampled.matrix_us, tmp_path / "network")
     return tmp_path / "network"
 
 

@@ -21,6 +21,7 @@ from torsweep.network.graphs import network_graph, read_graph
 from torsweep.network.latency import MODEL_FILE, read_measured
 from torsweep.network.latency_import import IMPORT_FILE, import_latency
 from torsweep.network.model import Network, write_network
+from torsweep.network.places import Latencies
 from torsweep.network.sampling import SampledNetwork
 
 
@@ -167,21 +168,21 @@ def read_back(text: str) -> nx.Graph:
 
 
 @pytest.fixture(scope="module")
-def matrix(sampled: SampledNetwork) -> np.ndarray:
-    return np.concatenate(list(sampled.latency.blocks()))
+def latencies(sampled: SampledNetwork) -> Latencies:
+    return sampled.latencies
 
 
 def test_networkx_reads_a_network_with_its_rates_and_rtts(
-    sampled: SampledNetwork, matrix: np.ndarray
+    sampled: SampledNetwork, latencies: Latencies
 ) -> None:
     network: Network = sampled.network
-    graph = read_back(network_graph(network, matrix))
-    hosts = [*network.relays, *network.authorities, *network.clients, *network.servers]
+    graph = read_back(network_graph(network, latencies))
+    hosts = network.hosts
     assert list(graph) == [host.name for host in hosts]
     assert not graph.is_directed()
     assert graph.number_of_edges() == len(hosts) * (len(hosts) - 1) // 2
     for one, other in ((0, 1), (3, len(hosts) - 1)):
-        assert graph[hosts[one].name][hosts[other].name] == {"rtt_us": matrix[one, other]}
+        assert graph[hosts[one].name][hosts[other].name] == {"rtt_us": latencies.between(one, other)}
     relay, client = network.relays[2], network.clients[5]
     assert graph.nodes[relay.name] == {
         "kind": "relay",
@@ -197,23 +198,23 @@ def test_networkx_reads_a_network_with_its_rates_and_rtts(
     assert kinds == ["authority", "server"]
 
 
-def test_only_the_nearest_are_joined(sampled: SampledNetwork, matrix: np.ndarray) -> None:
-    whole = read_back(network_graph(sampled.network, matrix))
-    graph = read_back(network_graph(sampled.network, matrix, nearest=3))
+def test_only_the_nearest_are_joined(sampled: SampledNetwork, latencies: Latencies) -> None:
+    whole = read_back(network_graph(sampled.network, latencies))
+    graph = read_back(network_graph(sampled.network, latencies, nearest=3))
     assert list(graph) == list(whole)
     for host in graph:
         shortest = sorted(edge["rtt_us"] for edge in whole[host].values())[:3]
         assert sorted(edge["rtt_us"] for edge in graph[host].values())[:3] == shortest
     assert graph.number_of_edges() <= 3 * len(graph)
-    everything = network_graph(sampled.network, matrix, nearest=len(matrix))
-    assert everything == network_graph(sampled.network, matrix)
+    everything = network_graph(sampled.network, latencies, nearest=latencies.hosts)
+    assert everything == network_graph(sampled.network, latencies)
 
 
 def test_the_command_writes_graphml_and_replaces_nothing_else(
-    tmp_path: Path, sampled: SampledNetwork, matrix: np.ndarray
+    tmp_path: Path, sampled: SampledNetwork
 ) -> None:
     directory, out = tmp_path / "network", tmp_path / "network.graphml"
-    write_network(sampled.network, [matrix], directory)
+    write_network(sampled.network, sampled.matrix_us, directory)
     said = CliRunner().invoke(network_app, ["graph", str(directory), "--out", str(out), "--nearest", "2"])
     assert said.exit_code == 0, said.output
     graph = read_back(out.read_text())

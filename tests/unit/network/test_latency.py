@@ -1,4 +1,4 @@
-"""RTTs of sampled hosts: symmetry, floors, triangles, independence of who else is there."""
+"""Places and the round trips between them: symmetry, floors, triangles, independence of who else is there."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torsweep.config.network import AccessDelay, LatencySource
+from torsweep.errors import InputError
 from torsweep.network.latency import (
-    KINDS,
     MODEL_FILE,
     CoordinateModel,
-    LatencyField,
-    MeasuredPairs,
-    ModelledPairs,
     access_round_trips,
+    host_places,
+    modelled_matrix,
     read_model,
+    whereabouts,
+    with_diagonal,
     write_model,
 )
 from torsweep.network.latency_matrix import triangle_violations
 from torsweep.network.model import LATENCY_FLOOR_US
+from torsweep.network.places import Latencies
 from torsweep.network.sampling import SampledNetwork, source_path
+from torsweep.ranges import MOST_RTT_US
 
 NO_ACCESS_DELAY = AccessDelay.model_validate({"median": "0 ms", "sigma": 0, "maximum": "0 ms"})
 
@@ -47,24 +50,47 @@ def model(name: str) -> CoordinateModel:
 
 
 def rtts(model: CoordinateModel, seed: int = 1, **counts: int) -> np.ndarray:
-    every = dict.fromkeys(KINDS, 0) | counts
-    field = LatencyField(ModelledPairs(model, every, seed), access_round_trips(every, NO_ACCESS_DELAY, seed))
-    return np.concatenate(list(field.blocks()))
+    """RTTs between hosts without a last mile, each kind after the other."""
+    matrix_us = modelled_matrix(model, seed)
+    where = whereabouts(len(matrix_us), NO_ACCESS_DELAY, seed)
+    place = [host["place"] for kind, count in counts.items() for host in where(kind, count)]
+    none = np.zeros(len(place), dtype=np.int64)
+    return Latencies(matrix_us, np.array(place), none, LATENCY_FLOOR_US).rows(0, len(place))
 
 
 def test_a_network_has_symmetric_rtts_above_the_floor(sampled: SampledNetwork) -> None:
-    matrix = np.concatenate(list(sampled.latency.blocks()))
+    matrix = sampled.latencies.rows(0, sampled.network.node_count)
     assert matrix.dtype == np.int32
     assert (matrix == matrix.T).all()
     assert matrix.min() >= LATENCY_FLOOR_US
     assert (np.diag(matrix) == LATENCY_FLOOR_US).all()
 
 
+def test_a_round_trip_is_that_of_the_places_and_of_both_access_links() -> None:
+    matrix_us = np.array(
+        [[7_000, 900, 50_000], [900, 3_000, 59_999_000], [50_000, 59_999_000, 4_000]], np.int32
+    )
+    latencies = Latencies(matrix_us, np.array([0, 0, 1, 2]), np.array([0, 20, 500, 800]), floor_us=2_000)
+    expected = [
+        [2_000, 7_020, 2_000, 50_800],
+        [7_020, 2_000, 2_000, 50_820],
+        [2_000, 2_000, 2_000, MOST_RTT_US],
+        [50_800, 50_820, MOST_RTT_US, 2_000],
+    ]
+    assert latencies.rows(0, 4).tolist() == expected
+    assert latencies.rows(1, 3).tolist() == expected[1:3]
+    assert int(latencies.between(0, 3)) == 50_800
+    assert latencies.between(np.array([0, 1]), np.array([1, 3])).tolist() == [7_020, 50_820]
+
+
+def test_a_place_is_as_far_from_itself_as_from_the_nearest() -> None:
+    made = with_diagonal(np.array([[0, 9_000, 700], [9_000, 0, 8_000], [700, 8_000, 0]], np.int32))
+    assert made.tolist() == [[2_000, 9_000, 700], [9_000, 8_000, 8_000], [700, 8_000, 2_000]]
+
+
 def test_generated_rtts_are_distributed_like_the_measured_ones(name: str, model: CoordinateModel) -> None:
     measured = next(value for key, value in ERRORS[name].items() if key.startswith("RTT ms"))
-    matrix = rtts(model, relay=490)
-    assert (matrix == matrix.T).all()
-    values = matrix[np.triu_indices(490, 1)] / 1000
+    values = rtts(model, relay=490)[np.triu_indices(490, 1)] / 1000
     found = np.quantile(values, [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95])
     assert found == pytest.approx(measured[MEASURED_AS[name]][1:-1], rel=0.2)
 
@@ -115,6 +141,7 @@ def test_who_else_is_there_changes_no_rtt(seed: int, more: int) -> None:
     few = {"relay": 4, "authority": 1, "web": 5, "bulk": 2, "server": 3}
     many = few | {"web": 5 + more}
     small, large = rtts(model, seed, **few), rtts(model, seed, **many)
+    assert (modelled_matrix(model, seed) == modelled_matrix(model, seed).T).all()
     kept = [*range(10), *range(10 + more, 15 + more)]
     assert (large[np.ix_(kept, kept)] == small).all()
 
@@ -123,36 +150,41 @@ def tiny_model() -> CoordinateModel:
     return CoordinateModel(
         position_us=np.array([[0, 0], [30_000, 0], [0, 80_000]], dtype=np.int32),
         height_us=np.array([500, 1_000, 0], dtype=np.int32),
-        place=np.array([0, 1, 0], dtype=np.int32),
+        region=np.array([0, 1, 0], dtype=np.int32),
         correction=np.array([[1.0, 1.1], [1.1, 0.9]]),
         bin_edge_us=np.array([40_000], dtype=np.int32),
         ratio=np.array([[0.5, 1.0, 2.0], [0.9, 1.0, 1.1]]),
-        jitter_us=np.array([100, 100], dtype=np.int32),
     )
 
 
-def test_blocks_of_any_size_give_the_same_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = rtts(tiny_model(), relay=40)
-    monkeypatch.setattr("torsweep.network.latency.BLOCK_CELLS", 120)
-    assert (rtts(tiny_model(), relay=40) == whole).all()
+def test_blocks_of_any_size_give_the_same_matrix(
+    model: CoordinateModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = modelled_matrix(model, seed=1)
+    monkeypatch.setattr("torsweep.network.latency.BLOCK_CELLS", 7_000)
+    assert (modelled_matrix(model, seed=1) == whole).all()
 
 
 def test_a_tiny_model_gives_known_bits() -> None:
     matrix = rtts(tiny_model(), relay=30, web=30)
     digest = hashlib.sha256(matrix.astype("<i4").tobytes()).hexdigest()
-    assert digest == "212647dc41992123c5b5d0af1be561ccc5ab366f423858d53db9004449ad88a8"
+    assert digest == "fde1a9b07e2618f65d21afcdccacec11e4c879684267e2669c4c64c1afa07a7b"
+
+
+def test_hosts_are_at_all_places_alike() -> None:
+    found = np.bincount(host_places("web", 60_000, 6, seed=3), minlength=6)
+    assert found.sum() == 60_000
+    assert found == pytest.approx(10_000, rel=0.05)
 
 
 def test_access_delay_counts_both_ways_and_for_clients_only() -> None:
-    counts = dict.fromkeys(KINDS, 2_001)
     delay = AccessDelay.model_validate({"median": "10 ms", "sigma": 0.5, "maximum": "25 ms"})
-    added = access_round_trips(counts, delay, seed=1).reshape(len(KINDS), -1)
-    by_kind = dict(zip(KINDS, added, strict=True))
-    for kind in ("relay", "authority", "server"):
-        assert not by_kind[kind].any()
+    for kind in ("relay", "authority", "perf", "server"):
+        assert not access_round_trips(kind, 2_001, delay, seed=1).any()
     for kind in ("web", "bulk"):
-        assert np.median(by_kind[kind]) == pytest.approx(20_000, rel=0.05)
-        assert by_kind[kind].max() == 50_000
+        added = access_round_trips(kind, 2_001, delay, seed=1)
+        assert np.median(added) == pytest.approx(20_000, rel=0.05)
+        assert added.max() == 50_000
 
 
 def test_a_model_file_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -163,11 +195,9 @@ def test_a_model_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert all((value == getattr(found, name)).all() for name, value in vars(tiny_model()).items())
 
 
-def test_a_measured_matrix_gives_each_host_a_row_of_its_own() -> None:
-    measured = np.arange(400, dtype=np.int32).reshape(20, 20)
-    few = {"relay": 3, "authority": 1, "web": 4, "bulk": 2, "perf": 0, "server": 5}
-    rows = MeasuredPairs(measured, few, seed=2).rows(0, 15)
-    assert len(set(np.diag(rows))) == 15
-    more = MeasuredPairs(measured, few | {"web": 6, "bulk": 3, "perf": 1}, seed=2).rows(0, 19)
-    kept = [*range(8), 10, 11, *range(14, 19)]
-    assert (more[np.ix_(kept, kept)] == rows).all()
+def test_a_model_that_would_differ_by_direction_is_refused(tmp_path: Path) -> None:
+    model = tiny_model()
+    model.correction[0, 1] = 1.2
+    write_model(model, tmp_path / "one.npz")
+    with pytest.raises(InputError, match="correction: is not symmetric"):
+        read_model(tmp_path / "one.npz")

@@ -17,9 +17,10 @@ from typer.testing import CliRunner
 from torsweep.config.network import NetworkConfig
 from torsweep.errors import InputError, TorsweepError
 from torsweep.network.cli import latency_app
-from torsweep.network.latency import MODEL_FILE, read_measured, read_model
+from torsweep.network.latency import MODEL_FILE, read_measured, read_model, write_model
 from torsweep.network.latency_import import IMPORT_FILE, download_king, import_latency
 from torsweep.network.latency_matrix import read_latencies
+from torsweep.network.model import LATENCY_FLOOR_US
 from torsweep.network.sampling import sample_network
 
 
@@ -83,13 +84,30 @@ def test_an_import_prints_its_statistics_and_is_used_both_ways(
     for use in ("fit", "direct"):
         latency = {"file": str(out), "use": use}
         config = NetworkConfig.model_validate(counts | {"latency": latency})
-        matrix = np.concatenate(list(sample_network(config, 1).latency.blocks()))
-        between_relays = matrix[:5, :5][np.triu_indices(5, 1)]
-        taken = set(between_relays.tolist()) <= set(measured.ravel().tolist())
-        assert taken == (use == "direct")
-    crowded = NetworkConfig.model_validate(counts | {"servers": 99, "latency": latency})
-    with pytest.raises(InputError, match="40 rows for 117 hosts"):
-        sample_network(crowded, 1)
+        matrix = sample_network(config, 1).matrix_us
+        between = np.triu_indices(40, 1)
+        assert (matrix[between] == measured[between]).all() == (use == "direct")
+        nearest = np.where(np.eye(40, dtype=bool), np.iinfo(np.int32).max, matrix).min(axis=1)
+        assert (np.diag(matrix) == np.maximum(nearest, LATENCY_FLOOR_US)).all()
+    crowded = sample_network(NetworkConfig.model_validate(counts | {"servers": 99, "latency": latency}), 1)
+    assert {host.place for host in crowded.network.hosts} <= set(range(40))
+
+
+def test_places_without_a_round_trip_are_refused(tmp_path: Path, rtt_matrix_ms: np.ndarray) -> None:
+    file, out = tmp_path / "matrix", tmp_path / "out"
+    file.write_text(matrix_text(rtt_matrix_ms))
+    import_latency(file, "matrix", "ms", out)
+    table = out / MODEL_FILE
+    for rtt_us in (0, -5):
+        measured = read_measured(table)
+        measured[3, 5] = measured[5, 3] = rtt_us
+        write_model(read_model(table), tmp_path / "damaged.npz", measured)
+        with pytest.raises(InputError, match=rf"npz: \[3, 5\]: two places have no round trip, got {rtt_us};"):
+            read_measured(tmp_path / "damaged.npz")
+    rtt_matrix_ms[7] = rtt_matrix_ms[:, 7] = 0
+    file.write_text(matrix_text(rtt_matrix_ms))
+    with pytest.raises(InputError, match="a host has no RTT to any other, got 'host 8'"):
+        import_latency(file, "matrix", "ms", out)
 
 
 def test_one_way_delays_are_doubled(tmp_path: Path, rtt_matrix_ms: np.ndarray) -> None:

@@ -31,14 +31,14 @@ servers: 8
 TRAFFIC = load_experiment("refill_sweep").traffic
 
 GOLDEN = {
-    NETWORK_FILE: "50c3fe4360d8da7af9399c3603ab909e87a13bae78973e8f90480bde8f7c872c",
-    LATENCY_FILE: "69f4aa7c6a9e33c995214550e765a8df40153dc1a49bed0a891d5b0520cecc40",
+    NETWORK_FILE: "NETWORK",
+    LATENCY_FILE: "LATENCY",
 }
 
 
 @pytest.fixture
 def directory(tmp_path: Path, sampled: SampledNetwork) -> Path:
-    write_network(sampled.network, sampled.latency.blocks(), tmp_path / "network")
+    write_network(sampled.network, sampled.matrix_us, tmp_path / "network")
     return tmp_path / "network"
 
 
@@ -55,10 +55,18 @@ def test_another_seed_gives_another_network(configured: Callable[..., NetworkCon
 
 
 def test_a_network_is_read_as_it_was_written(directory: Path, sampled: SampledNetwork) -> None:
-    network, latency_us = read_network(directory)
+    network, latencies = read_network(directory)
     latency_sha256 = hashlib.sha256((directory / LATENCY_FILE).read_bytes()).hexdigest()
     assert network == sampled.network.model_copy(update={"latency_sha256": latency_sha256})
-    assert (latency_us == np.concatenate(list(sampled.latency.blocks()))).all()
+    assert (latencies.matrix_us == sampled.matrix_us).all()
+    assert latencies.place.tolist() == [host.place for host in network.hosts]
+    assert latencies.access_us.tolist() == [host.access_us for host in network.hosts]
+    assert latencies.floor_us == network.latency_floor_us
+
+
+def test_a_host_has_a_line_of_its_own(directory: Path, sampled: SampledNetwork) -> None:
+    lines = (directory / NETWORK_FILE).read_text().splitlines()
+    assert sum('"access_us": ' in line for line in lines) == sampled.network.node_count
 
 
 def test_one_flipped_bit_in_the_latencies_is_seen(directory: Path) -> None:
@@ -77,26 +85,47 @@ def test_one_flipped_bit_in_the_latencies_is_seen(directory: Path) -> None:
 def test_rtts_out_of_range_are_refused(
     tmp_path: Path, sampled: SampledNetwork, rtt_us: int, whole: bool
 ) -> None:
-    matrix = np.concatenate(list(sampled.latency.blocks()))
-    matrix[1, 2] = rtt_us
-    write_network(sampled.network, [matrix], tmp_path / "made")
+    matrix = sampled.matrix_us.copy()
+    matrix[1, 2] = matrix[2, 1] = rtt_us
+    write_network(sampled.network, matrix, tmp_path / "made")
     if whole:
-        assert read_network(tmp_path / "made")[1][1, 2] == rtt_us
+        assert read_network(tmp_path / "made")[1].matrix_us[1, 2] == rtt_us
     else:
-        with pytest.raises(InputError, match=f"holds an RTT out of range, got {rtt_us}; accepted: 1 to"):
+        said = rf"latency\.npy: \[1, 2\]: two places have no round trip, got {rtt_us}; accepted: 1 to"
+        with pytest.raises(InputError, match=said):
             read_network(tmp_path / "made")
+
+
+def test_round_trips_are_the_same_both_ways(tmp_path: Path, sampled: SampledNetwork) -> None:
+    matrix = sampled.matrix_us.copy()
+    matrix[1, 2] += 1
+    write_network(sampled.network, matrix, tmp_path / "made")
+    with pytest.raises(InputError, match=r"\[1, 2\]: two places have another round trip the other way"):
+        read_network(tmp_path / "made")
 
 
 def test_nodes_are_numbered_in_order(sampled: SampledNetwork) -> None:
     network = sampled.network
-    hosts = [*network.relays, *network.authorities, *network.clients, *network.servers]
-    assert [host.node for host in hosts] == list(range(network.node_count))
-    assert len({host.name for host in hosts}) == len(hosts)
+    assert network.hosts == (*network.relays, *network.authorities, *network.clients, *network.servers)
+    assert list(network.node_of.values()) == list(range(network.node_count))
+    assert list(network.node_of) == [host.name for host in network.hosts]
 
 
-def test_a_matrix_of_another_size_is_refused(directory: Path) -> None:
-    np.save(directory / LATENCY_FILE, np.zeros((3, 3), dtype=np.int32))
-    with pytest.raises(InputError, match=r"does not fit network\.json"):
+def test_a_host_at_a_place_that_does_not_exist_is_refused(tmp_path: Path, sampled: SampledNetwork) -> None:
+    places = sorted({host.place for host in sampled.network.hosts})
+    write_network(sampled.network, sampled.matrix_us[: places[-1], : places[-1]], tmp_path / "made")
+    said = f"is at a place that does not exist, got {places[-1]}; accepted: 0 to {places[-1] - 1}, the rows"
+    with pytest.raises(InputError, match=said):
+        read_network(tmp_path / "made")
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [np.ones((3, 4), np.int32), np.ones((3, 3), np.int64), np.ones((3, 3)), np.ones((0, 0), np.int32)],
+)
+def test_what_is_no_square_of_round_trips_is_refused(directory: Path, matrix: np.ndarray) -> None:
+    np.save(directory / LATENCY_FILE, matrix)
+    with pytest.raises(InputError, match=r"latency\.npy: is no matrix of round trips"):
         read_network(directory)
 
 
@@ -112,7 +141,10 @@ def test_a_cut_off_matrix_is_refused(directory: Path) -> None:
     [
         (lambda document: document.pop("relays"), "relays"),
         (lambda document: document["relays"][0].update(rate_bytes_per_s=-5), "rate_bytes_per_s"),
-        (lambda document: document.update(format_version=1), "format_version"),
+        (lambda document: document.update(format_version=2), "older version: sample it anew.*, got 2"),
+        (lambda document: document["clients"][0].update(place=-1), "place"),
+        (lambda document: document["clients"][0].update(access_us=0.5), "access_us"),
+        (lambda document: document["clients"][1].update(name="web1"), "a name stands twice, got 'web1'"),
     ],
 )
 def test_a_damaged_description_is_refused(
@@ -126,8 +158,7 @@ def test_a_damaged_description_is_refused(
 
 
 def test_describe_adds_up(sampled: SampledNetwork) -> None:
-    latency_us = np.concatenate(list(sampled.latency.blocks()))
-    found = describe(sampled.network, latency_us, TRAFFIC)
+    found = describe(sampled.network, sampled.latencies, TRAFFIC)
     usable = sum(min(r.rate_bytes_per_s, r.capacity_bytes_per_s) for r in sampled.network.relays)
     assert sum(held.usable_bytes_per_s for held in found.positions.values()) == usable
     assert found.regime.third_of_capacity_bytes_per_s == usable // 3
@@ -141,9 +172,8 @@ def test_describe_adds_up(sampled: SampledNetwork) -> None:
 def test_a_network_with_nothing_to_learn_from_is_warned_about(
     clients: int, word: str, configured: Callable[..., NetworkConfig], sampled: SampledNetwork
 ) -> None:
-    many = sample_network(configured(web_clients=clients, bulk_clients=0), 1).network
-    latency_us = np.broadcast_to(np.int32(50_000), (many.node_count, many.node_count))
-    warning = describe(many, latency_us, TRAFFIC).regime.warning
+    many = sample_network(configured(web_clients=clients, bulk_clients=0), 1)
+    warning = describe(many.network, many.latencies, TRAFFIC).regime.warning
     assert warning is not None
     assert warning.startswith(word)
 
@@ -189,23 +219,32 @@ def test_a_table_there_is_not_is_refused_with_those_there_are(
     ] in str(refused.value)
 
 
-def test_ten_times_full_size_streams_its_matrix(configured: Callable[..., NetworkConfig]) -> None:
-    config = configured(relays=500, web_clients=9_500, bulk_clients=500, servers=2_000)
-    sampled = sample_network(config, 1)
-    first = next(sampled.latency.blocks())
-    assert sampled.network.node_count == 12_503
-    assert first.shape[1] == 12_503
-    assert first.nbytes < 10_000_000
+def test_the_matrix_does_not_grow_with_the_hosts(
+    configured: Callable[..., NetworkConfig], sampled: SampledNetwork
+) -> None:
+    many = sample_network(configured(relays=3_000, web_clients=3_000, bulk_clients=50, servers=100), 1)
+    assert many.network.node_count == 6_153
+    assert (many.matrix_us == sampled.matrix_us).all()
+
+
+def test_more_clients_move_no_other_host(
+    configured: Callable[..., NetworkConfig], sampled: SampledNetwork
+) -> None:
+    few = sampled.network
+    many = sample_network(configured(load=2, perf_clients=3), 1).network
+    assert (many.relays, many.authorities, many.servers) == (few.relays, few.authorities, few.servers)
+    for kind in ("web", "bulk"):
+        assert many.clients_of(kind)[: len(few.clients_of(kind))] == few.clients_of(kind)
 
 
 def test_a_folder_of_something_else_is_not_replaced(tmp_path: Path, sampled: SampledNetwork) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    write_network(sampled.network, sampled.latency.blocks(), work)
-    write_network(sampled.network, sampled.latency.blocks(), work)
+    write_network(sampled.network, sampled.matrix_us, work)
+    write_network(sampled.network, sampled.matrix_us, work)
     (work / NETWORK_FILE).rename(work / "notes.txt")
     with pytest.raises(OutputError, match=r"work: holds notes\.txt, which torsweep did not write"):
-        write_network(sampled.network, sampled.latency.blocks(), work)
+        write_network(sampled.network, sampled.matrix_us, work)
     assert (work / "notes.txt").exists()
 
 
@@ -228,10 +267,8 @@ def test_perf_clients_come_beside_what_is_there_without_them(
     assert [client.name for client in own] == ["perf1", "perf2", "perf3", "perf4"]
     assert [client.kind for client in own] == ["perf_50kib", "perf_1mib", "perf_5mib", "perf_50kib"]
     assert {client.down_bytes_per_s for client in own} == {without.servers[0].down_bytes_per_s}
-    assert sampled.latency.access_us[own[0].node] == 0
-    assert describe(network, np.concatenate(list(sampled.latency.blocks())), TRAFFIC).hosts[
-        "perf clients"
-    ] == len(own)
+    assert {client.access_us for client in own} == {0}
+    assert describe(network, sampled.latencies, TRAFFIC).hosts["perf clients"] == len(own)
 
 
 @pytest.mark.parametrize("name", WEIGHTS_OF_HOPS)

@@ -30,7 +30,9 @@ def _said(demand: float) -> str:
         capacity_bytes_per_s=10 * rate,
     )
     text = io.StringIO()
-    print_description(describe(made, equal_rtts(made), TRAFFIC), Console(file=text, width=200))
+    print_description(
+        describe(made, made.latencies(equal_rtts(made)), TRAFFIC), Console(file=text, width=200)
+    )
     return text.getvalue()
 
 
@@ -69,7 +71,7 @@ def test_the_load_is_what_each_kind_of_client_asks_for_over_what_three_hops_carr
 def test_weights_that_are_all_0_are_said_to_be() -> None:
     made = small_network(("guard", "middle", "exit"), ["web1"])
     made = made.model_copy(update={"bandwidth_weights": dict.fromkeys(made.bandwidth_weights, 0)})
-    found = describe(made, equal_rtts(made), TRAFFIC)
+    found = describe(made, made.latencies(equal_rtts(made)), TRAFFIC)
     assert found.by_weight is None
     text = io.StringIO()
     print_description(found, Console(file=text, width=200))

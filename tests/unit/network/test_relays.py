@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torsweep.config.network import NetworkConfig, Source
+from torsweep.config.network import AccessDelay, NetworkConfig, Source
 from torsweep.errors import InputError
+from torsweep.network.latency import whereabouts
 from torsweep.network.model import POSITIONS, Relay
 from torsweep.network.population import POPULATION_FILE, Population, PopulationRelay, read_population
 from torsweep.network.relays import (
@@ -21,6 +22,10 @@ from torsweep.network.sampling import source_path
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 
 SEEDS = range(1, 31)
+
+
+def relays_of(config: NetworkConfig, source: Population, seed: int) -> tuple[Relay, ...]:
+    return sample_relays(config, source, seed, whereabouts(1, AccessDelay(), seed))
 
 
 def population(name: str) -> Population:
@@ -50,7 +55,7 @@ def test_shares_and_total_capacity_hold_over_thirty_seeds(
 ) -> None:
     source = population(name)
     config = configured(relays=count)
-    networks = [sample_relays(config, source, seed) for seed in SEEDS]
+    networks = [relays_of(config, source, seed) for seed in SEEDS]
     for relays in networks:
         assert weight_shares(relays) == pytest.approx(source.weight_share, abs=0.002)
     for total in (
@@ -71,7 +76,7 @@ def test_the_mean_network_has_the_capacity_of_the_population(
         for position, count in counts.items()
         for own in [source.of(position)]
     )
-    networks = [sample_relays(configured(relays=50), source, seed) for seed in SEEDS]
+    networks = [relays_of(configured(relays=50), source, seed) for seed in SEEDS]
     mean = sum(relay.capacity_bytes_per_s for relays in networks for relay in relays) / len(networks)
     assert mean == pytest.approx(expected, rel=0.05)
 
@@ -79,7 +84,7 @@ def test_the_mean_network_has_the_capacity_of_the_population(
 def test_slow_relays_are_raised_to_what_tor_accepts_and_say_so(
     configured: Callable[..., NetworkConfig],
 ) -> None:
-    relays = sample_relays(configured(relays=50), population("2012"), 1)
+    relays = relays_of(configured(relays=50), population("2012"), 1)
     assert any(relay.rate_floored for relay in relays)
     for relay in relays:
         assert relay.rate_bytes_per_s >= LEAST_TOR_RATE_BYTES_PER_S
@@ -88,18 +93,18 @@ def test_slow_relays_are_raised_to_what_tor_accepts_and_say_so(
 
 
 def test_refill_phases_differ(configured: Callable[..., NetworkConfig]) -> None:
-    phases = {relay.refill_phase for relay in sample_relays(configured(relays=50), population("2012"), 1)}
+    phases = {relay.refill_phase for relay in relays_of(configured(relays=50), population("2012"), 1)}
     assert len(phases) == 50
 
 
 def test_clients_do_not_change_relays(configured: Callable[..., NetworkConfig]) -> None:
     source = population("2012")
-    assert sample_relays(configured(), source, 3) == sample_relays(configured(web_clients=500), source, 3)
+    assert relays_of(configured(), source, 3) == relays_of(configured(web_clients=500), source, 3)
 
 
 def test_positions_given_are_positions_got(configured: Callable[..., NetworkConfig]) -> None:
     wanted = {"guard": 3, "exit": 2, "guard_exit": 0, "middle": 5}
-    relays = sample_relays(configured(positions=wanted), population("2012"), 1)
+    relays = relays_of(configured(positions=wanted), population("2012"), 1)
     assert {p: sum(relay.position == p for relay in relays) for p in wanted} == wanted
 
 
@@ -116,7 +121,7 @@ def test_any_size_has_guards_and_exits(count: int) -> None:
 def test_the_weights_of_a_network_are_those_of_the_directory(
     configured: Callable[..., NetworkConfig],
 ) -> None:
-    relays = sample_relays(configured(relays=50), population("2012"), 1)
+    relays = relays_of(configured(relays=50), population("2012"), 1)
     assert network_bandwidth_weights(relays)["Wed"] == pytest.approx(3838, abs=5)
 
 
@@ -127,7 +132,7 @@ def test_a_position_the_population_lacks_is_refused(configured: Callable[..., Ne
     third = {"guard": 0.4, "exit": 0.3, "guard_exit": 0.3, "middle": 0.0}
     config = configured(positions={"guard": 4, "exit": 2, "guard_exit": 2, "middle": 2})
     with pytest.raises(InputError, match=r"positions\.middle: the relay population has none"):
-        sample_relays(config, Population(relays, third, third, {}), 1)
+        relays_of(config, Population(relays, third, third, {}), 1)
 
 
 @pytest.mark.parametrize("name", ["2012", "2024"])
@@ -135,12 +140,12 @@ def test_a_network_with_a_single_guard_is_refused(
     name: str, configured: Callable[..., NetworkConfig]
 ) -> None:
     with pytest.raises(InputError, match="relays: too few relays for two that can be a guard"):
-        sample_relays(configured(relays=3), population(name), 1)
+        relays_of(configured(relays=3), population(name), 1)
 
 
 def test_each_position_can_carry_its_share_of_weight(configured: Callable[..., NetworkConfig]) -> None:
     source = population("2012")
-    relays = sample_relays(configured(relays=50), source, 1)
+    relays = relays_of(configured(relays=50), source, 1)
     usable = {p: sum(r.usable_bytes_per_s for r in relays if r.position == p) for p in POSITIONS}
     whole = sum(usable.values())
     for position, share in source.weight_share.items():

@@ -149,7 +149,7 @@ def test_an_overload_stands_at_the_top(plan: Plan, text: str, tmp_path: Path) ->
         made = small_network(("guard_exit", "exit", "guard"), [f"web{n}" for n in range(1, 21)])
         made = made.model_copy(update={"seed": number})
         crowded.append(tmp_path / "ci" / str(number))
-        write_network(made, [equal_rtts(made)], crowded[-1])
+        write_network(made, equal_rtts(made), crowded[-1])
         run["network_sha256"] = sha256_of_file(crowded[-1] / NETWORK_FILE)
     provenance = replace(provenance, runs=provenance.runs[:2])
     networks = describe_networks(crowded, provenance, plan.experiment.traffic)

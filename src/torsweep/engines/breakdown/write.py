@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from torsweep.engines.breakdown.passing import Packets
 from torsweep.engines.breakdown.pcap import Captures, join_captures
 from torsweep.engines.cell_ring import channels_frame, read_ring, scan_cells
 from torsweep.engines.table_schema import BREAKDOWN, STREAMS, validate
-from torsweep.network.model import Network, read_network
+from torsweep.network.model import read_network
 from torsweep.storage import whole_file
 
 
@@ -47,11 +48,13 @@ def write_breakdown(
     Hosts whose clocks contradict each other are taken to one clock where each host has a capture of its own;
     else no download is followed. Raises InputError for a file that is not whole.
     """
-    network, rtt_us = read_network(network_directory)
-    nodes = nodes_of(network)
+    network, latencies = read_network(network_directory)
+    nodes = network.node_of
 
+    @cache
     def one_way_ns(sender: str, receiver: str) -> int:
-        return max(int(rtt_us[nodes[sender], nodes[receiver]]) * 1000 // 2, seen.least_one_way_ns)
+        rtt_us = int(latencies.between(nodes[sender], nodes[receiver]))
+        return max(rtt_us * 1000 // 2, seen.least_one_way_ns)
 
     recorded = Recorded(
         cells=scan_cells(run_directory).collect(),
@@ -107,11 +110,3 @@ def write_frame(run_directory: Path, frame: pl.DataFrame) -> None:
     validate(frame, BREAKDOWN, file)
     with whole_file(file) as temporary:
         frame.write_parquet(temporary, compression="zstd")
-
-
-def nodes_of(network: Network) -> dict[str, int]:
-    """The node of each host of ``network``, by its name."""
-    nodes = {relay.name: relay.node for relay in network.relays}
-    nodes |= {authority.name: authority.node for authority in network.authorities}
-    nodes |= {client.name: client.node for client in network.clients}
-    return nodes | {server.name: server.node for server in network.servers}

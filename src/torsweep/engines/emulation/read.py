@@ -215,7 +215,7 @@ def _booked(since_zero_ns: int, last_second: int | None) -> int:
 
 
 def _sorted(downloads: Sequence[Download]) -> list[Download]:
-    return sorted(downloads, key=lambda download: (download.client.node, download.number))
+    return sorted(downloads, key=lambda download: (download.index, download.number))
 
 
 def _frame(rows: list[dict[str, Any]], schema: TableSchema) -> pl.DataFrame:

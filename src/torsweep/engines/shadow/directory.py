@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from torsweep.engines import addresses
 from torsweep.engines.addresses import directory_authorities
@@ -44,7 +43,8 @@ from torsweep.engines.shadow.tools import Tools
 from torsweep.engines.shadow.traffic import client_graph, server_graph
 from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips, vegas_log_lines
 from torsweep.errors import InputError
-from torsweep.network.model import NETWORK_FILE, Network, Relay
+from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Authority, Network, Relay
+from torsweep.network.places import Latencies
 from torsweep.tor.torrc import (
     QUIET_CLIENT_LINES,
     Role,
@@ -60,49 +60,82 @@ AUTHORITY_BYTES_PER_S = 125_000_000
 """Directory authorities are no part of what is studied: their links never bind."""
 
 
-def node_rates(network: Network) -> list[tuple[int, int]]:
-    """Bytes per second down and up, by node."""
-    rates = [(0, 0)] * network.node_count
-    for relay in network.relays:
-        rates[relay.node] = relay.capacity_bytes_per_s, relay.capacity_bytes_per_s
-    for authority in network.authorities:
-        rates[authority.node] = AUTHORITY_BYTES_PER_S, AUTHORITY_BYTES_PER_S
-    for client in network.clients:
-        rates[client.node] = client.down_bytes_per_s, client.up_bytes_per_s
-    for server in network.servers:
-        rates[server.node] = server.down_bytes_per_s, server.up_bytes_per_s
+def host_rates(network: Network) -> list[tuple[int, int]]:
+    """Bytes per second down and up of each host."""
+    rates = []
+    for host in network.hosts:
+        if isinstance(host, Relay):
+            rates.append((host.capacity_bytes_per_s, host.capacity_bytes_per_s))
+        elif isinstance(host, Authority):
+            rates.append((AUTHORITY_BYTES_PER_S, AUTHORITY_BYTES_PER_S))
+        else:
+            rates.append((host.down_bytes_per_s, host.up_bytes_per_s))
     return rates
 
 
-def write_graph(network: Network, rtt_us: NDArray[np.int32], floor_us: int) -> tuple[str, int]:
+@dataclass(frozen=True)
+class GraphNodes:
+    """The nodes of Shadow's graph: the node of each host, the first and the last host of each node, how many
+    hosts it has, and its rates, bytes per second down and up."""
+
+    of_host: list[int]
+    first: list[int]
+    last: list[int]
+    hosts: list[int]
+    rates: list[tuple[int, int]]
+
+
+def shared_nodes(network: Network) -> GraphNodes:
+    """Hosts with the same place, access delay and rates share a node, as rates stand on nodes: see
+    :func:`.simulate.graph_nodes`."""
+    found: dict[tuple[int, int, tuple[int, int]], list[int]] = {}
+    for number, (host, rates) in enumerate(zip(network.hosts, host_rates(network), strict=True)):
+        found.setdefault((host.place, host.access_us, rates), []).append(number)
+    of_host = [0] * network.node_count
+    for node, own in enumerate(found.values()):
+        for number in own:
+            of_host[number] = node
+    return GraphNodes(
+        of_host=of_host,
+        first=[own[0] for own in found.values()],
+        last=[own[-1] for own in found.values()],
+        hosts=[len(own) for own in found.values()],
+        rates=[rates for _, _, rates in found],
+    )
+
+
+def write_graph(network: Network, latencies: Latencies, floor_us: int) -> tuple[str, int]:
     """The graph of ``network``: each edge's latency is half the RTT, and at least ``floor_us``.
 
-    A packet crosses one edge, which loses the network's share of packets.
+    A packet crosses one edge, which loses the network's share of packets. The edge of a node with itself is
+    between two hosts there.
 
     Returns its text, and how many pairs of hosts are closer than the least latency.
 
     Raises InputError when a pair of hosts has no latency.
     """
-    nodes = network.node_count
-    source, target = np.triu_indices(nodes)
-    one_way_us = np.asarray(rtt_us)[source, target].astype(np.int64) // 2
-    apart = source != target
-    if nodes > 1 and one_way_us[apart].min() <= 0:
-        missing = int(np.flatnonzero(apart & (one_way_us <= 0))[0])
+    graph = shared_nodes(network)
+    source, target = np.triu_indices(len(graph.rates))
+    first, last, hosts = (np.array(each) for each in (graph.first, graph.last, graph.hosts))
+    one_way_us = latencies.between(first[source], last[target]) // 2
+    within = source == target
+    pairs = np.where(within, hosts[source] * (hosts[source] - 1) // 2, hosts[source] * hosts[target])
+    missing = np.flatnonzero((pairs > 0) & (one_way_us <= 0))
+    if len(missing):
+        one, other = (network.hosts[int(each[missing[0]])] for each in (first[source], last[target]))
         raise InputError(
             "a pair of hosts has no latency",
-            file="latency.npy",
-            key=f"[{source[missing]}, {target[missing]}]",
-            value=int(rtt_us[source[missing], target[missing]]),
+            file=LATENCY_FILE,
+            key=f"{one.name} and {other.name}",
             accepted="an RTT of at least 2 µs",
         )
-    floored = int(np.count_nonzero(one_way_us[apart] < floor_us))
+    floored = int(pairs[one_way_us < floor_us].sum())
     loss = np.format_float_positional(network.loss_share, trim="0")
     edge = f'edge [\nsource {{}}\ntarget {{}}\nlatency "{{}} us"\npacket_loss {loss}\n]'
     edges = pl.DataFrame(
         {"source": source, "target": target, "latency": np.maximum(one_way_us, floor_us)}
     ).select(pl.format(edge, "source", "target", "latency").str.join("\n"))
-    return f"graph [\ndirected 0\n{graph_nodes(node_rates(network))}\n{edges.item()}\n]\n", floored
+    return f"graph [\ndirected 0\n{graph_nodes(graph.rates)}\n{edges.item()}\n]\n", floored
 
 
 CONFIGURATION = "shadow.yaml"
@@ -130,7 +163,7 @@ class Written:
 def write_directory(
     run: RunSpec,
     network: Network,
-    rtt_us: NDArray[np.int32],
+    latencies: Latencies,
     keys: Keys,
     tools: Tools,
     settings: ShadowSettings,
@@ -143,7 +176,7 @@ def write_directory(
     check_network(network, NETWORK_FILE)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    graph, floored_pairs = write_graph(network, rtt_us, settings.latency_floor_us)
+    graph, floored_pairs = write_graph(network, latencies, settings.latency_floor_us)
     (folder / "graph.gml").write_text(graph)
     builder = _Builder(run, network, keys, tools, settings, folder)
     simulation = Simulation(
@@ -162,7 +195,7 @@ def write_directory(
         clients={client.name: client.kind for client in network.clients},
         relays={relay.name: keys.fingerprints[relay.name] for relay in network.relays},
         authorities={host.name: keys.fingerprints[host.name] for host in network.authorities},
-        servers={addresses.address(server.node): server.name for server in network.servers},
+        servers={addresses.address(builder.nodes[server.name]): server.name for server in network.servers},
     )
     layout.write(folder)
     return Written(simulation, floored_pairs)
@@ -186,6 +219,7 @@ class _Builder:
         folder: Path,
     ) -> None:
         self.run, self.network, self.keys, self.tools, self.settings = run, network, keys, tools, settings
+        self.nodes, self.graph_nodes = network.node_of, shared_nodes(network).of_host
         self.seed = run.seed if settings.seed is None else settings.seed
         self.shared = folder / "shared"
         self.template = folder / "template" / "hosts"
@@ -200,10 +234,10 @@ class _Builder:
         )
         self.template.mkdir(parents=True)
         hosts = {
-            **{host.name: self._authority(host.name, host.node) for host in self.network.authorities},
+            **{host.name: self._authority(host.name) for host in self.network.authorities},
             **{relay.name: self._relay(index) for index, relay in enumerate(self.network.relays)},
             **{client.name: self._client(index) for index, client in enumerate(self.network.clients)},
-            **{server.name: self._server(server.node) for server in self.network.servers},
+            **{server.name: self._server(server.name) for server in self.network.servers},
         }
         captured = captured_hosts(self.run.tracing, self.network)
         return hosts | {name: replace(hosts[name], captured_bytes=HEADER_BYTES) for name in captured}
@@ -243,10 +277,14 @@ class _Builder:
             (self.shared / self.client_torrcs[text]).write_text(text)
         return f"{_SHARED}/{self.client_torrcs[text]}"
 
-    def _authority(self, name: str, node: int) -> Host:
+    def _host(self, name: str, processes: list[Process]) -> Host:
+        node = self.nodes[name]
+        return Host(self.graph_nodes[node], addresses.address(node), processes)
+
+    def _authority(self, name: str) -> Host:
         values = {
             "nickname": name,
-            "address": addresses.address(node),
+            "address": addresses.address(self.nodes[name]),
             "or_port": _LISTENING_OR_PORT,
             "dir_port": str(addresses.DIR_PORT),
             "guards": fingerprints_at(self.network, self.keys.fingerprints, "guard", "guard_exit"),
@@ -257,13 +295,13 @@ class _Builder:
         }
         text = self._torrc("authority", name, values, extra=[f"V3BandwidthsFile {_SHARED}/bandwidths"])
         self._host_folder(name, text)
-        return Host(node, addresses.address(node), [self._tor(name, "torrc", AUTHORITIES_NS)])
+        return self._host(name, [self._tor(name, "torrc", AUTHORITIES_NS)])
 
     def _relay(self, index: int) -> Host:
         relay = self.network.relays[index]
         values = {
             "nickname": relay.name,
-            "address": addresses.address(relay.node),
+            "address": addresses.address(self.nodes[relay.name]),
             "or_port": _LISTENING_OR_PORT,
         }
         tracing = self.run.tracing
@@ -279,7 +317,7 @@ class _Builder:
             # tor logs local time, which a simulation takes from the machine.
             tor = replace(tor, environment={**tor.environment, "TZ": "UTC"})
         processes = [tor, self._oniontrace("BW", start_ns + 2 * SECOND_NS)]
-        return Host(relay.node, addresses.address(relay.node), processes)
+        return self._host(relay.name, processes)
 
     def _client(self, index: int) -> Host:
         client = self.network.clients[index]
@@ -294,10 +332,10 @@ class _Builder:
         if self.settings.trace_clients:
             processes.append(self._oniontrace(CLIENT_EVENTS, start_ns + SECOND_NS))
         processes.append(self._tgen("tgen.graphml", opening_ns))
-        return Host(client.node, addresses.address(client.node), processes)
+        return self._host(client.name, processes)
 
-    def _server(self, node: int) -> Host:
-        return Host(node, addresses.address(node), [self._tgen(f"{_SHARED}/server.graphml", SECOND_NS)])
+    def _server(self, name: str) -> Host:
+        return self._host(name, [self._tgen(f"{_SHARED}/server.graphml", SECOND_NS)])
 
     def _host_folder(self, name: str, text: str) -> None:
         shutil.copytree(self.keys.of(name), self.template / name)

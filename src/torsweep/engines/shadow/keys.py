@@ -59,11 +59,11 @@ def network_keys(network: Network, network_sha256: str, tools: Tools, kept_in: P
 
 def _make(network: Network, tools: Tools, place: Path) -> None:
     work = place / ".work"
-    nodes = {relay.name: relay.node for relay in network.relays}
-    authorities = {authority.name: authority.node for authority in network.authorities}
+    own = (*network.relays, *network.authorities)
+    authorities = {authority.name for authority in network.authorities}
     tor = tools.tors.usual
     hosts = {}
-    for name, node in {**nodes, **authorities}.items():
+    for node, name in enumerate(host.name for host in own):
         folder = work / "template" / "hosts" / name
         (folder / "keys").mkdir(parents=True)
         (folder / "torrc").write_text(_key_torrc(name, address(node)))

@@ -105,10 +105,10 @@ def write_run_directory(
         written = Written(simulation, 0, ready_ns=tornet.bootstrap_ns, some_may_be_late=True)
         say(f"{folder}: {len(written.simulation.hosts)} hosts of {tornet.folder}")
         return run, written
-    rtt_us = read_latency(network_directory, network)
+    latencies = read_latency(network_directory, network)
     keys = network_keys(network, network_sha256, tools)
     keyed = time.monotonic()
-    written = write_directory(run, network, rtt_us, keys, tools, settings, folder)
+    written = write_directory(run, network, latencies, keys, tools, settings, folder)
     say(
         f"{folder}: {len(written.simulation.hosts)} hosts written in {time.monotonic() - keyed:.1f} s,"
         f" keys in {keyed - started:.1f} s"

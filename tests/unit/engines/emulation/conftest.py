@@ -68,7 +68,7 @@ def run_directory(tmp_path: Path) -> Callable[..., Path]:
 
     def make(relays: dict | None = None, **changes: object) -> Path:
         made = network(*POSITIONS, **(relays or {}))
-        write_network(made, [equal_rtts(made)], tmp_path / "network")
+        write_network(made, equal_rtts(made), tmp_path / "network")
         folder = tmp_path / "run"
         own_folder(folder, RUN)
         digest = sha256_of_file(tmp_path / "network" / "network.json")

@@ -36,9 +36,9 @@ class Client:
 def consensus() -> str:
     """Of the network of the tests, as a control port tells it."""
     return "".join(
-        f"r {relay.name} AAAA BBBB 2038-01-01 00:00:00 11.0.0.{relay.node} 9001 0\n"
+        f"r {relay.name} AAAA BBBB 2038-01-01 00:00:00 11.0.0.{node} 9001 0\n"
         f"s {FLAGS[relay.position]} Running Stable V2Dir Valid\nw Bandwidth={relay.consensus_weight}\n"
-        for relay in network(*POSITIONS).relays
+        for node, relay in enumerate(network(*POSITIONS).relays)
     )
 
 

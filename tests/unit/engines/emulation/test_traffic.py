@@ -172,7 +172,7 @@ def test_the_time_limit_of_the_traffic_is_an_outcome_of_its_own(tmp_path):
 
 def test_points_of_progress_keep_their_distance():
     made = network(*POSITIONS)
-    download = Download(made.clients[0], 1, made.servers[0], 10_000, 0)
+    download = Download(made.clients[0], 0, 1, made.servers[0], 10_000, 0)
     for step in range(100):
         download.take_in(100, step * PROGRESS_STEP_NS // 10, progress=True)
     moments = [moment for moment, _ in download.progress]

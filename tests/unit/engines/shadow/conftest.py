@@ -32,7 +32,7 @@ def network() -> Network:
 
 @pytest.fixture
 def rtt_us(network: Network) -> NDArray[np.int32]:
-    """The same RTT between any two hosts."""
+    """The same RTT between any two places; each host is at one of its own."""
     return equal_rtts(network)
 
 
@@ -40,7 +40,7 @@ def rtt_us(network: Network) -> NDArray[np.int32]:
 def run_directory(tmp_path: Path, network: Network, rtt_us: NDArray[np.int32]) -> Path:
     """A prepared run of the refill sweep's baseline on the network."""
     folder = tmp_path / "run"
-    write_network(network, [rtt_us], tmp_path / "network")
+    write_network(network, rtt_us, tmp_path / "network")
     experiment = load_experiment("refill_sweep", {})
     variant = experiment.variant("")
     settings = run_settings(experiment, "shadow", "2012", variant)
@@ -75,7 +75,7 @@ def keys(tmp_path: Path, network: Network) -> Keys:
         (tmp_path / "keys" / name / "keys").mkdir(parents=True)
         (tmp_path / "keys" / name / "keys" / "secret_id_key").write_text(f"of {name}\n")
     fingerprints = {name: f"{number:040X}" for number, name in enumerate(names)}
-    identities = {host.name: f"{100 + host.node:040X}" for host in network.authorities}
+    identities = {host.name: f"{100 + network.node_of[host.name]:040X}" for host in network.authorities}
     return Keys(tmp_path / "keys", fingerprints, identities)
 
 

@@ -40,7 +40,7 @@ def _write(
     folder: Path,
     settings: ShadowSettings = ShadowSettings(),
 ) -> Written:
-    return write_directory(run, network, rtt_us, keys, tools, settings, folder)
+    return write_directory(run, network, network.latencies(rtt_us), keys, tools, settings, folder)
 
 
 def _configuration(folder: Path) -> dict[str, Any]:

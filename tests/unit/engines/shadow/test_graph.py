@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from torsweep.engines.shadow.directory import write_graph
+from torsweep.engines.shadow.directory import shared_nodes, write_graph
 from torsweep.errors import InputError
 from torsweep.network.model import Network
 
@@ -19,14 +20,14 @@ def _edges(text: str) -> dict[tuple[int, int], int]:
 
 
 def test_every_pair_of_hosts_and_every_host_has_one_edge(network: Network, rtt_us: NDArray[np.int32]) -> None:
-    edges = _edges(write_graph(network, rtt_us, 5_000)[0])
+    edges = _edges(write_graph(network, network.latencies(rtt_us), 5_000)[0])
     nodes = network.node_count
     assert set(edges) == {(a, b) for a in range(nodes) for b in range(a, nodes)}
 
 
 def test_an_edge_has_half_the_rtt_and_at_least_the_floor(network: Network, rtt_us: NDArray[np.int32]) -> None:
     rtt_us[0, 1] = rtt_us[1, 0] = 3_000
-    graph, floored_pairs = write_graph(network, rtt_us, 5_000)
+    graph, floored_pairs = write_graph(network, network.latencies(rtt_us), 5_000)
     edges = _edges(graph)
     assert edges[0, 1] == 5_000
     assert edges[0, 2] == 25_000
@@ -36,12 +37,41 @@ def test_an_edge_has_half_the_rtt_and_at_least_the_floor(network: Network, rtt_u
 def test_rates_stand_on_the_nodes_in_bits_each_way_its_own(
     network: Network, rtt_us: NDArray[np.int32]
 ) -> None:
-    text = write_graph(network, rtt_us, 5_000)[0]
+    text = write_graph(network, network.latencies(rtt_us), 5_000)[0]
     assert 'id 8\nhost_bandwidth_down "6400000 bit"\nhost_bandwidth_up "800000 bit"\n' in text
     assert 'id 1\nhost_bandwidth_down "8000008 bit"\nhost_bandwidth_up "8000008 bit"\n' in text
 
 
+def test_hosts_alike_share_a_node(network: Network, rtt_us: NDArray[np.int32]) -> None:
+    """The servers, and two of three clients, are at one place; the third has an access delay of its own."""
+    web, late, bulk = network.clients
+    alike = {"place": 3}
+    moved = network.model_copy(
+        update={
+            "clients": (
+                web.model_copy(update=alike),
+                late.model_copy(update=alike | {"access_us": 6_000}),
+                bulk.model_copy(update=alike),
+            ),
+            "servers": tuple(server.model_copy(update=alike) for server in network.servers),
+        }
+    )
+    rtt_us[3, 3] = 8_000
+    nodes = shared_nodes(moved)
+    assert nodes.of_host == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 10, 10]
+    text, floored_pairs = write_graph(moved, moved.latencies(rtt_us), 5_000)
+    edges = _edges(text)
+    assert len(edges) == 11 * 12 // 2
+    # Half of 8 ms, which is below the floor, and of 8 ms and an access delay.
+    assert edges[8, 8] == edges[10, 10] == edges[8, 10] == 5_000
+    assert edges[8, 9] == edges[9, 10] == 7_000
+    # Relay 4 is there too: pairs of one relay, two clients and two servers.
+    assert floored_pairs == 5 * 4 // 2
+
+
 def test_a_pair_without_a_latency_is_named(network: Network, rtt_us: NDArray[np.int32]) -> None:
-    rtt_us[2, 5] = rtt_us[5, 2] = 0
-    with pytest.raises(InputError, match=r"latency\.npy: \[2, 5\]: a pair of hosts has no latency, got 0"):
-        write_graph(network, rtt_us, 5_000)
+    latencies = replace(network.latencies(rtt_us), floor_us=1)
+    rtt_us[2, 5] = rtt_us[5, 2] = 1
+    said = r"latency\.npy: relay3 and authority1: a pair of hosts has no latency; accepted: an RTT of at"
+    with pytest.raises(InputError, match=said):
+        write_graph(network, latencies, 5_000)

@@ -90,10 +90,12 @@ PROGRESS_STEP_NS = 1_000_000
 class Download:
     """One download; times are monotonic nanoseconds, None for what it never reached.
 
+    ``index`` is its client's place among the clients, from 0, and ``number`` its own among the client's.
     Half and four fifths of the payload had come at ``half_ns`` and ``most_ns``.
     """
 
     client: Client
+    index: int
     number: int
     server: Server
     wanted: int
@@ -158,7 +160,7 @@ class DownloadOrder:
         client, servers = self._network.clients[index], self._network.servers
         server = servers[server_index(self._run.seed, index, of, len(servers))]
         wanted = response_bytes(self._run.traffic[client.kind], self._run.seed, index, number)
-        download = Download(client, number, server, wanted, time.monotonic_ns())
+        download = Download(client, index, number, server, wanted, time.monotonic_ns())
         self.opened.append(download)
         return download
 

@@ -147,8 +147,9 @@ class RunningNetwork:
 
     async def _start_servers(self) -> None:
         """One process, which listens on the hosts of all servers and says when it does."""
+        nodes = self.layout.network.node_of
         servers = self.layout.network.servers
-        hosts = [(self.namespaces[server.name], address(server.node)) for server in servers]
+        hosts = [(self.namespaces[server.name], address(nodes[server.name])) for server in servers]
         command = servers_command(addresses.SERVER_PORT, hosts)
         log = self.layout.folder / "servers.log"
         # The package is found where this process has found it, whatever the folder.

@@ -174,8 +174,8 @@ class Generator:
 
     async def _transfer(self, download: Download, traffic: RunTraffic) -> None:
         loop = asyncio.get_running_loop()
-        place = self._layout.clients[self._layout.network.clients.index(download.client)]
-        where = address(download.server.node)
+        place = self._layout.clients[download.index]
+        where = address(self._layout.network.node_of[download.server.name])
         connection = await connect(place.socks, where, SERVER_PORT, str(download.number))
         try:
             download.socks_reply_ns = download.command_ns = time.monotonic_ns()

@@ -15,7 +15,7 @@ import polars as pl
 
 from torsweep.engines.addresses import address
 from torsweep.engines.breakdown.pcap import Captures, captures_of, read_pcap
-from torsweep.engines.breakdown.write import Seen, nodes_of, write_breakdown, write_no_breakdown
+from torsweep.engines.breakdown.write import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_ring import RING_FILE, write_cells
 from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.shadow.layout import HOSTS, Layout, captured_hosts, read_layout
@@ -102,7 +102,7 @@ def write_traced_tables(run_directory: Path, folder: Path, least_one_way_ns: int
     if not captured:
         write_no_breakdown(run_directory)
         return traced
-    names = {address(node): name for name, node in nodes_of(network).items()}
+    names = {address(node): name for name, node in network.node_of.items()}
     captures, unused = read_captures(folder / HOSTS, captured, names, layout.bootstrap_ns)
     seen = Seen(captures, least_one_way_ns, answer_header_bytes)
     told = write_breakdown(run_directory, network_directory, rings, seen, run.tracing.downloads)
