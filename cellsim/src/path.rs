@@ -26,6 +26,8 @@ const LEAST_LISTED: usize = 2;
 pub struct PathChooser {
     seed: u64,
     guards_per_client: usize,
+    /// Guards on a client's list.
+    guards_listed: usize,
     guard: Weighted,
     middle: Weighted,
     exit: Weighted,
@@ -123,6 +125,7 @@ impl PathChooser {
         let middle = weighted([Some("Wmg"), Some("Wme"), Some("Wmd"), Some("Wmm")])?;
         let exit = weighted([None, Some("Wee"), Some("Wed"), None])?;
         let guards_per_client = guards_per_client.min(guard.positive());
+        let guards_listed = guards_per_client.max(LEAST_LISTED).min(guard.positive());
         let given = given_paths(network, given)?;
         let drawn = given.is_empty() || given.iter().any(Vec::is_empty);
         for (relays, needed, what) in
@@ -135,17 +138,16 @@ impl PathChooser {
                 )));
             }
         }
-        Ok(Self { seed, guards_per_client, guard, middle, exit, given })
+        Ok(Self { seed, guards_per_client, guards_listed, guard, middle, exit, given })
     }
 
     /// The list of guards of client number `client`, by priority: those that it keeps, and a second behind a
     /// lone one (where the network has it).
     pub fn guards(&self, client: ClientId) -> Vec<HostId> {
         let mut draws = Stream::new(self.seed, "guards", client.into(), 0);
-        let listed = self.guards_per_client.max(LEAST_LISTED).min(self.guard.positive());
-        let mut guards = Vec::with_capacity(listed);
+        let mut guards = Vec::with_capacity(self.guards_listed);
         // Ends: each step adds one, and there are as many with a positive weight.
-        while guards.len() < listed {
+        while guards.len() < self.guards_listed {
             guards.push(self.guard.draw(&mut draws, &guards));
         }
         guards
