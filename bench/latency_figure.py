@@ -31,6 +31,7 @@ MEASURED = {"king": "embedding", "planetlab": "slice 1", "atlas-2023": "19 June 
 _KIND_HOSTS = 400
 _KINDS = ("relay", "web", "server")
 _PATHS = 20_000
+_SEEDS = range(1, 9)
 _HEIGHT_IN = 2.6
 
 
@@ -42,9 +43,10 @@ def main(out: Path) -> None:
             1, 2, figsize=(TEXT_WIDTH_IN, _HEIGHT_IN), sharey=True, layout="constrained"
         )
         for name, measured in MEASURED.items():
-            rtt_ms = _network_ms(name)
-            _curve(pairs, rtt_ms[np.triu_indices(_KIND_HOSTS, 1)], name)
-            _curve(circuits, _circuits_ms(rtt_ms), name)
+            networks = [_network_ms(name, seed) for seed in _SEEDS]
+            between = [rtt_ms[np.triu_indices(_KIND_HOSTS, 1)] for rtt_ms in networks]
+            _curve(pairs, np.concatenate(between), name)
+            _curve(circuits, _circuits_ms(networks), name)
             key = next(key for key in recorded[name] if key.startswith("RTT ms at"))
             levels = [float(level) / 100 for level in re.findall(r"p(\S+)", key)]
             drawn = look("latency", name)
@@ -65,10 +67,10 @@ def main(out: Path) -> None:
         figure.savefig(out)
 
 
-def _network_ms(name: str) -> Floats:
+def _network_ms(name: str, seed: int) -> Floats:
     """RTTs (hosts, hosts) between relays, then web clients, then servers."""
-    matrix_us = modelled_matrix(read_model(TOPOLOGIES / "latency" / f"{name}.npz"), seed=1)
-    where = whereabouts(len(matrix_us), AccessDelay(), seed=1)
+    matrix_us = modelled_matrix(read_model(TOPOLOGIES / "latency" / f"{name}.npz"), seed)
+    where = whereabouts(len(matrix_us), AccessDelay(), seed)
     hosts = [host for kind in _KINDS for host in where(kind, _KIND_HOSTS)]
     place, access_us = (np.array([host[key] for host in hosts]) for key in ("place", "access_us"))
     latencies = Latencies(matrix_us, place, access_us, LATENCY_FLOOR_US)
@@ -82,14 +84,14 @@ def _curve(axis: Axes, values_ms: Floats, name: str) -> None:
     axis.plot(quantiles_ms, shares, color=drawn.colour, linestyle=drawn.dashes, label=level_name(name))
 
 
-def _circuits_ms(rtt_ms: Floats) -> Floats:
-    """Round trips from web clients over three relays to servers, all drawn evenly."""
+def _circuits_ms(networks: list[Floats]) -> Floats:
+    """Round trips from web clients over three relays to servers, all drawn evenly, in all networks."""
     random = np.random.default_rng(1)
     relays = np.stack([random.permutation(_KIND_HOSTS)[:3] for _ in range(_PATHS)])
     clients = _KIND_HOSTS + random.integers(0, _KIND_HOSTS, _PATHS)
     servers = 2 * _KIND_HOSTS + random.integers(0, _KIND_HOSTS, _PATHS)
     hops = np.column_stack([clients, relays, servers])
-    circuits = rtt_ms[hops[:, :-1], hops[:, 1:]].sum(axis=1)
+    circuits = np.concatenate([rtt_ms[hops[:, :-1], hops[:, 1:]].sum(axis=1) for rtt_ms in networks])
     print(f"circuits, ms at p10 p50 p90: {np.quantile(circuits, [0.1, 0.5, 0.9]).round()}")
     return np.asarray(circuits)
 

@@ -14,12 +14,13 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
-
-import polars as pl
+from typing import IO, TYPE_CHECKING, Any
 
 from torsweep.errors import InputError
 from torsweep.formats.files import GIB, MIB, read_bytes, reason, require_regular, too_large
+
+if TYPE_CHECKING:
+    import polars as pl
 
 MOST_TEXT_BYTES = 2 * GIB
 """A text that is read line by line, unpacked."""
@@ -127,6 +128,9 @@ def read_csv(
     content = read_bytes(file, MOST_CSV_BYTES, missing)
     if not content.strip():
         raise InputError("is empty", file=file, accepted="a CSV table")
+    # Sampling a network reads texts and no table, and would wait a tenth of a second for polars.
+    import polars as pl
+
     types = {**dict.fromkeys(numbers, pl.Float64), **dict.fromkeys(texts or (), pl.String)}
     rows_to_guess_from = None if texts is not None else 0
     try:

@@ -31,8 +31,8 @@ servers: 8
 TRAFFIC = load_experiment("refill_sweep").traffic
 
 GOLDEN = {
-    NETWORK_FILE: "NETWORK",
-    LATENCY_FILE: "LATENCY",
+    NETWORK_FILE: "844c0059720359564691a3fbbb68d19c6394a688ea2aabb6143da455cfd484b8",
+    LATENCY_FILE: "494667513d191679f406c9e54bc368585f3c6951d910ebdc6918c97f1726e6ed",
 }
 
 
@@ -165,7 +165,7 @@ def test_describe_adds_up(sampled: SampledNetwork) -> None:
     assert found.regime.demand_ceiling_bytes_per_s == round(40 * 300 * 1024 / 15.5)
     assert found.regime.demand_unloaded_bytes_per_s < found.regime.demand_ceiling_bytes_per_s
     assert 0 < found.regime.bucket_bound_share < 1
-    assert found.regime.first_saturation_bytes_per_s <= usable
+    assert found.by_weight is not None and found.by_weight.first_bytes_per_s <= usable
 
 
 @pytest.mark.parametrize(("clients", "word"), [(1, "idle"), (20_000, "hopeless")])

@@ -130,11 +130,13 @@ def test_the_links_have_each_hosts_rates_and_the_eras_tcp():
     assert traced["packets"] == {"file": "/packets.parquet", "hosts": ["relay1"]}
     assert json.loads(json.dumps(document)) == document
     hosts = {host["name"]: host for host in document["hosts"]}
-    assert [host["node"] for host in document["hosts"]] == list(range(made_network.node_count))
+    assert list(hosts) == [host.name for host in made_network.hosts]
+    assert document["latency_floor_us"] == made_network.latency_floor_us
     assert hosts["relay2"] == {
         "name": "relay2",
         "address": address(1),
-        "node": 1,
+        "place": 1,
+        "access_us": 0,
         "up_bytes_per_s": 1_000_001,
         "down_bytes_per_s": 1_000_001,
     }
