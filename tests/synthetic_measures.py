@@ -1,4 +1,4 @@
-"""Plausible tables of measures without an engine: circuits, received bytes, round trips, costs.
+"""Plausible tables of measures without an engine: circuits, received bytes, packets, round trips, costs.
 
 In: a refill interval, a seed, a size of run. Out: tables whose numbers tests know. A shorter interval makes
 circuits and round trips quicker by as much, and relays busier.
@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from torsweep import seeds
-from torsweep.engines.table_schema import CIRCUITS, COSTS, RECEIVED, ROUND_TRIPS, TableSchema
+from torsweep.engines.table_schema import CIRCUITS, COSTS, RECEIVED, ROUND_TRIPS, WIRE, TableSchema
 
 CIRCUIT_EVERY_S = 10
 FAILING_ONE_IN = 8
@@ -20,6 +20,9 @@ LEAST_S = 0.1
 WINDOW_CELLS = 200
 RECEIVED_BYTES = {"web": 400_000, "bulk": 200_000}
 """What all clients of a kind receive in a second."""
+
+WIRE_PACKETS, WIRE_PACKET_BYTES = 3_000, 1_000
+"""What all hosts send in a second."""
 
 RELAY_CPU_S, CLIENT_CPU_S = 20.0, 2.0
 RELAY_MEMORY_BYTES, CLIENT_MEMORY_BYTES = 60 * 2**20, 30 * 2**20
@@ -41,6 +44,7 @@ def measure_tables(interval_s: float, seed: int, size: Sized) -> list[tuple[Tabl
     rows = {
         CIRCUITS: _circuits(interval_s, seed, size),
         RECEIVED: _received(size),
+        WIRE: _wire(size),
         ROUND_TRIPS: _round_trips(interval_s, seed, size),
         COSTS: _costs(interval_s, size),
     }
@@ -68,6 +72,11 @@ def _received(size: Sized) -> list[dict[str, object]]:
         for second in range(size.duration_s)
         for kind, got in RECEIVED_BYTES.items()
     ]
+
+
+def _wire(size: Sized) -> list[dict[str, object]]:
+    sent = {"packets": WIRE_PACKETS, "bytes": WIRE_PACKETS * WIRE_PACKET_BYTES}
+    return [{"second": second, **sent} for second in range(size.duration_s)]
 
 
 def _round_trips(interval_s: float, seed: int, size: Sized) -> list[dict[str, object]]:

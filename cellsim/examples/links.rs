@@ -80,7 +80,7 @@ impl Cell {
         run["transport"] = json!({"tcp": tcp, "link_queue": queue});
         run["duration_ns"] = json!(END.ns());
         run["tor"]["refill"] = json!({"mode": "burst", "interval_ns": 5_000_000, "phase": "aligned",
-            "burst": "descriptor"});
+            "burst": "descriptor", "keeps_remainder": false});
         run["tor"]["congestion"] = json!({"kind": "fixed", "circuit_window_cells": 100_000,
             "circuit_increment_cells": 10_000, "stream_window_cells": 100_000, "stream_increment_cells": 10_000});
         run["tor"]["cell_queue_high_cells"] = json!(1_000_000);

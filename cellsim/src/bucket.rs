@@ -2,7 +2,8 @@
 //!
 //! Two refill modes. `Lazy` is tor 0.4.9's: tokens are added when the bucket is looked at, in steps of
 //! 16 coarse ticks (a tick is 2^20 ns, so a step is about 16.8 ms), and the part of a step that has
-//! passed is thrown away with the time stamp (`token_bucket_rw_refill`, src/lib/evloop/token_bucket.c);
+//! passed is thrown away with the time stamp (`token_bucket_rw_refill`, src/lib/evloop/token_bucket.c),
+//! or kept for the next refill (refill-remainder.patch);
 //! the refill interval is then only the delay after which blocked connections are woken
 //! (`reenable_blocked_connection_schedule`, src/core/mainloop/connection.c). `Burst` is what tor did
 //! until 0.3.4 and what the refill experiments are about: all tokens of an interval arrive at its
@@ -26,6 +27,8 @@ pub enum Refill {
     Lazy {
         /// Delay of the wake-up.
         interval: Span,
+        /// Whether the part of a step that has passed counts for the next.
+        keeps_remainder: bool,
     },
     /// All tokens of an interval at its boundary, at `phase` past the multiples of `interval`.
     Burst {
@@ -110,17 +113,21 @@ impl Buckets {
             Refill::Lazy { .. } => elapsed / TICKS_PER_STEP,
             Refill::Burst { .. } => elapsed,
         };
+        let remainder = match self.refill {
+            Refill::Lazy { keeps_remainder: true, .. } => elapsed % TICKS_PER_STEP,
+            _ => 0,
+        };
         debug_assert!(steps > 0);
         let tokens = self.per_step.saturating_mul(steps as i64);
         self.read = self.read.saturating_add(tokens).min(self.burst);
         self.write = self.write.saturating_add(tokens).min(self.burst);
-        self.note_stamp(stamp);
+        self.note_stamp(stamp - remainder);
     }
 
     /// When a connection blocked at `now` is woken.
     pub fn wake_time(&self, now: Time) -> Time {
         match self.refill {
-            Refill::Lazy { interval } => now + interval,
+            Refill::Lazy { interval, .. } => now + interval,
             Refill::Burst { interval, phase } => {
                 let passed = (now + (interval - phase)).since_start() / interval;
                 let boundary = Time::START + passed * interval + phase;
@@ -168,9 +175,18 @@ mod tests {
     fn lazy_refill_loses_the_partial_steps() {
         // Measured on tor 0.4.9: 0.84 / 0.89 / 0.97 of the rate when polled at 10 / 100 / 1000 ms.
         for (poll_ms, expected) in [(10, 0.84), (100, 0.89), (1000, 0.97)] {
-            let got = polled(Refill::Lazy { interval: 100 * MS }, 1_000_000, poll_ms * MS, 100);
-            let ratio = got as f64 / 100e6;
+            let refill = Refill::Lazy { interval: 100 * MS, keeps_remainder: false };
+            let ratio = polled(refill, 1_000_000, poll_ms * MS, 100) as f64 / 100e6;
             assert!((ratio - expected).abs() < 0.02, "{poll_ms} ms: {ratio}");
+        }
+    }
+
+    #[test]
+    fn lazy_refill_that_keeps_partial_steps_delivers_its_rate() {
+        for poll_ms in [1, 10, 100, 900] {
+            let refill = Refill::Lazy { interval: 100 * MS, keeps_remainder: true };
+            let ratio = polled(refill, 1_000_000, poll_ms * MS, 100) as f64 / 100e6;
+            assert!((ratio - 1.0).abs() < 0.001, "{poll_ms} ms: {ratio}");
         }
     }
 

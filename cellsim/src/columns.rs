@@ -56,6 +56,11 @@ const RECEIVED: &[Field] = &[
     Field::required("kind", Kind::Text),
     Field::required("bytes_got", Kind::I64),
 ];
+const WIRE: &[Field] = &[
+    Field::required("second", Kind::I32),
+    Field::required("packets", Kind::I64),
+    Field::required("bytes", Kind::I64),
+];
 const ROUND_TRIPS: &[Field] = &[
     Field::required("host", Kind::Text),
     Field::required("circuit", Kind::I64),
@@ -95,12 +100,13 @@ const BREAKDOWN: &[Field] = &[
 ];
 
 /// The tables of a run, each with its columns in order: `cellsim schema` prints them.
-pub const TABLES: [(&str, &[Field]); 8] = [
+pub const TABLES: [(&str, &[Field]); 9] = [
     ("streams", STREAMS),
     ("relays", RELAYS),
     ("progress", PROGRESS),
     ("circuits", CIRCUITS),
     ("received", RECEIVED),
+    ("wire", WIRE),
     ("round_trips", ROUND_TRIPS),
     ("cells", CELLS),
     ("breakdown", BREAKDOWN),

@@ -9,7 +9,7 @@
 //! of one selective acknowledgement are not counted.
 //!
 //! Left out: pacing, ECN, what a path's earlier connections taught (metrics), lost or reordered acknowledgements,
-//! acknowledgements that travel with data, segments of several packets (TSO, GRO), memory pressure.
+//! segments of several packets (TSO, GRO), memory pressure.
 
 mod ack_delay;
 mod cubic;
@@ -152,6 +152,8 @@ pub struct Linux {
     sent_since_stop: bool,
     /// The program will have found no space when what it has written is sent.
     filled: bool,
+    /// Nagle's algorithm is on: no `TCP_NODELAY`.
+    nagle: bool,
     scoreboard: Scoreboard,
     round_trip: RoundTrip,
     timers: Timers,
@@ -187,8 +189,8 @@ struct Timers {
 
 impl Linux {
     /// An open connection over a path of `one_way`, whose handshake was the first round trip; bytes move in chunks of
-    /// about `chunk` bytes.
-    pub fn new(kernel: &'static Kernel, one_way: Span, chunk: u64) -> Self {
+    /// about `chunk` bytes. `nagle`: a segment that is not full waits for one before it.
+    pub fn new(kernel: &'static Kernel, one_way: Span, chunk: u64, nagle: bool) -> Self {
         let mut round_trip = RoundTrip::default();
         round_trip.sample(in_us(2 * one_way), 0, 0);
         let mss = u64::from(MSS_BYTES);
@@ -219,6 +221,7 @@ impl Linux {
             credit: 0,
             sent_since_stop: false,
             filled: false,
+            nagle,
             scoreboard: Scoreboard::default(),
             round_trip,
             timers: Timers {

@@ -1,4 +1,4 @@
-//! What a run leaves behind: a row for each download, circuit, relay and second, kind of client and second, and
+//! What a run leaves behind: a row for each download, circuit, relay and second, kind of client and second, second, and
 //! round trip that an exit's congestion control took into account; on request the progress of each download,
 //! the traced cells and the timelines of followed bytes.
 
@@ -146,6 +146,7 @@ pub struct Recorder {
     progress: Option<Table>,
     circuits: Option<Table>,
     received: Option<Table>,
+    wire: Option<Table>,
     round_trips: Option<Table>,
     cells: Option<Table>,
     breakdown: Option<Table>,
@@ -167,7 +168,7 @@ impl Recorder {
     /// A folder that takes no files.
     pub fn create(folder: &Path, traced: bool) -> Result<Self, Error> {
         let table = |(name, fields): (&str, _)| Table::create(&folder.join(file_name(name)), name, fields);
-        let [streams, relays, progress, circuits, received, round_trips, cells, breakdown] = TABLES;
+        let [streams, relays, progress, circuits, received, wire, round_trips, cells, breakdown] = TABLES;
         let if_traced = |of| if traced { table(of).map(Some) } else { Ok(None) };
         Ok(Self {
             streams: Some(table(streams)?),
@@ -175,6 +176,7 @@ impl Recorder {
             progress: Some(table(progress)?),
             circuits: Some(table(circuits)?),
             received: Some(table(received)?),
+            wire: Some(table(wire)?),
             round_trips: Some(table(round_trips)?),
             cells: if_traced(cells)?,
             breakdown: if_traced(breakdown)?,
@@ -268,6 +270,13 @@ impl Recorder {
         }
     }
 
+    /// All hosts have sent `packets` with `bytes` in second number `second`.
+    pub fn wire(&mut self, second: i32, packets: u64, bytes: u64) {
+        if let Some(table) = &mut self.wire {
+            table.push([Value::I32(second), count(packets), count(bytes)]);
+        }
+    }
+
     /// A traced cell has come to a place.
     pub fn cell(&mut self, row: &CellRow<'_>) {
         let Some(table) = &mut self.cells else {
@@ -338,6 +347,7 @@ impl Recorder {
             &mut self.progress,
             &mut self.circuits,
             &mut self.received,
+            &mut self.wire,
             &mut self.round_trips,
             &mut self.cells,
             &mut self.breakdown,

@@ -121,6 +121,8 @@ pub struct TorSpec {
     pub guards: usize,
     /// How long a circuit takes new streams after its first, ns.
     pub circuit_lifetime_ns: Span,
+    /// Whether tor leaves Nagle's algorithm on.
+    pub nagle: bool,
     /// Whether streams use two circuits, which this engine does not have.
     pub conflux: bool,
     /// Step of relays' coarse clock, ns; 0 is a precise clock.
@@ -169,6 +171,8 @@ pub struct RefillSpec {
     pub phase: RefillPhase,
     /// How much a bucket holds.
     pub burst: BurstSize,
+    /// Whether the part of a step that has passed at a lazy refill counts for the next.
+    pub keeps_remainder: bool,
 }
 
 /// How circuits of a channel take turns.

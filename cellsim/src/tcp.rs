@@ -39,11 +39,12 @@ macro_rules! either {
 
 impl Tcp {
     /// An open connection over a path of `one_way` whose window, if it has carried more than its handshake, is `window`
-    /// packets (Linux's is that of a new one in any case); bytes move in chunks of at most `chunk` bytes.
-    pub fn new(rules: Rules, one_way: Span, window: u64, chunk: u64) -> Self {
+    /// packets (Linux's is that of a new one in any case); bytes move in chunks of at most `chunk` bytes. Linux may have
+    /// Nagle's algorithm; Shadow has none.
+    pub fn new(rules: Rules, one_way: Span, window: u64, chunk: u64, nagle: bool) -> Self {
         match rules {
             Rules::Shadow => Self::Shadow(Box::new(Shadow::new(one_way, window, chunk))),
-            Rules::Linux(kernel) => Self::Linux(Box::new(Linux::new(kernel, one_way, chunk))),
+            Rules::Linux(kernel) => Self::Linux(Box::new(Linux::new(kernel, one_way, chunk, nagle))),
         }
     }
 
@@ -127,6 +128,14 @@ impl Tcp {
         match self {
             Self::Shadow(tcp) => tcp.wire_bytes(bytes),
             Self::Linux(_) => bytes + bytes.div_ceil(MSS_BYTES.into()) * u64::from(HEADER_BYTES),
+        }
+    }
+
+    /// How many of `bytes` of cells in TLS records TCP is given before it sends.
+    pub fn first_push(&self, bytes: u64) -> u64 {
+        match self {
+            Self::Shadow(_) => bytes,
+            Self::Linux(tcp) => tcp.first_push(bytes),
         }
     }
 
@@ -233,6 +242,22 @@ impl Tcp {
     /// The receiving program reads `bytes` at `now`. True when the sender is to hear of the space.
     pub fn take(&mut self, now: Time, bytes: u64) -> bool {
         either!(self, tcp => tcp.take(now, bytes))
+    }
+
+    /// The receiving host sends data the other way at `now`. True when an acknowledgement goes with it that waited.
+    pub fn answer(&mut self, now: Time) -> bool {
+        match self {
+            Self::Shadow(_) => false,
+            Self::Linux(tcp) => tcp.answer(now),
+        }
+    }
+
+    /// Acknowledgements that have left without data since the last call; Shadow's are not counted.
+    pub fn take_acks(&mut self) -> u64 {
+        match self {
+            Self::Shadow(_) => 0,
+            Self::Linux(tcp) => tcp.take_acks(),
+        }
     }
 
     /// When an event is to look at the timers after something was sent, if none is under way for then or before.

@@ -27,6 +27,7 @@ use crate::error::Error;
 use crate::events::{EventQueue, Kind};
 use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, HostId, PipeId, QueueId, ServerId, Table};
 use crate::latency::Latency;
+use crate::linux_tcp::kernel::HEADER_BYTES;
 use crate::loss::Losses;
 use crate::mux::{Decay, Policy};
 use crate::path::PathChooser;
@@ -58,12 +59,34 @@ struct Network {
     latency: Latency,
     /// Which packets are lost, if any are.
     losses: Option<Box<Losses>>,
+    /// By all hosts in this second.
+    sent: OnTheWire,
     hosts: Table<HostId, Host>,
     pipes: Table<PipeId, Pipe>,
     /// The first pipes of closed connections, whose slots are used again.
     free_pipes: Vec<PipeId>,
     /// The pipe from relay `a` to relay `b` at `a * relays + b`, or [`PipeId::NONE`].
     relay_channels: Vec<PipeId>,
+}
+
+/// Packets and their bytes, headers among them.
+#[derive(Clone, Copy, Default)]
+struct OnTheWire {
+    packets: u64,
+    bytes: u64,
+}
+
+impl OnTheWire {
+    /// Count `packets` with `bytes` in all.
+    fn add(&mut self, packets: u64, bytes: u64) {
+        self.packets += packets;
+        self.bytes += bytes;
+    }
+
+    /// Count acknowledgements without data.
+    fn add_acks(&mut self, acks: u64) {
+        self.add(acks, acks * u64::from(HEADER_BYTES));
+    }
 }
 
 /// What the bytes mean: Tor's relays and clients, and what is between them.
@@ -194,6 +217,8 @@ impl World {
                 outbuf_bytes: state.outbuf_bytes,
             });
         self.recorder.relays(second, rows);
+        let sent = std::mem::take(&mut self.network.sent);
+        self.recorder.wire(second, sent.packets, sent.bytes);
         for ((kind, _), bytes) in self.params.kinds.iter().zip(&mut self.tor.received) {
             match std::mem::take(bytes) {
                 0 => {}

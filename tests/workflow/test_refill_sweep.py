@@ -69,6 +69,7 @@ def test_nothing_half_written_stays(finished):
         "progress.parquet",
         "circuits.parquet",
         "received.parquet",
+        "wire.parquet",
         "round_trips.parquet",
         "provenance.json",
     }

@@ -2,8 +2,7 @@
 //!
 //! `tcp_event_data_recv`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`. In: when segments come, and that an
 //! acknowledgement waited to its end. Out: the wait of the next. The receiver's own round trip, which limits a wait, is
-//! that of the handshake. Left out: ticks (a timer rings up to 4 ms late) and connections that answer each segment
-//! (`inet_csk_in_pingpong_mode`).
+//! that of the handshake. Left out: ticks (a timer rings up to 4 ms late).
 
 use super::round_trip::handshake_timeout;
 use crate::time::{Span, Time};
@@ -41,6 +40,11 @@ impl AckDelay {
             self.wait = (half(self.wait) + gap).min(handshake_timeout(self.round_trip));
         }
         gap > self.wait && gap > handshake_timeout(self.round_trip)
+    }
+
+    /// Whether data that leave at `now` answer a segment (`tcp_event_data_sent`).
+    pub fn is_answer(&self, now: Time) -> bool {
+        self.last != Time::NEVER && now.saturating_since(self.last) < self.wait
     }
 
     /// How long an acknowledgement that begins to wait may.

@@ -1,8 +1,9 @@
 //! What a receiver offers and when it acknowledges: a buffer that follows its reader, and delayed acknowledgements.
 //!
 //! `__tcp_select_window`, `tcp_select_window`, `tcp_grow_window`, `tcp_rcv_space_adjust` (6.18: `tcp_rcvbuf_grow`),
-//! `__tcp_ack_snd_check`, `tcp_cleanup_rbuf`. Left out: acknowledgements that travel with data the other way, which come
-//! earlier than delayed ones.
+//! `__tcp_ack_snd_check`, `tcp_cleanup_rbuf`, `tcp_event_data_sent`. A host that answers what it receives keeps its
+//! acknowledgements for the next answer (`inet_csk_in_pingpong_mode`; one answer is enough in 3.2 and since 6.3). Left out: that a
+//! segment which is as long as those before it counts as full, however short (`tcp_measure_rcv_mss`).
 
 use super::ack_delay::AckDelay;
 use super::kernel::{FIRST_WINDOW, Kernel, MSS_BYTES, RightSizing};
@@ -53,8 +54,12 @@ pub struct ReceiveBuffer {
     /// The round trip in which reading is measured, us: the sender's smoothed one, which `Linux::apply` keeps up to date.
     pub round_trip_us: u32,
     quick_acks: u8,
-    /// A segment that was not full has come since (`ICSK_ACK_PUSHED`).
-    pushed: bool,
+    /// Segments that were not full and have come since, at most two (`ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`).
+    pushed: u8,
+    /// Acknowledgements are kept for answers.
+    answers: bool,
+    /// Acknowledgements that left without data and that nobody has counted.
+    alone: u8,
     round_began: Time,
     delay: AckDelay,
     /// The acknowledgement that waits. If there is none, it leaves at [`Time::NEVER`].
@@ -100,7 +105,9 @@ impl ReceiveBuffer {
             unacknowledged: 0,
             round_trip_us: in_us(round_trip).max(1),
             quick_acks: 0,
-            pushed: false,
+            pushed: 0,
+            answers: false,
+            alone: 0,
             round_began: Time::START,
             delay: AckDelay::new(round_trip),
             waiting: NONE,
@@ -132,15 +139,16 @@ impl ReceiveBuffer {
         let held = held_memory(kernel, stream);
         self.widen(kernel, stream, held, bytes);
         self.unacknowledged += narrow(bytes);
-        self.pushed |= bytes % MSS != 0;
+        self.pushed = (self.pushed + u8::from(bytes % MSS != 0)).min(2);
         let window = self.new_window(kernel, held);
         // A second segment is acknowledged at once unless the window would close: then its reader does it.
         let second = self.unacknowledged > MSS_BYTES && {
             self.heed(window);
             window.bytes >= self.window.into()
         };
-        if stream.out_of_order > 0 || second || self.quick_acks > 0 {
-            if self.quick_acks > 0 {
+        let quick = self.quick_acks > 0 && !self.answers;
+        if stream.out_of_order > 0 || second || quick {
+            if quick {
                 self.use_quick_acks(bytes.div_ceil(MSS));
             }
             return self.leave(kernel, now, stream, window);
@@ -182,14 +190,41 @@ impl ReceiveBuffer {
     /// Take in that the acknowledgement that waited has left by `now`.
     fn settle(&mut self, now: Time) {
         if self.waiting.leaves <= now {
-            self.left(self.waiting);
-            self.delay.missed();
+            self.left_alone(self.waiting);
+            // `tcp_delack_timer_handler`: no answer came for it.
+            if std::mem::take(&mut self.answers) {
+                self.delay.start_anew();
+            } else {
+                self.delay.missed();
+            }
         }
     }
 
     fn left(&mut self, offer: Offer) {
         (self.edge, self.window) = (offer.edge, offer.window);
-        (self.unacknowledged, self.pushed, self.waiting) = (0, false, NONE);
+        (self.unacknowledged, self.pushed, self.waiting) = (0, 0, NONE);
+    }
+
+    fn left_alone(&mut self, offer: Offer) {
+        self.left(offer);
+        self.alone = self.alone.saturating_add(1);
+    }
+
+    /// Acknowledgements that have left without data since the last call, as far as that is known by now.
+    pub fn take_alone(&mut self) -> u64 {
+        std::mem::take(&mut self.alone).into()
+    }
+
+    /// The host sends data the other way at `now`: the acknowledgement that goes with it, if one waits.
+    pub fn answer(&mut self, kernel: &Kernel, now: Time, stream: &Stream) -> Option<Offer> {
+        self.settle(now);
+        self.answers |= self.delay.is_answer(now);
+        (self.waiting.leaves != Time::NEVER).then(|| {
+            let window = self.new_window(kernel, held_memory(kernel, stream));
+            let offer = self.offer(kernel, stream, now, window);
+            self.left(offer);
+            offer
+        })
     }
 
     /// An acknowledgement leaves now.
@@ -201,7 +236,7 @@ impl ReceiveBuffer {
 
     fn leave(&mut self, kernel: &Kernel, now: Time, stream: &Stream, window: NewWindow) -> Offer {
         let offer = self.offer(kernel, stream, now, window);
-        self.left(offer);
+        self.left_alone(offer);
         offer
     }
 
@@ -249,8 +284,9 @@ impl ReceiveBuffer {
             (self.round_start, self.round_began) = (low_bits(stream.read), now);
         }
         // `tcp_cleanup_rbuf`: whether the sender is to hear of it at once, or may have to.
-        let due = self.unacknowledged > MSS_BYTES
-            || (self.unacknowledged > 0 && self.pushed && stream.unread() == 0);
+        let pushed = self.pushed > u8::from(self.answers);
+        let due =
+            self.unacknowledged > MSS_BYTES || (self.unacknowledged > 0 && pushed && stream.unread() == 0);
         let twice = 2 * u64::from(self.offered(stream));
         let may_be_due = due || twice <= self.clamp.into();
         let waits = self.waiting.leaves != Time::NEVER;

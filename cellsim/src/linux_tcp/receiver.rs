@@ -84,6 +84,21 @@ impl Linux {
         offer.leaves == now
     }
 
+    /// The receiving host sends data the other way at `now`. True when an acknowledgement goes with it that waited.
+    pub fn answer(&mut self, now: Time) -> bool {
+        let stream = self.stream();
+        let offer = self.buffer.answer(self.kernel, now, &stream);
+        if let Some(offer) = offer {
+            self.acknowledge(now, &stream, offer);
+        }
+        offer.is_some()
+    }
+
+    /// Acknowledgements that have left without data since the last call.
+    pub fn take_acks(&mut self) -> u64 {
+        self.buffer.take_alone()
+    }
+
     /// Tell the sender what has come by `now`. An acknowledgement that has not left yet tells all of it.
     fn acknowledge(&mut self, now: Time, stream: &Stream, offer: Offer) {
         let one_way = self.one_way();

@@ -12,6 +12,7 @@ use super::{Ack, Linux};
 use crate::counts::{low_bits, narrow};
 use crate::link::Link;
 use crate::time::{Span, Time};
+use crate::tls::RECORD_BYTES;
 
 const MSS: u64 = MSS_BYTES as u64;
 /// Packets behind a hole that make it a loss (`tcp_reordering`).
@@ -165,9 +166,8 @@ impl Linux {
         if bytes >= MSS {
             return bytes - bytes % MSS;
         }
-        // Nagle's rule, with Minshall's change (`tcp_nagle_check`); a window that is too small is waited for.
-        let small_under_way = self.scoreboard.out > 0 && self.small_end > self.acked;
-        if bytes < unsent || small_under_way { 0 } else { bytes }
+        // Nagle's algorithm, with Minshall's change (`tcp_nagle_check`); a window that is too small is waited for.
+        if bytes < unsent || (self.nagle && self.small_under_way()) { 0 } else { bytes }
     }
 
     /// Whether the host has enough to send: as much of this connection as may wait below TCP (`tcp_small_queue_check`),
@@ -279,6 +279,18 @@ impl Linux {
     fn room(&self) -> u64 {
         let free = u64::from(self.send_memory).saturating_sub(self.queued_memory());
         free.div_ceil(self.kernel.sent_segment) * MSS
+    }
+
+    /// What TCP is given before it sends, of `bytes` that tor writes at once: each record is a write of its own. While a
+    /// segment that is not full is under way, or full ones wait for the window, all of them come to the same as one write.
+    pub fn first_push(&self, bytes: u64) -> u64 {
+        let joined = (self.nagle && self.small_under_way()) || self.unsent() >= MSS;
+        if joined { bytes } else { bytes.min(RECORD_BYTES) }
+    }
+
+    /// Whether the last segment that was not full is not acknowledged (`tcp_minshall_check`).
+    fn small_under_way(&self) -> bool {
+        self.scoreboard.out > 0 && self.small_end > self.acked
     }
 
     /// The sending program gives `bytes` to the kernel. What they let go leaves before it finds no more space

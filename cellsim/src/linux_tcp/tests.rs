@@ -35,7 +35,7 @@ struct Scene {
 
 /// A connection that has carried `bytes` before.
 fn used(kernel: &'static Kernel, bytes: u64) -> Linux {
-    let new = Linux::new(kernel, ONE_WAY, MSS);
+    let new = Linux::new(kernel, ONE_WAY, MSS, true);
     Linux {
         arrived: bytes,
         read: bytes,
@@ -51,7 +51,7 @@ fn used(kernel: &'static Kernel, bytes: u64) -> Linux {
 
 impl Scene {
     fn new(kernel: &'static Kernel, bytes_per_second: u64, bytes: u64) -> Self {
-        Self::of(Linux::new(kernel, ONE_WAY, MSS), bytes_per_second, bytes)
+        Self::of(Linux::new(kernel, ONE_WAY, MSS, true), bytes_per_second, bytes)
     }
 
     fn of(tcp: Linux, bytes_per_second: u64, bytes: u64) -> Self {
@@ -219,9 +219,44 @@ fn a_send_buffer_follows_the_window_packet_by_packet_though_bytes_wait() {
 
 /// A connection whose window is larger than its send buffer, and what a link takes of it at once.
 fn wide() -> (Linux, Link) {
-    let mut tcp = Linux::new(&LINUX_6_18, ONE_WAY, MSS);
+    let mut tcp = Linux::new(&LINUX_6_18, ONE_WAY, MSS, true);
     tcp.window.packets = 40;
     (tcp, Link::new(12_500_000))
+}
+
+/// Sizes of the segments in which a write of `bytes` of cells leaves at once, and what of it waits.
+fn segments(nagle: bool, bytes: u64) -> (Vec<u64>, u64) {
+    let (mut tcp, up) = wide();
+    tcp.nagle = nagle;
+    let (mut left, mut sizes) = (bytes, Vec::new());
+    while left > 0 {
+        let push = tcp.first_push(left);
+        tcp.write(push);
+        left -= push;
+        loop {
+            let chunk = tcp.next_chunk(Time::START, &up);
+            if chunk == 0 {
+                break;
+            }
+            tcp.note_sent(Time::START, chunk, Time::START);
+            sizes.push(chunk);
+        }
+    }
+    (sizes, tcp.unsent())
+}
+
+#[test]
+fn nagles_algorithm_holds_back_the_end_of_a_write_whose_first_record_ended_in_a_small_segment() {
+    let (sizes, waiting) = segments(true, 32 * 514);
+    assert_eq!((&sizes[..3], waiting), (&[MSS, MSS, 4048 - 2 * MSS][..], (32 * 514 - 4048) % MSS));
+    assert!(sizes[3..].iter().all(|&size| size == MSS));
+    let (sizes, waiting) = segments(false, 32 * 514);
+    assert_eq!(
+        (sizes.len(), waiting),
+        (13, 0),
+        "each of four records ends in a small segment, and a fifth is one"
+    );
+    assert_eq!(segments(true, 514), (vec![514], 0), "there is none before it");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::state::{Client, Host, Relay};
-use super::{Network, Params, SECOND, Scratch, Tor, World};
+use super::{Network, OnTheWire, Params, SECOND, Scratch, Tor, World};
 use crate::breakdown::Breakdown;
 use crate::bucket::{Buckets, Refill};
 use crate::counts::whole_part;
@@ -64,6 +64,7 @@ impl World {
                 hosts,
                 latency,
                 losses,
+                sent: OnTheWire::default(),
                 pipes: Table::default(),
                 free_pipes: Vec::new(),
                 relay_channels: vec![PipeId::NONE; network.relays.len().pow(2)],
@@ -148,7 +149,7 @@ fn new_clients(
 fn new_relay(run: &RunSpec, relay: &RelaySpec) -> Relay {
     let interval = run.tor.refill.interval_ns;
     let refill = match run.tor.refill.mode {
-        RefillMode::Lazy => Refill::Lazy { interval },
+        RefillMode::Lazy => Refill::Lazy { interval, keeps_remainder: run.tor.refill.keeps_remainder },
         RefillMode::Burst => {
             let phase = match run.tor.refill.phase {
                 RefillPhase::PerRelay => share_of(relay.refill_phase, interval),

@@ -226,18 +226,16 @@ impl World {
             self.follow(pipe);
             return;
         }
-        state.outbuf -= bytes;
-        let charge = state.write(bytes);
-        totals.buckets.write -= charge as i64;
-        let exhausted = totals.buckets.write <= 0;
         let is_channel = state.role == Role::Channel;
-        totals.bytes_out += charge;
         totals.outbuf_bytes -= if is_channel { bytes } else { 0 };
         if self.trace.is_some() {
             self.trace_flush(relay, pipe, bytes);
         }
-        self.follow(pipe);
-        self.pump(pipe);
+        let charge = self.push_out(pipe, bytes);
+        let totals = &mut self.tor.relays[relay];
+        totals.buckets.write -= charge as i64;
+        let exhausted = totals.buckets.write <= 0;
+        totals.bytes_out += charge;
         let state = &self.network.pipes[pipe];
         let left = state.outbuf;
         if left < OUTBUF_LOW_BYTES && state.turn == Turn::WaitingToWrite {
@@ -253,6 +251,22 @@ impl World {
                 self.queue_write(relay, pipe);
             }
         }
+    }
+
+    /// Give `bytes` of the output buffer to the kernel, a TLS record or more at a time. What a bucket counts for them.
+    fn push_out(&mut self, pipe: PipeId, bytes: u64) -> u64 {
+        let (mut left, mut charge) = (bytes, 0);
+        // Ends: each turn takes a record or more.
+        while left > 0 {
+            let state = &mut self.network.pipes[pipe];
+            let push = if state.role == Role::Channel { state.tcp.first_push(left) } else { left };
+            left -= push;
+            state.outbuf -= push;
+            charge += state.write(push);
+            self.follow(pipe);
+            self.pump(pipe);
+        }
+        charge
     }
 
     /// The bucket is empty: `pipe` waits for the next wake-up. `more` says whether it has something to move.

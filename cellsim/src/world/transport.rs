@@ -3,7 +3,7 @@
 //! Channels open once and stay: TCP's handshake, TLS's and the link protocol's take three round trips.
 //! A chunk is at most what the slower of its two links carries in 2 ms, so that its first byte is not
 //! kept long by its last. Acknowledgements become events only for a sender that waits for one or
-//! whose segments were lost.
+//! whose segments were lost; one that waits leaves with data that go the other way.
 
 use super::World;
 use super::state::{Chunk, Pipe, Role, Turn};
@@ -45,8 +45,10 @@ impl World {
         let slower = self.network.hosts[from].up.rate().min(self.network.hosts[to].down.rate());
         let chunk = (slower / CHUNK_TIME_DIVISOR).clamp(SEGMENT_BYTES, CHUNK_BYTES_MAX);
         let window = if role == Role::Channel { CHANNEL_WINDOW_SEGMENTS } else { NEW_WINDOW_SEGMENTS };
+        // Servers run no tor.
+        let nagle = self.params.run.tor.nagle || role == Role::Response;
         Pipe {
-            tcp: Tcp::new(self.params.rules, one_way, window, chunk),
+            tcp: Tcp::new(self.params.rules, one_way, window, chunk, nagle),
             from,
             to,
             down_rate: self.network.hosts[to].down.rate(),
@@ -129,9 +131,11 @@ impl World {
             return;
         }
         self.network.pipes[pipe].tcp.apply_acks(self.now);
+        let mut sent = false;
         // Ends: each step marks a hole as sent again.
         while let Some((start, bytes)) = self.network.pipes[pipe].tcp.next_resend(self.now) {
             self.transmit(pipe, bytes, Kind::ArriveAgain, start);
+            sent = true;
         }
         // Ends: each chunk is taken from what is written and not yet sent.
         loop {
@@ -143,6 +147,10 @@ impl World {
             let departure = self.transmit(pipe, chunk, Kind::Arrive, narrow(chunk));
             self.network.pipes[pipe].tcp.note_sent(self.now, chunk, departure);
             self.follow_chunk(pipe, chunk, departure);
+            sent = true;
+        }
+        if sent && self.network.pipes[pipe.twin()].tcp.answer(self.now) {
+            self.await_ack(pipe.twin());
         }
         self.await_ack(pipe);
         if let Some(time) = self.network.pipes[pipe].tcp.timer_due() {
@@ -155,6 +163,7 @@ impl World {
     pub(super) fn transmit(&mut self, pipe: PipeId, bytes: u64, kind: Kind, b: u32) -> Time {
         let state = &mut self.network.pipes[pipe];
         let wire = state.tcp.wire_bytes(bytes);
+        self.network.sent.add(bytes.div_ceil(state.tcp.packet_bytes()), wire);
         state.events += 1;
         let departure = self.network.hosts[state.from].up.send(self.now, wire);
         self.events.push(departure + state.tcp.one_way(), kind, pipe.0, b);
@@ -190,6 +199,7 @@ impl World {
         let state = &mut self.network.pipes[pipe];
         state.events -= 1;
         let host = state.to;
+        self.network.sent.add_acks(state.tcp.take_acks());
         self.await_ack(pipe);
         self.next_departure(host);
         if readable {
@@ -276,7 +286,10 @@ impl World {
 
     /// Take `bytes` out of the receiver's buffer.
     pub(super) fn take(&mut self, pipe: PipeId, bytes: u64) {
-        if self.network.pipes[pipe].tcp.take(self.now, bytes) {
+        let tcp = &mut self.network.pipes[pipe].tcp;
+        let told = tcp.take(self.now, bytes);
+        self.network.sent.add_acks(tcp.take_acks());
+        if told {
             self.await_ack(pipe);
         }
     }

@@ -57,7 +57,7 @@ fn bucket_rate(mode: &str, interval_ms: u64, clients: usize) -> (f64, Vec<u64>) 
     net["relays"][2]["burst_bytes"] = json!(rate);
     let mut spec = run("bulk", clients, 1_000_000, 0, 200);
     spec["tor"]["refill"] = json!({"mode": mode, "interval_ns": interval_ms * 1_000_000,
-                                   "phase": "per_relay", "burst": "rate"});
+                                   "phase": "per_relay", "burst": "rate", "keeps_remainder": false});
     let mut world = crate::networks::world(&net, &spec, 40_000);
     world.run_until(seconds(50)).expect("a run");
     let before = world.totals().clone();

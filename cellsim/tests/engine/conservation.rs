@@ -16,6 +16,7 @@ pub fn any_tor() -> impl Strategy<Value = Value> {
         prop_oneof![Just(1_u64), Just(10), Just(100), Just(1000)],
         any::<bool>(),
         any::<bool>(),
+        any::<bool>(),
     );
     let policy = prop_oneof![
         Just(json!({"kind": "ewma", "half_life_ns": 30_000_000_000_u64})),
@@ -33,20 +34,23 @@ pub fn any_tor() -> impl Strategy<Value = Value> {
     ];
     let clock = prop_oneof![Just(0_u64), Just(4_000_000)];
     let lifetime = prop_oneof![Just(5_000_000_000_u64), Just(600_000_000_000)];
-    (refill, policy, scheduler, order, packaging, congestion, (clock, lifetime, 1_usize..4)).prop_map(
-        |(refill, policy, scheduler, order, packaging, congestion, (clock, lifetime, guards))| {
-            json!({
-                "refill": {"mode": refill.0, "interval_ns": refill.1 * 1_000_000,
-                           "phase": if refill.2 { "aligned" } else { "per_relay" },
-                           "burst": if refill.3 { "rate" } else { "descriptor" }},
-                "circuit_policy": policy,
-                "channel_scheduler": {"kind": scheduler.0, "interval_ns": scheduler.1 * 1_000_000},
-                "edge": {"activation_order": order, "packaging": packaging}, "congestion": congestion,
-                "cell_queue_high_cells": 256, "cell_queue_low_cells": 10, "guards": guards,
-                "circuit_lifetime_ns": lifetime, "conflux": false, "clock_quantum_ns": clock,
-            })
-        },
-    )
+    (refill, policy, scheduler, order, packaging, congestion, (clock, lifetime, 1_usize..4, any::<bool>()))
+        .prop_map(
+            |(refill, policy, scheduler, order, packaging, congestion, (clock, lifetime, guards, nagle))| {
+                json!({
+                    "refill": {"mode": refill.0, "interval_ns": refill.1 * 1_000_000,
+                               "phase": if refill.2 { "aligned" } else { "per_relay" },
+                               "burst": if refill.3 { "rate" } else { "descriptor" },
+                               "keeps_remainder": refill.4},
+                    "circuit_policy": policy,
+                    "channel_scheduler": {"kind": scheduler.0, "interval_ns": scheduler.1 * 1_000_000},
+                    "edge": {"activation_order": order, "packaging": packaging}, "congestion": congestion,
+                    "cell_queue_high_cells": 256, "cell_queue_low_cells": 10, "guards": guards,
+                    "circuit_lifetime_ns": lifetime, "conflux": false, "clock_quantum_ns": clock,
+                    "nagle": nagle,
+                })
+            },
+        )
 }
 
 /// Six relays and some clients, some of them slow, and links that may lose packets.

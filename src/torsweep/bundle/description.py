@@ -33,6 +33,7 @@ from torsweep.engines.table_files import (
     RELAYS_FILE,
     ROUND_TRIPS_FILE,
     STREAMS_FILE,
+    WIRE_FILE,
 )
 from torsweep.errors import InputError
 from torsweep.formats.archives import MOST_BUNDLE_FILES
@@ -182,6 +183,7 @@ _WHAT: Mapping[str, str] = {
     f"tables/{RELAYS_FILE}": "What each relay did, second by second",
     f"tables/{ROUND_TRIPS_FILE}": "Round trips and windows of circuits, as exits saw them",
     f"tables/{STREAMS_FILE}": "Every download of every run, a row each",
+    f"tables/{WIRE_FILE}": "Packets and bytes that all hosts sent, second by second",
 }
 _FOLDERS: Mapping[str, str] = {
     "figures": "Figure, or the points that it plots",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -50,13 +51,17 @@ class Condition:
 
 
 def refill_conditions() -> list[Condition]:
-    """A single download through a middle of 200 KiB/s, in each mode and at each interval."""
+    """A single download through a middle of 200 KiB/s, in each mode and at each interval.
+
+    With lazy refill also on the kernel's coarse clock, and with the remainders of steps kept.
+    """
     rates, found = ("4 MiB/s", f"{REFILL_KIB_PER_S} KiB/s", "4 MiB/s"), []
-    for mode, clocks in (("burst", ("precise",)), ("lazy", ("precise", "coarse_4ms"))):
+    lazy = product(("lazy",), ("precise", "coarse_4ms"), ("dropped", "kept"))
+    for mode, clock, remainder in [("burst", "precise", "dropped"), *lazy]:
         for interval in ("1000ms", "100ms", "10ms"):
-            for clock in clocks:
-                levels = {"refill_mode": mode, "refill_interval": interval, "clock": clock}
-                found.append(Condition(variant_text(levels), levels, rates, {"bulk": downloads()}, 10, 20))
+            levels = {"refill_mode": mode, "refill_interval": interval, "clock": clock}
+            levels["refill_remainder"] = remainder
+            found.append(Condition(variant_text(levels), levels, rates, {"bulk": downloads()}, 10, 20))
     return found
 
 

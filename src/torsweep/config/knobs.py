@@ -122,6 +122,23 @@ _TABLE = (
         words={"per_relay": "per relay"},
     ),
     Knob(
+        "refill_remainder",
+        "What becomes of the part of a step that has passed at a lazy refill: it is dropped (tor since "
+        "0.3.4), or kept for the next step. Without effect in burst mode.",
+        choice(dropped=False, kept=True),
+        "refill.keeps_remainder",
+        "dropped",
+        tor=(
+            TorOption(
+                "TokenBucketRefillRemainder",
+                lambda keeps: "kept" if keeps else "dropped",
+                "relay",
+                without=False,
+            ),
+        ),
+        looks={"dropped": USUAL, "kept": OTHER},
+    ),
+    Knob(
         "refill_burst",
         "The bucket's size: the burst of the relay's descriptor, or what its rate gives in a second.",
         choice("descriptor", "rate"),
@@ -226,6 +243,16 @@ _TABLE = (
         tor=(TorOption("cc_alg", {"fixed": "0", "vegas": "2"}.__getitem__, "consensus"),),
         looks={"fixed": USUAL, "vegas": THIRD},
         words={"vegas": "Vegas"},
+    ),
+    Knob(
+        "nagle",
+        "Nagle's algorithm on tor's connections: a small segment waits until the one before it is "
+        "acknowledged (on, as in tor), or not (TCP_NODELAY). Shadow's TCP has no such algorithm.",
+        choice(on=True, off=False),
+        "nagle",
+        "on",
+        tor=(TorOption("TCPNoDelay", lambda nagle: str(int(not nagle)), without=True),),
+        looks={"on": USUAL, "off": OTHER},
     ),
     Knob(
         "clock",

@@ -32,14 +32,16 @@ class RefillSettings(Section):
 
     ``burst`` adds ``interval_ns`` worth of tokens at once, each relay at a phase of its own or all
     ``aligned``; ``lazy`` is tor since 0.3.4: refill on each read and write, in steps of 16.8 ms,
-    where the interval only delays the wake-up of a blocked connection. The size of the bucket is
-    the descriptor's burst, or what its ``rate`` gives in one second.
+    where the interval only delays the wake-up of a blocked connection, and the remainder of a
+    step is dropped unless a bucket ``keeps_remainder``. The size of the bucket is the descriptor's
+    burst, or what its ``rate`` gives in one second.
     """
 
     mode: Literal["burst", "lazy"]
     interval_ns: Annotated[int, whole(MICROSECOND_NS, HOUR_NS)]
     phase: Literal["per_relay", "aligned"]
     burst: Literal["descriptor", "rate"]
+    keeps_remainder: StrictBool
 
 
 class Ewma(Section):
@@ -97,7 +99,7 @@ class Vegas(Section):
 
 
 class TorSettings(Section):
-    """The whole ``tor`` section, as an engine reads it."""
+    """The whole ``tor`` section, as an engine reads it. ``nagle``: tor leaves Nagle's algorithm on."""
 
     refill: RefillSettings
     circuit_policy: Annotated[Ewma | RoundRobin, Field(discriminator="kind")]
@@ -108,6 +110,7 @@ class TorSettings(Section):
     cell_queue_low_cells: Annotated[int, whole(0, 1_000_000)]
     guards: Annotated[int, whole(1, 100)]
     circuit_lifetime_ns: Annotated[int, whole(MILLISECOND_NS, WEEK_NS)]
+    nagle: StrictBool
     conflux: StrictBool
     clock_quantum_ns: Annotated[int, whole(0, HOUR_NS)]
 

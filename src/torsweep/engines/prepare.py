@@ -39,6 +39,7 @@ from torsweep.engines.table_files import (
     RELAYS_FILE,
     ROUND_TRIPS_FILE,
     STREAMS_FILE,
+    WIRE_FILE,
 )
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
@@ -55,6 +56,7 @@ RESULT_FILES = (
     PROGRESS_FILE,
     CIRCUITS_FILE,
     RECEIVED_FILE,
+    WIRE_FILE,
     ROUND_TRIPS_FILE,
     CELLS_FILE,
     BREAKDOWN_FILE,

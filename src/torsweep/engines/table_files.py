@@ -10,6 +10,7 @@ PROGRESS_FILE = "progress.parquet"
 
 CIRCUITS_FILE = "circuits.parquet"
 RECEIVED_FILE = "received.parquet"
+WIRE_FILE = "wire.parquet"
 ROUND_TRIPS_FILE = "round_trips.parquet"
 
 COSTS_FILE = "costs.parquet"

@@ -25,6 +25,7 @@ from torsweep.engines.table_files import (
     RELAYS_FILE,
     ROUND_TRIPS_FILE,
     STREAMS_FILE,
+    WIRE_FILE,
 )
 from torsweep.errors import InputError
 from torsweep.storage import whole_file
@@ -175,6 +176,18 @@ RECEIVED = TableSchema(
     ),
 )
 """A second and kind without a row: nothing was received."""
+
+WIRE = TableSchema(
+    WIRE_FILE,
+    (
+        Column("second", pl.Int32, "second of the simulation, from 0; the row covers [second, second + 1)"),
+        Column(
+            "packets", pl.Int64, "packets that all hosts sent in this second, acknowledgements among them"
+        ),
+        Column("bytes", pl.Int64, "their bytes, headers of IP and TCP included"),
+    ),
+)
+"""Of the model and of the emulation. By Shadow's rules the model counts only packets with data."""
 
 ROUND_TRIPS = TableSchema(
     ROUND_TRIPS_FILE,

@@ -41,6 +41,7 @@ from torsweep.engines.table_schema import (
     RELAYS,
     ROUND_TRIPS,
     STREAMS,
+    WIRE,
     TableSchema,
     validate,
 )
@@ -55,7 +56,7 @@ from torsweep.storage.manifest import changed_since, with_table_checksums
 from torsweep.tables.passages import passages
 from torsweep.tables.reading import METADATA_KEY, Provenance
 
-NOT_OF_ALL = (CIRCUITS, RECEIVED, ROUND_TRIPS, COSTS)
+NOT_OF_ALL = (CIRCUITS, RECEIVED, WIRE, ROUND_TRIPS, COSTS)
 """Tables that a run may lack: an engine, or a program of others whose results were imported, had none."""
 
 CHECKS = ("followed_downloads", "clocks")
@@ -351,6 +352,7 @@ _TIME_US = {
     STREAMS.name: pl.col("start_us"),
     RELAYS.name: pl.col("second").cast(pl.Int64) * 1_000_000,
     RECEIVED.name: pl.col("second").cast(pl.Int64) * 1_000_000,
+    WIRE.name: pl.col("second").cast(pl.Int64) * 1_000_000,
     CIRCUITS.name: pl.coalesce("launched_us", "built_us"),
     ROUND_TRIPS.name: pl.col("time_us"),
 }

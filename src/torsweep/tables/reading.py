@@ -29,6 +29,7 @@ from torsweep.engines.table_files import (
     RELAYS_FILE,
     ROUND_TRIPS_FILE,
     STREAMS_FILE,
+    WIRE_FILE,
 )
 from torsweep.errors import InputError
 from torsweep.formats import parquet
@@ -177,6 +178,10 @@ class PlanTables:
     def received(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of what clients of a kind received in each second after the warm-up."""
         return self._read(RECEIVED_FILE, columns)
+
+    def wire(self, columns: Iterable[str]) -> pl.DataFrame:
+        """Seed, knobs and ``columns`` of what all hosts sent in each second after the warm-up."""
+        return self._read(WIRE_FILE, columns)
 
     def round_trips(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of every round trip that an exit measured after the warm-up."""

@@ -92,6 +92,7 @@ TOUCHED_GROUPS = (
     "channeltls",
     "circuitmux",
     "circuitmux_ewma",
+    "connection",
     "control",
     "options",
     "relay",

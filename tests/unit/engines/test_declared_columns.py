@@ -21,9 +21,10 @@ from torsweep.engines.table_schema import (
     RELAYS,
     ROUND_TRIPS,
     STREAMS,
+    WIRE,
 )
 
-SCHEMAS = (STREAMS, RELAYS, PROGRESS, CIRCUITS, RECEIVED, ROUND_TRIPS, CELLS, BREAKDOWN)
+SCHEMAS = (STREAMS, RELAYS, PROGRESS, CIRCUITS, RECEIVED, WIRE, ROUND_TRIPS, CELLS, BREAKDOWN)
 
 TYPES = {"int32": pl.Int32, "int64": pl.Int64, "string": pl.String, "bool": pl.Boolean}
 

@@ -13,9 +13,9 @@ import pytest
 
 from tests.analyses import analysis_of
 from tests.synthetic import RELAY_BYTES_PER_S, Size, record_tables, write_sweep
-from tests.synthetic_measures import RECEIVED_BYTES, RELAY_CPU_S
+from tests.synthetic_measures import RECEIVED_BYTES, RELAY_CPU_S, WIRE_PACKET_BYTES, WIRE_PACKETS
 from torsweep.config.experiment import Experiment
-from torsweep.engines.table_schema import CIRCUITS, COSTS, RECEIVED, ROUND_TRIPS
+from torsweep.engines.table_schema import CIRCUITS, COSTS, RECEIVED, ROUND_TRIPS, WIRE
 from torsweep.stats.measures.circuits import ended_circuits, failed_circuits
 from torsweep.stats.measures.downloads import clients, downloads, errors, errors_by_reason, errors_by_stage
 from torsweep.stats.measures.summary import MEASURES
@@ -67,6 +67,10 @@ def test_numbers_are_those_of_the_tables(summary: Summary, tables: PlanTables) -
     got = RECEIVED_BYTES["web"] + RECEIVED_BYTES["bulk"]
     carried = [run["bytes_out"].sum() / 120 / got for _, run in relays.group_by("seed")]
     assert _mean(summary, "relay_bytes_per_client_byte") == pytest.approx(np.mean(carried))
+    assert _mean(summary, "wire_packets_per_client_kib") == pytest.approx(WIRE_PACKETS / (got / 1024))
+    assert _mean(summary, "wire_bytes_per_client_byte") == pytest.approx(
+        WIRE_PACKETS * WIRE_PACKET_BYTES / got
+    )
 
 
 def test_build_times_leave_failed_circuits_out_and_shares_count_them(
@@ -173,7 +177,7 @@ def test_circuits_of_one_relay_and_those_that_are_being_built_do_not_count() -> 
 def test_what_runs_do_not_record_is_left_out(experiment: Experiment, tmp_path: Path) -> None:
     runs = write_sweep(tmp_path / "runs", run_seeds=(1, 2), size=SMALL)
     for run in runs:
-        for schema in (CIRCUITS, RECEIVED, ROUND_TRIPS, COSTS):
+        for schema in (CIRCUITS, RECEIVED, WIRE, ROUND_TRIPS, COSTS):
             (run / schema.file).unlink()
         record_tables(run)
         relays = pl.read_parquet(run / "relays.parquet")

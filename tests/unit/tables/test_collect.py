@@ -286,7 +286,7 @@ def test_tables_of_measures_are_gathered_and_cut_by_time(runs: list[Path], tmp_p
 
 def test_a_run_may_lack_tables_of_measures_and_its_network(runs: list[Path], tmp_path: Path) -> None:
     for run in runs:
-        for name in ("circuits", "received", "round_trips", "costs"):
+        for name in ("circuits", "received", "wire", "round_trips", "costs"):
             (run / f"{name}.parquet").unlink()
         record_tables(run)
     shutil.rmtree(runs[0].parent / "networks")
@@ -295,6 +295,7 @@ def test_a_run_may_lack_tables_of_measures_and_its_network(runs: list[Path], tmp
     tables = PlanTables.open(tmp_path / "tables")
     for frame in (tables.circuits(["client"]), tables.received(["kind"]), tables.costs(["role"])):
         assert frame.is_empty()
+    assert tables.wire(["packets"]).is_empty()
     assert tables.round_trips(["host"]).is_empty()
     assert tables.relay_rates().is_empty()
 

@@ -246,6 +246,8 @@ def test_a_tor_without_the_series_does_what_today_asks_for() -> None:
         ("today", {"activation_order": "list"}, "activation_order: .* no StreamActivationOrder, got 'list'"),
         ("today", {"activation_order": "reversed"}, "got 'reversed'; accepted: random, or a tor with"),
         ("today", {"packaging": "greedy"}, "packaging: .* no StreamPackaging, got 'greedy'; accepted: even,"),
+        ("today", {"nagle": "off"}, "nagle: .* no TCPNoDelay, got '1'; accepted: 0, or a tor with"),
+        ("today", {"refill_remainder": "kept"}, "no TokenBucketRefillRemainder, got 'kept'; .*dropped,"),
         ("today", {"circuit_policy": "round_robin"}, "circuit_policy: .* got 'roundrobin'; accepted: ewma,"),
         ("today", {"clock": "coarse_4ms"}, "clock: .* TOR_MONOTIME_COARSE_CLOCK, got 'coarse:4'; .*precise,"),
     ],

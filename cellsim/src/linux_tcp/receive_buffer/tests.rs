@@ -82,6 +82,29 @@ fn every_second_segment_is_acknowledged_at_once() {
 }
 
 #[test]
+fn a_host_that_answers_keeps_its_acknowledgements_for_the_next_answer() {
+    let mut buffer = settled();
+    let mut stream = Stream::default();
+    let mut small = |buffer: &mut ReceiveBuffer, ms| {
+        (stream.delivered, stream.read) = (stream.delivered + 514, stream.read + 514);
+        let waits = buffer.arrive(&LINUX_6_18, at(ms), &stream, 514).leaves;
+        let told = buffer.taken(&LINUX_6_18, at(ms), &stream).expect("something to acknowledge");
+        (waits, told.leaves, stream)
+    };
+    assert_eq!(small(&mut buffer, 1).1, at(1), "its reader has it all");
+    let (_, _, stream) = small(&mut buffer, 2);
+    assert_eq!(buffer.answer(&LINUX_6_18, at(3), &stream), None, "nothing waits");
+    assert_eq!(small(&mut buffer, 4).1, at(44), "though its reader has it all");
+    let told = buffer.answer(&LINUX_6_18, at(10), &stream);
+    assert_eq!(told.map(|offer| offer.leaves), Some(at(10)));
+    assert_eq!(small(&mut buffer, 11).1, at(51));
+    assert_eq!(small(&mut buffer, 12).1, at(12), "the second that is not full");
+    assert_eq!(small(&mut buffer, 20).1, at(60));
+    assert_eq!(small(&mut buffer, 100).1, at(100), "no answer came for the last one");
+    assert_eq!(buffer.take_alone(), 5, "at 1, 2, 12, 60 and 100 ms");
+}
+
+#[test]
 fn an_acknowledgement_that_waits_says_what_was_read_meanwhile_and_the_next_waits_longer() {
     let mut buffer = settled();
     let mut stream = Stream { delivered: 10 * MSS, read: 0, out_of_order: 0 };

@@ -16,7 +16,7 @@ import polars as pl
 
 from torsweep.engines.emulation.run.downloads import Download
 from torsweep.engines.emulation.run.follower import CircuitSeen
-from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RECEIVED, RELAYS, STREAMS, TableSchema
+from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RECEIVED, RELAYS, STREAMS, WIRE, TableSchema
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,12 @@ def received_frame(received: Mapping[tuple[int, str], int]) -> pl.DataFrame:
     """The payload bytes ``received`` by second and kind, in this order."""
     rows = [(second, kind, size) for (second, kind), size in sorted(received.items())]
     return pl.DataFrame(rows, schema=RECEIVED.polars, orient="row")
+
+
+def wire_frame(links: Links) -> pl.DataFrame:
+    """Packets and bytes that all hosts sent, by second."""
+    sums = {"packets": pl.col("sent_packets").sum(), "bytes": pl.col("sent_bytes").sum()}
+    return links.frame.group_by("second", maintain_order=True).agg(**sums).select(list(WIRE.polars))
 
 
 def progress_frame(downloads: Sequence[Download], zero_ns: int) -> pl.DataFrame:

@@ -53,7 +53,15 @@ def processes(analysis: Analysis) -> pl.DataFrame:
     return in_group(frame.with_columns(**units), pl.col("role"))
 
 
-_LOAD, _WAITING, _COSTS = "Relays", "Waiting", "Costs"
+def sent(analysis: Analysis) -> pl.DataFrame:
+    """What all hosts sent in a run, ``packets`` and ``bytes``, and payload that clients ``got``."""
+    by = by_run(analysis)
+    got = analysis.once(received).filter(pl.col(GROUP) == ALL).group_by(by).agg(got=pl.col("bytes_got").sum())
+    wire = analysis.tables.wire(["packets", "bytes"]).group_by(by).agg(pl.col("packets", "bytes").sum())
+    return in_group(wire.join(got.filter(pl.col("got") > 0), on=by))
+
+
+_LOAD, _WIRE, _WAITING, _COSTS = "Relays", "Wire", "Waiting", "Costs"
 RELAYS = (
     Measure(
         "utilisation_total",
@@ -99,6 +107,24 @@ RELAYS = (
         "bytes that relays wrote over the payload that clients received",
         carried,
         pl.col("bytes_out").sum() / pl.col("got").sum(),
+    ),
+    Measure(
+        "wire_packets_per_client_kib",
+        _WIRE,
+        "packets for a client's KiB",
+        "1",
+        "packets that all hosts sent over the payload that clients received, in KiB",
+        sent,
+        pl.col("packets").sum() / (pl.col("got").sum() / KIB),
+    ),
+    Measure(
+        "wire_bytes_per_client_byte",
+        _WIRE,
+        "bytes for a client's byte",
+        "1",
+        "bytes of these packets, with headers of IP and TCP, over the payload that clients received",
+        sent,
+        pl.col("bytes").sum() / pl.col("got").sum(),
     ),
     Measure(
         "queued_cells_median",

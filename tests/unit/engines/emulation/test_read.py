@@ -14,10 +14,11 @@ from torsweep.engines.emulation.read import (
     received_frame,
     relays_frame,
     streams_frame,
+    wire_frame,
 )
 from torsweep.engines.emulation.run.downloads import Download
 from torsweep.engines.emulation.run.follower import CircuitSeen
-from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RECEIVED, RELAYS, STREAMS, validate
+from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RECEIVED, RELAYS, STREAMS, WIRE, validate
 
 CLIENT = network(*POSITIONS).clients[0]
 SERVER = network(*POSITIONS).servers[0]
@@ -139,6 +140,8 @@ def test_links_are_told_in_the_seconds_of_the_run(tmp_path):
         {
             "second": pl.Series([3, 4, 5, 6, 7], dtype=pl.Int32),
             "host": ["relay1"] * 5,
+            "sent_packets": [1_000, 110, 310, 610, 1_000],
+            "sent_bytes": [52_000, 5_500, 15_500, 30_500, 52_000],
             "received_packets": [1_000, 100, 300, 600, 1_000],
             "late_packets": [900, 0, 300, 0, 900],
         }
@@ -148,3 +151,5 @@ def test_links_are_told_in_the_seconds_of_the_run(tmp_path):
     links = read_links(table, ZERO, ZERO + 3 * SECOND_NS)
     assert links.frame.select("second", "received_packets").rows() == [(0, 100), (1, 300), (2, 600)]
     assert links.late_share == 0.3
+    wire = validate(wire_frame(links), WIRE, tmp_path)
+    assert wire.rows() == [(0, 110, 5_500), (1, 310, 15_500), (2, 610, 30_500)]

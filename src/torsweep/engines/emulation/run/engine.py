@@ -35,6 +35,7 @@ from torsweep.engines.emulation.read import (
     received_frame,
     relays_frame,
     streams_frame,
+    wire_frame,
 )
 from torsweep.engines.emulation.rights import machine_claimed
 from torsweep.engines.emulation.run.control import ControlClosed
@@ -55,6 +56,7 @@ from torsweep.engines.table_schema import (
     RELAYS,
     ROUND_TRIPS,
     STREAMS,
+    WIRE,
     write_table,
 )
 from torsweep.engines.vegas_log import round_trips_frame
@@ -273,6 +275,7 @@ def _write_tables(run_directory: Path, running: RunningNetwork, measured: Measur
     write_table(run_directory, CIRCUITS, circuits_frame(circuits, measured.downloads, zero_ns))
     write_table(run_directory, PROGRESS, progress_frame(measured.downloads, zero_ns))
     write_table(run_directory, RECEIVED, received_frame(measured.received))
+    write_table(run_directory, WIRE, wire_frame(links))
     logs, lasted_us = running.layout.round_trip_logs, (end_ns - zero_ns) // 1000
     write_table(run_directory, ROUND_TRIPS, round_trips_frame(logs, measured.zero, lasted_us))
     write_table(run_directory, COSTS, costs_frame(measured.costs, running.layout.network))
