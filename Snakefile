@@ -41,6 +41,7 @@ shell.prefix(
 
 # Where each stage stands. A file whose folder is a stage is its manifest.
 NETWORK = "results/networks/{network}/{seed}/network.json"
+NETWORK_PICTURE = "results/networks/{network}/{seed}.png"
 RUN = f"results/runs/{RUN_LEVELS}/provenance.json"
 INTERIM = f"results/interim/{PLAN_LEVELS}/{{networks}}.json"
 TABLES = f"results/tables/{PLAN_LEVELS}/provenance.json"

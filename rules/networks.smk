@@ -23,3 +23,26 @@ rule sample_network:
     shell:
         "torsweep network sample {params.config} --seed {wildcards.seed} {params.levels}"
         " --out {params.out:q} >{log:q} 2>&1"
+
+
+rule draw_network:
+    """Draw one network: a map of its places and relays, bandwidths and round trips."""
+    input:
+        figure=str(figures_folder() / "network.py"),
+        style=sorted(map(str, figures_folder().glob("drawing/*.py"))),
+        network=NETWORK,
+    output:
+        NETWORK_PICTURE,
+    log:
+        "results/logs/networks/{network}/{seed}_picture.log",
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=5,
+    params:
+        source=source_sha256("network/picture.py", "network/path_chances.py"),
+        network=subpath(input.network, parent=True),
+    message:
+        "picture of network {wildcards.network}, seed {wildcards.seed}"
+    shell:
+        "torsweep network draw {params.network:q} --out {output:q} >{log:q} 2>&1"

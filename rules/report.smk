@@ -8,6 +8,7 @@ rule report_plan:
         summary=SUMMARY,
         figures=paths.figures,
         networks=paths.networks,
+        network_picture=paths.network_picture,
         live_tor=paths.live_tor,
     output:
         PAGE,
@@ -23,6 +24,8 @@ rule report_plan:
             "report/templates",
             "live",
             "network/describe.py",
+            "network/capacity.py",
+            "network/path_chances.py",
             "network/load.py",
             "formats/public_tor.py",
         ),
@@ -30,9 +33,11 @@ rule report_plan:
         figures=lambda wildcards, input: Path(input.figures[0]).parent,
         networks=arguments.networks,
         settings=arguments.number_of_networks,
+        network_picture=arguments.network_picture,
         live_tor=arguments.live_tor,
     message:
         "page of {wildcards.experiment}, plan {wildcards.plan}"
     shell:
         "torsweep results report {params.summary:q} {params.networks} --figures {params.figures:q}"
-        " --experiment {input.experiment:q} {params.settings} {params.live_tor} --out {output:q} >{log:q} 2>&1"
+        " --experiment {input.experiment:q} {params.settings} {params.network_picture} {params.live_tor}"
+        " --out {output:q} >{log:q} 2>&1"

@@ -1,6 +1,6 @@
 """One style for all figures, and how a figure becomes files.
 
-In: a matplotlib figure, its points and its caption. Out: PDF, PNG and CSV, byte-identical for the same
+In: a matplotlib figure, its points and its caption. Out: PDF, PNG, SVG and CSV, byte-identical for the same
 input: fonts are matplotlib's own, embedded as TrueType, and no date is written.
 
 Sizes are those of print: a column is 3.4 inches wide, the text 7 inches, and no letter is smaller than
@@ -64,6 +64,7 @@ THEME: dict[Any, Any] = {
     "legend.columnspacing": 1.2,
     "pdf.fonttype": 42,
     "savefig.dpi": 300,
+    "svg.hashsalt": "torsweep",
 }
 
 
@@ -123,28 +124,43 @@ def save(
 ) -> None:
     """Write ``out``.pdf, .png and .csv, each as a whole.
 
+    Texts are those of :func:`write_figure`.
+    """
+    own_folder(out.parent, FIGURES)
+    for kind in ("pdf", "png"):
+        file = out.with_name(f"{out.name}.{kind}")
+        write_figure(figure, file, caption, origin, title or out.name, how)
+    with whole_file(out.with_name(f"{out.name}.csv")) as temporary:
+        points.with_columns(pl.col(pl.Float64).round_sig_figs(6)).write_csv(temporary)
+
+
+def write_figure(
+    figure: Figure, file: Path, caption: str, origin: str, title: str, how: str, creator: str = "torsweep"
+) -> None:
+    """Write ``file``, a PDF, PNG or SVG by its suffix, as a whole.
+
     ``caption`` and ``origin``, the text of :meth:`plotting.drawing.source.Source.origin`, go into the
     metadata: in the PDF as Subject and Keywords, in the PNG as the text chunks Description and Provenance.
     The page of a plan takes ``title`` and ``how`` to read the figure from the chunks Title and Comment.
     """
-    own_folder(out.parent, FIGURES)
-    pdf = {
-        "Title": title or out.name,
-        "Subject": caption,
-        "Keywords": origin,
-        "Creator": "torsweep",
-        "Producer": None,
-        "CreationDate": None,
+    kind = file.suffix[1:]
+    metadata = {
+        "pdf": {
+            "Title": title,
+            "Subject": caption,
+            "Keywords": origin,
+            "Creator": creator,
+            "Producer": None,
+            "CreationDate": None,
+        },
+        "png": {
+            "Title": title,
+            "Comment": how,
+            "Description": caption,
+            "Software": creator,
+            "Provenance": origin,
+        },
+        "svg": {"Title": title, "Description": caption, "Source": origin, "Creator": creator, "Date": None},
     }
-    png = {
-        "Title": title or out.name,
-        "Comment": how,
-        "Description": caption,
-        "Software": "torsweep",
-        "Provenance": origin,
-    }
-    for kind, metadata in (("pdf", pdf), ("png", png)):
-        with whole_file(out.with_name(f"{out.name}.{kind}")) as temporary:
-            figure.savefig(temporary, format=kind, metadata=metadata)
-    with whole_file(out.with_name(f"{out.name}.csv")) as temporary:
-        points.with_columns(pl.col(pl.Float64).round_sig_figs(6)).write_csv(temporary)
+    with whole_file(file) as temporary:
+        figure.savefig(temporary, format=kind, metadata=metadata[kind])

@@ -193,7 +193,7 @@ FIGURE_PROGRAMS = sorted(
 
 
 def test_the_programs_of_figures_are_known() -> None:
-    assert FIGURE_PROGRAMS == ["__main__", "chain", "imports"]
+    assert FIGURE_PROGRAMS == ["__main__", "chain", "imports", "network"]
 
 
 @pytest.mark.parametrize("make", [make for make in HOSTILE if make is not _dangling_link])

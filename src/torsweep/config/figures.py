@@ -1,4 +1,4 @@
-"""Which figures there are, and what they rest on, read without loading what draws them.
+"""Which figures there are, and what they rest on, read without loading what draws them; and how one is drawn.
 
 In: the folder ``plotting`` of the study or the checkout (:mod:`torsweep.home`). Out: names of figures, and of
 the summaries that one reads. A figure is a module with a literal ``NEEDS``; nothing else lists it. Those
@@ -8,6 +8,9 @@ whose names begin with ``compare_`` are drawn from a comparison, all others from
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 from torsweep.home import find
@@ -36,6 +39,18 @@ def comparison_figures(folder: Path = FIGURES_DIRECTORY) -> tuple[str, ...]:
 def figure_needs(name: str, folder: Path = FIGURES_DIRECTORY) -> tuple[str, ...]:
     """The summaries that the figure ``name`` reads, without ``.csv``."""
     return _needs(figures_folder(folder) / f"{name}.py") or ()
+
+
+def run_figure(program: str, *arguments: str) -> None:
+    """Run ``python -m plotting.PROGRAM`` with ``arguments``.
+
+    What it refuses it says itself: then SystemExit is raised with its exit code.
+    """
+    place = str(figures_folder().resolve().parent)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([place, os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-m", f"plotting.{program}", *arguments]
+    if code := subprocess.run(command, env=environment, check=False).returncode:
+        raise SystemExit(code)
 
 
 def _modules(folder: Path) -> list[str]:

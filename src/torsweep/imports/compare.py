@@ -14,9 +14,6 @@ compare``: the two times of a size are covered together with 95 %.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -27,7 +24,7 @@ import polars as pl
 from rich.console import Console
 
 from torsweep.config.experiment import Duration
-from torsweep.config.figures import figures_folder
+from torsweep.config.figures import run_figure
 from torsweep.config.reading import Section, validate
 from torsweep.config.traffic import PERF_KINDS
 from torsweep.errors import InputError
@@ -224,25 +221,8 @@ def write_comparison(comparison: Comparison, out: Path) -> None:
     document = {"format": FORMAT, "format_version": 1, **comparison.about, "pairing": comparison.pairing}
     document = with_checksums(document, out, files)
     write_text(out / COMPARISON_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    _draw(out)
-
-
-def _draw(out: Path) -> None:
-    place = str(figures_folder().resolve().parent)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([place, os.environ.get("PYTHONPATH", "")])}
     for figure in ("ttfb", "ttlb"):
-        command = [
-            sys.executable,
-            "-m",
-            "plotting.imports",
-            figure,
-            str(out),
-            "--out",
-            str(out / "figures" / figure),
-        ]
-        # What it refuses it says itself.
-        if code := subprocess.run(command, env=environment, check=False).returncode:
-            raise SystemExit(code)
+        run_figure("imports", figure, str(out), "--out", str(out / "figures" / figure))
 
 
 def _text(comparison: Comparison) -> str:

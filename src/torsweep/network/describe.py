@@ -174,9 +174,10 @@ def _pairs_ms(
 ) -> NDArray[np.float64]:
     """RTTs of each of ``first`` with each of ``second``, milliseconds; each pair of the same hosts once."""
     pairs = len(first) * len(second)
-    chosen = np.arange(pairs)
     if pairs > _MOST_PAIRS:
         chosen = stream(seed, "describe", "pairs").integers(0, pairs, _MOST_PAIRS)
+    else:
+        chosen = np.arange(pairs)
     one, other = np.divmod(chosen, max(1, len(second)))
     one, other = first[one], second[other]
     once = one < other

@@ -174,6 +174,10 @@ class Arguments:
             {key: value for key, value in given if key == "replicates" or key.startswith("precision.")}
         )
 
+    def network_picture(self, wildcards: Any, input: Any) -> str:
+        """``--network-picture FILE``, where there is a picture of the plan's first network."""
+        return f"--network-picture {shlex.quote(input.network_picture[0])}" if input.network_picture else ""
+
     def live_tor(self, wildcards: Any) -> str:
         """``--live-tor FILE``, where the user gives a file of the public network."""
         file = self._paths.overrides.live_tor

@@ -343,6 +343,11 @@ class Paths:
         keys, seeds = self.network_keys(plan), self.seeds_of(plan)
         return [f"{network_directory(key, seed)}/{NETWORK_FILE}" for key in keys for seed in seeds]
 
+    def network_picture(self, plan: Any) -> list[str]:
+        """The picture of a plan's first network; none of one that tornettools made, which has no places."""
+        key, seed = self.network_keys(plan)[0], self.seeds_of(plan)[0]
+        return [] if self.network(key).tornettools else [f"{network_directory(key, seed)}.png"]
+
     def network_keys(self, plan: Any) -> list[str]:
         """The plan's network at each level of the knobs that change it."""
         return list(dict.fromkeys(network_key(plan.network, variant) for variant in self.variants(plan)))

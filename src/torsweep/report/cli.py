@@ -25,6 +25,9 @@ def report_command(
     live_tor: Annotated[
         Path | None, typer.Option(help="OnionPerf's or tornettools' file of public Tor, to stand beside it.")
     ] = None,
+    network_picture: Annotated[
+        Path | None, typer.Option(help="PNG of one of the networks, as `network draw` writes it.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="key=value of experiment.yaml to replace; repeatable.")
     ] = None,
@@ -34,5 +37,6 @@ def report_command(
     from torsweep.report.page import gather, render
     from torsweep.storage import write_text
 
-    page = gather(summaries, figures, experiment, networks, parse_settings(settings), live_tor)
+    given = parse_settings(settings)
+    page = gather(summaries, figures, experiment, networks, given, live_tor, network_picture)
     write_text(out, render(page))

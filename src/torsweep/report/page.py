@@ -1,7 +1,7 @@
 """A plan's page.
 
-In: the folders of a plan's summaries, figures and networks, and its experiment.yaml. Out: the text of an HTML
-page that asks nothing of any other file or host, the same text for the same input.
+In: the folders of a plan's summaries, figures and networks, and its experiment.yaml. Out: the text of an
+HTML page that asks nothing of any other file or host, the same text for the same input.
 
 The words and numbers are gathered here, the page is laid out by templates/report.html.j2.
 """
@@ -73,6 +73,7 @@ class Page:
     summary: SummaryText
     pictures: tuple[Picture, ...]
     networks: Networks
+    network_picture: Picture | None
     likeness: Likeness
     experiment_yaml: str
     overrides: Mapping[str, str]
@@ -104,11 +105,13 @@ def gather(
     networks: Sequence[Path],
     settings: Mapping[str, object] | None = None,
     live_tor: Path | None = None,
+    network_picture: Path | None = None,
 ) -> Page:
     """What a page says about the plan of these folders, whose claims were judged with ``settings``.
 
-    The file ``live_tor`` has measurements of the public network to stand beside it.
-    Raises InputError when a file is missing or damaged, or they are not all of one plan.
+    The file ``live_tor`` has measurements of the public network to stand beside it, ``network_picture`` is
+    what `torsweep network draw` made of one of the networks. Raises InputError when a file is missing or
+    damaged, or they are not all of one plan.
     """
     experiment = load_experiment(experiment_file, settings)
     plan = read_plan(summaries)
@@ -118,25 +121,26 @@ def gather(
         problem, accepted = "is another experiment", provenance.experiment
         raise InputError(problem, file=experiment_file, value=experiment.name, accepted=accepted)
     variants = [", ".join(variant.values()) for variant in provenance.variants()]
+    of_variants = f" of {len(variants)} variants: {'; '.join(variants)}"
     return Page(
         experiment=experiment,
         provenance=provenance,
         claims=read_claims(summaries),
         summary=parse_summary(_text(summaries / "summary.md", MOST_WHOLE_TEXT_BYTES)),
-        pictures=tuple(read_picture(figures, name, variants) for name in experiment.figures),
+        pictures=tuple(read_picture(figures / f"{name}.png", of_variants) for name in experiment.figures),
         networks=describe_networks(networks, provenance, experiment.traffic),
+        network_picture=None if network_picture is None else read_picture(network_picture),
         likeness=likeness(summaries, live_tor),
         experiment_yaml=_text(experiment_file, MOST_YAML_BYTES),
         overrides=repeat_overrides(provenance, experiment, settings or {}),
     )
 
 
-def read_picture(folder: Path, name: str, variants: Sequence[str]) -> Picture:
-    """The figure ``name`` in ``folder``, of a plan with these ``variants``.
+def read_picture(file: Path, what: str = "") -> Picture:
+    """The figure in ``file``; ``what`` goes on after its title.
 
-    Raises InputError when its PNG is missing or is none.
+    Raises InputError when it is missing or no PNG.
     """
-    file = folder / f"{name}.png"
     content = read_bytes(file, MOST_PICTURE_BYTES, "no such file: draw the figures of the plan first")
     try:
         with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
@@ -145,10 +149,10 @@ def read_picture(folder: Path, name: str, variants: Sequence[str]) -> Picture:
             texts = {key: str(text) for key, text in image.info.items()}
     except (UnidentifiedImageError, Image.DecompressionBombError, OSError, ValueError, SyntaxError) as error:
         raise InputError("is no whole PNG", file=file) from error
-    title = texts.get("Title", name)
-    said = f"{title} of {len(variants)} variants: {'; '.join(variants)}. {texts.get('Description', '')}"
+    title = texts.get("Title", file.stem)
+    said = f"{title}{what}. {texts.get('Description', '')}"
     address = f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
-    return Picture(name, title, texts.get("Comment", ""), said, address, width, height)
+    return Picture(file.stem, title, texts.get("Comment", ""), said, address, width, height)
 
 
 def render(page: Page) -> str:
