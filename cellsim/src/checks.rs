@@ -113,23 +113,23 @@ fn check_windows(congestion: CongestionSpec) -> Result<(), String> {
         ("stream", stream_window_cells, stream_increment_cells),
     ] {
         let key = |what: &str| format!("tor.congestion.{name}_{what}_cells");
-        within(&key("window"), window.into(), 1, 100_000)?;
-        within(&key("increment"), increment.into(), 1, window.into())?;
+        within(key("window"), window.into(), 1, 100_000)?;
+        within(key("increment"), increment.into(), 1, window.into())?;
     }
     Ok(())
 }
 
 fn check_traffic(kind: &str, traffic: &Traffic) -> Result<(), String> {
     let key = |name: &str| format!("traffic.{kind}.{name}");
-    within(&key("request_bytes"), traffic.request_bytes, 0, 1 << 24)?;
-    within(&key("response_bytes"), traffic.response_bytes, 1, 1 << 40)?;
+    within(key("request_bytes"), traffic.request_bytes, 0, 1 << 24)?;
+    within(key("response_bytes"), traffic.response_bytes, 1, 1 << 40)?;
     lasts(&key("think_max_ns"), traffic.think_max_ns, Span::ZERO, WEEK)?;
     lasts(&key("think_min_ns"), traffic.think_min_ns, Span::ZERO, traffic.think_max_ns)?;
     lasts(&key("think_step_ns"), traffic.think_step_ns, Span::from_ns(1), WEEK)?;
     check_points(&key("response_quantiles"), traffic.response_quantiles.as_deref(), 1, 1 << 40)?;
     check_points(&key("think_quantiles"), traffic.think_quantiles.as_deref(), 0, WEEK.ns())?;
     check_points(&key("page_objects"), traffic.page_objects.as_deref(), 1, PAGE - 1)?;
-    within(&key("parallel_streams"), traffic.parallel_streams.into(), 1, 10_000)?;
+    within(key("parallel_streams"), traffic.parallel_streams.into(), 1, 10_000)?;
     match traffic.timeout_ns {
         // A download that is over opens the next one: limits of no time make downloads without end.
         Some(limit) => lasts(&key("timeout_ns"), limit, Span::from_ms(1), WEEK),
@@ -200,10 +200,10 @@ fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), String> {
 fn check_relays(network: &NetworkSpec) -> Result<(), String> {
     for relay in &network.relays {
         let key = |name: &str| format!("{}.{name}", relay.name);
-        within(&key("rate_bytes_per_s"), relay.rate_bytes_per_s, 1, RATE_MAX)?;
-        within(&key("burst_bytes"), relay.burst_bytes, 1, RATE_MAX)?;
-        within(&key("capacity_bytes_per_s"), relay.capacity_bytes_per_s, 1, RATE_MAX)?;
-        within(&key("consensus_weight"), relay.consensus_weight, 0, WEIGHT_MAX)?;
+        within(key("rate_bytes_per_s"), relay.rate_bytes_per_s, 1, RATE_MAX)?;
+        within(key("burst_bytes"), relay.burst_bytes, 1, RATE_MAX)?;
+        within(key("capacity_bytes_per_s"), relay.capacity_bytes_per_s, 1, RATE_MAX)?;
+        within(key("consensus_weight"), relay.consensus_weight, 0, WEIGHT_MAX)?;
         ensure((0.0..1.0).contains(&relay.refill_phase), || {
             format!("{}: is {}, accepted: 0 to below 1", key("refill_phase"), relay.refill_phase)
         })?;
