@@ -26,8 +26,8 @@ from torsweep.chain.comparing import CHAIN
 from torsweep.chain.turns import MOST_COST, NOT_TRACED
 from torsweep.config.looks import BLUE, VERMILION
 from torsweep.errors import InputError
+from torsweep.formats.csv_file import read_csv
 from torsweep.formats.json_file import read_json
-from torsweep.formats.text import read_csv
 
 PANELS = {"clocks": 1, "tracing": 2, "quantum": 2}
 

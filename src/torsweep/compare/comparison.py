@@ -24,7 +24,7 @@ from torsweep.compare.verdicts import collect_whole, judge, verdicts_frame, whol
 from torsweep.config.experiment import Experiment, Plan
 from torsweep.config.reading import validate
 from torsweep.errors import InputError
-from torsweep.formats.text import read_csv
+from torsweep.formats.csv_file import read_csv
 from torsweep.stats.statistic import write_csv
 from torsweep.storage import write_text
 from torsweep.storage.folders import COMPARISON, own_folder

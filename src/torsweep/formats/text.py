@@ -1,7 +1,7 @@
 """Text files: plain, gzip or xz, with the line ends of any system; tables in CSV.
 
-In: a path. Out: lines, pieces, or all of a text; the lines of a table by column name, or a frame. InputError
-when a file cannot be read, is damaged, is no text, or holds a cell or a line that no such table has.
+In: a path. Out: lines, pieces, or all of a text; the lines of a table by column name. InputError when a file
+cannot be read, is damaged, is no text, or holds a cell or a line that no such table has.
 """
 
 from __future__ import annotations
@@ -11,16 +11,13 @@ import gzip
 import lzma
 import math
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from torsweep.errors import InputError
-from torsweep.formats.files import GIB, MIB, read_bytes, reason, require_regular, too_large
-
-if TYPE_CHECKING:
-    import polars as pl
+from torsweep.formats.files import GIB, MIB, reason, require_regular, too_large
 
 MOST_TEXT_BYTES = 2 * GIB
 """A text that is read line by line, unpacked."""
@@ -30,9 +27,6 @@ MOST_WHOLE_TEXT_BYTES = 256 * MIB
 
 MOST_LINE_CHARACTERS = 4 * MIB
 """A row of 20,000 latencies has less than 300 KiB."""
-
-MOST_CSV_BYTES = 512 * MIB
-"""A table of torsweep's own."""
 
 _OPENERS = {b"\x1f\x8b": gzip.open, b"\xfd7": lzma.open}
 
@@ -116,25 +110,3 @@ def number(text: str, file: Path, line: int, column: str, most: float) -> float:
         key = f"line {line}, {column}"
         raise InputError("is no number in range", file=file, key=key, value=text, accepted=f"0 to {most:g}")
     return value
-
-
-def read_csv(
-    file: Path, texts: Iterable[str] | None, numbers: Iterable[str] = (), missing: str = "no such file"
-) -> pl.DataFrame:
-    """A table that torsweep wrote: ``texts`` are its columns of text, ``numbers`` those of real numbers.
-
-    Columns of either that it does not have are passed over. Raises InputError when it is no such table.
-    """
-    content = read_bytes(file, MOST_CSV_BYTES, missing)
-    if not content.strip():
-        raise InputError("is empty", file=file, accepted="a CSV table")
-    # Sampling a network reads texts and no table, and would wait a tenth of a second for polars.
-    import polars as pl
-
-    types = {**dict.fromkeys(numbers, pl.Float64), **dict.fromkeys(texts or (), pl.String)}
-    rows_to_guess_from = None if texts is not None else 0
-    try:
-        return pl.read_csv(content, schema_overrides=types, infer_schema_length=rows_to_guess_from)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        first = str(error).splitlines()[0] if str(error) else "damaged"
-        raise InputError(f"is no CSV table: {first}", file=file) from None

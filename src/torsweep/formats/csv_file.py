@@ -1,0 +1,36 @@
+"""CSV tables that torsweep wrote. Those of others are read row by row in :mod:`torsweep.formats.text`, which
+loads no polars: sampling a network reads texts, and would wait a tenth of a second for it.
+
+In: a path and the types of its columns. Out: a frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import polars as pl
+
+from torsweep.errors import InputError
+from torsweep.formats.files import MIB, read_bytes
+
+MOST_CSV_BYTES = 512 * MIB
+
+
+def read_csv(
+    file: Path, texts: Iterable[str] | None, numbers: Iterable[str] = (), missing: str = "no such file"
+) -> pl.DataFrame:
+    """A table that torsweep wrote: ``texts`` are its columns of text, ``numbers`` those of real numbers.
+
+    Columns of either that it does not have are passed over. Raises InputError when it is no such table.
+    """
+    content = read_bytes(file, MOST_CSV_BYTES, missing)
+    if not content.strip():
+        raise InputError("is empty", file=file, accepted="a CSV table")
+    types = {**dict.fromkeys(numbers, pl.Float64), **dict.fromkeys(texts or (), pl.String)}
+    rows_to_guess_from = None if texts is not None else 0
+    try:
+        return pl.read_csv(content, schema_overrides=types, infer_schema_length=rows_to_guess_from)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        first = str(error).splitlines()[0] if str(error) else "damaged"
+        raise InputError(f"is no CSV table: {first}", file=file) from None
