@@ -71,11 +71,9 @@ pub enum CellPoint {
 
 impl CellPoint {
     /// How many there are.
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = Self::ALL.len();
     /// All of them, in the order of a cell's way.
-    pub const ALL: [Self; Self::COUNT] =
-        [Self::Inbuf, Self::Recognized, Self::Queue, Self::Outbuf, Self::Flush];
-
+    pub const ALL: [Self; 5] = [Self::Inbuf, Self::Recognized, Self::Queue, Self::Outbuf, Self::Flush];
     /// Its name in tables.
     pub fn name(self) -> &'static str {
         ["inbuf", "recognized", "queue", "outbuf", "flush"][self as usize]
