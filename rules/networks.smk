@@ -11,7 +11,7 @@ rule sample_network:
         "results/logs/networks/{network}/{seed}.log",
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=arguments.network_memory_mb,
         runtime=5,
     params:
         settings=arguments.network_settings,

@@ -1,8 +1,9 @@
-"""Relay populations: ``2012`` and ``2024``.
+"""Relay populations: ``2012``, ``2024`` and ``2024-all``.
 
 In: the consensus of 24 October 2011 (positions, weights), relays of April 2012 with rate, burst and
-observed bandwidth, and the relays of May 2024 as tornettools stages them. Out: populations of about
-a thousand synthetic relays each, none of which is a relay of the directory.
+observed bandwidth, and the relays of May 2024 as tornettools stages them. Out: populations of synthetic
+relays, none of which is a relay of the directory: two of about a thousand, and one of as many as there were
+at the same time in May 2024.
 
 *2012.* The consensus says how many relays each position has, how heavy they are in order, and what
 the position weighs in all; the other document samples the relays of each class (exits, others) evenly
@@ -11,8 +12,10 @@ weight is then its usable capacity times a log-normal factor: matching two docum
 months apart leaves relays whose weight is five times what they can carry, which no measured network
 has. The factor's spread is that of weight over usable capacity, weighted by weight, in the one
 50-relay network of 2012 whose relays' weights and rates were taken together. *2024.* One relay is
-drawn from each stratum of its position. In both, every rate of a relay is scaled by one log-normal
-factor, which keeps whether its bucket binds.
+drawn from each stratum of its position. *2024-all.* The same, with as many strata in each position as the
+median consensus has relays there, and each relay of the month counts by how much of it it was running: the
+strata together are the relays that run at the same time. In all three, every rate of a relay is scaled by
+one log-normal factor, which keeps whether its bucket binds.
 """
 
 from __future__ import annotations
@@ -47,6 +50,8 @@ def derive(data: Path, out: Path) -> dict:
     staged = _staged(data / "relayinfo_staging_2024-05-01--2024-05-31.json.xz")
     new = _population_2024(staged)
     write_population(new, out / "2024.json")
+    whole = _population_2024_all(staged)
+    write_population(whole, out / "2024-all.json")
     rates_of_profiles = np.concatenate(list(profiles.values()))[:, 1:4] * _KIB
     return {
         "2012": {"documents": _summary(rates_of_profiles), "population": _summary(_rates(old))},
@@ -54,6 +59,12 @@ def derive(data: Path, out: Path) -> dict:
         "2012 weight share": old.weight_share,
         "2024": {"documents": _summary(staged["rates"]), "population": _summary(_rates(new))},
         "2024 weight share": new.weight_share,
+        "2024-all": {
+            "running documents, usable Gbit/s": round(float(_usable_gbit_s(staged) @ staged["running"]), 1),
+            "population, usable Gbit/s": round(float(_usable_gbit_s({"rates": _rates(whole)}).sum()), 1),
+            "population": _summary(_rates(whole)),
+        },
+        "2024-all weight share": whole.weight_share,
     }
 
 
@@ -170,7 +181,7 @@ def _blurred(position: str, weight: float, rates: np.ndarray, random: np.random.
 
 
 def _staged(path: Path) -> dict[str, np.ndarray]:
-    """Positions, weights × running frequency and rates of the relays that have all of them."""
+    """Positions, weights × running frequency, rates and running frequency of the relays that have all."""
     with lzma.open(path, "rt") as file:
         document = json.load(file)
     found = [
@@ -178,6 +189,7 @@ def _staged(path: Path) -> dict[str, np.ndarray]:
             _position(relay["guard_frequency"] >= 0.5, relay["exit_frequency"] >= 0.5),
             relay["weight"] * relay["running_frequency"],
             [relay["bandwidth_capacity"], relay["bandwidth_rate"], relay["bandwidth_burst"]],
+            relay["running_frequency"],
         )
         for relay in document["relays"].values()
     ]
@@ -186,14 +198,19 @@ def _staged(path: Path) -> dict[str, np.ndarray]:
         "position": np.array([row[0] for row in held]),
         "weight": np.array([row[1] for row in held]),
         "rates": np.array([row[2] for row in held], dtype=float),
+        "running": np.array([row[3] for row in held]),
         "stats": document["network_stats"],
     }
 
 
-def _population_2024(staged: dict) -> Population:
+def _of_median_consensus(kind: str, staged: dict) -> dict:
+    """Relays by position (``count``), or shares of consensus weight (``weight``)."""
     named = {"guard_exit": "exitguard"}
-    stats = {kind: {p: staged["stats"][f"med_{kind}_{named.get(p, p)}"] for p in POSITIONS}
-             for kind in ("count", "weight")}  # fmt: skip
+    return {p: staged["stats"][f"med_{kind}_{named.get(p, p)}"] for p in POSITIONS}
+
+
+def _population_2024(staged: dict) -> Population:
+    stats = {kind: _of_median_consensus(kind, staged) for kind in ("count", "weight")}
     total = sum(stats["count"].values())
     random = np.random.default_rng(_SEED)
     relays: list[PopulationRelay] = []
@@ -211,6 +228,35 @@ def _population_2024(staged: dict) -> Population:
     return Population(
         tuple(sorted(relays)), shares(stats["count"].items()), shares(stats["weight"].items()), origin
     )
+
+
+def _population_2024_all(staged: dict) -> Population:
+    counts, share = (_of_median_consensus(kind, staged) for kind in ("count", "weight"))
+    random = np.random.default_rng(_SEED)
+    relays: list[PopulationRelay] = []
+    for position, count in counts.items():
+        own = np.flatnonzero(staged["position"] == position)
+        own = own[np.argsort(staged["weight"][own] / staged["running"][own], kind="stable")]
+        running = np.concatenate([[0.0], np.cumsum(staged["running"][own])])
+        held = np.concatenate([[0.0], np.cumsum(staged["weight"][own])])
+        edges = np.linspace(0, running[-1], count + 1)
+        weights = np.diff(np.interp(edges, running, held)) / held[-1] * share[position] * _WEIGHT_UNITS_2024
+        drawn = edges[:-1] + random.random(count) * np.diff(edges)
+        picks = np.searchsorted(running, drawn, side="right") - 1
+        relays += [
+            _blurred(position, weight, staged["rates"][own[pick]], random)
+            for weight, pick in zip(weights, picks, strict=True)
+        ]
+    origin = {
+        "relays": "relays of May 2024, staged by tornettools, as many as ran at the same time",
+        "method": "synthetic, see SOURCES.md",
+    }
+    return Population(tuple(sorted(relays)), shares(counts.items()), shares(share.items()), origin)
+
+
+def _usable_gbit_s(relays: dict) -> np.ndarray:
+    capacity, rate, _ = relays["rates"].T
+    return np.minimum(capacity, np.maximum(rate, LEAST_TOR_RATE_BYTES_PER_S)) * 8 / 1e9
 
 
 def _rates(population: Population) -> np.ndarray:

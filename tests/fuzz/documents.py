@@ -71,9 +71,12 @@ def _plain_yaml(folder: Path) -> None:
     (folder / "experiment.yaml").write_bytes(source.read_bytes())
 
 
+FUZZED_CONFIG = {"relays": 5, "web_clients": 1, "bulk_clients": 1, "servers": 1, "load": 1.0}
+
+
 def fuzzed_network(folder: Path) -> None:
     made = small_network(
-        ("guard_exit", "exit", "guard", "guard", "middle"), ["web1", "bulk1"], config={"load": 1.0}
+        ("guard_exit", "exit", "guard", "guard", "middle"), ["web1", "bulk1"], config=FUZZED_CONFIG
     )
     made = made.model_copy(update={"bandwidth_weights": dict.fromkeys(_WEIGHTS, 5000)})
     write_network(made, equal_rtts(made), folder / "network")

@@ -27,7 +27,11 @@ POSITIONS: tuple[Position, ...] = ("guard_exit", "exit", "guard", "guard", "midd
 def network(tmp_path: Path) -> Path:
     """A network of five relays, three of which can be guards, of seed 7, at a load of 1."""
     directory = tmp_path / "networks" / "tiny" / "7"
-    made = small_network(POSITIONS, ["web1"], config={"relays": 5, "load": 1.0})
+    made = small_network(
+        POSITIONS,
+        ["web1"],
+        config={"relays": 5, "web_clients": 1, "bulk_clients": 0, "servers": 1, "load": 1.0},
+    )
     write_network(made, equal_rtts(made), directory)
     return directory
 

@@ -111,17 +111,19 @@ def numbered(before: str, least: int, most: int, after: str, then: Callable[[int
     return Levels(accepted, {"pattern": f"^{pattern}$", "x-least": least, "x-most": most}, value)
 
 
-def decimal(most: int, places: int, example: str) -> Levels:
-    """A decimal number above 0, in digits."""
+def decimal(most: int, places: int, example: str, least: float | None = None) -> Levels:
+    """A decimal number in digits: from ``least`` on, or above 0 without one."""
     pattern = rf"[0-9]{{1,2}}(\.[0-9]{{1,{places}}})?"
 
     def value(text: str) -> float:
-        if not re.fullmatch(pattern, text) or not 0 < Fraction(text) <= most:
+        if not re.fullmatch(pattern, text) or not 0 < Fraction(text) <= most or float(text) < (least or 0):
             raise ValueError
         return float(text)
 
-    accepted = f"a decimal number above 0, at most {most}, such as {example}"
-    return Levels(accepted, {"pattern": f"^{pattern}$", "x-above": 0, "x-most": most}, value)
+    range_ = f"above 0, at most {most}" if least is None else f"from {least} to {most}"
+    bound = {"x-above": 0} if least is None else {"x-least": least}
+    accepted = f"a decimal number {range_}, such as {example}"
+    return Levels(accepted, {"pattern": f"^{pattern}$", **bound, "x-most": most}, value)
 
 
 def share(most: float, example: str) -> Levels:

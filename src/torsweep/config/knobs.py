@@ -42,7 +42,7 @@ from torsweep.config.looks import (
 from torsweep.config.reading import suggestion
 from torsweep.config.tor_settings import DROPTAIL_BYTES, TcpRules
 from torsweep.errors import InputError
-from torsweep.ranges import MOST_LOSS_SHARE
+from torsweep.ranges import LEAST_SCALE, MOST_LOSS_SHARE
 
 CELL_PAYLOAD_BYTES = 498
 """What a relay cell carries of a stream (tor-spec, section 6.1: ``PAYLOAD_LEN`` less its header)."""
@@ -347,6 +347,23 @@ _TABLE = (
         "1",
         target="network",
         looks={"0.5": THIRD, "0.8": FOURTH, "1": USUAL, "1.1": OTHER},
+    ),
+    Knob(
+        "scale",
+        "How much of the network there is: relays, clients and servers shrink alike; makes networks of their "
+        "own.",
+        decimal(most=1, places=4, example="0.01", least=LEAST_SCALE),
+        "scale",
+        "1",
+        target="network",
+        looks={
+            "0.003": Look(BLACK, DOTTED, "X"),
+            "0.01": OTHER,
+            "0.03": FOURTH,
+            "0.1": THIRD,
+            "0.3": Look(PURPLE, DASH_DOT, "v"),
+            "1": USUAL,
+        },
     ),
     Knob(
         "latency",

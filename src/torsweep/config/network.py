@@ -28,7 +28,7 @@ from torsweep.config.reading import (
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.home import find, find_all
-from torsweep.ranges import LEAST_BUCKET_BYTES_PER_S, MOST_LOSS_SHARE, MOST_NODES
+from torsweep.ranges import LEAST_BUCKET_BYTES_PER_S, LEAST_SCALE, MOST_LOSS_SHARE, MOST_NODES
 from torsweep.units import BYTES_PER_SECOND_PER, Between, DurationNs, RateBytesPerSecond, format_quantity
 
 NETWORKS_DIRECTORY = Path("configs/networks")
@@ -103,6 +103,16 @@ class Source(Section):
     ) -> JsonSchemaValue:
         section = handler.resolve_ref_schema(handler(core_schema))
         return {"anyOf": [{"type": "string"}, {"type": "integer"}, section]}
+
+
+class PopulationSource(Source):
+    """A derived population by ``name``, or an imported one in ``file``.
+
+    ``use`` says what is done with it: ``sample`` draws relays from it, ``whole`` takes each of its relays
+    once, and of each position the same part where ``scale`` is below 1.
+    """
+
+    use: Literal["sample", "whole"] = _left_out("sample")
 
 
 class LatencySource(Source):
@@ -197,6 +207,9 @@ class NetworkConfig(Section):
     ``load``; they are placed like other hosts, with the rates of servers and no last mile. ``weights``
     names a bandwidth file whose weights relays have instead of their own, ``configs/weights/NAME.v3bw``.
 
+    ``scale`` shrinks the network: relays, web and bulk clients and servers all by this factor, so that load
+    and capacity keep their ratio. Each position keeps its part of the relays and of consensus weight.
+
     ``tornettools`` names folders that ``tornettools generate`` made, which are taken as they are, in turns:
     the counts then say what is in them, ``markov_clients`` too, and no other key has an effect.
     """
@@ -208,7 +221,8 @@ class NetworkConfig(Section):
     perf_clients: Annotated[int, _count(0, 1_000)] = _left_out(0)
     authorities: Annotated[int, _count(1, 20)] = 3
     load: Annotated[float, Field(strict=True, ge=0.0001, le=20, allow_inf_nan=False)] = 1
-    relay_population: Source = Source(name="2012")
+    scale: Annotated[float, Field(strict=True, ge=LEAST_SCALE, le=1, allow_inf_nan=False)] = _left_out(1)
+    relay_population: PopulationSource = PopulationSource(name="2012")
     positions: Positions | None = None
     chain: Chain | None = _left_out()
     client_bandwidth: ClientBandwidthSource = ClientBandwidthSource(name="netindex-2012")
@@ -221,19 +235,29 @@ class NetworkConfig(Section):
     markov_clients: Annotated[int, _count(0, 25_000)] = _left_out(0)
 
     @property
+    def relay_count(self) -> int:
+        """Relays after scaling by ``scale``, half a relay rounded up."""
+        return _scaled(self.relays, self.scale)
+
+    @property
     def web_client_count(self) -> int:
-        """Web clients after scaling by ``load``, half a client rounded up."""
-        return _scaled(self.web_clients, self.load)
+        """Web clients after scaling by ``load`` and ``scale``, half a client rounded up."""
+        return _scaled(self.web_clients, self.load, self.scale)
 
     @property
     def bulk_client_count(self) -> int:
-        """Bulk clients after scaling by ``load``, half a client rounded up."""
-        return _scaled(self.bulk_clients, self.load)
+        """Bulk clients after scaling by ``load`` and ``scale``, half a client rounded up."""
+        return _scaled(self.bulk_clients, self.load, self.scale)
+
+    @property
+    def server_count(self) -> int:
+        """Servers after scaling by ``scale``, half a server rounded up; at least one."""
+        return max(1, _scaled(self.servers, self.scale))
 
     @property
     def host_count(self) -> int:
-        """All hosts: relays, authorities, clients after scaling, servers."""
-        return self.relays + self.authorities + self.client_count + self.servers
+        """All hosts, after scaling: relays, authorities, clients, servers."""
+        return self.relay_count + self.authorities + self.client_count + self.server_count
 
     @property
     def client_count(self) -> int:
@@ -251,12 +275,16 @@ class NetworkConfig(Section):
             raise RefusedValue("a chain has one path, which no weight chooses", key="weights")
         if self.relays != len(CHAIN_POSITIONS):
             raise RefusedValue("a chain has three relays", key="relays", value=self.relays, accepted="3")
+        if self.scale != 1:
+            raise RefusedValue("a chain has three relays", key="scale", value=self.scale, accepted="1")
         return self
 
     @model_validator(mode="after")
     def _positions_fit(self) -> Self:
         if self.positions is None:
             return self
+        if self.relay_population.use == "whole":
+            raise RefusedValue("the relays of a whole population have their own", key="positions")
         total = sum(count for _, count in self.positions)
         if total != self.relays:
             problem, accepted = "the positions do not add up to the number of relays", str(self.relays)
@@ -273,16 +301,17 @@ class NetworkConfig(Section):
     @model_validator(mode="after")
     def _size_is_sane(self) -> Self:
         if self.web_client_count + self.bulk_client_count == 0 and not self.tornettools:
-            raise RefusedValue("a network needs a client", key="web_clients", value=self.web_clients)
+            key, value = ("web_clients", self.web_clients) if self.scale == 1 else ("scale", self.scale)
+            raise RefusedValue("a network needs a client", key=key, value=value)
         if self.host_count > MOST_NODES:
             key, accepted = "load" if self.load > 1 else "web_clients", f"at most {MOST_NODES} hosts in all"
             raise RefusedValue("too many hosts", key=key, value=self.host_count, accepted=accepted)
         return self
 
 
-def _scaled(count: int, load: float) -> int:
-    """``count`` times ``load`` as its decimal digits say it, rounded half up."""
-    return math.floor(count * Fraction(str(load)) + Fraction(1, 2))
+def _scaled(count: int, *factors: float) -> int:
+    """``count`` times ``factors`` as their decimal digits say them, rounded half up."""
+    return math.floor(count * math.prod(Fraction(str(factor)) for factor in factors) + Fraction(1, 2))
 
 
 def network_path(name_or_path: str | Path, directory: Path = NETWORKS_DIRECTORY) -> Path:

@@ -53,6 +53,7 @@ def prepare_command(
     """Write run.json, which says everything an engine needs, into a run directory."""
     from torsweep.config.experiment import load_experiment
     from torsweep.config.reading import parse_settings
+    from torsweep.doctor.diagnose import require_memory
     from torsweep.engines.prepare import build_run, run_settings, write_run
     from torsweep.engines.run_tors import RunTors, parted_hosts, read_stamps, tor_builds
     from torsweep.engines.selection import AUTO, choose_engine, find_engine
@@ -69,6 +70,7 @@ def prepare_command(
         # Every bundle of the experiment, so that a wrong one ends the pipeline before its first run.
         check_builds(builds.values(), bundles_of(loaded, asked), network)
     run = build_run(wanted, asked, network, out, RunTors(tors, builds, loaded.bundle(asked)))
+    require_memory(choice.engine, network)
     new = write_run(run, out, wait=wait)
     why = f" ({choice.reason})" if engine == AUTO else ""
     state = "prepared" if new else "stood there already"

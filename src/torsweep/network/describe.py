@@ -8,7 +8,7 @@ terminal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from torsweep.network.load import (
     offered_load,
     unloaded_download_s,
     usable_third,
+    written_text,
 )
 from torsweep.network.model import POSITIONS, Network
 from torsweep.network.path_chances import path_chances
@@ -248,7 +249,7 @@ def print_description(description: Description, console: Console | None = None) 
     console.print(f"bandwidth-weights (of 10000): {weights}", soft_wrap=True)
     console.print(_traffic_table(description))
     console.print(_quantile_table(description))
-    for line in (*_load_lines(description.load), *_regime_lines(description.regime)):
+    for line in (*_load_lines(description), *_regime_lines(description.regime)):
         console.print(line, soft_wrap=True)
 
 
@@ -274,10 +275,15 @@ def overload_text(found: Sequence[Description]) -> str | None:
     )
 
 
-def _load_lines(load: Mapping[str, Offered]) -> list[str]:
+def _load_lines(description: Description) -> list[str]:
+    load = description.load
     steady = [kind for kind, offered in load.items() if not offered.pauses]
     alone = f"; {' and '.join(steady)} clients never pause, and count with what they would fetch alone"
-    return [f"load, offered over the capacity of three hops: {load_text(load)}{alone if steady else ''}"]
+    usable = sum(held.usable_bytes_per_s for held in description.positions.values())
+    return [
+        f"load, offered over the capacity of three hops: {load_text(load)}{alone if steady else ''}",
+        written_text(load, usable),
+    ]
 
 
 def _capacity_table(description: Description) -> Table:

@@ -1,7 +1,8 @@
 """What clients ask of a network, against what its relays can carry.
 
 In: a network, the round trip of its clients to servers, and what its clients do. Out: :class:`Offered` for
-each kind of client; and how long a download takes where nobody else is.
+each kind of client, and what relays write to give them all of it; and how long a download takes where nobody
+else is.
 
 A client that pauses asks for at most a response a pause, as if downloads took no time. One that never pauses
 always asks for more: it counts with what it would fetch if it were alone.
@@ -20,6 +21,11 @@ from torsweep.network.model import Client, Network
 
 HOPS = 3
 
+RELAY_BYTES_PER_CLIENT_BYTE = 3.3
+"""What relays write for each byte of payload that clients receive: cells of 514 bytes with 498 of payload,
+over three hops, their TLS records, and cells the other way; 3.30 to 3.35 in three engines
+(docs/measures.md)."""
+
 _STREAM_WINDOW_CELLS = 500
 _ROUND_TRIPS_BEFORE_DATA = 2
 """Opening the stream, then the request."""
@@ -29,12 +35,14 @@ _ROUND_TRIPS_BEFORE_DATA = 2
 class Offered:
     """What the clients of a kind ask for, in bytes/s, and over what relays can carry over three hops.
 
-    ``pauses``: whether they pause between downloads.
+    ``pauses``: whether they pause between downloads. ``clients``: how many they are, and what each ``does``.
     """
 
     bytes_per_s: int
     over_third: float
     pauses: bool
+    clients: int
+    does: str
 
 
 def usable_third(network: Network) -> int:
@@ -53,8 +61,28 @@ def offered_load(network: Network, round_trip_s: float, traffic: Traffic) -> dic
         rates = [_asked_for(network, kind, does, round_trip_s) for kind, does in kinds.items()]
         if rate := sum(rates):
             pauses = all(does.think.mean_s > 0 for does in kinds.values())
-            found[name] = Offered(round(rate), round(rate / third, 3), pauses)
+            clients = sum(len(network.clients_of(kind)) for kind in kinds)
+            does_what = "a download of three sizes in turn" if name == PERF else _does(*kinds.values())
+            found[name] = Offered(round(rate), round(rate / third, 3), pauses, clients, does_what)
     return found
+
+
+def _does(does: ClientTraffic) -> str:
+    pause = f"and a pause of {does.think.mean_s:g} s" if does.think.mean_s else "without pauses"
+    return f"{asked_at_once(does) / 1024:,.0f} KiB {pause}"
+
+
+def written_text(load: Mapping[str, Offered], usable_bytes_per_s: int) -> str:
+    """What a client of each kind asks for, and what relays write to give all of them all of it."""
+    each = ", ".join(
+        f"a {kind} client asks for {offered.bytes_per_s / offered.clients / 1000:.1f} KB/s ({offered.does})"
+        for kind, offered in load.items()
+    )
+    written = RELAY_BYTES_PER_CLIENT_BYTE * sum(offered.bytes_per_s for offered in load.values())
+    return (
+        f"{each}; to give all clients all of it, relays would write {written * 8 / 1e9:.3g} Gbit/s, "
+        f"{written / usable_bytes_per_s:.2f} of what they can"
+    )
 
 
 def _asked_for(network: Network, kind: AnyKind, does: ClientTraffic, round_trip_s: float) -> float:

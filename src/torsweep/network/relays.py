@@ -9,6 +9,9 @@ are wanted; each stratum gives one relay. With few relays a single heavy one sti
 so candidate samples are drawn until one is balanced: its sums of link capacity, of usable capacity
 and of usable capacity behind a bucket that binds lie within tolerance of the population's, loosely in
 each position and closely in all (rejective sampling; Fuller, Biometrika 96, 2009).
+
+A population that is used as a whole gives all of its relays, each once, and with a ``scale`` below 1 one
+relay of each stratum as above, with as many strata in each position as the position's part of its relays.
 """
 
 from __future__ import annotations
@@ -46,23 +49,50 @@ def position_counts(config: NetworkConfig, population: Population) -> dict[str, 
 
     The configuration's own ``positions``, else as many in each position as carry, at the population's mean
     usable capacity, the directory's share of consensus weight, so that no position is the bottleneck of every
-    network. Raises InputError when the population has no relay for a position, or fewer than two of the
-    network's relays could be a guard.
+    network. A population that is used as a whole has positions of its own. ``scale`` shrinks all alike.
+
+    Raises InputError when the population has no relay for a position, ``scale`` leaves a position none, or
+    fewer than two of the network's relays could be a guard.
     """
-    if config.positions is not None:
-        counts: dict[str, int] = dict(config.positions)
-    else:
-        counts = _by_largest_remainder(config.relays, _share_by_load(population))
+    counts = _unscaled_counts(config, population)
     for position, count in counts.items():
         if count and not population.of(position):
             key = f"positions.{position}"
             raise InputError("the relay population has none of these", key=key, value=count, accepted="0")
+    if config.scale != 1:
+        counts = _scaled_counts(config, counts)
     possible_guards = counts["guard"] + counts["guard_exit"]
     if possible_guards < LEAST_GUARDS:
         problem = "too few relays for two that can be a guard, at the shares of the relay population"
+        key, value = ("relays", config.relays) if config.scale == 1 else ("scale", config.scale)
         file, accepted = config.relay_population.file, "more relays, or positions with two guards"
-        raise InputError(problem, file=file, key="relays", value=config.relays, accepted=accepted)
+        raise InputError(problem, file=file, key=key, value=value, accepted=accepted)
     return counts
+
+
+def _unscaled_counts(config: NetworkConfig, population: Population) -> dict[str, int]:
+    if config.positions is not None:
+        return dict(config.positions)
+    if config.relay_population.use == "sample":
+        share = _share_by_load(population)
+        return _with_both_ends(_by_largest_remainder(config.relays, share), share)
+    if config.relays != len(population.relays):
+        problem = "is not the number of relays of the population, which is used as a whole"
+        file, accepted = config.relay_population.file, str(len(population.relays))
+        raise InputError(problem, file=file, key="relays", value=config.relays, accepted=accepted)
+    return {position: len(population.of(position)) for position in POSITIONS}
+
+
+def _scaled_counts(config: NetworkConfig, counts: Mapping[str, int]) -> dict[str, int]:
+    """``counts`` at the configuration's scale; InputError when a position that has relays would have none."""
+    share = {position: count / config.relays for position, count in counts.items()}
+    scaled = _by_largest_remainder(config.relay_count, share)
+    for position, count in counts.items():
+        if count and not scaled[position]:
+            left = f"{config.relay_count} of {config.relays} relays"
+            problem = f"leaves {left}, none of them in position {position}"
+            raise InputError(problem, key="scale", value=config.scale, accepted="a larger scale")
+    return scaled
 
 
 def _share_by_load(population: Population) -> dict[str, float]:
@@ -83,6 +113,11 @@ def _by_largest_remainder(total: int, share: Mapping[str, float]) -> dict[str, i
     by_remainder = sorted(POSITIONS, key=lambda position: counts[position] - exact[position])
     for position in by_remainder[: total - sum(counts.values())]:
         counts[position] += 1
+    return counts
+
+
+def _with_both_ends(counts: dict[str, int], share: Mapping[str, float]) -> dict[str, int]:
+    """``counts`` with at least one exit and one guard, taken from where there are most."""
     for needed in ("exit", "guard"):
         if not counts[needed] and share[needed]:
             counts[max(counts, key=lambda position: counts[position])] -= 1
@@ -96,7 +131,7 @@ def sample_relays(
     """The relays of one network in the order of positions and then of capacity."""
     counts = position_counts(config, population)
     chosen = _balanced_sample(population, counts, seed)
-    weights = _with_shares_of(chosen, population)
+    weights = _with_shares_of(chosen, population, _weight_by_position(config, population))
     phases = stream(seed, "relays", "refill_phase").random(len(chosen))
     return tuple(
         Relay(
@@ -181,13 +216,25 @@ def _excess(sums: NDArray[np.int64], expected: NDArray[np.int64], tolerance: NDA
     return np.where(excess <= 1_000, 0, excess)
 
 
-def _with_shares_of(relays: list[PopulationRelay], population: Population) -> list[int]:
-    """Consensus weights scaled, within each position, to the directory's shares by position.
+def _weight_by_position(config: NetworkConfig, population: Population) -> dict[str, int]:
+    """The proportions in which positions share consensus weight: the directory's, or of a population that is
+    used as a whole its relays' own, so that at scale 1 each relay keeps its weight."""
+    if config.relay_population.use == "sample":
+        return {position: round(share * 1_000_000) for position, share in population.weight_share.items()}
+    return {
+        position: sum(relay.consensus_weight for relay in population.of(position)) for position in POSITIONS
+    }
+
+
+def _with_shares_of(
+    relays: list[PopulationRelay], population: Population, weight: Mapping[str, int]
+) -> list[int]:
+    """Consensus weights scaled, within each position, so that positions share them as they do ``weight``.
 
     The mean weight stays that of the population.
     """
     present = {relay.position for relay in relays}
-    share = {position: round(population.weight_share[position] * 1_000_000) for position in present}
+    share = {position: weight[position] for position in present}
     sampled = {
         position: sum(relay.consensus_weight for relay in relays if relay.position == position)
         for position in present

@@ -180,5 +180,5 @@ def _servers(config: NetworkConfig, where: Where) -> tuple[Server, ...]:
     link = {"down_bytes_per_s": config.server_bandwidth, "up_bytes_per_s": config.server_bandwidth}
     return tuple(
         Server(name=f"server{number}", **link, **at)
-        for number, at in enumerate(where("server", config.servers), 1)
+        for number, at in enumerate(where("server", config.server_count), 1)
     )

@@ -40,6 +40,9 @@ BESIDE_MB = 600
 """Memory of the processes around the engine: under Slurm two of Snakemake's, 154 MB each, and the one that
 prepares the run."""
 
+NETWORK_BYTES_PER_HOST = 3_000
+"""Memory of sampling: 2 KB a host, measured at 1,253 to 600,000 hosts, and half as much again."""
+
 BESIDE_MIN = 5
 """Minutes for the same, on a busy file system."""
 
@@ -88,6 +91,11 @@ class Arguments:
     def network_name(self, wildcards: Any) -> str:
         """The name of the network's configuration: ``paper`` of ``paper+load=0.5``."""
         return parse_network_key(wildcards.network)[0]
+
+    def network_memory_mb(self, wildcards: Any, attempt: int) -> int:
+        """The memory that sampling a network may take, in MB."""
+        hosts = self._paths.network(wildcards.network).host_count
+        return (BESIDE_MB + math.ceil(hosts * NETWORK_BYTES_PER_HOST / 1_000_000)) * attempt
 
     def network_levels(self, wildcards: Any) -> str:
         """``--set key=value`` for each knob in the network's name."""

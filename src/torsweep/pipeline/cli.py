@@ -40,4 +40,5 @@ def check_command(
         else:
             network = load_network_config(file)
             input_paths(network)
-            typer.echo(f"{file}: a network of {network.host_count} hosts, {network.relays} of them relays")
+            relays = f"{network.relay_count} of them relays"
+            typer.echo(f"{file}: a network of {network.host_count} hosts, {relays}")

@@ -79,6 +79,7 @@ def test_a_level_sets_its_setting_and_nothing_else(knob, level, path, value):
         ("middle_bandwidth", "550KiBps", {"chain.middle": "550 KiB/s"}),
         ("middle_bandwidth", "1024KiBps", {"chain.middle": "1 MiB/s"}),
         ("middle_bandwidth", "21KBps", {"chain.middle": "21 KB/s"}),
+        ("scale", "0.01", {"scale": 0.01}),
         ("latency", "atlas-2023", {"latency": "atlas-2023"}),
         ("loss", "0", {"loss.share": 0.0}),
         ("loss", "0.2", {"loss.share": 0.2}),
@@ -95,6 +96,8 @@ def test_a_level_of_traffic_or_network_sets_its_key(knob, level, settings):
     [
         ("streams", "0"),
         ("streams", "100"),
+        ("scale", "0"),
+        ("scale", "1%"),
         ("latency", "iplane"),
         ("latency", "-king"),
         ("loss", "0.21"),

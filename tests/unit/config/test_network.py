@@ -46,6 +46,13 @@ def test_load_scales_clients_and_rounds_half_up():
     assert config.host_count == 10 + 3 + 105 + 6 + 20
 
 
+def test_scale_shrinks_relays_clients_and_servers_alike():
+    config = load_network_config("paper", {"load": 0.5, "scale": 0.3})
+    assert (config.relay_count, config.server_count, config.authorities) == (15, 60, 3)
+    assert (config.web_client_count, config.bulk_client_count) == (143, 8)  # 142.5 and 7.5
+    assert config.host_count == 15 + 3 + 143 + 8 + 60
+
+
 @given(st.integers(1, 200), st.decimals("0.1", "2", places=2))
 def test_scaling_is_exact_decimal_arithmetic(clients, load):
     config = NetworkConfig(relays=10, web_clients=clients, bulk_clients=200, servers=5, load=float(load))
@@ -150,7 +157,8 @@ def test_a_chain_must_be_whole_and_alone(overrides, said):
 
 def test_keys_that_came_later_leave_the_copies_of_older_configurations_alone():
     document = load_network_config("paper").model_dump(mode="json")
-    assert not {"chain", "loss", "weights"} & document.keys()
+    assert not {"chain", "loss", "weights", "scale"} & document.keys()
+    assert document["relay_population"] == {"name": "2012", "file": None}
     assert document["client_bandwidth"] == {"name": "netindex-2012", "file": None}
 
 

@@ -207,6 +207,7 @@ KNOBS_ENDS = {
     "cells": ("1", "9999999", "0", "10000000"),
     "link_queue": ("droptail_2KB", "droptail_99999KB", "droptail_1KB", "droptail_100000KB"),
     "load": ("0.0001", "20", "0", "20.0001"),
+    "scale": ("0.003", "1", "0.0029", "1.0001"),
     "loss": ("0", "0.2", "-0.1", "0.2001"),
     "middle_bandwidth": ("20KiBps", "12500MBps", "19.9KiBps", "12501MBps"),
 }

@@ -30,6 +30,7 @@ LEVELS = {
     "tcp": st.sampled_from(["shadow", "linux", "linux_6_18"]),
     "link_queue": st.one_of(st.just("codel"), st.integers(2, 99_999).map(lambda kb: f"droptail_{kb}KB")),
     "load": st.decimals("0.01", "20", places=2).map(str),
+    "scale": st.decimals("0.003", "1", places=3).map(str),
     "latency": st.sampled_from(["king", "planetlab", "atlas-2023"]),
     "loss": st.sampled_from(["0", "0.0001", "0.01", "0.2"]),
     "weights": st.sampled_from(["sampled", "of_mine", "peerflow-1.0"]),
@@ -64,6 +65,7 @@ def test_network_levels_are_those_of_network_knobs(variant):
     levels = variant.network_levels
     settings = {
         "load": "load",
+        "scale": "scale",
         "latency": "latency",
         "middle_bandwidth": "chain.middle",
         "loss": "loss.share",

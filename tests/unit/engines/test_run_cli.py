@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
+
+from torsweep.doctor import diagnose
+from torsweep.doctor.machine import read_machine
 
 
 def test_prepare_writes_a_run_and_says_which(torsweep, network, tmp_path):
@@ -17,6 +21,18 @@ def test_prepare_writes_a_run_and_says_which(torsweep, network, tmp_path):
     code, said, _ = torsweep("run", "status", out)
     assert code == 1
     assert "prepared for cellsim, not complete" in said
+
+
+def test_a_run_that_takes_more_memory_than_there_is_is_refused(torsweep, network, tmp_path, monkeypatch):
+    small = replace(read_machine(), available_bytes=10**6)
+    monkeypatch.setattr(diagnose, "read_machine", lambda: small)
+    out = tmp_path / "run"
+    arguments = ("run", "prepare", "refill_sweep", "--network", network, "--engine", "cellsim", "--out", out)
+    code, _, said = torsweep(*arguments)
+    assert code == 2
+    assert "a run in cellsim takes 0.0 GB of memory, and 0.0 GB are available; accepted: a network" in said
+    assert len(said.splitlines()) == 1
+    assert not out.exists()
 
 
 def test_settings_replace_keys_of_the_experiment(torsweep, network, tmp_path):

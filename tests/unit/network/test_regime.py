@@ -10,7 +10,7 @@ from rich.console import Console
 from tests.small_network import equal_rtts, small_network
 from torsweep.config.experiment import load_experiment
 from torsweep.network.describe import describe, print_description
-from torsweep.network.load import HOPS, offered_load
+from torsweep.network.load import HOPS, offered_load, written_text
 
 CLIENTS = 20
 TRAFFIC = load_experiment("refill_sweep").traffic
@@ -66,6 +66,14 @@ def test_the_load_is_what_each_kind_of_client_asks_for_over_what_three_hops_carr
     alone_s = 2 * 0.2 + 5 * 2**20 / 800_000
     assert load["bulk"].bytes_per_s == pytest.approx(5 * 2**20 / alone_s, abs=1)
     assert not load["bulk"].pauses
+
+
+def test_what_relays_write_for_all_that_clients_ask_is_said_with_what_each_asks_for() -> None:
+    made = small_network(("guard", "middle", "exit"), ["web1", "web2", "bulk1"], rate_bytes_per_s=10**6)
+    said = written_text(offered_load(made, 0.2, TRAFFIC), 3 * 10**6)
+    assert "a web client asks for 19.8 KB/s (300 KiB and a pause of 15.5 s)" in said
+    asked = 2 * 300 * 1024 / 15.5 + 5 * 2**20 / (2 * 0.2 + 5 * 2**20 / 800_000)
+    assert said.endswith(f"{3.3 * asked / 3e6:.2f} of what they can")
 
 
 def test_weights_that_are_all_0_are_said_to_be() -> None:

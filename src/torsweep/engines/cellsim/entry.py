@@ -17,13 +17,20 @@ from torsweep.provenance import program_version
 S_PER_HOST_SECOND = 1.4e-5
 """bench/results/speed.json: 8 s for 480 s of 1,253 hosts."""
 
-PROGRAM_BYTES, BYTES_PER_HOST = 9_000_000, 13_000
-"""The program's 7 MB are with the round trips of 717 places."""
+WHOLE_S_PER_HOST_SECOND = 2e-4
+"""Of a network with the relays and the load of the public one, whose clients get twenty times as much: some
+130 cell-hops a second for each host."""
+
+PROGRAM_BYTES, BYTES_PER_HOST = 9_000_000, 20_000
+"""The program's 7 MB are with the round trips of 717 places. A host with its connections, circuits and
+downloads took 16 KB after 40 s (`live` at scales 0.003 and 0.01), 22 KB after 2 min (0.003), and 33 KB after
+8 min (`paper`, bench/results/speed.json): queues grow."""
 
 
 def run_seconds(network: NetworkConfig, run_s: float) -> float:
     """Seconds of one core that a run of ``run_s`` simulated seconds takes."""
-    return S_PER_HOST_SECOND * network.host_count * run_s
+    whole = network.relay_population.use == "whole"
+    return (WHOLE_S_PER_HOST_SECOND if whole else S_PER_HOST_SECOND) * network.host_count * run_s
 
 
 def demand(network: NetworkConfig) -> Demand:

@@ -61,7 +61,7 @@ def run_seconds(network: NetworkConfig, run_s: float) -> float:
 
 def demand(network: NetworkConfig) -> Demand:
     """Real tor for relays, authorities and clients, on this kernel and in real time."""
-    tors = network.host_count - network.servers
+    tors = network.host_count - network.server_count
     return Demand(
         memory_bytes=tors * TOR_BYTES,
         threads=tors * TOR_THREADS,

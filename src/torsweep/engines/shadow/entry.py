@@ -40,9 +40,9 @@ def run_seconds(network: NetworkConfig, run_s: float) -> float:
 def demand(network: NetworkConfig) -> Demand:
     """Real tor, TGen and OnionTrace for every host that has them, under Shadow."""
     counts = {
-        "tor": network.host_count - network.servers,
-        "tgen": network.client_count + network.servers,
-        "oniontrace": network.relays + network.client_count,
+        "tor": network.host_count - network.server_count,
+        "tgen": network.client_count + network.server_count,
+        "oniontrace": network.relay_count + network.client_count,
     }
     return Demand(
         memory_bytes=SHADOW_BYTES + HOST_BYTES * network.host_count + counted(counts, PROGRAM_BYTES),
