@@ -15,8 +15,6 @@ from rich.table import Table
 from rich.text import Text
 
 from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig, load_network_config
-from torsweep.config.reading import validate
-from torsweep.doctor.machine import Machine, read_machine
 from torsweep.engines.contract import Demand
 from torsweep.engines.emulation.rights import standing
 from torsweep.engines.selection import (
@@ -31,9 +29,9 @@ from torsweep.engines.selection import (
 )
 from torsweep.engines.shadow.tools import round_trips
 from torsweep.engines.tools import BUILD_TOR, TOOL_KINDS, Tool, find_tool, tool_problem
-from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.home import find_all
-from torsweep.network.model import NETWORK_FILE, read_network
+from torsweep.machine import Machine, read_machine
 from torsweep.ranges import MOST_NODES
 
 GIB = 2**30
@@ -78,21 +76,6 @@ def shortfalls(demand: Demand, machine: Machine) -> list[Shortfall]:
         for name, has, needs, remedy in limits
         if has is not None and needs > has
     ]
-
-
-def require_memory(engine: str, directory: Path) -> None:
-    """Refuse a run in ``engine`` on the network in ``directory`` that takes more memory than there is here.
-
-    Raises InputError, which says how much it takes.
-    """
-    network, _ = read_network(directory, latency=False)
-    config = validate(NetworkConfig, network.config, directory / NETWORK_FILE)
-    needs, has = find_engine(engine).demand(config).memory_bytes, read_machine().available_bytes
-    if has is not None and needs > has:
-        problem = (
-            f"a run in {engine} takes {needs / 1e9:.1f} GB of memory, and {has / 1e9:.1f} GB are available"
-        )
-        raise InputError(problem, file=directory, accepted="a network of a smaller scale, or another machine")
 
 
 def largest_scale(engine: str, network: NetworkConfig, machine: Machine) -> tuple[float, str]:

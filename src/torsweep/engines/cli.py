@@ -53,8 +53,7 @@ def prepare_command(
     """Write run.json, which says everything an engine needs, into a run directory."""
     from torsweep.config.experiment import load_experiment
     from torsweep.config.reading import parse_settings
-    from torsweep.doctor.diagnose import require_memory
-    from torsweep.engines.prepare import build_run, run_settings, write_run
+    from torsweep.engines.prepare import build_run, require_memory, run_settings, write_run
     from torsweep.engines.run_tors import RunTors, parted_hosts, read_stamps, tor_builds
     from torsweep.engines.selection import AUTO, choose_engine, find_engine
     from torsweep.engines.taken_options import bundles_of, check_builds

@@ -15,7 +15,9 @@ from typing import Any
 from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import Experiment
 from torsweep.config.knobs import KNOBS
+from torsweep.config.network import NetworkConfig
 from torsweep.config.pairing import FREE, Pairing
+from torsweep.config.reading import validate
 from torsweep.config.tor_settings import Transport
 from torsweep.config.traffic import PERF_TRAFFIC, AnyKind, ClientKind, ClientTraffic
 from torsweep.config.variant import Variant
@@ -43,6 +45,7 @@ from torsweep.engines.table_files import (
 )
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
+from torsweep.machine import read_machine
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.network.relays import given_paths
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
@@ -172,6 +175,21 @@ def build_run(
         paths = drawn_paths(sampled, settings.tor.guards, traffic, settings.duration_ns, file)
     asked = {**dict(settings), "pairing": FREE, "paths": paths, "traffic": traffic}
     return _spec(asked, variant, sampled, network, run_directory, tors)
+
+
+def require_memory(engine: str, directory: Path) -> None:
+    """Refuse a run in ``engine`` on the network in ``directory`` that takes more memory than there is here.
+
+    Raises InputError, which says how much it takes.
+    """
+    network, _ = read_network(directory, latency=False)
+    config = validate(NetworkConfig, network.config, directory / NETWORK_FILE)
+    needs, has = find_engine(engine).demand(config).memory_bytes, read_machine().available_bytes
+    if has is not None and needs > has:
+        problem = (
+            f"a run in {engine} takes {needs / 1e9:.1f} GB of memory, and {has / 1e9:.1f} GB are available"
+        )
+        raise InputError(problem, file=directory, accepted="a network of a smaller scale, or another machine")
 
 
 def _given_run(

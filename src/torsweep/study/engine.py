@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from torsweep.config.network import NetworkConfig, load_network_config
 from torsweep.doctor.diagnose import shortfalls
-from torsweep.doctor.machine import Machine, read_machine
 from torsweep.engines.selection import AUTO, RUN_ENGINES, choose_engine, find_engine, lacking, require_engine
 from torsweep.errors import InputError, ToolMissing
+from torsweep.machine import Machine, read_machine
 
 ENGINES = ("emulation", "shadow")
 """Engines that run real tor; emulation first, as it has a real kernel."""

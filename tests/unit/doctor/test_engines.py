@@ -9,10 +9,10 @@ import pytest
 
 from torsweep.config.network import NetworkConfig, load_network_config
 from torsweep.doctor.diagnose import known_networks, largest_scale, outlook, shortfalls
-from torsweep.doctor.machine import Machine
 from torsweep.engines.cellsim import entry as cellsim
 from torsweep.engines.shadow import entry as shadow
 from torsweep.engines.shadow.simulate import HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
+from torsweep.machine import Machine
 
 NETWORKS = Path(__file__).parents[3] / "configs/networks"
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from torsweep.doctor import diagnose
-from torsweep.doctor.machine import read_machine
+from torsweep.engines import prepare
+from torsweep.machine import read_machine
 
 
 def test_prepare_writes_a_run_and_says_which(torsweep, network, tmp_path):
@@ -25,7 +25,7 @@ def test_prepare_writes_a_run_and_says_which(torsweep, network, tmp_path):
 
 def test_a_run_that_takes_more_memory_than_there_is_is_refused(torsweep, network, tmp_path, monkeypatch):
     small = replace(read_machine(), available_bytes=10**6)
-    monkeypatch.setattr(diagnose, "read_machine", lambda: small)
+    monkeypatch.setattr(prepare, "read_machine", lambda: small)
     out = tmp_path / "run"
     arguments = ("run", "prepare", "refill_sweep", "--network", network, "--engine", "cellsim", "--out", out)
     code, _, said = torsweep(*arguments)

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from torsweep.doctor.machine import Machine, read_machine
 from torsweep.errors import InputError, ToolMissing, TorsweepError
+from torsweep.machine import Machine, read_machine
 from torsweep.study import engine
 from torsweep.study.engine import ENGINES, choose_venue
 

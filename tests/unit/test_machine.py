@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torsweep.doctor.machine import read_machine
+from torsweep.machine import read_machine
 
 
 def _write(root: Path, files: dict[str, str]) -> None:
