@@ -20,7 +20,7 @@ from torsweep.config.traffic import KIND_NAMES
 from torsweep.stats.files import PLAN_FILE, read_plan
 from torsweep.stats.statistic import statistics
 from torsweep.stats.streams.medians import downloads_by_kind
-from torsweep.stats.text import duration_text, engine_text, era_text, networks_text
+from torsweep.stats.text import duration_text, engine_text, era_text, plan_networks_text
 from torsweep.tables.reading import Provenance, parse_provenance
 
 
@@ -87,7 +87,7 @@ class Source:
         parts = [
             engine_text(provenance),
             era_text(provenance),
-            f"network {provenance.network}, {networks_text(provenance.seeds, provenance.given_networks)}",
+            f"network {provenance.network}, {plan_networks_text(provenance)}",
             *held,
             cut + measured,
             self._downloads(downloads_by_kind(self.summary("outcomes"))),

@@ -43,6 +43,8 @@ def snakemake_call(*arguments: str) -> str:
         "clock_source",
         "latency_breakdown",
         "refill_waits",
+        "scale",
+        "scale_overloaded",
         "report",
         "publish",
     ],

@@ -138,7 +138,8 @@ class ComparisonPlan:
         """The folders of the runs that the comparison makes where they are missing."""
         if self._paths.overrides.sources is None or asked.network is None or asked.seeds is None:
             return []
-        keys = list(product(asked.plan.variants, asked.seeds))
+        own_seeds = asked.experiment.own_seeds
+        keys = [(one, seed) for one in asked.plan.variants for seed in own_seeds(one, asked.seeds)]
         tor = [source for source in asked.sources if source.runs_tor]
         if tor and not self._everything:
             standing = {key for source in tor for key in asked.finished(source)}

@@ -2,7 +2,7 @@
 
 In: the ``claims`` of an experiment.yaml. Out: one class for each kind of test, told apart by ``test``. The
 classes are in :mod:`torsweep.stats.claims` and are found by being there: each has the keys of its claim, and
-says how it is judged. Here is what they share, and how many networks they are judged on.
+says how it is judged. Here is what they share.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from torsweep.config.reading import RefusedValue, Section
 from torsweep.config.tracing import Record
 from torsweep.config.traffic import PERF_KINDS, ClientKind, PerfKind
 from torsweep.errors import InputError
-from torsweep.units import Between, DurationNs
 
 TESTS_PACKAGE = "torsweep.stats.claims"
 
@@ -163,43 +162,3 @@ def statistic_rests_on(name: str) -> Record | None:
         raise InputError("is no statistic", value=name, accepted=", ".join(statistics))
     record: Record | None = statistics[name].rests_on
     return record
-
-
-AUTO: Literal["auto"] = "auto"
-MOST_REPLICATES = 1000
-
-
-def _number_or_auto(value: object) -> object:
-    whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_REPLICATES
-    if not whole and value != AUTO:
-        raise ValueError(f"expected a whole number from 1 to {MOST_REPLICATES}, or {AUTO}")
-    return value
-
-
-Replicates = Annotated[
-    Annotated[int, Field(strict=True, ge=1, le=MOST_REPLICATES)] | Literal["auto"],
-    BeforeValidator(_number_or_auto),
-    WithJsonSchema(
-        {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_REPLICATES}, {"const": AUTO}]}
-    ),
-]
-"""A number of networks, or ``auto``: batches of networks are added until the claims are decided."""
-
-
-class Precision(Section):
-    """How many networks ``replicates: auto`` takes.
-
-    ``batch`` networks are added at a time, ``networks`` at most; with ``core_time`` (nanoseconds), no more
-    are added once the runs have taken that much time of a core. ``margin`` counts with a number of
-    replicates too: a relative difference of less is no difference.
-    """
-
-    networks: Annotated[int, Field(strict=True, ge=2, le=MOST_REPLICATES)] = 96
-    batch: Annotated[int, Field(strict=True, ge=2, le=MOST_REPLICATES)] = 8
-    core_time: Annotated[DurationNs, Between("0 s", "8760 h")] | None = None
-    margin: Margin = NO_DIFFERENCE_BELOW
-
-    @property
-    def interim(self) -> tuple[int, ...]:
-        """The numbers of networks of the interim analyses; the last is the most there may be."""
-        return (*range(self.batch, self.networks, self.batch), self.networks)

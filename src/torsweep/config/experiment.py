@@ -28,7 +28,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from torsweep.config.asked_tor import AskedTor, all_tors, asked_tor, check_tors
-from torsweep.config.claims import AUTO, Claim, Level, Precision, Replicates, claim_tests, statistic_rests_on
+from torsweep.config.claims import Claim, Level, claim_tests, statistic_rests_on
 from torsweep.config.engine_names import engine_names
 from torsweep.config.eras import EraName, tor_settings, usual_levels
 from torsweep.config.figures import figure_names, figure_needs
@@ -43,6 +43,14 @@ from torsweep.config.reading import (
     apply_overrides,
     suggestion,
     validate,
+)
+from torsweep.config.replicates import (
+    AUTO,
+    Precision,
+    ReplicatesByLevel,
+    check_levels,
+    most_networks,
+    numbers_by_level,
 )
 from torsweep.config.tors import TorSource
 from torsweep.config.tracing import PASSAGE_POINTS, Record, Tracing
@@ -141,7 +149,7 @@ class Experiment(Section):
     engines: Annotated[tuple[EngineName, ...], Field(min_length=1)]
     era: Era
     network: NetworkName
-    replicates: Replicates
+    replicates: ReplicatesByLevel
     precision: Precision = Precision()
     first_seed: Seed = 1
     warm_up: Duration
@@ -161,14 +169,20 @@ class Experiment(Section):
 
     @property
     def seeds(self) -> range:
-        """The seeds of the replicates' networks.
+        """The seeds of the replicates' networks; of the level with most, where each has a number of its own.
 
         Raises InputError where their number is left to the claims.
         """
         if self.replicates == AUTO:
             problem, accepted = "leaves the number of networks to the claims", "a number of networks here"
             raise InputError(problem, key="replicates", value=AUTO, accepted=accepted)
-        return self.seeds_of(self.replicates)
+        return self.seeds_of(most_networks(self.replicates, self.precision))
+
+    def own_seeds(self, variant: Variant, seeds: range) -> range:
+        """Those of ``seeds`` that ``variant`` runs on: all, or the first ones, as many as its level has."""
+        for knob, numbers in numbers_by_level(self.replicates).items():
+            seeds = seeds[: numbers[dict(variant.levels)[knob]]]
+        return seeds
 
     def seeds_of(self, networks: int) -> range:
         """The seeds of the first ``networks`` networks."""
@@ -259,7 +273,7 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _seeds_are_seeds(self) -> Self:
-        most = self.precision.networks if self.replicates == AUTO else self.replicates
+        most = most_networks(self.replicates, self.precision)
         if self.seeds_of(most)[-1] > MOST_SEED:
             accepted = f"at most {MOST_SEED - most + 1} for {most} replicates"
             problem = "the seeds of the replicates go too far"
@@ -273,6 +287,7 @@ class Experiment(Section):
             if name == MAIN_PLAN:
                 raise RefusedValue("is the name of the experiment's own plan", key=f"sensitivities.{name}")
             check_grid(f"sensitivities.{name}", grid, self.names)
+        check_levels(self.replicates, [(name, self.plan(name).knobs) for name in self.plan_names])
         return self
 
     @model_validator(mode="after")

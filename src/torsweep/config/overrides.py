@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from torsweep.config.claims import Precision, Replicates
 from torsweep.config.experiment import MAIN_PLAN, Duration, Era, Measured, PlanName, Seed
 from torsweep.config.network import NetworkName, network_path
 from torsweep.config.reading import Section, parse_scalar, validate
+from torsweep.config.replicates import Precision, Replicates
 from torsweep.formats.files import require_regular
 from torsweep.formats.text import MOST_WHOLE_TEXT_BYTES
 

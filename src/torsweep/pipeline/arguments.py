@@ -162,8 +162,11 @@ class Arguments:
         return self._run_directories(wildcards, self._paths.batch(wildcards))
 
     def _run_directories(self, wildcards: Any, seeds: range) -> str:
-        plan, braces = PlanPath.of(wildcards), seeds_in_braces(seeds)
-        return " ".join(str(plan.run_directory(one, braces)) for one in self._paths.variants(plan))
+        plan, own_seeds = PlanPath.of(wildcards), self._paths.experiment(wildcards.experiment).own_seeds
+        return " ".join(
+            str(plan.run_directory(one, seeds_in_braces(own_seeds(one, seeds))))
+            for one in self._paths.variants(plan)
+        )
 
     def interim_previous(self, wildcards: Any, input: Any) -> str:
         """``--previous FILE``, but for the first interim analysis."""
@@ -171,8 +174,10 @@ class Arguments:
 
     def networks(self, wildcards: Any) -> str:
         """The folders of a plan's networks."""
-        braces = seeds_in_braces(self._paths.seeds_of(wildcards))
-        return " ".join(str(network_directory(key, braces)) for key in self._paths.network_keys(wildcards))
+        return " ".join(
+            str(network_directory(key, seeds_in_braces(seeds)))
+            for key, seeds in self._paths.network_seeds(wildcards).items()
+        )
 
     def number_of_networks(self, wildcards: Any) -> str:
         """``--set key=value`` for each override that says how many networks there are: claims are judged

@@ -18,6 +18,7 @@ def check_command(
     """Say what each file configures, or stop at the first thing wrong."""
     from torsweep.config.experiment import load_experiment
     from torsweep.config.network import load_network_config
+    from torsweep.config.replicates import replicates_text
     from torsweep.formats.yaml_file import read_yaml
     from torsweep.network.sampling import input_paths
     from torsweep.pipeline.paths import require_fitting_networks
@@ -31,7 +32,7 @@ def check_command(
                 for config in require_fitting_networks(experiment, name):
                     input_paths(config)
             plans = (f"{name} ({len(experiment.plan(name).variants)})" for name in experiment.plan_names)
-            typer.echo(f"{file}: an experiment of {experiment.replicates} replicates")
+            typer.echo(f"{file}: an experiment of {replicates_text(experiment.replicates)} replicates")
             typer.echo(f"  plans (variants): {', '.join(plans)}")
             for key, sections in (("tors", experiment.tors), ("options", experiment.options)):
                 for name, section in sections.items():

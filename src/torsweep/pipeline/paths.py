@@ -331,8 +331,12 @@ class Paths:
 
     def runs_on(self, plan: PlanPath, seeds: range) -> list[str]:
         """The manifests of the runs of a plan on the networks of ``seeds``."""
-        variants = self.variants(plan)
-        return [f"{plan.run_directory(one, seed)}/{PROVENANCE_FILE}" for one in variants for seed in seeds]
+        own_seeds = self.experiment(plan.experiment).own_seeds
+        return [
+            f"{plan.run_directory(one, seed)}/{PROVENANCE_FILE}"
+            for one in self.variants(plan)
+            for seed in own_seeds(one, seeds)
+        ]
 
     def variants(self, plan: Any) -> tuple[Variant, ...]:
         """The variants of a plan."""
@@ -340,20 +344,22 @@ class Paths:
 
     def networks(self, plan: Any) -> list[str]:
         """The manifest of every network of a plan."""
-        keys, seeds = self.network_keys(plan), self.seeds_of(plan)
-        return [f"{network_directory(key, seed)}/{NETWORK_FILE}" for key in keys for seed in seeds]
+        seeds_of = self.network_seeds(plan).items()
+        return [f"{network_directory(key, seed)}/{NETWORK_FILE}" for key, seeds in seeds_of for seed in seeds]
 
     def network_picture(self, plan: Any) -> list[str]:
         """The picture of a plan's first network; none of one that tornettools made, which has no places."""
-        key, seed = self.network_keys(plan)[0], self.seeds_of(plan)[0]
-        return [] if self.network(key).tornettools else [f"{network_directory(key, seed)}.png"]
+        key, seeds = next(iter(self.network_seeds(plan).items()))
+        return [] if self.network(key).tornettools else [f"{network_directory(key, seeds[0])}.png"]
 
-    def network_keys(self, plan: Any) -> list[str]:
-        """The plan's network at each level of the knobs that change it."""
-        return list(dict.fromkeys(network_key(plan.network, variant) for variant in self.variants(plan)))
+    def network_seeds(self, plan: Any) -> dict[str, range]:
+        """The seeds of the plan's networks by the network's key: one for each level of knobs of networks."""
+        own_seeds, seeds = self.experiment(plan.experiment).own_seeds, self.seeds_of(plan)
+        return {network_key(plan.network, one): own_seeds(one, seeds) for one in self.variants(plan)}
 
     def seeds_of(self, plan: Any) -> range:
-        """The seeds of a plan's networks, as many as its claims take where their number is left to them.
+        """The seeds of a plan's networks, as many as its claims take where their number is left to them;
+        those of the level with most, where each has a number of its own.
 
         Snakemake ends the call at an interim analysis that has not been made yet, and repeats it afterwards.
         """

@@ -34,7 +34,7 @@ from torsweep.report.sections import Row, Section, SummaryText, parse_summary
 from torsweep.stats.claims.judging import Verdict
 from torsweep.stats.files import PLAN_FILE, read_plan
 from torsweep.stats.inference.intervals import Interval
-from torsweep.stats.text import duration_text, engine_text, era_text, networks_text
+from torsweep.stats.text import duration_text, engine_text, era_text, plan_networks_text
 from torsweep.stats.verdicts import CLAIMS_TITLE, EVIDENCE_TITLE, ClaimsFile, read_claims
 from torsweep.tables.reading import Provenance, parse_provenance
 from torsweep.units import BYTES_PER, NANOSECONDS_PER, format_quantity
@@ -212,7 +212,7 @@ COMMON_PATHS = "drawn from the network's seed, the same in every variant of a ne
 def _facts(page: Page) -> Facts:
     """What was run, as pairs of a name and a value."""
     provenance = page.provenance
-    networks = networks_text(provenance.seeds, provenance.given_networks)
+    networks = plan_networks_text(provenance)
     measured = duration_text(provenance.duration_ns - provenance.warm_up_ns)
     used = [f"{group} {text}" for group, text in page.likeness.utilisation.items()]
     cut = f", after {duration_text(provenance.warm_up_ns)} that are cut" if provenance.warm_up_ns else ""

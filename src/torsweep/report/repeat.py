@@ -9,8 +9,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from torsweep.config.claims import AUTO
 from torsweep.config.experiment import Experiment
+from torsweep.config.replicates import AUTO, numbers_by_level
 from torsweep.tables.reading import Provenance
 from torsweep.units import NANOSECONDS_PER, format_quantity
 
@@ -26,13 +26,14 @@ def repeat_overrides(
     """
     warm_up_ns, duration_ns = provenance.warm_up_ns, provenance.duration_ns
     precision = {key.removeprefix(_PRECISION): value for key, value in settings.items() if _PRECISION in key}
+    replicates = AUTO if experiment.interim else str(len(provenance.seeds))
     listed = ", ".join(f"{key}: {value}" for key, value in precision.items())
     return {
         "network": provenance.network,
         "engine": provenance.engine,
         "era": provenance.era,
         "plan": provenance.plan,
-        "replicates": AUTO if experiment.interim else str(len(provenance.seeds)),
+        **({} if numbers_by_level(experiment.replicates) else {"replicates": replicates}),
         "first_seed": str(min(provenance.seeds)),
         "warm_up": format_quantity(warm_up_ns, NANOSECONDS_PER),
         "measured": format_quantity(duration_ns - warm_up_ns, NANOSECONDS_PER),

@@ -22,7 +22,7 @@ from torsweep.stats.claims.judging import Verdict, verdicts
 from torsweep.stats.files import CLAIMS_FILE, PLAN_FILE, SUMMARY_TEXT
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.statistic import Analysis, statistics, write_csv
-from torsweep.stats.text import duration_text, engine_text, era_text, networks_text, variant_text
+from torsweep.stats.text import duration_text, engine_text, era_text, plan_networks_text, variant_text
 from torsweep.stats.verdicts import claims_file
 from torsweep.storage import write_text
 from torsweep.storage.folders import SUMMARIES, own_folder
@@ -116,7 +116,7 @@ def _heading(summary: Summary) -> str:
         f"# {provenance.experiment}, plan {provenance.plan}: summary",
         "",
         f"Engine {engine_text(provenance)}; {era_text(provenance)}; network {provenance.network}, "
-        f"{networks_text(provenance.seeds, provenance.given_networks)}; {cut}{measured} measured. "
+        f"{plan_networks_text(provenance)}; {cut}{measured} measured. "
         f"Baseline: {variant_text(summary.analysis.baseline.values())}.",
     ]
     if provenance.given_networks == 1 and len(provenance.seeds) > 1:
@@ -125,7 +125,9 @@ def _heading(summary: Summary) -> str:
     elif len(provenance.seeds) == 1:
         lines += ["", "One network: there are no intervals, and no claim can be decided."]
     else:
-        lines += ["", f"Intervals are 95 % t-intervals over {len(provenance.seeds)} networks."]
+        every = all(provenance.seeds_at(each) == provenance.seeds for each in provenance.variants())
+        over = f"{len(provenance.seeds)} networks" if every else "the networks of a level"
+        lines += ["", f"Intervals are 95 % t-intervals over {over}."]
     if summary.analysis.design.interim:
         lines[-1] += f" {_growth(summary)}"
     return "\n".join(lines)

@@ -36,6 +36,17 @@ def networks_text(seeds: Sequence[int], given_networks: int = 0) -> str:
     )
 
 
+def plan_networks_text(provenance: Provenance) -> str:
+    """The networks of a plan: ``8 networks (seeds 1–8)``, for each level where these have numbers of their
+    own."""
+    for knob, levels in provenance.knobs.items():
+        of_levels = [provenance.seeds_at({knob: level}) for level in levels]
+        if any(seeds != provenance.seeds for seeds in of_levels):
+            parts = zip(levels, of_levels, strict=True)
+            return ", ".join(f"{networks_text(seeds)} at {knob} {level}" for level, seeds in parts)
+    return networks_text(provenance.seeds, provenance.given_networks)
+
+
 def duration_text(nanoseconds: int) -> str:
     """``3 min``, or seconds where it is no whole number of minutes."""
     seconds = nanoseconds / 1e9

@@ -19,10 +19,10 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import Field
 
-from torsweep.config.claims import AUTO, Replicates
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Duration, Era, Experiment, Measured
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.reading import Section, validate
+from torsweep.config.replicates import AUTO, Replicates
 from torsweep.config.tors import TorSource
 from torsweep.config.traffic import KIND_NAMES, PERF_KINDS
 from torsweep.errors import InputError

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torsweep.config.claims import AUTO
 from torsweep.config.network import NETWORKS_DIRECTORY, NetworkConfig
 from torsweep.config.reading import validate
+from torsweep.config.replicates import AUTO
 from torsweep.config.traffic import MARKOV
 from torsweep.engines.selection import AUTO as ANY_ENGINE
 from torsweep.engines.selection import RUN_ENGINES, choose_engine, find_engine, require_engine

@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torsweep.config.claims import AUTO
 from torsweep.config.experiment import Experiment
+from torsweep.config.replicates import AUTO
 from torsweep.engines.selection import find_engine
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.claims.downloads import Change

@@ -224,27 +224,36 @@ def _level(run: Run, knob: str, first: Run) -> str:
 
 
 def _check_grid(runs: Sequence[Run], seeds: list[int]) -> None:
-    """Every variant has every seed once, so that differences between variants can be paired."""
+    """Every variant has every seed once, so that differences between variants can be paired. Where knobs make
+    networks of their own, each level of these has as many of the first seeds as it has networks."""
     found: dict[tuple[str, int], Run] = {}
     for run in runs:
         key = (run.directory.name, run.spec.seed)
         if key in found:
             raise InputError(f"is the same variant and seed as {found[key]}", file=run.directory)
         found[key] = run
-    for name in dict.fromkeys(run.directory.name for run in runs):
-        for seed in seeds:
+    at_levels: dict[tuple[str, ...], set[int]] = {}
+    for run in runs:
+        at_levels.setdefault(_network_levels(run), set()).add(run.spec.seed)
+    for run in {run.directory.name: run for run in runs}.values():
+        for seed in seeds[: len(at_levels[_network_levels(run)])]:
+            name = run.directory.name
             if (name, seed) not in found:
                 raise InputError(
                     "a run is missing", key=name, value=f"seed {seed}", accepted="every seed of the plan"
                 )
     networks: dict[tuple[int | str, ...], tuple[str, Run]] = {}
     for run in runs:
-        levels = (level for knob, level in run.variant.items() if find_knob(knob).target == "network")
+        levels = _network_levels(run)
         network = networks.setdefault((run.spec.seed, *levels), (run.spec.network_sha256, run))
         if network[0] != run.spec.network_sha256:
             raise InputError(
                 f"ran on another network than {network[1]}", file=run.directory, key="network_sha256"
             )
+
+
+def _network_levels(run: Run) -> tuple[str, ...]:
+    return tuple(level for knob, level in run.variant.items() if find_knob(knob).target == "network")
 
 
 def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: str = "main") -> Provenance:

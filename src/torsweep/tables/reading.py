@@ -88,6 +88,11 @@ class Provenance:
             if variant in run:
                 yield variant
 
+    def seeds_at(self, levels: Mapping[str, str]) -> list[int]:
+        """The seeds of the networks that variants with ``levels`` ran on, in order."""
+        of_runs = {run["seed"] for run in self.runs if levels.items() <= run["variant"].items()}
+        return sorted(of_runs)
+
 
 def read_provenance(file: Path, *, trusted: bool = False) -> Provenance:
     """The provenance in the metadata of the Parquet file ``file``, whose checksum fits if it is ``trusted``.

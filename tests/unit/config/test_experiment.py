@@ -126,6 +126,13 @@ def test_levels_lose_their_spaces_and_numbers_become_texts():
         ({"measured": "900 h"}, "measured: is out of range, got '900 h'"),
         ({"replicates": 0}, "replicates: is not accepted, got 0; accepted: a whole number from 1"),
         ({"replicates": 2.5}, "replicates: is not accepted, got 2.5; accepted: a whole number from 1"),
+        ({"replicates": {"load": 3}}, "replicates: is not accepted"),
+        ({"replicates": {"load": {"1": 3}}}, "replicates.load: the plan main does not turn this knob"),
+        ({"replicates": {"circuit_policy": {"ewma": 3}}}, "replicates.circuit_policy: is no knob that makes"),
+        (
+            {"knobs.load": [1, 2], "baseline.load": 1, "replicates": {"load": {"1": 3}}},
+            "replicates.load.2: missing key; accepted: a whole number from 1",
+        ),
         ({"era": 2013}, "era: is not accepted, got '2013'; accepted: '2012', 'today'"),
         (
             {"engines": ["foo"]},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -37,6 +38,20 @@ def test_the_arguments_of_a_command_expand_to_the_same_runs(plan, replicates):
     echo = ["bash", "-c", f"printf '%s\\n' {Arguments(paths, HERE).runs(wildcards)}"]
     expanded = subprocess.run(echo, capture_output=True, text=True, check=True).stdout.splitlines()
     assert expanded == _folders(paths.runs(wildcards))
+
+
+def test_small_scales_have_more_networks_of_their_own():
+    wildcards = SimpleNamespace(**{**PLAN, "experiment": "scale", "era": "today", "network": "live"})
+    paths = Paths({})
+    numbers = paths.experiment("scale").replicates["scale"]
+    asked = Arguments(paths, HERE)
+    for command, files in ((asked.runs, paths.runs), (asked.networks, paths.networks)):
+        echo = ["bash", "-c", f"printf '%s\\n' {command(wildcards)}"]
+        expanded = subprocess.run(echo, capture_output=True, text=True, check=True).stdout.splitlines()
+        assert expanded == _folders(files(wildcards))
+    found = Counter(file.split("/")[2] for file in paths.networks(wildcards))
+    assert found == {f"live+scale={scale}": number for scale, number in numbers.items()}
+    assert len(set(Paths({"replicates": 1}).networks(wildcards))) == len(numbers)
 
 
 def test_the_most_replicates_still_fit_into_a_command_line():

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from tests.analyses import analysis_of
-from torsweep.config.claims import Precision
+from torsweep.config.replicates import Precision
 from torsweep.stats.claims.downloads import Change
 from torsweep.stats.claims.judging import (
     CONTRADICTED,

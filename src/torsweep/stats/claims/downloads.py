@@ -19,7 +19,7 @@ from torsweep.config.traffic import PERF_KINDS, ClientKind
 from torsweep.stats.claims.judging import Question, above, below, other_levels, place_text, verdicts, within
 from torsweep.stats.inference.intervals import CONFIDENCE
 from torsweep.stats.statistic import KIND, KNOBS, METRIC, SEED, Analysis, Levels, Statistic, numbers, texts
-from torsweep.stats.streams.differences import paired
+from torsweep.stats.streams.differences import networks_at, paired
 from torsweep.stats.streams.incidence import unless_perf_alone
 from torsweep.stats.streams.medians import quantiles_of_runs
 from torsweep.stats.streams.perf import perf_analysis
@@ -40,7 +40,8 @@ class _MedianClaim(ClientClaim):
         runs = own.once(quantiles_of_runs)
         chosen = runs.filter(pl.col("metric") == metric, pl.col("kind").cast(pl.String) == self.kind)
         one, two = ({**levels, self.knob: level} for level in (reference, other))
-        return paired(chosen, "median_s", one, two, runs["seed"].unique().sort()).log_ratio
+        held = {knob: level for knob, level in levels.items() if knob != self.knob}
+        return paired(chosen, "median_s", one, two, networks_at(runs, held)).log_ratio
 
 
 class _ExtremeLevel(_MedianClaim):

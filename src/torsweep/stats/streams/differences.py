@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from torsweep.config.knobs import find_knob
 from torsweep.stats.inference.intervals import (
     CONFIDENCE,
     Interval,
@@ -98,6 +99,13 @@ def paired(
         both[estimand].cast(pl.Float64).fill_null(np.nan).to_numpy(),
         both[f"{estimand}_variant"].cast(pl.Float64).fill_null(np.nan).to_numpy(),
     )
+
+
+def networks_at(runs: pl.DataFrame, levels: Mapping[str, str]) -> pl.Series:
+    """The seeds in ``runs`` at those of ``levels`` that make networks of their own, in order."""
+    chosen = {knob: level for knob, level in levels.items() if find_knob(knob).target == "network"}
+    own = runs.filter(*(pl.col(knob).cast(pl.String) == level for knob, level in chosen.items()))
+    return own["seed"].unique().sort()
 
 
 def differences(

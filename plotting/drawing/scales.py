@@ -1,0 +1,121 @@
+"""Contrasts of web clients against the scale of the network: a column for each contrast, a row for each time.
+
+In: scale_contrasts.csv. Out: axes with a point and an interval for each scale and each level of the knob that
+a contrast leaves alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+from plotting.drawing.axes import say_nothing_is_here
+from plotting.drawing.palette import level_name, look
+from plotting.drawing.source import Source
+from plotting.drawing.style import COLUMN_WIDTH_IN, canvas
+
+KIND = "web"
+ROWS = {
+    "First byte,\nmedian": ("ttfb", "median"),
+    "Last byte,\nmedian": ("ttlb", "median"),
+    "Last byte,\n90th percentile": ("ttlb", "p90"),
+    "Last byte,\n99th percentile": ("ttlb", "p99"),
+}
+_ROW_IN, _BESIDE = 1.05, 1.05
+"""Height of a row of panels, and the factor between two points at one scale."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The axes of one contrast and one time, and its points, sorted by scale."""
+
+    axis: Axes
+    points: pl.DataFrame
+
+    def lines(self) -> Iterator[tuple[str, str, pl.DataFrame]]:
+        """Colour and marker of each level of the other knob, and its points with their place ``x``."""
+        knobs = self.points["other_knob"]
+        levels = self.points["at"].unique(maintain_order=True).to_list()
+        for number, level in enumerate(levels):
+            drawn = look(str(knobs[0]), level)
+            beside = _BESIDE ** (2 * number - len(levels) + 1)
+            own = self.points.filter(at=level).with_columns(x=pl.col("size") * beside)
+            yield drawn.colour, drawn.marker, own
+
+    def mark(self, value: str) -> None:
+        """Draw ``value`` with the interval from ``value_low`` to ``value_high`` at each scale."""
+        for colour, marker, own in self.lines():
+            self.axis.vlines(own["x"], own[f"{value}_low"], own[f"{value}_high"], color=colour, linewidth=1.1)
+            self.axis.plot(own["x"], own[value], color=colour, linewidth=0.6, alpha=0.5)
+            self.axis.scatter(own["x"], own[value], 14, color=colour, marker=marker, linewidths=0.4, zorder=5)
+
+
+def points_of(source: Source) -> pl.DataFrame:
+    """What is drawn of scale_contrasts.csv, with ``size``, the scale as a number, and ``other_knob``."""
+    varying = [knob for knob, levels in source.knobs.items() if len(levels) > 1 and knob != "scale"]
+    other = {knob: next((name for name in varying if name != knob), knob) for knob in varying}
+    times = [pl.col("metric").eq(metric) & pl.col("estimand").eq(name) for metric, name in ROWS.values()]
+    return (
+        source.summary("scale_contrasts")
+        .filter(pl.any_horizontal(times), kind=KIND)
+        .with_columns(
+            pl.col("at").fill_null(""),
+            size=pl.col("scale").cast(pl.Float64),
+            other_knob=pl.col("knob").replace_strict(other),
+        )
+        .sort("size", maintain_order=True)
+    )
+
+
+def panels(points: pl.DataFrame, caption: str) -> tuple[Figure, list[Panel]]:
+    """The figure with an empty panel for each contrast and time, which have their titles and legends."""
+    contrasts = points.select("knob", "from", "to").unique(maintain_order=True).sort("knob").rows()
+    figure = canvas(COLUMN_WIDTH_IN, 0.75 + _ROW_IN * len(ROWS), caption)
+    axes = figure.subplots(len(ROWS), len(contrasts), sharex=True, squeeze=False)
+    found = []
+    for (time, (metric, estimand)), (column, (knob, one, other)) in product(
+        ROWS.items(), enumerate(contrasts)
+    ):
+        axis = axes[list(ROWS).index(time), column]
+        own = points.filter(pl.col("from") == one, metric=metric, estimand=estimand, knob=knob, to=other)
+        panel = Panel(axis, own)
+        if axis in axes[0]:
+            _head(panel, f"{level_name(one)} → {level_name(other)}")
+        if own["spread"].is_null().all():
+            say_nothing_is_here(axis, "not reached")
+        if column == 0:
+            axis.set_ylabel(time)
+        found.append(panel)
+    for axis in axes[-1]:
+        axis.set_xlabel("Scale")
+        axis.tick_params(axis="x", rotation=45)
+    _scale_axis(axes[-1, 0], sorted(set(points["size"])))
+    return figure, found
+
+
+def _head(panel: Panel, contrast: str) -> None:
+    """The contrast's name, and which level of the other knob has which mark, above the column."""
+    marks = [
+        panel.axis.scatter([], [], 14, color=colour, marker=marker, label=level_name(str(own["at"][0])))
+        for colour, marker, own in panel.lines()
+        if own["at"][0]
+    ]
+    where: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.1}
+    tight: Any = {"handlelength": 1, "handletextpad": 0.1, "columnspacing": 0.5, "borderpad": 0.1}
+    panel.axis.legend(handles=marks, title=contrast, ncols=2, alignment="left", **where, **tight)
+
+
+def _scale_axis(axis: Axes, sizes: list[float]) -> None:
+    axis.set_xscale("log")
+    axis.set_xlim(sizes[0] / 1.3, sizes[-1] * 1.3)
+    axis.xaxis.set_major_locator(FixedLocator(sizes))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:g}"))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.xaxis.set_minor_formatter(NullFormatter())

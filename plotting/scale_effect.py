@@ -1,0 +1,41 @@
+"""What a knob does to web clients, against the scale of the network.
+
+In: scale_contrasts.csv. Out: a column for each contrast, a row for each time: the change in percent at each
+scale, paired by network, with its interval over networks.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from plotting.drawing.axes import signed_percent
+from plotting.drawing.scales import panels, points_of
+from plotting.drawing.source import Source
+from plotting.drawing.style import GREY
+
+TITLE = "Effects against the scale of the network"
+HOW_TO_READ = (
+    "Each point is the change of a time when one knob turns, on networks of one scale: below zero is "
+    "quicker. Where the points lie level, scaling down leaves the answer as it is; where they rise or fall, "
+    "a small network gives another answer. An interval that crosses zero leaves the direction open."
+)
+NEEDS = ("scale_contrasts", "outcomes")
+
+
+def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption."""
+    ends = ("ratio", "ratio_low", "ratio_high")
+    points = points_of(source).with_columns(pl.col(ends) - 1)
+    points = points.rename({end: end.replace("ratio", "change") for end in ends})
+    note = "Change of web clients' times (%), paired by network: means and 95 % t-intervals over networks."
+    caption = source.caption(note)
+    figure, drawn = panels(points, caption)
+    for panel in drawn:
+        panel.axis.axhline(0, color=GREY, linewidth=0.7, zorder=1)
+        panel.mark("change")
+        panel.axis.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+        percent = FuncFormatter(lambda share, _: signed_percent(round(share, 4)))
+        panel.axis.yaxis.set_major_formatter(percent)
+    return figure, points, caption

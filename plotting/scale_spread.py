@@ -1,0 +1,44 @@
+"""How far the answers of single networks are apart, against the scale of the network.
+
+In: scale_contrasts.csv. Out: a column for each contrast, a row for each time: the standard deviation between
+networks at each scale, with its interval, and what it would be if it fell with the root of the scale.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from plotting.drawing.scales import panels, points_of
+from plotting.drawing.source import Source
+from plotting.drawing.style import GREY
+
+TITLE = "Spread between networks against their scale"
+HOW_TO_READ = (
+    "Each point is how far the change that one network shows is from that of the next, as a standard "
+    "deviation. Points along the grey line fall with the root of the scale: then ten small networks say as "
+    "much as one that is ten times as large. Points that fall less say that large networks differ too."
+)
+NEEDS = ("scale_contrasts", "outcomes")
+
+
+def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
+    """The figure, the points in it and its caption."""
+    points = points_of(source).filter(pl.col("spread") > 0)
+    note = (
+        "Standard deviation between networks of the log ratio of two variants' times (%), with 95 % "
+        "intervals (χ²); grey: falling with the root of the scale."
+    )
+    caption = source.caption(note)
+    figure, drawn = panels(points, caption)
+    for panel in drawn:
+        panel.axis.set_yscale("log")
+        panel.mark("spread")
+        for _, _, own in panel.lines():
+            root = own["size"], own["spread_by_root"]
+            panel.axis.plot(*root, color=GREY, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
+        panel.axis.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5), numticks=20))
+        panel.axis.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}"))
+        panel.axis.yaxis.set_minor_formatter(NullFormatter())
+    return figure, points, caption

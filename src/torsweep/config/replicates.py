@@ -1,0 +1,125 @@
+"""How many networks the variants of an experiment run on.
+
+In: the keys ``replicates`` and ``precision`` of an experiment.yaml. Out: their types. ``replicates`` is a
+number of networks; ``auto``, as many as the claims take; or a number for each level of one knob that makes
+networks of their own: small networks differ more from one another, and take less time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from torsweep.config.claims import NO_DIFFERENCE_BELOW, Level, Margin
+from torsweep.config.knobs import KNOBS
+from torsweep.config.reading import RefusedValue, Section
+from torsweep.units import Between, DurationNs
+
+AUTO: Literal["auto"] = "auto"
+MOST_REPLICATES = 1000
+
+_ACCEPTED = f"a whole number from 1 to {MOST_REPLICATES}, or {AUTO}"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_REPLICATES
+
+
+def _number_or_auto(value: object) -> object:
+    if not _is_number(value) and value != AUTO:
+        raise ValueError(f"expected {_ACCEPTED}")
+    return value
+
+
+def _number_auto_or_levels(value: object) -> object:
+    if not isinstance(value, Mapping):
+        return _number_or_auto(value)
+    numbers = next(iter(value.values()), None) if len(value) == 1 else None
+    if not isinstance(numbers, Mapping) or not numbers or not all(map(_is_number, numbers.values())):
+        raise ValueError(f"expected {_ACCEPTED}, or one {{knob: {{level: whole number}}}}")
+    return value
+
+
+Number = Annotated[int, Field(strict=True, ge=1, le=MOST_REPLICATES)]
+_NUMBER_SCHEMA = {"type": "integer", "minimum": 1, "maximum": MOST_REPLICATES}
+_LEVELS_SCHEMA = {
+    "type": "object",
+    "additionalProperties": {"type": "object", "additionalProperties": _NUMBER_SCHEMA, "minProperties": 1},
+    "minProperties": 1,
+    "maxProperties": 1,
+}
+
+Replicates = Annotated[
+    Number | Literal["auto"],
+    BeforeValidator(_number_or_auto),
+    WithJsonSchema({"anyOf": [_NUMBER_SCHEMA, {"const": AUTO}]}),
+]
+"""A number of networks, or ``auto``: batches of networks are added until the claims are decided."""
+
+ReplicatesByLevel = Annotated[
+    Number | Literal["auto"] | Mapping[str, Mapping[Level, Number]],
+    BeforeValidator(_number_auto_or_levels),
+    WithJsonSchema({"anyOf": [_NUMBER_SCHEMA, {"const": AUTO}, _LEVELS_SCHEMA]}),
+]
+"""The same, or ``{knob: {level: number}}``: a number of networks for each level of a knob."""
+
+
+def numbers_by_level(replicates: ReplicatesByLevel) -> Mapping[str, Mapping[str, int]]:
+    """The numbers by knob and level; empty where all variants have the same networks."""
+    return replicates if isinstance(replicates, Mapping) else {}
+
+
+def check_levels(
+    replicates: ReplicatesByLevel, plans: Iterable[tuple[str, Mapping[str, Sequence[str]]]]
+) -> None:
+    """RefusedValue unless every level of the knob, in each of ``plans`` (name and knobs), has a number."""
+    for knob, numbers in numbers_by_level(replicates).items():
+        if knob not in KNOBS or KNOBS[knob].target != "network":
+            accepted = ", ".join(name for name, each in KNOBS.items() if each.target == "network")
+            raise RefusedValue("is no knob that makes networks", key=f"replicates.{knob}", accepted=accepted)
+        for name, knobs in plans:
+            if knob not in knobs:
+                raise RefusedValue(
+                    f"the plan {name} does not turn this knob", key=f"replicates.{knob}", accepted="a number"
+                )
+            for level in knobs[knob]:
+                if level not in numbers:
+                    raise RefusedValue("missing key", key=f"replicates.{knob}.{level}", accepted=_ACCEPTED)
+
+
+class Precision(Section):
+    """How many networks ``replicates: auto`` takes.
+
+    ``batch`` networks are added at a time, ``networks`` at most; with ``core_time`` (nanoseconds), no more
+    are added once the runs have taken that much time of a core. ``margin`` counts with a number of
+    replicates too: a relative difference of less is no difference.
+    """
+
+    networks: Annotated[int, Field(strict=True, ge=2, le=MOST_REPLICATES)] = 96
+    batch: Annotated[int, Field(strict=True, ge=2, le=MOST_REPLICATES)] = 8
+    core_time: Annotated[DurationNs, Between("0 s", "8760 h")] | None = None
+    margin: Margin = NO_DIFFERENCE_BELOW
+
+    @property
+    def interim(self) -> tuple[int, ...]:
+        """The numbers of networks of the interim analyses; the last is the most there may be."""
+        return (*range(self.batch, self.networks, self.batch), self.networks)
+
+
+def most_networks(replicates: ReplicatesByLevel, precision: Precision) -> int:
+    """The most networks that a variant may run on."""
+    if isinstance(replicates, Mapping):
+        return max(number for numbers in replicates.values() for number in numbers.values())
+    return precision.networks if replicates == AUTO else int(replicates)
+
+
+def replicates_text(replicates: ReplicatesByLevel) -> str:
+    """``8``, ``auto``, or ``64 (scale 0.003), 8 (scale 0.05)``."""
+    levels = [
+        f"{number} ({knob} {level})"
+        for knob, numbers in numbers_by_level(replicates).items()
+        for level, number in numbers.items()
+    ]
+    return ", ".join(levels) or str(replicates)

@@ -1,0 +1,199 @@
+"""Contrasts over scales of the network, against other ways to work them out; a plan whose scales have numbers
+of networks of their own, from its runs to its figures."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from bench.scale_rows import rows as document_rows
+from plotting.__main__ import draw_figure
+from plotting.drawing.source import Source
+from tests.analyses import analysis_of
+from tests.synthetic import Size, write_run
+from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.errors import InputError
+from torsweep.stats.inference.intervals import t_interval, welch_interval
+from torsweep.stats.statistic import Analysis
+from torsweep.stats.streams import scaling
+from torsweep.stats.summarize import Summary, summarize, write_summary
+from torsweep.tables.collect import collect
+from torsweep.tables.reading import PlanTables
+
+EXPERIMENT = Path(__file__).parents[3] / "experiments/scale_overloaded/experiment.yaml"
+SMALL = Size(web_clients=10, bulk_clients=2, relays=2, warm_up_s=10, duration_s=70)
+NETWORKS = {"0.003": 4, "0.01": 3, "0.05": 2}
+KNOBS = {"circuit_policy": ["ewma", "round_robin"], "scale": ["0.01", "0.1"]}
+
+
+def _variants(scale: str) -> list[dict[str, str]]:
+    return [{"circuit_policy": policy, "scale": scale} for policy in KNOBS["circuit_policy"]]
+
+
+def _analysis(log_ratios: dict[str, np.ndarray]) -> Analysis:
+    rows = [
+        {"kind": "web", **variant, "seed": seed, "metric": "ttfb"}
+        | dict.fromkeys(scaling.QUANTILES, float(time_s))
+        for scale, logs in log_ratios.items()
+        for variant, times_s in zip(
+            _variants(scale), (np.full(len(logs), 2.0), 2 * np.exp(logs)), strict=True
+        )
+        for seed, time_s in enumerate(times_s)
+    ]
+    contrast = ("circuit_policy", "", "ewma", "round_robin")
+    known: dict[Callable[[Analysis], Any], Any] = {
+        scaling.quantiles_by_run: pl.DataFrame(rows),
+        scaling._own_contrasts: {contrast: [tuple(_variants(scale)) for scale in log_ratios]},
+    }
+    return analysis_of(KNOBS, _variants("0.1")[0], known)
+
+
+@pytest.fixture(scope="module")
+def log_ratios() -> dict[str, np.ndarray]:
+    random = np.random.default_rng(7)
+    return {"0.01": random.normal(0.5, 0.3, 40), "0.1": random.normal(0.4, 0.1, 12)}
+
+
+def test_effect_and_spread_are_those_of_the_networks_of_a_scale(log_ratios: dict[str, np.ndarray]) -> None:
+    rows = {row["scale"]: row for row in _contrasts(log_ratios) if row["estimand"] == "p90"}
+    assert list(rows) == ["0.01", "0.1"]
+    for scale, values in log_ratios.items():
+        row, interval = rows[scale], t_interval(values)
+        assert row["networks"] == len(values)
+        assert np.log([row["ratio"], row["ratio_low"], row["ratio_high"]]) == pytest.approx(
+            [interval.mean, interval.low, interval.high]
+        )
+        freedom, spread = len(values) - 1, np.std(values, ddof=1)
+        # The chance that a sample's variance is so far from the true one, at each bound.
+        below = [stats.chi2.cdf(freedom * (spread / row[end]) ** 2, freedom) for end in _ends("spread")]
+        assert [row["spread"], *below] == pytest.approx([spread, 0.975, 0.025])
+    fallen = rows["0.01"]["spread_by_root"] / rows["0.1"]["spread_by_root"]
+    assert fallen == pytest.approx(10**0.5)
+
+
+def _contrasts(log_ratios: dict[str, np.ndarray]) -> list[dict[str, Any]]:
+    return scaling.contrasts(_analysis(log_ratios))
+
+
+def _ends(name: str) -> list[str]:
+    return [f"{name}_low", f"{name}_high"]
+
+
+@pytest.mark.parametrize("spread", [0.01, 0.1, 0.4])
+def test_so_many_networks_are_the_fewest(spread: float) -> None:
+    networks = scaling.networks_for(spread, 0.05)
+    assert networks is not None
+
+    def half(number: int) -> float:
+        return float(stats.t.ppf(0.975, number - 1)) * spread / number**0.5
+
+    assert half(networks) <= np.log(1.05)
+    assert networks == 2 or half(networks - 1) > np.log(1.05)
+
+
+def test_the_trend_of_two_scales_is_their_difference(log_ratios: dict[str, np.ndarray]) -> None:
+    small, large = log_ratios["0.01"], log_ratios["0.1"]
+    slope, difference = (
+        scaling.slope_of_means(np.array([-2.0, -1.0]), [small, large]),
+        welch_interval(small, large),
+    )
+    assert (slope.mean, slope.low, slope.high) == pytest.approx(
+        (difference.mean, difference.low, difference.high)
+    )
+
+
+def test_the_exponent_of_spreads_that_fall_with_the_root_is_a_half() -> None:
+    unit = np.array([-1.0, 0.0, 1.0])
+    scales = np.array([0.003, 0.01, 0.1])
+    found = scaling.slope_of_spreads(np.log10(scales), [unit / scale**0.5 for scale in scales])
+    assert found.mean == pytest.approx(-0.5)
+    assert found.low < -0.5 < found.high
+
+
+def test_the_interval_of_the_exponent_covers_as_often_as_it_says() -> None:
+    random, scales = np.random.default_rng(11), np.log10([0.003, 0.01, 0.03, 0.1])
+    hits = 0
+    for _ in range(400):
+        groups = [
+            random.normal(0, scale**-0.5, size)
+            for scale, size in zip(10**scales, (40, 20, 12, 8), strict=True)
+        ]
+        found = scaling.slope_of_spreads(scales, groups)
+        hits += found.low < -0.5 < found.high
+    assert 0.9 < hits / 400 < 0.985
+
+
+def test_a_quantile_that_a_network_never_reached_has_no_effect() -> None:
+    rows = _contrasts({"0.01": np.array([0.1, np.nan, 0.3]), "0.1": np.array([0.1, 0.2])})
+    assert np.isnan(rows[0]["ratio"]) and np.isnan(rows[0]["spread"])
+    assert rows[0]["networks_for_margin"] is None
+
+
+@functools.cache
+def _experiment() -> Experiment:
+    overrides = {"warm_up": "10 s", "measured": "60 s", "replicates": {"scale": NETWORKS}}
+    levels = {"knobs.scale": list(NETWORKS), "baseline.scale": "0.05"}
+    return load_experiment(EXPERIMENT, {**overrides, **levels})
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The runs of a plan with more networks at small scales than at large ones."""
+    folder, experiment = tmp_path_factory.mktemp("scales"), _experiment()
+    return [
+        write_run(
+            folder / variant.network_levels["scale"], dict(variant.levels), seed, SMALL, "scale_overloaded"
+        )
+        for variant in experiment.plan().variants
+        for seed in experiment.own_seeds(variant, experiment.seeds)
+    ]
+
+
+@pytest.fixture(scope="module")
+def summary(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Summary:
+    folder = tmp_path_factory.mktemp("tables")
+    collect(runs, folder, network="tenfold")
+    return summarize(PlanTables.open(folder), _experiment())
+
+
+def test_each_scale_has_its_own_number_of_networks(summary: Summary) -> None:
+    counted = summary["scale_contrasts"].group_by("scale").agg(pl.col("networks").unique())
+    assert {scale: list(number) for scale, number in counted.iter_rows()} == {
+        scale: [number] for scale, number in NETWORKS.items()
+    }
+    of_claims = [answer.interval.networks for verdict in summary.verdicts for answer in verdict.comparisons]
+    assert of_claims == [*NETWORKS.values()] * 2
+    assert not any(np.isnan(a.interval.mean) for verdict in summary.verdicts for a in verdict.comparisons)
+    # Of the two contrasts at one scale, the refill interval's is the one that the synthetic runs have.
+    assert {verdict.claim: verdict.verdict for verdict in summary.verdicts}["refill_last_byte"] == "holds"
+
+
+def test_a_run_that_is_missing_at_one_scale_is_named(runs: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(InputError) as refusal:
+        collect([run for run in runs if run != runs[1]], tmp_path / "tables", network="tenfold")
+    assert "a run is missing" in str(refusal.value) and "seed 2" in str(refusal.value)
+
+
+def test_figures_and_rows_for_documents(summary: Summary, tmp_path: Path) -> None:
+    write_summary(summary, tmp_path / "summary")
+    text = (tmp_path / "summary/summary.md").read_text()
+    assert "4 networks (seeds 1–4) at scale 0.003, 3 networks (seeds 1–3) at scale 0.01" in text
+    for name in ("scale_effect", "scale_spread"):
+        draw_figure(name, tmp_path / "summary", tmp_path / "figures" / name)
+        points = pl.read_csv(tmp_path / "figures" / f"{name}.csv")
+        assert set(points["networks"]) == set(NETWORKS.values())
+    assert "at scale 0.05" in Source(tmp_path / "summary").caption()
+    names = ("scale_contrasts", "scale_trends", "scale_times")
+    table = document_rows(*(Source(tmp_path / "summary").summary(name) for name in names))
+    effects = table.filter(what="effect", time="last byte, median")
+    assert effects["contrast"].to_list()[0] == "1000 ms → 10 ms, EWMA"
+    assert effects["at_0_003"][0].startswith("× 0.")
+    assert table.filter(what="networks").height == table.filter(what="effect").height == 16
+    assert table.filter(what="time").height == 16
