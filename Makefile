@@ -16,7 +16,7 @@ TOR_SOURCE ?=
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup programs refill_sweep scheduler_choice starvation cell_trace clock_source relay_cost latency_breakdown refill_waits nagle report publish test test_programs test_python test-tor kills fuzz lint format bench \
+.PHONY: help setup programs refill_sweep scheduler_choice starvation cell_trace clock_source relay_cost latency_breakdown refill_waits nagle scale scale_overloaded report publish test test_programs test_python test-tor kills fuzz lint format bench \
 	docs-tables lock clean
 
 help: ## list the targets
@@ -51,7 +51,9 @@ clock_source: ## what the step of a coarse clock does to buckets
 latency_breakdown: ## what downloads wait for until their first and last byte
 refill_waits: ## where the first byte waits under each variant of refill_sweep
 nagle: ## what Nagle's algorithm costs downloads, and the wire without it
-refill_sweep scheduler_choice starvation cell_trace clock_source latency_breakdown refill_waits nagle: setup
+scale: ## what scaling the public network down does to an answer
+scale_overloaded: ## the same on networks that are overloaded
+refill_sweep scheduler_choice starvation cell_trace clock_source latency_breakdown refill_waits nagle scale scale_overloaded: setup
 	$(ACTIVATED) snakemake --cores $(CORES) $@ $(if $(CONFIG),--config $(CONFIG))
 	@echo "Figures are in results/figures/$@, the numbers and verdicts behind them in results/summaries/$@."
 
