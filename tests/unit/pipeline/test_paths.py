@@ -131,7 +131,7 @@ def test_loads_run_on_networks_of_their_own():
         ),
         (
             {"network": "tiny"},
-            "network: no such network, got 'tiny'; accepted: binding_middle, ci, laptop, paper, quarter",
+            "network: no such network, got 'tiny'; accepted: binding_middle, ci, laptop, live, paper",
         ),
         ({"network": "../x"}, "--config: network: is not accepted, got '../x'"),
         (
