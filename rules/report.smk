@@ -16,7 +16,7 @@ rule report_plan:
         f"results/logs/reports/{PLAN_LEVELS}.log",
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=2000,
         runtime=5,
     params:
         source=source_sha256(
