@@ -29,6 +29,7 @@ from torsweep.network.relays import given_paths
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
+from torsweep.storage.folders import RUN, own_folder
 
 FIRST_BYTES = 100_000
 WAKING_STREAMS = 6
@@ -203,7 +204,7 @@ def _prepare(condition: Condition, run_directory: Path) -> None:
     sampled = sample_network(load_network_config("starvation", settings), seed=1)
     network = run_directory.parent / "network"
     write_network(sampled.network, sampled.matrix_us, network)
-    run_directory.mkdir(exist_ok=True)
+    own_folder(run_directory, RUN)
     RunSpec(
         experiment="chain",
         engine="emulation",

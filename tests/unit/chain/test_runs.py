@@ -12,14 +12,16 @@ from torsweep.chain import command
 from torsweep.chain.runs import (
     RUN_PLANS,
     Condition,
+    _prepare,
     circuits_row,
     refill_conditions,
     refill_row,
     waking_row,
 )
 from torsweep.config.eras import tor_settings
+from torsweep.engines.run_spec import read_run
 from torsweep.errors import InputError
-from torsweep.storage.folders import CHAIN, own_folder
+from torsweep.storage.folders import CHAIN, RUN, own_folder, require_writable
 from torsweep.tor.build import BuiltTor
 
 RATE = 200 * 1024
@@ -131,6 +133,12 @@ def test_every_condition_is_one_of_its_own_that_can_be_run(name):
     assert len({one.label for one in conditions}) == len(conditions)
     for one in conditions:
         tor_settings("2012", one.levels)
+
+
+def test_what_is_prepared_is_a_run_that_an_engine_takes(tmp_path):
+    _prepare(refill_conditions()[0], tmp_path / "condition" / "run")
+    require_writable(tmp_path / "condition" / "run", RUN)
+    assert read_run(tmp_path / "condition" / "run").tor.refill.mode == "burst"
 
 
 def test_refill_is_measured_in_both_modes_at_each_interval():
