@@ -125,6 +125,11 @@ impl CellQueue {
         self.cells == 0
     }
 
+    /// Memory that it holds beside itself, bytes.
+    pub fn bytes_elsewhere(&self) -> usize {
+        self.runs.bytes_elsewhere()
+    }
+
     /// Append the cells of `run`.
     #[inline]
     pub fn push(&mut self, run: Run) {

@@ -3,8 +3,8 @@
 //! Events come out in the order of their time; events of the same nanosecond come out in the order in
 //! which they were scheduled. Nothing else (no address, no hash) can influence the order.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::time::Time;
 
@@ -83,8 +83,11 @@ pub struct Event {
 /// log2 of the nanoseconds in a slot of the wheel: about two milliseconds, the model's own: docs/cellsim.md says what
 /// half of it costs.
 const SLOT_SHIFT: u32 = 21;
-/// Slots of the wheel: about a second.
-const SLOTS: u64 = 512;
+/// log2 of the nanoseconds in a period, about a second; the wheel has the slots of two of them.
+const PERIOD_SHIFT: u32 = 30;
+/// Slots of a period, and those of the wheel.
+const SLOTS: u64 = 1 << (PERIOD_SHIFT - SLOT_SHIFT);
+const WHEEL: u64 = 2 * SLOTS;
 
 /// The number of the slot that `time` lies in.
 #[inline]
@@ -92,8 +95,14 @@ fn slot_of(time: Time) -> u64 {
     time.ns() >> SLOT_SHIFT
 }
 
-/// An event of a known slot in 16 bytes, which sort in the order of events: from the highest bits down,
-/// the time within the slot, the order of scheduling within the slot, `b` with the kind, and `a`.
+/// The number of the period that `time` lies in.
+#[inline]
+fn period_of(time: Time) -> u64 {
+    time.ns() >> PERIOD_SHIFT
+}
+
+/// An event of a known period in 16 bytes, which sort in the order of events: from the highest bits down,
+/// the time within the period, the order of scheduling within the slot, `b` with the kind, and `a`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Packed(u128);
 
@@ -102,29 +111,38 @@ const A_BITS: u32 = 32;
 const B_BITS: u32 = 32;
 /// What `a` takes of the lowest bits.
 const LOW_BITS: u128 = 0xffff_ffff;
-const OFFSET_PLACE: u32 = 128 - SLOT_SHIFT;
+const OFFSET_PLACE: u32 = 128 - PERIOD_SHIFT;
 const ORDER_PLACE: u32 = A_BITS + B_BITS + KIND_BITS;
+const _: () = assert!(OFFSET_PLACE - ORDER_PLACE == 30, "a slot has fewer than 2^30 events");
 
 impl Packed {
-    fn new(event: Event, order: u64) -> Self {
-        let offset = event.time.ns() & ((1 << SLOT_SHIFT) - 1);
+    /// Its order is to be added.
+    #[inline]
+    fn new(event: Event) -> Self {
+        let offset = event.time.ns() & ((1 << PERIOD_SHIFT) - 1);
         Self(
             u128::from(offset) << OFFSET_PLACE
-                | u128::from(order) << ORDER_PLACE
                 | u128::from(event.kind as u8) << (A_BITS + B_BITS)
                 | u128::from(event.b) << A_BITS
                 | u128::from(event.a),
         )
     }
 
-    /// When it happens, from the start of its slot, ns.
+    /// The same, which has no order yet, behind `before` events of its slot.
+    #[inline]
+    fn behind(self, before: usize) -> Self {
+        Self(self.0 | (before as u128) << ORDER_PLACE)
+    }
+
+    /// When it happens, from the start of its period, ns.
+    #[inline]
     fn offset(self) -> u32 {
         (self.0 >> OFFSET_PLACE) as u32
     }
 
-    fn unpack(self, slot: u64) -> Event {
+    fn unpack(self, period: u64) -> Event {
         Event {
-            time: Time::from_ns(slot << SLOT_SHIFT | u64::from(self.offset())),
+            time: Time::from_ns(period << PERIOD_SHIFT | u64::from(self.offset())),
             kind: Kind::ALL[(self.0 >> (A_BITS + B_BITS) & ((1 << KIND_BITS) - 1)) as usize],
             a: (self.0 & LOW_BITS) as u32,
             b: (self.0 >> A_BITS & LOW_BITS) as u32,
@@ -151,7 +169,8 @@ impl Sorter {
             return;
         }
         let bits = events.len().ilog2().min(SLOT_SHIFT);
-        let part = |event: &Packed| (event.offset() >> (SLOT_SHIFT - bits)) as usize;
+        let within = (1 << SLOT_SHIFT) - 1;
+        let part = |event: &Packed| ((event.offset() & within) >> (SLOT_SHIFT - bits)) as usize;
         self.places.clear();
         self.places.resize(1 << bits, 0);
         events.iter().for_each(|event| self.places[part(event)] += 1);
@@ -180,8 +199,8 @@ impl Sorter {
 }
 
 /// A priority queue of events in three parts: what happens within the current slot of time, a wheel with
-/// a list for each of the next [`SLOTS`] slots, and a heap of what is further off. Most events are chunks
-/// under way and sit in the wheel, where putting one in costs nothing. A slot's list is sorted when its
+/// a list for each slot of this period and the next, and a list for each later period. Putting an event in, and
+/// moving a period's events into the wheel, costs nothing that grows with their number. A slot's list is sorted when its
 /// time comes; only what is scheduled within the current slot itself goes through a heap. Lists that have
 /// been worked off are used again, the last one first, so that the queue stays in the nearest caches.
 ///
@@ -193,46 +212,13 @@ pub struct EventQueue {
     done: usize,
     /// Events of the current slot that were scheduled during it.
     late: BinaryHeap<Reverse<Packed>>,
-    late_scheduled: u64,
+    late_scheduled: usize,
     wheel: Vec<Vec<Packed>>,
     in_wheel: usize,
     spare: Vec<Vec<Packed>>,
     sorter: Sorter,
-    far: BinaryHeap<Reverse<Far>>,
-    far_scheduled: u64,
-}
-
-/// An event of a later round of the wheel.
-#[derive(Clone, Copy, Debug)]
-struct Far {
-    order: u64,
-    event: Event,
-}
-
-impl Far {
-    fn key(&self) -> (Time, u64) {
-        (self.event.time, self.order)
-    }
-}
-
-impl PartialEq for Far {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Far {}
-
-impl PartialOrd for Far {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Far {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key().cmp(&other.key())
-    }
+    /// Events by period from the one after the next on, in the order of scheduling.
+    far: BTreeMap<u64, Vec<Packed>>,
 }
 
 impl Default for EventQueue {
@@ -243,12 +229,11 @@ impl Default for EventQueue {
             done: 0,
             late: BinaryHeap::new(),
             late_scheduled: 0,
-            wheel: (0..SLOTS).map(|_| Vec::new()).collect(),
+            wheel: (0..WHEEL).map(|_| Vec::new()).collect(),
             in_wheel: 0,
             spare: Vec::new(),
             sorter: Sorter::default(),
-            far: BinaryHeap::new(),
-            far_scheduled: 0,
+            far: BTreeMap::new(),
         }
     }
 }
@@ -259,26 +244,32 @@ impl EventQueue {
     /// # Panics
     /// When its slot of time is over: it would come out a round of the wheel later.
     pub fn push(&mut self, time: Time, kind: Kind, a: u32, b: u32) {
-        let event = Event { time, kind, a, b };
-        let slot = slot_of(time);
+        let event = Packed::new(Event { time, kind, a, b });
+        let (slot, period) = (slot_of(time), period_of(time));
         assert!(slot >= self.slot, "an event of the past");
-        if slot >= self.slot + SLOTS {
-            self.far.push(Reverse(Far { order: self.far_scheduled, event }));
-            self.far_scheduled += 1;
-        } else if slot == self.slot {
-            self.late.push(Reverse(Packed::new(event, self.due.len() as u64 + self.late_scheduled)));
+        if slot == self.slot {
+            self.late.push(Reverse(event.behind(self.due.len() + self.late_scheduled)));
             self.late_scheduled += 1;
-        } else {
+        } else if period <= self.period() + 1 {
             self.put_in_wheel(slot, event);
+        } else {
+            self.far.entry(period).or_default().push(event);
         }
     }
 
-    fn put_in_wheel(&mut self, slot: u64, event: Event) {
-        let list = &mut self.wheel[(slot % SLOTS) as usize];
+    /// The current period.
+    #[inline]
+    fn period(&self) -> u64 {
+        self.slot / SLOTS
+    }
+
+    #[inline]
+    fn put_in_wheel(&mut self, slot: u64, event: Packed) {
+        let list = &mut self.wheel[(slot % WHEEL) as usize];
         if list.capacity() == 0 {
             *list = self.spare.pop().unwrap_or_default();
         }
-        list.push(Packed::new(event, list.len() as u64));
+        list.push(event.behind(list.len()));
         self.in_wheel += 1;
     }
 
@@ -299,7 +290,7 @@ impl EventQueue {
                     continue;
                 }
             };
-            let event = first.unpack(self.slot);
+            let event = first.unpack(self.period());
             if event.time > end {
                 return None;
             }
@@ -313,27 +304,32 @@ impl EventQueue {
     }
 
     /// The event that comes `distance` places after the next one, as far as is known now.
+    #[inline]
     pub fn ahead(&self, distance: usize) -> Option<(Kind, u32)> {
-        let event = self.due.get(self.done + distance)?.unpack(self.slot);
+        let event = self.due.get(self.done + distance)?.unpack(0);
         Some((event.kind, event.a))
+    }
+
+    /// Memory that it holds, bytes.
+    pub fn bytes(&self) -> usize {
+        let lists = self.wheel.iter().chain(&self.spare).chain(self.far.values());
+        let places: usize = lists.map(Vec::capacity).sum();
+        let slot = self.due.capacity() + self.late.capacity() + self.sorter.sorted.capacity();
+        (places + slot) * size_of::<Packed>() + self.wheel.len() * size_of::<Vec<Packed>>()
     }
 
     /// Move to the next slot of time, at most to `last`; false when nothing is left.
     fn advance(&mut self, last: u64) -> bool {
-        self.slot = match self.far.peek() {
+        let before = self.period();
+        self.slot = match self.far.first_key_value() {
             _ if self.in_wheel > 0 => self.slot + 1,
-            Some(next) => slot_of(next.0.event.time).min(last),
+            Some((period, _)) => (period * SLOTS).min(last),
             None => return false,
         };
-        while let Some(next) = self.far.peek().map(|first| first.0.event) {
-            let slot = slot_of(next.time);
-            if slot >= self.slot + SLOTS {
-                break;
-            }
-            self.far.pop();
-            self.put_in_wheel(slot, next);
+        if self.period() > before {
+            self.begin_period();
         }
-        let list = std::mem::take(&mut self.wheel[(self.slot % SLOTS) as usize]);
+        let list = std::mem::take(&mut self.wheel[(self.slot % WHEEL) as usize]);
         let mut worked_off = std::mem::replace(&mut self.due, list);
         if worked_off.capacity() > 0 {
             worked_off.clear();
@@ -344,6 +340,18 @@ impl EventQueue {
         self.done = 0;
         self.late_scheduled = 0;
         true
+    }
+
+    /// The wheel takes the events of the period after the one that begins: nothing of it has been put there before.
+    fn begin_period(&mut self) {
+        let end = self.period() + 1;
+        while let Some(first) = self.far.first_entry().filter(|first| *first.key() <= end) {
+            let (period, events) = first.remove_entry();
+            for event in events {
+                let slot = period * SLOTS + u64::from(event.offset() >> SLOT_SHIFT);
+                self.put_in_wheel(slot, event);
+            }
+        }
     }
 }
 

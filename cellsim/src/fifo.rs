@@ -47,6 +47,11 @@ impl<T: Copy + Default> Fifo<T> {
         (self.count > 1).then(|| &self.ring[self.start as usize])
     }
 
+    /// Memory that it holds beside itself, bytes.
+    pub fn bytes_elsewhere(&self) -> usize {
+        size_of_val(&*self.ring)
+    }
+
     /// Append an element.
     #[inline]
     pub fn push(&mut self, element: T) {

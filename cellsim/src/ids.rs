@@ -22,6 +22,14 @@ impl<I, T> FromIterator<T> for Table<I, T> {
 }
 
 impl<I: From<usize>, T> Table<I, T> {
+    /// An empty one with room for `count` rows. Room that is never used takes addresses and no memory; where there are not so
+    /// many, the table moves as it grows.
+    pub fn with_room(count: usize) -> Self {
+        let mut table = Self::default();
+        let _ = table.rows.try_reserve_exact(count);
+        table
+    }
+
     /// Put `row` into a slot that is free, or behind the last; where it stands.
     pub fn place(&mut self, free: Option<I>, row: T) -> I
     where

@@ -143,6 +143,8 @@ pub struct Linux {
     /// Where the last segment ends that was not full (`snd_sml`).
     small_end: u64,
     last_sent: Time,
+    /// When the last packet leaves the host of those that wait below TCP.
+    below_until: Time,
     send_memory: u32,
     sacks_taken: u32,
     /// Most bytes that leave at once.
@@ -215,6 +217,7 @@ impl Linux {
             edge: kernel.first_offer,
             small_end: 0,
             last_sent: Time::START,
+            below_until: Time::START,
             send_memory: narrow(kernel.first_send_segments * kernel.expected_segment),
             sacks_taken: 0,
             chunk: u16::try_from(chunk).expect("no more than the most of a flight"),
@@ -238,6 +241,12 @@ impl Linux {
             below: VecDeque::new(),
             sacks: VecDeque::new(),
         }
+    }
+
+    /// Memory that it holds beside itself while nothing is lost, bytes.
+    pub fn bytes_elsewhere(&self) -> usize {
+        let below = self.below.capacity() * size_of::<(Time, u32)>();
+        self.acks.bytes_elsewhere() + self.scoreboard.bytes_elsewhere() + below
     }
 
     /// Propagation delay: half of the handshake's round trip.

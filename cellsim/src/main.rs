@@ -1,10 +1,12 @@
 //! `cellsim run RUN_DIR`: run what a run directory describes. `cellsim schema`: the columns of its tables, as JSON.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
 use std::panic::{self, PanicHookInfo};
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 
 use cellsim::columns::TABLES;
 use cellsim::error::Error;
@@ -46,9 +48,27 @@ fn main() -> ExitCode {
     }
 }
 
+/// Start this program again with its memory in pages of 2 MiB, unless its start says something else: a large network touches
+/// its memory in no order, and with small pages the processor looks up where one lies at nearly every step. glibc asks
+/// Linux for them (`madvise`) when its environment says so at the start; other libraries do not look at it. A program that
+/// cannot be started again goes on in small pages.
+fn ask_for_large_pages() {
+    const TUNABLES: &str = "GLIBC_TUNABLES";
+    if env::var_os(TUNABLES).is_some() {
+        return;
+    }
+    if let Ok(program) = env::current_exe() {
+        let arguments = env::args_os().skip(1);
+        let _ = process::Command::new(program).args(arguments).env(TUNABLES, "glibc.malloc.hugetlb=1").exec();
+    }
+}
+
 fn execute(command: &Command) -> Result<(), Error> {
     match command {
-        Command::Run { run_dir, progress } => cellsim::directory::run(run_dir, *progress),
+        Command::Run { run_dir, progress } => {
+            ask_for_large_pages();
+            cellsim::directory::run(run_dir, *progress)
+        }
         Command::Schema => {
             let tables: BTreeMap<_, _> = TABLES.into_iter().collect();
             let text = serde_json::to_string_pretty(&tables).expect("names and columns");

@@ -92,9 +92,11 @@ struct Others {
 /// The active circuits of one direction of a channel: a heap by count (EWMA) or a ring (round-robin).
 /// Most channels of a large network have one active circuit or none, so the one that sends next lies in
 /// place: at the top of the heap, whose other nodes are in `others`, or before the first of the ring.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Mux {
     head: Active,
+    /// The least count of the others in the heap; infinite when it is empty.
+    rival: f64,
     active: u32,
     turn: u32,
     activations: u64,
@@ -102,10 +104,32 @@ pub struct Mux {
     others: Option<Box<Others>>,
 }
 
+impl Default for Mux {
+    fn default() -> Self {
+        Self {
+            head: Active::default(),
+            rival: f64::INFINITY,
+            active: 0,
+            turn: 0,
+            activations: 0,
+            last_served: 0,
+            others: None,
+        }
+    }
+}
+
 impl Mux {
     /// Whether no circuit has a cell.
     pub fn is_idle(&self) -> bool {
         self.active == 0
+    }
+
+    /// Memory that it holds beside itself, bytes.
+    pub fn bytes_elsewhere(&self) -> usize {
+        self.others.as_ref().map_or(0, |others| {
+            let places = others.heap.capacity() + others.ring.capacity();
+            size_of::<Others>() + places * size_of::<Active>()
+        })
     }
 
     /// The circuit queue that sends next, if any does.
@@ -130,6 +154,7 @@ impl Mux {
         } else {
             others.rise(active);
         }
+        self.rival = others.least();
     }
 
     /// The queue that sends next and how many cells it may send before another comes first.
@@ -139,10 +164,7 @@ impl Mux {
         }
         let cells = match policy {
             Policy::RoundRobin { quantum } => quantum.saturating_sub(self.turn).max(1),
-            Policy::Ewma { .. } => {
-                let rival = self.others.as_ref().and_then(|others| others.heap.first());
-                cells_until(self.head.count, rival.map_or(f64::INFINITY, |rival| rival.count), weight)
-            }
+            Policy::Ewma { .. } => cells_until(self.head.count, self.rival, weight),
         };
         Some((self.head.queue, cells))
     }
@@ -163,13 +185,16 @@ impl Mux {
         if empty {
             self.active -= 1;
         }
-        if let Some(others) = self.others.as_mut().filter(|others| !others.heap.is_empty()) {
+        // The others lie elsewhere, and mostly nothing changes among them.
+        let touched = self.rival < f64::INFINITY && (empty || self.rival <= count);
+        if let Some(others) = self.others.as_mut().filter(|_| touched) {
             if empty {
                 self.head = others.take_first();
             } else if others.heap[0].before(&self.head) {
                 std::mem::swap(&mut self.head, &mut others.heap[0]);
                 others.sink();
             }
+            self.rival = others.least();
         }
         count
     }
@@ -202,12 +227,14 @@ impl Mux {
             self.active = 1 + narrow((others.heap.len() + others.ring.len()) as u64);
             // A sorted list is a heap.
             others.heap.sort_unstable_by(|a, b| a.count.total_cmp(&b.count).then(a.since.cmp(&b.since)));
+            self.rival = others.least();
         }
     }
 
     /// Scale all counts (see [`Decay::rescale`]).
     pub fn rescale(&mut self, factor: f64) {
         self.head.count *= factor;
+        self.rival *= factor;
         for active in self.others.iter_mut().flat_map(|others| &mut others.heap) {
             active.count *= factor;
         }
@@ -224,6 +251,11 @@ impl Mux {
 }
 
 impl Others {
+    /// The count at the top of the heap.
+    fn least(&self) -> f64 {
+        self.heap.first().map_or(f64::INFINITY, |first| first.count)
+    }
+
     /// Put `active` into the heap.
     fn rise(&mut self, active: Active) {
         let mut hole = self.heap.len();

@@ -142,8 +142,8 @@ impl PathChooser {
     }
 
     /// The list of guards of client number `client`, by priority: those that it keeps, and a second behind a
-    /// lone one (where the network has it).
-    pub fn guards(&self, client: ClientId) -> Vec<HostId> {
+    /// lone one (where the network has it). The same each time.
+    fn guards(&self, client: ClientId) -> Vec<HostId> {
         let mut draws = Stream::new(self.seed, "guards", client.into(), 0);
         let mut guards = Vec::with_capacity(self.guards_listed);
         // Ends: each step adds one, and there are as many with a positive weight.
@@ -153,13 +153,14 @@ impl PathChooser {
         guards
     }
 
-    /// Guard, middle and exit of the client's circuit number `number` (from 1); `guards` is its list.
-    pub fn path(&self, client: ClientId, number: u64, guards: &[HostId]) -> [HostId; 3] {
+    /// Guard, middle and exit of the client's circuit number `number` (from 1).
+    pub fn path(&self, client: ClientId, number: u64) -> [HostId; 3] {
         if let Some(paths) = self.given.get(usize::from(client)).filter(|paths| !paths.is_empty()) {
             return paths[usize::try_from((number - 1) % paths.len() as u64).expect("less than a length")];
         }
         let mut draws = Stream::new(self.seed, "path", client.into(), number);
         let exit = self.exit.draw(&mut draws, &[]);
+        let guards = self.guards(client);
         let (kept, further) = guards.split_at(self.guards_per_client);
         let free: Vec<HostId> = kept.iter().copied().filter(|&guard| guard != exit).collect();
         let guard = match free.len() {
@@ -257,7 +258,7 @@ mod tests {
             let guards = chooser.guards(client);
             assert_eq!(guards, listed.guards(client));
             for number in 1..=40 {
-                let [guard, _, exit] = chooser.path(client, number, &guards);
+                let [guard, _, exit] = chooser.path(client, number);
                 assert_eq!(guard, guards[usize::from(exit == guards[0])]);
                 met += u32::from(exit == guards[0]);
             }
@@ -273,7 +274,7 @@ mod tests {
             assert_eq!(guards.len(), 3);
             let mut taken = Vec::new();
             for number in 1..=40 {
-                let [guard, _, exit] = chooser.path(client, number, &guards);
+                let [guard, _, exit] = chooser.path(client, number);
                 assert!(guards.contains(&guard) && guard != exit);
                 taken.push(guard);
             }

@@ -78,6 +78,7 @@ pub fn provenance(
         "wall_s": wall_s,
         "simulated_s_per_wall_s": simulated_s / wall_s,
         "peak_memory_bytes": peak_memory_bytes(),
+        "memory": totals.memory,
         "events": totals.events,
         "cells": totals.cells,
         "cell_hops": totals.cell_hops,

@@ -133,6 +133,11 @@ impl Shadow {
         }
     }
 
+    /// Memory that it holds beside itself while nothing is lost, bytes.
+    pub fn bytes_elsewhere(&self) -> usize {
+        self.acks.bytes_elsewhere()
+    }
+
     /// Propagation delay.
     pub fn one_way(&self) -> Span {
         self.one_way

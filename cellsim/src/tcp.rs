@@ -18,14 +18,17 @@ pub enum Rules {
     Linux(&'static Kernel),
 }
 
-/// One direction of a connection: sender and receiver. Its state lies elsewhere, in lines of cache of its own.
+/// One direction of a connection: sender and receiver.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "all connections of a run follow the same rules")]
 pub enum Tcp {
     /// By Shadow's rules.
-    Shadow(Box<Shadow>),
+    Shadow(Shadow),
     /// By Linux's.
-    Linux(Box<Linux>),
+    Linux(Linux),
 }
+
+const _: () = assert!(size_of::<Tcp>() == size_of::<Linux>(), "which of them it is takes no room");
 
 /// The same for both.
 macro_rules! either {
@@ -43,9 +46,14 @@ impl Tcp {
     /// Nagle's algorithm; Shadow has none.
     pub fn new(rules: Rules, one_way: Span, window: u64, chunk: u64, nagle: bool) -> Self {
         match rules {
-            Rules::Shadow => Self::Shadow(Box::new(Shadow::new(one_way, window, chunk))),
-            Rules::Linux(kernel) => Self::Linux(Box::new(Linux::new(kernel, one_way, chunk, nagle))),
+            Rules::Shadow => Self::Shadow(Shadow::new(one_way, window, chunk)),
+            Rules::Linux(kernel) => Self::Linux(Linux::new(kernel, one_way, chunk, nagle)),
         }
+    }
+
+    /// Memory that it holds beside itself while nothing is lost, bytes.
+    pub fn bytes_elsewhere(&self) -> usize {
+        either!(self, tcp => tcp.bytes_elsewhere())
     }
 
     /// Propagation delay.

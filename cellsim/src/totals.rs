@@ -44,6 +44,8 @@ pub struct Totals {
     pub timeout: u64,
     /// Downloads that the end of the run cut off.
     pub unfinished: u64,
+    /// Memory at the end of the run.
+    pub memory: Memory,
     /// What became of the downloads that are followed, if any are.
     pub followed: Option<FollowedDownloads>,
 }
@@ -58,6 +60,30 @@ impl Totals {
             Outcome::Unfinished => &mut self.unfinished,
         } += 1;
     }
+}
+
+/// Things of one kind, and the memory that they take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// How many.
+    pub count: usize,
+    /// Of all of them.
+    pub bytes: usize,
+}
+
+/// What a world takes at its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Memory {
+    /// Relays, clients and servers, with what they are in the network's document.
+    pub hosts: Part,
+    /// TCP connections, both directions of each: those that are open, and places of closed ones.
+    pub connections: Part,
+    /// Circuits with their queues: those that are open, and places of closed ones.
+    pub circuits: Part,
+    /// Streams, and the downloads that they serve.
+    pub streams: Part,
+    /// Events to come; their number is not known.
+    pub events_bytes: usize,
 }
 
 /// Downloads that were followed, and what became of them: each is one of the last four.

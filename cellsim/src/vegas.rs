@@ -79,6 +79,11 @@ impl Default for Vegas {
 }
 
 impl Vegas {
+    /// Memory that it holds beside itself, bytes.
+    pub fn bytes_elsewhere(&self) -> usize {
+        self.sent_at.capacity() * size_of::<Time>()
+    }
+
     /// How many cells may be packaged now.
     pub fn allowance(&self) -> u64 {
         self.window.saturating_sub(self.inflight)

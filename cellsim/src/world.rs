@@ -11,6 +11,7 @@ mod client;
 mod down_link;
 mod exit;
 mod inspect;
+mod memory;
 mod prefetch;
 mod relay;
 mod scheduler;
@@ -20,6 +21,8 @@ mod tests;
 mod trace;
 mod transport;
 mod wire;
+
+use std::collections::BTreeMap;
 
 use crate::breakdown::Breakdown;
 use crate::cells::Run;
@@ -65,8 +68,8 @@ struct Network {
     pipes: Table<PipeId, Pipe>,
     /// The first pipes of closed connections, whose slots are used again.
     free_pipes: Vec<PipeId>,
-    /// The pipe from relay `a` to relay `b` at `a * relays + b`, or [`PipeId::NONE`].
-    relay_channels: Vec<PipeId>,
+    /// Of two relays that have a channel, the pipe from the first to the second, which has the higher number.
+    relay_channels: BTreeMap<[HostId; 2], PipeId>,
 }
 
 /// Packets and their bytes, headers among them.
@@ -253,6 +256,7 @@ impl World {
         }
         self.record_unfinished();
         self.record_open_circuits();
+        self.totals.memory = self.memory();
         self.totals.followed = self.breakdown.as_ref().map(|breakdown| breakdown.counts);
         match self.unaccounted_cells() {
             0 => self.recorder.close().map(|()| self.totals),

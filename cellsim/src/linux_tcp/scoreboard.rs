@@ -72,6 +72,11 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
+    /// Memory that it holds beside itself while nothing is lost, bytes.
+    pub fn bytes_elsewhere(&self) -> usize {
+        self.flights.capacity() * size_of::<Flight>()
+    }
+
     /// Packets that are taken to be on the way (`tcp_packets_in_flight`).
     pub fn in_flight(&self) -> u32 {
         (self.out + self.resent).saturating_sub(self.sacked + self.lost)

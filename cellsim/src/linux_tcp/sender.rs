@@ -181,11 +181,12 @@ impl Linux {
             }
             return full;
         }
+        if self.below_until <= now + SOON {
+            self.below.clear();
+            return false;
+        }
         while self.below.front().is_some_and(|&(departure, _)| departure <= now + SOON) {
             self.below.pop_front();
-        }
-        if self.below.is_empty() {
-            return false;
         }
         let waiting: u64 = self.below.iter().map(|&(_, bytes)| u64::from(bytes)).sum();
         self.throttled = waiting * self.kernel.sent_segment / MSS >= self.most_below();
@@ -219,6 +220,7 @@ impl Linux {
         (self.last_sent, self.timers.probe_from, self.sent_since_stop, self.credit) = (now, now, true, 0);
         if self.kernel.small_queues && departure > now + SOON {
             self.below.push_back((departure, size));
+            self.below_until = departure;
         }
     }
 

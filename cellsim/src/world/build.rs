@@ -1,6 +1,6 @@
 //! A world at time 0, out of its documents.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::state::{Client, Host, Relay};
 use super::{Network, OnTheWire, Params, SECOND, Scratch, Tor, World};
@@ -9,7 +9,7 @@ use crate::bucket::{Buckets, Refill};
 use crate::counts::whole_part;
 use crate::error::Error;
 use crate::events::{EventQueue, Kind};
-use crate::ids::{ClientId, HostId, PipeId, Table};
+use crate::ids::{ClientId, HostId, QUEUES, Table};
 use crate::latency::Latency;
 use crate::link::{CoDel, Link};
 use crate::linux_tcp::kernel::{LINUX_3_2, LINUX_6_18, LINUX_6_18_AS_OF_2012};
@@ -25,6 +25,12 @@ use crate::tcp::Rules;
 use crate::time::{Span, Time};
 use crate::totals::Totals;
 use crate::trace::Tracer;
+
+/// Room for this many pipes, circuits and streams is kept for each client, twice what they come to in a network of full size
+/// and eight minutes.
+const PIPES: usize = 16;
+const CIRCUITS: usize = 8;
+const STREAMS: usize = 8;
 
 impl World {
     /// A network at time 0, with nothing under way but each client's start; `latency` is of its hosts, by [`HostId`].
@@ -44,7 +50,7 @@ impl World {
         let (policy, decay) = policy_of(&run.tor.circuit_policy);
         let kinds: Vec<(String, Traffic)> =
             run.traffic.iter().map(|(name, traffic)| (name.clone(), traffic.clone())).collect();
-        let clients = new_clients(&network, &kinds, &chooser)?;
+        let clients = new_clients(&network, &kinds)?;
         let tail_bytes = match run.transport.link_queue {
             LinkQueue::Codel => 0,
             LinkQueue::Droptail { bytes } => bytes,
@@ -65,9 +71,9 @@ impl World {
                 latency,
                 losses,
                 sent: OnTheWire::default(),
-                pipes: Table::default(),
+                pipes: Table::with_room(PIPES * network.clients.len()),
                 free_pipes: Vec::new(),
-                relay_channels: vec![PipeId::NONE; network.relays.len().pow(2)],
+                relay_channels: BTreeMap::new(),
                 spec: network,
             },
             totals: Totals::default(),
@@ -91,19 +97,20 @@ impl Tor {
         clients: Table<ClientId, Client>,
         kinds: usize,
     ) -> Self {
+        let room = clients.len();
         Self {
             chooser,
             decay,
             relays,
             clients,
-            circuits: Table::default(),
-            lives: Table::default(),
+            circuits: Table::with_room(CIRCUITS * room),
+            lives: Table::with_room(CIRCUITS * room),
             free_circuits: Vec::new(),
             circuits_made: 0,
-            queues: Table::default(),
-            edges: Table::default(),
+            queues: Table::with_room(CIRCUITS * QUEUES as usize * room),
+            edges: Table::with_room(STREAMS * room),
             free_edges: Vec::new(),
-            downloads: Table::default(),
+            downloads: Table::with_room(STREAMS * room),
             free_downloads: Vec::new(),
             received: vec![0; kinds],
         }
@@ -122,18 +129,13 @@ fn policy_of(spec: &CircuitPolicySpec) -> (Policy, Decay) {
     }
 }
 
-fn new_clients(
-    network: &NetworkSpec,
-    kinds: &[(String, Traffic)],
-    chooser: &PathChooser,
-) -> Result<Table<ClientId, Client>, Error> {
-    let client = |(index, client): (usize, &ClientSpec)| {
+fn new_clients(network: &NetworkSpec, kinds: &[(String, Traffic)]) -> Result<Table<ClientId, Client>, Error> {
+    let client = |client: &ClientSpec| {
         let kind = kinds.iter().position(|(name, _)| *name == client.kind).ok_or_else(|| {
             Error::input(format!("{}: is of kind '{}', which has no traffic", client.name, client.kind))
         })?;
         Ok(Client {
             kind,
-            guards: chooser.guards(ClientId::from(index)),
             channels: Vec::new(),
             circuits: Vec::new(),
             circuits_made: 0,
@@ -143,7 +145,7 @@ fn new_clients(
             waiting: Vec::new(),
         })
     };
-    network.clients.iter().enumerate().map(client).collect()
+    network.clients.iter().map(client).collect()
 }
 
 fn new_relay(run: &RunSpec, relay: &RelaySpec) -> Relay {

@@ -107,7 +107,7 @@ impl World {
     pub(super) fn build_circuit(&mut self, client: ClientId) {
         let state = &mut self.tor.clients[client];
         state.circuits_made += 1;
-        let relays = self.tor.chooser.path(client, state.circuits_made, &state.guards);
+        let relays = self.tor.chooser.path(client, state.circuits_made);
         let activations = Stream::new(self.params.run.seed, "activation", client.into(), state.circuits_made);
         let pipes = [
             self.guard_channel(client, relays[0]),

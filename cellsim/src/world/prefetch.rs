@@ -12,7 +12,8 @@ use super::World;
 use super::state::{Action, Blocked, Pipe, Relay, Role, queue_of};
 use crate::events::Kind;
 use crate::ids::{HostId, PipeId, Table};
-use crate::tcp::Tcp;
+use crate::shadow_tcp::Shadow;
+use crate::tcp::{Rules, Tcp};
 use crate::{linux_tcp, shadow_tcp};
 
 /// Whether memory is ever asked for.
@@ -26,7 +27,7 @@ const PIPES_MIN: usize = 20_000;
 const PIPES_AHEAD: usize = 10;
 /// Events ahead at which what those pipes lead to is asked for.
 const CELLS_AHEAD: usize = 5;
-/// Events ahead at which the queues of TCP's sender are asked for.
+/// Events ahead at which what lies behind those is asked for: the queues of TCP's sender, the next channel of the cells.
 const QUEUES_AHEAD: usize = 2;
 /// The same in actions of a relay, whose pipes have been asked for before.
 const ACTIONS_AHEAD: usize = 3;
@@ -39,7 +40,7 @@ const PENDING: usize = 2;
 const LINE_BYTES: usize = 64;
 /// What the receiver of a pipe touches of it.
 const RECEIVER_BYTES: usize = 2 * LINE_BYTES;
-const _: () = assert!(offset_of!(Pipe, outbuf) <= RECEIVER_BYTES);
+const _: () = assert!(offset_of!(Pipe, mux) <= RECEIVER_BYTES);
 
 /// Ask for the first `bytes` of what lies at `place`.
 #[inline]
@@ -69,22 +70,31 @@ fn prefetch_one<I: Into<usize>, T>(elements: &Table<I, T>, index: I) {
     elements.get(index.into()).into_iter().for_each(prefetch);
 }
 
-/// Ask for what TCP's receiver touches.
+/// Ask for `pipe` without TCP's state.
 #[inline]
-fn prefetch_receiver(pipe: &Pipe) {
-    match &pipe.tcp {
-        Tcp::Shadow(tcp) => prefetch_start(&**tcp, shadow_tcp::RECEIVER_BYTES),
-        Tcp::Linux(tcp) => prefetch_start(&**tcp, linux_tcp::RECEIVER_BYTES),
-    }
+fn prefetch_pipe(pipe: &Pipe) {
+    prefetch_start(pipe, offset_of!(Pipe, tcp));
+}
+
+/// Ask for what TCP's receiver touches. Which rules it follows is known without a look at it; by Shadow's the first line
+/// says only that.
+#[inline]
+fn prefetch_receiver(rules: Rules, pipe: &Pipe) {
+    let bytes = match rules {
+        Rules::Shadow => LINE_BYTES + shadow_tcp::RECEIVER_BYTES,
+        Rules::Linux(_) => linux_tcp::RECEIVER_BYTES,
+    };
+    prefetch_start(&pipe.tcp, bytes);
 }
 
 /// Ask for what TCP's sender touches.
 #[inline]
-fn prefetch_tcp(pipe: &Pipe) {
-    match &pipe.tcp {
-        Tcp::Shadow(tcp) => prefetch(&**tcp),
-        Tcp::Linux(tcp) => prefetch_start(&**tcp, linux_tcp::BOTH_BYTES),
-    }
+fn prefetch_tcp(rules: Rules, pipe: &Pipe) {
+    let bytes = match rules {
+        Rules::Shadow => LINE_BYTES + size_of::<Shadow>(),
+        Rules::Linux(_) => linux_tcp::BOTH_BYTES,
+    };
+    prefetch_start(&pipe.tcp, bytes);
 }
 
 /// Ask for the queues of TCP's sender, which lie elsewhere.
@@ -121,21 +131,32 @@ impl World {
             Some((Kind::Arrive | Kind::Deliver, pipe)) => {
                 prefetch_start(&self.network.pipes[PipeId(pipe)], RECEIVER_BYTES);
             }
-            Some((Kind::Acknowledged, pipe)) => prefetch(&self.network.pipes[PipeId(pipe)]),
+            Some((Kind::Acknowledged, pipe)) => prefetch_pipe(&self.network.pipes[PipeId(pipe)]),
+            Some((Kind::Scheduler, relay)) => prefetch_one(&self.tor.relays, HostId(relay)),
             _ => {}
         }
         match self.events.ahead(CELLS_AHEAD) {
             Some((Kind::Arrive | Kind::Deliver, pipe)) => {
                 let pipe = &self.network.pipes[PipeId(pipe)];
-                prefetch_receiver(pipe);
+                prefetch_receiver(self.params.rules, pipe);
+                prefetch_one(&self.network.hosts, pipe.to);
                 self.prefetch_cells(pipe);
             }
-            Some((Kind::Acknowledged, pipe)) => prefetch_tcp(&self.network.pipes[PipeId(pipe)]),
-            Some((Kind::Scheduler, relay)) => self.prefetch_schedule(HostId(relay)),
+            Some((Kind::Acknowledged, pipe)) => {
+                prefetch_tcp(self.params.rules, &self.network.pipes[PipeId(pipe)])
+            }
+            Some((Kind::Scheduler, relay)) => {
+                self.tor.relays[HostId(relay)].pending.first().into_iter().for_each(prefetch);
+            }
             _ => {}
         }
-        if let Some((Kind::Acknowledged, pipe)) = self.events.ahead(QUEUES_AHEAD) {
-            prefetch_queues(&self.network.pipes[PipeId(pipe)]);
+        match self.events.ahead(QUEUES_AHEAD) {
+            Some((Kind::Arrive | Kind::Deliver, pipe)) => {
+                self.prefetch_behind_cells(&self.network.pipes[PipeId(pipe)]);
+            }
+            Some((Kind::Acknowledged, pipe)) => prefetch_queues(&self.network.pipes[PipeId(pipe)]),
+            Some((Kind::Scheduler, relay)) => self.prefetch_schedule(HostId(relay)),
+            _ => {}
         }
     }
 
@@ -146,10 +167,10 @@ impl World {
             return;
         }
         if let Some(&pipe) = channels.get(place + PENDING_AHEAD) {
-            prefetch(&self.network.pipes[pipe]);
+            prefetch_pipe(&self.network.pipes[pipe]);
         }
         if let Some(&pipe) = channels.get(place + PENDING_AHEAD / 2) {
-            prefetch_tcp(&self.network.pipes[pipe]);
+            prefetch_tcp(self.params.rules, &self.network.pipes[pipe]);
         }
     }
 
@@ -163,8 +184,8 @@ impl World {
         match actions.get(ACTIONS_AHEAD) {
             Some(&Action::Read(pipe)) if buckets.read > 0 => self.prefetch_cells(&self.network.pipes[pipe]),
             Some(&Action::Write(pipe)) if buckets.write > 0 => {
-                prefetch(&self.network.pipes[pipe]);
-                prefetch_tcp(&self.network.pipes[pipe]);
+                prefetch_pipe(&self.network.pipes[pipe]);
+                prefetch_tcp(self.params.rules, &self.network.pipes[pipe]);
             }
             _ => {}
         }
@@ -173,7 +194,7 @@ impl World {
     /// Ask for the first channels that the scheduler of `relay` will look at.
     fn prefetch_schedule(&self, relay: HostId) {
         let pending = self.tor.relays[relay].pending.iter().take(PENDING);
-        pending.for_each(|&pipe| prefetch(&self.network.pipes[pipe]));
+        pending.for_each(|&pipe| prefetch_pipe(&self.network.pipes[pipe]));
     }
 
     /// Ask for the sender's side of `pipe`, to which a relay will soon write.
@@ -185,7 +206,7 @@ impl World {
         let state = &self.network.pipes[pipe];
         let may = !(state.write_blocked || state.write_waiting);
         if may {
-            prefetch_tcp(state);
+            prefetch_tcp(self.params.rules, state);
         }
     }
 
@@ -209,10 +230,10 @@ impl World {
         if let Some(blocked) = woken.get(place + BLOCKED_AHEAD / 2) {
             let pipe = &self.network.pipes[blocked.pipe];
             if blocked.reading {
-                prefetch_receiver(pipe);
+                prefetch_receiver(self.params.rules, pipe);
                 self.prefetch_cells(pipe);
             } else {
-                prefetch_tcp(pipe);
+                prefetch_tcp(self.params.rules, pipe);
             }
         }
     }
@@ -231,6 +252,22 @@ impl World {
                 prefetch_one(&self.tor.circuits, run.circuit);
                 prefetch_one(&self.tor.edges, run.edge());
             }
+        }
+    }
+    /// Of a pipe from which will be read, ask for what its first cells lead to next: the channel that they go to, or the
+    /// download that they are of.
+    #[inline]
+    fn prefetch_behind_cells(&self, pipe: &Pipe) {
+        let Some(run) = pipe.cells.first().filter(|_| pipe.role == Role::Channel) else {
+            return;
+        };
+        if self.is_relay(pipe.to) {
+            let next = self.tor.queues.get(usize::from(queue_of(run))).map(|queue| queue.pipe);
+            next.and_then(|next| self.network.pipes.get(usize::from(next)))
+                .into_iter()
+                .for_each(prefetch_pipe);
+        } else if let Some(edge) = self.tor.edges.get(usize::from(run.edge())) {
+            prefetch_one(&self.tor.downloads, edge.download);
         }
     }
 }

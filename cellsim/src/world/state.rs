@@ -4,6 +4,7 @@
 //! lead from one to another: hosts are numbered relays first, then clients, then servers.
 
 use std::collections::VecDeque;
+use std::mem::offset_of;
 
 use crate::bucket::Buckets;
 use crate::cells::{CELL_BYTES, CellQueue, Run};
@@ -92,7 +93,7 @@ pub enum Turn {
     WaitingToWrite,
 }
 
-/// One direction of a connection: three lines of cache; TCP's state lies elsewhere. Its receiver touches the first two.
+/// One direction of a connection: three lines of cache, of which its receiver touches the first two, and TCP's.
 #[repr(C, align(64))]
 pub struct Pipe {
     /// Cells between the circuit queues of the sender and the reader's hands.
@@ -121,16 +122,16 @@ pub struct Pipe {
     pub from: HostId,
     /// Who receives.
     pub to: HostId,
-    pub tcp: Tcp,
     /// The sending program's output buffer, bytes.
     pub outbuf: u64,
     /// Rate of the receiver's down-link, bytes per second: its sender asks at each chunk.
     pub down_rate: u64,
     /// Circuits with cells for this pipe.
     pub mux: Mux,
+    pub tcp: Tcp,
 }
 
-const _: () = assert!(size_of::<Pipe>() == 3 * 64);
+const _: () = assert!(offset_of!(Pipe, tcp) == 3 * 64);
 
 impl Pipe {
     /// Whether an empty bucket keeps the receiver from reading, or else the sender from writing.
@@ -206,6 +207,15 @@ pub struct Relay {
     pub outbuf_bytes: u64,
     pub bytes_in: u64,
     pub bytes_out: u64,
+}
+
+impl Relay {
+    /// Memory that it holds beside itself, bytes.
+    pub fn bytes_elsewhere(&self) -> usize {
+        self.actions.capacity() * size_of::<Action>()
+            + self.blocked.capacity() * size_of::<Blocked>()
+            + self.pending.capacity() * size_of::<PipeId>()
+    }
 }
 
 /// How far a circuit has come.
@@ -357,7 +367,6 @@ impl Download {
 pub struct Client {
     /// Index into the kinds of traffic.
     pub kind: usize,
-    pub guards: Vec<HostId>,
     /// Its guards' channels: the guard and the pipe towards it.
     pub channels: Vec<(HostId, PipeId)>,
     pub circuits: Vec<CircuitId>,
@@ -369,4 +378,13 @@ pub struct Client {
     pub objects_left: u64,
     /// Downloads without a circuit.
     pub waiting: Vec<DownloadId>,
+}
+
+impl Client {
+    /// Memory that it holds beside itself, bytes.
+    pub fn bytes_elsewhere(&self) -> usize {
+        self.channels.capacity() * size_of::<(HostId, PipeId)>()
+            + self.circuits.capacity() * size_of::<CircuitId>()
+            + self.waiting.capacity() * size_of::<DownloadId>()
+    }
 }

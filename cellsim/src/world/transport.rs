@@ -78,14 +78,15 @@ impl World {
 
     /// The channel from a relay to another, opened when there is none yet.
     pub(super) fn relay_channel(&mut self, from: HostId, to: HostId) -> PipeId {
-        let place = usize::from(from) * self.tor.relays.len() + usize::from(to);
-        if self.network.relay_channels[place] == PipeId::NONE {
+        let ends = [from.min(to), from.max(to)];
+        let known = self.network.relay_channels.get(&ends).copied();
+        let pipe = known.unwrap_or_else(|| {
             let pipe = self.open_channel(from, to);
-            self.network.relay_channels[place] = pipe;
-            self.network.relay_channels[usize::from(to) * self.tor.relays.len() + usize::from(from)] =
-                pipe.twin();
-        }
-        self.network.relay_channels[place]
+            let first = if from < to { pipe } else { pipe.twin() };
+            self.network.relay_channels.insert(ends, first);
+            first
+        });
+        if from < to { pipe } else { pipe.twin() }
     }
 
     /// The channel from a client to a guard, opened when there is none yet.
