@@ -63,7 +63,8 @@ _COVERED = 0.02
 """The part of the map that the marks of all relays cover."""
 _LEAST_POINTS = 1.5
 """The area of the smallest mark, in square points."""
-_WIDEST_LINE = 2.2
+_WIDEST_LINE, _LEAST_OF_WIDEST = 2.4, 0.25
+"""In points, where all circuits have one of the drawn pairs; and the part of it where hardly any has."""
 _MARGIN = 0.12
 """Around the outermost mark, of the width of the map."""
 
@@ -97,7 +98,8 @@ def _map(axis: Axes, picture: NetworkPicture) -> None:
     for hop, (_, colour) in PAIRS.items():
         own = pairs.filter(hop=hop)
         ends = own.select("x_ms", "y_ms", "to_x_ms", "to_y_ms").to_numpy().reshape(-1, 2, 2)
-        widths = (own["share"] / (pairs["share"].max() or 1) * _WIDEST_LINE).to_list()
+        widest = _WIDEST_LINE * max(picture.drawn_share.get(hop, 0), _LEAST_OF_WIDEST)
+        widths = (own["share"] / (own["share"].max() or 1) * widest).to_list()
         lines = LineCollection(list(ends), linewidths=widths, colors=colour, alpha=0.45, zorder=4)
         axis.add_collection(lines)
     marks_points = _COVERED * COLUMN_WIDTH_IN * _MAP_IN * 72**2
