@@ -43,7 +43,7 @@ def _contrasts(contrasts: pl.DataFrame, trends: pl.DataFrame) -> Iterator[dict[s
         _, at, one, other, metric, estimand = (str(each or "") for each in key)
         if (metric, estimand) not in TIMES:
             continue
-        by_scale, trend = {row[SCALE]: row for row in own.iter_rows(named=True)}, changes[key]
+        by_scale, trend = {row[SCALE]: row for row in own.iter_rows(named=True)}, changes.get(key)
         held = f", {level_name(at)}" if at else ""
         contrast = f"{level_name(one)} → {level_name(other)}{held}"
         head = {"contrast": contrast, "time": TIMES[metric, estimand]}
@@ -73,8 +73,8 @@ def _column(scale: str) -> str:
     return f"at_{scale.replace('.', '_')}"
 
 
-def _ratio(row: Mapping[str, float | None], name: str, mean: str, ends: str = "{:.2f}") -> str:
-    if row[name] is None:
+def _ratio(row: Mapping[str, float | None] | None, name: str, mean: str, ends: str = "{:.2f}") -> str:
+    if row is None or row[name] is None:
         return "–"
     text = mean.format(row[name])
     if row[f"{name}_low"] is not None:

@@ -2,7 +2,8 @@
 
 In: the streams of a plan that turns the knob ``scale``. Out: scale_contrasts.csv, a row for each contrast of
 two variants that differ in one other knob, at each scale; scale_times.csv, the times themselves, a row for
-each variant; and scale_trends.csv, a row for each contrast over all scales.
+each variant; and scale_trends.csv, a row for each contrast over all scales that have
+two networks or more.
 
 A contrast is the logarithm of the ratio of a quantile of two variants on the same network. Its **effect** is
 the mean over the networks of a scale, with a t-interval, given as a ratio. Its **spread** is the standard
@@ -147,8 +148,8 @@ def _falling_with_root(by_scale: Mapping[str, _Floats]) -> dict[str, float]:
     """Spreads that fall with the root of the scale, with the same geometric mean as those of ``by_scale``."""
     sizes = np.array([float(scale) for scale in by_scale])
     spreads = np.array([spread_interval(values).mean for values in by_scale.values()])
-    with np.errstate(divide="ignore"):
-        level = np.exp(np.mean(np.log(spreads * np.sqrt(sizes))))
+    known = spreads > 0
+    level = np.exp(np.mean(np.log((spreads * np.sqrt(sizes))[known]))) if known.any() else np.nan
     return dict(zip(by_scale, level / np.sqrt(sizes), strict=True))
 
 
@@ -168,7 +169,11 @@ def times(analysis: Analysis) -> list[dict[str, object]]:
 def trends(analysis: Analysis) -> list[dict[str, object]]:
     """The columns of :data:`SCALE_TRENDS`."""
     rows: list[dict[str, object]] = []
-    for head, by_scale in _log_ratios(analysis):
+    for head, every in _log_ratios(analysis):
+        # A scale with one network has no spread, and its mean no interval.
+        by_scale = {scale: values for scale, values in every.items() if len(values) > 1}
+        if len(by_scale) < 2:
+            continue
         scales = np.log10([float(scale) for scale in by_scale])
         change = slope_of_means(scales, list(by_scale.values()))
         exponent = slope_of_spreads(scales, list(by_scale.values()))
