@@ -209,7 +209,7 @@ fn provenance_has_the_checksum_of_each_table() {
     let text = fs::read(folder.path().join("provenance.json")).expect("a file");
     let provenance: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
     let tables = provenance["tables"].as_object().expect("an object");
-    let names = ["circuits", "progress", "received", "relays", "round_trips", "streams"];
+    let names = ["circuits", "progress", "received", "relays", "round_trips", "streams", "wire"];
     assert_eq!(tables.keys().cloned().collect::<Vec<_>>(), names.map(file_name));
     for (name, sum) in tables {
         let bytes = fs::read(folder.path().join(name)).expect("a table");
