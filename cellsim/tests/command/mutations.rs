@@ -200,8 +200,7 @@ fn whole(today: bool) -> [Vec<u8>; 3] {
     run["duration_ns"] = json!(DURATION_NS);
     run["tables"]["progress"] = json!(today);
     if today {
-        run["tor"]["refill"] =
-            json!({"mode": "lazy", "interval_ns": 100_000_000, "phase": "aligned", "burst": "descriptor",
+        run["tor"]["refill"] = json!({"mode": "lazy", "interval_ns": 100_000_000, "phase": "aligned", "burst": "descriptor",
                    "keeps_remainder": true});
         run["tor"]["circuit_policy"] = json!({"kind": "round_robin", "quantum_cells": 32});
         run["tor"]["channel_scheduler"]["kind"] = json!("kist");
