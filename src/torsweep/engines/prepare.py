@@ -18,7 +18,7 @@ from torsweep.config.knobs import KNOBS
 from torsweep.config.network import NetworkConfig
 from torsweep.config.pairing import FREE, Pairing
 from torsweep.config.reading import validate
-from torsweep.config.tor_settings import Transport
+from torsweep.config.tor_settings import TorSettings, Transport
 from torsweep.config.traffic import PERF_TRAFFIC, AnyKind, ClientKind, ClientTraffic
 from torsweep.config.variant import Variant
 from torsweep.engines.paths import drawn_paths
@@ -75,6 +75,8 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
     Raises InputError when the era or the variant asks for something that there is not.
     """
     require_tor(engine, variant)
+    tor, transport = tor_settings(era, dict(variant.levels)), _transport(engine, variant)
+    _require_effect(engine, tor, transport)
     return RunSettings(
         experiment=experiment.name,
         engine=engine,
@@ -83,8 +85,8 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
         warm_up_ns=experiment.warm_up,
         duration_ns=experiment.warm_up + experiment.measured,
         client_start_window_ns=min(experiment.client_start_window, experiment.warm_up),
-        tor=tor_settings(era, dict(variant.levels)),
-        transport=_transport(engine, variant),
+        tor=tor,
+        transport=transport,
         traffic={kind: _traffic(kind, asked, variant) for kind, asked in experiment.traffic.kinds.items()},
         tables=RunTables(progress=experiment.progress),
         tracing=experiment.tracing,
@@ -101,6 +103,19 @@ def require_tor(engine: str, variant: Variant) -> None:
             key=asked[0],
             value=engine,
             accepted=" or ".join(f"engine {name}" for name, one in ENGINES.items() if one.runs_tor),
+        )
+
+
+def _require_effect(engine: str, tor: TorSettings, transport: Transport | None) -> None:
+    """InputError for a level that would change nothing: it would look like a finding."""
+    if tor.refill.keeps_remainder and tor.refill.mode == "burst":
+        problem = "has no effect: refills in a burst have no remainder"
+        raise InputError(problem, key="refill_remainder", value="kept", accepted="refill_mode=lazy")
+    rules = transport or find_engine(engine).kinds[engine].as_in
+    if rules and rules.tcp == "shadow" and not tor.nagle:
+        problem = "has no effect: Shadow's TCP has no such algorithm"
+        raise InputError(
+            problem, key="nagle", value="off", accepted="emulation, or the model with Linux's TCP"
         )
 
 

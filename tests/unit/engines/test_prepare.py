@@ -252,6 +252,25 @@ def test_an_engine_with_a_tcp_of_its_own_is_not_asked_for_another(engine):
         run_settings(experiment, engine, "2012", experiment.variant("tcp=linux"))
 
 
+@pytest.mark.parametrize(
+    ("engine", "levels", "said"),
+    [
+        ("cellsim", "refill_mode=burst+refill_remainder=kept", "refill_remainder: has no effect"),
+        ("cellsim", "tcp=shadow+nagle=off", "nagle: has no effect"),
+        ("shadow", "nagle=off", "nagle: has no effect"),
+        ("emulation", "nagle=off", None),
+    ],
+)
+def test_a_level_that_changes_nothing_is_refused(engine, levels, said):
+    experiment = load_experiment("scheduler_choice")
+    variant = experiment.variant(levels)
+    if said is None:
+        assert not run_settings(experiment, engine, "today", variant).tor.nagle
+        return
+    with pytest.raises(InputError, match=said):
+        run_settings(experiment, engine, "today", variant)
+
+
 def test_a_run_says_what_the_perf_clients_of_its_network_do(network, tmp_path):
     assert set(_run(network, tmp_path / "run").traffic) == {"web", "bulk"}
     made = small_network(POSITIONS, ["web1", "web2"], config={"relays": 5, "load": 1.0})
