@@ -24,6 +24,9 @@ from torsweep.network.model import Network
 class PathChances:
     """``guard``, ``middle`` and ``exit`` (relays,) are the chances that a circuit has the relay there.
 
+    They are those of circuits that have all three relays: where a guard and an exit leave no middle, there is
+    no circuit.
+
     ``_ends`` (exits + 1, guards + 1) is the chance of an exit and a guard over the middle weight that is
     left beside them; ``_row`` and ``_column`` (relays,) say where a relay stands in it: those that cannot
     be an exit or a guard in the last one, which is 0.
@@ -62,17 +65,18 @@ def path_chances(network: Network) -> PathChances | None:
     guard, middle, exit_ = (_weights(network, hop) for hop in HOP_WEIGHTS)
     exits, guards = np.flatnonzero(exit_), np.flatnonzero(guard)
     ends = np.zeros((len(exits) + 1, len(guards) + 1))
-    other_guards = guard.sum() - guard[exits]
-    possible = (other_guards[:, None] > 0) & (exits[:, None] != guards)
-    drawn = exit_[exits][:, None] * guard[guards]
-    np.divide(drawn, other_guards[:, None] * exit_.sum(), out=ends[:-1, :-1], where=possible)
+    pairs = ends[:-1, :-1]
+    other_guards = (guard.sum() - guard[exits])[:, None]
     left = middle.sum() - middle[exits][:, None] - middle[guards]
-    possible &= left > 0
-    at_guard, at_exit = np.zeros_like(guard), np.zeros_like(guard)
-    at_guard[guards], at_exit[exits] = ends[:-1, :-1].sum(axis=0), ends[:-1, :-1].sum(axis=1)
-    ends[:-1, :-1] = np.divide(ends[:-1, :-1], left, out=np.zeros_like(left), where=possible)
-    if not ends.any():
+    possible = (other_guards > 0) & (exits[:, None] != guards) & (left > 0)
+    if not possible.any():
         return None
+    drawn = exit_[exits][:, None] * guard[guards]
+    np.divide(drawn, other_guards, out=pairs, where=possible)
+    pairs /= pairs.sum()
+    at_guard, at_exit = np.zeros_like(guard), np.zeros_like(guard)
+    at_guard[guards], at_exit[exits] = pairs.sum(axis=0), pairs.sum(axis=1)
+    np.divide(pairs, left, out=pairs, where=possible)
     row, column = np.full(len(guard), len(exits)), np.full(len(guard), len(guards))
     row[exits], column[guards] = np.arange(len(exits)), np.arange(len(guards))
     beside = ends.sum() - ends.sum(axis=1)[row] - ends.sum(axis=0)[column]

@@ -122,6 +122,49 @@ def test_chances_are_those_of_paths_that_engines_draw(weighted: Network) -> None
         assert expected.sum() == pytest.approx(1)
 
 
+def by_every_circuit(network: Network) -> dict[tuple[int, int, int], float]:
+    """How likely each guard, middle and exit is among the circuits that there are."""
+    shares = [
+        {position: network.bandwidth_weights[name] for position, name in HOP_WEIGHTS[hop].items()}
+        for hop in ("guard", "middle", "exit")
+    ]
+    weight = [
+        [relay.consensus_weight * share.get(relay.position, 0) for relay in network.relays]
+        for share in shares
+    ]
+    chance = {}
+    for guard, middle, exit_ in permutations(range(len(network.relays)), 3):
+        guards, middles = sum(weight[0]) - weight[0][exit_], sum(weight[1]) - weight[1][exit_]
+        own = weight[0][guard] * weight[1][middle] * weight[2][exit_]
+        if own:
+            chance[guard, middle, exit_] = own / guards / (middles - weight[1][guard])
+    total = sum(chance.values())
+    return {circuit: own / total for circuit, own in chance.items()}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_chances_are_those_among_all_circuits_of_a_small_network(seed: int) -> None:
+    draw = random.Random(seed)
+    relays = [(draw.choice(POSITIONS), 1_000) for _ in range(3 + seed % 5)]
+    network = network_of(relays, [round(10 ** draw.uniform(0, 4)) for _ in relays])
+    shares = {name: draw.choice([0, 1, 3_000, 10_000]) for name in network.bandwidth_weights}
+    network = network.model_copy(update={"bandwidth_weights": shares})
+    expected, found = by_every_circuit(network), path_chances(network)
+    if not expected:
+        assert found is None
+        return
+    whole = np.zeros((len(relays),) * 3)
+    for circuit, chance in expected.items():
+        whole[circuit] = chance
+    for hop, chances in enumerate((found.guard, found.middle, found.exit)):
+        other = tuple({0, 1, 2} - {hop})
+        np.testing.assert_allclose(chances, whole.sum(axis=other), rtol=1e-9, atol=1e-9)
+    assert found.per_circuit.sum() == pytest.approx(3)
+    every = np.arange(len(relays))
+    np.testing.assert_allclose(found.guard_then_middle(every, every), whole.sum(axis=2), atol=1e-9)
+    np.testing.assert_allclose(found.middle_then_exit(every, every), whole.sum(axis=0), atol=1e-9)
+
+
 def test_the_first_relay_to_be_full_is_that_with_the_least_rate_for_its_chance(weighted: Network) -> None:
     chances = path_chances(weighted)
     found = by_weight(weighted, chances)
