@@ -165,8 +165,10 @@ def _caption(network: Network, picture: NetworkPicture) -> str:
         "relays": len(network.relays),
         "clients": len(network.clients),
         "servers": len(network.servers),
-        "places": len(picture.places),
+        "places": picture.all_places,
     }
+    drawn_places = len(picture.places)
+    which = "places" if drawn_places == picture.all_places else f"{drawn_places:,} of the places"
     hosts = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
     drawn = " and ".join(
         f"{name} ({float(f'{100 * picture.drawn_share.get(hop, 0):.2g}'):g} % of circuits)"
@@ -174,7 +176,7 @@ def _caption(network: Network, picture: NetworkPicture) -> str:
     )
     fastest = picture.relays["usable_mbit_per_s"][0]
     return (
-        f"Seed {network.seed}: {hosts}. Map: places by classical scaling of their round trips (rank "
+        f"Seed {network.seed}: {hosts}. Map: {which} by classical scaling of their round trips (rank "
         f"correlation of distances with them: {picture.likeness:.2f}). Area of a mark: the relay's rate, at "
         f"most {fastest:.3g} Mbit/s. Lines: the {BUSIEST_PAIRS} likeliest pairs by tor's weights, {drawn}; "
         "width: share of circuits. Below: shares of hosts, and of pairs of hosts."

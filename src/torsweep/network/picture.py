@@ -34,6 +34,9 @@ BUSIEST_PAIRS = 30
 _BUSIEST_RELAYS = 100
 """Relays of a hop among which the busiest pairs are looked for."""
 
+MOST_PLACES = 1_500
+"""Places that are drawn: the time of scaling grows with their cube."""
+
 _GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
 _SPREAD = 0.012
 """How far the second relay of a place stands from its middle, of the width of the map."""
@@ -52,15 +55,16 @@ _LEVELS = np.linspace(0, 1, 201)
 class NetworkPicture:
     """The frames of a picture; ``x_ms`` and ``y_ms`` are coordinates on the plane.
 
-    ``places`` (x_ms, y_ms); ``relays`` (name, position, usable_mbit_per_s, capacity_share, x_ms, y_ms), the
-    fastest first; ``pairs`` (hop, x_ms, y_ms, to_x_ms, to_y_ms, share), of circuits, the rarest first;
-    ``curves`` (panel, what, value, share), of hosts and of pairs of hosts. ``view_ms`` has the lowest and
-    the highest coordinates that are drawn. ``likeness`` is the rank correlation of distances on the plane
-    with the round trips of places; ``drawn_share`` says by hop which share of circuits has one of the drawn
-    pairs.
+    ``places`` (x_ms, y_ms), those drawn of ``all_places``; ``relays`` (name, position, usable_mbit_per_s,
+    capacity_share, x_ms, y_ms), the fastest first; ``pairs`` (hop, x_ms, y_ms, to_x_ms, to_y_ms, share), of
+    circuits, the rarest first; ``curves`` (panel, what, value, share), of hosts and of pairs of hosts.
+    ``view_ms`` has the lowest and the highest coordinates that are drawn. ``likeness`` is the rank
+    correlation of distances on the plane with the round trips of the places drawn; ``drawn_share`` says by
+    hop which share of circuits has one of the drawn pairs.
     """
 
     places: pl.DataFrame
+    all_places: int
     relays: pl.DataFrame
     pairs: pl.DataFrame
     curves: pl.DataFrame
@@ -69,12 +73,18 @@ class NetworkPicture:
     drawn_share: Mapping[str, float]
 
 
-def picture_of(network: Network, latencies: Latencies) -> NetworkPicture:
-    """What a picture of ``network`` shows."""
-    plane_ms = plane(latencies.matrix_us)
+def picture_of(network: Network, latencies: Latencies, most_places: int = MOST_PLACES) -> NetworkPicture:
+    """What a picture of ``network`` shows, with ``most_places`` of the places at most."""
     relay_at = latencies.place[: len(network.relays)]
+    drawn = _drawn(latencies, most_places)
+    drawn_us = latencies.matrix_us[np.ix_(drawn, drawn)]
+    others = np.setdiff1d(relay_at, drawn)
+    found_ms = plane(drawn_us, latencies.matrix_us[np.ix_(others, drawn)])
+    plane_ms = found_ms[: len(drawn)]
+    row = np.empty(len(latencies.matrix_us), dtype=np.intp)
+    row[np.concatenate([drawn, others])] = np.arange(len(found_ms))
     usable = np.array([relay.usable_bytes_per_s for relay in network.relays])
-    at_ms = plane_ms[relay_at] + _beside_each_other(relay_at, usable, np.ptp(plane_ms, axis=0).max())
+    at_ms = found_ms[row[relay_at]] + _beside_each_other(relay_at, usable, np.ptp(plane_ms, axis=0).max())
     relays = pl.DataFrame(
         {
             "name": [relay.name for relay in network.relays],
@@ -93,19 +103,34 @@ def picture_of(network: Network, latencies: Latencies) -> NetworkPicture:
         _curves(network, latencies), schema=("panel", "what", "value", "share"), orient="row"
     )
     view_ms = _view(plane_ms, at_ms)
-    return NetworkPicture(
-        places, relays, pairs, curves, view_ms, _likeness(plane_ms, latencies.matrix_us), shares
-    )
+    likeness = _likeness(plane_ms, drawn_us)
+    return NetworkPicture(places, len(row), relays, pairs, curves, view_ms, likeness, shares)
 
 
-def plane(matrix_us: NDArray[np.int32]) -> Floats:
-    """The places of ``matrix_us`` (places, places) on a plane by classical scaling, (places, 2) in ms.
+def _drawn(latencies: Latencies, most: int) -> NDArray[np.intp]:
+    """The places that are drawn, in order: at most ``most``, those with hosts before others."""
+    held = np.bincount(latencies.place, minlength=len(latencies.matrix_us)) > 0
+    with_hosts = _every_so_many(np.flatnonzero(held), most)
+    without = _every_so_many(np.flatnonzero(~held), most - len(with_hosts))
+    return np.sort(np.concatenate([with_hosts, without]))
+
+
+def _every_so_many(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """At most ``most`` of ``places``, evenly from the first to the last."""
+    count = min(most, len(places))
+    return places[np.arange(count) * len(places) // max(count, 1)]
+
+
+def plane(matrix_us: NDArray[np.int32], others_us: NDArray[np.int32]) -> Floats:
+    """The places of ``matrix_us`` (places, places) on a plane by classical scaling, (places, 2) in ms, and
+    after them the others of ``others_us`` (others, places), which stand where their round trips to these
+    places put them (de Silva and Tenenbaum, Sparse multidimensional scaling using landmark points, 2004).
 
     Round trips above a quantile of :data:`_LONGEST` count as that. The place that is farthest out along an
     axis has a positive coordinate there, so that a map is drawn the same way round each time.
     """
-    apart_ms = np.asarray(matrix_us, dtype=np.float64) / 1000
-    squares = np.square(np.minimum(apart_ms, np.quantile(_pairs_of(apart_ms), _LONGEST)))
+    longest_us = np.quantile(_pairs_of(matrix_us), _LONGEST)
+    squares, others = (np.square(np.minimum(us, longest_us) / 1000) for us in (matrix_us, others_us))
     np.fill_diagonal(squares, 0)
     of_place = squares.mean(axis=0)
     products = (of_place[:, None] + of_place - squares - of_place.mean()) / 2
@@ -113,7 +138,10 @@ def plane(matrix_us: NDArray[np.int32]) -> Floats:
     values, vectors = scipy.linalg.eigh(products, subset_by_index=(places - 2, places - 1))
     axes = (vectors * np.sqrt(np.maximum(values, 0)))[:, ::-1]
     outermost = axes[np.abs(axes).argmax(axis=0), (0, 1)]
-    return axes * np.where(outermost < 0, -1, 1)
+    axes *= np.where(outermost < 0, -1, 1)
+    lengths = np.square(axes).sum(axis=0)
+    along = np.divide(axes, lengths, out=np.zeros_like(axes), where=lengths > 0)
+    return np.concatenate([axes, (of_place - others) / 2 @ along])
 
 
 def _view(plane_ms: Floats, at_ms: Floats) -> tuple[Floats, Floats]:

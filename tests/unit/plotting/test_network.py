@@ -87,10 +87,49 @@ def test_places_of_a_plane_are_found_again_beside_a_few_that_seem_far_apart() ->
     measured_ms = apart_ms + 5 * np.eye(60)
     for one, other in ((3, 17), (20, 41), (5, 52)):
         measured_ms[one, other] = measured_ms[other, one] = 5_000
-    found_ms = plane((measured_ms * 1000).astype(np.int32))
+    measured_us = (measured_ms * 1000).astype(np.int32)
+    found_ms = plane(measured_us, measured_us[:0])
     again_ms = np.hypot(*(found_ms[:, None] - found_ms).T)
     assert np.quantile(np.abs(again_ms - apart_ms), 0.95) < 5
     assert (np.abs(found_ms).max(axis=0) == found_ms.max(axis=0)).all()
+
+
+def test_other_places_stand_where_their_round_trips_put_them() -> None:
+    random = np.random.default_rng(2)
+    placed_ms = random.uniform(0, 100, (60, 2))
+    apart_ms = np.hypot(*(placed_ms[:, None] - placed_ms).T)
+    apart_us = (apart_ms * 1000).astype(np.int32)
+    found_ms = plane(apart_us[:40, :40], apart_us[40:, :40])
+    again_ms = np.hypot(*(found_ms[:, None] - found_ms).T)
+    assert found_ms.shape == (60, 2)
+    assert np.quantile(np.abs(again_ms - apart_ms), 0.95) < 5
+
+
+def test_of_many_places_so_many_are_drawn_those_with_hosts_first(folder: Path) -> None:
+    network, latencies = read_network(folder)
+    held = np.unique(latencies.place)
+    whole, most = picture_of(network, latencies), len(held) + 5
+    assert most < len(latencies.matrix_us)
+    picture = picture_of(network, latencies, most)
+    assert (picture.places.height, picture.all_places) == (most, len(latencies.matrix_us))
+    again_ms = plane(latencies.matrix_us[np.ix_(held, held)], latencies.matrix_us[:0, held])
+    of_hosts = picture_of(network, latencies, len(held))
+    np.testing.assert_allclose(of_hosts.places.to_numpy(), again_ms)
+    with style():
+        assert f", {whole.all_places:,} places. Map: {most:,} of the places by" in draw(network, picture)[1]
+        assert "Map: places by" in draw(network, whole)[1]
+
+
+def test_relays_at_places_that_are_left_out_are_drawn(folder: Path) -> None:
+    network, latencies = read_network(folder)
+    whole = picture_of(network, latencies).relays
+    few = picture_of(network, latencies, 12)
+    assert few.places.height == 12
+    assert few.relays["name"].to_list() == whole["name"].to_list()
+    at_ms = [relays.select("x_ms", "y_ms").to_numpy() for relays in (whole, few.relays)]
+    assert np.isfinite(at_ms[1]).all()
+    apart_ms = [np.hypot(*(own[:, None] - own).T)[np.triu_indices(len(own), 1)] for own in at_ms]
+    assert np.corrcoef(apart_ms)[0, 1] > 0.7
 
 
 def test_the_picture_has_every_relay_and_the_likeliest_pairs(folder: Path) -> None:
