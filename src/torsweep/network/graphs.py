@@ -146,6 +146,8 @@ SIGNATURE = "torsweep-network-graph"
 
 MOST_EDGES = 10_000_000
 """A document of so many has 700 MB."""
+MOST_HOSTS = 20_000
+"""To find the nearest of so many takes about a minute and a half, and time grows with their square."""
 _BLOCK_CELLS = 1_000_000
 
 _NUMBERS = ("rate_bytes_per_s", "burst_bytes", "capacity_bytes_per_s", "consensus_weight", "down_bytes_per_s",
@@ -162,7 +164,7 @@ def network_graph(network: Network, latencies: Latencies, nearest: int | None = 
     """The document of ``network``, whose hosts are apart as ``latencies`` says.
 
     With ``nearest``, only the edges from each host to that many of the others, those of the shortest RTTs.
-    Raises InputError when there would be more than ``MOST_EDGES``.
+    Raises InputError when there would be more than ``MOST_EDGES``, or there are more than ``MOST_HOSTS``.
     """
     hosts = network.hosts
     one, other = _pairs(latencies, nearest)
@@ -186,6 +188,8 @@ def _attributes(host: Host) -> dict[str, object]:
 def _pairs(latencies: Latencies, nearest: int | None) -> tuple[NDArray[np.integer], ...]:
     """The ends of the edges, the lower one first, in order."""
     nodes = latencies.hosts
+    if nodes > MOST_HOSTS:
+        raise InputError("too many for a graph", key="hosts", value=nodes, accepted=f"at most {MOST_HOSTS:,}")
     count = nodes - 1 if nearest is None else min(nearest, nodes - 1)
     if nodes * count > 2 * MOST_EDGES:
         problem, accepted = "too many edges for a document", f"at most {2 * MOST_EDGES // nodes}"

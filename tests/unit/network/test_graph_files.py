@@ -210,6 +210,17 @@ def test_only_the_nearest_are_joined(sampled: SampledNetwork, latencies: Latenci
     assert everything == network_graph(sampled.network, latencies)
 
 
+def test_too_many_hosts_are_refused_before_all_pairs_are_looked_at(
+    sampled: SampledNetwork, latencies: Latencies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torsweep.network.graphs.MOST_HOSTS", latencies.hosts - 1)
+    said = f"^hosts: too many for a graph, got {latencies.hosts}; accepted: at most {latencies.hosts - 1}$"
+    with pytest.raises(InputError, match=said):
+        network_graph(sampled.network, latencies, nearest=1)
+    monkeypatch.setattr("torsweep.network.graphs.MOST_HOSTS", latencies.hosts)
+    assert network_graph(sampled.network, latencies, nearest=1)
+
+
 def test_the_command_writes_graphml_and_replaces_nothing_else(
     tmp_path: Path, sampled: SampledNetwork
 ) -> None:
