@@ -27,6 +27,7 @@ rule report_plan:
             "network/capacity.py",
             "network/path_chances.py",
             "network/load.py",
+            "network/places.py",
             "formats/public_tor.py",
         ),
         summary=subpath(input.summary, parent=True),

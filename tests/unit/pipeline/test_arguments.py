@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -126,6 +127,16 @@ def test_changed_sources_change_the_parameter(tmp_path, monkeypatch):
     assert source_sha256("stats") == before
     (tmp_path / "stats" / "medians.py").write_text("")
     assert source_sha256("stats") != before
+
+
+@pytest.mark.parametrize(("rules", "reader"), [("networks.smk", "picture.py"), ("report.smk", "describe.py")])
+def test_what_shows_a_network_is_made_anew_when_what_computes_it_changes(rules, reader):
+    (hashed,) = re.findall(r"source=source_sha256\((.*?)\)", (ROOT / "rules" / rules).read_text(), re.DOTALL)
+    source = (arguments_module.PACKAGE / "network" / reader).read_text()
+    imported = set(re.findall(r"^from torsweep\.network\.(\w+) import", source, re.MULTILINE))
+    # What a network's file has, the names in it and types: they change with the networks.
+    computing = imported - {"model", "bandwidth_weights", "exact"}
+    assert computing <= set(re.findall(r'"network/(\w+)\.py"', hashed))
 
 
 def _asked(engine, network):
