@@ -40,9 +40,8 @@ def old_network(folder: Path) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
 def new_network(folder: Path) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
     """The same of a network with places."""
     network, latencies = read_network(folder)
-    near = np.array(
-        [network.node_of[h.name] for h in (*network.relays, *network.authorities, *network.servers)]
-    )
+    node_of = network.node_of
+    near = np.array([node_of[h.name] for h in (*network.relays, *network.authorities, *network.servers)])
     return latencies.rows(0, network.node_count), near
 
 

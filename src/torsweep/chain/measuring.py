@@ -161,6 +161,8 @@ class Turns:
         self._plan = plan
         self._lengths = lengths
         self._opened = 0
+        network = running.layout.network
+        self._server = address(network.node_of[network.servers[0].name])
 
     async def measure(self, number: int, chains: tuple[Chain, ...]) -> list[Sample]:
         """Load ``chains`` at once; each takes the next paths of the client's.
@@ -187,8 +189,7 @@ class Turns:
     async def _open(self, chain: Chain) -> socket.socket:
         """A connection to the server through the relays of ``chain``."""
         layout, self._opened = self._running.layout, self._opened + 1
-        where = address(layout.network.node_of[layout.network.servers[0].name])
-        connection = await connect(layout.clients[0].socks, where, SERVER_PORT, str(self._opened))
+        connection = await connect(layout.clients[0].socks, self._server, SERVER_PORT, str(self._opened))
         follower = self._running.followers[CLIENT]
         path = follower.circuits[follower.circuit_of[self._opened]].path
         if path != ",".join(chain.relays):

@@ -15,6 +15,7 @@ from torsweep.engines.draws import PAGE, pause_ns, response_bytes, server_index
 from torsweep.engines.emulation.directory import Layout
 from torsweep.engines.emulation.run.downloads import PROGRESS_STEP_NS, Download, DownloadOrder
 from torsweep.engines.emulation.run.traffic import Generator
+from torsweep.network.model import Network
 
 SECOND_NS = 10**9
 
@@ -110,6 +111,17 @@ def test_parallel_downloads_are_opened_in_order_and_the_run_ends_with_them(tmp_p
         assert download.socks_reply_ns is not None
         assert download.start_ns < download.socks_reply_ns <= download.first_byte_ns <= download.last_byte_ns
         assert download.progress[-1] == (download.last_byte_ns, 50_000)
+
+
+def test_hosts_are_numbered_once_however_many_downloads_there_are(tmp_path, monkeypatch):
+    reads, day_ns = [], 86_400 * SECOND_NS
+    node_of = Network.node_of.fget
+    monkeypatch.setattr(Network, "node_of", property(lambda own: reads.append(1) or node_of(own)))
+    pauses = {"think_min_ns": day_ns, "think_max_ns": day_ns}
+    assert len(play(tmp_path, FakeFollower(), parallel_streams=1, **pauses)()) == 1
+    of_one = len(reads)
+    assert len(play(tmp_path, FakeFollower(), parallel_streams=5, **pauses)()) == 5
+    assert len(reads) == 2 * of_one
 
 
 def test_a_page_is_its_first_object_then_chains_of_the_others(tmp_path):

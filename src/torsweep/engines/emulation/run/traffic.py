@@ -53,6 +53,8 @@ class Generator:
         self._start_ns = start_ns
         self._end_ns = start_ns + layout.run.duration_ns
         self._progress = progress
+        node_of = layout.network.node_of
+        self._address_of = {server.name: address(node_of[server.name]) for server in layout.network.servers}
 
     @property
     def downloads(self) -> list[Download]:
@@ -175,7 +177,7 @@ class Generator:
     async def _transfer(self, download: Download, traffic: RunTraffic) -> None:
         loop = asyncio.get_running_loop()
         place = self._layout.clients[download.index]
-        where = address(self._layout.network.node_of[download.server.name])
+        where = self._address_of[download.server.name]
         connection = await connect(place.socks, where, SERVER_PORT, str(download.number))
         try:
             download.socks_reply_ns = download.command_ns = time.monotonic_ns()
