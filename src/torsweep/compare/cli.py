@@ -41,13 +41,19 @@ def compare_runs_command(
 ) -> None:
     """Measure how far sources are apart, beside chance, and which claims and contrasts survive in all."""
     from torsweep.compare.comparison import compare, write_comparison
-    from torsweep.compare.sources import finished_sources, parse_sources, read_sources
+    from torsweep.compare.sources import (
+        finished_sources,
+        parse_sources,
+        read_sources,
+        require_same_networks,
+    )
     from torsweep.compare.text import comparison_text, counts, title
     from torsweep.config.experiment import load_experiment
     from torsweep.config.reading import parse_settings
     from torsweep.seeds import seed_range
 
     asked = load_experiment(experiment, {**parse_settings(settings), **({"era": era} if era else {})})
+    require_same_networks(asked)
     chosen = asked.plan(plan)
     compared = parse_sources(sources) if sources else finished_sources(asked, chosen, network)
     limits = None if seeds is None else seed_range(seeds)

@@ -26,6 +26,7 @@ from torsweep.compare.sources import (
     finished_runs,
     finished_sources,
     parse_sources,
+    require_same_networks,
     usual_network,
 )
 from torsweep.config.experiment import Experiment, Plan
@@ -70,7 +71,7 @@ class ComparisonPlan:
     def targets(self) -> list[str]:
         """The comparison that the overrides ask for, its figures, and every run that it makes."""
         overrides = self._paths.overrides
-        experiment = self._paths.experiment(overrides.experiment)
+        experiment = self._experiment(overrides.experiment)
         plan = experiment.plan(overrides.plan)
         if overrides.sources is None:
             sources = finished_sources(experiment, plan, overrides.network)
@@ -93,8 +94,13 @@ class ComparisonPlan:
             if self._everything or not source.runs_tor:
                 require_engine(source.engine)
 
+    def _experiment(self, name: str) -> Experiment:
+        experiment = self._paths.experiment(name)
+        require_same_networks(experiment)
+        return experiment
+
     def _asked(self, wildcards: Any) -> Asked:
-        experiment = self._paths.experiment(wildcards.experiment)
+        experiment = self._experiment(wildcards.experiment)
         sources = parse_sources(wildcards.sources.replace(JOINED_BY, ","))
         return self._asked_of(experiment, experiment.plan(wildcards.plan), sources, wildcards.network)
 
@@ -138,8 +144,7 @@ class ComparisonPlan:
         """The folders of the runs that the comparison makes where they are missing."""
         if self._paths.overrides.sources is None or asked.network is None or asked.seeds is None:
             return []
-        own_seeds = asked.experiment.own_seeds
-        keys = [(one, seed) for one in asked.plan.variants for seed in own_seeds(one, asked.seeds)]
+        keys = list(product(asked.plan.variants, asked.seeds))
         tor = [source for source in asked.sources if source.runs_tor]
         if tor and not self._everything:
             standing = {key for source in tor for key in asked.finished(source)}

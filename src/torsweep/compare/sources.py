@@ -20,6 +20,7 @@ from typing import Self
 
 from torsweep.config.experiment import Experiment, Plan
 from torsweep.config.knobs import KNOBS
+from torsweep.config.replicates import numbers_by_level
 from torsweep.config.tor_settings import Droptail
 from torsweep.config.variant import JOINED_BY, Variant
 from torsweep.engines.selection import MODEL_ENGINE, RUN_ENGINES, find_engine
@@ -129,6 +130,14 @@ def parse_sources(text: str) -> tuple[Source, ...]:
     if len(set(sources)) < len(sources) or len(sources) < 2:
         raise InputError("two or more are compared", key="sources", value=text, accepted="such as A,B")
     return sources
+
+
+def require_same_networks(experiment: Experiment) -> None:
+    """InputError where the variants have numbers of networks by level: claims are compared on networks on
+    which every variant has run, and such a plan has more."""
+    for knob in numbers_by_level(experiment.replicates):
+        problem = "cannot be compared with numbers of networks by level"
+        raise InputError(problem, key="replicates", value=f"by {knob}", accepted="a number of networks")
 
 
 def finished_sources(experiment: Experiment, plan: Plan, network: str | None = None) -> tuple[Source, ...]:

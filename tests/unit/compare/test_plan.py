@@ -10,7 +10,9 @@ import pytest
 
 from torsweep.compare import plan as planning
 from torsweep.compare.plan import ComparisonPlan
-from torsweep.errors import ToolMissing
+from torsweep.compare.sources import require_same_networks
+from torsweep.config.experiment import load_experiment
+from torsweep.errors import InputError, ToolMissing
 from torsweep.pipeline.paths import Paths
 
 REPOSITORY = Path(__file__).parents[3]
@@ -127,3 +129,16 @@ def test_what_cannot_be_compared_is_refused_in_one_line(
 
     monkeypatch.setattr(planning, "require_engine", require)
     assert "shadow: is not here" in refusal(capsys, sources="shadow,cellsim", compare="all")
+
+
+def test_a_plan_with_numbers_of_networks_by_level_is_refused(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        ComparisonPlan(Paths({"experiment": "scale", "sources": "cellsim,shadow"})).targets()
+    said = capsys.readouterr().err
+    assert "replicates: cannot be compared with numbers of networks by level" in said
+    assert said.count("\n") == 1
+    with pytest.raises(InputError, match="numbers of networks by level"):
+        require_same_networks(load_experiment("scale"))
+    require_same_networks(load_experiment("scale", {"replicates": 2}))
