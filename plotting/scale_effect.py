@@ -34,7 +34,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     figure, drawn = panels(points, caption)
     for panel in drawn:
         panel.axis.axhline(0, color=GREY, linewidth=0.7, zorder=1)
-        panel.mark("change")
+        panel.mark("change", "not reached")
         panel.axis.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
         percent = FuncFormatter(lambda share, _: signed_percent(round(share, 4)))
         panel.axis.yaxis.set_major_formatter(percent)

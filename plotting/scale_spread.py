@@ -25,7 +25,9 @@ NEEDS = ("scale_contrasts", "outcomes")
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
-    points = points_of(source).filter(pl.col("spread") > 0)
+    # A logarithmic axis has no place for no spread.
+    spread = pl.when(pl.col("spread") > 0).then(pl.col("spread"))
+    points = points_of(source).with_columns(spread.alias("spread"))
     note = (
         "Standard deviation between networks of the log ratio of two variants' times (%), with 95 % "
         "intervals (χ²); grey: falling with the root of the scale."
@@ -33,12 +35,13 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     caption = source.caption(note)
     figure, drawn = panels(points, caption)
     for panel in drawn:
+        if not panel.mark("spread", "no spread"):
+            continue
         panel.axis.set_yscale("log")
-        panel.mark("spread")
         for _, _, own in panel.lines():
             root = own["size"], own["spread_by_root"]
             panel.axis.plot(*root, color=GREY, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
         panel.axis.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5), numticks=20))
         panel.axis.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}"))
         panel.axis.yaxis.set_minor_formatter(NullFormatter())
-    return figure, points, caption
+    return figure, points.drop_nulls("spread"), caption

@@ -17,12 +17,13 @@ rule collect_tables:
     params:
         source=source_sha256("tables", "engines/table_schema.py"),
         runs=arguments.runs,
+        numbers=arguments.numbers_by_level,
         out=subpath(output[0], parent=True),
     message:
         "tables of {wildcards.experiment}, plan {wildcards.plan}"
     shell:
         "torsweep results collect --network {wildcards.network:q} --plan {wildcards.plan}"
-        " --out {params.out:q} {params.runs} >{log:q} 2>&1"
+        " {params.numbers} --out {params.out:q} {params.runs} >{log:q} 2>&1"
 
 
 rule summarize:

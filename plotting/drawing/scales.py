@@ -49,12 +49,18 @@ class Panel:
             own = self.points.filter(at=level).with_columns(x=pl.col("size") * beside)
             yield drawn.colour, drawn.marker, own
 
-    def mark(self, value: str) -> None:
-        """Draw ``value`` with the interval from ``value_low`` to ``value_high`` at each scale."""
-        for colour, marker, own in self.lines():
+    def mark(self, value: str, missing: str) -> bool:
+        """Draw ``value`` with the interval from ``value_low`` to ``value_high`` at each scale that has one;
+        write ``missing``, and return False, where no scale has."""
+        if self.points[value].is_null().all():
+            say_nothing_is_here(self.axis, missing)
+            return False
+        for colour, marker, every in self.lines():
+            own = every.filter(pl.col(value).is_not_null())
             self.axis.vlines(own["x"], own[f"{value}_low"], own[f"{value}_high"], color=colour, linewidth=1.1)
             self.axis.plot(own["x"], own[value], color=colour, linewidth=0.6, alpha=0.5)
             self.axis.scatter(own["x"], own[value], 14, color=colour, marker=marker, linewidths=0.4, zorder=5)
+        return True
 
 
 def points_of(source: Source) -> pl.DataFrame:
@@ -88,8 +94,6 @@ def panels(points: pl.DataFrame, caption: str) -> tuple[Figure, list[Panel]]:
         panel = Panel(axis, own)
         if axis in axes[0]:
             _head(panel, f"{level_name(one)} → {level_name(other)}")
-        if own["spread"].is_null().all():
-            say_nothing_is_here(axis, "not reached")
         if column == 0:
             axis.set_ylabel(time)
         found.append(panel)

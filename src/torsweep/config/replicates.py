@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, WithJsonSchema
 
 from torsweep.config.claims import NO_DIFFERENCE_BELOW, Level, Margin
 from torsweep.config.knobs import KNOBS
 from torsweep.config.reading import RefusedValue, Section
+from torsweep.errors import InputError
 from torsweep.units import Between, DurationNs
 
 AUTO: Literal["auto"] = "auto"
@@ -69,6 +70,16 @@ ReplicatesByLevel = Annotated[
 def numbers_by_level(replicates: ReplicatesByLevel) -> Mapping[str, Mapping[str, int]]:
     """The numbers by knob and level; empty where all variants have the same networks."""
     return replicates if isinstance(replicates, Mapping) else {}
+
+
+def read_replicates(text: str) -> ReplicatesByLevel:
+    """The replicates that ``text``, a JSON document, says; InputError when it says none."""
+    try:
+        found: ReplicatesByLevel = TypeAdapter(ReplicatesByLevel).validate_json(text)
+    except ValidationError:
+        accepted = f"{_ACCEPTED}, or one {{knob: {{level: whole number}}}}"
+        raise InputError("is not accepted", key="--replicates", value=text, accepted=accepted) from None
+    return found
 
 
 def check_levels(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torsweep
+from torsweep.config.replicates import numbers_by_level
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.selection import find_engine, version_of
 from torsweep.errors import InputError
@@ -186,6 +187,11 @@ class Arguments:
         return set_arguments(
             {key: value for key, value in given if key == "replicates" or key.startswith("precision.")}
         )
+
+    def numbers_by_level(self, wildcards: Any) -> str:
+        """``--replicates JSON``, where levels of a knob have numbers of networks of their own."""
+        numbers = numbers_by_level(self._paths.experiment(wildcards.experiment).replicates)
+        return f"--replicates {shlex.quote(json.dumps({**numbers}))}" if numbers else ""
 
     def network_picture(self, wildcards: Any, input: Any) -> str:
         """``--network-picture FILE``, where there is a picture of the plan's first network."""

@@ -1,6 +1,6 @@
 """``torsweep results``: gather runs, summarise them, judge the claims.
 
-    torsweep results collect --network NAME [--plan main] --out TABLES_DIR RUN_DIR...
+    torsweep results collect --network NAME [--plan main] [--replicates JSON] --out TABLES_DIR RUN_DIR...
     torsweep results interim EXPERIMENT --network NAME [--plan main] [--previous FILE] --out FILE RUN_DIR...
     torsweep results summarize EXPERIMENT --tables TABLES_DIR --out SUMMARIES_DIR [--set replicates=auto]
     torsweep results claims SUMMARIES_DIR
@@ -33,11 +33,16 @@ def collect_command(
     ],
     network: Annotated[str, typer.Option(help="Name of the network configuration.")],
     plan: Annotated[str, typer.Option(help="Part of the experiment: main or a sensitivity.")] = "main",
+    replicates: Annotated[
+        str | None, typer.Option(help='Numbers of networks by level: {"scale": {"0.05": 4}}; else all alike.')
+    ] = None,
 ) -> None:
     """Gather finished runs into one table each of streams, relays and progress."""
+    from torsweep.config.replicates import AUTO, read_replicates
     from torsweep.tables.collect import collect
 
-    provenance = collect(runs, out, network=network, plan=plan)
+    numbers = AUTO if replicates is None else read_replicates(replicates)
+    provenance = collect(runs, out, network=network, plan=plan, replicates=numbers)
     typer.echo(f"{out}: {len(provenance.runs)} runs, {len(provenance.seeds)} networks")
 
 

@@ -9,7 +9,7 @@ a table which not every engine writes has no rows in it. Rows of the warm-up are
 start, progress with its download, circuits by their launch, the rest by time; costs are those of whole runs);
 what the runs were stands in the files' key-value metadata.
 
-    torsweep results collect --network NAME [--plan main] --out TABLES_DIR RUN_DIR...
+    torsweep results collect --network NAME [--plan main] [--replicates JSON] --out TABLES_DIR RUN_DIR...
 
 The order of the run directories is the order of levels in tables and figures.
 """
@@ -25,6 +25,7 @@ from typing import Any
 import polars as pl
 
 from torsweep.config.knobs import find_knob
+from torsweep.config.replicates import AUTO, ReplicatesByLevel, numbers_by_level
 from torsweep.config.tracing import Record
 from torsweep.config.variant import variant_levels, variant_text
 from torsweep.engines.cell_ring import scan_cells
@@ -123,7 +124,9 @@ def core_seconds(run_directories: Sequence[Path]) -> float:
     return sum(float(document.get("wall_s") or 0.0) for document in documents)
 
 
-def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenance:
+def gather_provenance(
+    runs: Sequence[Run], network: str, plan: str, replicates: ReplicatesByLevel = AUTO
+) -> Provenance:
     """The provenance of ``runs`` together.
 
     Raises InputError when they do not belong together: another experiment, engine, version, build of tor for
@@ -141,7 +144,7 @@ def gather_provenance(runs: Sequence[Run], network: str, plan: str) -> Provenanc
     version, builds = _versions(runs)
     knobs = {knob: list(dict.fromkeys(_level(run, knob, first) for run in runs)) for knob in first.variant}
     seeds = sorted({run.spec.seed for run in runs})
-    _check_grid(runs, seeds)
+    _check_grid(runs, seeds, replicates)
     return Provenance(
         **shared,
         engine_version=version,
@@ -223,20 +226,20 @@ def _level(run: Run, knob: str, first: Run) -> str:
     return run.variant[knob]
 
 
-def _check_grid(runs: Sequence[Run], seeds: list[int]) -> None:
-    """Every variant has every seed once, so that differences between variants can be paired. Where knobs make
-    networks of their own, each level of these has as many of the first seeds as it has networks."""
+def _check_grid(runs: Sequence[Run], seeds: list[int], replicates: ReplicatesByLevel) -> None:
+    """Every variant has every seed once, so that differences between variants can be paired; or as many of
+    the first seeds as ``replicates`` says for its level."""
     found: dict[tuple[str, int], Run] = {}
     for run in runs:
         key = (run.directory.name, run.spec.seed)
         if key in found:
             raise InputError(f"is the same variant and seed as {found[key]}", file=run.directory)
         found[key] = run
-    at_levels: dict[tuple[str, ...], set[int]] = {}
-    for run in runs:
-        at_levels.setdefault(_network_levels(run), set()).add(run.spec.seed)
     for run in {run.directory.name: run for run in runs}.values():
-        for seed in seeds[: len(at_levels[_network_levels(run)])]:
+        own = seeds
+        for knob, numbers in numbers_by_level(replicates).items():
+            own = seeds[: numbers.get(run.variant.get(knob, ""))]
+        for seed in own:
             name = run.directory.name
             if (name, seed) not in found:
                 raise InputError(
@@ -256,13 +259,21 @@ def _network_levels(run: Run) -> tuple[str, ...]:
     return tuple(level for knob, level in run.variant.items() if find_knob(knob).target == "network")
 
 
-def collect(run_directories: Sequence[Path], out: Path, *, network: str, plan: str = "main") -> Provenance:
+def collect(
+    run_directories: Sequence[Path],
+    out: Path,
+    *,
+    network: str,
+    plan: str = "main",
+    replicates: ReplicatesByLevel = AUTO,
+) -> Provenance:
     """Write the tables of the runs in ``run_directories`` to ``out``; see the module's docstring.
 
-    ``network`` and ``plan`` name the configuration of the networks and the part of the experiment.
+    ``network`` and ``plan`` name the configuration of the networks and the part of the experiment;
+    ``replicates`` are the experiment's, of which numbers of networks by level count.
     """
     runs = [open_run(directory) for directory in run_directories]
-    provenance = gather_provenance(runs, network, plan)
+    provenance = gather_provenance(runs, network, plan, replicates)
     relay_rates = _relay_rates(runs)
     own_folder(out, TABLES)
     (out / PROVENANCE_FILE).unlink(missing_ok=True)

@@ -133,6 +133,26 @@ def test_levels_lose_their_spaces_and_numbers_become_texts():
             {"knobs.load": [1, 2], "baseline.load": 1, "replicates": {"load": {"1": 3}}},
             "replicates.load.2: missing key; accepted: a whole number from 1",
         ),
+        (
+            {
+                "knobs.load": [1, 2],
+                "baseline.load": 1,
+                "sensitivities": {},
+                "replicates": {"load": {"1": 3, "2": 2}},
+                "claims": [
+                    {
+                        "id": "quieter",
+                        "text": "A quiet network is quicker.",
+                        "test": "best_level",
+                        "knob": "load",
+                        "level": "1",
+                        "kind": "web",
+                        "metrics": ["ttlb"],
+                    }
+                ],
+            },
+            "claims[0].knob: compares levels on the same networks, which replicates.load does not give",
+        ),
         ({"era": 2013}, "era: is not accepted, got '2013'; accepted: '2012', 'today'"),
         (
             {"engines": ["foo"]},

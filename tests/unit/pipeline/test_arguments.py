@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import shutil
 import subprocess
 from collections import Counter
@@ -53,6 +55,9 @@ def test_small_scales_have_more_networks_of_their_own():
     found = Counter(file.split("/")[2] for file in paths.networks(wildcards))
     assert found == {f"live+scale={scale}": number for scale, number in numbers.items()}
     assert len(set(Paths({"replicates": 1}).networks(wildcards))) == len(numbers)
+    told = shlex.split(asked.numbers_by_level(wildcards))
+    assert told[0] == "--replicates" and json.loads(told[1]) == {"scale": numbers}
+    assert Arguments(Paths({"replicates": 1}), HERE).numbers_by_level(wildcards) == ""
 
 
 def test_the_most_replicates_still_fit_into_a_command_line():

@@ -11,6 +11,7 @@ import pytest
 from plotting import latency_breakdown, latency_over_time, latency_percentiles, latency_waterfall
 from plotting.drawing.source import Source
 from plotting.drawing.style import style
+from tests.analyses import analysis_of
 from tests.synthetic import Size, write_sweep
 from tests.synthetic_waits import SHARES
 from torsweep.config.experiment import Experiment, load_experiment
@@ -150,6 +151,22 @@ def test_claims_about_shares_are_judged(followed: Experiment, followed_tables: P
             }
         )
         assert judge(claim, analysis, {}).verdict == verdict
+
+
+def test_a_share_is_of_the_networks_of_its_level() -> None:
+    wanted = {"kind": "web", "byte": "first", "group": "bucket"}
+    rows = [
+        {"seed": seed, "scale": scale, **wanted, "share": 0.3}
+        for scale, seeds in (("0.01", (1, 2, 3)), ("0.1", (1, 2)))
+        for seed in seeds
+    ]
+    levels = {"scale": "0.1"}
+    analysis = analysis_of({"scale": ["0.01", "0.1"]}, levels, {waits_of_runs: pl.DataFrame(rows)}, (1, 2, 3))
+    keys = {"id": "bucket", "text": "It waits.", "test": "latency_share", "kind": "web", "metric": "ttfb"}
+    claim = LatencyShare.model_validate(
+        {**keys, "knob": "scale", "level": "0.1", "group": "bucket", "least": 0.1}
+    )
+    assert [list(question.values) for question in claim.questions(analysis, levels)] == [[0.3, 0.3]]
 
 
 def test_what_a_run_says_of_its_joins_and_clocks_comes_to_the_summary(tmp_path: Path) -> None:

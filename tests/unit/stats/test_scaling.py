@@ -4,22 +4,29 @@ of networks of their own, from its runs to its figures."""
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 from scipy import stats
+from typer.testing import CliRunner
 
 from bench.scale_rows import rows as document_rows
+from plotting import scale_effect, scale_spread
 from plotting.__main__ import draw_figure
 from plotting.drawing.source import Source
+from plotting.drawing.style import style
 from tests.analyses import analysis_of
 from tests.synthetic import Size, write_run
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.errors import InputError
+from torsweep.stats.cli import results_app
 from torsweep.stats.inference.intervals import t_interval, welch_interval
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams import scaling
@@ -30,6 +37,7 @@ from torsweep.tables.reading import PlanTables
 EXPERIMENT = Path(__file__).parents[3] / "experiments/scale_overloaded/experiment.yaml"
 SMALL = Size(web_clients=10, bulk_clients=2, relays=2, warm_up_s=10, duration_s=70)
 NETWORKS = {"0.003": 4, "0.01": 3, "0.05": 2}
+SPREADS = ("spread", "spread_low", "spread_high", "spread_by_root")
 KNOBS = {"circuit_policy": ["ewma", "round_robin"], "scale": ["0.01", "0.1"]}
 
 
@@ -98,6 +106,11 @@ def test_so_many_networks_are_the_fewest(spread: float) -> None:
     assert networks == 2 or half(networks - 1) > np.log(1.05)
 
 
+@pytest.mark.parametrize("spread", [0.0, np.nan])
+def test_without_a_spread_no_number_of_networks_is_the_fewest(spread: float) -> None:
+    assert scaling.networks_for(spread, 0.05) is None
+
+
 def test_the_trend_of_two_scales_is_their_difference(log_ratios: dict[str, np.ndarray]) -> None:
     small, large = log_ratios["0.01"], log_ratios["0.1"]
     slope, difference = (
@@ -159,7 +172,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.fixture(scope="module")
 def summary(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Summary:
     folder = tmp_path_factory.mktemp("tables")
-    collect(runs, folder, network="tenfold")
+    collect(runs, folder, network="tenfold", replicates=_experiment().replicates)
     return summarize(PlanTables.open(folder), _experiment())
 
 
@@ -177,8 +190,23 @@ def test_each_scale_has_its_own_number_of_networks(summary: Summary) -> None:
 
 def test_a_run_that_is_missing_at_one_scale_is_named(runs: list[Path], tmp_path: Path) -> None:
     with pytest.raises(InputError) as refusal:
-        collect([run for run in runs if run != runs[1]], tmp_path / "tables", network="tenfold")
+        some = [run for run in runs if run != runs[1]]
+        collect(some, tmp_path / "tables", network="tenfold", replicates=_experiment().replicates)
     assert "a run is missing" in str(refusal.value) and "seed 2" in str(refusal.value)
+
+
+def test_scales_with_the_same_networks_have_all_of_them(runs: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"a run is missing.*seed 4"):
+        collect(runs, tmp_path / "tables", network="tenfold", replicates=4)
+
+
+def test_the_command_is_told_how_many_networks_a_scale_has(runs: list[Path], tmp_path: Path) -> None:
+    told = ["collect", "--network", "tenfold", "--out", str(tmp_path / "tables"), *map(str, runs)]
+    by_level = json.dumps(_experiment().replicates)
+    assert CliRunner().invoke(results_app, [*told, "--replicates", by_level]).exit_code == 0
+    for wrong in ("{", '{"scale": 3}'):
+        refused = CliRunner().invoke(results_app, [*told, "--replicates", wrong])
+        assert refused.exit_code != 0 and isinstance(refused.exception, InputError)
 
 
 def test_figures_and_rows_for_documents(summary: Summary, tmp_path: Path) -> None:
@@ -197,3 +225,45 @@ def test_figures_and_rows_for_documents(summary: Summary, tmp_path: Path) -> Non
     assert effects["at_0_003"][0].startswith("× 0.")
     assert table.filter(what="networks").height == table.filter(what="effect").height == 16
     assert table.filter(what="time").height == 16
+
+
+@pytest.mark.parametrize("spread", [None, 0.0])
+def test_without_a_spread_effects_are_drawn_and_the_figure_of_spreads_says_so(
+    summary: Summary, tmp_path: Path, spread: float | None
+) -> None:
+    alike = dict.fromkeys(("ratio", *_ends("ratio")), 1.1) | dict.fromkeys(SPREADS, spread)
+    source = _drawn_from(
+        summary, tmp_path, *(pl.lit(value, pl.Float64).alias(name) for name, value in alike.items())
+    )
+    with style():
+        effects, points, _ = scale_effect.draw(source)
+        assert len(points) and _notes(effects) == []
+        spreads, points, _ = scale_spread.draw(source)
+        assert points.is_empty() and _notes(spreads) == ["no spread"] * len(effects.axes)
+        spreads.savefig(tmp_path / "spreads.png")
+
+
+def test_where_one_scale_has_a_spread_it_is_drawn(summary: Summary, tmp_path: Path) -> None:
+    spread = pl.when(pl.col("scale").cast(pl.String) == "0.003").then(0.2).otherwise(0.0)
+    source = _drawn_from(summary, tmp_path, *(spread.alias(name) for name in SPREADS))
+    with style():
+        spreads, points, _ = scale_spread.draw(source)
+    assert set(points["size"]) == {0.003} and _notes(spreads) == []
+
+
+def test_effects_that_no_network_has_are_not_reached(summary: Summary, tmp_path: Path) -> None:
+    ratios = (pl.lit(None, pl.Float64).alias(column) for column in ("ratio", *_ends("ratio")))
+    with style():
+        effects, _, _ = scale_effect.draw(_drawn_from(summary, tmp_path, *ratios))
+    assert _notes(effects) == ["not reached"] * len(effects.axes)
+
+
+def _drawn_from(summary: Summary, folder: Path, *columns: pl.Expr) -> Source:
+    """The summary with other ``columns`` of contrasts, as written to ``folder``."""
+    contrasts = summary["scale_contrasts"].with_columns(*columns)
+    write_summary(replace(summary, frames={**summary.frames, "scale_contrasts": contrasts}), folder / "other")
+    return Source(folder / "other")
+
+
+def _notes(figure: Figure) -> list[str]:
+    return [text.get_text() for axis in figure.axes for text in axis.texts]

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from torsweep.config.claims import ClientClaim, Level, Margin, Metric
 from torsweep.config.reading import RefusedValue
+from torsweep.config.replicates import numbers_by_level
 from torsweep.config.traffic import PERF_KINDS, ClientKind
 from torsweep.stats.claims.judging import Question, above, below, other_levels, place_text, verdicts, within
 from torsweep.stats.inference.intervals import CONFIDENCE
@@ -28,7 +29,14 @@ from torsweep.units import is_duration
 
 
 class _MedianClaim(ClientClaim):
-    """A claim about medians of two levels of its knob."""
+    """A claim about medians of two levels of its knob, on the same networks."""
+
+    def check(self, experiment: Any) -> None:
+        """Levels that have numbers of networks of their own are on different networks."""
+        super().check(experiment)
+        if self.knob in numbers_by_level(experiment.replicates):
+            problem = f"compares levels on the same networks, which replicates.{self.knob} does not give"
+            raise RefusedValue(problem, key="knob", value=self.knob, accepted="another knob")
 
     def log_ratio(
         self, analysis: Analysis, metric: str, levels: Levels, reference: str, other: str

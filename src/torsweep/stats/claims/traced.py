@@ -16,6 +16,7 @@ from torsweep.stats.breakdown import METRIC_BYTES, waits_of_runs
 from torsweep.stats.cells.times import ANY, TOTAL, cell_times
 from torsweep.stats.claims.judging import Question, above, below, place_text, within
 from torsweep.stats.statistic import Analysis, Levels
+from torsweep.stats.streams.differences import networks_at
 from torsweep.units import Between, DurationNs
 
 CellTime = Annotated[DurationNs, Between("1 us", "10 s")]
@@ -49,7 +50,7 @@ class _CellClaim(Claim):
         runs = analysis.once(cell_times).runs
         section = {"circuits": circuits, "direction": ANY, "command": ANY, "queue": ANY, "stage": stage}
         wanted = {**levels, self.knob: self.level, "host": self.host, **section}
-        return _by_network(runs, wanted, column, runs["seed"].unique().sort())
+        return _by_network(runs, wanted, column, networks_at(runs, {**levels, self.knob: self.level}))
 
 
 class CellMedian(_CellClaim):
@@ -138,9 +139,8 @@ class LatencyShare(ClientClaim):
     def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
         """Shown: above the claimed share. The opposite: below."""
         wanted = {"kind": self.kind, "byte": METRIC_BYTES[self.metric], "group": self.group}
-        networks = pl.Series("seed", analysis.provenance.seeds, pl.Int64)
-        runs = analysis.once(waits_of_runs)
-        shares = _by_network(runs, {**levels, self.knob: self.level, **wanted}, "share", networks)
+        runs, here = analysis.once(waits_of_runs), {**levels, self.knob: self.level}
+        shares = _by_network(runs, {**here, **wanted}, "share", networks_at(runs, here))
         what = self.group.replace("_", " ")
         name = f"share of {what} in {self.metric}, {self.level}{place_text(self, levels)}"
         return [_share(name, shares, self.least)]

@@ -97,7 +97,7 @@ def spread_interval(values: _Floats, confidence: float = CONFIDENCE) -> Interval
 def networks_for(spread: float, margin: float, confidence: float = CONFIDENCE) -> int | None:
     """The fewest networks, two or more, whose interval of a mean of logarithms that spread so reaches no
     farther than a relative ``margin``; None where there is no spread, or more than :data:`MOST`."""
-    if not np.isfinite(spread):
+    if not spread > 0:
         return None
     networks = np.arange(2, MOST + 1)
     half = special.stdtrit(networks - 1, 0.5 + confidence / 2) * spread / np.sqrt(networks)
