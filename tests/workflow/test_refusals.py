@@ -105,7 +105,7 @@ def test_a_disk_that_becomes_full(workspace):
     results.mkdir()
     mount = f"mount -t tmpfs -o size=300k tmpfs {results}"
     done = _with_mount(workspace, mount, *workspace.command("refill_sweep"))
-    _assert_failed(done, "results: No space left on device")
+    _assert_failed(done, "No space left on device")
 
 
 def test_a_network_that_is_damaged_between_two_pipelines(workspace):

@@ -223,8 +223,10 @@ def write_network(network: Network, matrix_us: NDArray[np.int32], directory: Pat
     """
     with whole_directory(directory, NETWORK) as temporary:
         with (temporary / LATENCY_FILE).open("wb") as file:
-            matrix = np.ascontiguousarray(matrix_us, dtype="<i4")
-            np.lib.format.write_array(file, matrix, version=(1, 0), allow_pickle=False)
+            # ndarray.tofile, which write_array calls, does not say why a file could not be written.
+            header = {"descr": "<i4", "fortran_order": False, "shape": matrix_us.shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            file.write(np.ascontiguousarray(matrix_us, dtype="<i4").data)
         latency_sha256 = sha256_of_file(temporary / LATENCY_FILE)
         whole = network.model_copy(update={"latency_sha256": latency_sha256})
         (temporary / NETWORK_FILE).write_text(network_text(whole), encoding="utf-8")
