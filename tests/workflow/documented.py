@@ -40,6 +40,7 @@ NOT_RUN = {
     "torsweep tor build --program ../tor/src/app/tor": TOR,
     "snakemake --cores 4 … --config tor_source=tor-0.4.9.11.tar.gz": TOR,
     "TORSWEEP_SHADOW=~/shadow/build/src/main TORSWEEP_TGEN=~/tgen/build/src snakemake refill_sweep": SHADOW,
+    "torsweep relays import consensus.xz --format consensus --descriptors descriptors/ --out june": FILES,
     "torsweep verify refill_sweep.zip --rerun --cores 8": "plays runs again: test_refill_sweep.py",
     "torsweep latency fetch-king --out imported/king": "fetches a file from the data set's home",
     "snakemake --cores 2 compare --config network=quarter replicates=3 warm_up='1 min' measured='2 min'"

@@ -128,7 +128,7 @@ def test_a_published_plan_verifies_and_is_the_same_when_it_is_made_again(tmp_pat
     done = workspace.snakemake(zip_file, config=("replicates=2", "measured=15 s"))
     assert done.returncode == 0, done.stdout
     page = (workspace.folder / f"results/reports/{place}/pair.html").read_text()
-    assert page.count("<figure") == 1
+    assert page.count("<figure") == 2  # of the plan, and of its first network
     readme = (workspace.folder / f"results/publish/{place}/README.md").read_text()
     assert "replicates=2 first_seed=1 'warm_up=10 s' 'measured=15 s'" in readme
     verified = workspace.run(sys.executable, "-m", "torsweep", "verify", zip_file, "--rerun")

@@ -24,7 +24,7 @@ def _assert_refused(done: subprocess.CompletedProcess[str], said: str) -> None:
         ("networks=ci", "--config: networks: unknown key (did you mean 'network'?)"),
         (
             "network=tiny",
-            "network: no such network, got 'tiny'; accepted: binding_middle, ci, laptop, paper, quarter",
+            "network: no such network, got 'tiny'; accepted: binding_middle, ci, laptop, live, paper",
         ),
         (
             "replicates=0",

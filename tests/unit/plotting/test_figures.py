@@ -119,7 +119,7 @@ def test_print_size_and_letters(source: Source, name: str) -> None:
         figure, _, caption = FIGURES[name](source)
         figure.draw_without_rendering()
         assert figure.get_figwidth() in (COLUMN_WIDTH_IN, TEXT_WIDTH_IN)
-        assert figure.get_figheight() < 9
+        assert figure.get_figheight() < 9.5
         texts = [text for text in figure.findobj(Text) if text.get_text().strip()]
         assert all(text.get_fontsize() >= SMALL_PT for text in texts)
         edges = figure.get_tightbbox().extents
