@@ -49,8 +49,8 @@ from torsweep.config.replicates import (
     Precision,
     ReplicatesByLevel,
     check_levels,
+    first_seeds,
     most_networks,
-    numbers_by_level,
 )
 from torsweep.config.tors import TorSource
 from torsweep.config.tracing import PASSAGE_POINTS, Record, Tracing
@@ -180,9 +180,7 @@ class Experiment(Section):
 
     def own_seeds(self, variant: Variant, seeds: range) -> range:
         """Those of ``seeds`` that ``variant`` runs on: all, or the first ones, as many as its level has."""
-        for knob, numbers in numbers_by_level(self.replicates).items():
-            seeds = seeds[: numbers[dict(variant.levels)[knob]]]
-        return seeds
+        return first_seeds(self.replicates, dict(variant.levels), seeds)
 
     def seeds_of(self, networks: int) -> range:
         """The seeds of the first ``networks`` networks."""

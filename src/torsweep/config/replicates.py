@@ -8,7 +8,7 @@ networks of their own: small networks differ more from one another, and take les
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, WithJsonSchema
 
@@ -20,6 +20,8 @@ from torsweep.units import Between, DurationNs
 
 AUTO: Literal["auto"] = "auto"
 MOST_REPLICATES = 1000
+
+Seeds = TypeVar("Seeds", range, list[int])
 
 _ACCEPTED = f"a whole number from 1 to {MOST_REPLICATES}, or {AUTO}"
 
@@ -70,6 +72,14 @@ ReplicatesByLevel = Annotated[
 def numbers_by_level(replicates: ReplicatesByLevel) -> Mapping[str, Mapping[str, int]]:
     """The numbers by knob and level; empty where all variants have the same networks."""
     return replicates if isinstance(replicates, Mapping) else {}
+
+
+def first_seeds(replicates: ReplicatesByLevel, levels: Mapping[str, str], seeds: Seeds) -> Seeds:
+    """Those of ``seeds`` that a variant of ``levels`` runs on: all, or the first ones, as many as its level
+    has."""
+    for knob, numbers in numbers_by_level(replicates).items():
+        seeds = seeds[: numbers.get(levels.get(knob, ""))]
+    return seeds
 
 
 def read_replicates(text: str) -> ReplicatesByLevel:

@@ -36,6 +36,14 @@ def _out(kind: Kind) -> typer.models.OptionInfo:
     return typer.Option("--out", parser=OutputFolder(kind), help=_OUT_HELP)
 
 
+def _out_file(metavar: str, signature: str, what: str) -> typer.models.OptionInfo:
+    help_ = f"{what} to write, whole or not at all."
+    return typer.Option("--out", metavar=metavar, parser=OutputFile(signature), help=help_)
+
+
+_Directory = Annotated[Path, typer.Argument(help="A network directory.")]
+
+
 @network_app.command()
 def sample(
     config: Annotated[str, typer.Argument(help="Name of a network, or path of its YAML file.")],
@@ -70,15 +78,8 @@ def _print_imported(file: Path, run: Callable[[], Iterable[str]]) -> None:
 
 @network_app.command()
 def graph(
-    directory: Annotated[Path, typer.Argument(help="A network directory.")],
-    out: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE.graphml",
-            parser=OutputFile("torsweep-network-graph"),
-            help="GraphML file to write, whole or not at all.",
-        ),
-    ],
+    directory: _Directory,
+    out: Annotated[Path, _out_file("FILE.graphml", "torsweep-network-graph", "GraphML file")],
     nearest: Annotated[
         int | None,
         typer.Option(min=1, help="Only each host's edges to that many others, those of the shortest RTTs."),
@@ -100,15 +101,8 @@ def graph(
 
 @network_app.command()
 def draw(
-    directory: Annotated[Path, typer.Argument(help="A network directory.")],
-    out: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE.pdf",
-            parser=OutputFile("torsweep-network-picture"),
-            help="PDF, PNG or SVG to write, whole or not at all.",
-        ),
-    ],
+    directory: _Directory,
+    out: Annotated[Path, _out_file("FILE.pdf", "torsweep-network-picture", "PDF, PNG or SVG")],
 ) -> None:
     """Draw a network: a map of its places and relays, the busiest pairs of relays, rates and round trips."""
     from torsweep.config.figures import run_figure

@@ -114,6 +114,16 @@ class Server(_Host):
 
 Host = Relay | Authority | Client | Server
 
+
+def link_rates(host: Host, authority_bytes_per_s: int) -> tuple[int, int]:
+    """Bytes per second of a host's link, down and up; an authority has ``authority_bytes_per_s``."""
+    if isinstance(host, Relay):
+        return host.capacity_bytes_per_s, host.capacity_bytes_per_s
+    if isinstance(host, Authority):
+        return authority_bytes_per_s, authority_bytes_per_s
+    return host.down_bytes_per_s, host.up_bytes_per_s
+
+
 _HOSTS = ("relays", "authorities", "clients", "servers")
 FORMAT: Literal["torsweep-network"] = "torsweep-network"
 _VERSION: Literal[3] = 3

@@ -25,7 +25,7 @@ from typing import Any
 import polars as pl
 
 from torsweep.config.knobs import find_knob
-from torsweep.config.replicates import AUTO, ReplicatesByLevel, numbers_by_level
+from torsweep.config.replicates import AUTO, ReplicatesByLevel, first_seeds
 from torsweep.config.tracing import Record
 from torsweep.config.variant import variant_levels, variant_text
 from torsweep.engines.cell_ring import scan_cells
@@ -236,10 +236,7 @@ def _check_grid(runs: Sequence[Run], seeds: list[int], replicates: ReplicatesByL
             raise InputError(f"is the same variant and seed as {found[key]}", file=run.directory)
         found[key] = run
     for run in {run.directory.name: run for run in runs}.values():
-        own = seeds
-        for knob, numbers in numbers_by_level(replicates).items():
-            own = seeds[: numbers.get(run.variant.get(knob, ""))]
-        for seed in own:
+        for seed in first_seeds(replicates, run.variant, seeds):
             name = run.directory.name
             if (name, seed) not in found:
                 raise InputError(
@@ -247,16 +244,12 @@ def _check_grid(runs: Sequence[Run], seeds: list[int], replicates: ReplicatesByL
                 )
     networks: dict[tuple[int | str, ...], tuple[str, Run]] = {}
     for run in runs:
-        levels = _network_levels(run)
+        levels = (level for knob, level in run.variant.items() if find_knob(knob).target == "network")
         network = networks.setdefault((run.spec.seed, *levels), (run.spec.network_sha256, run))
         if network[0] != run.spec.network_sha256:
             raise InputError(
                 f"ran on another network than {network[1]}", file=run.directory, key="network_sha256"
             )
-
-
-def _network_levels(run: Run) -> tuple[str, ...]:
-    return tuple(level for knob, level in run.variant.items() if find_knob(knob).target == "network")
 
 
 def collect(

@@ -25,7 +25,7 @@ from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips, vegas_log_lines
 from torsweep.errors import OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
-from torsweep.network.model import Authority, Host, Network, Relay
+from torsweep.network.model import Host, Network, link_rates
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import KEY_FOLDERS
 from torsweep.tor.build import BuiltTor
@@ -156,7 +156,7 @@ def links_document(
 
 def _hosts(network: Network) -> Iterable[dict[str, Any]]:
     for node, host in enumerate(network.hosts):
-        up, down = _rates(host)
+        down, up = link_rates(host, AUTHORITY_LINK_BYTES_PER_S)
         yield {
             "name": host.name,
             "address": address(node),
@@ -165,15 +165,6 @@ def _hosts(network: Network) -> Iterable[dict[str, Any]]:
             "up_bytes_per_s": up,
             "down_bytes_per_s": down,
         }
-
-
-def _rates(host: Host) -> tuple[int, int]:
-    """Bytes per second of a host's link, up and down."""
-    if isinstance(host, Relay):
-        return host.capacity_bytes_per_s, host.capacity_bytes_per_s
-    if isinstance(host, Authority):
-        return AUTHORITY_LINK_BYTES_PER_S, AUTHORITY_LINK_BYTES_PER_S
-    return host.up_bytes_per_s, host.down_bytes_per_s
 
 
 VOTE_DELAY_S = 2

@@ -43,7 +43,7 @@ from torsweep.engines.shadow.tools import Tools
 from torsweep.engines.shadow.traffic import client_graph, server_graph
 from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips, vegas_log_lines
 from torsweep.errors import InputError
-from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Authority, Network, Relay
+from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, Relay, link_rates
 from torsweep.network.places import Latencies
 from torsweep.tor.torrc import (
     QUIET_CLIENT_LINES,
@@ -58,19 +58,6 @@ from torsweep.tor.torrc import (
 
 AUTHORITY_BYTES_PER_S = 125_000_000
 """Directory authorities are no part of what is studied: their links never bind."""
-
-
-def host_rates(network: Network) -> list[tuple[int, int]]:
-    """Bytes per second down and up of each host."""
-    rates = []
-    for host in network.hosts:
-        if isinstance(host, Relay):
-            rates.append((host.capacity_bytes_per_s, host.capacity_bytes_per_s))
-        elif isinstance(host, Authority):
-            rates.append((AUTHORITY_BYTES_PER_S, AUTHORITY_BYTES_PER_S))
-        else:
-            rates.append((host.down_bytes_per_s, host.up_bytes_per_s))
-    return rates
 
 
 @dataclass(frozen=True)
@@ -89,7 +76,8 @@ def shared_nodes(network: Network) -> GraphNodes:
     """Hosts with the same place, access delay and rates share a node, as rates stand on nodes: see
     :func:`.simulate.graph_nodes`."""
     found: dict[tuple[int, int, tuple[int, int]], list[int]] = {}
-    for number, (host, rates) in enumerate(zip(network.hosts, host_rates(network), strict=True)):
+    for number, host in enumerate(network.hosts):
+        rates = link_rates(host, AUTHORITY_BYTES_PER_S)
         found.setdefault((host.place, host.access_us, rates), []).append(number)
     of_host = [0] * network.node_count
     for node, own in enumerate(found.values()):

@@ -49,8 +49,8 @@ class _CellClaim(Claim):
         """``column`` of the cells of ``circuits``, one a network; NaN where a network had none."""
         runs = analysis.once(cell_times).runs
         section = {"circuits": circuits, "direction": ANY, "command": ANY, "queue": ANY, "stage": stage}
-        wanted = {**levels, self.knob: self.level, "host": self.host, **section}
-        return _by_network(runs, wanted, column, networks_at(runs, {**levels, self.knob: self.level}))
+        here = {**levels, self.knob: self.level}
+        return _by_network(runs, {**here, "host": self.host, **section}, column, networks_at(runs, here))
 
 
 class CellMedian(_CellClaim):

@@ -40,10 +40,15 @@ def utilisations(analysis: Analysis) -> pl.DataFrame:
 
 def carried(analysis: Analysis) -> pl.DataFrame:
     """Bytes that relays wrote in a run, and payload that clients ``got``; where that was recorded."""
+    return _beside_payload(analysis, analysis.once(relay_seconds), "bytes_out")
+
+
+def _beside_payload(analysis: Analysis, rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    """Sums of ``columns`` by run, and payload that clients ``got``, where there was any."""
     by = by_run(analysis)
     got = analysis.once(received).filter(pl.col(GROUP) == ALL).group_by(by).agg(got=pl.col("bytes_got").sum())
-    written = analysis.once(relay_seconds).group_by(by).agg(pl.col("bytes_out").sum())
-    return in_group(written.join(got.filter(pl.col("got") > 0), on=by))
+    sums = rows.group_by(by).agg(pl.col(columns).sum())
+    return in_group(sums.join(got.filter(pl.col("got") > 0), on=by))
 
 
 def processes(analysis: Analysis) -> pl.DataFrame:
@@ -55,10 +60,8 @@ def processes(analysis: Analysis) -> pl.DataFrame:
 
 def sent(analysis: Analysis) -> pl.DataFrame:
     """What all hosts sent in a run, ``packets`` and ``bytes``, and payload that clients ``got``."""
-    by = by_run(analysis)
-    got = analysis.once(received).filter(pl.col(GROUP) == ALL).group_by(by).agg(got=pl.col("bytes_got").sum())
-    wire = analysis.tables.wire(["packets", "bytes"]).group_by(by).agg(pl.col("packets", "bytes").sum())
-    return in_group(wire.join(got.filter(pl.col("got") > 0), on=by))
+    columns = ("packets", "bytes")
+    return _beside_payload(analysis, analysis.tables.wire(columns), *columns)
 
 
 _LOAD, _WIRE, _WAITING, _COSTS = "Relays", "Wire", "Waiting", "Costs"

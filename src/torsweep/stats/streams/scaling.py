@@ -22,7 +22,7 @@ normal interval. Networks made of independent parts would have an exponent of âˆ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -116,28 +116,29 @@ def _own_contrasts(analysis: Analysis) -> dict[_Contrast, list[tuple[Mapping[str
     return found
 
 
-def _log_ratios(analysis: Analysis) -> Iterator[tuple[dict[str, str], dict[str, _Floats]]]:
+def _log_ratios(analysis: Analysis) -> list[tuple[dict[str, str], dict[str, _Floats]]]:
     """What a contrast of a kind, metric and quantile is, and its logarithms, one a network, by scale."""
-    runs = analysis.once(quantiles_by_run)
-    contrasts = analysis.once(_own_contrasts)
+    runs, contrasts = analysis.once(quantiles_by_run), analysis.once(_own_contrasts)
+    found = []
     for (metric, kind), section in runs.group_by(["metric", "kind"], maintain_order=True):
         for (knob, at, first, second), pairs in contrasts.items():
             for estimand in QUANTILES:
                 head = {"metric": str(metric), "kind": str(kind), "estimand": estimand, "knob": knob}
                 values = {one[SCALE]: paired(section, estimand, one, two).log_ratio for one, two in pairs}
-                yield {**head, "at": at, "from": first, "to": second}, values
+                found.append(({**head, "at": at, "from": first, "to": second}, values))
+    return found
 
 
 def contrasts(analysis: Analysis) -> list[dict[str, object]]:
     """The columns of :data:`SCALE_CONTRASTS`."""
     rows: list[dict[str, object]] = []
-    for head, by_scale in _log_ratios(analysis):
+    for head, by_scale in analysis.once(_log_ratios):
         roots = _falling_with_root(by_scale)
         for scale, values in by_scale.items():
             effect, spread = t_interval(values), spread_interval(values)
-            ends = dict(zip(_ends("ratio"), np.exp([effect.mean, effect.low, effect.high]), strict=True))
+            ends = _columns("ratio", effect, np.exp) | _columns("spread", spread)
             rows.append(
-                {**head, "scale": scale, "networks": len(values), **ends, **_spread(spread)}
+                {**head, "scale": scale, "networks": len(values), **ends}
                 | {"spread_by_root": roots[scale]}
                 | {"networks_for_margin": networks_for(spread.mean, analysis.margin)}
             )
@@ -160,16 +161,16 @@ def times(analysis: Analysis) -> list[dict[str, object]]:
         for estimand in QUANTILES:
             logs = np.log(own[estimand].to_numpy())
             mean, spread = t_interval(logs), spread_interval(logs)
-            ends = dict(zip(_ends("time_s"), np.exp([mean.mean, mean.low, mean.high]), strict=True))
+            ends = _columns("time_s", mean, np.exp) | _columns("spread", spread)
             head = dict(zip(by, key, strict=True))
-            rows.append({**head, "estimand": estimand, "networks": len(logs), **ends, **_spread(spread)})
+            rows.append({**head, "estimand": estimand, "networks": len(logs), **ends})
     return rows
 
 
 def trends(analysis: Analysis) -> list[dict[str, object]]:
     """The columns of :data:`SCALE_TRENDS`."""
     rows: list[dict[str, object]] = []
-    for head, every in _log_ratios(analysis):
+    for head, every in analysis.once(_log_ratios):
         # A scale with one network has no spread, and its mean no interval.
         by_scale = {scale: values for scale, values in every.items() if len(values) > 1}
         if len(by_scale) < 2:
@@ -177,10 +178,8 @@ def trends(analysis: Analysis) -> list[dict[str, object]]:
         scales = np.log10([float(scale) for scale in by_scale])
         change = slope_of_means(scales, list(by_scale.values()))
         exponent = slope_of_spreads(scales, list(by_scale.values()))
-        ends = dict(zip(_ends("tenfold"), np.exp([change.mean, change.low, change.high]), strict=True))
-        exponents = (exponent.mean, exponent.low, exponent.high)
+        ends = _columns("tenfold", change, np.exp) | _columns("spread_exponent", exponent)
         rows.append({**head, "networks": change.networks, **ends})
-        rows[-1] |= dict(zip(_ends("spread_exponent"), exponents, strict=True))
     return rows
 
 
@@ -222,8 +221,13 @@ def _ends(name: str) -> tuple[str, str, str]:
     return name, f"{name}_low", f"{name}_high"
 
 
-def _spread(interval: Interval) -> dict[str, float]:
-    return dict(zip(_ends("spread"), (interval.mean, interval.low, interval.high), strict=True))
+def _columns(
+    name: str, interval: Interval, of: Callable[[float], float] = lambda bound: bound
+) -> dict[str, float]:
+    """The columns ``name`` of ``interval``, each bound as ``of`` has it."""
+    return {
+        end: of(b) for end, b in zip(_ends(name), (interval.mean, interval.low, interval.high), strict=True)
+    }
 
 
 def _if_scaled(compute: Callable[[Analysis], list[dict[str, object]]]) -> Compute:
