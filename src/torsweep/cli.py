@@ -22,6 +22,7 @@ from torsweep.config.engine_names import engine_names
 from torsweep.doctor.cli import doctor_command
 from torsweep.ending import exit_code_of
 from torsweep.engines.cli import run_app
+from torsweep.examples import with_examples
 from torsweep.imports.cli import import_app
 from torsweep.live.cli import describe_command
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
@@ -36,7 +37,6 @@ app = typer.Typer(
     help="Sample private Tor networks, prepare runs on them and summarise what came out.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -92,7 +92,7 @@ def _options(
 @functools.cache
 def _command_of(tree: typer.Typer) -> Any:
     """The commands of ``tree``, which take longer to build than most of them to run."""
-    return typer.main.get_command(tree)
+    return with_examples(typer.main.get_command(tree))
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

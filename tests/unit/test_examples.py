@@ -1,0 +1,46 @@
+"""The examples in ``--help``: every command has one, and each is a command line that torsweep takes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+
+from torsweep.cli import app
+from torsweep.examples import EXAMPLES, with_examples
+
+
+def commands(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    below = getattr(tree, "commands", {})
+    if not below:
+        yield " ".join(path), tree
+    for name, command in below.items():
+        yield from commands(command, (*path, name))
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+
+
+def test_every_command_has_an_example_and_no_other_has():
+    assert set(EXAMPLES) == {"", *COMMANDS}
+
+
+@pytest.mark.parametrize("line", [line for lines in EXAMPLES.values() for line in lines])
+def test_an_example_is_taken(line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(line)
+    assert words.pop(0) == "torsweep"
+    name = next(name for name in COMMANDS if words[: len(name.split())] == name.split())
+    given = words[len(name.split()) :]
+    # Options that are wrong or missing are refused here; nothing runs.
+    COMMANDS[name].make_context(name, given)
+
+
+def test_examples_stand_at_the_end_of_help_line_by_line():
+    tree = with_examples(typer.main.get_command(app))
+    compare = tree.commands["compare"]
+    text = compare.get_help(compare.make_context("compare", []))
+    assert text.rstrip().endswith("\n".join(("Examples:", *(f"    {line}" for line in EXAMPLES["compare"]))))
