@@ -3,6 +3,9 @@
 In: a path such as ``experiments/refill_sweep``, as it is written from the top of the checkout. Out: the file
 or folder of that path in the working directory, which is the checkout or a study of the user's own; what a
 study lacks is found in the checkout. A file of the study always comes before one that ships.
+
+A wheel carries the same files in the folder ``shipped`` of the package. In the checkout that folder holds
+links to them, which maturin follows.
 """
 
 from __future__ import annotations
@@ -11,8 +14,13 @@ from pathlib import Path
 
 import torsweep
 
-CHECKOUT = Path(torsweep.__file__).absolute().parents[2]
-"""The folder of the checkout that this torsweep runs from."""
+_PACKAGE = Path(torsweep.__file__).absolute().parent
+
+SHIPPED = _PACKAGE / "shipped"
+"""What studies find of the checkout, as a wheel carries it."""
+
+CHECKOUT = _PACKAGE.parents[1] if (_PACKAGE.parents[1] / "Snakefile").is_file() else SHIPPED
+"""The folder of the checkout that this torsweep runs from; of an installed one, what it carries."""
 
 
 def find(path: str | Path) -> Path:

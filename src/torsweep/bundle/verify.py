@@ -189,7 +189,7 @@ def _same_files(published: Path, again: Path) -> list[bool]:
 
 
 _SNAKEFILE = "Snakefile"
-_TAKEN = (_SNAKEFILE, "rules", "configs", "topologies", "plotting", "profiles", "patches")
+TAKEN = (_SNAKEFILE, "rules", "configs", "topologies", "plotting", "profiles", "patches")
 """What the pipeline works in, as far as it is there: a study has only what is its own."""
 
 _STAGES = ("tables", "summaries", "figures")
@@ -223,7 +223,7 @@ def make_again(folder: Path, home: Path, cores: int) -> Findings:
 def _prepare(scratch: Path, home: Path, folder: Path, experiment: str) -> None:
     if not (home / _SNAKEFILE).is_file():
         raise InputError(f"is no checkout of torsweep and no study: no {_SNAKEFILE} in it", file=home)
-    for name in _TAKEN:
+    for name in TAKEN:
         if (home / name).exists():
             (scratch / name).symlink_to((home / name).resolve())
     place = scratch / "experiments" / experiment

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY
-from torsweep.errors import InputError, OutputError, ToolMissing
+from torsweep.errors import InputError, OutputError
 from torsweep.home import CHECKOUT
 from torsweep.storage import write_text
 from torsweep.storage.folders import STUDY, files_of, own_folder
@@ -48,11 +48,8 @@ def write_study(folder: Path, experiment_name: str, experiment_text: str) -> Non
     """Write the study in ``folder``, with ``experiment_text`` as the experiment.yaml of ``experiment_name``.
 
     In a study that is there, the experiment is brought up to date, and nothing else is touched. Raises
-    OutputError when ``folder`` holds anything but a study, InputError for a name that no experiment can have,
-    ToolMissing when torsweep runs from no checkout.
+    OutputError when ``folder`` holds anything but a study, InputError for a name that no experiment can have.
     """
-    if not (CHECKOUT / SNAKEFILE).is_file():
-        raise ToolMissing(f"{CHECKOUT}: holds torsweep without its pipeline; run `make setup` in a checkout")
     _require_name(experiment_name)
     own_folder(folder, STUDY)
     for name, text in _texts(folder.resolve().name, experiment_name).items():

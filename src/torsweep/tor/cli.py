@@ -146,8 +146,9 @@ def oracle_command(
     sha256: Sha256 = None,
 ) -> None:
     """Ask patched tor's functions for answers to random cases, to compare cellsim's with."""
-    from torsweep.tor.unit_tests import COMMITTED, build_oracle, test_tree, write_answers
+    from torsweep.tor.unit_tests import COMMITTED, build_oracle, require_driver, test_tree, write_answers
 
+    require_driver()
     with test_tree(source, out, sha256) as (tree, build, _):
         program = build_oracle(tree, build, out / "oracle")
     write_answers(program, answers, seed, dict.fromkeys(COMMITTED, cases) if cases else COMMITTED)

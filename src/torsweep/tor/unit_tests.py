@@ -13,14 +13,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from torsweep.errors import TorsweepError
+from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.folder_lock import folder_claimed
+from torsweep.home import CHECKOUT
 from torsweep.storage import write_text
 from torsweep.storage.folders import TOR_TOOLS
 from torsweep.tor.compile import check_requirements, compile_tor, configure
 from torsweep.tor.release import apply_series, find_release, read_series, unpack
 
-DRIVER = Path(__file__).resolve().parents[3] / "cellsim/oracle/driver.c"
+DRIVER = CHECKOUT / "cellsim/oracle/driver.c"
+"""A file of the checkout, which a wheel does not carry."""
 COMMITTED = {"bucket": 30, "ewma": 25, "roundrobin": 25, "vegas": 12, "activation": 60}
 """Cases of each kind in ``cellsim/oracle/vectors.txt``, drawn from seed 1."""
 FILES = (
@@ -37,6 +39,12 @@ FILES = (
 """The files of tor, below src/, whose functions answer."""
 INCLUDES = ("", "src", "src/ext", "src/ext/trunnel", "src/trunnel")
 DEFINES = ("HAVE_CONFIG_H", 'SHARE_DATADIR="/"', 'LOCALSTATEDIR="/"', 'BINDIR="/"', "HAVE_MODULE_RELAY=1")
+
+
+def require_driver() -> None:
+    """Raise ToolMissing where torsweep is installed without the driver's source."""
+    if not DRIVER.is_file():
+        raise ToolMissing(f"{DRIVER}: is not there; tor's oracle is for a checkout of torsweep")
 
 
 def build_oracle(source: Path, build: Path, out: Path) -> Path:
