@@ -11,13 +11,15 @@ CORES ?= $(shell nproc)
 CONFIG ?=
 # A tarball or folder of tor's source, where Debian's source package is not to be had.
 TOR_SOURCE ?=
+# What links the programs of a wheel: with its old symbols of the C library they run on any Linux since 2014.
+ZIG := ziglang==0.17.1
 
 # Rules of the pipeline call `torsweep` and `cellsim` by name, as in an activated environment.
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
 .PHONY: help setup programs refill_sweep scheduler_choice starvation cell_trace clock_source relay_cost latency_breakdown refill_waits nagle scale scale_overloaded report publish test test_programs test_python test-tor kills fuzz lint format bench \
-	docs-tables reference lock clean
+	docs-tables lock dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -112,12 +114,13 @@ bench: setup ## speed and memory of engine, sampler and reading of logs, cover o
 docs-tables: setup ## write the numbers of docs/tables/ into the tables of documents
 	$(ACTIVATED) python -m bench.doc_tables
 
-reference: setup ## write docs/reference and configs/schema.json from the code's declarations
-	$(ACTIVATED) torsweep config schema --out configs/schema.json
-	$(ACTIVATED) python -m docs.generate
-
 lock: ## choose the versions in requirements.lock anew (needs uv)
 	setup/lock.sh
+
+dist: setup ## a wheel and a source package to hand on, into dist/ (minutes: everything compiles anew)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(ZIG)
+	rm -f dist/torsweep-*
+	$(ACTIVATED) CARGO_TARGET_DIR=$(CURDIR)/target maturin build --release --sdist --zig --compatibility manylinux2014 --out dist
 
 clean: ## remove what set-up, builds and tests have made; results/ stays
 	rm -rf $(VENV) target .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,1 +1,0 @@
-"""The reference in ``docs/reference``, generated from the code's own declarations."""

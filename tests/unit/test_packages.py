@@ -1,0 +1,99 @@
+"""A wheel carries what studies find of the checkout, and every description of the package says the same."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from torsweep import home
+from torsweep.bundle.verify import TAKEN
+from torsweep.config.experiment import EXPERIMENTS_DIRECTORY
+from torsweep.home import CHECKOUT, SHIPPED
+
+PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
+# conda's name of a package where it differs from the Python package index's.
+PYPI_NAME = {"matplotlib-base": "matplotlib", "snakemake-minimal": "snakemake"}
+
+
+def test_what_ships_is_what_the_pipeline_works_in():
+    """One link each to the folders that home.py is asked for, and to no others."""
+    assert sorted(link.name for link in SHIPPED.iterdir()) == sorted({*TAKEN, str(EXPERIMENTS_DIRECTORY)})
+    assert all(link.is_symlink() and link.samefile(CHECKOUT / link.name) for link in SHIPPED.iterdir())
+
+
+def test_the_wheel_takes_every_file_behind_the_links():
+    """maturin takes links to files by itself, and the files behind links to folders by the pattern."""
+    (pattern,) = PROJECT["tool"]["maturin"]["include"]
+    assert pattern["format"] == "wheel"
+    start, rest = pattern["path"].split("/*/")
+    assert (CHECKOUT / start, rest) == (SHIPPED, "**/*")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    """The package as a wheel installs it: files where the checkout has links."""
+    place = tmp_path_factory.mktemp("site-packages")
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(home.__file__).parent, place / "torsweep", ignore=ignored)
+    return place
+
+
+def test_an_installed_torsweep_finds_what_it_carries(installed, tmp_path):
+    script = (
+        "from torsweep.home import CHECKOUT, SHIPPED\n"
+        "from torsweep.config.experiment import experiment_names\n"
+        "from torsweep.config.figures import figure_names\n"
+        "from torsweep.config.network import load_network_config\n"
+        "from torsweep.network.sampling import input_paths\n"
+        "from torsweep.tor.release import read_series\n"
+        "assert CHECKOUT == SHIPPED\n"
+        "assert all(path.is_file() for path in input_paths(load_network_config('ci')).values())\n"
+        "print(CHECKOUT, *experiment_names(), *figure_names(), len(read_series().patches))\n"
+    )
+    found = _python(installed, tmp_path, "-c", script).split()
+    assert found[0] == str(installed / "torsweep/shipped")
+    assert {"refill_sweep", "ttfb_cdf"} <= set(found)
+    assert int(found[-1]) == len((CHECKOUT / "patches/tor/series").read_text().split())
+
+
+def test_an_installed_torsweep_makes_a_study(installed, tmp_path):
+    _python(installed, tmp_path, "-m", "torsweep", "new", "study")
+    file = "profiles/default/config.yaml"
+    assert (tmp_path / "study" / file).read_text() == (CHECKOUT / file).read_text()
+
+
+def _python(installed: Path, where: Path, *arguments: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=where, env=environment, capture_output=True, text=True, check=False
+    )
+    assert not done.returncode, done.stderr
+    return done.stdout
+
+
+def test_the_recipe_and_the_citation_are_of_this_version():
+    version = PROJECT["project"]["version"]
+    assert _yaml("recipe/recipe.yaml")["context"]["version"] == version
+    citation = _yaml("CITATION.cff")
+    assert citation["version"] == version
+    assert citation["license"] == PROJECT["project"]["license"]
+    assert {"cff-version", "message", "title", "authors", "abstract"} <= citation.keys()
+
+
+def test_the_recipe_requires_what_the_project_does():
+    run = dict(line.partition(" ")[::2] for line in _yaml("recipe/recipe.yaml")["requirements"]["run"])
+    assert run.pop("python") == PROJECT["project"]["requires-python"]
+    required = dict(re.fullmatch(r"([\w-]+)(.*)", one).groups() for one in PROJECT["project"]["dependencies"])
+    assert {PYPI_NAME.get(name, name): accepted for name, accepted in run.items()} == required
+
+
+def _yaml(name: str) -> dict:
+    return yaml.safe_load((CHECKOUT / name).read_text())
