@@ -19,7 +19,7 @@ ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
 .PHONY: help setup programs refill_sweep scheduler_choice starvation cell_trace clock_source relay_cost latency_breakdown refill_waits nagle scale scale_overloaded report publish test test_programs test_python test-tor kills fuzz lint format bench \
-	docs-tables lock dist clean
+	docs-tables reference lock dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -113,6 +113,10 @@ bench: setup ## speed and memory of engine, sampler and reading of logs, cover o
 
 docs-tables: setup ## write the numbers of docs/tables/ into the tables of documents
 	$(ACTIVATED) python -m bench.doc_tables
+
+reference: setup ## write docs/reference and configs/schema.json from the code's declarations
+	$(ACTIVATED) torsweep config schema --out configs/schema.json
+	$(ACTIVATED) python -m docs.generate
 
 lock: ## choose the versions in requirements.lock anew (needs uv)
 	setup/lock.sh

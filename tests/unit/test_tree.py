@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LONGEST = 450
 WRITTEN_BY_HAND = {".py", ".rs", ".smk", ".sh", ".md", ".yaml", ".yml", ".toml"}
+GENERATED = "docs/reference/"
 # Written in two parts, or this file would be the first finding.
 REGISTRY_HOSTS = [
     "pypi" + ".org",
@@ -45,7 +46,11 @@ def texts() -> dict[str, str]:
 
 
 def test_no_file_is_too_long_to_read(texts):
-    lengths = {name: text.count("\n") for name, text in texts.items() if Path(name).suffix in WRITTEN_BY_HAND}
+    lengths = {
+        name: text.count("\n")
+        for name, text in texts.items()
+        if Path(name).suffix in WRITTEN_BY_HAND and not name.startswith(GENERATED)
+    }
     assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
 
 

@@ -87,9 +87,14 @@ class Claim(Section):
     any_shows: ClassVar[bool] = False
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
+    """The claim's name in results."""
     text: Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S")]
+    """The finding, as a sentence."""
     knob: str
+    """The knob that it is about."""
     within: Within = None
+    """Another knob, at each of whose levels the claim is asked, or ``{knob: level}`` for one of them. Left
+    out: other knobs are at the baseline's level."""
 
     @abstractmethod
     def questions(self, analysis: Any, levels: Mapping[str, str]) -> list[Any]:
@@ -133,6 +138,7 @@ class ClientClaim(Claim):
     """A claim about what clients of one kind see."""
 
     kind: Literal[ClientKind, PerfKind]
+    """Whose downloads."""
 
     def check(self, experiment: Any) -> None:
         """The experiment has to have such clients."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +51,7 @@ from torsweep.config.replicates import (
     first_seeds,
     most_networks,
 )
+from torsweep.config.report import Report, Sentence
 from torsweep.config.tors import TorSource
 from torsweep.config.tracing import PASSAGE_POINTS, Record, Tracing
 from torsweep.config.traffic import PERF_KINDS, Duration, Traffic
@@ -97,9 +97,6 @@ MOST_VARIANTS = 2_000
 Grid = Mapping[str, Annotated[tuple[Level, ...], Field(min_length=1, max_length=MOST_LEVELS)]]
 
 
-Sentence = Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S")]
-
-
 if TYPE_CHECKING:
     AnyClaim = Claim
 else:
@@ -113,18 +110,6 @@ _NEEDED: Mapping[Record, tuple[str, str]] = {
 """What a record is, and the keys that ask for it."""
 
 
-class Report(Section):
-    """The report that the experiment repeats or answers."""
-
-    title: Sentence
-    source: Sentence
-
-    @property
-    def address(self) -> str | None:
-        """``source`` where it is an address of the web, None where it is a text."""
-        return self.source if re.fullmatch(r"https?://[^\s<>\"]+", self.source) else None
-
-
 @dataclass(frozen=True)
 class Plan:
     """What is run together and compared: ``variants`` is the grid over ``knobs``, in order."""
@@ -136,36 +121,56 @@ class Plan:
 
 
 class Experiment(Section):
-    """One experiment; durations are nanoseconds of simulated time.
-
-    Downloads that start in the ``warm_up`` are left out of every result. Clients start at random
-    within ``client_start_window``, which is cut to the warm-up where that is shorter. With ``pairing`` of
-    ``paths`` the circuits of a client take the same paths in every variant of a network.
-    """
+    """One experiment; durations are nanoseconds of simulated time."""
 
     name: Annotated[str, Field(exclude=True)]
     question: Sentence
+    """What it asks, in a sentence."""
     report: Report
+    """The report that it repeats or answers."""
     engines: Annotated[tuple[EngineName, ...], Field(min_length=1)]
+    """The engines that can play it; a run takes one of them."""
     era: Era
+    """The settings of tor around the knobs: ``2012`` as the reports measured it, ``today`` with its
+    defaults."""
     network: NetworkName
+    """A file of ``configs/networks/``, without its suffix."""
     replicates: ReplicatesByLevel
+    """How many networks; ``auto``: as many as the claims take; or a number for each level of one knob that
+    makes networks of its own."""
     precision: Precision = Precision()
+    """The budget of ``replicates: auto``, and the least difference that counts."""
     first_seed: Seed = 1
+    """The seed of the first network; each further one has the next number."""
     warm_up: Duration
+    """Simulated time at the start; downloads that start in it are left out of every result."""
     measured: Measured
+    """Simulated time after the warm-up, in which downloads count."""
     client_start_window: Duration
+    """Clients start at random within it; it is cut to the warm-up where that is shorter."""
     progress: StrictBool = False
+    """Whether runs record how far each download was at what time."""
     pairing: Pairing = FREE
+    """``paths``: circuits of a client take the same paths in every variant of a network; ``free``: tor
+    chooses."""
     tracing: Tracing | None = None
+    """Whose cells are recorded, and which downloads are followed."""
     knobs: Annotated[Grid, Field(min_length=1)]
+    """The knobs and their levels, in the order of figures; every combination is a variant."""
     baseline: Mapping[str, Level]
+    """One level of each knob: the variant that the others are compared with."""
     sensitivities: Mapping[PlanName, Grid] = Field(default_factory=dict)
+    """Further plans by name; their knobs replace those of the main plan, or come after them."""
     tors: Mapping[LevelName, TorSource] = Field(default_factory=dict)
+    """Tors by name, which are levels of the knob ``tor``."""
     options: Mapping[LevelName, OptionBundle] = Field(default_factory=dict)
+    """Option bundles by name, which are levels of the knob ``options``."""
     traffic: Traffic
+    """What clients download, and how long they pause."""
     figures: Annotated[tuple[FigureName, ...], Field(min_length=1)]
+    """The figures to draw."""
     claims: tuple[AnyClaim, ...] = ()
+    """The findings of the report, each as a test."""
 
     @property
     def seeds(self) -> range:

@@ -53,15 +53,17 @@ Parameter = Annotated[int, Field(strict=True, ge=-PARAMETER_BOUND, lt=PARAMETER_
 
 
 class OptionBundle(Section):
-    """Lines of ``torrc`` for the hosts ``on`` (every tor where it is left out), and ``consensus`` parameters.
+    """Lines of ``torrc`` for the hosts ``on``, and ``consensus`` parameters.
 
-    tor reads the lines last, so that they win over knobs and era; an option that may stand twice has one line
-    here. The parameters are what every authority votes for.
+    An option that may stand twice in a torrc has one line here.
     """
 
     torrc: Mapping[str, OptionValue] = Field(default_factory=dict)
+    """Lines of torrc by option; tor reads them last, so that they win over knobs and era."""
     consensus: Mapping[str, Parameter] = Field(default_factory=dict)
+    """Consensus parameters that every authority votes for."""
     on: Where | None = None
+    """The hosts that get the lines; every tor where it is left out."""
 
     @property
     def content(self) -> Any:

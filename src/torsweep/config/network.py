@@ -76,14 +76,12 @@ def _left_out(default: object = None) -> Any:
 
 
 class Source(Section):
-    """Where one input of the sampler comes from: a derived table by ``name``, or an imported ``file``.
-
-    In YAML a bare text is short for ``{name: TEXT}``. A relative ``file`` is looked up from the
-    directory torsweep is started in.
-    """
+    """Where one input of the sampler comes from: a derived table by ``name``, or an imported ``file``."""
 
     name: TableName | None = None
+    """A derived table that ships below ``topologies/``; a bare text is short for it."""
     file: Path | None = None
+    """A file that ``torsweep`` imported, from the directory in which torsweep is started."""
 
     @model_validator(mode="before")
     @classmethod
@@ -106,33 +104,29 @@ class Source(Section):
 
 
 class PopulationSource(Source):
-    """A derived population by ``name``, or an imported one in ``file``.
-
-    ``use`` says what is done with it: ``sample`` draws relays from it, ``whole`` takes each of its relays
-    once, and of each position the same part where ``scale`` is below 1.
-    """
+    """A derived population by ``name``, or an imported one in ``file``."""
 
     use: Literal["sample", "whole"] = _left_out("sample")
+    """``sample`` draws relays; ``whole`` takes each relay once, or with ``scale`` below 1 the same part of
+    each position."""
 
 
 class LatencySource(Source):
     """A derived coordinate model by ``name``, or an imported matrix in ``file``.
 
-    The hosts of the table, or the rows of the matrix, are the places of the network. ``use`` says what is
-    done with an imported matrix: ``direct`` takes the round trips that were measured, ``fit`` draws those of
-    each network anew from a coordinate model of them.
+    The hosts of the table, or the rows of the matrix, are the places of the network.
     """
 
     use: Literal["fit", "direct"] = "fit"
+    """Of an imported matrix: ``direct`` takes the round trips as they were measured, ``fit`` draws those of
+    each network anew from a coordinate model of them."""
 
 
 class ClientBandwidthSource(Source):
-    """A derived table by ``name``, an imported ``file``, or one ``rate`` for every client.
-
-    ``rate`` is bytes per second of the access link, both ways.
-    """
+    """A derived table by ``name``, an imported ``file``, or one ``rate`` for every client."""
 
     rate: LinkRate | None = _left_out()
+    """One rate for the access link of every client, both ways."""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -142,16 +136,16 @@ class ClientBandwidthSource(Source):
 
 
 class Chain(Section):
-    """The relays of the only path there is, in place of relays drawn from a population.
-
-    Each position has the rate of a relay's token bucket, bytes per second, which holds what the rate
-    gives in a second; every relay's ``link`` carries so many bytes per second each way.
-    """
+    """The relays of the only path there is, in place of relays drawn from a population."""
 
     guard: BucketRate
+    """Rate of the guard's token bucket, which holds what the rate gives in a second."""
     middle: BucketRate
+    """The same of the middle relay; the knob ``middle_bandwidth`` turns it."""
     exit: BucketRate
+    """The same of the exit."""
     link: BucketRate = default_text("100 Mbit/s")
+    """What each relay's link carries, each way."""
 
     @model_validator(mode="after")
     def _buckets_bind(self) -> Self:
@@ -167,13 +161,15 @@ class Chain(Section):
 class AccessDelay(Section):
     """The one-way delay of a client's last mile, added to its latencies to every other host.
 
-    Log-normal: ``median`` in nanoseconds, ``sigma`` the standard deviation of the logarithm;
-    ``maximum`` in nanoseconds cuts the tail.
+    It is log-normal.
     """
 
     median: Annotated[DurationNs, Between("0 s", "1 s")] = default_text("10 ms")
+    """Its median."""
     sigma: Annotated[float, Field(strict=True, ge=0, le=3, allow_inf_nan=False)] = 0.5
+    """Standard deviation of its logarithm."""
     maximum: Annotated[DurationNs, Between("0 s", "5 s")] = default_text("200 ms")
+    """Where the tail is cut."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -183,56 +179,73 @@ class AccessDelay(Section):
 
 
 class Loss(Section):
-    """Packets that are lost: a ``share`` of those between any two hosts, each by itself.
+    """Packets that are lost, each by itself.
 
     A packet is lost once at most, on the wire between the two; never on the loopback device of a host.
     """
 
     share: Annotated[float, Field(strict=True, ge=0, le=MOST_LOSS_SHARE, allow_inf_nan=False)] = 0.0
+    """The share of packets between any two hosts that are lost."""
 
 
 class Positions(Section):
     """How many relays serve in each position, where the directory's shares are not wanted."""
 
     guard: Annotated[int, _count(0, 10_000)]
+    """Relays that can be guards only."""
     exit: Annotated[int, _count(0, 10_000)]
+    """Relays that can be exits only."""
     guard_exit: Annotated[int, _count(0, 10_000)]
+    """Relays that can be both."""
     middle: Annotated[int, _count(0, 10_000)]
+    """Relays that can be neither."""
 
 
 class NetworkConfig(Section):
-    """A network to sample. Counts are hosts, rates bytes per second, times nanoseconds.
-
-    ``perf_clients`` measure as those of tornettools do, a third of them for each of three sizes, whatever the
-    ``load``; they are placed like other hosts, with the rates of servers and no last mile. ``weights``
-    names a bandwidth file whose weights relays have instead of their own, ``configs/weights/NAME.v3bw``.
-
-    ``scale`` shrinks the network: relays, web and bulk clients and servers all by this factor, so that load
-    and capacity keep their ratio. Each position keeps its part of the relays and of consensus weight.
-
-    ``tornettools`` names folders that ``tornettools generate`` made, which are taken as they are, in turns:
-    the counts then say what is in them, ``markov_clients`` too, and no other key has an effect.
-    """
+    """A network to sample. Counts are hosts, rates bytes per second, times nanoseconds."""
 
     relays: Annotated[int, _count(3, 10_000)]
+    """How many relays."""
     web_clients: Annotated[int, _count(0, MOST_NODES)]
+    """Clients that download as ``traffic.web`` of the experiment says."""
     bulk_clients: Annotated[int, _count(0, MOST_NODES)]
+    """Clients that download as ``traffic.bulk`` says."""
     servers: Annotated[int, _count(1, 100_000)]
+    """Servers that clients download from."""
     perf_clients: Annotated[int, _count(0, 1_000)] = _left_out(0)
+    """Clients that only measure, as those of tornettools do: a third for each of three sizes, whatever the
+    ``load``. They are placed like other hosts, with the rates of servers and no last mile."""
     authorities: Annotated[int, _count(1, 20)] = 3
+    """Directory authorities."""
     load: Annotated[float, Field(strict=True, ge=0.0001, le=20, allow_inf_nan=False)] = 1
+    """Web and bulk clients, relative to the counts above."""
     scale: Annotated[float, Field(strict=True, ge=LEAST_SCALE, le=1, allow_inf_nan=False)] = _left_out(1)
+    """Shrinks relays, web and bulk clients and servers by this factor, so that load and capacity keep their
+    ratio. Each position keeps its part of the relays and of consensus weight."""
     relay_population: PopulationSource = PopulationSource(name="2012")
+    """What relays are drawn from."""
     positions: Positions | None = None
+    """How many relays serve in each position; the directory's shares where it is left out."""
     chain: Chain | None = _left_out()
+    """Three relays of given rates that are the only path, in place of relays drawn from a population."""
     client_bandwidth: ClientBandwidthSource = ClientBandwidthSource(name="netindex-2012")
+    """What the rates of clients' access links are drawn from."""
     server_bandwidth: LinkRate = default_text("100 Mbit/s")
+    """The rate of each server's link."""
     latency: LatencySource = LatencySource(name=USUAL_LATENCY)
+    """What the places of hosts and the round trips between them are drawn from."""
     access_delay: AccessDelay = AccessDelay()
+    """The delay of clients' last mile."""
     loss: Loss = _left_out(Loss())
+    """Packets that are lost."""
     weights: Source = _left_out(Source(name=USUAL_WEIGHTS))
+    """The bandwidth file ``configs/weights/NAME.v3bw`` whose weights relays have; ``sampled``: those that
+    they were drawn with."""
     tornettools: Annotated[tuple[Path, ...], Field(max_length=1_000)] = _left_out(())
+    """Folders that ``tornettools generate`` made. They are taken as they are, in turns; the counts then say
+    what is in them, and no other key has an effect."""
     markov_clients: Annotated[int, _count(0, 25_000)] = _left_out(0)
+    """Clients that make the load in a network of tornettools."""
 
     @property
     def relay_count(self) -> int:

@@ -30,16 +30,25 @@ class Overrides(Section):
     """Each value replaces the experiment's own; None leaves the experiment's."""
 
     network: NetworkName | None = None
+    """A file of ``configs/networks/``, without its suffix."""
     replicates: Replicates | None = None
+    """How many networks are sampled; ``auto``: batches of them until the claims are decided."""
     precision: Annotated[Precision | None, BeforeValidator(_read_scalars)] = None
+    """With ``auto``: the budget, such as ``'{networks: 48, batch: 8}'``."""
     first_seed: Seed | None = None
+    """The seed of the first network."""
     engine: str = "auto"
+    """The engine that plays the runs; ``auto``: the first that can run here."""
     era: Era | None = None
+    """The settings of tor around the knobs."""
     plan: PlanName = MAIN_PLAN
+    """``main``, or a sensitivity of the experiment."""
     warm_up: Duration | None = None
+    """Simulated time before downloads count."""
     measured: Measured | None = None
+    """Simulated time in which they count."""
     tor_source: str | None = None
-    """Where tor is built from: a tarball, a .dsc or a folder; Debian's source package when None."""
+    """Where tor is built from: a tarball, a .dsc or a folder; Debian's source package when left out."""
     authors: str | None = None
     """Who made the results, for `snakemake publish`: names with semicolons between them."""
     licence: str | None = None

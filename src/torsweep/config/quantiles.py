@@ -50,24 +50,29 @@ class _Table(Section):
     """A file of quantiles: where they are from, and rows of a share and a value."""
 
     source: Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S")]
+    """Where the table is from."""
 
 
 class _Sizes(_Table):
     """Rows such as ``[0.5, 20 KB]``."""
 
     quantiles: tuple[tuple[_Share, Annotated[SizeBytes, Between("1 B", "8 GiB")]], ...]
+    """Rows such as ``[0.5, 20 KB]``: half of the sizes are below 20 KB. Shares rise from 0 to 1; between rows
+    values lie evenly."""
 
 
 class _Pauses(_Table):
     """Rows such as ``[0.5, 3 s]``."""
 
     quantiles: tuple[tuple[_Share, Annotated[DurationNs, Between("0 s", "24 h")]], ...]
+    """Rows such as ``[0.5, 3 s]``."""
 
 
 class _Counts(_Table):
     """Rows such as ``[0.5, 76]``."""
 
     quantiles: tuple[tuple[_Share, Annotated[int, Field(strict=True, ge=1, le=MOST_OBJECTS)]], ...]
+    """Rows such as ``[0.5, 76]``."""
 
 
 _Kind = type[_Sizes] | type[_Pauses] | type[_Counts]
@@ -91,6 +96,7 @@ class _Drawn(Section):
     """Drawn from the table ``configs/quantiles/NAME.yaml``, NAME being ``quantiles``."""
 
     quantiles: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
+    """The table ``configs/quantiles/NAME.yaml``, without its suffix."""
 
     table: ClassVar[_Kind]
 

@@ -20,9 +20,14 @@ from torsweep.formats.yaml_file import parse_scalar
 
 
 class Section(BaseModel):
-    """A part of a configuration file: unknown keys are refused, values never change."""
+    """A part of a configuration file: unknown keys are refused, values never change.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+    The text below a key describes it in configs/schema.json and in docs/reference.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, validate_default=True, use_attribute_docstrings=True
+    )
 
 
 def default_text(text: str) -> Any:
@@ -60,7 +65,7 @@ _ACCEPTED = {
 }
 """What a value of each of pydantic's error types should have been."""
 
-_WORDS_FOR = {
+PATTERN_WORDS = {
     r"\S": "a text that is not blank",
     r"^[a-z][a-z0-9_]*$": "small letters, digits and underscores, a letter first",
     r"^[0-9a-f]{64}$": "a SHA-256 of 64 hexadecimal digits",
@@ -153,8 +158,8 @@ def _explain(model: type, details: Any) -> tuple[str, str | None, str, object]:
             return problem, accepted, key, value
         case "model_type" | "dict_type" | "mapping_type" | "dataclass_type":
             return "expected keys and values here", None, key, value
-        case "string_pattern_mismatch" if context["pattern"] in _WORDS_FOR:
-            return "is not accepted", _WORDS_FOR[context["pattern"]], key, value
+        case "string_pattern_mismatch" if context["pattern"] in PATTERN_WORDS:
+            return "is not accepted", PATTERN_WORDS[context["pattern"]], key, value
         case kind if kind in _ACCEPTED:
             return "is not accepted", _ACCEPTED[kind].format(**context), key, value
         case _:

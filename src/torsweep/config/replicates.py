@@ -111,17 +111,16 @@ def check_levels(
 
 
 class Precision(Section):
-    """How many networks ``replicates: auto`` takes.
-
-    ``batch`` networks are added at a time, ``networks`` at most; with ``core_time`` (nanoseconds), no more
-    are added once the runs have taken that much time of a core. ``margin`` counts with a number of
-    replicates too: a relative difference of less is no difference.
-    """
+    """How many networks ``replicates: auto`` takes."""
 
     networks: Annotated[int, Field(strict=True, ge=2, le=MOST_REPLICATES)] = 96
+    """The most networks."""
     batch: Annotated[int, Field(strict=True, ge=2, le=MOST_REPLICATES)] = 8
+    """Networks that are added between two interim analyses."""
     core_time: Annotated[DurationNs, Between("0 s", "8760 h")] | None = None
+    """No networks are added once runs have taken this much time of a core."""
     margin: Margin = NO_DIFFERENCE_BELOW
+    """A smaller relative difference counts as none, also with a number of replicates."""
 
     @property
     def interim(self) -> tuple[int, ...]:

@@ -30,25 +30,30 @@ _SHARES_SUM_WITHIN = 1e-6
 class TorSource(Section):
     """One tor: exactly one of ``source``, ``git``, ``program``, ``same`` and ``mix`` says what it is.
 
-    ``source`` is ``debian`` (Debian's source package) or the path of a tarball, a .dsc or a folder. ``git``
-    is the path of a repository, and ``revision`` a commit of it. ``program`` is a tor that is built already.
-    ``same`` names another tor of the experiment, which this one differs from by chance alone. ``mix`` gives
-    each of several tors its share of the hosts that ``on`` chooses, relays where it is left out; other
-    hosts run the tor of the baseline. Paths are relative to the working directory.
-
-    A source gets the project's ``series`` of patches, or none, and then ``patches`` in their order.
+    Paths are relative to the working directory.
     """
 
     source: Annotated[str, Field(min_length=1)] | None = None
+    """``debian`` (Debian's source package), or the path of a tarball, a .dsc or a folder."""
     git: Path | None = None
+    """The path of a git repository."""
     revision: Annotated[str, Field(min_length=1)] = HEAD
+    """The commit, branch or tag of ``git``."""
     program: Path | None = None
+    """The path of a tor that is built already."""
     same: TorName | None = None
+    """Another tor of the experiment, from which this one differs by chance alone."""
     mix: Mapping[TorName, Share] | None = None
+    """Tors of the experiment, each with its share of the hosts that ``on`` chooses; other hosts run the tor
+    of the baseline."""
     on: Where = Where()
+    """The hosts of a ``mix``; relays where it is left out."""
     series: Literal["project", "none"] = "project"
+    """Whether a source gets the project's patches, before ``patches``."""
     patches: tuple[Path, ...] = ()
+    """Further patches, applied in this order."""
     sha256: Sha256 | None = None
+    """The checksum that a tarball has to have."""
 
     @property
     def kind(self) -> str:

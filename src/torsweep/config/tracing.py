@@ -86,18 +86,18 @@ HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]{1,19}$")]
 
 
 class Tracing(Section):
-    """Which relays record cells, at which places, and how many downloads are followed.
-
-    ``hosts`` are names of relays, as in network.json; ``sample`` N records one cell in N, at all of its
-    places; ``records`` is how many records the ring of a relay has room for: the newest are kept.
-    ``downloads`` N follows one download in N from its client to the server and back; 0 follows none.
-    """
+    """Which relays record cells, at which places, and how many downloads are followed."""
 
     hosts: Annotated[tuple[HostName, ...], Field(max_length=1_000)] = ()
+    """Relays, as in network.json, that record cells."""
     points: Annotated[tuple[Point, ...], Field(min_length=1, max_length=len(POINTS))] = POINTS
+    """The places of a relay at which a cell is recorded."""
     sample: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] = 1
+    """N records one cell in N, at all of its places."""
     records: Annotated[int, Field(strict=True, ge=1_000, le=MOST_RECORDS)] = 4_000_000
+    """How many records a relay keeps: the newest."""
     downloads: Annotated[int, Field(strict=True, ge=0, le=1_000_000)] = 0
+    """N follows one download in N from its client to the server and back; 0 follows none."""
 
     @model_validator(mode="after")
     def _something(self) -> Self:

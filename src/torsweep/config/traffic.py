@@ -50,10 +50,12 @@ Duration = Annotated[DurationNs, Between("0 s", "24 h")]
 
 
 class Think(Section):
-    """The pause between two downloads of a client: uniform from ``min`` to ``max``, nanoseconds."""
+    """The pause between two downloads of a client, uniform from ``min`` to ``max``."""
 
     min: Duration
+    """The shortest pause."""
     max: Duration
+    """The longest."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -83,24 +85,23 @@ _Think = Annotated[
 
 
 class ClientTraffic(Section):
-    """What a client of one kind does, over and over: ask, download, pause.
-
-    ``request`` and ``response`` are bytes of payload; ``response`` and ``think`` may be drawn from a table,
-    ``{quantiles: NAME}``: see :mod:`torsweep.config.quantiles`. ``timeout`` (nanoseconds from the opening
-    of the SOCKS connection) gives a download up, none lets it go on; ``isolate_streams`` takes a new
-    circuit for each download; ``parallel`` is how many downloads a client has under way at once.
-
-    With ``page`` a client downloads pages, one after the other: objects of the size ``response``, how many
-    of them is drawn from a table. When the first one has ended, the others follow, ``parallel`` at once.
-    """
+    """What a client of one kind does, over and over: ask, download, pause."""
 
     request: Annotated[SizeBytes, Between("1 B", "1 MiB")] = default_text("400 B")
+    """Payload of the request."""
     response: _Response
+    """Payload of a download, or of an object of a page; or ``{quantiles: NAME}`` draws it from a table."""
     think: _Think
+    """The pause after a download or a page; or ``{quantiles: NAME}`` draws it from a table."""
     timeout: Timeout | None = None
+    """Time from the opening of the SOCKS connection after which a download is given up; left out, none is."""
     isolate_streams: StrictBool = False
+    """Whether each download takes a new circuit."""
     parallel: Annotated[int, Field(strict=True, ge=1, le=100)] = 1
+    """How many downloads a client has under way at once."""
     page: DrawnCount | None = None
+    """``{quantiles: NAME}``: clients download pages, with a number of objects from this table. When the first
+    object has ended, the others follow, ``parallel`` at once."""
 
     @model_validator(mode="after")
     def _a_page_has_one_circuit(self) -> Self:
@@ -123,7 +124,9 @@ class Traffic(Section):
     """What web and bulk clients do; a kind that is left out has no clients in the networks."""
 
     web: ClientTraffic | None = None
+    """Web clients; left out, networks have none."""
     bulk: ClientTraffic | None = None
+    """Bulk clients; left out, networks have none."""
 
     @property
     def kinds(self) -> Mapping[ClientKind, ClientTraffic]:

@@ -22,17 +22,17 @@ def _listed(value: object) -> object:
 
 
 class Where(Section):
-    """Hosts of a network: all of a ``role``, or a ``share`` of them; or those in ``names``.
-
-    Relays can be those of a ``position`` only, one or a list. A share of relays is of their weight in the
-    consensus, one of clients of their number. The hosts of a share are drawn from the network's seed, the
-    same in every variant; a larger share has those of a smaller one too.
-    """
+    """Hosts of a network: all of a ``role``, or a ``share`` of them; or those in ``names``."""
 
     role: Role = "relay"
+    """What the hosts are."""
     position: Annotated[tuple[Position, ...], Field(max_length=4), BeforeValidator(_listed)] = ()
+    """Relays of these positions only, one or a list."""
     share: Annotated[float, Field(strict=True, ge=0.001, le=1)] | None = None
+    """A part of them: of relays by weight in the consensus, of clients by number. It is drawn from the
+    network's seed, the same in every variant; a larger share has the hosts of a smaller one."""
     names: Annotated[tuple[HostName, ...], Field(max_length=10_000)] = ()
+    """Hosts by name, as in network.json, in place of the other keys."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:

@@ -50,9 +50,10 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """The columns of the table in ``file``, in order."""
+    """The table in ``file``: what a row is (``meaning``), and its columns in order."""
 
     file: str
+    meaning: str
     columns: tuple[Column, ...]
 
     @property
@@ -68,6 +69,7 @@ class TableSchema:
 
 STREAMS = TableSchema(
     STREAMS_FILE,
+    "a download, or an object of a page, by every client of the run",
     (
         Column("client", pl.String, "name of the client in network.json"),
         Column(
@@ -120,6 +122,7 @@ STREAMS = TableSchema(
 
 RELAYS = TableSchema(
     RELAYS_FILE,
+    "a relay in a second",
     (
         Column("second", pl.Int32, "second of the simulation, from 0; the row covers [second, second + 1)"),
         Column("relay", pl.String, "name of the relay in network.json"),
@@ -143,6 +146,7 @@ RELAYS = TableSchema(
 
 PROGRESS = TableSchema(
     PROGRESS_FILE,
+    "a moment at which a download got bytes; of experiments with `progress: true`",
     (
         Column("client", pl.String, "name of the client in network.json"),
         Column("stream", pl.Int64, "number of the download, counted per client from 1"),
@@ -153,6 +157,7 @@ PROGRESS = TableSchema(
 
 CIRCUITS = TableSchema(
     CIRCUITS_FILE,
+    "a circuit of a client",
     (
         Column("client", pl.String, "name of the client in network.json"),
         Column("circuit", pl.Int64, "tor's number of the circuit, as in the streams table"),
@@ -169,16 +174,17 @@ CIRCUITS = TableSchema(
 
 RECEIVED = TableSchema(
     RECEIVED_FILE,
+    "a second and a kind of client; without a row, nothing was received",
     (
         Column("second", pl.Int32, "second of the simulation, from 0; the row covers [second, second + 1)"),
         Column("kind", pl.String, "kind of client, as in the streams table"),
         Column("bytes_got", pl.Int64, "payload that all clients of the kind received in this second"),
     ),
 )
-"""A second and kind without a row: nothing was received."""
 
 WIRE = TableSchema(
     WIRE_FILE,
+    "a second; of the model and of the emulation. By Shadow's rules the model counts only packets with data",
     (
         Column("second", pl.Int32, "second of the simulation, from 0; the row covers [second, second + 1)"),
         Column(
@@ -187,10 +193,11 @@ WIRE = TableSchema(
         Column("bytes", pl.Int64, "their bytes, headers of IP and TCP included"),
     ),
 )
-"""Of the model and of the emulation. By Shadow's rules the model counts only packets with data."""
 
 ROUND_TRIPS = TableSchema(
     ROUND_TRIPS_FILE,
+    "what tor logs of its Vegas (`congestion_control_vegas_log`): the end of a circuit's slow start, or"
+    " a time after that at which its window was computed anew; none where windows are fixed",
     (
         Column("host", pl.String, "name of the exit in network.json, whose end of the circuit measured it"),
         Column("circuit", pl.Int64, "number of the circuit at this host; null: not known", True),
@@ -202,11 +209,10 @@ ROUND_TRIPS = TableSchema(
         Column("window_cells", pl.Int64, "congestion window then, cells"),
     ),
 )
-"""What tor logs of its Vegas (``congestion_control_vegas_log``): a row for the end of a circuit's slow start,
-and one for each time that its window was computed anew after that. None where windows are fixed."""
 
 COSTS = TableSchema(
     COSTS_FILE,
+    "a process of tor",
     (
         Column("host", pl.String, "name of the host in network.json on which this tor ran"),
         Column("role", pl.String, "authority, relay or client"),
@@ -214,10 +220,10 @@ COSTS = TableSchema(
         Column("peak_memory_bytes", pl.Int64, "most memory that it had resident (VmHWM), bytes"),
     ),
 )
-"""A row for each process of tor."""
 
 RELAY_RATES = TableSchema(
     RELAY_RATES_FILE,
+    "a relay of a run's network; no engine writes it",
     (
         Column("relay", pl.String, "name of the relay in network.json"),
         Column("position", pl.String, "guard_exit, exit, guard or middle"),
@@ -226,11 +232,11 @@ RELAY_RATES = TableSchema(
         ),
     ),
 )
-"""A row for each relay of a run's network; no engine writes it."""
 
 
 CELLS = TableSchema(
     CELLS_FILE,
+    "a cell at a point of a host; only a run with `tracing` leaves one",
     (
         Column("host", pl.Categorical, "name of the relay or client in network.json"),
         Column("time_ns", pl.Int64, "ns since the simulation's start, by the clock of the host"),
@@ -238,8 +244,8 @@ CELLS = TableSchema(
         Column(
             "point",
             pl.Enum(POINTS),
-            "where it was seen: taken from the input buffer, recognized, queued on a circuit, moved to the"
-            " output buffer, given to the kernel",
+            "where it was seen: taken from the input buffer (inbuf), recognized, queued on a circuit (queue),"
+            " moved to the output buffer (outbuf), given to the kernel (flush)",
         ),
         Column("outward", pl.Boolean, "away from the client; null at inbuf", True),
         Column("channel", pl.Int64, "channel it came by (inbuf, recognized) or leaves by, on this host"),
@@ -268,11 +274,11 @@ CELLS = TableSchema(
         ),
     ),
 )
-"""Only a run with ``tracing`` leaves one."""
 
 
 PASSAGES = TableSchema(
     PASSAGES_FILE,
+    "a RELAY cell that a traced relay sent on, made from `cells`; only of a plan's tables",
     (
         Column("host", pl.String, "name of the relay in network.json"),
         Column("start_ns", pl.Int64, "when it left the input buffer, ns since the simulation's start"),
@@ -285,28 +291,25 @@ PASSAGES = TableSchema(
         Column("writing_ns", pl.Int64, "from the output buffer to the kernel, ns"),
     ),
 )
-"""Only of a plan's tables: a row a RELAY cell that a traced relay sent on, from its ``cells``."""
 
 
 BREAKDOWN = TableSchema(
     BREAKDOWN_FILE,
+    "a piece of the way to the first or to the last byte of a followed download whose byte came, from "
+    "the opening of its SOCKS connection on; only a run with `tracing` leaves one",
     (
         Column("client", pl.String, "name of the client in network.json"),
         Column("stream", pl.Int64, "number of the download, counted per client from 1"),
         Column("byte", pl.String, "first or last: which byte of the answer"),
         Column("step", pl.Int64, "number of the piece on the way to that byte, from 1"),
         Column("leg", pl.String, "stretch of the way: attach, begin, connected, request or response"),
-        Column(
-            "place", pl.String, "client, guard, middle, exit, server, or the link between two: guard-middle"
-        ),
+        Column("place", pl.String, "host of the way, or link between two"),
         Column("host", pl.String, "name of the host in network.json; of a link, the sender's"),
-        Column("part", pl.String, "what the byte waited for there: torsweep.config.tracing"),
+        Column("part", pl.String, "what the byte waited for there"),
         Column("start_ns", pl.Int64, "when the piece begins, ns since the simulation's start"),
         Column("duration_ns", pl.Int64, "how long it takes, ns; the next piece begins where it ends"),
     ),
 )
-"""Only a run with ``tracing`` leaves one: the way to the first and to the last byte of each followed download
-whose byte came, from the opening of its SOCKS connection on."""
 
 
 WORDS: dict[str, tuple[str, ...]] = {
@@ -319,6 +322,23 @@ WORDS: dict[str, tuple[str, ...]] = {
     "role": ROLES,
 }
 """What columns of words may hold, in whichever table."""
+
+
+SCHEMAS = (
+    STREAMS,
+    RELAYS,
+    PROGRESS,
+    CIRCUITS,
+    RECEIVED,
+    WIRE,
+    ROUND_TRIPS,
+    COSTS,
+    RELAY_RATES,
+    CELLS,
+    PASSAGES,
+    BREAKDOWN,
+)
+"""Every table."""
 
 
 def write_table(run_directory: Path, schema: TableSchema, frame: pl.DataFrame) -> None:

@@ -258,7 +258,7 @@ CELL_RUNS = of_records(
 )
 CELL_TIMES = of_records(
     "cell_times",
-    "the same over networks",
+    "times of the cells of a traced relay, by section and stage, over networks",
     KNOBS
     | HOST
     | SECTIONS

@@ -54,8 +54,11 @@ class _MedianClaim(ClientClaim):
 
 class _ExtremeLevel(_MedianClaim):
     level: Level
+    """The level of the knob that is claimed to be best or worst."""
     margin: Margin | None = None
+    """A smaller relative difference counts as none; that of ``precision`` where it is left out."""
     metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
+    """Times to the first byte (``ttfb``), to the last (``ttlb``), or both."""
 
     def extreme(self, analysis: Analysis, levels: Levels, best: bool) -> list[Question]:
         """Each other level against the claimed one. Shown: the interval lies above 0 (below, for the worst).
@@ -101,7 +104,9 @@ class Equivalence(_MedianClaim):
 
     test: Literal["equivalence"]
     metric: Metric
+    """Time to the first byte (``ttfb``) or to the last (``ttlb``)."""
     margin: Margin
+    """The largest change that counts as none, as a share of the baseline's median."""
 
     def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
         """Each other level against the baseline's. Shown: two one-sided tests at 5 % (Schuirmann 1987), that
@@ -129,7 +134,9 @@ class Change(_MedianClaim):
 
     test: Literal["change"]
     margin: Margin | None = None
+    """A smaller relative difference counts as none; that of ``precision`` where it is left out."""
     metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
+    """Times to the first byte (``ttfb``), to the last (``ttlb``), or both."""
 
     def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
         """Each other level against the baseline's. Shown: the simultaneous interval excludes 0. No
@@ -157,9 +164,13 @@ class StairStep(ClientClaim):
 
     test: Literal["stair_step"]
     kind: ClientKind
+    """Whose downloads."""
     level: Level
+    """The level of the knob, a duration, at which there are stairs."""
     metric: Metric
+    """Time to the first byte (``ttfb``) or to the last (``ttlb``)."""
     margin: Margin | None = None
+    """A smaller difference in depth counts as none; that of ``precision`` where it is left out."""
 
     def check(self, experiment: Any) -> None:
         """A stair needs a width."""

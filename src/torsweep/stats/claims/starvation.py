@@ -23,8 +23,11 @@ class Starvation(ClientClaim):
 
     test: Literal["starvation"]
     level: Level
+    """The level of the knob that the claim is about."""
     served: Literal["first", "last", "all"]
+    """Which streams are served: those opened first, those opened last, or all."""
     count: Annotated[int, Field(strict=True, ge=1, le=50)] | None = None
+    """How many are served; left out with ``served: all``."""
 
     @model_validator(mode="after")
     def _counted_unless_all(self) -> Self:
@@ -71,7 +74,9 @@ class StarvationThreshold(ClientClaim):
 
     test: Literal["starvation_threshold"]
     starved_up_to: Level
+    """The last level of the knob at which streams starve."""
     none_from: Level
+    """The first level at which none does."""
 
     def own_levels(self) -> list[str]:
         """Both ends of the threshold."""

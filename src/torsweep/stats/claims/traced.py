@@ -29,7 +29,9 @@ class _CellClaim(Claim):
     rests_on = "cells"
 
     level: Level
+    """The level of the knob that the claim is about."""
     host: HostName
+    """The relay, as in network.json; ``tracing`` has to name it."""
 
     def check(self, experiment: Any) -> None:
         """The relay has to be traced."""
@@ -59,7 +61,9 @@ class CellMedian(_CellClaim):
 
     test: Literal["cell_median"]
     at_least: CellTime | None = None
+    """The least that the median is claimed to be; this or ``at_most``."""
     at_most: CellTime | None = None
+    """The most that the median is claimed to be."""
 
     @model_validator(mode="after")
     def _one_bound(self) -> Self:
@@ -86,6 +90,7 @@ class QuietSlower(_CellClaim):
 
     test: Literal["quiet_slower"]
     margin: Margin | None = None
+    """A smaller relative difference counts as none; that of ``precision`` where it is left out."""
 
     def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
         """The ratio of the two in each network. Shown: above 0. The opposite: below. No difference: within ±
@@ -114,7 +119,10 @@ class CellStage(_CellClaim):
 
     test: Literal["cell_stage"]
     stage: Stage
+    """Reading and encrypting (``relaying``), the circuit's queue (``waiting``), or the output buffer
+    (``writing``)."""
     least: Share
+    """The least share of the time."""
 
     def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
         """Shown: above the claimed share. The opposite: below."""
@@ -132,9 +140,13 @@ class LatencyShare(ClientClaim):
 
     test: Literal["latency_share"]
     level: Level
+    """The level of the knob that the claim is about."""
     metric: Metric
+    """The first byte (``ttfb``) or the last (``ttlb``)."""
     group: Group
+    """What the byte waits for."""
     least: Share
+    """The least share of the time."""
 
     def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
         """Shown: above the claimed share. The opposite: below."""

@@ -1,0 +1,1 @@
+"""The reference in ``docs/reference``, generated from the code's own declarations."""

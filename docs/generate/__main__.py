@@ -1,0 +1,62 @@
+"""Write the reference anew: ``python -m docs.generate``.
+
+In: the declarations of configuration, knobs, commands, tables, statistics and figures. Out: the pages of
+``docs/reference``. A test fails while a page differs from what this writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from docs.generate.commands import commands_page
+from docs.generate.figures import figures_page
+from docs.generate.keys import experiment_page, network_page, overrides_page, quantiles_page
+from docs.generate.knobs import knobs_page
+from docs.generate.tables import summaries_page, tables_page
+
+FOLDER = Path(__file__).parents[1] / "reference"
+MARK = "<!-- Written by `python -m docs.generate` from the declarations in the code; do not edit. -->"
+
+
+def index_page() -> list[str]:
+    """The list of pages, by their headings."""
+    lines = ["# Reference", "", "What the code declares, in its own words.", ""]
+    for name, page in PAGES.items():
+        if page is not index_page:
+            lines.append(f"- [{page()[0].removeprefix('# ')}]({name}.md)")
+    return lines
+
+
+PAGES: dict[str, Callable[[], list[str]]] = {
+    "README": index_page,
+    "commands": commands_page,
+    "experiment": experiment_page,
+    "network": network_page,
+    "quantiles": quantiles_page,
+    "overrides": overrides_page,
+    "knobs": knobs_page,
+    "tables": tables_page,
+    "summaries": summaries_page,
+    "figures": figures_page,
+}
+
+
+def pages() -> Iterator[tuple[Path, str]]:
+    """Each page of the reference, and what it is to hold."""
+    for name, page in PAGES.items():
+        yield FOLDER / f"{name}.md", "\n".join([MARK, "", *page()]).rstrip() + "\n"
+
+
+def main() -> None:
+    """Write the pages; one that is no longer generated goes."""
+    FOLDER.mkdir(exist_ok=True)
+    written = dict(pages())
+    for left in set(FOLDER.glob("*.md")) - set(written):
+        left.unlink()
+    for file, text in written.items():
+        file.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""The pages of tables of runs and of summaries: every file and every column.
+
+In: :mod:`torsweep.engines.table_schema`, and each statistic below :mod:`torsweep.stats`. Out: the pages.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from docs.generate.markdown import code, prose, table
+from torsweep.compare.comparison import TABLES
+from torsweep.engines.table_schema import SCHEMAS, WORDS, TableSchema
+from torsweep.stats.files import CLAIMS_FILE, PLAN_FILE, SUMMARY_TEXT
+from torsweep.stats.statistic import Statistic, statistics
+
+HEADINGS = ("column", "type", "meaning")
+
+
+def tables_page() -> list[str]:
+    """The Parquet tables of a run and of a plan."""
+    lines = ["# Tables of runs", ""]
+    lines += [
+        "An engine leaves these Parquet files in a run's folder. The tables of a plan are the same files with"
+        " the rows of all runs; `seed` and a column for each knob come before the columns below. Empty cells"
+        " stand only in columns that say so.",
+        "",
+    ]
+    for schema in SCHEMAS:
+        lines += [f"## {schema.name}", "", f"A row: {prose(schema.meaning)}.", "", *_columns(schema)]
+    return lines
+
+
+def summaries_page() -> list[str]:
+    """The CSV files of a summary and of a comparison."""
+    lines = ["# Files of summaries", ""]
+    lines += [
+        f"Beside these CSV files, a summary has `{CLAIMS_FILE}` (the verdicts), `{SUMMARY_TEXT}` (all of it"
+        f" to read) and `{PLAN_FILE}` (what it was made from, with checksums). An empty cell is a number that"
+        " is not there.",
+        "",
+    ]
+    for statistic in statistics().values():
+        lines += [f"## {statistic.name}", "", _of_statistic(statistic), "", *_statistic_columns(statistic)]
+    rows = [(code(f"{name}.csv"), prose(meaning)) for name, meaning in TABLES.items()]
+    lines += ["## Files of a comparison", "", *table(("file", "what it holds"), rows)]
+    return [*lines, "[How to read them](../compare.md)"]
+
+
+def _columns(schema: TableSchema) -> list[str]:
+    rows = []
+    for column in schema.columns:
+        words = WORDS.get(column.name, ())
+        said = prose(column.meaning)
+        if any(word not in said for word in words) and column.name != "kind":
+            said += f": {', '.join(map(code, words))}"
+        rows.append((code(column.name), _type(column.dtype) + ", or empty" * column.nullable, said))
+    return table(HEADINGS, rows)
+
+
+def _of_statistic(statistic: Statistic) -> str:
+    only = f" Only of runs that record {statistic.rests_on}." if statistic.rests_on else ""
+    return f"A row: {prose(statistic.meaning)}.{only}"
+
+
+def _statistic_columns(statistic: Statistic) -> list[str]:
+    """The columns; neighbours with one type and meaning share a row."""
+    rows: list[tuple[list[str], str, str]] = []
+    for name, (dtype, meaning) in statistic.columns.items():
+        shown = "each knob" if name == "KNOBS" else code(name)
+        if rows and rows[-1][1:] == (_type(dtype), prose(meaning)):
+            rows[-1][0].append(shown)
+        else:
+            rows.append(([shown], _type(dtype), prose(meaning)))
+    return table(HEADINGS, [(", ".join(names), dtype, meaning) for names, dtype, meaning in rows])
+
+
+def _type(dtype: type[pl.DataType] | pl.DataType) -> str:
+    """The type in a word."""
+    if dtype in (pl.String, pl.Categorical) or isinstance(dtype, pl.Enum):
+        return "text"
+    if dtype == pl.Boolean:
+        return "true or false"
+    return "number" if dtype.is_float() else "whole number"
