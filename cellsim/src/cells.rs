@@ -130,6 +130,11 @@ impl CellQueue {
         self.runs.bytes_elsewhere()
     }
 
+    /// Give back memory that is not in use.
+    pub fn trim(&mut self) {
+        self.runs.trim();
+    }
+
     /// Append the cells of `run`.
     #[inline]
     pub fn push(&mut self, run: Run) {

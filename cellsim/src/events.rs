@@ -3,10 +3,13 @@
 //! Events come out in the order of their time; events of the same nanosecond come out in the order in
 //! which they were scheduled. Nothing else (no address, no hash) can influence the order.
 
+mod blocks;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::time::Time;
+use blocks::{Blocks, List};
 
 /// What happens, with the index of what it happens to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,44 +159,44 @@ impl Packed {
 struct Sorter {
     /// Where the next event of each part goes.
     places: Vec<u32>,
-    sorted: Vec<Packed>,
 }
 
 impl Sorter {
     /// Fewer events are sorted as they are.
     const LEAST: usize = 16;
 
-    fn sort(&mut self, events: &mut Vec<Packed>) {
-        if events.len() < Self::LEAST {
-            events.sort_unstable();
+    /// Leave the events of `list` in `sorted`, in their order.
+    fn sort(&mut self, blocks: &Blocks, list: &List, sorted: &mut Vec<Packed>) {
+        sorted.clear();
+        if list.len() < Self::LEAST {
+            blocks.parts(list).for_each(|part| sorted.extend_from_slice(part));
+            sorted.sort_unstable();
             return;
         }
-        let bits = events.len().ilog2().min(SLOT_SHIFT);
+        let bits = list.len().ilog2().min(SLOT_SHIFT);
         let within = (1 << SLOT_SHIFT) - 1;
         let part = |event: &Packed| ((event.offset() & within) >> (SLOT_SHIFT - bits)) as usize;
         self.places.clear();
         self.places.resize(1 << bits, 0);
-        events.iter().for_each(|event| self.places[part(event)] += 1);
+        blocks.parts(list).flatten().for_each(|event| self.places[part(event)] += 1);
         let mut before = 0;
         for place in &mut self.places {
             before += std::mem::replace(place, before);
         }
-        self.sorted.clear();
-        self.sorted.resize(events.len(), Packed::default());
-        for event in events.iter() {
+        sorted.resize(list.len(), Packed::default());
+        for event in blocks.parts(list).flatten() {
             let place = &mut self.places[part(event)];
-            self.sorted[*place as usize] = *event;
+            sorted[*place as usize] = *event;
             *place += 1;
         }
-        std::mem::swap(events, &mut self.sorted);
-        for end in 1..events.len() {
-            let event = events[end];
+        for end in 1..sorted.len() {
+            let event = sorted[end];
             let mut place = end;
-            while place > 0 && events[place - 1] > event {
-                events[place] = events[place - 1];
+            while place > 0 && sorted[place - 1] > event {
+                sorted[place] = sorted[place - 1];
                 place -= 1;
             }
-            events[place] = event;
+            sorted[place] = event;
         }
     }
 }
@@ -201,8 +204,7 @@ impl Sorter {
 /// A priority queue of events in three parts: what happens within the current slot of time, a wheel with
 /// a list for each slot of this period and the next, and a list for each later period. Putting an event in, and
 /// moving a period's events into the wheel, costs nothing that grows with their number. A slot's list is sorted when its
-/// time comes; only what is scheduled within the current slot itself goes through a heap. Lists that have
-/// been worked off are used again, the last one first, so that the queue stays in the nearest caches.
+/// time comes; only what is scheduled within the current slot itself goes through a heap.
 ///
 /// An event must not be earlier than the last one that was taken out.
 pub struct EventQueue {
@@ -213,12 +215,12 @@ pub struct EventQueue {
     /// Events of the current slot that were scheduled during it.
     late: BinaryHeap<Reverse<Packed>>,
     late_scheduled: usize,
-    wheel: Vec<Vec<Packed>>,
+    wheel: Vec<List>,
     in_wheel: usize,
-    spare: Vec<Vec<Packed>>,
-    sorter: Sorter,
     /// Events by period from the one after the next on, in the order of scheduling.
-    far: BTreeMap<u64, Vec<Packed>>,
+    far: BTreeMap<u64, List>,
+    blocks: Blocks,
+    sorter: Sorter,
 }
 
 impl Default for EventQueue {
@@ -229,11 +231,11 @@ impl Default for EventQueue {
             done: 0,
             late: BinaryHeap::new(),
             late_scheduled: 0,
-            wheel: (0..WHEEL).map(|_| Vec::new()).collect(),
+            wheel: (0..WHEEL).map(|_| List::default()).collect(),
             in_wheel: 0,
-            spare: Vec::new(),
-            sorter: Sorter::default(),
             far: BTreeMap::new(),
+            blocks: Blocks::default(),
+            sorter: Sorter::default(),
         }
     }
 }
@@ -253,7 +255,7 @@ impl EventQueue {
         } else if period <= self.period() + 1 {
             self.put_in_wheel(slot, event);
         } else {
-            self.far.entry(period).or_default().push(event);
+            self.blocks.push(self.far.entry(period).or_default(), event);
         }
     }
 
@@ -266,10 +268,7 @@ impl EventQueue {
     #[inline]
     fn put_in_wheel(&mut self, slot: u64, event: Packed) {
         let list = &mut self.wheel[(slot % WHEEL) as usize];
-        if list.capacity() == 0 {
-            *list = self.spare.pop().unwrap_or_default();
-        }
-        list.push(event.behind(list.len()));
+        self.blocks.push(list, event.behind(list.len()));
         self.in_wheel += 1;
     }
 
@@ -312,10 +311,11 @@ impl EventQueue {
 
     /// Memory that it holds, bytes.
     pub fn bytes(&self) -> usize {
-        let lists = self.wheel.iter().chain(&self.spare).chain(self.far.values());
-        let places: usize = lists.map(Vec::capacity).sum();
-        let slot = self.due.capacity() + self.late.capacity() + self.sorter.sorted.capacity();
-        (places + slot) * size_of::<Packed>() + self.wheel.len() * size_of::<Vec<Packed>>()
+        let slot = self.due.capacity() + self.late.capacity();
+        self.blocks.bytes()
+            + slot * size_of::<Packed>()
+            + self.wheel.len() * size_of::<List>()
+            + self.sorter.places.capacity() * size_of::<u32>()
     }
 
     /// Move to the next slot of time, at most to `last`; false when nothing is left.
@@ -330,13 +330,9 @@ impl EventQueue {
             self.begin_period();
         }
         let list = std::mem::take(&mut self.wheel[(self.slot % WHEEL) as usize]);
-        let mut worked_off = std::mem::replace(&mut self.due, list);
-        if worked_off.capacity() > 0 {
-            worked_off.clear();
-            self.spare.push(worked_off);
-        }
+        self.sorter.sort(&self.blocks, &list, &mut self.due);
+        self.blocks.give_back(&list);
         self.in_wheel -= self.due.len();
-        self.sorter.sort(&mut self.due);
         self.done = 0;
         self.late_scheduled = 0;
         true
@@ -346,10 +342,12 @@ impl EventQueue {
     fn begin_period(&mut self) {
         let end = self.period() + 1;
         while let Some(first) = self.far.first_entry().filter(|first| *first.key() <= end) {
-            let (period, events) = first.remove_entry();
-            for event in events {
-                let slot = period * SLOTS + u64::from(event.offset() >> SLOT_SHIFT);
-                self.put_in_wheel(slot, event);
+            let (period, mut list) = first.remove_entry();
+            while let Some(part) = self.blocks.take_part(&mut list) {
+                for event in part {
+                    let slot = period * SLOTS + u64::from(event.offset() >> SLOT_SHIFT);
+                    self.put_in_wheel(slot, event);
+                }
             }
         }
     }
@@ -359,6 +357,19 @@ impl EventQueue {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn memory_follows_the_events_that_wait() {
+        let mut queue = EventQueue::default();
+        let slot = 1 << SLOT_SHIFT;
+        for turn in 0..WHEEL {
+            let start = turn * slot;
+            queue.push(Time::from_ns(start + 1_000 * slot), Kind::Arrive, 0, 0);
+            (0..1_000).for_each(|event| queue.push(Time::from_ns(start + slot + event), Kind::Arrive, 0, 0));
+            while queue.pop_until(Time::from_ns(start + 2 * slot - 1)).is_some() {}
+        }
+        assert!(queue.bytes() < 1 << 20, "{} bytes", queue.bytes());
+    }
 
     proptest! {
         #[test]

@@ -249,6 +249,18 @@ impl Linux {
         self.acks.bytes_elsewhere() + self.scoreboard.bytes_elsewhere() + below
     }
 
+    /// Give back memory that is not in use at `now`.
+    pub fn trim(&mut self, now: Time) {
+        self.acks.trim();
+        self.scoreboard.trim();
+        if !self.throttled && self.below_until <= now {
+            self.below = VecDeque::new();
+        }
+        if self.sacks.is_empty() {
+            self.sacks = VecDeque::new();
+        }
+    }
+
     /// Propagation delay: half of the handshake's round trip.
     pub fn one_way(&self) -> Span {
         Span::from_ns(self.buffer.handshake().ns() / 2)

@@ -132,6 +132,11 @@ impl Mux {
         })
     }
 
+    /// Give back memory that is not in use.
+    pub fn trim(&mut self) {
+        self.others.take_if(|others| others.heap.is_empty() && others.ring.is_empty());
+    }
+
     /// The circuit queue that sends next, if any does.
     pub fn first(&self) -> QueueId {
         self.head.queue

@@ -138,6 +138,11 @@ impl Shadow {
         self.acks.bytes_elsewhere()
     }
 
+    /// Give back memory that is not in use.
+    pub fn trim(&mut self) {
+        self.acks.trim();
+    }
+
     /// Propagation delay.
     pub fn one_way(&self) -> Span {
         self.one_way

@@ -56,6 +56,14 @@ impl Tcp {
         either!(self, tcp => tcp.bytes_elsewhere())
     }
 
+    /// Give back memory that is not in use.
+    pub fn trim(&mut self, now: Time) {
+        match self {
+            Self::Shadow(tcp) => tcp.trim(),
+            Self::Linux(tcp) => tcp.trim(now),
+        }
+    }
+
     /// Propagation delay.
     pub fn one_way(&self) -> Span {
         either!(self, tcp => tcp.one_way())

@@ -84,6 +84,13 @@ impl Vegas {
         self.sent_at.capacity() * size_of::<Time>()
     }
 
+    /// Give back memory that is not in use.
+    pub fn trim(&mut self) {
+        if self.sent_at.is_empty() {
+            self.sent_at = VecDeque::new();
+        }
+    }
+
     /// How many cells may be packaged now.
     pub fn allowance(&self) -> u64 {
         self.window.saturating_sub(self.inflight)

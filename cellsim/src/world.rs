@@ -233,6 +233,7 @@ impl World {
     fn second(&mut self) -> Result<(), Error> {
         self.record_second();
         self.recorder.flush_full()?;
+        self.trim_some();
         for state in self.tor.relays.iter_mut() {
             state.bytes_in = 0;
             state.bytes_out = 0;

@@ -77,6 +77,13 @@ impl Scoreboard {
         self.flights.capacity() * size_of::<Flight>()
     }
 
+    /// Give back memory that is not in use.
+    pub fn trim(&mut self) {
+        if self.flights.is_empty() {
+            self.flights = VecDeque::new();
+        }
+    }
+
     /// Packets that are taken to be on the way (`tcp_packets_in_flight`).
     pub fn in_flight(&self) -> u32 {
         (self.out + self.resent).saturating_sub(self.sacked + self.lost)

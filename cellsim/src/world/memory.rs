@@ -1,14 +1,38 @@
-//! How much memory a world takes, and what for.
+//! How much memory a world takes, and what for; and giving back what its queues have grown to.
 //!
 //! In: a world. Out: a count and bytes of each of its parts, with the queues that they hold elsewhere. Left out: what only
 //! losses need, room that is not used yet, rows of tables that wait to be written, and what an allocator adds.
 
-use super::World;
 use super::state::{Circuit, Client, Pipe, Relay, Waiting};
+use super::{SECOND, World};
 use crate::ids::EdgeId;
 use crate::totals::{Memory, Part};
 
+/// Each second, one of so many parts of pipes and circuits gives memory back: most connections of a large network are idle most of
+/// the time, and those that are not would soon ask for it again.
+const PARTS: usize = 8;
+
+/// The part of `rows` whose turn it is.
+fn part_of<T>(rows: &mut [T], turn: usize) -> &mut [T] {
+    let part = turn % PARTS;
+    let (start, end) = (rows.len() * part / PARTS, rows.len() * (part + 1) / PARTS);
+    &mut rows[start..end]
+}
+
 impl World {
+    /// Give back memory that queues of some pipes and circuits have and do not use: no result depends on it.
+    pub(super) fn trim_some(&mut self) {
+        let now = self.now;
+        let turn = usize::try_from(now.since_start().ns() / SECOND.ns()).expect("a run of at most a week");
+        for pipe in part_of(&mut self.network.pipes, turn) {
+            pipe.cells.trim();
+            pipe.mux.trim();
+            pipe.tcp.trim(now);
+        }
+        part_of(&mut self.tor.queues, turn).iter_mut().for_each(|queue| queue.cells.trim());
+        let circuits = part_of(&mut self.tor.circuits, turn).iter_mut();
+        circuits.filter_map(|circuit| circuit.vegas.as_mut()).for_each(|vegas| vegas.trim());
+    }
     /// The memory that it takes now.
     pub(super) fn memory(&self) -> Memory {
         Memory {
