@@ -41,6 +41,7 @@ from torsweep.engines.shadow.simulate import (
 )
 from torsweep.engines.shadow.tools import Tools
 from torsweep.engines.shadow.traffic import client_graph, server_graph
+from torsweep.engines.shadow.watch import MAY_BE_LATE
 from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips, vegas_log_lines
 from torsweep.errors import InputError
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, Relay, link_rates
@@ -140,12 +141,12 @@ _SHARED = "../../../shared"
 @dataclass(frozen=True)
 class Written:
     """What was written: the simulation, how many pairs of hosts are closer than its least latency, and when
-    clients have to be ready, ns from its start: all of them, or one where ``some_may_be_late``."""
+    clients have to be ready, ns from its start, all but the share ``may_be_late`` of them."""
 
     simulation: Simulation
     floored_pairs: int
     ready_ns: int = BOOTSTRAP_NS
-    some_may_be_late: bool = False
+    may_be_late: float = MAY_BE_LATE
 
 
 def write_directory(

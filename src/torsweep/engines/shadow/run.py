@@ -102,7 +102,7 @@ def write_run_directory(
     if network.tornettools:
         tornet = find_tornet(network, network_directory)
         simulation = write_tornet_run(run, tornet, tools, settings, folder)
-        written = Written(simulation, 0, ready_ns=tornet.bootstrap_ns, some_may_be_late=True)
+        written = Written(simulation, 0, ready_ns=tornet.bootstrap_ns, may_be_late=1.0)
         say(f"{folder}: {len(written.simulation.hosts)} hosts of {tornet.folder}")
         return run, written
     latencies = read_latency(network_directory, network)
@@ -228,7 +228,7 @@ def _simulate(
 ) -> dict[str, Any]:
     """Run the simulation in ``folder`` to its end; what it cost, as provenance has it."""
     ready_s = written.ready_ns / SECOND_NS
-    watch = Watch(folder, clients, ready_s, say, some_may_be_late=written.some_may_be_late)
+    watch = Watch(folder, clients, ready_s, say, may_be_late=written.may_be_late)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with (
         claimed_cores(settings.parallelism) as cores,

@@ -89,17 +89,29 @@ def test_clients_that_are_not_ready_in_time_stop_the_run(tmp_path: Path) -> None
         watch.follow(Scripted(early))  # type: ignore[arg-type]
 
 
-def test_a_late_client_is_told_where_some_may_be_late(tmp_path: Path) -> None:
+def test_a_late_client_is_told_where_so_many_may_be_late(tmp_path: Path) -> None:
     _tor_log(tmp_path, "web1", "Jan 01 00:01:00.000 [notice] Bootstrapped 100% (done): Done\n")
     watch, said = _watch(tmp_path, ("web1", "web2"))
-    watch.some_may_be_late = True
+    watch.may_be_late = 0.5
     watch.follow(Scripted(PROGRESS.format(40, 4, 2)))  # type: ignore[arg-type]
     assert said[0].startswith(
         "1 of 2 clients had not bootstrapped after 180 simulated s, the first being web2"
     )
     watch, _ = _watch(tmp_path, ("web2", "web3"))
-    watch.some_may_be_late = True
+    watch.may_be_late = 0.5
     with pytest.raises(TorsweepError, match="2 of 2 clients"):
+        watch.follow(Scripted(PROGRESS.format(40, 4, 2)))  # type: ignore[arg-type]
+
+
+def test_few_late_clients_do_not_end_a_run(tmp_path: Path) -> None:
+    clients = tuple(f"web{i}" for i in range(40))
+    for name in clients[2:]:
+        _tor_log(tmp_path, name, "Jan 01 00:01:00.000 [notice] Bootstrapped 100% (done): Done\n")
+    watch, said = _watch(tmp_path, clients)
+    watch.follow(Scripted(PROGRESS.format(40, 4, 2)))  # type: ignore[arg-type]
+    assert said[0].startswith("2 of 40 clients had not bootstrapped")
+    watch, _ = _watch(tmp_path, clients[:39])
+    with pytest.raises(TorsweepError, match="2 of 39 clients"):
         watch.follow(Scripted(PROGRESS.format(40, 4, 2)))  # type: ignore[arg-type]
 
 
