@@ -74,8 +74,11 @@ MAY_BE_LATE = 0.05
 
 @dataclass
 class Watch:
-    """What to look for. When ``bootstrap_s`` have been simulated, one of ``clients`` has to be ready, and all but
-    the share ``may_be_late``, as tor may wait for minutes before it asks for a descriptor a second time."""
+    """What to look for.
+
+    When ``bootstrap_s`` have been simulated, one of ``clients`` has to be ready, and all but the share
+    ``may_be_late``, as tor may wait for minutes before it asks for a descriptor a second time.
+    """
 
     folder: Path
     clients: Sequence[str]
