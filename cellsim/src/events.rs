@@ -368,7 +368,7 @@ mod tests {
             (0..1_000).for_each(|event| queue.push(Time::from_ns(start + slot + event), Kind::Arrive, 0, 0));
             while queue.pop_until(Time::from_ns(start + 2 * slot - 1)).is_some() {}
         }
-        assert!(queue.bytes() < 1 << 20, "{} bytes", queue.bytes());
+        assert!(queue.bytes() < 1 << 22, "{} bytes", queue.bytes());
     }
 
     proptest! {
