@@ -19,7 +19,7 @@ ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
 .PHONY: help setup programs refill_sweep scheduler_choice starvation cell_trace clock_source relay_cost latency_breakdown refill_waits nagle scale scale_overloaded report publish test test_programs test_python test-tor kills fuzz lint format bench \
-	docs-tables reference lock dist clean
+	docs-tables reference site lock dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -118,7 +118,16 @@ reference: setup ## write docs/reference and configs/schema.json from the code's
 	$(ACTIVATED) torsweep config schema --out configs/schema.json
 	$(ACTIVATED) python -m docs.generate
 
-lock: ## choose the versions in requirements.lock anew (needs uv)
+site: $(VENV)/site.stamp ## the documentation as a site with search, into site/; a broken link is an error
+	rm -rf site
+	$(ACTIVATED) python -m sphinx --quiet --nitpicky --fail-on-warning --keep-going --conf-dir docs --doctree-dir $(VENV)/site . site
+	@echo "The site is in site/; begin at site/index.html."
+
+$(VENV)/site.stamp: setup/site.lock $(VENV)/torsweep.stamp
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r setup/site.lock
+	@touch $@
+
+lock: ## choose the versions in requirements.lock and setup/site.lock anew (needs uv)
 	setup/lock.sh
 
 dist: setup ## a wheel and a source package to hand on, into dist/ (minutes: everything compiles anew)
@@ -127,5 +136,5 @@ dist: setup ## a wheel and a source package to hand on, into dist/ (minutes: eve
 	$(ACTIVATED) CARGO_TARGET_DIR=$(CURDIR)/target maturin build --release --sdist --zig --compatibility manylinux2014 --out dist
 
 clean: ## remove what set-up, builds and tests have made; results/ stays
-	rm -rf $(VENV) target .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site target .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './results/*' -prune -exec rm -rf {} +

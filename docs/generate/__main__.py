@@ -21,7 +21,7 @@ MARK = "<!-- Written by `python -m docs.generate` from the declarations in the c
 
 def index_page() -> list[str]:
     """The list of pages, by their headings."""
-    lines = ["# Reference", "", "What the code declares, in its own words.", ""]
+    lines = ["# What the code declares", "", "Each page is written from the declarations in the code.", ""]
     for name, page in PAGES.items():
         if page is not index_page:
             lines.append(f"- [{page()[0].removeprefix('# ')}]({name}.md)")

@@ -41,7 +41,7 @@ def _figure(name: str) -> list[str]:
     image = LOOKS_LIKE.get(name) or _image_of({name, module.TITLE})
     if image:
         path = f"../images/{image}"
-        lines += [f'<a href="{path}"><img src="{path}" width="320" alt="{module.TITLE}"></a>', ""]
+        lines += [f'<img src="{path}" width="320" alt="{module.TITLE}">', ""]
     needed = module.NEEDS if name.startswith(OF_COMPARISONS) else map(_link, module.NEEDS)
     return [*lines, f"Needs {', '.join(needed)}.", ""]
 

@@ -18,7 +18,7 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.config.overrides import Overrides
 
-HEADINGS = ("key", "accepts", "default", "meaning")
+HEADINGS = ("key", "meaning", "accepts", "default")
 CLAIMS = "Claims"
 
 
@@ -143,9 +143,9 @@ class _File:
             [
                 (
                     code(key),
+                    prose(schema["description"]),
                     accepted(schema, self.link),
                     default(schema, key in required),
-                    prose(schema["description"]),
                 )
                 for key, schema in section["properties"].items()
                 if key not in without

@@ -13,7 +13,7 @@ from torsweep.engines.table_schema import SCHEMAS, WORDS, TableSchema
 from torsweep.stats.files import CLAIMS_FILE, PLAN_FILE, SUMMARY_TEXT
 from torsweep.stats.statistic import Statistic, statistics
 
-HEADINGS = ("column", "type", "meaning")
+HEADINGS = ("column", "meaning", "type")
 
 
 def tables_page() -> list[str]:
@@ -53,7 +53,7 @@ def _columns(schema: TableSchema) -> list[str]:
         said = prose(column.meaning)
         if any(word not in said for word in words) and column.name != "kind":
             said += f": {', '.join(map(code, words))}"
-        rows.append((code(column.name), _type(column.dtype) + ", or empty" * column.nullable, said))
+        rows.append((code(column.name), said, _type(column.dtype) + ", or empty" * column.nullable))
     return table(HEADINGS, rows)
 
 
@@ -67,11 +67,11 @@ def _statistic_columns(statistic: Statistic) -> list[str]:
     rows: list[tuple[list[str], str, str]] = []
     for name, (dtype, meaning) in statistic.columns.items():
         shown = "each knob" if name == "KNOBS" else code(name)
-        if rows and rows[-1][1:] == (_type(dtype), prose(meaning)):
+        if rows and rows[-1][1:] == (prose(meaning), _type(dtype)):
             rows[-1][0].append(shown)
         else:
-            rows.append(([shown], _type(dtype), prose(meaning)))
-    return table(HEADINGS, [(", ".join(names), dtype, meaning) for names, dtype, meaning in rows])
+            rows.append(([shown], prose(meaning), _type(dtype)))
+    return table(HEADINGS, [(", ".join(names), meaning, dtype) for names, meaning, dtype in rows])
 
 
 def _type(dtype: type[pl.DataType] | pl.DataType) -> str:

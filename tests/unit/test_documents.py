@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
+
+from docs.generate.markdown import prose, slug
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(
@@ -25,6 +28,24 @@ def test_relative_links_lead_to_files(document):
     links = re.findall(r"\]\(([^)#\s]+)", document.read_text())
     local = [link for link in links if "://" not in link]
     assert [link for link in local if not (document.parent / link).exists()] == []
+
+
+def test_anchors_of_links_are_headings(document):
+    for link, anchor in re.findall(r"\]\(([^)#\s:]*\.md)?#([^)\s]+)\)", document.read_text()):
+        text = (document.parent / link if link else document).read_text()
+        headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+        plain = [slug(re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", prose(heading))) for heading in headings]
+        assert anchor in plain, f"{link}#{anchor}"
+
+
+def test_the_navigation_of_the_site_has_every_page():
+    site = runpy.run_path(str(ROOT / "docs/conf.py"))
+    pages = {file.relative_to(ROOT) for pattern in site["include_patterns"] for file in ROOT.glob(pattern)}
+    listed = {Path(f"{page}.md") for _, section in site["sections"]() for page in section}
+    below = {page for page in pages if page.match("docs/decisions/[0-9]*.md")}
+    assert len(below) > 10
+    assert sorted(pages - listed - below) == [Path("README.md")]
+    assert listed <= pages
 
 
 def test_the_tree_of_the_readme_names_what_there_is():

@@ -22,14 +22,23 @@ def read(name: str) -> str:
     return (ROOT / name).read_text()
 
 
-@pytest.fixture(scope="module")
-def lock_text() -> str:
-    return read("requirements.lock")
+@pytest.fixture(scope="module", params=["requirements.lock", "setup/site.lock"])
+def lock_text(request) -> str:
+    return read(request.param)
+
+
+def versions(lock: str) -> dict[str, str]:
+    return dict(re.findall(r"^([a-z0-9._-]+)==([^\s;]+)", lock, re.MULTILINE))
 
 
 @pytest.fixture(scope="module")
-def locked(lock_text: str) -> dict[str, str]:
-    return dict(re.findall(r"^([a-z0-9._-]+)==([^\s;]+)", lock_text, re.MULTILINE))
+def locked() -> dict[str, str]:
+    return versions(read("requirements.lock"))
+
+
+@pytest.fixture(scope="module")
+def locked_for_the_site() -> dict[str, str]:
+    return versions(read("setup/site.lock"))
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +61,14 @@ def conda_ranges() -> dict[str, str]:
 
 
 def direct_dependencies(project: dict) -> dict[str, str]:
-    """What pyproject.toml accepts of each package that it names."""
+    """What pyproject.toml accepts of each package that it names for users and developers."""
     requirements = project["project"]["dependencies"] + [
         one for extra in project["project"]["optional-dependencies"].values() for one in extra
     ]
+    return by_name(requirements)
+
+
+def by_name(requirements: list[str]) -> dict[str, str]:
     return {NAME.match(one)[0]: one.removeprefix(NAME.match(one)[0]) for one in requirements}
 
 
@@ -68,8 +81,15 @@ def test_the_lock_is_within_the_ranges(project, locked):
         assert Version(locked[name]) in SpecifierSet(accepted), name
 
 
-def test_each_package_is_locked_at_one_version(lock_text, locked):
-    assert len(re.findall(r"^[a-z0-9._-]+==", lock_text, re.MULTILINE)) == len(locked)
+def test_the_sites_lock_is_within_the_ranges_and_goes_with_the_other(project, locked, locked_for_the_site):
+    for name, accepted in by_name(project["dependency-groups"]["docs"]).items():
+        assert Version(locked_for_the_site[name]) in SpecifierSet(accepted), name
+    both = locked.keys() & locked_for_the_site.keys()
+    assert {name: locked[name] for name in both} == {name: locked_for_the_site[name] for name in both}
+
+
+def test_each_package_is_locked_at_one_version(lock_text):
+    assert len(re.findall(r"^[a-z0-9._-]+==", lock_text, re.MULTILINE)) == len(versions(lock_text))
 
 
 def test_the_lock_has_a_hash_for_every_package_and_no_address(lock_text):
