@@ -32,7 +32,7 @@ def test_what_ships_is_what_the_pipeline_works_in():
 def test_the_wheel_takes_every_file_behind_the_links():
     """maturin takes links to files by itself, and the files behind links to folders by the pattern."""
     (pattern,) = PROJECT["tool"]["maturin"]["include"]
-    assert pattern["format"] == "wheel"
+    assert pattern["format"] == ["wheel", "sdist"]
     start, rest = pattern["path"].split("/*/")
     assert (CHECKOUT / start, rest) == (SHIPPED, "**/*")
 
