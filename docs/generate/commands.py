@@ -1,4 +1,4 @@
-"""The page of commands: each command of ``torsweep`` with its arguments and options.
+"""The page of commands: each command of ``torsweep`` with its arguments, options and examples.
 
 In: the tree of commands, as the command line builds it. Out: the page, in the words of ``--help``.
 """
@@ -13,6 +13,7 @@ import typer
 from docs.generate.markdown import code, prose, table
 from torsweep.cli import app
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
+from torsweep.examples import EXAMPLES
 
 HELP = "--help"
 ENDS = (TorsweepError, InputError, OutputError, ToolMissing)
@@ -30,6 +31,8 @@ def commands_page() -> list[str]:
         words = inner.command_path.split()[1:]
         lines += [f"{'#' * (1 + len(words))} {inner.command_path}", "", prose(command.help), ""]
         lines += _parameters(command, inner)
+        if examples := EXAMPLES.get(" ".join(words)):
+            lines += ["```sh", *examples, "```", ""]
     return lines
 
 
