@@ -3,7 +3,8 @@
 //! Two refill modes. `Lazy` is tor 0.4.9's: tokens are added when the bucket is looked at, in steps of
 //! 16 coarse ticks (a tick is 2^20 ns, so a step is about 16.8 ms), and the part of a step that has
 //! passed is thrown away with the time stamp (`token_bucket_rw_refill`, src/lib/evloop/token_bucket.c),
-//! or kept for the next refill (refill-remainder.patch);
+//! or kept for the next refill (refill-remainder.patch: then the steps of a relay stay where those of its
+//! process began, `connection_bucket_init`, src/core/mainloop/connection.c);
 //! the refill interval is then only the delay after which blocked connections are woken
 //! (`reenable_blocked_connection_schedule`, src/core/mainloop/connection.c). `Burst` is what tor did
 //! until 0.3.4 and what the refill experiments are about: all tokens of an interval arrive at its
@@ -19,6 +20,8 @@ use crate::time::{Span, Time};
 const TICK_SHIFT: u32 = 20;
 /// Ticks in a refill step (`TICKS_PER_STEP`, src/lib/evloop/token_bucket.h).
 const TICKS_PER_STEP: u64 = 16;
+/// A refill step.
+pub const STEP: Span = Span::from_ns(TICKS_PER_STEP << TICK_SHIFT);
 
 /// How tokens come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub enum Refill {
         interval: Span,
         /// Whether the part of a step that has passed counts for the next.
         keeps_remainder: bool,
+        /// How much of a step has passed at time 0; less than [`STEP`].
+        passed: Span,
     },
     /// All tokens of an interval at its boundary, at `phase` past the multiples of `interval`.
     Burst {
@@ -64,7 +69,7 @@ impl Buckets {
     /// When an interval brings 2^63 bytes or more.
     pub fn new(refill: Refill, rate: u64, burst: u64, clock_quantum: Span) -> Self {
         let step_ns = match refill {
-            Refill::Lazy { .. } => TICKS_PER_STEP << TICK_SHIFT,
+            Refill::Lazy { .. } => STEP.ns(),
             Refill::Burst { interval, .. } => interval.ns(),
         };
         let per_step = u128::from(rate) * u128::from(step_ns) / 1_000_000_000;
@@ -79,14 +84,19 @@ impl Buckets {
             next: Time::START,
             clock_quantum,
         };
-        buckets.note_stamp(buckets.stamp(Time::START));
+        buckets.note_stamp(match refill {
+            Refill::Lazy { .. } => 0,
+            Refill::Burst { .. } => buckets.stamp(Time::START),
+        });
         buckets
     }
 
     fn note_stamp(&mut self, stamp: u64) {
         self.last_stamp = stamp;
         let next = match self.refill {
-            Refill::Lazy { .. } => Time::from_ns((stamp + TICKS_PER_STEP) << TICK_SHIFT),
+            Refill::Lazy { passed, .. } => {
+                Time::from_ns((stamp + TICKS_PER_STEP) << TICK_SHIFT).saturating_sub(passed)
+            }
             Refill::Burst { interval, phase } => Time::START + stamp * interval + phase,
         };
         // A coarse clock shows it only at its next tick.
@@ -96,7 +106,7 @@ impl Buckets {
     fn stamp(&self, now: Time) -> u64 {
         let read = now.floor(self.clock_quantum);
         match self.refill {
-            Refill::Lazy { .. } => read.ns() >> TICK_SHIFT,
+            Refill::Lazy { passed, .. } => (read + passed).ns() >> TICK_SHIFT,
             // One more interval, so that a time before the first boundary is stamp 0.
             Refill::Burst { interval, phase } => (read + (interval - phase)).since_start() / interval,
         }
@@ -157,6 +167,10 @@ mod tests {
 
     const MS: Span = Span::from_ms(1);
 
+    fn lazy(keeps_remainder: bool, passed: Span) -> Refill {
+        Refill::Lazy { interval: 100 * MS, keeps_remainder, passed }
+    }
+
     /// Bytes that a reader gets in `seconds` who takes all there is every `poll` ns.
     fn polled(refill: Refill, rate: u64, poll: Span, seconds: u64) -> u64 {
         let mut buckets = Buckets::new(refill, rate, rate, Span::ZERO);
@@ -175,7 +189,7 @@ mod tests {
     fn lazy_refill_loses_the_partial_steps() {
         // Measured on tor 0.4.9: 0.84 / 0.89 / 0.97 of the rate when polled at 10 / 100 / 1000 ms.
         for (poll_ms, expected) in [(10, 0.84), (100, 0.89), (1000, 0.97)] {
-            let refill = Refill::Lazy { interval: 100 * MS, keeps_remainder: false };
+            let refill = lazy(false, Span::ZERO);
             let ratio = polled(refill, 1_000_000, poll_ms * MS, 100) as f64 / 100e6;
             assert!((ratio - expected).abs() < 0.02, "{poll_ms} ms: {ratio}");
         }
@@ -184,10 +198,25 @@ mod tests {
     #[test]
     fn lazy_refill_that_keeps_partial_steps_delivers_its_rate() {
         for poll_ms in [1, 10, 100, 500] {
-            let refill = Refill::Lazy { interval: 100 * MS, keeps_remainder: true };
+            let refill = lazy(true, 5 * MS);
             let ratio = polled(refill, 1_000_000, poll_ms * MS, 100) as f64 / 100e6;
             assert!((ratio - 1.0).abs() < 0.001, "{poll_ms} ms: {ratio}");
         }
+    }
+
+    #[test]
+    fn steps_that_are_kept_stay_where_the_first_one_began() {
+        let mut buckets = Buckets::new(lazy(true, 5 * MS), 1_000_000, 1_000_000, Span::ZERO);
+        let refilled = |at: Time| {
+            buckets.read = 0;
+            buckets.refill(at);
+            buckets.read / buckets.per_step
+        };
+        let step = |count: u64| (Time::START + count * STEP).saturating_sub(5 * MS);
+        let soon = Span::from_ns(1);
+        let times =
+            [step(1).saturating_sub(soon), step(1), step(2) + 3 * MS, step(3).saturating_sub(soon), step(3)];
+        assert_eq!(times.map(refilled), [0, 1, 1, 0, 1]);
     }
 
     #[test]

@@ -409,7 +409,7 @@ pub struct RelaySpec {
     pub capacity_bytes_per_s: u64,
     /// Weight in the choice of paths.
     pub consensus_weight: u64,
-    /// Where its refills lie, as a share of the interval.
+    /// Where its refills lie, as a share of the interval, or of a step whose remainder is kept.
     pub refill_phase: f64,
     /// Its row in the matrix of places.
     pub place: u32,

@@ -260,11 +260,12 @@ impl Tcp {
         either!(self, tcp => tcp.take(now, bytes))
     }
 
-    /// The receiving host sends data the other way at `now`. True when an acknowledgement goes with it that waited.
-    pub fn answer(&mut self, now: Time) -> bool {
+    /// The receiving host sends `packets` the other way at `now`. True when an acknowledgement goes with them that
+    /// waited.
+    pub fn answer(&mut self, now: Time, packets: u64) -> bool {
         match self {
             Self::Shadow(_) => false,
-            Self::Linux(tcp) => tcp.answer(now),
+            Self::Linux(tcp) => tcp.answer(now, packets),
         }
     }
 

@@ -57,6 +57,9 @@ pub struct Kernel {
     pub grows_when_sending: bool,
     /// A window grows with acknowledgements instead of with what they acknowledge (until 3.15).
     pub counts_acks: bool,
+    /// Each packet with data that leaves uses up a quick acknowledgement, not only one that acknowledges something new
+    /// (`tcp_dec_quickack_mode` until 6.6).
+    pub packets_use_quick_acks: bool,
     /// In slow start a window grows until it is twice of what was used (`tcp_is_cwnd_limited`, since 3.18).
     pub doubles_used_window: bool,
     /// HyStart's rise of the round trip: its least share (shift) and least time, us.
@@ -90,6 +93,7 @@ pub static LINUX_3_2: Kernel = Kernel {
     small_queues: false,
     grows_when_sending: false,
     counts_acks: true,
+    packets_use_quick_acks: true,
     doubles_used_window: false,
     hystart_shift: 4,
     hystart_least_us: 2_000,
@@ -113,6 +117,7 @@ pub static LINUX_6_18: Kernel = Kernel {
     small_queues: true,
     grows_when_sending: true,
     counts_acks: false,
+    packets_use_quick_acks: false,
     doubles_used_window: true,
     hystart_shift: 3,
     hystart_least_us: 4_000,

@@ -66,6 +66,15 @@ pub struct ReceiveBuffer {
     waiting: Offer,
 }
 
+/// The acknowledgements of what has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offers {
+    /// The last of those that leave at once, and how many bytes at the end it does not acknowledge.
+    pub at_once: Option<(Offer, u64)>,
+    /// The one for the rest.
+    pub rest: Option<Offer>,
+}
+
 /// An acknowledgement, as far as the buffer decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
@@ -129,8 +138,8 @@ impl ReceiveBuffer {
         self.edge.wrapping_sub(low_bits(stream.delivered))
     }
 
-    /// `bytes` have come at `now`: the acknowledgement that goes at once, or later.
-    pub fn arrive(&mut self, kernel: &Kernel, now: Time, stream: &Stream, bytes: u64) -> Offer {
+    /// `bytes` have come at `now`, in full segments or in one that is not full.
+    pub fn arrive(&mut self, kernel: &Kernel, now: Time, stream: &Stream, bytes: u64) -> Offers {
         self.settle(now);
         if self.delay.segment(now) {
             let quick_acks = (self.window / (2 * MSS_BYTES)).clamp(2, QUICK_ACKS.into());
@@ -138,34 +147,62 @@ impl ReceiveBuffer {
         }
         let held = held_memory(kernel, stream);
         self.widen(kernel, stream, held, bytes);
+        let window = self.new_window(kernel, held);
+        if self.unacknowledged + narrow(bytes) > MSS_BYTES {
+            self.heed(window);
+        }
+        let (acks, rest) = self.due(narrow(bytes), stream.out_of_order > 0, window);
         self.unacknowledged += narrow(bytes);
         self.pushed = (self.pushed + u8::from(bytes % MSS != 0)).min(2);
-        let window = self.new_window(kernel, held);
-        // A second segment is acknowledged at once unless the window would close: then its reader does it.
-        let second = self.unacknowledged > MSS_BYTES && {
-            self.heed(window);
-            window.bytes >= self.window.into()
-        };
-        let quick = self.quick_acks > 0 && !self.answers;
-        if stream.out_of_order > 0 || second || quick {
-            if quick {
-                self.use_quick_acks(bytes.div_ceil(MSS));
-            }
-            return self.leave(kernel, now, stream, window);
+        let mut offers = Offers::default();
+        if acks > 0 {
+            self.use_quick_acks(acks - 1);
+            self.alone = self.alone.saturating_add(acks - 1);
+            let told = Stream { delivered: stream.delivered - u64::from(rest), ..*stream };
+            offers.at_once = Some((self.leave(kernel, now, &told, window), rest.into()));
+            self.unacknowledged = rest;
         }
-        let allowed = self.delay.allowed();
-        let before = self.waiting.leaves;
-        if before <= now + Span::from_ns(allowed.ns() / 4) {
-            return self.leave(kernel, now, stream, window);
+        if self.unacknowledged > 0 {
+            let allowed = self.delay.allowed();
+            let before = self.waiting.leaves;
+            offers.rest = Some(if before <= now + Span::from_ns(allowed.ns() / 4) {
+                self.leave(kernel, now, stream, window)
+            } else {
+                self.wait(kernel, stream, (now + allowed).min(before), window)
+            });
         }
-        self.wait(kernel, stream, (now + allowed).min(before), window)
+        offers
     }
 
-    fn use_quick_acks(&mut self, segments: u64) {
-        if segments >= self.quick_acks.into() {
-            self.delay.start_anew();
+    /// How many acknowledgements leave at once for `bytes` that come, and how many bytes at their end have none
+    /// (`__tcp_ack_snd_check`, segment by segment). While something is missing a chunk has one, about what compressed
+    /// ones come to (`tcp_comp_sack_delay_ns`; 3.2 sends one for each segment).
+    fn due(&self, bytes: u32, missing: bool, window: NewWindow) -> (u8, u32) {
+        // A second segment is acknowledged at once unless the window would close: then its reader does it.
+        let open = window.bytes >= self.window.into();
+        let mut quick = if self.answers { 0 } else { self.quick_acks };
+        let (mut acks, mut rest, mut left) = (0, self.unacknowledged, bytes);
+        while left > 0 {
+            let segment = left.min(MSS_BYTES);
+            left -= segment;
+            rest += segment;
+            let due = if missing { left == 0 } else { open && rest > MSS_BYTES };
+            if due || quick > 0 {
+                quick = quick.saturating_sub(1);
+                (acks, rest) = (acks + 1, 0);
+            }
         }
-        self.quick_acks = self.quick_acks.saturating_sub(u8::try_from(segments).unwrap_or(u8::MAX));
+        (acks, rest)
+    }
+
+    /// `acks` leave that acknowledge something new (`tcp_dec_quickack_mode`).
+    fn use_quick_acks(&mut self, acks: u8) {
+        if self.quick_acks > 0 {
+            self.quick_acks = self.quick_acks.saturating_sub(acks);
+            if self.quick_acks == 0 {
+                self.delay.start_anew();
+            }
+        }
     }
 
     /// Let the offer, and where it must the buffer, grow with what has come.
@@ -175,7 +212,9 @@ impl ReceiveBuffer {
         let more = room.min(bytes / MSS * 2 * MSS);
         if more > 0 {
             self.most_offer += narrow(more);
-            self.quick_acks = self.quick_acks.max(1);
+            // Each segment that the offer grows with has one, unless they are kept for answers.
+            let segments = if self.answers { 1 } else { more.div_ceil(2 * MSS) };
+            self.quick_acks = self.quick_acks.max(u8::try_from(segments).unwrap_or(u8::MAX));
         }
         if held > self.memory.into() {
             // `tcp_clamp_window`: the sender was allowed to send this much.
@@ -190,13 +229,13 @@ impl ReceiveBuffer {
     /// Take in that the acknowledgement that waited has left by `now`.
     fn settle(&mut self, now: Time) {
         if self.waiting.leaves <= now {
-            self.left_alone(self.waiting);
             // `tcp_delack_timer_handler`: no answer came for it.
             if std::mem::take(&mut self.answers) {
                 self.delay.start_anew();
             } else {
                 self.delay.missed();
             }
+            self.left_alone(self.waiting);
         }
     }
 
@@ -206,6 +245,7 @@ impl ReceiveBuffer {
     }
 
     fn left_alone(&mut self, offer: Offer) {
+        self.use_quick_acks((self.unacknowledged > 0).into());
         self.left(offer);
         self.alone = self.alone.saturating_add(1);
     }
@@ -215,11 +255,15 @@ impl ReceiveBuffer {
         std::mem::take(&mut self.alone).into()
     }
 
-    /// The host sends data the other way at `now`: the acknowledgement that goes with it, if one waits.
-    pub fn answer(&mut self, kernel: &Kernel, now: Time, stream: &Stream) -> Option<Offer> {
+    /// The host sends `packets` of data the other way at `now`: the acknowledgement that goes with them, if one waits.
+    pub fn answer(&mut self, kernel: &Kernel, now: Time, stream: &Stream, packets: u64) -> Option<Offer> {
         self.settle(now);
+        let waits = self.waiting.leaves != Time::NEVER;
+        // `tcp_event_ack_sent`, and then `tcp_event_data_sent`.
+        let quick = if kernel.packets_use_quick_acks { packets } else { waits.into() };
+        self.use_quick_acks(u8::try_from(quick).unwrap_or(u8::MAX));
         self.answers |= self.delay.is_answer(now);
-        (self.waiting.leaves != Time::NEVER).then(|| {
+        waits.then(|| {
             let window = self.new_window(kernel, held_memory(kernel, stream));
             let offer = self.offer(kernel, stream, now, window);
             self.left(offer);

@@ -35,8 +35,13 @@ impl Linux {
             missing.highest = self.arrived;
         }
         let stream = self.stream();
-        let offer = self.buffer.arrive(self.kernel, now, &stream, bytes);
-        self.acknowledge(now, &stream, offer);
+        let offers = self.buffer.arrive(self.kernel, now, &stream, bytes);
+        if let Some((offer, rest)) = offers.at_once {
+            self.acknowledge(now, [stream.delivered - rest, self.highest() - rest], offer);
+        }
+        if let Some(offer) = offers.rest {
+            self.acknowledge(now, [stream.delivered, self.highest()], offer);
+        }
         !self.has_holes()
     }
 
@@ -64,7 +69,7 @@ impl Linux {
         self.missing.take_if(|missing| missing.is_over());
         let stream = self.stream();
         let offer = self.buffer.acknowledge(self.kernel, now, &stream);
-        self.acknowledge(now, &stream, offer);
+        self.acknowledge(now, [stream.delivered, self.highest()], offer);
         stream.delivered > before
     }
 
@@ -80,16 +85,17 @@ impl Linux {
         let Some(offer) = self.buffer.taken(self.kernel, now, &stream) else {
             return false;
         };
-        self.acknowledge(now, &stream, offer);
+        self.acknowledge(now, [stream.delivered, self.highest()], offer);
         offer.leaves == now
     }
 
-    /// The receiving host sends data the other way at `now`. True when an acknowledgement goes with it that waited.
-    pub fn answer(&mut self, now: Time) -> bool {
+    /// The receiving host sends `packets` the other way at `now`. True when an acknowledgement goes with them that
+    /// waited.
+    pub fn answer(&mut self, now: Time, packets: u64) -> bool {
         let stream = self.stream();
-        let offer = self.buffer.answer(self.kernel, now, &stream);
+        let offer = self.buffer.answer(self.kernel, now, &stream, packets);
         if let Some(offer) = offer {
-            self.acknowledge(now, &stream, offer);
+            self.acknowledge(now, [stream.delivered, self.highest()], offer);
         }
         offer.is_some()
     }
@@ -99,13 +105,14 @@ impl Linux {
         self.buffer.take_alone()
     }
 
-    /// Tell the sender what has come by `now`. An acknowledgement that has not left yet tells all of it.
-    fn acknowledge(&mut self, now: Time, stream: &Stream, offer: Offer) {
+    /// Tell the sender at `now` what is delivered, and where what has come at all ends. An acknowledgement that has not
+    /// left yet tells all of it.
+    fn acknowledge(&mut self, now: Time, [delivered, highest]: [u64; 2], offer: Offer) {
         let one_way = self.one_way();
         let ack = Ack {
             time: offer.leaves + one_way,
-            delivered: low_bits(stream.delivered),
-            highest: low_bits(self.highest()),
+            delivered: low_bits(delivered),
+            highest: low_bits(highest),
             edge: offer.edge,
             sacks: self.sacks_made,
         };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::state::{Client, Host, Relay};
 use super::{Network, OnTheWire, Params, SECOND, Scratch, Tor, World};
 use crate::breakdown::Breakdown;
-use crate::bucket::{Buckets, Refill};
+use crate::bucket::{Buckets, Refill, STEP};
 use crate::counts::whole_part;
 use crate::error::Error;
 use crate::events::{EventQueue, Kind};
@@ -151,7 +151,12 @@ fn new_clients(network: &NetworkSpec, kinds: &[(String, Traffic)]) -> Result<Tab
 fn new_relay(run: &RunSpec, relay: &RelaySpec) -> Relay {
     let interval = run.tor.refill.interval_ns;
     let refill = match run.tor.refill.mode {
-        RefillMode::Lazy => Refill::Lazy { interval, keeps_remainder: run.tor.refill.keeps_remainder },
+        RefillMode::Lazy => {
+            let keeps_remainder = run.tor.refill.keeps_remainder;
+            // A refill that drops remainders forgets where the steps began.
+            let passed = if keeps_remainder { share_of(relay.refill_phase, STEP) } else { Span::ZERO };
+            Refill::Lazy { interval, keeps_remainder, passed }
+        }
         RefillMode::Burst => {
             let phase = match run.tor.refill.phase {
                 RefillPhase::PerRelay => share_of(relay.refill_phase, interval),

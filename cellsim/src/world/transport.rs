@@ -132,11 +132,10 @@ impl World {
             return;
         }
         self.network.pipes[pipe].tcp.apply_acks(self.now);
-        let mut sent = false;
+        let before = self.network.sent.packets;
         // Ends: each step marks a hole as sent again.
         while let Some((start, bytes)) = self.network.pipes[pipe].tcp.next_resend(self.now) {
             self.transmit(pipe, bytes, Kind::ArriveAgain, start);
-            sent = true;
         }
         // Ends: each chunk is taken from what is written and not yet sent.
         loop {
@@ -148,9 +147,9 @@ impl World {
             let departure = self.transmit(pipe, chunk, Kind::Arrive, narrow(chunk));
             self.network.pipes[pipe].tcp.note_sent(self.now, chunk, departure);
             self.follow_chunk(pipe, chunk, departure);
-            sent = true;
         }
-        if sent && self.network.pipes[pipe.twin()].tcp.answer(self.now) {
+        let packets = self.network.sent.packets - before;
+        if packets > 0 && self.network.pipes[pipe.twin()].tcp.answer(self.now, packets) {
             self.await_ack(pipe.twin());
         }
         self.await_ack(pipe);

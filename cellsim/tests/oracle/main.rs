@@ -41,7 +41,7 @@ fn buckets_hold_what_tors_hold() {
             panic!("{settings:?}");
         };
         let refill = match interval_us {
-            0 => Refill::Lazy { interval: Span::from_ms(100), keeps_remainder: false },
+            0 => Refill::Lazy { interval: Span::from_ms(100), keeps_remainder: false, passed: Span::ZERO },
             _ => Refill::Burst { interval: Span::from_us(interval_us), phase: Span::from_us(phase_us) },
         };
         // Tor's coarse clock has 953 ticks a second where the model's has 10^9 / 2^20, and a step of 16 ticks is a

@@ -12,6 +12,13 @@ impl ReceiveBuffer {
     }
 }
 
+impl Offers {
+    /// The last of them.
+    fn last(self) -> Offer {
+        self.rest.or(self.at_once.map(|(offer, _)| offer)).expect("something to acknowledge")
+    }
+}
+
 const ROUND_TRIP: Span = Span::from_ms(100);
 
 fn at(ms: u64) -> Time {
@@ -26,7 +33,7 @@ fn filled(kernel: &Kernel) -> u64 {
         let mut offered = edge;
         while stream.delivered + MSS <= edge {
             stream.delivered += MSS;
-            offered = buffer.arrive(kernel, at(100 * round), &stream, MSS).edge.into();
+            offered = buffer.arrive(kernel, at(100 * round), &stream, MSS).last().edge.into();
         }
         edge = offered;
     }
@@ -72,11 +79,11 @@ fn settled() -> ReceiveBuffer {
 fn every_second_segment_is_acknowledged_at_once() {
     let mut buffer = settled();
     let mut stream = Stream { delivered: MSS, read: MSS, out_of_order: 0 };
-    assert_eq!(buffer.arrive(&LINUX_6_18, at(0), &stream, MSS).leaves, at(40));
+    assert_eq!(buffer.arrive(&LINUX_6_18, at(0), &stream, MSS).last().leaves, at(40));
     stream = Stream { delivered: 2 * MSS, read: 2 * MSS, out_of_order: 0 };
-    assert_eq!(buffer.arrive(&LINUX_6_18, at(1), &stream, MSS).leaves, at(1));
+    assert_eq!(buffer.arrive(&LINUX_6_18, at(1), &stream, MSS).last().leaves, at(1));
     stream = Stream { delivered: 2 * MSS + 514, read: 2 * MSS + 514, out_of_order: 0 };
-    assert_eq!(buffer.arrive(&LINUX_6_18, at(2), &stream, 514).leaves, at(42));
+    assert_eq!(buffer.arrive(&LINUX_6_18, at(2), &stream, 514).last().leaves, at(42));
     let told = buffer.taken(&LINUX_6_18, at(3), &stream);
     assert_eq!(told.map(|offer| offer.leaves), Some(at(3)), "its reader has it all");
 }
@@ -87,15 +94,15 @@ fn a_host_that_answers_keeps_its_acknowledgements_for_the_next_answer() {
     let mut stream = Stream::default();
     let mut small = |buffer: &mut ReceiveBuffer, ms| {
         (stream.delivered, stream.read) = (stream.delivered + 514, stream.read + 514);
-        let waits = buffer.arrive(&LINUX_6_18, at(ms), &stream, 514).leaves;
+        let waits = buffer.arrive(&LINUX_6_18, at(ms), &stream, 514).last().leaves;
         let told = buffer.taken(&LINUX_6_18, at(ms), &stream).expect("something to acknowledge");
         (waits, told.leaves, stream)
     };
     assert_eq!(small(&mut buffer, 1).1, at(1), "its reader has it all");
     let (_, _, stream) = small(&mut buffer, 2);
-    assert_eq!(buffer.answer(&LINUX_6_18, at(3), &stream), None, "nothing waits");
+    assert_eq!(buffer.answer(&LINUX_6_18, at(3), &stream, 1), None, "nothing waits");
     assert_eq!(small(&mut buffer, 4).1, at(44), "though its reader has it all");
-    let told = buffer.answer(&LINUX_6_18, at(10), &stream);
+    let told = buffer.answer(&LINUX_6_18, at(10), &stream, 1);
     assert_eq!(told.map(|offer| offer.leaves), Some(at(10)));
     assert_eq!(small(&mut buffer, 11).1, at(51));
     assert_eq!(small(&mut buffer, 12).1, at(12), "the second that is not full");
@@ -105,17 +112,73 @@ fn a_host_that_answers_keeps_its_acknowledgements_for_the_next_answer() {
 }
 
 #[test]
+fn segments_that_come_together_are_acknowledged_as_if_they_came_one_by_one() {
+    let mut buffer = settled();
+    let mut stream = Stream::default();
+    let mut acknowledged = |buffer: &mut ReceiveBuffer, ms, bytes| {
+        stream.delivered += bytes;
+        stream.read = stream.delivered;
+        let offers = buffer.arrive(&LINUX_6_18, at(ms), &stream, bytes);
+        let left_out = offers.at_once.map(|(_, rest)| rest);
+        (buffer.take_alone(), left_out, offers.rest.map(|offer| offer.leaves))
+    };
+    assert_eq!(acknowledged(&mut buffer, 1, 5 * MSS), (2, Some(MSS), Some(at(41))), "the fifth waits");
+    assert_eq!(acknowledged(&mut buffer, 2, 3 * MSS), (2, Some(0), None), "for the first of these");
+    buffer.quick_acks = 1;
+    assert_eq!(acknowledged(&mut buffer, 3, 2 * MSS), (1, Some(MSS), Some(at(43))), "no quick one is left");
+    assert_eq!(acknowledged(&mut buffer, 4, 514), (1, Some(0), None), "more than a full segment");
+    assert_eq!(acknowledged(&mut buffer, 5, 514), (0, None, Some(at(45))));
+}
+
+#[test]
+fn while_something_is_missing_a_chunk_has_one_acknowledgement() {
+    let mut buffer = settled();
+    let stream = Stream { out_of_order: 4 * MSS, ..Stream::default() };
+    let offers = buffer.arrive(&LINUX_6_18, at(1), &stream, 4 * MSS);
+    assert_eq!((buffer.take_alone(), offers.rest), (1, None));
+}
+
+#[test]
+fn acknowledgements_that_leave_with_data_use_up_quick_ones() {
+    let left = |kernel: &Kernel, packets| {
+        let mut buffer = settled();
+        (buffer.quick_acks, buffer.answers) = (4, true);
+        let stream = Stream { delivered: 514, read: 514, out_of_order: 0 };
+        buffer.arrive(kernel, at(1), &stream, 514);
+        assert_eq!(buffer.quick_acks, 4, "it is kept for an answer");
+        buffer.answer(kernel, at(2), &stream, packets);
+        let once = buffer.quick_acks;
+        buffer.answer(kernel, at(3), &stream, packets);
+        [once, buffer.quick_acks]
+    };
+    assert_eq!(left(&LINUX_6_18, 3), [3, 3], "the second time nothing new is acknowledged");
+    assert_eq!(left(&LINUX_3_2, 3), [1, 0], "each packet counts");
+}
+
+#[test]
+fn the_last_quick_acknowledgement_ends_longer_waits() {
+    let mut buffer = settled();
+    buffer.delay.missed();
+    assert_eq!(buffer.delay.allowed(), Span::from_ms(80));
+    (buffer.quick_acks, buffer.answers) = (1, true);
+    let stream = Stream { delivered: 514, read: 514, out_of_order: 0 };
+    buffer.arrive(&LINUX_6_18, at(50), &stream, 514);
+    buffer.answer(&LINUX_6_18, at(51), &stream, 1);
+    assert_eq!(buffer.delay.allowed(), Span::from_ms(40));
+}
+
+#[test]
 fn an_acknowledgement_that_waits_says_what_was_read_meanwhile_and_the_next_waits_longer() {
     let mut buffer = settled();
     let mut stream = Stream { delivered: 10 * MSS, read: 0, out_of_order: 0 };
-    let first = buffer.arrive(&LINUX_6_18, at(0), &stream, MSS);
+    let first = buffer.arrive(&LINUX_6_18, at(0), &stream, MSS).last();
     assert_eq!(first.leaves, at(40));
     stream.read = 5 * MSS;
     let second = buffer.taken(&LINUX_6_18, at(10), &stream).expect("the one that waits");
     assert!(second.leaves == at(40) && second.edge > first.edge);
     stream.delivered += MSS;
     assert_eq!(
-        buffer.arrive(&LINUX_6_18, at(50), &stream, MSS).leaves,
+        buffer.arrive(&LINUX_6_18, at(50), &stream, MSS).last().leaves,
         at(50 + 40 + 50),
         "half of 80, and 50"
     );
