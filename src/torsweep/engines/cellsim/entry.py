@@ -21,10 +21,10 @@ WHOLE_S_PER_HOST_SECOND = 2e-4
 """Of a network with the relays and the load of the public one, whose clients get twenty times as much: some
 130 cell-hops a second for each host."""
 
-PROGRAM_BYTES, BYTES_PER_HOST = 9_000_000, 34_000
+PROGRAM_BYTES, BYTES_PER_HOST = 9_000_000, 26_000
 """The program's 7 MB are with the round trips of 717 places. A host with its connections, circuits and
-downloads took 20 KB after 30 s (`live` at a scale of 0.1, docs/tables/scale_cost.csv), 22 KB after 2 min
-(0.003), and 33 KB after 8 min (`paper`, bench/results/speed.json), the longest of the runs that ship."""
+downloads took 13 KB after 30 s (`live` at a scale of 0.1) and 25 KB after 8 min (`paper`, 100 ms, EWMA, today),
+the longest of the runs that ship."""
 
 
 def run_seconds(network: NetworkConfig, run_s: float) -> float:
