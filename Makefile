@@ -11,7 +11,7 @@ CORES ?= $(shell nproc)
 CONFIG ?=
 # A tarball or folder of tor's source, where Debian's source package is not to be had.
 TOR_SOURCE ?=
-# What links the programs of a wheel: with its old symbols of the C library they run on any Linux since 2014.
+# What links the programs of a wheel, against an old C library; maturin refuses a wheel that needs a newer one.
 ZIG := ziglang==0.17.1
 
 # Rules of the pipeline call `torsweep` and `cellsim` by name, as in an activated environment.
