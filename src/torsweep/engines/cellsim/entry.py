@@ -23,8 +23,8 @@ WHOLE_S_PER_HOST_SECOND = 2e-4
 
 PROGRAM_BYTES, BYTES_PER_HOST = 9_000_000, 26_000
 """The program's 7 MB are with the round trips of 717 places. A host with its connections, circuits and
-downloads took 13 KB after 30 s (`live` at a scale of 0.1) and 25 KB after 8 min (`paper`, 100 ms, EWMA, today),
-the longest of the runs that ship."""
+downloads took 13 KB after 30 s (`live` at a scale of 0.1), and 25 KB after 8 min (`paper`, 100 ms, EWMA,
+today), the longest of the runs that ship."""
 
 
 def run_seconds(network: NetworkConfig, run_s: float) -> float:
