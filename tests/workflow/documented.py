@@ -24,6 +24,7 @@ SLURM = "needs Slurm: tests/workflow/test_slurm.py runs it"
 FILES = "changes files of the repository"
 STUDY = "runs in a study: tests/workflow/test_study.py plays one"
 NOT_RUN = {
+    "pip install torsweep-0.1.0-*.whl": "needs a wheel: tests/workflow/test_wheel.py installs one",
     "snakemake --cores 8 compare": "compares finished runs, of which a clean folder has none",
     "snakemake --cores 32 refill_sweep --config engine=shadow network=quarter replicates=3": SHADOW,
     "snakemake --cores 2 starvation --config engine=emulation": REAL_TIME,
