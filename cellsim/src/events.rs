@@ -166,7 +166,7 @@ impl Sorter {
     const LEAST: usize = 16;
 
     /// Leave the events of `list` in `sorted`, in their order.
-    fn sort(&mut self, blocks: &Blocks, list: &List, sorted: &mut Vec<Packed>) {
+    fn sort(&mut self, blocks: &Blocks<Packed>, list: &List, sorted: &mut Vec<Packed>) {
         sorted.clear();
         if list.len() < Self::LEAST {
             blocks.parts(list).for_each(|part| sorted.extend_from_slice(part));
@@ -219,7 +219,7 @@ pub struct EventQueue {
     in_wheel: usize,
     /// Events by period from the one after the next on, in the order of scheduling.
     far: BTreeMap<u64, List>,
-    blocks: Blocks,
+    blocks: Blocks<Packed>,
     sorter: Sorter,
 }
 

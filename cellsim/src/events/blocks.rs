@@ -3,7 +3,6 @@
 //! A list takes a block at a time and gives all of them back, so that memory follows the number of events that wait, and
 //! not the longest that each list has been.
 
-use super::Packed;
 use crate::counts::narrow;
 
 /// Events in a block: eight lines of cache.
@@ -14,7 +13,7 @@ const NO_BLOCK: u32 = u32::MAX;
 /// Some events of a list.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Block([Packed; BLOCK_EVENTS]);
+struct Block<T>([T; BLOCK_EVENTS]);
 
 /// Events in the order in which they came, in blocks of which all but the last are full.
 pub struct List {
@@ -38,23 +37,23 @@ impl List {
 }
 
 /// The blocks of all lists. The one that was given back last is taken first, so that the queue stays in the nearest caches.
-pub struct Blocks {
-    blocks: Vec<Block>,
+pub struct Blocks<T> {
+    blocks: Vec<Block<T>>,
     /// Of each block, the one after it in its list, or the next free one.
     next: Vec<u32>,
     free: u32,
 }
 
-impl Default for Blocks {
+impl<T> Default for Blocks<T> {
     fn default() -> Self {
         Self { blocks: Vec::new(), next: Vec::new(), free: NO_BLOCK }
     }
 }
 
-impl Blocks {
+impl<T: Copy + Default> Blocks<T> {
     /// Append `event` to `list`.
     #[inline]
-    pub fn push(&mut self, list: &mut List, event: Packed) {
+    pub fn push(&mut self, list: &mut List, event: T) {
         let place = list.len() % BLOCK_EVENTS;
         if place == 0 {
             self.lengthen(list);
@@ -75,7 +74,7 @@ impl Blocks {
     /// A block that no list has.
     fn take(&mut self) -> u32 {
         if self.free == NO_BLOCK {
-            self.blocks.push(Block([Packed::default(); BLOCK_EVENTS]));
+            self.blocks.push(Block([T::default(); BLOCK_EVENTS]));
             self.next.push(NO_BLOCK);
             return narrow(self.blocks.len() as u64 - 1);
         }
@@ -85,7 +84,7 @@ impl Blocks {
     }
 
     /// The events of `list`, in parts.
-    pub fn parts<'a>(&'a self, list: &List) -> impl Iterator<Item = &'a [Packed]> + use<'a> {
+    pub fn parts<'a>(&'a self, list: &List) -> impl Iterator<Item = &'a [T]> + use<'a, T> {
         let (mut block, mut left) = (list.first, list.len());
         std::iter::from_fn(move || {
             let events = self.blocks.get(block as usize)?.0.get(..left.min(BLOCK_EVENTS))?;
@@ -104,7 +103,7 @@ impl Blocks {
     }
 
     /// Take the events of the first block out of `list`, and give that block back.
-    pub fn take_part(&mut self, list: &mut List) -> Option<impl Iterator<Item = Packed> + use<>> {
+    pub fn take_part(&mut self, list: &mut List) -> Option<impl Iterator<Item = T> + use<T>> {
         let first = list.first;
         let Block(events) = *self.blocks.get(first as usize)?;
         let count = list.len().min(BLOCK_EVENTS);
@@ -116,6 +115,6 @@ impl Blocks {
 
     /// Memory that it holds, bytes.
     pub fn bytes(&self) -> usize {
-        self.blocks.capacity() * size_of::<Block>() + self.next.capacity() * size_of::<u32>()
+        self.blocks.capacity() * size_of::<Block<T>>() + self.next.capacity() * size_of::<u32>()
     }
 }
