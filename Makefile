@@ -130,10 +130,12 @@ $(VENV)/site.stamp: setup/site.lock $(VENV)/torsweep.stamp
 lock: ## choose the versions in requirements.lock and setup/site.lock anew (needs uv)
 	setup/lock.sh
 
+# The wheel comes from the checkout: in a source package the command `torsweep` is not executable.
 dist: setup ## a wheel and a source package to hand on, into dist/ (minutes: everything compiles anew)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(ZIG)
 	rm -f dist/torsweep-*
-	$(ACTIVATED) CARGO_TARGET_DIR=$(CURDIR)/target maturin build --release --sdist --zig --compatibility manylinux2014 --out dist
+	$(ACTIVATED) CARGO_TARGET_DIR=$(CURDIR)/target maturin build --release --zig --compatibility manylinux2014 --out dist
+	$(ACTIVATED) maturin sdist --out dist
 
 clean: ## remove what set-up, builds and tests have made; results/ stays
 	rm -rf $(VENV) site target .pytest_cache .mypy_cache .ruff_cache .hypothesis
