@@ -6,7 +6,7 @@ In: the declarations of configuration, knobs, commands, tables, statistics and f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from docs.generate.commands import commands_page
@@ -19,17 +19,7 @@ FOLDER = Path(__file__).parents[1] / "reference"
 MARK = "<!-- Written by `python -m docs.generate` from the declarations in the code; do not edit. -->"
 
 
-def index_page() -> list[str]:
-    """The list of pages, by their headings."""
-    lines = ["# What the code declares", "", "Each page is written from the declarations in the code.", ""]
-    for name, page in PAGES.items():
-        if page is not index_page:
-            lines.append(f"- [{page()[0].removeprefix('# ')}]({name}.md)")
-    return lines
-
-
 PAGES: dict[str, Callable[[], list[str]]] = {
-    "README": index_page,
     "commands": commands_page,
     "experiment": experiment_page,
     "network": network_page,
@@ -44,8 +34,15 @@ PAGES: dict[str, Callable[[], list[str]]] = {
 
 def pages() -> Iterator[tuple[Path, str]]:
     """Each page of the reference, and what it is to hold."""
-    for name, page in PAGES.items():
-        yield FOLDER / f"{name}.md", "\n".join([MARK, "", *page()]).rstrip() + "\n"
+    written = {name: page() for name, page in PAGES.items()}
+    for name, lines in {"README": _index(written), **written}.items():
+        yield FOLDER / f"{name}.md", "\n".join([MARK, "", *lines]).rstrip() + "\n"
+
+
+def _index(written: Mapping[str, list[str]]) -> list[str]:
+    """The list of pages, by their headings."""
+    lines = ["# What the code declares", "", "Each page is written from the declarations in the code.", ""]
+    return lines + [f"- [{page[0].removeprefix('# ')}]({name}.md)" for name, page in written.items()]
 
 
 def main() -> None:

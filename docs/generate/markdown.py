@@ -35,7 +35,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def slug(heading: str) -> str:
-    """The anchor of a heading, which forges of git and MkDocs make alike of such plain headings."""
+    """The anchor of a heading, which forges of git and MyST make alike of such plain headings."""
     return re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
 
 

@@ -8,8 +8,8 @@ use super::{SECOND, World};
 use crate::ids::EdgeId;
 use crate::totals::{Memory, Part};
 
-/// Each second, one of so many parts of pipes and circuits gives memory back: most connections of a large network are idle most of
-/// the time, and those that are not would soon ask for it again.
+/// Each second, one of so many parts of pipes and circuits gives memory back: most connections of a large network are
+/// idle most of the time, and those that are not would soon ask for it again.
 const PARTS: usize = 8;
 
 /// The part of `rows` whose turn it is.
@@ -33,6 +33,7 @@ impl World {
         let circuits = part_of(&mut self.tor.circuits, turn).iter_mut();
         circuits.filter_map(|circuit| circuit.vegas.as_mut()).for_each(|vegas| vegas.trim());
     }
+
     /// The memory that it takes now.
     pub(super) fn memory(&self) -> Memory {
         Memory {
