@@ -14,6 +14,7 @@
 //! and the directory traffic that shares the buckets. Studies of limits of single connections need the
 //! former.
 
+use crate::ticks::Ticks;
 use crate::time::{Span, Time};
 
 /// log2 of the nanoseconds in a coarse tick (`monotime_coarse_to_stamp` shifts by 20, src/lib/time/compat_time.c).
@@ -134,15 +135,16 @@ impl Buckets {
         self.note_stamp(stamp - remainder);
     }
 
-    /// When a connection blocked at `now` is woken.
-    pub fn wake_time(&self, now: Time) -> Time {
+    /// When a connection blocked at `now` is woken by a timer that follows `ticks`. In burst mode a timer that rings
+    /// before the boundary is set again (refill-mode.patch).
+    pub fn wake_time(&self, now: Time, ticks: Ticks) -> Time {
         match self.refill {
-            Refill::Lazy { interval, .. } => now + interval,
+            Refill::Lazy { interval, .. } => ticks.ring(now, interval),
             Refill::Burst { interval, phase } => {
                 let passed = (now + (interval - phase)).since_start() / interval;
                 let boundary = Time::START + passed * interval + phase;
                 // A coarse clock shows the boundary only at its next tick.
-                boundary.ceil(self.clock_quantum)
+                ticks.first_at(boundary.ceil(self.clock_quantum))
             }
         }
     }
@@ -166,6 +168,7 @@ mod tests {
     use super::*;
 
     const MS: Span = Span::from_ms(1);
+    const EXACT: Ticks = Ticks::new(Span::ZERO, Span::ZERO);
 
     fn lazy(keeps_remainder: bool, passed: Span) -> Refill {
         Refill::Lazy { interval: 100 * MS, keeps_remainder, passed }
@@ -236,10 +239,10 @@ mod tests {
         buckets.read = 0;
         buckets.refill(Time::START + 29 * MS);
         assert_eq!(buckets.read, 0);
-        assert_eq!(buckets.wake_time(Time::START + 29 * MS), Time::START + 30 * MS);
+        assert_eq!(buckets.wake_time(Time::START + 29 * MS, EXACT), Time::START + 30 * MS);
         buckets.refill(Time::START + 30 * MS);
         assert_eq!(buckets.read, 5_000);
-        assert_eq!(buckets.wake_time(Time::START + 30 * MS), Time::START + 130 * MS);
+        assert_eq!(buckets.wake_time(Time::START + 30 * MS, EXACT), Time::START + 130 * MS);
     }
 
     #[test]
@@ -247,7 +250,9 @@ mod tests {
         let mut buckets =
             Buckets::new(Refill::Burst { interval: 100 * MS, phase: 31 * MS }, 50_000, 50_000, 4 * MS);
         buckets.read = 0;
-        assert_eq!(buckets.wake_time(Time::START + 30 * MS), Time::START + 32 * MS);
+        assert_eq!(buckets.wake_time(Time::START + 30 * MS, EXACT), Time::START + 32 * MS);
+        let ticks = Ticks::new(4 * MS, MS);
+        assert_eq!(buckets.wake_time(Time::START + 30 * MS, ticks), Time::START + 33 * MS);
         buckets.refill(Time::START + 31 * MS);
         assert_eq!(buckets.read, 0);
         buckets.refill(Time::START + 32 * MS);

@@ -39,6 +39,7 @@ pub mod shadow_tcp;
 pub mod spec;
 pub mod tables;
 pub mod tcp;
+pub mod ticks;
 pub mod time;
 pub mod timeline;
 pub mod tls;

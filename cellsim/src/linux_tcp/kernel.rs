@@ -3,6 +3,8 @@
 //! Buffers are counted in the kernel's memory (truesize), not in payload. Source: `net/ipv4` of the kernels named; sizes
 //! of buffers and of segments in memory were read from sockets of Linux 6.18 (`SO_MEMINFO`).
 
+use crate::time::Span;
+
 /// Payload of a full segment of 1,500 bytes with time stamps (`tcp_current_mss`), bytes.
 pub const MSS_BYTES: u32 = 1448;
 /// Headers of IP and TCP with time stamps, bytes.
@@ -66,6 +68,9 @@ pub struct Kernel {
     pub hystart_shift: u32,
     /// The least rise of the round trip that ends slow start, us.
     pub hystart_least_us: u32,
+    /// The step of the clock that tor's timers follow ([`crate::ticks`]). libevent 2.0, of 2012, read CLOCK_MONOTONIC:
+    /// none. Since 2.1 it is a tick (`CONFIG_HZ`, 250 in Debian's kernels).
+    pub timer_step: Span,
 }
 
 impl Kernel {
@@ -97,6 +102,7 @@ pub static LINUX_3_2: Kernel = Kernel {
     doubles_used_window: false,
     hystart_shift: 4,
     hystart_least_us: 2_000,
+    timer_step: Span::ZERO,
 };
 
 /// Linux 6.18.
@@ -121,6 +127,7 @@ pub static LINUX_6_18: Kernel = Kernel {
     doubles_used_window: true,
     hystart_shift: 3,
     hystart_least_us: 4_000,
+    timer_step: Span::from_ms(4),
 };
 
 /// Linux 6.18 with the settings of an emulation of 2012 (`torsweep.engines.emulation.tcp`). What no setting takes from

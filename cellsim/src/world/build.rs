@@ -22,6 +22,7 @@ use crate::spec::{
     RunSpec, TcpRules, Traffic,
 };
 use crate::tcp::Rules;
+use crate::ticks::Ticks;
 use crate::time::{Span, Time};
 use crate::totals::Totals;
 use crate::trace::Tracer;
@@ -165,19 +166,25 @@ fn new_relay(run: &RunSpec, relay: &RelaySpec) -> Relay {
             Refill::Burst { interval, phase }
         }
     };
+    // In Shadow all clocks are exact.
+    let timer_step = match rules_of(run) {
+        Rules::Linux(kernel) => kernel.timer_step,
+        Rules::Shadow => Span::ZERO,
+    };
     let burst = match run.tor.refill.burst {
         BurstSize::Descriptor => relay.burst_bytes,
         BurstSize::Rate => relay.rate_bytes_per_s,
     };
     Relay {
         buckets: Buckets::new(refill, relay.rate_bytes_per_s, burst, run.tor.clock_quantum_ns),
+        ticks: Ticks::new(timer_step, share_of(relay.refill_phase, timer_step)),
         actions: VecDeque::new(),
         blocked: Vec::new(),
         wake_scheduled: false,
         blocked_changed: false,
         pending: Vec::new(),
         schedule_queued: false,
-        scheduler_timer: false,
+        scheduler_timer: None,
         last_schedule: None,
         services: 0,
         queued_cells: 0,
@@ -190,7 +197,7 @@ fn new_relay(run: &RunSpec, relay: &RelaySpec) -> Relay {
 
 /// The point of an interval that lies at `share` (0 to below 1) of it.
 fn share_of(share: f64, interval: Span) -> Span {
-    Span::from_ns(whole_part(share * interval.ns() as f64) % interval.ns())
+    Span::from_ns(whole_part(share * interval.ns() as f64) % interval.ns().max(1))
 }
 
 /// The rules that TCP follows.

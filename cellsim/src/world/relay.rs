@@ -284,7 +284,7 @@ impl World {
         let state = &mut self.tor.relays[relay];
         state.blocked.push(blocked);
         if !std::mem::replace(&mut state.wake_scheduled, true) {
-            let time = state.buckets.wake_time(self.now);
+            let time = state.buckets.wake_time(self.now, state.ticks);
             self.events.push(time, Kind::BucketWake, relay.0, 0);
         }
     }

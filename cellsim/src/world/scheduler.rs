@@ -21,6 +21,7 @@ use crate::events::Kind;
 use crate::ids::{CircuitId, HostId, PipeId};
 use crate::mux::{Policy, cells_until};
 use crate::spec::SchedulerKind;
+use crate::time::Span;
 
 /// Output buffer above which Vanilla and KISTLite give a channel no more, bytes (`OR_CONN_HIGHWATER_DFLT`,
 /// src/core/or/congestion_control_common.c).
@@ -57,30 +58,37 @@ impl World {
         self.request_schedule(relay);
     }
 
+    /// See to it that the scheduler of `relay` runs (`kist_scheduler_schedule`, scheduler_kist.c).
     fn request_schedule(&mut self, relay: HostId) {
         let interval = self.params.run.tor.channel_scheduler.interval_ns;
         let at_once = self.params.run.tor.channel_scheduler.kind == SchedulerKind::Vanilla;
         let state = &mut self.tor.relays[relay];
-        if state.schedule_queued || state.scheduler_timer {
+        if state.schedule_queued {
             return;
         }
-        match state.last_schedule.map(|last| last + interval).filter(|&next| !at_once && next > self.now) {
-            Some(next) => {
-                state.scheduler_timer = true;
-                self.events.push(next, Kind::Scheduler, relay.0, 0);
+        // Tor counts the time since the last run in whole milliseconds, and sets a timer that is set already anew.
+        let passed = state.last_schedule.map(|last| Span::from_ms((self.now - last).us() / 1_000));
+        match passed.filter(|&passed| !at_once && passed < interval) {
+            Some(passed) => {
+                let time = state.ticks.ring(self.now, interval - passed);
+                if state.scheduler_timer.replace(time) != Some(time) {
+                    self.events.push(time, Kind::Scheduler, relay.0, 0);
+                }
             }
             None => {
+                state.scheduler_timer = None;
                 state.schedule_queued = true;
                 state.actions.push_back(Action::Schedule);
             }
         }
     }
 
-    /// The interval of KIST or KISTLite is over.
+    /// A timer of KIST or KISTLite rings: it counts unless it was set anew since.
     pub(super) fn scheduler_timer(&mut self, relay: HostId) {
-        self.tor.relays[relay].scheduler_timer = false;
-        self.schedule(relay);
-        self.run_relay(relay);
+        if self.tor.relays[relay].scheduler_timer.take_if(|time| *time == self.now).is_some() {
+            self.schedule(relay);
+            self.run_relay(relay);
+        }
     }
 
     /// Run the channel scheduler of `relay`.

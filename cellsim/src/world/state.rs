@@ -14,6 +14,7 @@ use crate::mux::Mux;
 use crate::random::Stream;
 use crate::shadow_tcp::SEGMENT_BYTES;
 use crate::tcp::Tcp;
+use crate::ticks::Ticks;
 use crate::time::Time;
 use crate::tls::Records;
 use crate::vegas::Vegas;
@@ -187,6 +188,7 @@ pub struct Contender {
 /// A relay's process.
 pub struct Relay {
     pub buckets: Buckets,
+    pub ticks: Ticks,
     /// What its event loop does next, in order.
     pub actions: VecDeque<Action>,
     /// What waits for tokens.
@@ -197,7 +199,8 @@ pub struct Relay {
     /// Pipes that wait for the channel scheduler.
     pub pending: Vec<PipeId>,
     pub schedule_queued: bool,
-    pub scheduler_timer: bool,
+    /// When the timer of KIST or KISTLite rings that was set last.
+    pub scheduler_timer: Option<Time>,
     pub last_schedule: Option<Time>,
     /// Counts services of channels, to order them.
     pub services: u64,

@@ -175,7 +175,7 @@ fn tables_of_a_small_network_are_golden() {
         [digest(&old), digest(&modern), digest(&turns)],
         [
             "deeed60b8561bcf714972190145d736d91e86ac8aaceb163ff732e9d6213efcb",
-            "f37214306b0fb0f8c2193bc86f2403e9ce006ccddc80c06e64c791755103e2ce",
+            "c3d9ad410a65587bb99ded811deb1f3fe012d93cc61aeea5be65fadf8baae9a2",
             "7e0fa502f2f5ebd23bd88a6af93dcaa8d46ada200e4118b9b0fabd11221a2f73"
         ]
     );

@@ -11,6 +11,7 @@ use cellsim::bucket::{Buckets, Refill};
 use cellsim::ids::QueueId;
 use cellsim::mux::{Decay, Mux, Policy};
 use cellsim::spec::ActivationOrder;
+use cellsim::ticks::Ticks;
 use cellsim::time::{Span, Time};
 use cellsim::vegas::Vegas;
 
@@ -61,7 +62,7 @@ fn buckets_hold_what_tors_hold() {
                 assert!(level.abs_diff(tors) <= tolerance, "{settings:?} at {time}: {level}, tor has {tors}");
             }
             if interval_us > 0 {
-                assert_eq!(buckets.wake_time(now).us(), now.us() + until_us.unsigned_abs());
+                assert_eq!(buckets.wake_time(now, Ticks::default()).us(), now.us() + until_us.unsigned_abs());
             }
             buckets.read = read - taken_read;
             buckets.write = write - taken_write;
