@@ -131,7 +131,8 @@ def page(record: dict) -> str:
     lines = [
         "# Intervals",
         "",
-        f"Share of {record['sweeps']:,} sweeps whose 95 % intervals cover, by `python -m bench.intervals`. "
+        f"Share of {record['sweeps']:,} sweeps whose 95 % intervals cover the true value, "
+        "by `python -m bench.intervals`. "
         f"Sequential: analyses after every 8 networks up to {SIZES[-1]}, all of which have to cover. "
         f"In use: {IN_USE}.",
         "",
@@ -145,7 +146,7 @@ def page(record: dict) -> str:
     for name, found in record["coverage"].items():
         cells = [*found["fixed"].values(), *found["all analyses"].values()]
         lines.append(f"| {name} | " + " | ".join(f"{100 * cell:.1f}" for cell in cells) + " |")
-    lines += ["", "Half an interval in standard deviations of the values, at a look:", ""]
+    lines += ["", "Half width of an interval in standard deviations of the values, at an analysis:", ""]
     lines += ["| networks | " + " | ".join(designs) + " |", "|---" * (1 + len(designs)) + "|"]
     for size in SHOWN_SIZES:
         cells = [record["half_widths"][name][str(size)] for name in designs]

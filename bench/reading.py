@@ -248,7 +248,7 @@ def table(results: dict[str, dict[str, Any]], rounds: int, peak_bytes: int) -> s
         f"{DURATION_S} simulated s of web clients. Medians of {rounds} rounds, by `python -m bench.reading`:",
         "each reader is a process with all cores, from its start to the files that it writes, in turns on",
         "the same logs. The tools are tgentools, and oniontracetools where OnionTrace's logs are read, too.",
-        "Unlike: times to first and last byte that torsweep and tgentools do not have in common.",
+        "Unlike: times to first and last byte in which torsweep and tgentools differ.",
         "",
         "| logs | clients | MB | torsweep: wall, CPU s | tools: wall, CPU s | ratio: wall, CPU | unlike |",
         "|---|---|---|---|---|---|---|",

@@ -212,14 +212,14 @@ def measured(runs: pl.DataFrame) -> dict[str, object]:
 
 INTRODUCTION = f"""# A variant compared with itself
 
-Two runs of the model on each network, era {ERA}, {DURATIONS["warm_up"]} of warm-up and
-{DURATIONS["measured"]} measured, that differ by chance alone: by `python -m bench.self_comparison`.
+Each network has two runs of the model that differ by chance alone (era {ERA}, {DURATIONS["warm_up"]} of
+warm-up and {DURATIONS["measured"]} measured): by `python -m bench.self_comparison`.
 
 | chance | what differs | real tor |
 |---|---|---|
 | timing | clients start up to a millisecond later | two runs with common paths |
-| paths | and the paths of circuits | two runs in which tor draws its own paths |
-| traffic | and servers and pauses | a repeat: more chance than in any comparison |
+| paths | also the paths of circuits | two runs in which tor draws its own paths |
+| traffic | also servers and pauses | a repeat: more chance than in any comparison |
 
 Spread: of the logarithm of the ratio of two medians, with its 95 % interval. Cover: the share of groups
 of so many networks whose 95 % interval of the paired difference has 0 in it. Half: the median half

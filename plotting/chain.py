@@ -50,9 +50,9 @@ def draw(rows: pl.DataFrame, document: dict[str, Any]) -> tuple[Figure, str]:
 
 _MEANING = {
     "clocks": (
-        "The relay is the middle of a path; the red part is readings of the clock times what the bench says "
-        "that one costs, its share beside it. The slowest clock is made of system calls, to be as slow as "
-        "the report's."
+        "The relay is the middle of a path; the red part is the number of clock readings times the "
+        "measured cost of one, its share beside it. The slowest clock is made of system calls, to be as slow "
+        "as the report's."
     ),
     "tracing": "Cells recorded at every place, by all three relays of a path; the dashed line is 2 %.",
     "quantum": "One download and small requests beside it through a middle of 200 KiB/s, tor's lazy refill.",

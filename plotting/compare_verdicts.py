@@ -16,8 +16,8 @@ from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, NO_DIFFERENCE
 
 TITLE = "Verdicts under each source"
 HOW_TO_READ = (
-    "A row with one colour in every decided field is a claim that survives: it does not depend on the "
-    "source. White fields are undecided."
+    "A row with one colour in all decided fields, two or more, has a verdict that survives: it does not "
+    "depend on the source. White fields are undecided."
 )
 NEEDS = ("verdicts",)
 

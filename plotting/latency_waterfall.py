@@ -1,4 +1,4 @@
-"""The way of one download of each variant, piece by piece.
+"""One download of each variant, piece by piece.
 
 In: breakdown_path.csv. Out: a panel for each variant: time to the right, places downwards.
 """
@@ -15,7 +15,7 @@ from plotting.drawing.style import TEXT_WIDTH_IN, canvas
 from plotting.drawing.waits import SCALE, legend, nothing_followed
 from torsweep.config.tracing import GROUP_OF, PLACES
 
-TITLE = "The way of one download"
+TITLE = "One download, piece by piece"
 HOW_TO_READ = (
     "Each piece of the way to the first byte of one download, the median one of the first network, at the "
     "place where it was spent; time runs to the right."

@@ -24,8 +24,8 @@ from torsweep.stats.measures.summary import MEASURES, group_text
 TITLE = "Measures against the baseline"
 HOW_TO_READ = (
     "Each measure against the baseline, paired by network: a mark is the mean change, its line the 95 % "
-    "interval. If the line crosses zero, the measure may have risen or fallen. Of this many lines, one in "
-    "twenty leaves out zero by chance."
+    "interval. If the line crosses zero, the measure may have risen or fallen. By chance alone, about one "
+    "line in twenty excludes zero."
 )
 NEEDS = ("measure_differences", "outcomes")
 NOT_DRAWN = (

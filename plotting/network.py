@@ -36,7 +36,7 @@ TITLE = "The network"
 HOW_TO_READ = (
     "Hosts stand at places. The nearer two places are on the map, the shorter is the round trip between "
     "them, as far as a plane can show this. A larger mark is a faster relay, a wider line a pair of relays "
-    "that more circuits use, chosen as tor's weights have it."
+    "that more circuits use when relays are chosen by tor's weights."
 )
 
 RELAYS = {

@@ -16,9 +16,9 @@ from plotting.drawing.style import GREY
 
 TITLE = "Spread between networks against their scale"
 HOW_TO_READ = (
-    "Each point is how far the change that one network shows is from that of the next, as a standard "
-    "deviation. Points along the grey line fall with the root of the scale: then ten small networks say as "
-    "much as one that is ten times as large. Points that fall less say that large networks differ too."
+    "Each point is the standard deviation, between networks, of the change that a network shows. Points "
+    "along the grey line fall with the root of the scale: then ten small networks say as much as one that is "
+    "ten times as large. If points fall faster, one large network says more; if slower, less."
 )
 NEEDS = ("scale_contrasts", "outcomes")
 

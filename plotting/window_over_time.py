@@ -18,7 +18,7 @@ from torsweep.stats.measures.windows import SECONDS_PER_BIN
 TITLE = "Windows and round trips over time"
 HOW_TO_READ = (
     "The congestion windows of circuits and their round trips as exits see them, at the median and at the "
-    "ninth decile: where the window grows and the round trip with it, cells only wait in queues longer."
+    "ninth decile: where the round trip grows with the window, cells only wait longer in queues."
 )
 NEEDS = ("windows", "outcomes")
 _ROWS = {

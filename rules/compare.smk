@@ -87,7 +87,7 @@ rule run_replay:
 
 
 rule compare_runs:
-    """Measure how far sources are apart, beside chance, and which claims and contrasts survive in all."""
+    """Measure how far sources are apart, compared with chance, and which verdicts and contrasts survive."""
     input:
         comparisons.runs,
         experiment=paths.experiment_file,

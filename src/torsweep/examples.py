@@ -35,7 +35,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "latency fetch-king": ("torsweep latency fetch-king --out king",),
     "bandwidth import": ("torsweep bandwidth import ookla.csv --format ookla-open --out bandwidth",),
     "relays import": (
-        "torsweep relays import 2024-05-01-00-00-00-consensus --format consensus --out relays",
+        "torsweep relays import consensus --format consensus --descriptors descriptors/ --out relays",
     ),
     "config schema": ("torsweep config schema --out schema.json",),
     "config knobs": ("torsweep config knobs",),

@@ -32,19 +32,21 @@ def chain_command(
     out: Annotated[
         Path,
         typer.Option(
-            parser=OutputFolder(CHAIN), help="Folder for the results; runs that are whole are not made again."
+            parser=OutputFolder(CHAIN), help="Folder for the results; complete runs are not made again."
         ),
     ],
     rounds: Annotated[
         int | None,
-        typer.Option(min=1, max=100, help="In turns: relays of each variant; 12 for tracing, else 6."),
+        typer.Option(min=1, max=100, help="Rounds of clocks, tracing and quantum; 12 for tracing, else 6."),
     ] = None,
     load: Annotated[
         float | None,
-        typer.Option(min=0.5, max=600, help="In turns: seconds of load that count; 15 for quantum, else 3."),
+        typer.Option(
+            min=0.5, max=600, help="Of these plans: seconds of load that count; 15 for quantum, else 3."
+        ),
     ] = None,
     small: Annotated[
-        float, typer.Option(min=0.1, max=600, help="In turns: seconds of small requests.")
+        float, typer.Option(min=0.1, max=600, help="Of these plans: seconds of small requests.")
     ] = 1.0,
     tools: Annotated[Path, typer.Option("--tools", help="Folder of tor's builds.")] = Path(
         "results/tools/tor"

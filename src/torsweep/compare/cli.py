@@ -39,7 +39,7 @@ def compare_runs_command(
         list[str] | None, typer.Option("--set", help="key=value of experiment.yaml to replace; repeatable.")
     ] = None,
 ) -> None:
-    """Measure how far sources are apart, beside chance, and which claims and contrasts survive in all."""
+    """Measure how far sources are apart, compared with chance, and which verdicts and contrasts survive."""
     from torsweep.compare.comparison import compare, write_comparison
     from torsweep.compare.sources import (
         finished_sources,
@@ -63,7 +63,7 @@ def compare_runs_command(
 
 
 def repeat_command(original: Original, out: Out, wait: Wait = False) -> None:
-    """Prepare a run again with another seed: what lies between the two is chance."""
+    """Prepare a run again with another seed: the two differ by chance alone."""
     from torsweep.compare.derive import derive
 
     run = derive(original, out, replay=False, wait=wait)

@@ -66,7 +66,7 @@ def schema_command(
 
 @config_app.command("knobs")
 def knobs_command() -> None:
-    """List the knobs: what each turns, the levels it accepts, its level in each era."""
+    """List the knobs: what each changes, the levels it accepts, its level in each era."""
     from torsweep.config.eras import ERAS
     from torsweep.config.knobs import KNOBS
 

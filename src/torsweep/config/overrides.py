@@ -54,7 +54,7 @@ class Overrides(Section):
     licence: str | None = None
     """How published results may be used: an SPDX identifier."""
     live_tor: Path | None = None
-    """A file of OnionPerf's or of tornettools' about the public network, to stand beside results on pages."""
+    """A file of OnionPerf's or of tornettools' about the public network, to show beside results on pages."""
     experiment: str = "refill_sweep"
     """The experiment that `snakemake compare` is about; `report` and `publish` take all experiments where
     none is named."""

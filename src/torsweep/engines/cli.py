@@ -28,7 +28,7 @@ def prepare_command(
         Path, typer.Option(parser=OutputFolder(RUN), help="Run directory; made where it is missing.")
     ],
     variant: Annotated[
-        str, typer.Option(help="knob=level+knob=level; knobs left out stand at the baseline.")
+        str, typer.Option(help="knob=level+knob=level; knobs left out have the baseline's level.")
     ] = "",
     engine: Annotated[
         str, typer.Option(help=f"{', '.join(engine_names())}, or auto: the best one installed.")
@@ -38,8 +38,8 @@ def prepare_command(
         list[str] | None,
         typer.Option(
             metavar="[NAME=]FILE",
-            help="File that names the build of the tor NAME, from `torsweep tor build --stamp`; the one that"
-            " stands when left out. May be repeated; without NAME, the tor of most hosts.",
+            help="File that names the build of the tor NAME, from `torsweep tor build --stamp`; the default"
+            " build when left out. May be repeated; without NAME, the tor of most hosts.",
         ),
     ] = None,
     settings: Annotated[

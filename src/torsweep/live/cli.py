@@ -26,11 +26,13 @@ def describe_command(
     ] = None,
     live_tor: Annotated[
         Path | None,
-        typer.Option(help="OnionPerf's or tornettools' file of public Tor, to stand beside --summary."),
+        typer.Option(help="OnionPerf's or tornettools' file of public Tor, to compare --summary with."),
     ] = None,
     fit_load: Annotated[
         float | None,
-        typer.Option(help="Find the `load` at which relays are used as much, such as 0.6, in the model."),
+        typer.Option(
+            help="Find the `load` that gives this utilisation of the relays, such as 0.6, in the model."
+        ),
     ] = None,
 ) -> None:
     """Say what a network is like: capacity, latencies, bandwidths, load; and how close it is to live Tor."""

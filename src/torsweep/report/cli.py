@@ -23,7 +23,8 @@ def report_command(
         typer.Option(parser=OutputFile("torsweep-report"), help="HTML file to write, whole or not at all."),
     ],
     live_tor: Annotated[
-        Path | None, typer.Option(help="OnionPerf's or tornettools' file of public Tor, to stand beside it.")
+        Path | None,
+        typer.Option(help="OnionPerf's or tornettools' file of public Tor, to show beside the results."),
     ] = None,
     network_picture: Annotated[
         Path | None, typer.Option(help="PNG of one of the networks, as `network draw` writes it.")

@@ -58,12 +58,14 @@ def interim_command(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", help="The runs of the newest batch.")],
     out: Annotated[
         Path,
-        typer.Option(parser=OutputFile("torsweep-interim"), help="File to write: what the networks come to."),
+        typer.Option(
+            parser=OutputFile("torsweep-interim"), help="File to write: whether the claims are decided."
+        ),
     ],
     network: Annotated[str, typer.Option(help="Name of the network configuration.")],
     plan: Annotated[str, typer.Option(help="Part of the experiment: main or a sensitivity.")] = "main",
     previous: Annotated[
-        Path | None, typer.Option(help="The interim analysis before; none: this is the first.")
+        Path | None, typer.Option(help="The interim analysis before this one; left out for the first.")
     ] = None,
     settings: Settings = None,
 ) -> None:

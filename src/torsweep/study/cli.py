@@ -42,7 +42,7 @@ def new_command(
         str, typer.Option(help="The name of its experiment: lower-case letters, digits and _.")
     ] = EXAMPLE,
 ) -> None:
-    """Make a study: a folder with an experiment to edit, in which `snakemake` plays it."""
+    """Make a study: a folder with an experiment to edit, for `snakemake` to run."""
     from torsweep.study.new import new_study
 
     new_study(study, experiment_name)

@@ -36,7 +36,7 @@ Jobs = Annotated[int, typer.Option(min=1, help="Compilations at a time.")]
 def build_command(
     source: Source = None,
     git: Annotated[Path | None, typer.Option(help="Git repository of tor, instead of a source.")] = None,
-    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of it; HEAD.")] = None,
+    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit; HEAD when left out.")] = None,
     program: Annotated[Path | None, typer.Option(help="A tor that is built already, instead.")] = None,
     series: Annotated[
         Literal["project", "none"] | None,
@@ -138,7 +138,7 @@ def test_command(
 def oracle_command(
     answers: Annotated[Path, typer.Argument(metavar="FILE", help="Where tor's answers go.")],
     cases: Annotated[
-        int, typer.Option(min=0, help="Cases of each kind; 0: those that are committed.")
+        int, typer.Option(min=0, help="Cases of each kind; 0: those in the repository.")
     ] = 2_000,
     seed: Annotated[int, typer.Option(min=0, help="What the cases are drawn from.")] = 1,
     source: Source = None,

@@ -49,7 +49,7 @@ def ask_version(program: Path) -> Answer:
     version = re.search(r"^Tor version (\d[\w.+-]*)", answer.stdout, re.MULTILINE)
     if answer.returncode or version is None:
         said = (answer.stderr.strip() or answer.stdout.strip() or "nothing").splitlines()[0]
-        raise InputError(f"is no tor that runs here; to --version it says: {said}", file=program)
+        raise InputError(f"does not run here as tor; its answer to --version is: {said}", file=program)
     named = re.findall(r"\b(Libevent|OpenSSL|Zlib|Glibc|GCC) (?:version )?(\d[\w.+-]*)", answer.stdout)
     return Answer(version[1].rstrip("."), {name: number.rstrip(".") for name, number in named})
 

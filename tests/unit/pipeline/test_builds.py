@@ -78,7 +78,7 @@ def test_a_source_that_cannot_be_read_is_named_by_its_tor(programs):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("#!/bin/sh\necho hello\n", "is no tor that runs here; to --version it says: hello"),
+        ("#!/bin/sh\necho hello\n", "does not run here as tor; its answer to --version is: hello"),
         ("", "does not start"),
     ],
 )

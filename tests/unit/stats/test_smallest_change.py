@@ -63,7 +63,7 @@ def test_the_row_of_the_engine_comes_before_that_of_the_model(study):
     alike = "from pairs of runs on 8 networks of quarter that differ by chance alone, in emulation"
     assert basis(own, "emulation") == alike
     assert basis(free, "emulation", "paths").startswith(f"{alike}, each on paths of its own")
-    assert basis(model, "shadow").endswith("in cellsim: of shadow there are none yet")
+    assert basis(model, "shadow").endswith("in cellsim, as shadow has none yet")
 
 
 def test_where_nothing_is_known_there_is_no_size(study):

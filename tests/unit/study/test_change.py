@@ -188,7 +188,9 @@ def test_what_is_there_and_is_no_tor(tmp_path: Path, repository: Path, program: 
     with pytest.raises(InputError, match="is no source of tor: it has no configure"):
         read_change(Asked(str(tmp_path / "notes")))
     program.write_text("#!/bin/sh\necho git version 2\n")
-    with pytest.raises(InputError, match="is no tor that runs here; to --version it says: git version 2"):
+    with pytest.raises(
+        InputError, match="does not run here as tor; its answer to --version is: git version 2"
+    ):
         read_change(Asked(str(program)))
     program.write_text("#!/bin/sh\necho Tor version 0.4.8.17.\n")
     with pytest.raises(InputError, match=r"no such revision \(did you mean 'my-branch'\?\)"):

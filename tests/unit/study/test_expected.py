@@ -45,8 +45,8 @@ def test_each_measure_has_its_size_and_each_source_a_line() -> None:
     assert first == f"shows     changes from about {told}, with a chance of 80 %"
     assert [reason.strip() for reason in reasons] == [
         "from pairs of runs on 8 networks of quarter that differ by chance alone, in emulation",
-        "from pairs of runs on 16 networks of quarter that differ by chance alone, in cellsim: of emulation"
-        " there are none yet",
+        "from pairs of runs on 16 networks of quarter that differ by chance alone, in cellsim, as emulation"
+        " has none yet",
     ]
 
 

@@ -319,8 +319,8 @@ def test_a_program_is_taken_as_it_is(tmp_path):
 @pytest.mark.parametrize(
     ("script", "line"),
     [
-        ("echo bash 5.2", "is no tor that runs here; to --version it says: bash 5.2"),
-        ("echo cannot open libevent.so >&2; exit 127", "it says: cannot open libevent.so"),
+        ("echo bash 5.2", "does not run here as tor; its answer to --version is: bash 5.2"),
+        ("echo cannot open libevent.so >&2; exit 127", "is: cannot open libevent.so"),
         ("echo Tor version 0.4.6.1.", "is too old a tor, got '0.4.6.1'"),
     ],
 )

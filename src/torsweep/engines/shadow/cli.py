@@ -44,7 +44,7 @@ def run_command(
         bool, typer.Option("--keep-logs", help="Leave logs and Shadow's files as they are.")
     ] = False,
 ) -> None:
-    """Run a prepared run to its tables."""
+    """Simulate a prepared run and write its tables."""
     from torsweep.engines.shadow.run import run_shadow
     from torsweep.engines.shadow.simulate import ShadowSettings
 

@@ -153,9 +153,9 @@ def basis(row: Spread, engine: str, pairing: str = FREE) -> str:
     """In a sentence, what the smallest changes of a comparison in ``engine`` rest on, if on ``row``."""
     alike = f"pairs of runs on {row.networks} networks of {row.network} that differ by chance alone"
     if row.engine != engine:
-        return f"from {alike}, in {row.engine}: of {engine} there are none yet"
+        return f"from {alike}, in {row.engine}, as {engine} has none yet"
     if row.pairing != pairing:
         return (
-            f"from {alike}, in {row.engine}, each on paths of its own: with the same paths there are none yet"
+            f"from {alike}, in {row.engine}, each on paths of its own, as there are none with the same paths"
         )
     return f"from {alike}, in {row.engine}"
