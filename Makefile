@@ -7,7 +7,8 @@ PROGRAMS := $(patsubst %/Cargo.toml,%,$(wildcard */Cargo.toml))
 PROGRAM_SOURCES := Cargo.toml Cargo.lock $(wildcard */Cargo.toml */build.rs) \
 	$(shell find $(addsuffix /src,$(PROGRAMS)) -name '*.rs')
 CORES ?= $(shell nproc)
-# Overrides for the pipeline, such as CONFIG='network=laptop replicates=2'.
+# Overrides for the pipeline, such as CONFIG='network=laptop replicates=2'. Experiments run in the model, unless CONFIG
+# names an engine: the ticket's network takes Shadow an hour of a core for each run.
 CONFIG ?=
 # A tarball or folder of tor's source, where Debian's source package is not to be had.
 TOR_SOURCE ?=
@@ -56,7 +57,7 @@ nagle: ## what Nagle's algorithm costs downloads, and the wire without it
 scale: ## what scaling the public network down does to an answer
 scale_overloaded: ## the same on networks that are overloaded
 refill_sweep scheduler_choice starvation cell_trace clock_source latency_breakdown refill_waits nagle scale scale_overloaded: setup
-	$(ACTIVATED) snakemake --cores $(CORES) $@ $(if $(CONFIG),--config $(CONFIG))
+	$(ACTIVATED) snakemake --cores $(CORES) $@ --config engine=cellsim $(CONFIG)
 	@echo "Figures are in results/figures/$@, the numbers and verdicts behind them in results/summaries/$@."
 
 relay_cost: setup ## what clocks and tracing cost real tor, and what a quantum does to a bucket (15 minutes of a quiet machine)
