@@ -44,9 +44,9 @@ TRAFFIC_OF = "refill_sweep"
 """The experiment whose clients those of a comparison are like."""
 
 FIGURES = ("ttfb_cdf", "ttlb_cdf", "differences", "measures", "measure_cdfs", "window_over_time")
-KINDS = {"web": "Web clients wait longer or less", "bulk": "Bulk clients wait longer or less"}
+KINDS = {"web": "Times of web clients", "bulk": "Times of bulk clients"}
 PERF_FIGURES = ("perf_ttfb_cdf", "perf_ttlb_cdf", "perf_differences")
-PERF_CLIENTS = {kind: f"Downloads of {KIND_NAMES[kind]} take longer or less" for kind in PERF_KINDS}
+PERF_CLIENTS = {kind: f"Times of downloads of {KIND_NAMES[kind]}" for kind in PERF_KINDS}
 """The clients that measure in networks of tornettools."""
 
 GROWTH = {"networks": 40, "batch": 8}
@@ -222,7 +222,7 @@ def _usual_traffic() -> Any:
 
 
 def _claim(kind: str, text: str, change: Change) -> dict[str, Any]:
-    told = f"{text} with {change.level} than with {change.baseline[change.knob]}."
+    told = f"{text} with {change.level} differ from those with {change.baseline[change.knob]}."
     about = {"id": kind, "text": told, "test": "change", "knob": change.knob}
     return {**about, "kind": kind, "metrics": ["ttfb", "ttlb"]}
 
