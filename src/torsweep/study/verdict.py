@@ -111,7 +111,9 @@ def bounds_text(interval: Interval) -> str:
 
 
 def percent(share: float) -> str:
-    """``+3.1 %``: a relative difference as a reader expects it."""
+    """``+3.1 %``: a relative difference as a reader expects it; ``×99`` where it is more than tenfold."""
+    if share > 9:
+        return f"×{1 + share:,.0f}"
     rounded = round(100 * share, 1)
     sign = MINUS if rounded < 0 else "+" if rounded > 0 else ""
     return f"{sign}{abs(rounded):.1f} %"

@@ -50,7 +50,15 @@ def test_verdicts(given: Answer, verdict: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(0.0312, "+3.1 %"), (-0.0312, "−3.1 %"), (0.0004, "0.0 %"), (-0.0004, "0.0 %")]
+    ("share", "text"),
+    [
+        (0.0312, "+3.1 %"),
+        (-0.0312, "−3.1 %"),
+        (0.0004, "0.0 %"),
+        (-0.0004, "0.0 %"),
+        (3.021, "+302.1 %"),
+        (891.16, "×892"),
+    ],
 )
 def test_percent(share: float, text: str) -> None:
     assert percent(share) == text
