@@ -1,23 +1,15 @@
 """The page of figures: what each shows, how to read it, what it needs, and how it looks.
 
-In: the modules of :mod:`plotting`; the PNG files of ``docs/images``, which carry the title of their figure.
-Out: the page.
+In: the modules of :mod:`plotting`; the thumbnails of :mod:`docs.generate.thumbnails`. Out: the page.
 """
 
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
-
-from PIL import Image
 
 from docs.generate.markdown import prose
+from docs.generate.thumbnails import THUMBNAILS
 from torsweep.config.figures import OF_COMPARISONS, comparison_figures, figure_names
-
-IMAGES = Path(__file__).parents[1] / "images"
-
-LOOKS_LIKE = {"ttlb_cdf": "emulation_ttlb.png", "compare_contrasts": "findings_refill.png"}
-"""Images whose files do not say of which figure they are."""
 
 
 def figures_page() -> list[str]:
@@ -38,9 +30,8 @@ def figures_page() -> list[str]:
 def _figure(name: str) -> list[str]:
     module = importlib.import_module(f"plotting.{name}")
     lines = [f"### {name}", "", f"{module.TITLE}. {prose(module.HOW_TO_READ)}", ""]
-    image = LOOKS_LIKE.get(name) or _image_of({name, module.TITLE})
-    if image:
-        path = f"../images/{image}"
+    if (THUMBNAILS / f"{name}.png").is_file():
+        path = f"../images/{THUMBNAILS.name}/{name}.png"
         lines += [f'<img src="{path}" width="320" alt="{module.TITLE}">', ""]
     needed = module.NEEDS if name.startswith(OF_COMPARISONS) else map(_link, module.NEEDS)
     return [*lines, f"Needs {', '.join(needed)}.", ""]
@@ -48,12 +39,3 @@ def _figure(name: str) -> list[str]:
 
 def _link(statistic: str) -> str:
     return f"[{statistic}](summaries.md#{statistic})"
-
-
-def _image_of(titles: set[str]) -> str | None:
-    """The first image that has one of ``titles``."""
-    for file in sorted(IMAGES.glob("*.png")):
-        with Image.open(file) as image:
-            if image.info.get("Title") in titles:
-                return file.name
-    return None
