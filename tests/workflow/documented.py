@@ -40,7 +40,8 @@ NOT_RUN = {
     "torsweep tor build --patch kist-idle.patch": TOR,
     "torsweep tor build --program ../tor/src/app/tor": TOR,
     "snakemake --cores 4 … --config tor_source=tor-0.4.9.11.tar.gz": TOR,
-    "TORSWEEP_SHADOW=~/shadow/build/src/main TORSWEEP_TGEN=~/tgen/build/src snakemake refill_sweep": SHADOW,
+    "TORSWEEP_SHADOW=~/shadow/build/src/main TORSWEEP_TGEN=~/tgen/build/src"
+    " snakemake --cores 4 refill_sweep": SHADOW,
     "torsweep relays import consensus.xz --format consensus --descriptors descriptors/ --out june": FILES,
     "torsweep verify refill_sweep.zip --rerun --cores 8": "plays runs again: test_refill_sweep.py",
     "torsweep latency fetch-king --out imported/king": "fetches a file from the data set's home",
@@ -48,7 +49,7 @@ NOT_RUN = {
     "      sources=emulation,cellsim+tcp=linux_6_18 compare=all": REAL_TIME,
     "snakemake --cores 1 compare --config network=quarter first_seed=51 replicates=1 "
     "     warm_up='2 min' measured='3 min'"
-    " sources=shadow,shadow-no-rtt,cellsim+tcp=shadow+link_queue=codel": SHADOW,
+    " sources=shadow,cellsim+tcp=shadow+link_queue=codel compare=all": SHADOW,
     "python -m bench.tcp_kernel today bench/results/tcp_kernel_today.csv --repeats 3": REAL_TIME,
     "python -m bench.tcp_alone today linux bench/results/tcp_kernel_today.csv"
     " docs/tables/tcp_alone_today.csv": FILES,
