@@ -8,7 +8,7 @@ PROGRAM_SOURCES := Cargo.toml Cargo.lock $(wildcard */Cargo.toml */build.rs) \
 	$(shell find $(addsuffix /src,$(PROGRAMS)) -name '*.rs')
 CORES ?= $(shell nproc)
 # Overrides for the pipeline, such as CONFIG='network=laptop replicates=2'. Experiments run in the model, unless CONFIG
-# names an engine: the ticket's network takes Shadow an hour of a core for each run.
+# names an engine, which comes last and counts: the ticket's network takes Shadow an hour of a core for each run.
 CONFIG ?=
 # A tarball or folder of tor's source, where Debian's source package is not to be had.
 TOR_SOURCE ?=
@@ -70,7 +70,7 @@ relay_cost: setup ## what clocks and tracing cost real tor, and what a quantum d
 report: ## one page to read for each experiment, into results/reports/
 publish: ## the page and all that belongs to it, as a folder and a zip, into results/publish/ and results/bundles/
 report publish: setup
-	$(ACTIVATED) snakemake --cores $(CORES) $@ $(if $(CONFIG),--config $(CONFIG))
+	$(ACTIVATED) snakemake --cores $(CORES) $@ --config engine=cellsim $(CONFIG)
 
 test: setup ## every test: those of the programs, then the pipeline's
 	@$(MAKE) --no-print-directory --keep-going test_programs test_python

@@ -51,12 +51,22 @@ def snakemake_call(*arguments: str) -> str:
 )
 def test_an_experiment_is_a_call_of_snakemake(experiment):
     command = snakemake_call(experiment, "CORES=7")
-    assert command.split("snakemake ")[1].split() == ["--cores", "7", experiment]
+    assert command.split("snakemake ")[1].split() == [
+        "--cores",
+        "7",
+        experiment,
+        "--config",
+        "engine=cellsim",
+    ]
 
 
 def test_overrides_reach_snakemake_with_their_quotes():
     command = snakemake_call("refill_sweep", 'CONFIG=network=laptop warm_up="30 s"')
-    assert command.endswith(' refill_sweep --config network=laptop warm_up="30 s"')
+    assert command.endswith(' refill_sweep --config engine=cellsim network=laptop warm_up="30 s"')
+
+
+def test_an_engine_that_the_user_names_comes_last_and_so_counts():
+    assert snakemake_call("nagle", "CONFIG=engine=shadow").endswith(" --config engine=cellsim engine=shadow")
 
 
 def test_every_experiment_has_a_target():
