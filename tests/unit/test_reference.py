@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from PIL import Image, ImageDraw
 
 from docs.generate.__main__ import FOLDER, pages
 from docs.generate.accepted import accepted, default
 from docs.generate.markdown import prose, sentence, slug, table
+from docs.generate.thumbnails import WIDTH_PX, shrink
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +73,18 @@ def test_what_a_key_accepts_in_words(schema, words):
 )
 def test_defaults_are_as_a_file_has_them(value, required, shown):
     assert default({"default": value}, required) == shown
+
+
+def test_a_thumbnail_keeps_the_colours_of_thin_lines(tmp_path):
+    blue, green, orange = (0, 114, 178), (0, 158, 115), (213, 94, 0)
+    figure = Image.effect_noise((2 * WIDTH_PX, 800), 60).convert("RGB")
+    draw = ImageDraw.Draw(figure)
+    for place, colour in enumerate((blue, green, orange)):
+        draw.line([(0, 100 + 200 * place), (2 * WIDTH_PX, 100 + 200 * place)], fill=colour, width=6)
+    figure.save(tmp_path / "figure.png")
+    shrink(tmp_path / "figure.png", tmp_path / "small.png")
+    small = Image.open(tmp_path / "small.png").convert("RGB")
+    assert small.size == (WIDTH_PX, 400)
+    for place, colour in enumerate((blue, green, orange)):
+        seen = small.getpixel((WIDTH_PX // 2, 51 + 100 * place))
+        assert max(abs(one - other) for one, other in zip(seen, colour, strict=True)) < 32

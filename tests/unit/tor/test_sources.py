@@ -320,7 +320,7 @@ def test_a_program_is_taken_as_it_is(tmp_path):
     ("script", "line"),
     [
         ("echo bash 5.2", "does not run here as tor; its answer to --version is: bash 5.2"),
-        ("echo cannot open libevent.so >&2; exit 127", "is: cannot open libevent.so"),
+        ("echo cannot open libevent.so >&2; exit 127", "its answer to --version is: cannot open libevent.so"),
         ("echo Tor version 0.4.6.1.", "is too old a tor, got '0.4.6.1'"),
     ],
 )
