@@ -24,7 +24,7 @@ from plotting.drawing.palette import level_name
 from plotting.drawing.style import GREY, TEXT_WIDTH_IN, canvas, save, style
 from torsweep.chain.comparing import CHAIN
 from torsweep.chain.turns import MOST_COST, NOT_TRACED
-from torsweep.config.looks import BLUE, VERMILION
+from torsweep.config.looks import BLUE, GREEN, VERMILION
 from torsweep.errors import InputError
 from torsweep.formats.csv_file import read_csv
 from torsweep.formats.json_file import read_json
@@ -54,7 +54,10 @@ _MEANING = {
         "measured cost of one, its share beside it. The slowest clock is made of system calls, to be as slow "
         "as the report's."
     ),
-    "tracing": "Cells recorded at every place, by all three relays of a path; the dashed line is 2 %.",
+    "tracing": (
+        "Cells recorded at every place, or round trips logged, by all three relays of a path; "
+        "the dashed line is 2 %."
+    ),
     "quantum": "One download and small requests beside it through a middle of 200 KiB/s, tor's lazy refill.",
 }
 
@@ -78,7 +81,7 @@ def _clocks(axes: list[Axes], rows: pl.DataFrame) -> None:
 def _tracing(axes: list[Axes], rows: pl.DataFrame) -> None:
     positions = list(reversed(rows["position"].unique(maintain_order=True).to_list()))
     variants = rows.filter(pl.col("variant") != NOT_TRACED)["variant"].unique(maintain_order=True).to_list()
-    looks = ((BLUE, "o", 0.12), (VERMILION, "s", -0.12))
+    looks = ((BLUE, "o", 0.2), (VERMILION, "s", 0.0), (GREEN, "^", -0.2))
     metrics = (("cpu_s_per_gb_relative", "CPU a GB"), ("small_us_relative", "Time of a small request"))
     for axis, (name, label) in zip(axes, metrics, strict=True):
         for variant, (colour, marker, aside) in zip(variants, looks, strict=True):
@@ -92,7 +95,7 @@ def _tracing(axes: list[Axes], rows: pl.DataFrame) -> None:
                 _whisker(axis, row, name, height, 100.0)
         axis.axvline(100 * MOST_COST, color="black", linewidth=0.8, linestyle="--")
         axis.axvline(0, color=GREY, linewidth=0.6)
-        axis.set_xlabel(f"{label}, with tracing (difference, %)")
+        axis.set_xlabel(f"{label}, with recording (difference, %)")
     words = ["all three" if position == CHAIN else position for position in positions]
     axes[0].set_yticks(range(len(positions)), words)
     axes[0].legend(title="Recorded")

@@ -58,7 +58,6 @@ NOT_RUN = {
     "python -m bench.spread results/runs results/repeats --out configs/spread.csv": FILES,
     "python -m bench.pairing own/results/summaries/*/emulation/today/quarter/main  "
     "    common/results/summaries/*/emulation/today/quarter/main --out docs/tables/pairing.csv": FILES,
-    "python -m bench.measures_cost RUN_DIR --pairs 4": REAL_TIME,
     "python -m bench.pace docs/tables/emulation_pace.csv 'nothing=RUN_DIR'"
     " 'two busy loops=RUN_DIR'": REAL_TIME,
     "for name in refill circuits waking; do cp DIR/$name.csv docs/tables/emulation_$name.csv; done": FILES,

@@ -170,7 +170,7 @@ def _sentences(plan: Plan, rows: Sequence[Row]) -> list[str]:
         return []
     traced = [row for row in rows if row["position"] == "chain" and row["variant"] != NOT_TRACED]
     return [
-        f"Tracing {row['variant'].replace('_', ' ')} costs at most {MOST_COST:.0%} of {what}:"
+        f"Recording {row['variant'].replace('_', ' ')} costs at most {MOST_COST:.0%} of {what}:"
         f" {_verdict(row, name)}."
         for row in traced
         for what, name in (("latency", "small_us_relative"), ("CPU", "cpu_s_per_gb_relative"))

@@ -22,6 +22,7 @@ from torsweep.engines.emulation.directory import Place
 from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.emulation.run.processes import CLONE_NEWNET
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
+from torsweep.engines.vegas_log import vegas_log_lines
 from torsweep.errors import ToolMissing
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.model import LATENCY_FLOOR_US, Authority, Client, Network, Position, Relay, Server
@@ -157,12 +158,14 @@ def clocks_plan(calls_of_report: int) -> Plan:
 
 
 def tracing_plan() -> Plan:
-    """All three relays of a chain record every cell at every place, or one cell in ten, or none."""
+    """What recording costs: all three relays of a chain record every cell at every place, or one cell in ten,
+    or log round trips as exits do in runs, or do nothing of the kind."""
     lines = ("CellTraceFile {ring}", f"CellTraceRecords {RING_RECORDS}")
     variants = (
         Variant(NOT_TRACED),
         Variant("every_cell", lines=lines),
         Variant("one_in_10", lines=(*lines, "CellTraceSample 10")),
+        Variant("round_trips", lines=vegas_log_lines("{ring}")),
     )
     return Plan("tracing", variants, shared_ends=False, together=True, rounds=12)
 

@@ -142,7 +142,7 @@ def test_tracing_is_judged_by_its_interval(factor, spread, verdict):
         return BASE_CPU_S * (factor + spread * (-1) ** number if variant == "every_cell" else 1.0)
 
     text = as_markdown(plan, compare(plan, samples(plan, cpu_s), COSTS), DOCUMENT)
-    assert f"Tracing every cell costs at most 2% of CPU: {verdict}." in text
+    assert f"Recording every cell costs at most 2% of CPU: {verdict}." in text
 
 
 def test_a_busy_machine_is_told_of():

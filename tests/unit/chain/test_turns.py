@@ -81,10 +81,10 @@ def test_turns_go_forwards_and_backwards_and_each_variant_is_first_once():
     plan = tracing_plan()
     order = [turn[0] for turn in turns(plan.chains(2), together=False)]
     assert [chain.variant.name for chain in order] == [
-        *("off", "every_cell", "one_in_10", "one_in_10", "every_cell", "off"),
-        *("every_cell", "one_in_10", "off", "off", "one_in_10", "every_cell"),
+        *("off", "every_cell", "one_in_10", "round_trips", "round_trips", "one_in_10", "every_cell", "off"),
+        *("every_cell", "one_in_10", "round_trips", "off", "off", "round_trips", "one_in_10", "every_cell"),
     ]
-    assert [chain.number for chain in order] == [1] * 6 + [2] * 6
+    assert [chain.number for chain in order] == [1] * 8 + [2] * 8
 
 
 def test_what_is_measured_together_has_one_turn_for_all():

@@ -236,8 +236,7 @@ class Layout:
     """The processes of a run and where they are: files in ``folder``, sockets in ``sockets``.
 
     The name of a socket has to be short (unix(7): 107 bytes), wherever the run directory is. ``extra`` lines
-    stand in every torrc, before the lines that the user gives. Without
-    ``round_trips`` no exit logs them, so that it can be measured what that costs (bench/measures_cost.py).
+    stand in every torrc, before the lines that the user gives.
     """
 
     run: RunSpec
@@ -245,7 +244,6 @@ class Layout:
     folder: Path
     sockets: Path
     extra: tuple[str, ...] = ()
-    round_trips: bool = True
 
     def _places(self, role: Role, hosts: Sequence[Host]) -> list[Place]:
         node_of = self.network.node_of
@@ -321,7 +319,7 @@ class Layout:
         return {
             place.name: place.folder / VEGAS_LOG
             for place, relay in zip(self.relays, self.network.relays, strict=True)
-            if self.round_trips and logs_round_trips(self.run.tor, relay)
+            if logs_round_trips(self.run.tor, relay)
         }
 
     @property

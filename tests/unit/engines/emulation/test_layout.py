@@ -80,8 +80,6 @@ def test_exits_log_round_trips_where_windows_depend_on_them():
     assert "LogTimeGranularity 1 msec\n" in texts["relay3"]
     assert today.round_trip_logs == {"relay3": Path("/runs/relay3/round_trips.log")}
     assert not made().round_trip_logs
-    without = replace(today, round_trips=False)
-    assert "[circ]" not in without.torrc(without.relays[2], identities(without))
 
 
 def test_every_tor_knows_the_authority_by_both_its_identities():

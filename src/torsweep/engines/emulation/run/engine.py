@@ -87,13 +87,11 @@ def run_emulation(
     ready_limit_s: float = READY_LIMIT_S,
     extra: tuple[str, ...] = (),
     tries: int = 1,
-    round_trips: bool = True,
 ) -> None:
     """Run what run.json in ``run_directory`` says, and leave its tables there.
 
     ``progress`` tells on standard error how far it is; ``extra`` lines stand last in every torrc, and so
-    win; ``tries`` is which try this is, for the record (:mod:`torsweep.engines.emulation.run.tries`); without
-    ``round_trips`` that table has no rows, whatever the era. Raises
+    win; ``tries`` is which try this is, for the record (:mod:`torsweep.engines.emulation.run.tries`). Raises
     InputError for a run that cannot be run here, OutputError when the directory or the machine is not to be
     had, ToolMissing without the right to make hosts, FellBehind when the run falls behind real time,
     TorsweepError when the network fails.
@@ -116,7 +114,7 @@ def run_emulation(
         links = links_document(network, latency, tcp, sysctls, run.seed, folder / LINKS_FILE, recorded)
         with tempfile.TemporaryDirectory(prefix="torsweep-", ignore_cleanup_errors=True) as sockets:
             running = RunningNetwork(
-                Layout(run, network, folder, Path(sockets), extra, round_trips),
+                Layout(run, network, folder, Path(sockets), extra),
                 tools.tors,
                 tools.linkem,
                 links,
