@@ -138,18 +138,21 @@ def circuits_row(condition: Condition, run_directory: Path) -> Row:
 
 def waking_conditions() -> list[Condition]:
     """Six streams, each on its circuit, at an exit whose bucket holds less than one read gives out: the least
-    that tor takes.
+    that tor takes; the bucket refilled as tor did until 2018, at 10 ms, and as it does today, at 100 ms.
 
     With ``default`` tor wakes blocked connections as it does without the patch. The knob's levels order the
     streams of one circuit, so they should make no difference here.
     """
     rates = ("4 MiB/s", "4 MiB/s", f"{LEAST_TOR_RATE_BYTES_PER_S // 1024} KiB/s")
-    levels = {"refill_mode": "burst", "refill_interval": "10ms"}
     traffic = {"bulk": downloads(WAKING_STREAMS, isolated=True)}
-    return [
-        Condition(f"order={order}", levels, rates, traffic, 20, 40, (f"StreamActivationOrder {order}",))
-        for order in ("default", "reversed")
-    ]
+    found = []
+    for mode, interval in (("burst", "10ms"), ("lazy", "100ms")):
+        levels = {"refill_mode": mode, "refill_interval": interval}
+        for order in ("default", "reversed"):
+            label = f"{variant_text(levels)},order={order}"
+            extra = (f"StreamActivationOrder {order}",)
+            found.append(Condition(label, levels, rates, traffic, 20, 40, extra))
+    return found
 
 
 def waking_row(condition: Condition, run_directory: Path) -> Row:
@@ -160,7 +163,7 @@ def waking_row(condition: Condition, run_directory: Path) -> Row:
     progress = pl.read_parquet(run_directory / PROGRESS_FILE).filter(pl.col("bytes_got") >= FIRST_BYTES)
     reached = dict(progress.group_by("stream").agg(pl.col("time_us").min()).iter_rows())
     seconds = {stream: round(time_us / 1e6, 1) for stream, time_us in reached.items()}
-    order = {"order": condition.label.removeprefix("order=")}
+    order = {"order": condition.label.rpartition("=")[2]}
     return order | {f"stream_{stream}_s": seconds.get(stream) for stream in range(1, WAKING_STREAMS + 1)}
 
 
