@@ -1,4 +1,4 @@
-# torsweep: every target does its own set-up, into .venv, and again only when its inputs change.
+# torsweep: every target first sets up what it needs in .venv, and repeats that only when its inputs change.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,12 +7,12 @@ PROGRAMS := $(patsubst %/Cargo.toml,%,$(wildcard */Cargo.toml))
 PROGRAM_SOURCES := Cargo.toml Cargo.lock $(wildcard */Cargo.toml */build.rs) \
 	$(shell find $(addsuffix /src,$(PROGRAMS)) -name '*.rs')
 CORES ?= $(shell nproc)
-# Overrides for the pipeline, such as CONFIG='network=laptop replicates=2'. Experiments run in the model, unless CONFIG
-# names an engine, which comes last and counts: the ticket's network takes Shadow an hour of a core for each run.
+# Overrides for the pipeline, such as CONFIG='network=laptop replicates=2'. Experiments run in the model unless CONFIG
+# names an engine (the last one given counts). Shadow needs an hour of a core for each run on the ticket's network.
 CONFIG ?=
-# A tarball or folder of tor's source, where Debian's source package is not to be had.
+# A tarball or folder of tor's source, where Debian's source package is not available.
 TOR_SOURCE ?=
-# What links the programs of a wheel, against an old C library; maturin refuses a wheel that needs a newer one.
+# The linker of a wheel's programs, with an old C library; maturin refuses a wheel that needs a newer one.
 ZIG := ziglang==0.17.1
 
 # Rules of the pipeline call `torsweep` and `cellsim` by name, as in an activated environment.
@@ -53,14 +53,14 @@ cell_trace: ## where cells spend their time inside a relay
 clock_source: ## what the step of a coarse clock does to buckets
 latency_breakdown: ## what downloads wait for until their first and last byte
 refill_waits: ## where the first byte waits under each variant of refill_sweep
-nagle: ## what Nagle's algorithm costs downloads, and the wire without it
+nagle: ## what Nagle's algorithm costs downloads, and what switching it off costs on the wire
 scale: ## what scaling the public network down does to an answer
-scale_overloaded: ## the same on networks that are overloaded
+scale_overloaded: ## what scaling an overloaded network down does to an answer
 refill_sweep scheduler_choice starvation cell_trace clock_source latency_breakdown refill_waits nagle scale scale_overloaded: setup
 	$(ACTIVATED) snakemake --cores $(CORES) $@ --config engine=cellsim $(CONFIG)
 	@echo "Figures are in results/figures/$@, the numbers and verdicts behind them in results/summaries/$@."
 
-relay_cost: setup ## what clocks and tracing cost real tor, and what a quantum does to a bucket (15 minutes of a quiet machine)
+relay_cost: setup ## what clocks and tracing cost real tor, and what a clock's step does to a bucket (15 minutes of a quiet machine)
 	$(ACTIVATED) torsweep tor build --jobs $(CORES) $(if $(TOR_SOURCE),--source $(TOR_SOURCE))
 	for plan in clocks tracing quantum; do \
 	  $(ACTIVATED) torsweep chain $$plan --out results/relay_cost \
@@ -100,13 +100,13 @@ fuzz: setup ## damage documents of every format and see that no command breaks
 lint: setup ## format, lint and types of Python, Snakemake and Rust files
 	@$(ACTIVATED) setup/lint.sh
 
-format: setup ## rewrite Python, Snakemake and Rust files in the house's format
+format: setup ## rewrite Python, Snakemake and Rust files in the project's format
 	$(BIN)/ruff check --quiet --fix-only .
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile rules
 	cargo fmt --all
 
-bench: setup ## speed and memory of engine, sampler and reading of logs, cover of intervals, into bench/results/
+bench: setup ## speed and memory of engine, sampler and reading of logs, coverage of intervals, into bench/results/
 	$(ACTIVATED) python -m bench
 	$(ACTIVATED) python -m bench.prefetch
 	$(ACTIVATED) python -m bench.reading

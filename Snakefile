@@ -51,7 +51,7 @@ PAGE = f"results/reports/{PLAN_LEVELS}/{{experiment}}.html"
 PUBLISHED = f"results/publish/{PLAN_LEVELS}/SHA256SUMS"
 BUNDLE = f"results/bundles/{PLAN_LEVELS}/{{experiment}}.zip"
 
-# The question of each experiment, by the name of its folder; and those that a study has of its own.
+# The question of each experiment, by the name of its folder; and the experiments of the working directory itself.
 EXPERIMENTS = experiment_questions()
 OWN = own_experiments()
 

@@ -1,13 +1,13 @@
-"""Figures of a plan, drawn from its summaries: one module each, found by being here.
+"""Figures of a plan, drawn from its summaries: one module of this folder for each.
 
     python -m plotting FIGURE --summaries SUMMARIES_DIR --out FIGURES_DIR/FIGURE
 
 A figure is a module FIGURE.py in this folder with four names: ``TITLE`` and ``HOW_TO_READ``, which the page
 of a plan shows beside it; ``NEEDS``, a literal tuple of the summaries that it reads; and ``draw``, which
-takes a :class:`~plotting.drawing.source.Source` and returns the figure, its points and its caption. It leaves
-a PDF, a PNG and the points as CSV. An experiment.yaml lists figures by these names. What figures share is in
-:mod:`plotting.drawing`.
+takes a :class:`~plotting.drawing.source.Source` and returns the figure, its points and its caption. The
+command leaves a PDF, a PNG and the points as CSV. An experiment.yaml lists figures by these names. What
+figures share is in :mod:`plotting.drawing`.
 
 The first knob that varies is the colour and the line style (:mod:`plotting.drawing.palette`), the others are
-facets (:mod:`plotting.drawing.facets`), so that one module draws a figure whatever the knobs.
+facets (:mod:`plotting.drawing.facets`), so that one module draws its figure for any knobs.
 """

@@ -50,12 +50,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("figure", choices=names, metavar="FIGURE", help=", ".join(names))
     parser.add_argument("--summaries", type=Path, help="for a plan: folder that `results summarize` wrote")
     parser.add_argument("--comparison", type=Path, help="for compare…: folder that `results compare` wrote")
-    parser.add_argument("--out", type=Path, required=True, help="path of the files, without .pdf; or folder")
+    parser.add_argument("--out", type=Path, required=True, help="path without .pdf; for compare: a folder")
     options = parser.parse_args(arguments)
     folder = options.comparison if options.figure in of_comparisons else options.summaries
     if folder is None:
         parser.error(
-            f"{options.figure}: --{'comparison' if options.figure in of_comparisons else 'summaries'}"
+            f"{options.figure} needs --{'comparison' if options.figure in of_comparisons else 'summaries'}"
         )
     if options.figure == _ALL:
         return exit_code_of(lambda: draw_comparison(folder, options.out), options.out / _ALL)

@@ -23,8 +23,8 @@ from torsweep.stats.cells.times import ANY, BINS_PER_DECADE, LEAST_DECADE, MOST_
 
 TITLE = "How long cells stay in a relay"
 HOW_TO_READ = (
-    "Every RELAY cell that a traced relay sent on, by the second in which it came and the time until the "
-    "kernel had it, on a logarithmic scale: darker is more cells. The line is the median."
+    "RELAY cells that a traced relay sent on: across, when a cell arrived; upwards, how long it took until "
+    "the kernel had it (logarithmic). Darker means more cells. The line is the median."
 )
 NEEDS = ("cell_density", "cell_times", "cell_runs", "cell_load", "outcomes")
 _COLOURS = "viridis_r"
@@ -38,8 +38,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     seed = source.provenance.seeds[0]
     counts = section(source.summary("cell_runs").filter(seed=seed), "all", ANY, TOTAL)["cell_count"]
     caption = source.caption(
-        f"RELAY cells that a relay sent on, from its input buffer to the kernel, as density; network of seed "
-        f"{seed}: {span(counts.to_list(), ',')} cells a panel. Lines: the median, mean over networks.",
+        f"Density of RELAY cells by their time from the relay's input buffer to the kernel; network of seed "
+        f"{seed}: {span(counts.to_list(), ',')} cells per panel. Lines: medians, as means over networks.",
         load_note(source),
     )
     hosts = {f"In {host} (ms)": host for host in hosts_of(points)}

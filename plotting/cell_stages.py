@@ -47,8 +47,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     if times.is_empty():
         return nothing_traced(source, times)
     caption = source.caption(
-        "Mean time of RELAY cells in a relay, by stage; the number is the median. Quiet: circuits of no more "
-        "cells than the first quartile of cells per circuit; busy: from the third on.",
+        "Mean time of RELAY cells in a relay, by stage; the number is the median. Quiet: circuits with at "
+        "most the first quartile of cells per circuit; busy: with at least the third.",
         load_note(source),
     )
     bars = [

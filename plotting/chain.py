@@ -1,10 +1,11 @@
-"""What a clock, or tracing, costs a relay; what a quantum does to its bucket.
+"""What a clock, or tracing, costs a relay; what the step of a clock (its quantum) does to a token bucket.
 
     python -m plotting.chain FOLDER/clocks.csv --out FOLDER/figures/clocks
 
 In: the comparison that `torsweep chain` left, and the JSON beside it. Out: of `clocks`, the CPU
-time of a gigabyte by variant, with the part that is spent in readings; of `tracing`, differences with and
-without; of `quantum`, what the bucket delivered of its rate. Intervals are 95 %, over rounds.
+time per gigabyte by variant, with the part that clock readings take; of `tracing`, the differences that
+recording makes; of `quantum`, the part of its rate that the bucket delivered. Intervals are 95 %, over
+rounds.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ def draw(rows: pl.DataFrame, document: dict[str, Any]) -> tuple[Figure, str]:
     figure_of = {"clocks": _clocks, "tracing": _tracing, "quantum": _quantum}
     lines = len(rows) if plan == "clocks" else max(4, len(rows) // 2)
     caption = (
-        f"tor {document['tor']['version']} over one machine's own interface; variants by "
-        f"turns, rounds of new processes: {document['rounds']}; means and 95 % intervals over rounds. "
+        f"tor {document['tor']['version']} over one machine's own interface; variants take turns in "
+        f"{document['rounds']} rounds, each with new processes; means and 95 % intervals over rounds. "
         f"{document['machine'].get('cpu', 'A machine')}. {_MEANING[plan]}"
     )
     figure = canvas(TEXT_WIDTH_IN, 0.6 + 0.26 * lines, caption)
@@ -50,15 +51,15 @@ def draw(rows: pl.DataFrame, document: dict[str, Any]) -> tuple[Figure, str]:
 
 _MEANING = {
     "clocks": (
-        "The relay is the middle of a path; the red part is the number of clock readings times the "
-        "measured cost of one, its share beside it. The slowest clock is made of system calls, to be as slow "
-        "as the report's."
+        "The relay is the middle of a path. Red: the number of clock readings times the measured cost of "
+        "one; its share is the number beside the bar. The slowest clock is made of system calls, to be as "
+        "slow as the report's."
     ),
     "tracing": (
         "Cells recorded at every place, or round trips logged, by all three relays of a path; "
         "the dashed line is 2 %."
     ),
-    "quantum": "One download and small requests beside it through a middle of 200 KiB/s, tor's lazy refill.",
+    "quantum": "One download with small requests beside it, through a middle of 200 KiB/s, lazy refill.",
 }
 
 
@@ -72,7 +73,7 @@ def _clocks(axes: list[Axes], rows: pl.DataFrame) -> None:
         end = row["cpu_s_per_gb_high"] or whole
         axis.annotate(f"  {share:.1%}", (max(whole, end), height), va="center")
     axis.set_yticks(range(len(rows)), [_words(name) for name in reversed(rows["variant"].to_list())])
-    axis.set_xlabel("CPU seconds a GB relayed")
+    axis.set_xlabel("CPU seconds per GB relayed")
     axis.set_xlim(left=0)
     axis.margins(x=0.12)
     axis.grid(axis="y", visible=False)
@@ -82,7 +83,7 @@ def _tracing(axes: list[Axes], rows: pl.DataFrame) -> None:
     positions = list(reversed(rows["position"].unique(maintain_order=True).to_list()))
     variants = rows.filter(pl.col("variant") != NOT_TRACED)["variant"].unique(maintain_order=True).to_list()
     looks = ((BLUE, "o", 0.2), (VERMILION, "s", 0.0), (GREEN, "^", -0.2))
-    metrics = (("cpu_s_per_gb_relative", "CPU a GB"), ("small_us_relative", "Time of a small request"))
+    metrics = (("cpu_s_per_gb_relative", "CPU per GB"), ("small_us_relative", "Time of a small request"))
     for axis, (name, label) in zip(axes, metrics, strict=True):
         for variant, (colour, marker, aside) in zip(variants, looks, strict=True):
             for row in rows.filter(pl.col("variant") == variant).to_dicts():
@@ -104,7 +105,7 @@ def _tracing(axes: list[Axes], rows: pl.DataFrame) -> None:
 def _quantum(axes: list[Axes], rows: pl.DataFrame) -> None:
     clocks = list(dict.fromkeys(name.split(",")[0] for name in rows["variant"]))
     intervals = list(dict.fromkeys(name.split(",")[1] for name in rows["variant"]))
-    metrics = (("read_of_rate", "Read, of the rate", 1.0), ("small_us", "Small request (ms)", 1e-3))
+    metrics = (("read_of_rate", "Share of the rate read", 1.0), ("small_us", "Small request (ms)", 1e-3))
     looks = ((BLUE, "o", 0.12), (VERMILION, "s", -0.12))
     for axis, (name, label, factor) in zip(axes, metrics, strict=True):
         for interval, (colour, marker, aside) in zip(intervals, looks, strict=True):
@@ -153,7 +154,7 @@ def draw_figure(comparison: Path, out: Path) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """The exit code of the command line ``arguments``."""
     parser = argparse.ArgumentParser(
-        prog="python -m plotting.chain", description="What a choice costs a relay."
+        prog="python -m plotting.chain", description="Draw what torsweep chain measured."
     )
     parser.add_argument("comparison", type=Path, help="clocks.csv, tracing.csv or quantum.csv")
     parser.add_argument("--out", type=Path, required=True, help="path of the figure, without .pdf")

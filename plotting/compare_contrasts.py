@@ -1,8 +1,8 @@
 """What each source shows of every contrast between variants.
 
 In: contrasts.csv. Out: a panel for each kind and time and a line for each contrast: the ratio of medians
-under each source with its 95 % interval, hollow where one network gives none. Grey: the margin within which
-there is no difference.
+under each source with its 95 % interval; hollow marks: one network, so no interval. Grey: the margin within
+which there is no difference.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def draw(source: ComparedSources) -> tuple[Figure, pl.DataFrame, str]:
     known = points.filter(pl.col("ratio").is_not_null())
     panels = list(known.select("kind", "metric").unique(maintain_order=True).iter_rows())
     margin = source.about.margin
-    some = f" Contrasts with the baseline's level only, of {count}." if count > len(lines) else ""
+    some = f" Of {count} contrasts, those with the baseline's level are shown." if count > len(lines) else ""
     caption = source.caption(
         "Ratios of medians: geometric means over the networks of both variants, with 95 % t-intervals, "
         f"paired by network; hollow: one network, no interval; grey: within ±{100 * margin:g} %.{some}"

@@ -1,8 +1,8 @@
-"""The curves of each source on the networks that all have run, with the floor as a band.
+"""The curves of each source on the networks that all sources have run, with the floor as a band.
 
 In: curves.csv and gaps.csv. Out: a row of panels for each variant, a panel for each kind and time. The band
 around the reference's curve is as high as the floor, the distance between two runs of the reference; the
-lighter one is the aim, the floor and a margin.
+lighter band shows the aim, which is the floor plus a margin.
 """
 
 from __future__ import annotations

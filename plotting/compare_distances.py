@@ -14,7 +14,7 @@ from plotting.drawing.compared import ComparedSources, time_name, variant_name, 
 from plotting.drawing.style import COLUMN_WIDTH_IN, canvas
 from torsweep.compare.distances import MARGIN
 
-TITLE = "How far sources are apart"
+TITLE = "How far apart the sources are"
 HOW_TO_READ = (
     "A mark within the dark bar is no further from the reference than a second run of the reference is; the "
     "light bar ends at the aim."

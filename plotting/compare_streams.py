@@ -1,7 +1,7 @@
 """When each stream of a circuit was complete, under each source.
 
-In: streams.csv and stream_means.csv. Out: a panel for each activation order, rows for what else varies (the
-middle's bandwidth at the baseline's); the completion of each stream against its place in the order of
+In: streams.csv and stream_means.csv. Out: a panel for each activation order, rows for other knobs that vary
+(the middle's bandwidth is the baseline's); the completion of each stream against its place in the order of
 opening, a mark for each source, small marks for single networks.
 """
 

@@ -16,7 +16,7 @@ from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, NO_DIFFERENCE
 
 TITLE = "Verdicts under each source"
 HOW_TO_READ = (
-    "A row with one colour in all decided fields, two or more, has a verdict that survives: it does not "
+    "Where a row has two or more decided fields and all have one colour, the verdict survives: it does not "
     "depend on the source. White fields are undecided."
 )
 NEEDS = ("verdicts",)
@@ -38,7 +38,7 @@ def draw(source: ComparedSources) -> tuple[Figure, pl.DataFrame, str]:
         for row in rows
     ]
     names = [_name(row["claim"][0], row["setting"][0]) + f"\n{row['together'][0]}" for row in rows]
-    caption = source.caption("In brackets: the networks with every variant of the plan.")
+    caption = source.caption("In brackets: how many networks have every variant of the plan.")
     figure = canvas(TEXT_WIDTH_IN, 0.5 + (_CLAIM_IN + 0.06) * len(rows), caption)
     axis = figure.subplots()
     sns.heatmap(

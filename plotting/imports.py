@@ -1,4 +1,4 @@
-"""The times of two imports, with those of the public network where they were given.
+"""The times of two imports, and those of the public network if they were given.
 
     python -m plotting.imports ttlb FOLDER --out FOLDER/figures/ttlb
 

@@ -19,7 +19,7 @@ from torsweep.stats.breakdown import ALL
 TITLE = "Where the first byte waits"
 HOW_TO_READ = (
     "The mean time to the first byte of followed downloads, by what they waited for at each moment. The "
-    "parts of a download add up to its time exactly. Time in a queue counts for the queue, whatever made the "
+    "parts of a download add up to its time exactly. Time in a queue is the queue's, whatever made the "
     "queue long."
 )
 NEEDS = ("breakdown_groups", "outcomes")

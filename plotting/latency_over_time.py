@@ -20,8 +20,8 @@ from torsweep.stats.breakdown import SECONDS_PER_BIN
 
 TITLE = "Where the first byte waits, over time"
 HOW_TO_READ = (
-    "What the first byte waited for in downloads opened within ten seconds of each other, on the first "
-    "network: a part that comes in bursts shows as peaks of its colour."
+    "What the first byte waited for, by when the download was opened, in steps of ten seconds, on the first "
+    "network. A part that comes in bursts shows as peaks of its colour."
 )
 NEEDS = ("breakdown_time", "outcomes")
 

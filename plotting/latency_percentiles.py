@@ -18,8 +18,9 @@ from torsweep.stats.breakdown import ALL, SLICES
 
 TITLE = "Where fast and slow downloads wait"
 HOW_TO_READ = (
-    "What the first byte waited for in downloads between two percentiles of the time to it: the parts that "
-    "grow from left to right make slow downloads slow. The number above a bar is the mean in seconds."
+    "Each bar shows what the first byte waited for in downloads between two percentiles of the time to first "
+    "byte. The parts that grow from left to right make slow downloads slow. The number above a bar is the "
+    "mean in seconds."
 )
 NEEDS = ("breakdown_groups", "outcomes")
 _SLICES = [name.replace("-", "–") for name in SLICES if name != ALL]
@@ -33,8 +34,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     if points.is_empty():
         return nothing_followed(source, points)
     caption = source.caption(
-        f"What the first byte of {kinds[0]} clients waited for whose time to it lies between two percentiles "
-        f"of their run's, as shares of the mean, which stands above in s; {followed(points, kinds)}."
+        f"What the first byte waited for in downloads of {kinds[0]} clients between two percentiles of their "
+        f"run's times to first byte, as shares of the mean (above each bar, in s); {followed(points, kinds)}."
     )
     facets = Facets.of(source.knobs).spread()
     figure = canvas(TEXT_WIDTH_IN, 0.5 + 1.35 * len(facets.rows), caption)

@@ -17,8 +17,8 @@ from torsweep.config.tracing import GROUP_OF, PLACES
 
 TITLE = "One download, piece by piece"
 HOW_TO_READ = (
-    "Each piece of the way to the first byte of one download, the median one of the first network, at the "
-    "place where it was spent; time runs to the right."
+    "The time to first byte of one download (the median one of the first network) in pieces, each at the "
+    "place where it was spent. Time runs to the right."
 )
 NEEDS = ("breakdown_path", "outcomes")
 # Without smoothing, neighbouring pieces of one group have no seam between them.
@@ -32,8 +32,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         return nothing_followed(source, points)
     kind, seed = points["kind"][0], points["seed"][0]
     caption = source.caption(
-        f"The way to the first byte of the {kind} download with the median time to it; network of seed "
-        f"{seed}."
+        f"The time to first byte, in pieces, of the {kind} download for which it is the median; network of "
+        f"seed {seed}."
     )
     facets = Facets.of(source.knobs).spread()
     figure = canvas(TEXT_WIDTH_IN, 0.5 + 1.7 * len(facets.rows), caption)

@@ -23,8 +23,8 @@ from torsweep.stats.measures.summary import group_text
 
 TITLE = "Build times, round trips, goodput and utilisation"
 HOW_TO_READ = (
-    "A point of a curve is the share of circuits, downloads or relays that are at or below that value: of "
-    "times, further left is faster; of goodput, further right. Circuits that failed and downloads that are "
+    "A point of a curve is the share of circuits, downloads or relays that are at or below that value: for "
+    "times, further left is faster; for goodput, further right. Circuits that failed and downloads that are "
     "not complete are in no curve."
 )
 NEEDS = ("distributions", "outcomes")
@@ -37,7 +37,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     points = source.summary("distributions")
     caption = source.caption(source.band_note())
     if points.is_empty():
-        return nothing(f"Nothing of this is recorded by {source.provenance.engine}", points, caption)
+        return nothing(f"{source.provenance.engine} records none of these", points, caption)
     rows: dict[str, tuple[Distribution, str, pl.DataFrame]] = {}
     for name, group in points.select("distribution", "group").unique(maintain_order=True).iter_rows():
         one, of_kind = DISTRIBUTIONS[name], "" if group == ALL else f"{KIND_NAMES[group]} "

@@ -58,7 +58,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     caption = source.caption(
         f"Change against {levels_text(varying)}, paired by network; of shares, in percentage points.",
         *shown,
-        "Lines: 95 % t-intervals over networks; an axis cuts those that leave it."
+        "Lines: 95 % t-intervals over networks; those too long for the axis are cut."
         if several
         else source.band_note(),
     )

@@ -177,7 +177,7 @@ def _caption(network: Network, picture: NetworkPicture) -> str:
     fastest = picture.relays["usable_mbit_per_s"][0]
     return (
         f"Seed {network.seed}: {hosts}. Map: {which} by classical scaling of their round trips (rank "
-        f"correlation of distances with them: {picture.likeness:.2f}). Area of a mark: the relay's rate, at "
+        f"correlation of distances and round trips: {picture.likeness:.2f}). Area: the relay's rate, at "
         f"most {fastest:.3g} Mbit/s. Lines: the {BUSIEST_PAIRS} likeliest pairs by tor's weights, {drawn}; "
         "width: share of circuits. Below: shares of hosts, and of pairs of hosts."
     )

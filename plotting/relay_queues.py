@@ -1,8 +1,8 @@
 """Queues in relays over time.
 
 In: queues.csv. Out: the longest circuit queues of each second at the median relay and at the relay of the
-ninth decile, a column of panels for each facet, a curve for each level; mean over networks and band. Where
-the engine cannot look into tor's queues the figure says so instead.
+ninth decile, a column of panels for each facet, a curve for each level; mean over networks and band. If the
+engine cannot look into tor's queues, the figure says so instead.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from torsweep.stats.cells.queues import MEAN_OVER_S
 
 TITLE = "Cells that wait in relays"
 HOW_TO_READ = (
-    "The longest circuit queues of each second, at the median relay and at the relay of the ninth decile: "
-    "where time is lost, and whether the network had settled when the measurement began."
+    "The longest circuit queues of each second, at the median relay and at the relay of the ninth decile. "
+    "They show where time is lost, and whether the network had settled when the measurement began."
 )
 NEEDS = ("queues", "outcomes")
 _ROWS = {"Ninth decile, cells": "ninth_decile", "Median relay, cells": "median"}

@@ -18,8 +18,8 @@ from plotting.drawing.style import GREY
 TITLE = "Effects against the scale of the network"
 HOW_TO_READ = (
     "Each point is the change of a time when one knob changes, on networks of one scale: below zero is "
-    "quicker. Where the points lie level, scaling down leaves the answer as it is; where they rise or fall, "
-    "a small network gives another answer. An interval that crosses zero leaves the direction open."
+    "quicker. Where the points are level, scaling down does not change the answer; where they rise or "
+    "fall, a small network gives another answer. An interval that crosses zero leaves the direction open."
 )
 NEEDS = ("scale_contrasts", "outcomes")
 

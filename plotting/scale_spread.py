@@ -1,7 +1,7 @@
 """How far the answers of single networks are apart, against the scale of the network.
 
 In: scale_contrasts.csv. Out: a column for each contrast, a row for each time: the standard deviation between
-networks at each scale, with its interval, and what it would be if it fell with the root of the scale.
+networks at each scale, with its interval, and what it would be if it fell as 1 / √scale.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from plotting.drawing.style import GREY
 
 TITLE = "Spread between networks against their scale"
 HOW_TO_READ = (
-    "Each point is the standard deviation, between networks, of the change that a network shows. Points "
-    "along the grey line fall with the root of the scale: then ten small networks say as much as one that is "
-    "ten times as large. If points fall faster, one large network says more; if slower, less."
+    "Each point is the standard deviation, between networks, of the change that a network shows. Along "
+    "the grey line it falls as one over the square root of the scale: then ten small networks say as much as "
+    "one that is ten times as large. If points fall faster, one large network says more; if slower, less."
 )
 NEEDS = ("scale_contrasts", "outcomes")
 
@@ -30,7 +30,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     points = points_of(source).with_columns(spread.alias("spread"))
     note = (
         "Standard deviation between networks of the log ratio of two variants' times (%), with 95 % "
-        "intervals (χ²); grey: falling with the root of the scale."
+        "intervals (χ²); grey: as one over the root of the scale."
     )
     caption = source.caption(note)
     figure, drawn = panels(points, caption)

@@ -19,7 +19,7 @@ from plotting.drawing.source import Source
 from plotting.drawing.streams import held, notes
 from plotting.drawing.style import GREY, TEXT_WIDTH_IN, canvas
 
-TITLE = "How far each stream is"
+TITLE = "How far each stream has come"
 HOW_TO_READ = (
     "Cells received against time on one network: one line for each stream, darker the earlier it was opened. "
     "Streams whose lines coincide are served alike."

@@ -1,8 +1,8 @@
 """The first seconds of the web clients' time to first byte, where a stair-step shows.
 
 In: closeup.csv. Out: a panel for each facet on a linear axis; the mean curve over networks, and a thin one
-for each network. Vertical lines stand a longest refill interval apart, so a step of that width repeats in
-each field.
+for each network. Vertical lines are one refill interval apart (the longest), so a stair-step of that width
+repeats between each two lines.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from torsweep.stats.measures.windows import SECONDS_PER_BIN
 TITLE = "Windows and round trips over time"
 HOW_TO_READ = (
     "The congestion windows of circuits and their round trips as exits see them, at the median and at the "
-    "ninth decile: where the round trip grows with the window, cells only wait longer in queues."
+    "ninth decile. If the round trip grows with the window, cells only wait longer in queues."
 )
 NEEDS = ("windows", "outcomes")
 _ROWS = {
@@ -34,11 +34,11 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     facets = Facets.of(source.knobs)
     points = source.summary("windows")
     if points.is_empty():
-        caption = source.caption("No exit told of a congestion window: windows are fixed, or not recorded.")
+        caption = source.caption("No exit reported a congestion window: windows are fixed, or not recorded.")
         return nothing("No congestion windows: they are fixed, or not recorded", points, caption)
     note = (
-        f"Each time that an exit worked out a window, within {SECONDS_PER_BIN} s; "
-        "gaps where a network has no such time."
+        f"Over all times at which exits computed a window within {SECONDS_PER_BIN} s; "
+        "a gap means that a network has none."
     )
     caption = source.caption(note, source.band_note())
     figure = canvas(facets.width_in, 0.6 + 1.1 * len(_ROWS) * len(facets.rows), caption)

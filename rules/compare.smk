@@ -1,7 +1,7 @@
 # Comparisons of two or more sources: sets of runs of the same plan, each by one engine over one transport. A
 # repeat is the same run with another seed; a replay is cellsim on the circuits that tor chose in a run of
-# another engine, and is kept in a folder below that engine's name. Runs of engines that run tor are compared as
-# far as they are finished, and are made only with `compare=all`.
+# another engine, and is kept in a folder below that engine's name. For engines that run tor, only finished
+# runs are compared; missing ones are made only with `compare=all`.
 from torsweep.compare.plan import ComparisonPlan
 from torsweep.engines.selection import ENGINES, MODEL_ENGINE
 

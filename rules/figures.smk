@@ -1,5 +1,5 @@
-# Figures: drawn from summaries; module and style are inputs, and the looks of levels a parameter, so that a
-# change of any draws again.
+# Figures are drawn from summaries. Their module and style are inputs, and the looks of levels are a parameter,
+# so that a change in any of these draws them again.
 LOOKS = ("config/looks.py", "config/knobs.py")
 
 

@@ -1,6 +1,6 @@
-# Tools: builds of tor, for the engines that run the real thing. The output names a build: its own name stands
-# for the content of the source and of the patches, and its inputs are ancient, so that it is either missing or
-# right, and never out of date. If it could be out of date, Snakemake would skip runs that take it as an ancient
+# Tools: builds of tor, for the engines that run the real thing. The output is a file whose name has the
+# key of the build's source and patches. Its inputs are ancient, so that it is either missing or right, and
+# never out of date. If it could be out of date, Snakemake would skip runs that take it as an ancient
 # input, even missing ones, and would end as if everything were done.
 
 
@@ -13,7 +13,7 @@ rule build_tor:
         "results/tools/tor/built-{build}",
     log:
         "results/logs/tools/tor-{build}.log",
-    # A build that fails must not do so after hours of other runs.
+    # A build that fails should fail before hours of other runs.
     priority: 1
     threads: 4
     resources:

@@ -1,8 +1,9 @@
 //! A host's access links.
 //!
 //! Each host has an up-link and a down-link: a rate and a first-in-first-out queue. The state of the
-//! up-link's is the time at which it will be empty, so no event is needed to work it off; it never drops,
-//! because the sender's socket holds back what the link cannot take. What waits for the down-link stands
+//! up-link's queue is the time at which it will be empty, so no event is needed to work it off. It
+//! never drops, because the sender's socket holds back what the link cannot take.
+//! What waits for the down-link stands
 //! in the host's own queue (`state.rs`), since CoDel drops at its head (RFC 8289, target 10 ms and
 //! interval 100 ms as Shadow's router has them).
 //!

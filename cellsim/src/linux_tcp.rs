@@ -5,8 +5,8 @@
 //! congestion window, what is under way, the receive buffer. `sender` and `receiver` put them together. The rules of
 //! each kernel are a table in `kernel`.
 //!
-//! What the receiver learns of holes reaches the sender with the next acknowledgement, whole: the three blocks
-//! of one selective acknowledgement are not counted.
+//! The next acknowledgement tells the sender all that the receiver knows of holes: the limit of
+//! three blocks for one selective acknowledgement is left out.
 //!
 //! Left out: pacing, ECN, what a path's earlier connections taught (metrics), lost or reordered acknowledgements,
 //! segments of several packets (TSO, GRO), memory pressure.

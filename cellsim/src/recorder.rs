@@ -1,5 +1,6 @@
-//! What a run leaves behind: a row for each download, circuit, relay and second, kind of client and second, second, and
-//! round trip that an exit's congestion control took into account; on request the progress of each download,
+//! What a run leaves behind: a row for each download, each circuit, each second of a relay, of a
+//! kind of client and of the whole network, and each round trip that an exit's congestion control
+//! took into account; on request the progress of each download,
 //! the traced cells and the timelines of followed bytes.
 
 use std::path::Path;

@@ -2,7 +2,7 @@
 //!
 //! The stream is a handful of byte counters that never fall: written ≥ sent ≥ arrived ≥ delivered ≥
 //! read. All of it is Shadow's TCP: the window grows with every acknowledgement, whether it limited the
-//! sender or not (slow start, congestion avoidance); losses are `recovery`'s; a send buffer
+//! sender or not (slow start, congestion avoidance); `recovery` handles losses; a send buffer
 //! follows the window up and never shrinks; a receive buffer grows to twice all that was ever read,
 //! because Shadow never measures the round trip in which it would count; acknowledgements wait for 1 ms
 //! at first and for 5 ms later. What KIST reads from the kernel (window, unacknowledged, unsent) is there

@@ -1,7 +1,7 @@
 //! One direction of a TCP connection, by the rules of one kernel or another.
 //!
-//! What both rule sets do has one name each here; which of them a connection follows is decided when it is made. A
-//! third set is a module of its own and an arm of [`Tcp`].
+//! Each thing that both rule sets do has one name here; which set a connection follows is decided
+//! when it is made. A third set would be a module of its own and an arm of [`Tcp`].
 
 use crate::link::Link;
 use crate::linux_tcp::Linux;

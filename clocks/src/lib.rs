@@ -2,8 +2,9 @@
 //!
 //! [`sources`] lists the clocks and how they are asked, [`report`] asks them, [`numbers`] sums up.
 //!
-//! A loop of a million calls, timed once, has in it the loop, the first call (which finds the function and touches
-//! its page), a processor that is still speeding up, and whatever else the machine did just then. Here the first
+//! A single timing of a million calls also measures the loop, the first call (which finds the
+//! function and touches its page), a processor that is still speeding up, and whatever else the
+//! machine did just then. Here the first
 //! call is measured alone; the processor is kept busy before anything counts; each round times every clock, one after
 //! the other, and a loop without a call beside it, which is taken off; the result is a median over rounds, with
 //! quartiles.

@@ -1,5 +1,5 @@
 //! The clocks of a system by name, and the ways to ask them: through the C library, which on Linux asks the vDSO
-//! where it can, and by a system call, as where it cannot.
+//! where it can, and by a system call, which the library makes where it cannot.
 
 use libc::{clockid_t, timespec};
 

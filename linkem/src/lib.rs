@@ -4,7 +4,7 @@
 //! their own and one device. linkem is the other end of all devices, and moves packets between them with
 //! the rates, delays, queues and losses of a network.
 //!
-//! In working order: a [`config`] is read; [`namespace`] makes the hosts, told by [`rtnetlink`] what their
+//! In order of use: a [`config`] is read; [`namespace`] makes the hosts, told by [`rtnetlink`] what their
 //! kernels shall do; [`run`] reports where they are, and [`pump`] moves packets until told to stop. What
 //! happens to a packet is decided by a [`network`], a state machine without a clock or a device: [`pace`]
 //! says when a link has sent it, the [`agenda`] when it arrives, [`queue`] and [`codel`] whether it fits,

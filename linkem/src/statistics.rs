@@ -3,8 +3,8 @@
 //! In: what happens to packets. Out: rows for [`crate::tables`], one for each link and second in which
 //! anything happened to it, and histograms of the whole run.
 //!
-//! A link's row is closed when something happens to it in a later second: no moment of the run has to
-//! close all of them.
+//! A link's row is closed when something happens to the link in a later second, so that the rows
+//! of all links are not closed at the same moment.
 
 use serde::Serialize;
 

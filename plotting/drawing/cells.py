@@ -1,6 +1,6 @@
 """What the figures of cells in traced relays have in common.
 
-In: summaries of cells. Out: sections of them, and the notes that captions need.
+In: summaries of cells. Out: parts of them, and the notes that captions need.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def load_note(source: Source) -> str:
     for host in hosts_of(load):
         own = load.filter(host=host)
         share = own["cpu_share"].drop_nulls().to_list()
-        of_core = f" with {max(share):.0%} of a core at most" if share else ""
+        of_core = f" with at most {max(share):.0%} of a core" if share else ""
         parts.append(f"{host} sent {span(own['sent_mb_per_s'].to_list(), '.1f')} MB/s{of_core}")
     return "; ".join(parts) + "."
 
@@ -50,5 +50,5 @@ def milliseconds(value: float) -> str:
 
 def nothing_traced(source: Source, points: pl.DataFrame) -> tuple[Figure, pl.DataFrame, str]:
     """The figure of a plan without cells to draw."""
-    caption = source.caption("No relay that was traced sent a RELAY cell on in the measured time.")
+    caption = source.caption("No traced relay sent a RELAY cell on in the measured time.")
     return nothing("No cells were traced", points, caption)

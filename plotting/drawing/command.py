@@ -1,4 +1,4 @@
-"""How the command lines of figures end: done, or one line for an error that a user can fix.
+"""How the command lines of figures end: the figure is drawn, or one line names an error that a user can fix.
 
 In: what is to be drawn, as a function, and the path of the figure. Out: torsweep's exit codes
 (:mod:`torsweep.errors`).

@@ -1,10 +1,10 @@
-"""Cumulative incidence of a time: how many downloads got that far, by when.
+"""Cumulative incidence of a time: the share of downloads that got that far by then.
 
 In: curves.csv and outcomes.csv. Out: a row of panels for each kind of client, a curve for each level of the
 first knob, facets for the others; bands over networks; a mark at the median. A curve ends with the last
-quantile that every network reached. Where what remains failed or timed out, a dotted line goes on at the
-share that got there, and figures at its right say how many failed; where the end of the run cut it off,
-nothing does.
+quantile that every network reached. If the other downloads failed or timed out, a dotted line continues at
+that share, and numbers in a corner say how many failed. If the end of the run cut them off, there is no
+dotted line.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def how_to_read(byte: str) -> str:
     """How curves of the time to the ``byte`` (``first`` or ``last``) byte are read."""
     return (
         f"A point of a curve is the share of downloads that have their {byte} byte by that time: further "
-        "left is faster. Marks are medians. A curve that ends below 100 % has downloads that failed or that "
-        "the end of the run cut off."
+        "left is faster. Marks are medians. Where a curve ends below 100 %, the other downloads failed or "
+        "were cut off by the end of the run."
     )
 
 

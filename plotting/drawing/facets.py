@@ -1,4 +1,4 @@
-"""How knobs become a grid of panels, drawn with seaborn by one rule for all figures.
+"""How knobs become a grid of panels, drawn with seaborn, by the same rule in all figures.
 
 In: a plan's knobs and their levels. Out: :class:`Facets`: the first knob that varies is the colour, the line
 style and the marker; of the others, the one with the most levels makes columns of panels and the rest make

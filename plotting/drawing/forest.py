@@ -30,8 +30,8 @@ def how_to_read() -> str:
     """How such a figure is read."""
     return (
         "Each variant against the baseline, paired by network, relative to the baseline's median: left of "
-        "zero is faster, and if an interval crosses zero, either variant may be faster. Read the thick "
-        "interval if you look at a single line, the thin one if you compare all lines."
+        "zero is faster. If an interval crosses zero, either variant may be faster. Read the thick interval "
+        "if you look at one line only, and the thin one if you compare all lines."
     )
 
 

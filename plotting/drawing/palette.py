@@ -1,7 +1,7 @@
-"""The look of a level: its colour, line style, marker and name, found by name and never by order.
+"""The look of a level (its colour, line style, marker and name), which depends on its name and not on order.
 
 In: a knob and the text of one of its levels. Out: how it is drawn and written. A level of a knob looks the
-same in every figure, whichever others stand beside it.
+same in every figure.
 """
 
 from __future__ import annotations

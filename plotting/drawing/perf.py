@@ -1,7 +1,7 @@
-"""Perf clients in figures that are drawn for web and bulk clients otherwise.
+"""Perf clients in figures that otherwise show web and bulk clients.
 
-In: a :class:`~plotting.drawing.source.Source`. Out: what ``draw`` makes of it with the summaries of perf
-clients in place of the others, or a figure that says that there are none.
+In: a :class:`~plotting.drawing.source.Source`. Out: the figure that ``draw`` makes of the
+summaries of perf clients, or one that says that there are none.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Contrasts of web clients against the scale of the network: a column for each contrast, a row for each time.
 
 In: scale_contrasts.csv. Out: axes with a point and an interval for each scale and each level of the knob that
-a contrast leaves alone.
+is not compared.
 """
 
 from __future__ import annotations

@@ -18,11 +18,11 @@ REPORT_CELLS = 10_000
 def notes(source: Source) -> list[str]:
     """Where the round trips come from, what was scaled down, and what starving means."""
     engine = find_engine(source.provenance.engine)
-    made = "by an emulator of links" if engine.real_time else "simulated" if engine.runs_tor else "modelled"
+    made = "emulated" if engine.real_time else "simulated" if engine.runs_tor else "modelled"
     found = [f"Round trips: those of the network, {made}."]
     cells = [level for level in source.knobs.get("cells", []) if int(level) < REPORT_CELLS]
     if cells:
-        found.append(f"Scaled down from {REPORT_CELLS:,} cells a stream to {', '.join(cells)}.")
+        found.append(f"Scaled down from {REPORT_CELLS:,} cells per stream to {', '.join(cells)}.")
     return [*found, "Starved: less than a quarter of its cells when the first stream is complete."]
 
 

@@ -3,8 +3,7 @@
 In: a matplotlib figure, its points and its caption. Out: PDF, PNG, SVG and CSV, byte-identical for the same
 input: fonts are matplotlib's own, embedded as TrueType, and no date is written.
 
-Sizes are those of print: a column is 3.4 inches wide, the text 7 inches, and no letter is smaller than
-7 points there.
+Sizes are for print: a column is 3.4 inches wide, the text 7 inches, and no letter is smaller than 7 points.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the first byte of a followed download waits for: bars of its parts, drawn by group.
 
-In: summaries of breakdowns. Out: marks, colours and legends for their figures. The groups' means add up to
-the whole's.
+In: summaries of breakdowns. Out: marks, colours and legends for their figures. The means of the groups add up
+to the mean of the whole time.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def followed(points: pl.DataFrame, kinds: Sequence[str]) -> str:
         counts = points.filter(kind=kind)["downloads"].to_list()
         numbers = " to ".join(dict.fromkeys(f"{count:,}" for count in (min(counts), max(counts))))
         texts.append(f"{numbers} {kind} downloads")
-    return " and ".join(texts) + " a bar"
+    return " and ".join(texts) + " per bar"
 
 
 def seen(points: pl.DataFrame) -> set[str]:
@@ -70,5 +70,5 @@ def legend(figure: Figure, groups: Container[str]) -> None:
 
 def nothing_followed(source: Source, points: pl.DataFrame) -> tuple[Figure, pl.DataFrame, str]:
     """The figure of a plan without downloads to draw."""
-    caption = source.caption("The first byte of no followed download came in the measured time.")
+    caption = source.caption("No followed download got its first byte in the measured time.")
     return nothing("No download was followed", points, caption)

@@ -1,6 +1,7 @@
 //! The congestion window through a connection's states: growth, one reduction a loss, idling.
 //!
-//! CUBIC says how fast the window grows and how far it falls; when, is decided here (`tcp_input.c`, `tcp_output.c`). A
+//! CUBIC says how fast the window grows and how far it falls; this module decides when
+//! (`tcp_input.c`, `tcp_output.c`). A
 //! reduction is spread over a round trip (PRR, `tcp_cwnd_reduction`; in the kernel since 3.2).
 
 use super::cubic::{Cubic, Sequence};

@@ -3,7 +3,7 @@
 //! A lost segment is a hole in the stream. The receiver acknowledges what came behind it selectively; the
 //! third duplicate acknowledgement sends the first hole again and halves the window, and the next new
 //! acknowledgement ends the recovery even if it leads to another hole, which then takes three duplicates
-//! and a halving of its own. A segment that was sent again is not sent a third time but by the
+//! and a halving of its own. A segment is sent a third time only by the
 //! retransmission time-out, which sends all holes again within a window of ten segments. The time-out is
 //! 1 s and doubles each time; because the round trip is never measured, it stays so until three in a row
 //! have passed. Source: Shadow 3.3.0, `tcp.c`, `tcp_cong_reno.c`, `tcp_retransmit_tally.cc`, and its

@@ -1,6 +1,6 @@
 //! Where followed downloads are seen on their way: `crate::breakdown` keeps the account, the recorder the result.
 //!
-//! Each of these does nothing in a run in which no download is followed.
+//! These functions do nothing in a run in which no download is followed.
 
 use super::World;
 use super::state::{CircuitState, Role};

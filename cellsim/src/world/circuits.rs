@@ -1,8 +1,9 @@
 //! A client's circuits: built ahead, chosen for streams, closed.
 //!
 //! A client keeps two circuits ready that no stream has used (`needs_exit_circuits`), uses a circuit for
-//! new streams until its lifetime (10 minutes) has passed since its first use, and takes the one first
-//! used last, then the one begun last (`circuit_is_better`, src/core/or/circuituse.c). A circuit that
+//! new streams until its lifetime (10 minutes) has passed since its first use, and prefers the one
+//! with the latest first use, then the latest begun (`circuit_is_better`,
+//! src/core/or/circuituse.c). A circuit that
 //! takes 60 s to build, or that is idle and too old or unusable, is closed with a DESTROY.
 //!
 //! Left out: the learned circuit-build timeout, failed extensions, and tor's limit on the memory of its

@@ -1,7 +1,7 @@
 //! The receiver's down-link: its queue, and what the queue drops.
 //!
 //! In: chunks that have come to a host. Out: when each has passed the down-link, and the losses that their senders are to
-//! learn of. What has passed is `transport`'s again.
+//! learn of. `transport` goes on with what has passed.
 
 use super::World;
 use super::state::{Chunk, Waiting};

@@ -1,4 +1,4 @@
-//! What only the inside of a world shows.
+//! Tests that look inside a world.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

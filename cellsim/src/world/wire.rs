@@ -1,7 +1,8 @@
 //! The wire between two hosts: what is lost on it.
 //!
-//! In: chunks that have come to the end of their way. Out: what was not lost, at the receiver's down-link; of what was, the
-//! place in the down-link's queue, so that the receiver misses it once what came before has left.
+//! In: chunks that have come to the end of their way. Out: what was not lost, at the
+//! receiver's down-link. For what was lost, a place in the down-link's queue, so that the receiver
+//! misses it once what came before has left.
 
 use super::World;
 use super::state::{Chunk, Waiting};

@@ -19,7 +19,7 @@ def publish_command(
     tables: Annotated[Path, typer.Option(help="The plan's tables.")],
     summaries: Annotated[Path, typer.Option(help="Its summaries.")],
     figures: Annotated[Path, typer.Option(help="Its figures.")],
-    page: Annotated[Path, typer.Option(help="Its page, of `results report`.")],
+    page: Annotated[Path, typer.Option(help="Its page, by `results report`.")],
     experiment: Annotated[Path, typer.Option(help="Its experiment.yaml.")],
     out: Annotated[
         Path,
@@ -66,8 +66,8 @@ def verify_command(
     checkout: Annotated[
         Path | None,
         typer.Option(
-            help="With --rerun: the checkout or study to do it with; where this command runs, or else the"
-            " checkout of this torsweep, when left out."
+            help="With --rerun: the checkout or study to use; when left out, the folder where this command"
+            " runs, or else the checkout of this torsweep."
         ),
     ] = None,
     cores: Annotated[int, typer.Option(min=1, help="With --rerun: how many runs at once.")] = 2,

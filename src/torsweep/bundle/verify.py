@@ -93,7 +93,7 @@ def opened(bundle: Path) -> Iterator[tuple[Path, Findings]]:
         write_zip(folder, packing_order(names), again)
         same = filecmp.cmp(bundle, again, shallow=False)
         again.unlink()
-        wrong = f"{bundle.name}: its files, or the bytes between them, do not lie as torsweep writes them"
+        wrong = f"{bundle.name}: its files, or the bytes between them, are not as torsweep writes them"
         found = () if same else (wrong,)
         yield folder, Findings(found, found)
 
@@ -109,7 +109,7 @@ def check_files(folder: Path) -> Findings:
         if name not in stated:
             problems.append(f"{name}: is not in {SUMS_FILE}")
         elif sha256_of_file(file) != stated[name]:
-            problems.append(f"{name}: is not what it was: its SHA-256 is another than in {SUMS_FILE}")
+            problems.append(f"{name}: has changed: its SHA-256 is not the one in {SUMS_FILE}")
         else:
             right += 1
     said = f"files: {right} of {len(stated)} are as they were published"

@@ -42,11 +42,11 @@ def chain_command(
     load: Annotated[
         float | None,
         typer.Option(
-            min=0.5, max=600, help="Of these plans: seconds of load that count; 15 for quantum, else 3."
+            min=0.5, max=600, help="Seconds of load that count in these plans; 15 for quantum, else 3."
         ),
     ] = None,
     small: Annotated[
-        float, typer.Option(min=0.1, max=600, help="Of these plans: seconds of small requests.")
+        float, typer.Option(min=0.1, max=600, help="Seconds of small requests in these plans.")
     ] = 1.0,
     tools: Annotated[Path, typer.Option("--tools", help="Folder of tor's builds.")] = Path(
         "results/tools/tor"

@@ -72,7 +72,7 @@ def run_plan(
     TorsweepError when the network fails.
     """
     if name in RUN_PLANS and (rounds or load_s):
-        raise InputError("is of plans in turns", key="--rounds, --load", accepted=f"neither, for {name}")
+        raise InputError("is for plans in turns", key="--rounds, --load", accepted=f"neither, for {name}")
     own_folder(out, CHAIN)
     made_with = {"plan": name, "tor": tor.provenance, "started": round(time.time())}
     made_with |= {"machine": dict(machine()), "versions": dict(versions())}

@@ -1,8 +1,8 @@
 """Variants compared, round by round, with intervals over rounds; rows as a table to read.
 
 In: samples of a plan in turns; what one call of each clock costs here. Out: a row for each variant and
-position of the relay, with differences from the first variant of the same round. CPU seconds a gigabyte are
-those of both turns of a round, over 10⁹ bytes that the relay wrote; of the chain, that its middle wrote.
+position of the relay, with differences from the first variant of the same round. CPU seconds per gigabyte are
+those of both turns of a round, for 10⁹ bytes that the relay wrote (the chain: that its middle wrote).
 """
 
 from __future__ import annotations
@@ -135,12 +135,12 @@ def as_markdown(plan: Plan, rows: Sequence[Row], document: Mapping[str, Any]) ->
     beside = document["cores_taken_beside"]
     made = (
         f"tor {document['tor']['version']} with the patch series {document['tor']['series_sha256'][:12]};"
-        f" {document['rounds']} rounds, each relay of which has processes of its own, two turns of"
+        f" {document['rounds']} rounds, in each of which relays have new processes, and two turns of"
         f" {document['lengths']['load_s']:g} s each. Means and 95 % intervals over rounds; relative to the"
         " first variant."
     )
     quiet = ": measure again on a quiet machine." if beside > MOST_BESIDE else "."
-    told = f"Others took {beside:.2f} cores meanwhile{quiet}"
+    told = f"Other programs used {beside:.2f} cores meanwhile{quiet}"
     return "\n".join([made, "", told, "", table(rows), *_sentences(plan, rows), ""])
 
 
@@ -163,8 +163,8 @@ def _sentences(plan: Plan, rows: Sequence[Row]) -> list[str]:
     if plan.name == "clocks":
         calls = plan.variants[-1].calls
         return [
-            f"`{plan.variants[-1].name}` makes {calls} system calls for one reading, which last as long as"
-            f" the report's clock, {REPORT_NS / 1000:g} µs: a slow clock that was made, not found."
+            f"`{plan.variants[-1].name}` makes {calls} system calls for one reading, to take as long as the"
+            f" report's clock, {REPORT_NS / 1000:g} µs: the slow clock is artificial."
         ]
     if plan.name != "tracing":
         return []
@@ -181,7 +181,7 @@ def _verdict(row: Row, name: str) -> str:
     """Whether the interval is below the bound, above, or neither."""
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     if low is None or high is None:
-        return "not known, of one round"
+        return "not known from one round"
     if high <= MOST_COST:
         return "holds"
     return "fails" if low > MOST_COST else "inconclusive"

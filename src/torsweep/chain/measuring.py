@@ -1,7 +1,7 @@
 """Plans in turns, measured: small requests through a chain, then as much as it carries.
 
-In: a plan, a build of tor. Out: :class:`Sample` s, one a relay, chain and turn, and how many cores other
-programs used meanwhile (CPU time does not lengthen by waiting, but caches are shared).
+In: a plan, a build of tor. Out: :class:`Sample` s, one per relay, chain and turn, and how many cores
+other programs used meanwhile (waiting adds no CPU time, but caches are shared).
 """
 
 from __future__ import annotations

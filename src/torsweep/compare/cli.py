@@ -27,14 +27,14 @@ def compare_runs_command(
     experiment: Annotated[str, typer.Argument(help="Name of an experiment, or its experiment.yaml.")],
     out: Annotated[Path, typer.Option(parser=OutputFolder(COMPARISON), help="Folder for the comparison.")],
     sources: Annotated[
-        str | None, typer.Option(help="The reference, then others, between commas; else all with runs.")
+        str | None, typer.Option(help="Reference first, separated by commas; all with runs when left out.")
     ] = None,
     era: Annotated[str | None, typer.Option(help="2012 or today; the experiment's when left out.")] = None,
     plan: Annotated[str, typer.Option(help="Part of the experiment: main or a sensitivity.")] = "main",
     network: Annotated[
-        str | None, typer.Option(help="Configuration of the networks; else where each source has run.")
+        str | None, typer.Option(help="Configuration of the networks; when left out, each source's own.")
     ] = None,
-    seeds: Annotated[str | None, typer.Option(help="Networks to take, FIRST-LAST; else all.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="Seeds to take, FIRST-LAST; else all.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="key=value of experiment.yaml to replace; repeatable.")
     ] = None,

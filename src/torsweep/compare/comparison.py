@@ -36,12 +36,12 @@ NO_COMPARISON = "no such file: run `torsweep results compare` first"
 
 TABLES = {
     "distances": "how far each run is from the reference's, and each repeat from its run",
-    "gaps": "means of these over networks, with the floor, a verdict and ratios of quantiles",
+    "gaps": "means of the distances over networks, with the floor, a verdict and ratios of quantiles",
     "curves": "the share of downloads that is complete by a time",
     "contrasts": "variants one knob apart, within each source and against the reference",
     "verdicts": "each claim under each source",
     "streams": "when each stream of a circuit was complete, on each network",
-    "stream_means": "the same, means over networks",
+    "stream_means": "when each stream was complete, means over networks",
     "starved": "how many streams starved, how even the shares were",
 }
 """What a comparison can have; only those that its sources, networks and experiment give rows for exist."""

@@ -14,8 +14,8 @@ longer, and one below 1 that they are shorter.
 contrasts, with a t-interval of its own, and whether they agree in sign and, within :data:`SIZE_FACTOR`, in
 size. The noise is how far such a mean moves when the seed changes: the root mean square difference between
 the contrasts of a knob on a network and those of the repeats, over the root of the number of networks. It is
-the reference's where it has repeats of both variants of any, else the source's. A contrast that lies within
-the noise in both sources does not count: its sign means nothing.
+the reference's where it has repeats of both variants of any contrast, else the source's. A contrast that lies
+within the noise in both sources does not count: its sign means nothing.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ In: a run directory. Out: another one with its run.json, for an engine to run.
 A repeat has the network, the variant and everything else of its original but another ``seed``: other
 pauses, other servers, other circuits unless they are given. The difference between the two is chance. A
 replay is a run of cellsim on the circuits that tor chose in a run of another engine, those of the measured
-time, with a TCP and queues like that engine's: what difference remains is not due to the choice of paths.
+time, with a TCP and queues like that engine's. The remaining difference is not due to the choice of paths.
 """
 
 from __future__ import annotations

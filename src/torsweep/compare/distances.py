@@ -1,7 +1,7 @@
 """How far the times of two sources are apart, and how far two runs of one source are by chance.
 
 In: the runs of sources. Out: :class:`Curve` for each run, kind of client and time; and three frames:
-``distances`` (a row for each run and the one that it stands against), ``gaps`` (means over networks, with the
+``distances`` (a row for each run and the one it is compared with), ``gaps`` (means over networks, with the
 floor and a verdict) and ``curves`` (to draw).
 
 The curves are cumulative incidences (:mod:`torsweep.stats.streams.incidence`), so that failed downloads lower
@@ -9,9 +9,9 @@ them and unfinished ones count as long as they were seen. The distance is that o
 between such curves, up to the time at which the first of the two can no longer be known: where the longest
 download of a run was cut off by its end, nothing is known beyond.
 
-Every source stands against the first one, the reference; a repeat stands against the run that it repeats. The
-floor is the distance between the reference and its repeat: the difference that chance alone makes. It is the
-variant's own where that was repeated, else the mean of the variants that were. A gap is within the aim when
+Every source is compared with the first one, the reference; a repeat, with the run that it repeats. The floor
+is the distance between the reference and its repeat: the difference that chance alone makes. A variant that
+was not repeated has the mean floor of those that were. A gap is within the aim when
 it is at most :data:`MARGIN` above the floor.
 """
 

@@ -5,8 +5,8 @@ comparison waits for, and what its commands are told.
 
 Without ``sources`` every source with finished runs is compared, and nothing is run. With them, the missing
 runs of the model are made, each with a repeat; those of engines that run tor are taken as they stand, unless
-``compare=all`` asks for them too, with a repeat of the baseline. Where an engine that runs tor is compared
-with the model as it stands, the model runs what that has run.
+``compare=all`` asks for them too, with a repeat of the baseline. Where finished
+runs of an engine that runs tor are compared with the model, the model makes the same runs.
 """
 
 from __future__ import annotations

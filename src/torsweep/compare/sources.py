@@ -3,7 +3,7 @@
 In: a text such as ``emulation`` or ``cellsim+tcp=linux_6_18``, and the tree of results. Out: a
 :class:`Source`, the folders of its runs, and :class:`SourceRuns`, which are read and belong together.
 
-The levels in a source's name are those of knobs that the plan does not turn: its variants go on with them.
+The levels in a source's name are of knobs that the plan does not turn: all its variants get these levels.
 ``cellsim+replay=shadow`` is cellsim on the circuits that tor chose in the runs of ``shadow``, over its TCP.
 Repeats and replays have trees of their own beside ``results/runs``, with the same levels below, so that no
 table of an experiment ever takes them for its runs.

@@ -74,7 +74,7 @@ def same_networks(origin: Origin) -> str:
     """Whether the sources have run on the same networks, in a sentence."""
     if len({(one.network, one.seeds) for one in origin.sources}) == 1:
         return "All sources are on the same networks."
-    return "The sources are not all on the same networks; those of the same configuration and seed are."
+    return "The sources are not all on the same networks; configuration and seed say which are the same."
 
 
 def _sources(origin: Origin) -> str:
@@ -90,9 +90,7 @@ def _sources(origin: Origin) -> str:
         for one in origin.sources
     ]
     header = ["source", "engine", "networks", "warm-up + measured", "runs", "repeats"]
-    note = (
-        "The first source is the reference. A repeat is a run again with another seed: chance lies between."
-    )
+    note = "The first source is the reference. A repeat is the run with another seed: they differ by chance."
     return f"{markdown_table('Sources', header, rows)}\n\n{note} {same_networks(origin)}"
 
 
@@ -115,10 +113,10 @@ def _gaps(comparison: Comparison, table: pl.DataFrame) -> str:
     note = (
         "KS: the greatest gap between the curves of a source and of the reference, a mean over networks. "
         "Floor: the reference against itself with another seed, on the same network; own floor: the source "
-        f"against itself. The aim is the floor + {MARGIN:g}. p10 to p90: quantiles over the reference's."
+        f"against itself. The aim is the floor + {MARGIN:g}. p10 to p90: quantiles / the reference's."
     )
     if any(row[5].endswith("*") for row in rows):
-        note += " \\*: of the variants that were repeated."
+        note += " \\*: the mean of the variants that were repeated."
     if table["floor"].null_count():
         note += " Where the reference was not repeated there is no floor to judge by."
     return f"{markdown_table('Gaps between the curves', header, rows)}\n\n{note}"
@@ -133,8 +131,8 @@ def _contrasts(comparison: Comparison, table: pl.DataFrame) -> str:
         rows.append([_time(first), contrast_name(first), *ratios, _said(first["together"])])
     margin = 100 * comparison.origin.margin
     note = (
-        "Ratios of medians of two variants one knob apart: geometric means over the networks, whose number "
-        "stands in brackets, with 95 % t-intervals of the logarithms, paired by network. Together: "
+        "Ratios of medians of two variants that differ in one knob: geometric means over the networks (their "
+        "number in brackets), with 95 % t-intervals of the logarithms, paired by network. Together: "
         f"{SURVIVES} where two sources or more show the same (times are longer, shorter, or there is "
         f"{NO_DIFFERENCE}, within ±{margin:g} %), {DIFFERS} where two show something else, "
         f"else {OPEN}. No allowance is made for looking at many contrasts."
@@ -162,9 +160,9 @@ def _agreements(table: pl.DataFrame) -> str:
     ]
     names = ["reference", "its own", "own / reference", "size", "noise", "agrees"]
     note = (
-        "On the networks that both have run. Size: the logarithm over the reference's; contrasts agree where "
-        f"signs are the same and sizes within {SIZE_FACTOR:g}×. Noise: the factor by which two contrasts "
-        "of one source are apart by another seed alone (root mean square, of the mean over networks)."
+        "On the networks that both have run. Size: the logarithm / the reference's; contrasts agree where "
+        f"signs are the same and sizes within {SIZE_FACTOR:g}×. Noise: the factor by which another seed "
+        "alone changes a source's contrast (root mean square, of the mean over networks)."
     )
     header = ["source", "time", "from → to", *names]
     return f"\n\n{markdown_table('Contrasts against the reference', header, rows)}\n\n{note}"
@@ -180,7 +178,7 @@ def _verdicts(comparison: Comparison, table: pl.DataFrame) -> str:
     header = ["claim", *(one.label for one in comparison.origin.sources), "together"]
     note = (
         "In brackets: how many networks have all of the plan's variants, on which the verdict rests. "
-        f"Together: {SURVIVES} where two sources or more decide a claim and all alike, {DIFFERS} where "
+        f"Together: {SURVIVES} where two sources or more decide a claim, all alike, {DIFFERS} where "
         f"they decide it differently, else {OPEN}."
     )
     return f"{markdown_table('Claims', header, rows)}\n\n{note}"

@@ -1,4 +1,4 @@
-"""Claims under each source: which survive.
+"""The verdict on each claim under each source, and which of them survive.
 
 In: the runs of sources. Out: the tables of each on whole networks, and a frame with a row for each claim,
 setting and source.

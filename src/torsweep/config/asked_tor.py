@@ -1,7 +1,7 @@
 """Which tors a variant runs: one on every host, or several on the hosts of a mix.
 
 In: the ``tors`` of an experiment, the level of the knob ``tor``. Out: :class:`AskedTor`, which names builds;
-or a refusal of tors that name none.
+or an error for tors that name no build.
 """
 
 from __future__ import annotations

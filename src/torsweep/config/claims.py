@@ -1,8 +1,8 @@
 """Claims: the findings of a report, each as a test that can contradict it.
 
-In: the ``claims`` of an experiment.yaml. Out: one class for each kind of test, told apart by ``test``. The
-classes are in :mod:`torsweep.stats.claims` and are found by being there: each has the keys of its claim, and
-says how it is judged. Here is what they share.
+In: the ``claims`` of an experiment.yaml. Out: one class for each kind of test, which the key ``test``
+names. The classes are in the modules of :mod:`torsweep.stats.claims`: each has the keys of its claim, and
+says how it is judged. This module has what they share.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ class Claim(Section):
     knob: str
     """The knob that it is about."""
     within: Within = None
-    """Another knob, at each of whose levels the claim is asked, or ``{knob: level}`` for one of them. Left
-    out: other knobs are at the baseline's level."""
+    """Another knob: the claim is judged at each of its levels; ``{knob: level}``: at that level only. By
+    default, the other knobs have the baseline's level."""
 
     @abstractmethod
     def questions(self, analysis: Any, levels: Mapping[str, str]) -> list[Any]:

@@ -136,7 +136,7 @@ class Experiment(Section):
     network: NetworkName
     """A file of ``configs/networks/``, without its suffix."""
     replicates: ReplicatesByLevel
-    """How many networks; ``auto``: as many as the claims take; or a number for each level of one knob that
+    """How many networks; ``auto``: as many as the claims need; or a number for each level of one knob that
     makes networks of its own."""
     precision: Precision = Precision()
     """The budget of ``replicates: auto``, and the least difference that counts."""
@@ -147,7 +147,7 @@ class Experiment(Section):
     measured: Measured
     """Simulated time after the warm-up, in which downloads count."""
     client_start_window: Duration
-    """Clients start at random within it; it is cut to the warm-up where that is shorter."""
+    """Clients start at random within this time; it is never longer than the warm-up."""
     progress: StrictBool = False
     """Whether runs record how far each download was at what time."""
     pairing: Pairing = FREE
@@ -279,7 +279,7 @@ class Experiment(Section):
         most = most_networks(self.replicates, self.precision)
         if self.seeds_of(most)[-1] > MOST_SEED:
             accepted = f"at most {MOST_SEED - most + 1} for {most} replicates"
-            problem = "the seeds of the replicates go too far"
+            problem = "the seeds of the replicates are too large"
             raise RefusedValue(problem, key="first_seed", value=self.first_seed, accepted=accepted)
         return self
 
@@ -335,7 +335,7 @@ class Experiment(Section):
         """RefusedValue for ``key`` unless the runs record what it rests on."""
         if record is not None and record not in self.records:
             problem, accepted = _NEEDED[record]
-            raise RefusedValue(f"rests on {problem}", key=key, value=value, accepted=accepted)
+            raise RefusedValue(f"needs {problem}", key=key, value=value, accepted=accepted)
 
     @model_validator(mode="after")
     def _figures_have_their_tables(self) -> Self:

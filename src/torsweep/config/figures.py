@@ -1,4 +1,4 @@
-"""Which figures there are, and what they rest on, read without loading what draws them; and how one is drawn.
+"""Which figures there are and which summaries they need, without loading their modules; and how one is drawn.
 
 In: the folder ``plotting`` of the study or the checkout (:mod:`torsweep.home`). Out: names of figures, and of
 the summaries that one reads. A figure is a module with a literal ``NEEDS``; nothing else lists it. Those

@@ -59,7 +59,7 @@ class OptionBundle(Section):
     """
 
     torrc: Mapping[str, OptionValue] = Field(default_factory=dict)
-    """Lines of torrc by option; tor reads them last, so that they win over knobs and era."""
+    """Lines of torrc by option; tor reads them last, so that they override knobs and era."""
     consensus: Mapping[str, Parameter] = Field(default_factory=dict)
     """Consensus parameters that every authority votes for."""
     on: Where | None = None
@@ -95,6 +95,6 @@ class OptionBundle(Section):
                     "is no name of a consensus parameter", key=f"consensus.{parameter}", accepted=accepted
                 )
         if self.on is not None and not self.torrc:
-            accepted = "torrc: lines for these hosts; the consensus is everybody's"
-            raise RefusedValue("says who gets no lines", key="on", accepted=accepted)
+            accepted = "torrc: lines for these hosts; the consensus is the same for all hosts"
+            raise RefusedValue("names hosts, but no lines", key="on", accepted=accepted)
         return self

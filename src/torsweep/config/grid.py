@@ -1,7 +1,7 @@
 """The grid of an experiment: its knobs and their levels, also those whose names it defines itself.
 
-In: the ``knobs`` of an experiment or of a sensitivity, and the names under ``tors`` and ``options``. Out: a
-refusal of a knob or a level that there is not, or that stands there twice.
+In: the ``knobs`` of an experiment or of a sensitivity, and the names under ``tors`` and ``options``. Out: an
+error for a knob or a level that does not exist or is listed twice.
 """
 
 from __future__ import annotations

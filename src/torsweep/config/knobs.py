@@ -105,7 +105,7 @@ _TABLE = (
     ),
     Knob(
         "refill_mode",
-        "Tokens arrive in one burst an interval (tor until 0.3.4), or lazily at each read and write.",
+        "Tokens arrive in one burst per interval (tor until 0.3.4), or lazily at each read and write.",
         choice("burst", "lazy"),
         "refill.mode",
         {"2012": "burst", "today": "lazy"},
@@ -123,8 +123,8 @@ _TABLE = (
     ),
     Knob(
         "refill_remainder",
-        "What becomes of the part of a step that has passed at a lazy refill: it is dropped (tor since "
-        "0.3.4), or kept for the next step. Without effect in burst mode.",
+        "Lazy refills add tokens for whole steps. The part of a step that has passed is dropped (tor since "
+        "0.3.4), or kept for the next step. No effect in burst mode.",
         choice(dropped=False, kept=True),
         "refill.keeps_remainder",
         "dropped",
@@ -328,7 +328,7 @@ _TABLE = (
     Knob(
         "link_queue",
         "What drops packets before a host's down-link: CoDel as in Shadow's router, or a queue that is full "
-        f"(with {DROPTAIL_BYTES:,} bytes where no size is said, as in an emulation). Only cellsim has both.",
+        f"(of {DROPTAIL_BYTES:,} bytes unless a size is given, as in an emulation). Only cellsim has both.",
         either(
             choice(codel={"kind": "codel"}, droptail=_queue(DROPTAIL_BYTES)),
             numbered("droptail_", 2, 99_999, "KB", lambda size_kb: _queue(1000 * size_kb)),
@@ -341,7 +341,7 @@ _TABLE = (
     ),
     Knob(
         "load",
-        "Clients per relay, relative to the network's configuration: makes networks of their own.",
+        "Clients per relay, relative to the network's configuration. Each level has its own networks.",
         decimal(most=20, places=4, example="0.5"),
         "load",
         "1",
@@ -350,8 +350,8 @@ _TABLE = (
     ),
     Knob(
         "scale",
-        "How much of the network there is: relays, clients and servers shrink alike; makes networks of their "
-        "own.",
+        "The size of the network: relays, clients and servers shrink by this factor. Each level has its own "
+        "networks.",
         decimal(most=1, places=4, example="0.01", least=LEAST_SCALE),
         "scale",
         "1",
@@ -367,7 +367,7 @@ _TABLE = (
     ),
     Knob(
         "latency",
-        "Where round trips come from: a table of topologies/latency/; makes networks of their own.",
+        "Where round trips come from: a table of topologies/latency/. Each level has its own networks.",
         choice("king", "planetlab", "atlas-2023"),
         "latency",
         USUAL_LATENCY,
@@ -377,7 +377,7 @@ _TABLE = (
     ),
     Knob(
         "loss",
-        "The share of packets that are lost between two hosts, each by itself; makes networks of their own.",
+        "The share of packets lost between two hosts, each independently. Each level has its own networks.",
         share(MOST_LOSS_SHARE, example="0.01"),
         "loss.share",
         "0",
@@ -387,7 +387,8 @@ _TABLE = (
     ),
     Knob(
         "weights",
-        "Weights by which relays are chosen: as drawn, or of a bandwidth file; makes networks of their own.",
+        "Weights by which relays are chosen: as drawn, or from a bandwidth file. Each level has its own "
+        "networks.",
         file_name(USUAL_WEIGHTS, WEIGHTS_FILES),
         "weights",
         USUAL_WEIGHTS,

@@ -79,9 +79,9 @@ class Source(Section):
     """Where one input of the sampler comes from: a derived table by ``name``, or an imported ``file``."""
 
     name: TableName | None = None
-    """A derived table that ships below ``topologies/``; a bare text is short for it."""
+    """A derived table that ships below ``topologies/``; the bare name alone means the same."""
     file: Path | None = None
-    """A file that ``torsweep`` imported, from the directory in which torsweep is started."""
+    """A file that ``torsweep`` imported; a path from the directory in which torsweep is started."""
 
     @model_validator(mode="before")
     @classmethod
@@ -141,9 +141,9 @@ class Chain(Section):
     guard: BucketRate
     """Rate of the guard's token bucket, which holds what the rate gives in a second."""
     middle: BucketRate
-    """The same of the middle relay; the knob ``middle_bandwidth`` turns it."""
+    """Rate of the middle relay's token bucket; the knob ``middle_bandwidth`` sets it."""
     exit: BucketRate
-    """The same of the exit."""
+    """Rate of the exit's token bucket."""
     link: BucketRate = default_text("100 Mbit/s")
     """What each relay's link carries, each way."""
 
@@ -297,7 +297,7 @@ class NetworkConfig(Section):
         if self.positions is None:
             return self
         if self.relay_population.use == "whole":
-            raise RefusedValue("the relays of a whole population have their own", key="positions")
+            raise RefusedValue("the relays of a whole population have positions already", key="positions")
         total = sum(count for _, count in self.positions)
         if total != self.relays:
             problem, accepted = "the positions do not add up to the number of relays", str(self.relays)

@@ -59,8 +59,8 @@ class Overrides(Section):
     """The experiment that `snakemake compare` is about; `report` and `publish` take all experiments where
     none is named."""
     sources: str | None = None
-    """What `snakemake compare` compares, between commas, the reference first, such as
-    ``emulation,cellsim+tcp=linux_6_18``; without, every source with finished runs."""
+    """The sources that `snakemake compare` compares, separated by commas, the reference first, such as
+    ``emulation,cellsim+tcp=linux_6_18``; where left out, every source with finished runs."""
     compare: Literal["all", "finished"] = "finished"
     """Whether `snakemake compare` starts engines that run tor, or takes what they have finished."""
 

@@ -1,7 +1,7 @@
 """Tables of quantiles, from which sizes of downloads, pauses and numbers of a page's objects are drawn.
 
 In: ``configs/quantiles/NAME.yaml``, of the user's own or one that ships. Out: its :data:`Points`. Between two
-points values lie evenly.
+points, values are spread evenly.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Sizes(_Table):
 
     quantiles: tuple[tuple[_Share, Annotated[SizeBytes, Between("1 B", "8 GiB")]], ...]
     """Rows such as ``[0.5, 20 KB]``: half of the sizes are below 20 KB. Shares rise from 0 to 1; between rows
-    values lie evenly."""
+    values are spread evenly."""
 
 
 class _Pauses(_Table):

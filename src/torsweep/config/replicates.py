@@ -1,7 +1,7 @@
 """How many networks the variants of an experiment run on.
 
 In: the keys ``replicates`` and ``precision`` of an experiment.yaml. Out: their types. ``replicates`` is a
-number of networks; ``auto``, as many as the claims take; or a number for each level of one knob that makes
+number of networks; ``auto``, as many as the claims need; or a number for each level of one knob that makes
 networks of their own: small networks differ more from one another, and take less time.
 """
 
@@ -120,7 +120,7 @@ class Precision(Section):
     core_time: Annotated[DurationNs, Between("0 s", "8760 h")] | None = None
     """No networks are added once runs have taken this much time of a core."""
     margin: Margin = NO_DIFFERENCE_BELOW
-    """A smaller relative difference counts as none, also with a number of replicates."""
+    """A smaller relative difference counts as no difference, also where ``replicates`` is a number."""
 
     @property
     def interim(self) -> tuple[int, ...]:

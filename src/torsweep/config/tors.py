@@ -93,7 +93,7 @@ class TorSource(Section):
         if not given:
             raise RefusedValue("does not say what this tor is", key="", accepted=f"one of {', '.join(KINDS)}")
         if len(given) > 1:
-            problem = f"is a second answer to what this tor is, beside {given[0]}"
+            problem = f"says a second time what this tor is, beside {given[0]}"
             raise RefusedValue(problem, key=given[1], accepted=f"one of {', '.join(KINDS)}")
         return self
 

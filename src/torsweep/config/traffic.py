@@ -94,7 +94,7 @@ class ClientTraffic(Section):
     think: _Think
     """The pause after a download or a page; or ``{quantiles: NAME}`` draws it from a table."""
     timeout: Timeout | None = None
-    """Time from the opening of the SOCKS connection after which a download is given up; left out, none is."""
+    """Time from the opening of the SOCKS connection after which a download is given up; default: never."""
     isolate_streams: StrictBool = False
     """Whether each download takes a new circuit."""
     parallel: Annotated[int, Field(strict=True, ge=1, le=100)] = 1
@@ -124,9 +124,9 @@ class Traffic(Section):
     """What web and bulk clients do; a kind that is left out has no clients in the networks."""
 
     web: ClientTraffic | None = None
-    """Web clients; left out, networks have none."""
+    """Web clients; without this key, networks have none."""
     bulk: ClientTraffic | None = None
-    """Bulk clients; left out, networks have none."""
+    """Bulk clients; without this key, networks have none."""
 
     @property
     def kinds(self) -> Mapping[ClientKind, ClientTraffic]:

@@ -38,11 +38,11 @@ class Where(Section):
     def _one_way(self) -> Self:
         beside = sorted(self.model_fields_set - {"names"})
         if self.names and beside:
-            problem, accepted = "goes without names", "names alone, or role, position and share"
+            problem, accepted = "cannot go with names", "names alone, or role, position and share"
             raise RefusedValue(problem, key=beside[0], accepted=accepted)
         if self.position and self.role != "relay":
-            raise RefusedValue("is of relays alone", key="position", value=self.role, accepted="role: relay")
+            raise RefusedValue("is for relays alone", key="position", value=self.role, accepted="role: relay")
         if self.share is not None and self.role == "authority":
             accepted = "role: relay, role: client"
-            raise RefusedValue("is of relays or clients", key="share", value=self.role, accepted=accepted)
+            raise RefusedValue("is for relays or clients", key="share", value=self.role, accepted=accepted)
         return self

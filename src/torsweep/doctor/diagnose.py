@@ -69,7 +69,7 @@ def shortfalls(demand: Demand, machine: Machine) -> list[Shortfall]:
         ),
         ("threads", machine.thread_limit, demand.threads, f"raise the limit: {SYSTEM_CONFIGURATION}"),
         ("open files", machine.open_files, demand.open_files, f"raise the limit: {SYSTEM_CONFIGURATION}"),
-        ("cores", machine.cores, demand.cores, "real time waits for none: a smaller network, or cellsim"),
+        ("cores", machine.cores, demand.cores, "real time needs them: a smaller network, or cellsim"),
     )
     return [
         Shortfall(name, has, needs, remedy)
@@ -197,7 +197,7 @@ class Diagnosis:
         for table in (*tables, _machine_table(self.machine), _engine_table(self.outlooks)):
             console.print(table, Text())
         if any(outlook.engine == "emulation" for outlook in self.outlooks):
-            said = "emulation runs in real time, and needs the machine for itself; its hosts are made by"
+            said = "emulation runs in real time, and needs the machine for itself; who can make its hosts:"
             console.print(f"{said} {self.hosts_by}.")
         for state in self.tools:
             if state.tool is not None and state.finding:
@@ -356,7 +356,7 @@ def _cautions(machine: Machine) -> list[str]:
     """Settings of the machine that do not prevent an engine from starting, but can end a run of real tor."""
     cautions = []
     if machine.overcommit == 2:
-        refused = "processes ask for more memory than they use, and are refused it"
+        refused = "processes ask for more memory than they use, and the kernel refuses it"
         cautions.append(f"vm.overcommit_memory is 2: {refused}")
     if machine.map_count_max is not None and machine.map_count_max < LEAST_MAP_COUNT:
         cautions.append(

@@ -72,7 +72,7 @@ def prepare_command(
     require_memory(choice.engine, network)
     new = write_run(run, out, wait=wait)
     why = f" ({choice.reason})" if engine == AUTO else ""
-    state = "prepared" if new else "stood there already"
+    state = "prepared" if new else "was there already"
     typer.echo(f"{out}: {state}: {asked.key}; era {run.era}; engine {run.engine}{why}")
     for line in parted_hosts(run, network):
         typer.echo(f"  {line}")

@@ -1,15 +1,15 @@
 """What an engine states of itself, in the ``entry.py`` of its package; nothing else lists engines.
 
-In: nothing. Out: :class:`Engine`, its kinds (:class:`Kind`), and :class:`Demand` for what a network takes of
-a machine in it. An engine is a program: ``COMMAND run RUN_DIR --progress`` reads run.json
+In: nothing. Out: :class:`Engine`, its kinds (:class:`Kind`), and :class:`Demand` for what a network
+needs of a machine. An engine is a program: ``COMMAND run RUN_DIR --progress`` reads run.json
 (:mod:`torsweep.engines.run_spec`) and leaves tables (:mod:`torsweep.engines.table_schema`) and, last,
 provenance.json. Its name is that of its package. If the package has a ``cli.py``, the typer application
 ``app`` in it is the command ``torsweep NAME``.
 
 Packages of engines that run real tor have the same parts by the same names: ``directory`` (what a run needs
 on disk), ``run``, ``read`` (makes the tables), ``cli`` and ``entry``, which also says what a
-network takes. What one engine has as a module is a package in another where it needs several modules; what
-else stands there is its own.
+network takes. A module of one engine may be a package in another, which needs several modules there.
+Other modules are specific to the engine.
 """
 
 from __future__ import annotations

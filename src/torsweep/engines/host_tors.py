@@ -1,4 +1,4 @@
-"""Which build of tor each host of a run runs, what it can be told, and which consensus they came to.
+"""Which build of tor each host of a run runs, which options it takes, and which consensus the run has.
 
 In: run.json, the folder of builds. Out: :class:`HostTors`, the same for every engine of real tor; a refusal
 where a build lacks what the run asks for, or the consensus is not what the user gave.

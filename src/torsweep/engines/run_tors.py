@@ -1,4 +1,4 @@
-"""Which builds of tor play a run, on which hosts, and what they are told in tor's own words.
+"""Which builds of tor a run uses, on which hosts, and which lines of torrc and parameters they get.
 
 In: the tors that a variant asks for, its option bundle, the files that name builds, a network. Out: the parts
 of run.json that say so.

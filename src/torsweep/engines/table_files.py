@@ -1,6 +1,6 @@
 """The files of tables, by name: what an engine leaves in a run's folder, and what is collected of a plan.
 
-Here and not with the columns (:mod:`torsweep.engines.table_schema`), so that the pipeline can name files
+They are not with the columns (:mod:`torsweep.engines.table_schema`), so that the pipeline can name files
 without loading what reads them.
 """
 

@@ -1,8 +1,8 @@
 """Archives: tarballs of source, and zips of published results.
 
 In: a tarball or a zip, and a folder for what it holds; or files by name, for a zip that is the same, byte for
-byte, wherever it is made. Nothing in it is compressed: what a compressor makes of the same bytes depends on
-its version, and a stored file cannot unpack to more than the zip has bytes.
+byte, wherever it is made. Files in a zip are not compressed: the output of a compressor depends on its
+version, and a stored file cannot unpack to more than the zip has bytes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """JSON files.
 
-In: a path, or a text. Out: the object at its top. Refused beside what is no JSON: keys that stand twice,
+In: a path, or a text. Out: the object at its top. Refused besides invalid JSON: keys that stand twice,
 ``NaN`` and infinities, whole numbers beyond 64 bits, lone surrogates, what is nested too deep or too large.
 """
 

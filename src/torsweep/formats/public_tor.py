@@ -29,8 +29,8 @@ MEASURES: Mapping[str, str] = {
     "circuit_build_time": "from a circuit's launch until it was open, s",
     "round_trip": "request to the first byte of the server's answer, s",
     "goodput": "bytes/s: from 500 KiB to 1 MiB of a download, and from 4 to 5 MiB",
-    "error_share": "share of downloads that failed or took too long for a perf client; a value a day or file",
-    "relay_goodput": "bytes/s that all relays together passed on; a value a day; of tor_metrics files only",
+    "error_share": "share of downloads that failed or took too long for a perf client; one per day or file",
+    "relay_goodput": "bytes/s that all relays together passed on; one value per day; tor_metrics files only",
 }
 
 COLUMNS: Mapping[str, str] = {

@@ -4,7 +4,7 @@ In: a path, or the text of one value. Out: the mapping at the top, or the value.
 the only booleans, ``null`` and ``~`` the only nulls; numbers are decimal. What YAML 1.1 reads as another
 number (``1:30`` as 90, ``010`` as 8, ``1_000``, ``0x10``) is refused where no quotes make it a text; its
 other booleans (``yes``, ``on``) and its dates are texts. Keys that stand twice, tags, documents after the
-first, aliases that stand for too much and aliases of themselves are refused.
+first, aliases that expand to too much and aliases of themselves are refused.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from torsweep.output_options import OutputFolder
 from torsweep.storage.folders import IMPORT, IMPORTS_COMPARED
 
 import_app = typer.Typer(
-    help="Results of tornettools: as tables of torsweep, and two sets of them compared.", no_args_is_help=True
+    help="Import results of tornettools as tables of torsweep, and compare two imports.", no_args_is_help=True
 )
 
 IMPORTS = Path("results/imports")
@@ -60,7 +60,7 @@ def import_command(
     many = (
         f"{len(runs)} simulation{'s' * (len(runs) > 1)} of {len(networks)} network{'s' * (len(networks) > 1)}"
     )
-    known = "" if all(run.network for run in runs) else "; not every folder says its network"
+    known = "" if all(run.network for run in runs) else "; some folders do not name their network"
     typer.echo(f"{out}: {many}, {downloads:,} downloads{known}")
 
 

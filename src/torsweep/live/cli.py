@@ -48,7 +48,7 @@ def describe_command(
     from torsweep.network.model import read_network
 
     if live_tor is not None and summary is None:
-        problem = "has nothing to stand beside"
+        problem = "has nothing to be compared with"
         raise InputError(problem, key="--live-tor", value=str(live_tor), accepted="--summary DIR as well")
     loaded = load_experiment(experiment)
     if not description.pauses(loaded.traffic.web):

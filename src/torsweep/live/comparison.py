@@ -1,4 +1,4 @@
-"""What the runs of a plan say beside what OnionPerf says of the public network.
+"""Results of a plan beside OnionPerf's measurements of the public network.
 
 In: a folder of summaries; a file of the public network, if there is one. Out: :class:`Likeness`: how much
 relays were used in the plan's baseline, and rows of times and rates, here and in public Tor.

@@ -1,5 +1,5 @@
-"""What the relays of a network carry at most, which of them limit it, and what circuits by weight carry of
-it.
+"""What the relays of a network carry at most, which of them limit it, and how much of it circuits carry that
+are chosen by weight.
 
 In: a network. Out: :class:`MaximumFlow` and :class:`ByWeight`.
 

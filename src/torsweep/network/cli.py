@@ -82,7 +82,7 @@ def graph(
     out: Annotated[Path, _out_file("FILE.graphml", "torsweep-network-graph", "GraphML file")],
     nearest: Annotated[
         int | None,
-        typer.Option(min=1, help="Only each host's edges to that many others, those of the shortest RTTs."),
+        typer.Option(min=1, help="Only each host's edges to the N others with the shortest RTTs."),
     ] = None,
 ) -> None:
     """Write a network as a graph, for other programs to show: hosts with their rates, RTTs between them."""
@@ -141,7 +141,7 @@ def import_latency(
 def fetch_king(
     out: Annotated[Path, _out(LATENCIES)],
     base_url: Annotated[
-        str | None, typer.Option("--base-url", help="Where the data set is, when not at its home.")
+        str | None, typer.Option("--base-url", help="Address of the data set, if not its home.")
     ] = None,
 ) -> None:
     """Download the King matrix from its official home, check it and import it."""

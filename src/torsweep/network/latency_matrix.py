@@ -4,11 +4,11 @@ In: a file, its format, the unit of its numbers. Out: a matrix of RTTs, (hosts, 
 where nothing was measured and on the diagonal; its statistics, to look at before trusting it; InputError for
 a file that holds no such matrix, and for one that no network could be made from.
 
-``king-matrix`` and ``matrix``: a row of numbers a host, separated by blanks, tabs or commas; 0 off
-the diagonal means not measured. ``p2psim``: an E2EGraph topology, ``topology E2EGraph 1740``, a line
-``node 7`` a host, a line ``1,2 31400`` a pair, −1 where nothing was measured. ``king-measurements``:
-``12.10.83.40 --> 12.104.199.65 1 101667 59192`` a probe, in microseconds whatever the unit; the RTT
-is the difference of the last two, the median of a pair's probes counts.
+``king-matrix`` and ``matrix``: one row of numbers per host, separated by blanks, tabs or commas; 0 off
+the diagonal means not measured. ``p2psim``: an E2EGraph topology, ``topology E2EGraph 1740``, one line
+``node 7`` per host, one line ``1,2 31400`` per pair, −1 where nothing was measured. ``king-measurements``:
+one line ``12.10.83.40 --> 12.104.199.65 1 101667 59192`` per probe, always in microseconds; the RTT is the
+difference of the last two numbers, and the median of a pair's probes counts.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def checked_unit(unit: str | None) -> str:
 
 
 def _matrix(path: Path) -> Floats:
-    accepted = "a row of RTTs a host, 0 where nothing was measured, as many rows as columns"
+    accepted = "one row of RTTs per host, 0 where nothing was measured, as many rows as columns"
     matrix = _table(_rows(path), path, accepted, not_measured=0)
     if matrix.shape[0] != matrix.shape[1]:
         shape = f"{len(matrix)} rows of {matrix.shape[1]} cells"
@@ -115,7 +115,7 @@ def _table(lines: Iterable[str], path: Path, accepted: str, not_measured: int) -
 
 
 def _p2psim(path: Path) -> Floats:
-    accepted = f"topology E2EGraph HOSTS, at most {MOST_PLACES}, and a line such as '1,2 31400' a pair"
+    accepted = f"topology E2EGraph HOSTS, at most {MOST_PLACES}, and one line such as '1,2 31400' per pair"
     announced: list[int] = []
 
     def pairs() -> Iterator[str]:

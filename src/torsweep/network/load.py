@@ -1,11 +1,11 @@
 """What clients ask of a network, against what its relays can carry.
 
 In: a network, the round trip of its clients to servers, and what its clients do. Out: :class:`Offered` for
-each kind of client, and what relays write to give them all of it; and how long a download takes where nobody
-else is.
+each kind of client, and what relays write to give them all of it; and how long a download takes on an empty
+network.
 
-A client that pauses asks for at most a response a pause, as if downloads took no time. One that never pauses
-always asks for more: it counts with what it would fetch if it were alone.
+A client that pauses asks for at most one response per pause, as if downloads took no time. One that never
+pauses always asks for more: it counts with what it would fetch if it were alone.
 """
 
 from __future__ import annotations

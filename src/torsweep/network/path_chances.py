@@ -1,4 +1,4 @@
-"""How often circuits that tor's weights choose have which relays.
+"""How often circuits that are chosen by tor's weights contain each relay.
 
 In: a network. Out: :class:`PathChances`: the chance that a relay is the guard, the middle or the exit of a
 circuit, and that two relays are neighbours on one.

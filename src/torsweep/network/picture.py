@@ -3,8 +3,8 @@
 In: a network and its latencies. Out: :class:`NetworkPicture`: places on a plane, relays at them, the pairs
 of relays that most circuits use, and the distributions of bandwidths and round trips.
 
-The plane is that of classical scaling (Torgerson, Psychometrika 17, 1952): of all planes on which distances
-are those of the round trips between places, projected, the one that keeps most of their squares.
+The plane is that of classical scaling (Torgerson, Psychometrika 17, 1952): of all planes onto which the
+distances, which are round trips between places, can be projected, it keeps most of their squares.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Relays' weights out of a bandwidth file, in place of those that they were drawn with.
+"""Relays' weights from a bandwidth file, which replace the weights that relays were drawn with.
 
 In: a v3bw file, as sbws, Torflow and authorities have it (bandwidth-file-spec): a time, header lines
 (``key=value``), and a line for each relay, ``node_id=$FINGERPRINT bw=KILOBYTES nick=NAME …``. Out: weights by

@@ -1,7 +1,7 @@
 """Which builds of tor runs wait for.
 
 In: experiments and their variants, the user's source of the tor ``stock``. Out: the key of each build, its
-marker (the file that names the build when it stands), and the source that a key is of.
+marker (the file that names the build when it stands), and the source of a key.
 """
 
 from __future__ import annotations

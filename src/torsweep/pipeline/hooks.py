@@ -1,4 +1,4 @@
-"""What happens when a pipeline starts: its folder is claimed, and what it will do is said; and when it fails.
+"""What happens when a pipeline starts (its folder is locked, its plan is printed) and when it fails.
 
 In: Snakemake's workflow, in its hooks. Out: lines on standard error: before the runs, how many
 there are and about how long they take; as each of them ends, ``7 of 48 runs, about 3 min left``.

@@ -1,4 +1,4 @@
-"""``torsweep results report``: one page that says what a plan came to.
+"""``torsweep results report``: one page with the results of a plan.
 
 In: the command line. Out: an HTML file.
 """

@@ -34,11 +34,11 @@ _HEADER = (
 )
 _NOTES = (
     "Relays carry each byte over three hops, so that clients share a third of the usable capacity. "
-    "Circuits of three different relays carry at most the maximum flow, whoever chooses them; the relays "
-    "of its minimum cut, which are full then, limit it. On circuits that clients choose by weight one "
+    "Circuits of three different relays carry at most the maximum flow, however they are chosen. The relays "
+    "of its minimum cut limit it: they are full then. On circuits that clients choose by weight one "
     "relay is full before the others. What web clients ask for at most is what they would fetch if "
     "downloads took no time; where that is more than three hops carry, downloads slow down until demand "
-    "equals capacity. The load of a kind of client is what it asks for over what three hops carry; "
+    "equals capacity. The load of a kind of client is what it asks for / what three hops carry; "
     "clients that never pause count with what they would fetch alone.",
 )
 

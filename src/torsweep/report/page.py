@@ -1,7 +1,7 @@
 """A plan's page.
 
 In: the folders of a plan's summaries, figures and networks, and its experiment.yaml. Out: the text of an
-HTML page that asks nothing of any other file or host, the same text for the same input.
+HTML page that needs no other file or host; the same input gives the same text.
 
 The words and numbers are gathered here, the page is laid out by templates/report.html.j2.
 """
@@ -239,7 +239,7 @@ def _traffic(experiment: Experiment) -> Iterable[tuple[str, str]]:
 def _does(asked: ClientTraffic) -> str:
     size = format_quantity(asked.mean_size, BYTES_PER)
     if not isinstance(asked.response, int):
-        size += " in the mean, drawn from a table"
+        size += " on average, drawn from a table"
     pauses = (asked.think.min, asked.think.max)
     shortest, longest = (format_quantity(pause, NANOSECONDS_PER) for pause in pauses)
     span = shortest if shortest == longest else f"{shortest} to {longest}"
@@ -248,7 +248,7 @@ def _does(asked: ClientTraffic) -> str:
     at_once = several if asked.parallel > 1 else f"downloads of {size}"
     if asked.page is not None:
         objects = mean(asked.page.points)
-        at_once = f"pages of {objects} objects in the mean, of {size} each, {asked.parallel} at a time"
+        at_once = f"pages of {objects} objects on average, of {size} each, {asked.parallel} at a time"
     given_up = f"; given up after {format_quantity(asked.timeout, NANOSECONDS_PER)}" if asked.timeout else ""
     return f"{at_once}, with {pause} after each{given_up}"
 

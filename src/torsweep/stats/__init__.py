@@ -1,6 +1,6 @@
 """From the tables of a plan to summaries: curves, medians, paired differences and verdicts on claims.
 
-The statistics are in ``docs`` of each module: :mod:`~torsweep.stats.streams.incidence` (curves that keep
+The docstrings of modules explain the statistics: :mod:`~torsweep.stats.streams.incidence` (curves that keep
 failed and unfinished downloads), :mod:`~torsweep.stats.inference.intervals` (t-intervals over networks),
 :mod:`~torsweep.stats.streams.differences`, :mod:`~torsweep.stats.streams.stairs`,
 :mod:`~torsweep.stats.claims.judging`.

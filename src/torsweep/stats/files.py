@@ -1,6 +1,6 @@
 """The files that every summary has, by name, and its manifest.
 
-Here and not with what writes them, so that the pipeline can name them without loading the statistics.
+They are not with what writes them, so that the pipeline can name them without loading the statistics.
 """
 
 from __future__ import annotations

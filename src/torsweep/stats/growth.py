@@ -4,7 +4,7 @@ networks?
 In: the tables of the newest batch, and what the analysis before found. Out: an :class:`InterimAnalysis`, as
 JSON. It keeps the values of every comparison, one a network, so that an analysis reads the runs of its own
 batch only; and the time that the runs have taken, for the budget. It depends on nothing else, so that the
-same runs lead to the same networks on any machine, but for a budget of time.
+same runs lead to the same networks on any machine, unless the budget is one of time.
 """
 
 from __future__ import annotations

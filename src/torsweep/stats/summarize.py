@@ -139,9 +139,9 @@ def _growth(summary: Summary) -> str:
     why = "the budget was spent" if any(each.open for each in summary.verdicts) else "no claim was open"
     return (
         f"Networks were added in batches until {why}, with interim analyses at {taken} of at most "
-        f"{interim[-1]}: the intervals of the claims are paid for all of these, so that they cover as often "
-        "as they say although the data decided how many networks there are; all others are as if that number "
-        "had been fixed."
+        f"{interim[-1]}: the intervals of the claims allow for all of these, so that they have the stated "
+        "confidence although the data decided how many networks there are; all other intervals are computed "
+        "as if that number had been fixed."
     )
 
 

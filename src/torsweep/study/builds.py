@@ -1,8 +1,8 @@
-"""Builds of tor that a study needs and that stand elsewhere: they are copied, not made again.
+"""Builds of tor that a study needs and that exist elsewhere: they are copied, not made again.
 
 In: a study. Out: builds in its ``results/tools/tor``, from the studies beside it and from the checkout. A
-build is known by its content, so that it does not matter where it was made. Debian's package comes with the
-builds of it: the archive may have another release by now, and both sides of a comparison have to be of one.
+build is known by its content, so that it does not matter where it was made. Debian's source package is
+copied with its builds: the archive may have another release by now, and both sides need the same one.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def _of_builds(asked: Asked, text: str) -> Change:
     notes = []
     if text == SAME:
         if asked.on is not None:
-            problem, accepted = "says which hosts differ, and none does", f"`{SAME}` without --on"
+            problem, accepted = "says which hosts differ, but none does", f"`{SAME}` without --on"
             raise InputError(problem, key="--on", value=asked.on, accepted=accepted)
         base = base or STOCK
         candidate = again(base)
@@ -163,7 +163,7 @@ def _left_out(tor: Tor) -> list[str]:
         return []
     with suppress(InputError):
         if find_commit(tor.repository, "@").commit == tor.identity:
-            return [f"{tor.words} is taken as it is committed, without the changes of {changed}"]
+            return [f"{tor.words} is taken as committed, without the uncommitted changes in {changed}"]
     return []
 
 

@@ -60,8 +60,8 @@ def compare_command(
     baseline: Annotated[
         str | None,
         typer.Option(
-            help="What it is compared with, in the same forms, or `debian`; when left out, the commit where a"
-            " candidate of git left the main branch, else Debian's tor."
+            help="What it is compared with, in the same forms, or `debian`. When left out: the commit where a"
+            " candidate of git left the main branch; else Debian's tor."
         ),
     ] = None,
     torrc: Annotated[
@@ -83,15 +83,15 @@ def compare_command(
         Texts,
         typer.Option(
             metavar="NAME|FOLDER",
-            help="Configuration of the networks, quarter where it fits when left out; or a network that"
-            " `tornettools generate` made, repeatable.",
+            help="Configuration of the networks; when left out, quarter if it fits. Or a network that"
+            " `tornettools generate` made; repeatable.",
         ),
     ] = None,
     networks: Annotated[
         str | None,
         typer.Option(
             metavar="N|auto",
-            help="How many networks, 8 when left out; auto: until each measure is decided. Of one network of"
+            help="How many networks, 8 when left out; auto: until each measure is decided. For one network of"
             " tornettools: how many seeds.",
         ),
     ] = None,
@@ -99,18 +99,18 @@ def compare_command(
     warm_up: Annotated[
         str | None,
         typer.Option(
-            help="Time before downloads count; 1 min when left out, of a tornettools network its own."
+            help="Time before downloads count; when left out, 1 min, or what a tornettools network has."
         ),
     ] = None,
     measured: Annotated[
         str | None,
         typer.Option(
-            help="Time in which downloads count; 2 min when left out, of a tornettools network its own."
+            help="Time in which downloads count; when left out, 2 min, or what a tornettools network has."
         ),
     ] = None,
     pairing: Annotated[
         str | None,
-        typer.Option(help="free: tor chooses paths; paths: both sides get the same, in an emulation."),
+        typer.Option(help="free: tor chooses paths; paths: both sides get the same (emulation only)."),
     ] = None,
     study: Annotated[
         Path | None,

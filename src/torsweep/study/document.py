@@ -1,8 +1,8 @@
-"""The study of a comparison: a folder with an experiment.yaml that says all of it.
+"""The study of a comparison: a folder with an experiment.yaml that describes it fully.
 
 In: a :class:`~torsweep.study.change.Change` and a :class:`Setup`. Out: the :class:`Study`, its experiment,
 and on disk its folder. The same question gives the same folder, in which the pipeline continues; the number
-of networks is no part of the question, so that more of them are added to those that have run.
+of networks is no part of the question, so a later command can add networks to those that have run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which engine plays a comparison here, and on which network.
 
 In: the engine and the network that the user names, if any, and this machine. Out: a :class:`Venue`, with one
-sentence on why. Only real tor can be built another way: the model is never taken.
+sentence on why. The model cannot be built another way, so it is never taken.
 """
 
 from __future__ import annotations

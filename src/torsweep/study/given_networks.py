@@ -1,7 +1,7 @@
 """Networks that ``tornettools generate`` made, as the networks of a comparison.
 
 In: the folders that ``--network`` names. Out: :class:`GivenNetworks`: a configuration that the study gets,
-how long its runs last, and over what the intervals are.
+how long its runs last, and what the intervals are over.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class GivenNetworks:
         if many == 1:
             return asked or str(SEEDS)
         if asked not in (None, str(many)):
-            problem, accepted = "is not how many networks are given", str(many)
+            problem, accepted = "is not the number of networks given", str(many)
             raise InputError(problem, key="--networks", value=asked, accepted=accepted)
         return str(many)
 
@@ -142,7 +142,7 @@ def given_venue(wanted: str, given: GivenNetworks) -> Venue:
     Raises InputError for another engine, ToolMissing where Shadow is not here.
     """
     if wanted != ANY_ENGINE and (wanted not in RUN_ENGINES or not find_engine(wanted).takes_tornettools):
-        problem = "does not play networks of tornettools, whose clients are of TGen alone"
+        problem = "does not play networks of tornettools, whose clients use TGen only"
         raise InputError(problem, key="--engine", value=wanted, accepted=ENGINE)
     kind = choose_engine(ENGINE if wanted == ANY_ENGINE else wanted, [ENGINE]).engine
     require_engine(kind)

@@ -31,7 +31,7 @@ def read_bundle(torrc: Sequence[str], consensus: Sequence[str], on: str | None) 
         _add(entry.setdefault("consensus", {}), name.strip(), number, "--consensus", line, "name=number")
     if on is not None:
         if not torrc:
-            problem = "says which hosts get torrc lines; the consensus is everybody's"
+            problem = "says which hosts get torrc lines; the consensus is the same for all"
             raise InputError(problem, key="--on", value=on, accepted="--torrc beside it")
         entry["on"] = read_where(on)
     return entry

@@ -1,4 +1,4 @@
-"""Where studies stand that no folder is named for, and what is taken from one for another.
+"""Where studies are kept if no folder is named, and what one study takes from another.
 
 In: the working directory and the checkout. Out: paths.
 """

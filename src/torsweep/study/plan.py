@@ -119,4 +119,4 @@ def _other_time(row: Spread, experiment: Experiment) -> str:
     if row.measured_s == asked_s:
         return ""
     theirs, ours = rounded_duration(row.measured_s), rounded_duration(asked_s)
-    return f"; they measured for {theirs}, and these will for {ours}: a longer time shows smaller changes"
+    return f"; they measured for {theirs}, these will measure for {ours}: more time shows smaller changes"

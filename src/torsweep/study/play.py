@@ -1,7 +1,7 @@
 """A study is played by Snakemake, in its folder.
 
 In: a study, the engine and the number of cores. Out: the results in the folder, and Snakemake's exit code.
-Snakemake's lines go where those of this process go; Ctrl-C reaches it too, and is waited for.
+Snakemake prints where this process prints. Ctrl-C reaches it too, and this process waits for its end.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Whether the project's series goes with every tor of a comparison; otherwise both are built without it.
+"""Whether the project's patch series fits every tor of a comparison; otherwise all are built without it.
 
 In: the tors. Out: the same, or all of them without the series, and the sentence that says so. The series, and
 the user's patches, are tried on sources that are at hand, before anything is built. Debian's source may not
-be; it has the series by definition, and the user's patches are tried where an earlier build has fetched it.
+be: the series fits it by definition; the user's patches are tried if an earlier build has fetched it.
 """
 
 from __future__ import annotations

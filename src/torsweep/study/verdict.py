@@ -1,4 +1,4 @@
-"""What a comparison came to, in a terminal.
+"""The result of a comparison, for a terminal.
 
 In: the summary of a study. Out: a table of the measures: change, interval, and whether it is shown.
 """

@@ -4,8 +4,8 @@ In: run directories (``run.json``, ``provenance.json`` and tables), each in a fo
 Out: in one folder, with their checksums in ``provenance.json``, the tables ``streams``, ``relays``,
 ``progress``, ``circuits``, ``received``, ``round_trips`` and ``costs`` of all runs; ``passages`` and
 ``breakdown``, from the cells and the downloads of runs that traced them; and ``relay_rates``, from the runs'
-networks. All have every run's rows with a column ``seed`` and a text column a knob in front; a run that lacks
-a table which not every engine writes has no rows in it. Rows of the warm-up are cut (downloads by their
+networks. All have every run's rows, after a column ``seed`` and one text column per knob. Not every engine
+writes every table; a run without a table has no rows in it. Rows of the warm-up are cut (downloads by their
 start, progress with its download, circuits by their launch, the rest by time; costs are those of whole runs);
 what the runs were stands in the files' key-value metadata.
 

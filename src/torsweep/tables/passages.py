@@ -1,6 +1,6 @@
 """How long each cell stayed in a relay, stage by stage, from the ``cells`` of a run.
 
-In: the cells table of a run. Out: a ``passages`` table with a row a RELAY cell that the relay sent on, in
+In: the cells table of a run. Out: a ``passages`` table with one row per RELAY cell that the relay sent on, in
 the order of the cells' numbers; and how many cells it leaves out, and why.
 
 The three stages of a passage add up to its whole by construction: each ends where the next begins. A cell of

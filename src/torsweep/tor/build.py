@@ -1,4 +1,4 @@
-"""tor built from a source, with patches or without, or taken as it is; kept under what it was made of.
+"""tor built from a source, with patches or without, or taken as it is; kept under a key of its content.
 
 In: a :class:`torsweep.config.tors.TorSource`, a folder for tools. Out: a folder ``VERSION-KEY`` with
 ``bin/tor``, ``bin/tor-gencert``, the log of the build and ``provenance.json``, which appear together.

@@ -37,7 +37,7 @@ def build_command(
     source: Source = None,
     git: Annotated[Path | None, typer.Option(help="Git repository of tor, instead of a source.")] = None,
     revision: Annotated[str | None, typer.Option(help="Branch, tag or commit; HEAD when left out.")] = None,
-    program: Annotated[Path | None, typer.Option(help="A tor that is built already, instead.")] = None,
+    program: Annotated[Path | None, typer.Option(help="A program tor, instead of a source.")] = None,
     series: Annotated[
         Literal["project", "none"] | None,
         typer.Option(help="The project's patches, which are for tor 0.4.9, or none of them."),
@@ -103,7 +103,7 @@ def _build_all(experiment: str, out: Path, jobs: int) -> None:
 
 @tor_app.command("check")
 def check_command(out: Out = TOOLS) -> None:
-    """Say which tor is built; without one, whether this machine has what building it needs."""
+    """Say which tor is built; if none is, say whether this machine has what a build needs."""
     from torsweep.errors import ToolMissing
     from torsweep.tor.build import find_build
     from torsweep.tor.compile import check_requirements
@@ -140,7 +140,7 @@ def oracle_command(
     cases: Annotated[
         int, typer.Option(min=0, help="Cases of each kind; 0: those in the repository.")
     ] = 2_000,
-    seed: Annotated[int, typer.Option(min=0, help="What the cases are drawn from.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed from which cases are drawn.")] = 1,
     source: Source = None,
     out: Out = TOOLS,
     sha256: Sha256 = None,

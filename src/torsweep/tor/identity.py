@@ -1,8 +1,8 @@
 """What a build of tor is made of, and its key.
 
-In: a :class:`torsweep.config.tors.TorSource`. Out: :class:`Recipe`, and the key that a build's folder,
-run.json, engine versions and the pipeline's marker name: of the content of source and patches, and the
-configure options. Where the source lies does not count.
+In: a :class:`torsweep.config.tors.TorSource`. Out: :class:`Recipe`, and the build's key, which stands
+in its folder's name, run.json, engine versions and the pipeline's marker. The key depends on the content of
+source and patches and on the configure options, and not on where the source is.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def read_series(folder: Path = SERIES) -> Series:
     listing = find(folder / LISTING)
     folder = listing.parent
     if not listing.is_file():
-        raise InputError("no such file", file=listing, accepted="a list of patches, one name a line")
+        raise InputError("no such file", file=listing, accepted="a list of patches, one name per line")
     lines = (line.split("#", 1)[0].strip() for line in listing.read_text(encoding="utf-8").splitlines())
     names = [line for line in lines if line]
     for name in names:

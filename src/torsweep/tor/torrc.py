@@ -2,7 +2,7 @@
 
 In: the ``tor`` section of run.json, a relay of network.json, addresses, ports, folders, the options that a
 build of tor knows. Out: the text of a torrc, from the role's template; consensus parameters; the environment.
-What tor refuses to be is refused here: a network (:func:`check_network`), or a setting that a build lacks
+What tor would refuse is refused here: a network (:func:`check_network`), or a setting that a build lacks
 (:func:`lacking`).
 """
 

@@ -1,8 +1,8 @@
 """The folder of a network that ``tornettools generate`` made.
 
 In: a folder with ``shadow.config.yaml``, ``conf/`` and the template of the hosts' folders. Out:
-:class:`Tornet`, or one line on what is missing. tornettools 2 tells by a host's name what it is; its tors
-read ``torrc-defaults`` and then ``torrc`` of their own folders.
+:class:`Tornet`, or one line on what is missing. In tornettools 2, a host's name says what it is; its tor
+reads ``torrc-defaults`` and then ``torrc`` in the host's folder.
 """
 
 from __future__ import annotations

@@ -253,7 +253,7 @@ def test_a_folder_that_is_not_as_it_was_published_is_not_packed(
     (folder / "README.md").write_text("better")
     code, _, error = torsweep("run", "bundle", folder, "--out", tmp_path / "out.zip")
     assert code == 2
-    assert "README.md: is not what it was" in error
+    assert "README.md: has changed" in error
     assert not (tmp_path / "out.zip").exists()
 
 

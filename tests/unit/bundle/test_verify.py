@@ -166,7 +166,7 @@ def test_missing_unknown_and_changed_files_are_named(damaged: Path, torsweep) ->
     assert problems == [
         "figures/ttfb_cdf.pdf: is missing",
         "figures/notes.txt: is not in SHA256SUMS",
-        "report.html: is not what it was: its SHA-256 is another than in SHA256SUMS",
+        "report.html: has changed: its SHA-256 is not the one in SHA256SUMS",
     ]
     right, of = map(int, re.fullmatch(r"files: (\d+) of (\d+) are as they were published", last).groups())
     assert of == right + 2

@@ -128,7 +128,7 @@ def test_one_round_has_no_intervals():
     plan = tracing_plan()
     rows = compare(plan, samples(plan, lambda variant, number: BASE_CPU_S, rounds=1), COSTS)
     assert row_of(rows, "every_cell")["cpu_s_per_gb_relative_low"] is None
-    assert "not known, of one round" in as_markdown(plan, rows, DOCUMENT)
+    assert "not known from one round" in as_markdown(plan, rows, DOCUMENT)
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_levels_lose_their_spaces_and_numbers_become_texts():
             "traffic.web.response: is not accepted, got '5 ms'; accepted: a number",
         ),
         ({"first_seed": -1}, "first_seed: is not accepted, got -1"),
-        ({"first_seed": 2**31}, "first_seed: the seeds of the replicates go too far, got 2147483648; acc"),
+        ({"first_seed": 2**31}, "first_seed: the seeds of the replicates are too large, got 2147483648; acc"),
         ({"network": "../configs/paper"}, "network: is not accepted, got '../configs/paper'"),
         ({"network": "paper x"}, "network: is not accepted, got 'paper x'"),
     ],

@@ -81,7 +81,7 @@ def test_a_level_that_the_experiment_does_not_define_is_refused_with_the_closest
         ({"a": {"consensus": {"cc_alg": "0"}}}, "options.a.consensus.cc_alg: is not accepted, got '0'"),
         ({"a": {"consensus": {"cc_alg": 2**31}}}, "options.a.consensus.cc_alg: is not accepted"),
         ({"a": {"consensus": {"cc=alg": 1}}}, "options.a.consensus.cc=alg: is no name of a consensus par"),
-        ({"a": {"consensus": {"cc_alg": 0}, "on": {}}}, "options.a.on: says who gets no lines"),
+        ({"a": {"consensus": {"cc_alg": 0}, "on": {}}}, "options.a.on: names hosts, but no lines"),
         (
             {"a": {"torrc": {"CacheDNS": 0}, "on": {"share": 1.1}}},
             "options.a.on.share: is not accepted, got 1.1",
@@ -89,15 +89,15 @@ def test_a_level_that_the_experiment_does_not_define_is_refused_with_the_closest
         ({"a": {"torrc": {"CacheDNS": 0}, "on": {"role": "exit"}}}, "options.a.on.role: is not accepted"),
         (
             {"a": {"torrc": {"CacheDNS": 0}, "on": {"role": "client", "position": "exit"}}},
-            "options.a.on.position: is of relays alone, got 'client'; accepted: role: relay",
+            "options.a.on.position: is for relays alone, got 'client'; accepted: role: relay",
         ),
         (
             {"a": {"torrc": {"CacheDNS": 0}, "on": {"role": "authority", "share": 0.5}}},
-            "options.a.on.share: is of relays or clients, got 'authority'",
+            "options.a.on.share: is for relays or clients, got 'authority'",
         ),
         (
             {"a": {"torrc": {"CacheDNS": 0}, "on": {"names": ["relay1"], "share": 0.5}}},
-            "options.a.on.share: goes without names",
+            "options.a.on.share: cannot go with names",
         ),
     ],
 )

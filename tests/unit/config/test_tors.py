@@ -55,7 +55,7 @@ def test_only_debians_release_with_the_series_is_stock():
     [
         ({}, "does not say what this tor is; accepted: one of source, git, program, same, mix"),
         ({"patches": ["a"]}, "does not say what this tor is"),
-        ({"source": "debian", "git": "x"}, "git: is a second answer to what this tor is, beside source"),
+        ({"source": "debian", "git": "x"}, "git: says a second time what this tor is, beside source"),
         ({"program": "x", "series": "none"}, "series: means nothing beside program; accepted: source or git"),
         ({"same": "stock", "patches": ["a"]}, "patches: means nothing beside same"),
         ({"source": "debian", "revision": "x"}, "revision: means nothing beside source; accepted: git"),

@@ -47,7 +47,7 @@ def test_an_experiment_traces_nothing_unless_it_says_so() -> None:
         ("  hosts: [relay1, relay2]", "  hosts: [relay1, relay2]\n  records: 10", "tracing.records"),
         ("  hosts: [relay1, relay2]", "  hosts: [relay1, relay2]\n  points: [inbuf, flush]", "figures[0]"),
         ("  hosts: [relay1, relay2]", "  hosts: [relay2]", "claims[0].host: is a relay that is not traced"),
-        ("tracing:\n  hosts: [relay1, relay2]", "", "figures[0]: rests on the times of cells"),
+        ("tracing:\n  hosts: [relay1, relay2]", "", "figures[0]: needs the times of cells"),
         ("    at_least: 1 ms", "    at_least: 1 ms\n    at_most: 2 ms", "at_least"),
         ("    at_least: 1 ms", "", "at_least"),
         ("    stage: waiting", "    stage: sleeping", "claims[3].stage"),

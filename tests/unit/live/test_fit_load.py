@@ -94,4 +94,4 @@ def test_the_command_finds_it_in_the_model(
 def test_live_tor_alone_is_refused(directory: Path, torsweep) -> None:
     code, _, err = torsweep("network", "describe", directory, "--live-tor", "tor_metrics.json")
     assert code == 2
-    assert "--live-tor: has nothing to stand beside" in err
+    assert "--live-tor: has nothing to be compared with" in err

@@ -136,7 +136,7 @@ def test_engines_of_real_tor_say_what_made_the_round_trips(
         (tmp_path / file.name).write_bytes(file.read_bytes())
     with style():
         _, _, caption = fairness.draw(Source(stamp(tmp_path, engine="emulation")))
-    assert "Round trips: those of the network, by an emulator of links" in caption
+    assert "Round trips: those of the network, emulated" in caption
 
 
 def test_amounts_are_in_kib_per_second() -> None:

@@ -75,13 +75,13 @@ def test_it_is_read_from_the_simultaneous_interval() -> None:
 def test_no_change_is_shown_where_all_intervals_are_within_the_margin() -> None:
     verdict = judge(CHANGE, runs(1.0, 1.0, 0.01), {})
     assert (verdict.verdict, verdict.open) == (NO_DIFFERENCE, False)
-    assert verdict.reason == "all 2 comparisons show none as large as the margin"
+    assert verdict.reason == "all 2 comparisons show no change as large as the margin"
 
 
 def test_one_change_is_enough_and_the_rest_is_told() -> None:
     verdict = judge(CHANGE, runs(1.2, 1.0, 0.01), {})
     assert (verdict.verdict, shown(verdict)) == (HOLDS, ["yes", "no difference"])
-    assert verdict.reason == "1 of 2 comparisons show a change; 1 show none as large as the margin"
+    assert verdict.reason == "1 of 2 comparisons show a change; 1 show no change as large as the margin"
 
 
 def test_a_sweep_goes_on_while_one_comparison_is_unclear() -> None:

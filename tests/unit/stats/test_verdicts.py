@@ -86,7 +86,7 @@ def test_a_tie_is_no_difference_where_intervals_are_narrow_and_else_inconclusive
     tie = {"10ms": 1.0, "100ms": 1.0, "1000ms": 2.0}
     verdict = judge(BEST, evidence(tie), {})
     assert verdict.verdict == NO_DIFFERENCE
-    assert verdict.reason == "4 of 8 comparisons show none as large as the margin"
+    assert verdict.reason == "4 of 8 comparisons show no change as large as the margin"
     assert [item.shows for item in verdict.comparisons].count("yes") == 4
     assert judge(BEST, evidence(tie, noise=0.1), {}).verdict == INCONCLUSIVE
     assert judge(BEST.model_copy(update={"margin": 0.001}), evidence(tie), {}).verdict == INCONCLUSIVE

@@ -60,7 +60,7 @@ def test_changes_that_are_not_committed_are_said_to_be_left_out(repository: Path
     assert len(read_change(Asked(f"{repository}@my-branch")).notes) == 1
     (repository / "kist.c").write_text("int other;\n")
     commit_id = git(repository, "rev-parse", "my-branch")[:12]
-    said = f"my-branch ({commit_id}) is taken as it is committed, without the changes of kist.c"
+    said = f"my-branch ({commit_id}) is taken as committed, without the uncommitted changes in kist.c"
     assert read_change(Asked(f"{repository}@my-branch")).notes[0] == said
     assert said not in read_change(Asked(f"{repository}@left-here")).notes
 
@@ -161,7 +161,7 @@ def test_options_can_be_judged_in_another_tor(repository: Path) -> None:
         (Asked("patch:gone.patch"), "--candidate: no such patch, got 'gone.patch'"),
         (Asked("same", baseline="same"), "--baseline: is no baseline, got 'same'"),
         (Asked("same", torrc=("A 1",)), "--candidate: changes tor and its options at once"),
-        (Asked("same", on="role=relay"), "--on: says which hosts differ, and none does, got 'role=relay'"),
+        (Asked("same", on="role=relay"), "--on: says which hosts differ, but none does, got 'role=relay'"),
         (Asked(torrc=("A 1",), on="role=relay,share=1.5"), "--on: share: is not accepted, got 1.5"),
         (Asked(torrc=("A 1",), on="relays"), "--on: is no key=value, got 'relays'; accepted: role=relay"),
         (Asked(torrc=("A 1",), on="share="), "--on: says no name and value"),

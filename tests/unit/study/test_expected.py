@@ -59,5 +59,5 @@ def test_what_nobody_has_run_is_unknown() -> None:
 
 def test_runs_that_measured_for_another_time_are_said_to_have() -> None:
     _, *reasons = expected_lines(asked(measured_s=300), "emulation", 8)
-    end = "; they measured for 2 min, and these will for 5 min: a longer time shows smaller changes"
+    end = "; they measured for 2 min, these will measure for 5 min: more time shows smaller changes"
     assert reasons and all(reason.endswith(end) for reason in reasons)

@@ -444,6 +444,6 @@ def test_the_options_of_the_command_make_a_tor_of_their_own(repository, tmp_path
     assert f"-{planned_key(of(repository, revision='other'))}, from tor\n" in said
     code, _, error = torsweep("tor", "build", "--git", repository, "--program", "x", "--out", tools)
     assert (code, error.count("\n")) == (2, 1)
-    assert "program: is a second answer to what this tor is, beside git" in error
+    assert "program: says a second time what this tor is, beside git" in error
     code, _, error = torsweep("tor", "build", "--patch", "missing.patch", "--out", tools)
     assert (code, error.count("\n")) == (2, 1)

@@ -24,7 +24,7 @@ REASONS: Mapping[str, str] = {
     "no_channel": "a channel is not in the list, or more than one fits",
     "no_record": "a cell lacks a record at a place on its way",
     "no_packet": "no packet that was delivered has the bytes of the cell",
-    "no_clock": "the clocks of two hosts contradict each other, and cannot be taken to one",
+    "no_clock": "the clocks of two hosts contradict each other, and cannot be converted to one",
     "out_of_order": "times contradict each other by more than a clock may",
 }
 """Each reason, and what it says."""

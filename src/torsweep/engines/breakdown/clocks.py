@@ -1,9 +1,9 @@
-"""Whether the clocks of all hosts of a trace are one, as far as messages between them show; if not, times are
-taken to the first host's clock.
+"""Whether all hosts of a trace have the same clock, as far as messages between them show; if not, times are
+converted to the first host's clock.
 
 In: messages between hosts, each with when it left by its sender's clock and when it came by its receiver's:
 cells that one relay wrote and the next one read, packets that both ends captured. Out: :class:`Clocks`, which
-takes times of each host to one clock, and says of each host what was found.
+converts times of each host to one clock, and says of each host what was found.
 
 Hosts are compared one after the other, each with the one that it has most messages with among those that
 were compared before.

@@ -1,4 +1,4 @@
-"""cellsim in the list of engines: the program, and what a network takes in it, of time and of memory.
+"""cellsim in the list of engines: the program, and how much time and memory a network takes in it.
 
 In: PATH, a network's configuration. Out: :data:`ENGINE`. Time and memory were measured on the network
 ``paper`` and at ten times its size (bench/results/speed.json).

@@ -18,7 +18,7 @@ app = typer.Typer(help="Run real tor and TGen under Shadow.", no_args_is_help=Tr
 
 RunDirectory = Annotated[
     Path,
-    typer.Argument(metavar="RUN_DIR", parser=OutputFolder(RUN), help="As `torsweep run prepare` leaves it."),
+    typer.Argument(metavar="RUN_DIR", parser=OutputFolder(RUN), help="A run that `run prepare` made."),
 ]
 Threads = Annotated[int, typer.Option(min=0, help="Cores that the run may use; 0: all.")]
 Trace = Annotated[
@@ -103,7 +103,7 @@ def for_tornettools_command(
         ),
     ],
 ) -> None:
-    """Lay the logs of a run out as `tornettools parse` and `plot` want them."""
+    """Write the logs of a run in the layout that `tornettools parse` and `plot` read."""
     from torsweep.engines.shadow.interop import lay_out_for_tornettools
 
     names, converge_s = lay_out_for_tornettools(run_directory, out)

@@ -6,8 +6,8 @@ In: Shadow's process group. Out: ``costs.json`` in Shadow's folder: host and
 The processes that Shadow manages are processes of this machine, each in the folder of its host. Their
 processor time is that of tor's own code, of the shim that Shadow loads into each process, and of the kernel
 when it hands a system call to Shadow and goes on afterwards. What Shadow does for the call, its TCP above
-all, is spent in Shadow's own process and does not count. So it says which of two tors computes more, not what
-tor takes of a real machine. Peak memory includes the pages that a process shares with Shadow.
+all, is spent in Shadow's own process and does not count. So the costs say which of two tors computes more,
+not what tor costs on a real machine. Peak memory includes the pages that a process shares with Shadow.
 """
 
 from __future__ import annotations

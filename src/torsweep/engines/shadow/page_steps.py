@@ -1,4 +1,4 @@
-"""The names of the steps in TGen's graph of a client that downloads pages, and what they tell.
+"""The names of the steps in TGen's graph of a client that downloads pages, and how they are read back.
 
 In: numbers of pages and objects, from 1. Out: names, which tell TGen what a step does; and from names, in
 frames, the numbers of downloads (:data:`torsweep.engines.draws.PAGE`).

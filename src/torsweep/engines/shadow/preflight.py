@@ -1,7 +1,7 @@
 """A tiny simulation that shows whether Shadow gives a host the rates that it is asked for.
 
 In: the tools. Out: the rates measured each way, kept by version, or one line that they are wrong. Shadow
-3.3.0 and before can give a host its downstream rate both ways; nothing in a long run would tell.
+3.3.0 and before can give a host its downstream rate both ways; nothing in a long run would show it.
 """
 
 from __future__ import annotations

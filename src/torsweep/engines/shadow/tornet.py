@@ -1,9 +1,9 @@
 """A run on a network of tornettools: what Shadow reads of it, and its tables.
 
 In: run.json, its network directory, the network's folder. Out: below the run directory's ``shadow`` folder, a
-copy in which the seed, the length of the simulation and the paths of programs are other ones, and what the
-variant tells tor stands in the ``torrc`` of each host: tor reads that file last. Everything else is as the
-network has it. Times of the run count from the simulation's start, as tornettools counts them.
+copy with another seed, another length of the simulation and other paths of programs. The ``torrc`` of each
+host, which tor reads last, has what the variant tells tor. Everything else is as the network has it. Times of
+the run count from the simulation's start, as tornettools counts them.
 """
 
 from __future__ import annotations

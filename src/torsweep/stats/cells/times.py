@@ -3,8 +3,8 @@
 In: the passages of a plan (:mod:`torsweep.tables.passages`). Out: cell_runs.csv, cell_times.csv,
 cell_density.csv, cell_spikes.csv, cell_counts.csv and cell_load.csv.
 
-Circuits are *quiet* with no more cells than the first quartile of cells per circuit of the run, and *busy*
-from the third quartile on, as in the report of 2019; *busiest* is the one with the most cells. A cell's
+Circuits are *quiet* with at most the first quartile of cells per circuit of the run, and *busy* with at least
+the third quartile, as in the report of 2019; *busiest* is the one with the most cells. A cell's
 stages are ``relaying`` (input buffer to circuit queue), ``waiting`` (in the queue) and ``writing`` (output
 buffer to kernel); ``total`` is their sum. Times are exact to the clock, quantiles those of the cells
 themselves.
@@ -231,8 +231,8 @@ def _section_text(analysis: Analysis, times: pl.DataFrame) -> str:
     title = "How long RELAY cells stay in a relay, milliseconds"
     header = ["relay", "variant", "circuits", "cells", "min", "first quartile", "median", "third quartile"]
     note = (
-        "\n\nFrom the input buffer to the kernel; means over networks. Quiet: circuits of no more cells than "
-        "the first quartile of cells per circuit; busy: from the third on. By stage: cell_times.csv."
+        "\n\nFrom the input buffer to the kernel; means over networks. Quiet: circuits with at most the "
+        "first quartile of cells per circuit; busy: with at least the third. By stage: cell_times.csv."
     )
     return markdown_table(title, [*header, "mean", "max"], rows) + note
 

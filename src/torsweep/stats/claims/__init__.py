@@ -1,1 +1,1 @@
-"""Claims: each test of an experiment.yaml is a class here, and is found by being here."""
+"""Claims: each test that an experiment.yaml can name is a class in one of these modules."""

@@ -4,8 +4,8 @@ In: the claims of an experiment.yaml, and the :class:`~torsweep.stats.statistic.
 :class:`Verdict` for each: ``holds``, ``contradicted``, ``no difference``, ``inconclusive``, or ``not tested``
 where the plan lacks the levels that the claim names.
 
-A claim is split into questions, each a number for each network with the range it should lie in. It **holds**
-when the interval of every one shows what it should: an intersection–union test, for which each at 95 % is
+A claim is split into questions: a number for each network, and the range it should lie in. It **holds** when
+the interval of every question shows what it should: an intersection–union test, for which each at 95 % is
 enough. It is **contradicted** when at least one shows the opposite in its simultaneous interval, where
 Bonferroni over the claim's questions guards against finding one by asking many. There is **no difference**
 when none is contradicted and at least one has its simultaneous interval within ± the margin of no difference:
@@ -262,7 +262,7 @@ def _sum_up(answers: Sequence[Answer]) -> tuple[str, str]:
         return CONTRADICTED, f"{len(shown[NO])} of {len(answers)} comparisons show the opposite"
     if shown[NOTHING]:
         many = f"{len(shown[NOTHING])} of {len(answers)} comparisons"
-        return NO_DIFFERENCE, f"{many} show none as large as the margin"
+        return NO_DIFFERENCE, f"{many} show no change as large as the margin"
     unclear = shown[UNCLEAR]
     if not unclear:
         return HOLDS, f"all {len(answers)} comparisons show it"
@@ -275,12 +275,12 @@ def _sum_up_any(answers: Sequence[Answer]) -> tuple[str, str]:
     many = len(answers)
     open_because = _why_unclear(unclear, many, each=True) if unclear else ""
     if shown:
-        rest = [f"{len(nothing)} show none as large as the margin"] if nothing else []
+        rest = [f"{len(nothing)} show no change as large as the margin"] if nothing else []
         rest += [open_because] if unclear else []
         return HOLDS, "; ".join([f"{len(shown)} of {many} comparisons show a change", *rest])
     if unclear:
         return INCONCLUSIVE, open_because
-    return NO_DIFFERENCE, f"all {many} comparisons show none as large as the margin"
+    return NO_DIFFERENCE, f"all {many} comparisons show no change as large as the margin"
 
 
 def _why_unclear(unclear: Sequence[Answer], answers: int, each: bool = False) -> str:

@@ -37,9 +37,8 @@ class Starvation(ClientClaim):
         return self
 
     def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
-        """As many starve as are not among the ``count`` served, one more or one less, and of the first
-        ``count`` to complete more than half are of those that should be served; or, where all are served,
-        less than one starves."""
+        """All but ``count`` streams starve, give or take one, and more than half of the first ``count`` to
+        complete are those that should be served; or, where all are served, less than one starves."""
         here, place = {**levels, self.knob: self.level}, f"{self.level}{place_text(self, levels)}"
         fairness = analysis.once(fairness_of_plan)
         starved, streams = fairness.starved(self.kind, here)
@@ -48,7 +47,7 @@ class Starvation(ClientClaim):
         served = fairness.served_share(self.kind, here, self.served, self.count)
         return [
             Question(
-                f"starved less those not among {self.count} served, {place}",
+                f"starved streams less (all − {self.count}), {place}",
                 starved - (streams - self.count),
                 "within ±1",
                 lambda i: i.low >= -1 and i.high <= 1,
@@ -56,7 +55,7 @@ class Starvation(ClientClaim):
                 counted=True,
             ),
             Question(
-                f"of the first {self.count} to complete, opened {self.served}, {place}",
+                f"share opened {self.served} among the first {self.count} to complete, {place}",
                 served,
                 "> 0.5",
                 above(0.5),

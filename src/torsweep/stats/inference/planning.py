@@ -7,7 +7,7 @@ Two variants are compared by the logarithms of the ratios of their medians, one 
 Student's t (:mod:`torsweep.stats.streams.differences`). Where the change is as large in every network, those
 logarithms vary by chance alone, and the power of the test is that of the noncentral t-distribution (Johnson,
 Kotz and Balakrishnan, Continuous Univariate Distributions 2, 1995, chapter 31). A change that is larger in
-some networks than in others takes more of them.
+some networks than in others takes more networks to show.
 """
 
 from __future__ import annotations

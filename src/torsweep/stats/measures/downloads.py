@@ -1,6 +1,6 @@
 """Measures of downloads by kind of client: goodput, errors, fairness between clients.
 
-Goodput is of payload. Where a download's share came in the same microsecond as its end, it has none.
+Goodput counts payload. A download whose share came in the same microsecond as its end has no goodput.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ DOWNLOADS = (
         _GOODPUT,
         "of its last half, median",
         "KiB/s",
-        "the same from half of the payload to the last byte",
+        "payload over time, from half of the payload to the last byte: median over complete downloads",
         downloads,
         pl.col("last_half").median(),
     ),
@@ -124,7 +124,7 @@ DOWNLOADS = (
         _GOODPUT,
         "of its last fifth, median",
         "KiB/s",
-        "the same from four fifths of the payload to the last byte",
+        "payload over time, from four fifths of the payload to the last byte: median over complete downloads",
         downloads,
         pl.col("last_fifth").median(),
     ),
@@ -152,7 +152,7 @@ DOWNLOADS = (
         _ERRORS,
         "share of downloads",
         SHARE,
-        "the same of all kinds together, by stage: before the stream was open (circuit), after it (stream),"
+        "errors of all kinds together, by stage: before the stream was open (circuit), after it (stream),"
         " or by the time limit (timeout)",
         errors_by_stage,
         pl.len() / pl.col("of").first(),
@@ -163,7 +163,7 @@ DOWNLOADS = (
         _ERRORS,
         "share of downloads",
         SHARE,
-        "the same by stage and reason, in the engine's words",
+        "share with an error, by stage and reason, in the engine's words",
         errors_by_reason,
         pl.len() / pl.col("of").first(),
         absent=0.0,
@@ -183,7 +183,7 @@ DOWNLOADS = (
         _FAIRNESS,
         "ninth over first decile",
         "1",
-        "of the same goodputs: how many times as fast a fast client is as a slow one",
+        "of the clients' goodputs: how many times as fast a fast client is as a slow one",
         clients,
         pl.col("goodput").quantile(0.9, "linear") / pl.col("goodput").quantile(0.1, "linear"),
     ),

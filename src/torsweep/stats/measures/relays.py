@@ -1,4 +1,4 @@
-"""Measures of relays: how much of what they can carry they do, what waits in them, what tor costs."""
+"""Measures of relays: how much of their capacity they use, what waits in them, what tor costs."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ RELAYS = (
         _LOAD,
         "utilisation, ninth decile",
         SHARE,
-        "the same: ninth decile over relays",
+        "utilisation of a relay: ninth decile over relays",
         utilisations,
         pl.col("utilisation").quantile(0.9, "linear"),
     ),
@@ -143,7 +143,7 @@ RELAYS = (
         _WAITING,
         "cells in queues, ninth decile",
         "cells",
-        "the same: ninth decile over relays and seconds",
+        "cells in the circuit queues of a relay at the end of a second: ninth decile over relays and seconds",
         relay_seconds,
         pl.col("queued_cells").quantile(0.9, "linear"),
     ),
@@ -161,7 +161,7 @@ RELAYS = (
         _WAITING,
         "output buffers, ninth decile",
         "KiB",
-        "the same: ninth decile over relays and seconds",
+        "bytes in the output buffers of a relay at the end of a second: ninth decile over relays and seconds",
         relay_seconds,
         pl.col("outbuf_bytes").quantile(0.9, "linear") / KIB,
     ),
@@ -179,7 +179,7 @@ RELAYS = (
         _COSTS,
         "processor time, a process",
         "s",
-        "the same: mean over processes",
+        "processor time of tor's processes of a role over the whole run: mean over processes",
         processes,
         pl.col("cpu_s").mean(),
     ),
@@ -197,7 +197,7 @@ RELAYS = (
         _COSTS,
         "peak memory, a process",
         "MiB",
-        "the same: mean over processes",
+        "the most memory that each of tor's processes of a role had resident: mean over processes",
         processes,
         pl.col("memory_mib").mean(),
     ),

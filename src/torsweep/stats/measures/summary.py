@@ -139,8 +139,8 @@ def _differences_text(analysis: Analysis, frame: pl.DataFrame) -> str:
         return ""
     header = ["measure", *(variant_text(variant.values()) for variant in others)]
     note = (
-        "Each with its own 95 % t-interval over networks: of this many rows, one in twenty leaves out 0 by"
-        " chance. Points are percentage points."
+        "Each with its own 95 % t-interval over networks: by chance alone, one row in twenty excludes 0."
+        " Points are percentage points."
     )
     return f"{markdown_table('Measures against the baseline, paired by network', header, rows)}\n\n{note}"
 

@@ -10,8 +10,8 @@ the mean over the networks of a scale, with a t-interval, given as a ratio. Its 
 deviation between networks, with the interval of a normal distribution's (χ²): how far the answer of one
 network is from that of the next. Variants never differ in scale, so all of it is paired by network.
 
-``networks`` for a margin are those with which the interval of the effect reaches no farther than the margin
-to each side, if further networks spread as these do.
+``networks_for_margin`` says with how many networks the interval of the effect reaches no farther than the
+margin to each side, if further networks spread as these do.
 
 Trends: the change of the effect when the network is ten times as large is the slope of the scales' means over
 log10(scale), each scale counting alike, with Welch's interval for such a sum of means (Satterthwaite,
@@ -277,7 +277,7 @@ SCALE_CONTRASTS = Statistic(
     | NETWORKS
     | numbers("to over from: geometric mean over networks and 95 % interval", *_ends("ratio"))
     | _SPREAD
-    | numbers("a spread that falls with the root of the scale, with the same mean", "spread_by_root")
+    | numbers("a spread that falls as one over the root of the scale, with the same mean", "spread_by_root")
     | counts("networks whose interval reaches no farther than the margin", "networks_for_margin"),
     _if_scaled(contrasts),
     section=_text,

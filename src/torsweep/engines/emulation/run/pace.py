@@ -2,7 +2,7 @@
 are; and what each relay counts of its bytes, CPU time and queues.
 
 In: the processes of a run while it measures. Out: :class:`Pace`, :class:`RelayMeter`; :meth:`Pace.refuse`
-refuses a run that fell behind, as soon as that is certain. docs/emulation.md says what disturbs one.
+refuses a run that fell behind, as soon as that is certain. docs/emulation.md says what disturbs a run.
 
 The kernel counts for each thread the time that it ran, the time that it could have run and did not, and how
 often it began to run (``/proc/PID/schedstat``, ns). tor tells of its queues only when asked (SIGNAL DUMP), as

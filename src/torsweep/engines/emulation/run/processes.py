@@ -1,4 +1,4 @@
-"""Processes that are all gone when the engine is, whatever happened.
+"""Processes that all end with the engine, whatever happens.
 
 In: command lines and files for what they print. Out: running processes, in the network namespaces of hosts.
 The kernel kills each child when the thread that started it is gone (PR_SET_PDEATHSIG), which covers a ``kill

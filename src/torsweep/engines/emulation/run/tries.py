@@ -1,6 +1,6 @@
 """A run that falls behind real time is made again.
 
-In: what a run of the emulation takes. Out: its tables, at the latest after the last try.
+In: what a run of the emulation takes. Out: its tables, or :class:`FellBehind` after the last try.
 """
 
 from __future__ import annotations

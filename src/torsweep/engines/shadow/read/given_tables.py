@@ -1,7 +1,7 @@
-"""The tables of an imported simulation, as any run has them.
+"""The tables of an imported simulation, with the columns of any run.
 
 In: what its logs or their parsed files tell. Out: frames by :class:`TableSchema`. Times count from Shadow's
-start, as tornettools counts them; the end is that of the last second of which anything is told.
+start, as tornettools counts them; the run ends with the last second that these files tell of.
 
 A second of a relay is the one in which tor told of the bytes, as in tornettools. What Markov clients received
 is what their TGen read, with some 70 bytes of headers a stream. There are no round trips and no costs.

@@ -1,10 +1,10 @@
 """The rows of ``streams.parquet``, ``progress.parquet`` and ``received.parquet``.
 
-In: what TGen reported, what was unfinished, what tor traced of either. Out: one row for each download, in the
+In: what TGen reported, what was unfinished, what tor traced of both. Out: one row for each download, in the
 order of clients and, for each, of starts. All times count from the making of the SOCKS connection's socket.
 
-Of an unfinished download TGen says nothing: the SOCKS reply is tor's, the first byte known to the second in
-which it came, its bytes those that tor passed on, and null where that was not traced. TGen tells when a share
+TGen does not report an unfinished download. Its SOCKS reply is tor's, its first byte is known to the second,
+and its bytes are those that tor passed on, or null where that was not traced. TGen tells when a share
 of a payload was there only at log level info; without that, ``half_us`` and ``most_us`` are null.
 """
 
