@@ -38,6 +38,11 @@ def read_frame(file: Path, columns: Sequence[str] | None = None, *, trusted: boo
     ``trusted`` says that the file's checksum has been compared. Raises InputError when it is missing, is no
     whole Parquet file or lacks a column.
     """
+    return scan_frame(file, columns, trusted=trusted).collect()
+
+
+def scan_frame(file: Path, columns: Sequence[str] | None = None, *, trusted: bool = False) -> pl.LazyFrame:
+    """As :func:`read_frame`, but rows are read when they are collected."""
     _require_whole(file, trusted)
     held = pl.read_parquet_schema(file)
     lacking = [name for name in columns or () if name not in held]
@@ -45,7 +50,8 @@ def read_frame(file: Path, columns: Sequence[str] | None = None, *, trusted: boo
         raise InputError(
             "columns are missing", file=file, value=list(held), accepted=f"also {', '.join(lacking)}"
         )
-    return pl.read_parquet(file, columns=list(columns) if columns is not None else None)
+    frame = pl.scan_parquet(file)
+    return frame if columns is None else frame.select(columns)
 
 
 def read_metadata(file: Path, *, trusted: bool = False) -> dict[str, str]:

@@ -215,11 +215,12 @@ class PlanTables:
         read_provenance(file, trusted=True)
         order: dict[str, Sequence[str]] = dict(self.provenance.knobs)
         columns = list(columns)
-        frame = parquet.read_frame(file, ["seed", *self.knobs, *columns], trusted=True)
+        frame = parquet.scan_frame(file, ["seed", *self.knobs, *columns], trusted=True)
         if "kind" in columns:
             order["kind"] = self.kinds
             frame = frame.filter(pl.col("kind").is_in(self.kinds))
-        return frame.with_columns(level_order(order))
+        # Piece by piece: the texts of all rows at once would take several times as much as their levels.
+        return frame.with_columns(level_order(order)).collect(engine="streaming")
 
 
 def level_order(knobs: Mapping[str, Sequence[str]]) -> Sequence[pl.Expr]:

@@ -33,7 +33,8 @@ def round_trips(analysis: Analysis) -> pl.DataFrame:
     """Every time that an exit worked out a window: ``round_trip_s``, ``least_s``, ``window_cells``."""
     columns = ["host", "circuit", "time_us", "round_trip_us", "least_us", "window_cells"]
     seconds = {"round_trip_s": pl.col("round_trip_us") / 1e6, "least_s": pl.col("least_us") / 1e6}
-    return in_group(analysis.tables.round_trips(columns).with_columns(**seconds))
+    frame = analysis.tables.round_trips(columns).with_columns(**seconds)
+    return in_group(frame.drop("round_trip_us", "least_us"))
 
 
 def least_round_trips(analysis: Analysis) -> pl.DataFrame:

@@ -38,11 +38,12 @@ def numbers_of_runs(analysis: Analysis) -> dict[tuple[str, str], pl.DataFrame]:
     runs = _runs(analysis)
     found = {}
     for measure in MEASURES.values():
-        by_group = analysis.once(measure.rows).partition_by(GROUP, as_dict=True)
-        for group in ordered([str(key) for (key,) in by_group], ORDER):
-            values = (
-                by_group[(group,)].group_by(runs.columns).agg(measure.number.cast(pl.Float64).alias("value"))
-            )
+        rows = analysis.once(measure.rows)
+        groups = ordered(rows[GROUP].unique().to_list(), ORDER)
+        for group in groups:
+            # Without a copy where all rows are of one group: round trips of large networks take gigabytes.
+            of_group = rows if len(groups) == 1 else rows.filter(pl.col(GROUP) == group)
+            values = of_group.group_by(runs.columns).agg(measure.number.cast(pl.Float64).alias("value"))
             each = runs.join(values, on=runs.columns, how="left", maintain_order="left")
             if measure.absent is not None:
                 each = each.with_columns(pl.col("value").fill_null(measure.absent))
