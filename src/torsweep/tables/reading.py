@@ -188,9 +188,12 @@ class PlanTables:
         """Seed, knobs and ``columns`` of what all hosts sent in each second after the warm-up."""
         return self._read(WIRE_FILE, columns)
 
-    def round_trips(self, columns: Iterable[str]) -> pl.DataFrame:
-        """Seed, knobs and ``columns`` of every round trip that an exit measured after the warm-up."""
-        return self._read(ROUND_TRIPS_FILE, columns)
+    def round_trips(self, columns: Iterable[str]) -> pl.LazyFrame:
+        """Seed, knobs and ``columns`` of every round trip that an exit measured after the warm-up.
+
+        Large plans have a hundred million: rows are read when they are collected.
+        """
+        return self._scan(ROUND_TRIPS_FILE, columns)
 
     def costs(self, columns: Iterable[str]) -> pl.DataFrame:
         """Seed, knobs and ``columns`` of every process of tor, over the whole run."""
@@ -211,6 +214,10 @@ class PlanTables:
         return self._read(BREAKDOWN_FILE, columns)
 
     def _read(self, name: str, columns: Iterable[str]) -> pl.DataFrame:
+        # Piece by piece: the texts of all rows at once would take several times as much as their levels.
+        return self._scan(name, columns).collect(engine="streaming")
+
+    def _scan(self, name: str, columns: Iterable[str]) -> pl.LazyFrame:
         file = self.directory / name
         read_provenance(file, trusted=True)
         order: dict[str, Sequence[str]] = dict(self.provenance.knobs)
@@ -219,8 +226,7 @@ class PlanTables:
         if "kind" in columns:
             order["kind"] = self.kinds
             frame = frame.filter(pl.col("kind").is_in(self.kinds))
-        # Piece by piece: the texts of all rows at once would take several times as much as their levels.
-        return frame.with_columns(level_order(order)).collect(engine="streaming")
+        return frame.with_columns(level_order(order))
 
 
 def level_order(knobs: Mapping[str, Sequence[str]]) -> Sequence[pl.Expr]:

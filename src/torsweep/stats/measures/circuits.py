@@ -29,7 +29,7 @@ def failed_circuits(analysis: Analysis) -> pl.DataFrame:
     return in_group(circuits.filter(_FAILED), pl.col("close_reason").fill_null("no reason"))
 
 
-def round_trips(analysis: Analysis) -> pl.DataFrame:
+def round_trips(analysis: Analysis) -> pl.LazyFrame:
     """Every time that an exit worked out a window: ``round_trip_s``, ``least_s``, ``window_cells``."""
     columns = ["host", "circuit", "time_us", "round_trip_us", "least_us", "window_cells"]
     seconds = {"round_trip_s": pl.col("round_trip_us") / 1e6, "least_s": pl.col("least_us") / 1e6}
@@ -37,7 +37,7 @@ def round_trips(analysis: Analysis) -> pl.DataFrame:
     return in_group(frame.drop("round_trip_us", "least_us"))
 
 
-def least_round_trips(analysis: Analysis) -> pl.DataFrame:
+def least_round_trips(analysis: Analysis) -> pl.LazyFrame:
     """The least round trip of each circuit, ``least_s``."""
     by = [*by_run(analysis), "host", "circuit", GROUP]
     return analysis.once(round_trips).group_by(by).agg(pl.col("least_s").min())

@@ -36,7 +36,7 @@ class Distribution:
     name: str
     label: str
     thing: str
-    rows: Callable[[Analysis], pl.DataFrame]
+    rows: Callable[[Analysis], pl.DataFrame | pl.LazyFrame]
     column: str
     logarithmic: bool = True
     whole: bool = False
@@ -60,24 +60,25 @@ def distributions(analysis: Analysis) -> list[pl.DataFrame]:
     """The columns of :data:`SPREAD`, a frame for each distribution, group and variant."""
     frames = []
     for one in DISTRIBUTIONS.values():
-        rows = analysis.once(one.rows).filter(pl.col(one.column).is_not_null())
-        by_group = rows.partition_by(GROUP, as_dict=True)
+        rows = analysis.once(one.rows).lazy().filter(pl.col(one.column).is_not_null())
+        # A row for each run and group, with all its values.
+        runs = rows.group_by(GROUP, *analysis.knobs, "seed").agg(one.column).collect(engine="streaming")
+        by_group = runs.sort(*analysis.knobs, "seed").partition_by(GROUP, as_dict=True)
         for group in ordered([str(key) for (key,) in by_group], ORDER):
             if group == ALL or not one.whole:
                 frames += _curves(by_group[(group,)], one, analysis.knobs)
     return frames
 
 
-def _curves(rows: pl.DataFrame, one: Distribution, knobs: list[str]) -> list[pl.DataFrame]:
+def _curves(runs: pl.DataFrame, one: Distribution, knobs: list[str]) -> list[pl.DataFrame]:
     frames = []
-    for _, own in rows.sort(*knobs, "seed").group_by(knobs, maintain_order=True):
-        runs = [run[one.column].to_numpy() for _, run in own.group_by("seed", maintain_order=True)]
-        found = np.array([np.quantile(values, PROBABILITIES) for values in runs])
+    for _, own in runs.group_by(knobs, maintain_order=True):
+        found = np.array([np.quantile(values.to_numpy(), PROBABILITIES) for values in own[one.column]])
         curve = map(np.exp, bands(np.log(found))) if one.logarithmic else bands(found)
         points = dict(zip(("value", "value_low", "value_high"), curve, strict=True))
         keys = [pl.lit(one.name).alias("distribution"), pl.col(GROUP)]
         about = own.head(1).select(*keys, *(pl.col(knob).cast(pl.String) for knob in knobs))
-        frame = pl.DataFrame({"share": PROBABILITIES, "networks": len(runs), **points})
+        frame = pl.DataFrame({"share": PROBABILITIES, "networks": len(found), **points})
         frames.append(about.join(frame, how="cross"))
     return frames
 

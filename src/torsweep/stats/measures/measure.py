@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import polars as pl
 
@@ -20,6 +21,8 @@ ALL = "all"
 """The group of a measure that has no others."""
 
 GROUP = "group"
+
+Rows = TypeVar("Rows", pl.DataFrame, pl.LazyFrame)
 
 KIB, MIB = 1024.0, 1024.0**2
 
@@ -39,7 +42,7 @@ class Measure:
     label: str
     unit: str
     meaning: str
-    rows: Callable[[Analysis], pl.DataFrame]
+    rows: Callable[[Analysis], pl.DataFrame | pl.LazyFrame]
     number: pl.Expr
     absent: float | None = None
 
@@ -58,7 +61,7 @@ def by_run(analysis: Analysis) -> list[str]:
     return ["seed", *analysis.knobs]
 
 
-def in_group(frame: pl.DataFrame, group: pl.Expr | None = None) -> pl.DataFrame:
+def in_group(frame: Rows, group: pl.Expr | None = None) -> Rows:
     """``frame`` with the text ``group`` as the group of each row; without one, all are in one group."""
     named = pl.lit(ALL) if group is None else group
     return frame.with_columns(named.cast(pl.String).alias(GROUP))

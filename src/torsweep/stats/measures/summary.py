@@ -38,18 +38,17 @@ def numbers_of_runs(analysis: Analysis) -> dict[tuple[str, str], pl.DataFrame]:
     runs = _runs(analysis)
     found = {}
     for measure in MEASURES.values():
-        rows = analysis.once(measure.rows)
-        groups = ordered(rows[GROUP].unique().to_list(), ORDER)
-        for group in groups:
-            # Without a copy where all rows are of one group: round trips of large networks take gigabytes.
-            of_group = rows if len(groups) == 1 else rows.filter(pl.col(GROUP) == group)
-            values = of_group.group_by(runs.columns).agg(measure.number.cast(pl.Float64).alias("value"))
-            each = runs.join(values, on=runs.columns, how="left", maintain_order="left")
+        rows = analysis.once(measure.rows).lazy()
+        number = measure.number.cast(pl.Float64).alias("value")
+        values = rows.group_by(*runs.columns, GROUP).agg(number).collect(engine="streaming")
+        for group in ordered(values[GROUP].unique().to_list(), ORDER):
+            of_group = values.filter(pl.col(GROUP) == group).drop(GROUP)
+            each = runs.join(of_group, on=runs.columns, how="left", maintain_order="left")
             if measure.absent is not None:
                 each = each.with_columns(pl.col("value").fill_null(measure.absent))
             # A ratio to nothing keeps its place, so that a mean over the other networks does not flatter.
-            number = pl.when(pl.col("value").is_finite()).then("value").otherwise(float("nan"))
-            found[measure.name, group] = each.drop_nulls("value").with_columns(number)
+            finite = pl.when(pl.col("value").is_finite()).then("value").otherwise(float("nan"))
+            found[measure.name, group] = each.drop_nulls("value").with_columns(finite)
     return {key: frame for key, frame in found.items() if frame.height}
 
 

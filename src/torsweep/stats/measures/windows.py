@@ -36,6 +36,7 @@ def windows(analysis: Analysis) -> pl.DataFrame | Sequence[Mapping[str, object]]
         .group_by(by)
         .agg(number.alias(name) for name, (_, number) in NUMBERS.items())
         .sort(by)
+        .collect()
     )
     frames = [
         over_networks(rows, knobs, list(NUMBERS)) for _, rows in found.group_by(knobs, maintain_order=True)
