@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 
 from rich.console import Console
@@ -55,6 +56,11 @@ class Shortfall:
     has: int
     needs: int
     remedy: str
+
+    def amount(self, value: int) -> str:
+        """``value`` with what it counts, such as "5 cores" or "6.3 GiB of memory"."""
+        thing = self.name.removeprefix("bytes ")
+        return f"{value:,} {thing}" if thing == self.name else f"{_gib(value)} {thing}"
 
 
 def shortfalls(demand: Demand, machine: Machine) -> list[Shortfall]:
@@ -130,7 +136,8 @@ def outlook(engine: str, machine: Machine, networks: Mapping[str, NetworkConfig]
     for name, network in networks.items():
         lacking = shortfalls(find_engine(engine).demand(network), machine)
         standing[name] = "; ".join(
-            f"{short.needs:,} {short.name} needed, {short.has:,} here; {short.remedy}" for short in lacking
+            f"{short.amount(short.needs)} needed, {short.amount(short.has)} here; {short.remedy}"
+            for short in lacking
         )
     reference = networks.get(REFERENCE_NETWORK)
     scale, bound = largest_scale(engine, reference, machine) if reference is not None else (None, "")
@@ -196,21 +203,22 @@ class Diagnosis:
         tables = [_tool_table(self.tools)] if self.tools else []
         for table in (*tables, _machine_table(self.machine), _engine_table(self.outlooks)):
             console.print(table, Text())
+        for outlook in self.outlooks:
+            if caution := find_engine(outlook.engine).caution:
+                console.print(Text(f"{outlook.engine}: {caution}"), soft_wrap=True)
         if any(outlook.engine == "emulation" for outlook in self.outlooks):
-            said = "emulation runs in real time, and needs the machine for itself; who can make its hosts:"
-            console.print(f"{said} {self.hosts_by}.")
+            said = "emulation: Real tor runs on a real kernel, in real time, and needs the machine for itself;"
+            console.print(f"{said} who can make its hosts: {self.hosts_by}.")
         for state in self.tools:
             if state.tool is not None and state.finding:
                 console.print(Text(f"{state.name} {state.tool.version}: {state.finding}"), soft_wrap=True)
         console.print(Text(f"engine=auto takes {self.auto.engine}: {self._why_auto()}"), soft_wrap=True)
         problems = _tool_problems(self.tools)
         problems += [problem for outlook in self.outlooks for problem in outlook.problems]
-        problems += [
-            f"{outlook.engine}, network {name}: {lacking}"
-            for outlook in self.outlooks
-            for name, lacking in outlook.networks.items()
-            if lacking
-        ]
+        for outlook in self.outlooks:
+            # Of the networks that do not fit, the smallest: larger ones lack as much and more.
+            lacking = ((name, text) for name, text in outlook.networks.items() if text)
+            problems += [f"{outlook.engine}, network {name}: {text}" for name, text in islice(lacking, 1)]
         for problem in dict.fromkeys([*problems, *_cautions(self.machine)]):
             console.print(Text(f"- {problem}"), soft_wrap=True)
 

@@ -170,7 +170,7 @@ def render(page: Page) -> str:
         page=page,
         signature=SIGNATURE,
         version=__version__,
-        is_model=not find_engine(page.provenance.engine).runs_tor,
+        caution=find_engine(page.provenance.engine).caution,
         facts=_facts(page),
         traffic=_traffic(page.experiment),
         runs=_runs(page.provenance),

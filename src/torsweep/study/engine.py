@@ -79,7 +79,7 @@ def _too_large(engine: str, name: str, network: NetworkConfig, machine: Machine)
     """What this machine has too little of, in words; nothing where the network fits."""
     demand = find_engine(engine).demand(network)
     for short in shortfalls(demand, machine):
-        return f"{name} needs {short.needs:,} {short.name}, and there are {short.has:,}"
+        return f"{name} needs {short.amount(short.needs)}, and there are {short.amount(short.has)}"
     return ""
 
 

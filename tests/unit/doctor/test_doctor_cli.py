@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from torsweep.cli import main
 from torsweep.engines import selection
 from torsweep.engines.tools import TOOL_KINDS
 from torsweep.errors import ToolMissing
+from torsweep.machine import read_machine
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -96,6 +98,17 @@ def test_a_shadow_whose_round_trip_cannot_be_measured_cannot_run(
     code, text = _doctor(capsys, "--engine", "shadow")
     assert code == 3
     assert text.count("whether it measures round trips cannot be told: the connection said 'Killed'") >= 1
+
+
+def test_of_networks_that_do_not_fit_the_smallest_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = replace(read_machine(), available_bytes=10**8)
+    monkeypatch.setattr("torsweep.doctor.diagnose.read_machine", lambda: small)
+    _, text = _doctor(capsys, "--engine", "cellsim")
+    lines = [line for line in text.splitlines() if line.startswith("- cellsim, network")]
+    assert len(lines) == 1
+    assert "GiB of memory needed, 0.1 GiB of memory here" in lines[0]
 
 
 def test_an_old_tool_is_a_problem_in_words(

@@ -107,8 +107,8 @@ def test_configurations_come_by_size() -> None:
 def test_an_outlook_says_which_configurations_do_not_fit(paper: NetworkConfig) -> None:
     found = outlook("shadow", replace(ROOMY, available_bytes=2 * 10**9), known_networks(NETWORKS))
     assert found.networks["ci"] == ""
-    needed = shadow.demand(paper).memory_bytes
-    assert f"{needed:,} bytes of memory needed, 2,000,000,000 here" in found.networks["paper"]
+    needed = shadow.demand(paper).memory_bytes / 2**30
+    assert f"{needed:.1f} GiB of memory needed, 1.9 GiB of memory here" in found.networks["paper"]
 
 
 def test_without_the_reference_there_is_no_largest_network() -> None:

@@ -174,6 +174,19 @@ def test_an_overload_stands_at_the_top(plan: Plan, text: str, tmp_path: Path) ->
     assert sentence in said.partition("<nav")[0]
 
 
+@pytest.mark.parametrize(
+    ("engine", "said"),
+    [("cellsim", "The times of real tor may differ."), ("shadow", "own TCP."), ("emulation", "")],
+)
+def test_a_page_says_at_the_top_how_its_engine_differs_from_tor_on_a_kernel(
+    plan: Plan, engine: str, said: str
+) -> None:
+    page = gather(plan.stage("summaries"), plan.stage("figures"), EXPERIMENT, plan.networks)
+    top = render(replace(page, provenance=replace(page.provenance, engine=engine))).partition("<nav")[0]
+    assert ('class="model"' in top) == bool(said)
+    assert said in top
+
+
 def test_how_much_relays_were_used_is_said(plan: Plan, outline: Outline) -> None:
     plan_json = json.loads((plan.stage("summaries") / "plan.json").read_text())
     measures = MEASURE_MEANS.read(plan.stage("summaries")).filter(measure="utilisation_total", group="all")

@@ -72,4 +72,5 @@ ENGINE = Engine(
     kinds={NAME: Kind("models tor", USUAL)},
     preference=2,
     runs_tor=False,
+    caution="These are a model's results. The times of real tor may differ.",
 )
