@@ -24,6 +24,11 @@ impl<T: Copy + Default> Fifo<T> {
         self.count == 0
     }
 
+    /// Number of elements.
+    pub fn len(&self) -> u32 {
+        self.count
+    }
+
     /// The element that leaves next.
     pub fn front(&self) -> Option<&T> {
         (self.count > 0).then_some(&self.first)

@@ -125,7 +125,8 @@ impl World {
     pub(super) fn follow_cells(&mut self, pipe: PipeId, run: &Run) {
         if let Some(breakdown) = &mut self.breakdown {
             let state = &self.network.pipes[pipe];
-            breakdown.take_cells(pipe, state.tcp.read() - u64::from(state.unparsed), run.cells.into());
+            let parsed = state.tcp.read() - state.records.begun() - u64::from(state.unparsed);
+            breakdown.take_cells(pipe, parsed, run.cells.into());
         }
     }
 

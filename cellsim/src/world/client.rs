@@ -154,9 +154,7 @@ impl World {
     pub(super) fn client_read(&mut self, pipe: PipeId) {
         let bytes = self.network.pipes[pipe].tcp.readable();
         self.take(pipe, bytes);
-        let state = &mut self.network.pipes[pipe];
-        state.note_read(bytes);
-        state.unparsed += narrow(bytes);
+        self.network.pipes[pipe].note_read(bytes);
         // Ends: each step takes whole cells out of what was read.
         while let Some(run) = self.network.pipes[pipe].next_cells() {
             let closed = self.tor.circuits[run.circuit].state == CircuitState::Closed;

@@ -27,6 +27,7 @@ impl World {
         for pipe in part_of(&mut self.network.pipes, turn) {
             pipe.cells.trim();
             pipe.mux.trim();
+            pipe.records.trim();
             pipe.tcp.trim(now);
         }
         part_of(&mut self.tor.queues, turn).iter_mut().for_each(|queue| queue.cells.trim());
@@ -65,7 +66,8 @@ impl World {
 
     fn connection_bytes(&self) -> usize {
         let pipe = |pipe: &Pipe| {
-            pipe.cells.bytes_elsewhere() + pipe.mux.bytes_elsewhere() + pipe.tcp.bytes_elsewhere()
+            let of_tor = pipe.cells.bytes_elsewhere() + pipe.mux.bytes_elsewhere();
+            of_tor + pipe.records.bytes_elsewhere() + pipe.tcp.bytes_elsewhere()
         };
         size_of_val(self.network.pipes.as_slice()) + self.network.pipes.iter().map(pipe).sum::<usize>()
     }

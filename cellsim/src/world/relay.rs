@@ -13,7 +13,6 @@ use super::World;
 use super::state::{Action, Blocked, Relay, Role, Turn, queue_of};
 use crate::bucket::share;
 use crate::cells::{CELL_BYTES, CellKind, PAYLOAD_BYTES, Run};
-use crate::counts::narrow;
 use crate::events::Kind;
 use crate::ids::{HostId, PipeId, QueueId};
 
@@ -93,7 +92,7 @@ impl World {
         if role == Role::Response {
             self.edge_read(edge, bytes);
         } else {
-            self.read_cells(relay, pipe, bytes);
+            self.read_cells(relay, pipe);
         }
         if exhausted {
             self.block(relay, pipe, true, readable > bytes);
@@ -103,8 +102,7 @@ impl World {
         self.follow(pipe);
     }
 
-    fn read_cells(&mut self, relay: HostId, pipe: PipeId, bytes: u64) {
-        self.network.pipes[pipe].unparsed += narrow(bytes);
+    fn read_cells(&mut self, relay: HostId, pipe: PipeId) {
         // Ends: each step takes whole cells out of what was read.
         while let Some(run) = self.network.pipes[pipe].next_cells() {
             self.follow_cells(pipe, &run);

@@ -8,6 +8,7 @@ use std::mem::offset_of;
 
 use crate::bucket::Buckets;
 use crate::cells::{CELL_BYTES, CellQueue, Run};
+use crate::counts::narrow;
 use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, HostId, PipeId, QueueId, ServerId};
 use crate::link::{CODEL_TARGET, CoDel, Link};
 use crate::mux::Mux;
@@ -99,9 +100,9 @@ pub enum Turn {
 pub struct Pipe {
     /// Cells between the circuit queues of the sender and the reader's hands.
     pub cells: CellQueue,
-    /// Of a channel, what is written and not yet read.
+    /// Of a channel, what is written and not yet read as a whole.
     pub records: Records,
-    /// Bytes read that no cell has been made of yet: less than a cell between two events.
+    /// Bytes of whole records that no cell has been made of yet: less than a cell between two events.
     pub unparsed: u32,
     /// The edge it belongs to; none for a channel.
     pub edge: EdgeId,
@@ -147,9 +148,14 @@ impl Pipe {
         if cells { self.records.write(bytes) } else { bytes }
     }
 
-    /// What a bucket counts for `bytes` that the receiving program reads.
+    /// The receiving program reads `bytes`. What a bucket counts for them.
     pub fn note_read(&mut self, bytes: u64) -> u64 {
-        if self.role == Role::Channel { self.records.read(bytes) } else { bytes }
+        if self.role != Role::Channel {
+            return bytes;
+        }
+        let (charge, whole) = self.records.read(bytes);
+        self.unparsed += narrow(whole);
+        charge
     }
 
     /// The next cells that have been read as a whole.

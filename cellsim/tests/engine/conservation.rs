@@ -174,9 +174,9 @@ fn tables_of_a_small_network_are_golden() {
     assert_eq!(
         [digest(&old), digest(&modern), digest(&turns)],
         [
-            "deeed60b8561bcf714972190145d736d91e86ac8aaceb163ff732e9d6213efcb",
-            "c3d9ad410a65587bb99ded811deb1f3fe012d93cc61aeea5be65fadf8baae9a2",
-            "7e0fa502f2f5ebd23bd88a6af93dcaa8d46ada200e4118b9b0fabd11221a2f73"
+            "3180db842788541fd2057c8b3daf037946888648659974a3feff3ccbe3a023b7",
+            "6c2686777a8439191d5ade5077a1b2656a9a527b5a2b92cf4d152c1c5b6c7003",
+            "5d71c183cce5c9380d356c791a7d4872e4b3bc2e76f3f7ff26aa997051459de7"
         ]
     );
 }
