@@ -207,7 +207,9 @@ class Diagnosis:
             if caution := find_engine(outlook.engine).caution:
                 console.print(Text(f"{outlook.engine}: {caution}"), soft_wrap=True)
         if any(outlook.engine == "emulation" for outlook in self.outlooks):
-            said = "emulation: Real tor runs on a real kernel, in real time, and needs the machine for itself;"
+            said = (
+                "emulation: Real tor runs on a real kernel, in real time, and needs the machine for itself;"
+            )
             console.print(f"{said} who can make its hosts: {self.hosts_by}.")
         for state in self.tools:
             if state.tool is not None and state.finding:
