@@ -207,10 +207,8 @@ class Diagnosis:
             if caution := find_engine(outlook.engine).caution:
                 console.print(Text(f"{outlook.engine}: {caution}"), soft_wrap=True)
         if any(outlook.engine == "emulation" for outlook in self.outlooks):
-            said = (
-                "emulation: Real tor runs on a real kernel, in real time, and needs the machine for itself;"
-            )
-            console.print(f"{said} who can make its hosts: {self.hosts_by}.")
+            said = "emulation: Real tor on a real kernel. Runs take real time, and the whole machine."
+            console.print(f"{said} Who can make its hosts: {self.hosts_by}.")
         for state in self.tools:
             if state.tool is not None and state.finding:
                 console.print(Text(f"{state.name} {state.tool.version}: {state.finding}"), soft_wrap=True)
