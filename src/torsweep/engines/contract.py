@@ -60,8 +60,8 @@ class Engine:
     engine with the least number of those that can run. ``runs_tor`` is false of a model; the pipeline builds
     tor for the others. With ``real_time`` a run needs the machine for itself.
     Where it ``takes_paths``, the paths of clients' circuits can be given to it; where it
-    ``takes_tornettools``, it plays networks that tornettools made. ``caution`` says, for pages and doctor, why
-    its times may differ from those of tor on a real kernel; empty where tor runs on one.
+    ``takes_tornettools``, it plays networks that tornettools made. ``caution`` says, for pages and doctor,
+    why its times may differ from those of tor on a real kernel; empty where tor runs on one.
     """
 
     name: str

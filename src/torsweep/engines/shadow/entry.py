@@ -95,5 +95,5 @@ ENGINE = Engine(
     takes_threads=True,
     takes_paths=False,
     takes_tornettools=True,
-    caution="Real tor ran on Shadow's own TCP. On a real kernel (engine emulation), times may differ.",
+    caution="Real tor on Shadow's own TCP. On a real kernel (engine emulation) times may differ.",
 )
