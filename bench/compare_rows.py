@@ -104,6 +104,8 @@ def distance_rows(comparison: Comparison) -> pl.DataFrame:
         (reference.label, REPEATS, "the reference again: "),
     ):
         chosen = web["distances"].filter(pl.col("source") == label, pl.col("series") == series)
+        if chosen.is_empty():
+            continue
         wide = chosen.select(*knobs, "seed", "metric", *NUMBERS).rename(NUMBERS)
         wide = wide.pivot("metric", index=[*knobs, "seed"]).join(
             within, on=knobs, how="left", maintain_order="left"
@@ -120,7 +122,7 @@ def distance_rows(comparison: Comparison) -> pl.DataFrame:
                 *(one.alias(f"{time}_within") for one, time in zip(judgement, TIMES.values(), strict=True)),
             )
         )
-    return pl.concat(frame for frame in frames if len(frame))
+    return pl.concat(frames)
 
 
 def _all(known: Mapping[str, str]) -> dict[str, str]:

@@ -17,13 +17,17 @@ EXPERIMENT = Path(__file__).parents[2] / "experiments/refill_sweep"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A comparison of two variants, one of which the reference repeated."""
+def two_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The runs of two variants in real tor and in the model, without a repeat."""
     for variant in (SLOW, FAST):
         for source in ("emulation", "cellsim+tcp=linux_6_18"):
             leave_run(tmp_path, source, variant, 1)
-    leave_run(tmp_path, "emulation", SLOW, 1, draws=7)
     monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def compared(tmp_path: Path) -> Path:
+    """The folder of their comparison."""
     experiment = load_experiment(EXPERIMENT, {"network": "ci"})
     sources = parse_sources("emulation,cellsim+tcp=linux_6_18")
     read = read_sources(sources, experiment, experiment.plan())
@@ -31,8 +35,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "out"
 
 
-def test_every_source_has_a_column_and_every_network_a_row(folder: Path, tmp_path: Path) -> None:
-    main([str(folder), str(tmp_path / "here")])
+def test_every_source_has_a_column_and_every_network_a_row(two_sources: Path, tmp_path: Path) -> None:
+    leave_run(two_sources, "emulation", SLOW, 1, draws=7)
+    main([str(compared(two_sources)), str(tmp_path / "here")])
     contrast = pl.read_csv(tmp_path / "here_contrasts.csv").to_dicts()[0]
     assert (contrast["contrast"], contrast["at"]) == ("1000 ms → 10 ms, EWMA", "EWMA")
     assert contrast["emulation"] == contrast["linux_6_18"] != contrast["linux"] == "–"
@@ -45,3 +50,10 @@ def test_every_source_has_a_column_and_every_network_a_row(folder: Path, tmp_pat
     assert again["first_ks"] > 0 and again["first_within"] == "–"
     # No network has every variant: there is no verdict.
     assert not (tmp_path / "here_verdicts.csv").exists()
+
+
+def test_a_reference_without_repeats_has_the_rows_of_its_runs(two_sources: Path, tmp_path: Path) -> None:
+    main([str(compared(two_sources)), str(tmp_path / "here")])
+    rows = pl.read_csv(tmp_path / "here_distances.csv")
+    assert rows["variant"].to_list() == ["1000 ms, EWMA", "10 ms, EWMA"]
+    assert rows["first_within"].to_list() == ["–", "–"]

@@ -100,7 +100,7 @@ def expected_lines(experiment: Experiment, engine: str, networks: int) -> Iterat
             row = spread_of(experiment.network, engine, claim.kind, metric, era=era, pairing=pairing)
             if row is not None and networks > 1:
                 size = row.smallest_change(networks, len(claim.metrics))
-                least = f"{100 * size:.0f} %" if size < 1 else "more than 100 %"
+                least = f"about {100 * size:.0f} %" if size < 1 else "more than 100 %"
                 told.append(f"{least} ({claim.kind}, {MEASURES[metric]})")
                 reasons.append(f"{basis(row, engine, pairing)}{_other_time(row, experiment)}")
     if not told:
@@ -109,7 +109,7 @@ def expected_lines(experiment: Experiment, engine: str, networks: int) -> Iterat
         )
         yield f"shows     unknown: {one}"
         return
-    yield f"shows     changes from about {', '.join(told)}, with a chance of {100 * POWER:.0f} %"
+    yield f"shows     changes from {', '.join(told)}, with a chance of {100 * POWER:.0f} %"
     yield from (f"          {reason}" for reason in dict.fromkeys(reasons))
 
 
