@@ -2,8 +2,8 @@
 //!
 //! The stream is a handful of byte counters that never fall: written ≥ sent ≥ arrived ≥ delivered ≥
 //! read. All of it is Shadow's TCP: the window grows with every acknowledgement, whether it limited the
-//! sender or not (slow start, congestion avoidance); `recovery` handles losses; a send buffer
-//! follows the window up and never shrinks; a receive buffer grows to twice all that was ever read,
+//! sender or not (slow start, congestion avoidance); `recovery` handles losses; a send buffer has the fixed size
+//! that torsweep sets; a receive buffer grows to twice all that was ever read,
 //! because Shadow never measures the round trip in which it would count; acknowledgements wait for 1 ms
 //! at first and for 5 ms later. What KIST reads from the kernel (window, unacknowledged, unsent) is there
 //! to be read. Source: Shadow 3.3.0, `tcp.c`, and its sockets looked at while it ran.
@@ -36,12 +36,8 @@ pub const NEW_WINDOW_SEGMENTS: u64 = 2;
 pub(crate) const PACKET: u64 = 1024;
 /// Packets over which the mean size of a pipe's packets forgets: the model's own, some TLS records.
 const PACKET_MEMORY: u64 = 16;
-/// A send buffer at first, bytes (`CONFIG_SEND_BUFFER_SIZE`).
-const SEND_BUFFER_MIN: u32 = 131_072;
-/// A send buffer at most, bytes (`CONFIG_TCP_WMEM_MAX`).
-const SEND_BUFFER_MAX: u32 = 4_194_304;
-/// What a packet of the window adds to it, bytes (`_tcp_autotuneSendBuffer`).
-const SEND_BUFFER_PER_SEGMENT: u64 = 2 * 2404;
+/// A send buffer, bytes, as torsweep sets it for Shadow (`socket_send_buffer`).
+const SEND_BUFFER_BYTES: u64 = 256 * 1024;
 /// A receive buffer at first, bytes (`CONFIG_RECV_BUFFER_SIZE`).
 const RECEIVE_BUFFER_MIN: u64 = 174_760;
 /// A receive buffer at most, bytes (`CONFIG_TCP_RMEM_MAX`).
@@ -72,7 +68,6 @@ pub struct Shadow {
     /// Whether an event is under way that wakes the sender.
     pub wake_scheduled: bool,
     quick_acks: u16,
-    send_buffer: u32,
     one_way: Span,
     /// The window of the last acknowledgement, packets.
     advertised: u32,
@@ -113,7 +108,6 @@ impl Shadow {
             waiting: false,
             wake_scheduled: false,
             quick_acks: QUICK_ACKS,
-            send_buffer: SEND_BUFFER_MIN,
             one_way,
             advertised: narrow(RECEIVE_BUFFER_MIN / SEGMENT_BYTES),
             packet_bytes: narrow(SEGMENT_BYTES),
@@ -150,7 +144,7 @@ impl Shadow {
 
     /// Free space in the send buffer, bytes.
     pub fn send_space(&self) -> u64 {
-        u64::from(self.send_buffer).saturating_sub(self.written - self.acked)
+        SEND_BUFFER_BYTES.saturating_sub(self.written - self.acked)
     }
 
     /// Bytes written and not yet acknowledged (`SIOCOUTQ`).
@@ -242,8 +236,6 @@ impl Shadow {
             if packets > slow_start {
                 self.congestion_window += PACKET * (packets - slow_start) / self.congestion_window;
             }
-            let demanded = self.congestion_window() * SEND_BUFFER_PER_SEGMENT;
-            self.send_buffer = self.send_buffer.max(narrow(demanded.min(SEND_BUFFER_MAX.into())));
         }
     }
 
@@ -386,17 +378,13 @@ mod tests {
     }
 
     #[test]
-    fn a_send_buffer_follows_the_window_up_and_not_down() {
+    fn a_send_buffer_holds_what_is_not_acknowledged() {
         let mut tcp = Shadow::new(10 * MS, 10, 1 << 20);
-        assert_eq!(tcp.send_space(), u64::from(SEND_BUFFER_MIN));
-        tcp.congestion_window = 100 * PACKET;
         tcp.written = 100_000;
+        assert_eq!(tcp.send_space(), SEND_BUFFER_BYTES - 100_000);
         let sent = send_all(&mut tcp);
         tcp.arrive(Time::START + 10 * MS, sent);
         tcp.apply_acks(Time::START + 30 * MS);
-        let window = tcp.congestion_window();
-        assert_eq!(tcp.send_space(), window * SEND_BUFFER_PER_SEGMENT);
-        tcp.congestion_window = PACKET;
-        assert_eq!(tcp.send_space(), window * SEND_BUFFER_PER_SEGMENT);
+        assert_eq!(tcp.send_space(), SEND_BUFFER_BYTES - 100_000 + sent);
     }
 }

@@ -116,6 +116,8 @@ struct Tor {
 struct Scratch {
     /// Streams in the order of their activation.
     order: Vec<EdgeId>,
+    /// Streams whose SENDMEs a relay has just read while their circuits could not send, after the circuits.
+    named: Vec<(CircuitId, EdgeId)>,
     /// Channels that KIST looks at.
     channels: Vec<PipeId>,
     /// The same channels by urgency.

@@ -238,6 +238,9 @@ impl World {
         state.window = (state.window + count * stream_increment_cells).min(stream_window_cells);
         let (pipe, circuit) = (state.request_pipe, state.circuit);
         if pipe != PipeId::NONE && !self.tor.circuits[circuit].blocked {
+            if self.circuit_allowance(circuit) == 0 {
+                self.scratch.named.push((circuit, edge));
+            }
             self.package(edge, u32::MAX);
             self.start_reading(relay, edge);
         }
@@ -254,12 +257,19 @@ impl World {
 
     /// The streams of `circuit` may go on: start them in the order of the knob and package what they
     /// have buffered.
+    ///
+    /// A stream whose own SENDME came just before, in the same read, is read first: tor starts and stops it then,
+    /// and libevent's list of changes for epoll keeps the place of the first change of a socket
+    /// (`EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST`, src/lib/evloop/compat_libevent.c).
     pub(super) fn resume_edges(&mut self, relay: HostId, circuit: CircuitId) {
         let mut order = std::mem::take(&mut self.scratch.order);
         self.activation_order(circuit, &mut order);
-        for &edge in &order {
+        let named = std::mem::take(&mut self.scratch.named);
+        let first = named.iter().filter(|(of, _)| *of == circuit).map(|(_, edge)| edge);
+        for &edge in first.chain(&order) {
             self.start_reading(relay, edge);
         }
+        self.scratch.named = named;
         match self.params.run.tor.edge.packaging {
             Packaging::Greedy => {
                 for &edge in &order {

@@ -108,6 +108,7 @@ impl World {
             self.follow_cells(pipe, &run);
             self.relay_cells(relay, pipe, run);
         }
+        self.scratch.named.clear();
     }
 
     fn relay_cells(&mut self, relay: HostId, pipe: PipeId, run: Run) {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::World;
-use super::state::{CircuitState, Role};
+use super::state::{Action, CircuitState, Role};
 use crate::cells::{CellKind, Run};
 use crate::counts::narrow;
 use crate::events::{EventQueue, Kind};
@@ -84,6 +84,53 @@ fn draws_of_one_circuit_leave_those_of_another_as_they_are() {
     let alone = orders(false);
     assert_eq!(alone, orders(true));
     assert!(alone.iter().any(|order| *order != alone[0]), "{alone:?}");
+}
+
+/// The streams that the exit reads from, in order, after SENDMEs of `named` streams and then of their circuit have come
+/// in one read. The circuit had sent all that it may.
+fn read_after(named: &[usize]) -> Vec<usize> {
+    let mut world = world(|run| run["tor"]["edge"]["activation_order"] = json!("list"), 1);
+    let circuit = built(&world);
+    let exit = world.tor.circuits[circuit].relays[2];
+    let edges: Vec<EdgeId> = (0..4).map(|_| world.new_edge(circuit, DownloadId(0))).collect();
+    let responses: Vec<PipeId> = edges
+        .iter()
+        .map(|&edge| {
+            let server = world.server_host(world.tor.edges[edge].server);
+            let request = world.new_pipes(exit, server, [Role::Request, Role::Response], edge);
+            let response = request.twin();
+            let tcp = &mut world.network.pipes[response].tcp;
+            tcp.write(10_000, false);
+            tcp.arrive(Time::START, 10_000);
+            let state = &mut world.tor.edges[edge];
+            (state.request_pipe, state.exit_open) = (request, true);
+            world.tor.circuits[circuit].edges.push(edge);
+            response
+        })
+        .collect();
+    world.tor.circuits[circuit].window = 0;
+    world.tor.relays[exit].actions.clear();
+    let sendme = |stream, kind| Run { circuit, stream, bytes: 0, cells: 1, kind, position: 3 };
+    for &number in named {
+        let cell = sendme(edges[number].0, CellKind::StreamSendmeUp);
+        world.note_created(&cell);
+        world.exit_cells(exit, cell);
+    }
+    let cell = sendme(0, CellKind::CircuitSendmeUp);
+    world.note_created(&cell);
+    world.exit_cells(exit, cell);
+    let place = |action: &Action| match action {
+        Action::Read(pipe) => responses.iter().position(|response| response == pipe),
+        Action::Write(_) | Action::Schedule => None,
+    };
+    world.tor.relays[exit].actions.iter().filter_map(place).collect()
+}
+
+#[test]
+fn streams_whose_sendmes_came_with_that_of_the_circuit_are_read_first() {
+    assert_eq!(read_after(&[]), [3, 2, 1, 0]);
+    assert_eq!(read_after(&[1]), [1, 3, 2, 0]);
+    assert_eq!(read_after(&[0, 2]), [0, 2, 3, 1]);
 }
 
 proptest! {
