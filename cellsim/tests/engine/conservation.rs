@@ -174,9 +174,9 @@ fn tables_of_a_small_network_are_golden() {
     assert_eq!(
         [digest(&old), digest(&modern), digest(&turns)],
         [
-            "3180db842788541fd2057c8b3daf037946888648659974a3feff3ccbe3a023b7",
-            "6c2686777a8439191d5ade5077a1b2656a9a527b5a2b92cf4d152c1c5b6c7003",
-            "5d71c183cce5c9380d356c791a7d4872e4b3bc2e76f3f7ff26aa997051459de7"
+            "61f239b9965e4b48141acb13bed51817e22df29fad52ba2a8647359b39c0ede0",
+            "0a4dfe8e4a0d34780416526352b780cc507913b3a8c155e26d76db14d421e7d7",
+            "f082b60f1d85de0096bc4b3b68519b839dd2cae8367852c72801c4868e486d42"
         ]
     );
 }
