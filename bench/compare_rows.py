@@ -147,7 +147,7 @@ def main(arguments: list[str] | None = None) -> None:
         "distances": lambda: distance_rows(found),
     }
     for name, rows in made.items():
-        if name in found.tables:
+        if name in found.tables and (name != "distances" or "gaps" in found.tables):
             write_text(options.stem.with_name(f"{options.stem.name}_{name}.csv"), rows().write_csv())
 
 
