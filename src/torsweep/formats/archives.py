@@ -8,6 +8,7 @@ version, and a stored file cannot unpack to more than the zip has bytes.
 from __future__ import annotations
 
 import lzma
+import os
 import re
 import shutil
 import tarfile
@@ -39,8 +40,12 @@ def unpack_tarball(tarball: Path, folder: Path) -> None:
     require_regular(tarball, MOST_SOURCE_BYTES)
     try:
         with tarfile.open(tarball) as archive:
-            archive.extraction_filter = tarfile.data_filter
-            archive.extractall(folder, members=list(_bounded(archive, tarball)))
+            if hasattr(tarfile, "data_filter"):
+                archive.extraction_filter = tarfile.data_filter
+                members = list(_bounded(archive, tarball))
+            else:  # Python before 3.11.4, such as that of Debian 12
+                members = [_within_folder(member) for member in _bounded(archive, tarball)]
+            archive.extractall(folder, members=members)
     except (*_TAR_DAMAGE, OSError, InputError) as error:
         # gzip and bzip2 tell of damaged content with an OSError that has no number of the system's.
         if isinstance(error, OSError) and error.errno is not None:
@@ -50,6 +55,18 @@ def unpack_tarball(tarball: Path, folder: Path) -> None:
             raise
         accepted = "a tarball, plain or packed with gzip, bzip2 or xz"
         raise InputError(f"cannot be unpacked: {reason(error)}", file=tarball, accepted=accepted) from error
+
+
+def _within_folder(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """``member``, owned by this user, as ``tarfile.data_filter`` has it; or a ValueError."""
+    names = [member.name] + ([member.linkname] if member.issym() or member.islnk() else [])
+    if any(PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts for name in names):
+        raise ValueError(f"{member.name!r} leads out of the folder")
+    if member.ischr() or member.isblk() or member.isfifo():
+        raise ValueError(f"{member.name!r} is a special file")
+    member.uid, member.gid, member.uname, member.gname = os.getuid(), os.getgid(), "", ""
+    member.mode &= 0o755
+    return member
 
 
 def _bounded(archive: tarfile.TarFile, tarball: Path) -> Iterator[tarfile.TarInfo]:
