@@ -141,13 +141,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("stem", type=Path, help="of the CSV files, such as docs/tables/findings_refill")
     options = parser.parse_args(arguments)
     found = read_comparison(options.comparison)
-    made = {
-        "verdicts": lambda: verdict_rows(found.tables["verdicts"]),
-        "contrasts": lambda: contrast_rows(found.tables["contrasts"]),
-        "distances": lambda: distance_rows(found),
-    }
-    for name, rows in made.items():
-        if name in found.tables and (name != "distances" or "gaps" in found.tables):
+    # The table of a document, what it is made from, and how.
+    made = (
+        ("verdicts", "verdicts", lambda: verdict_rows(found.tables["verdicts"])),
+        ("contrasts", "contrasts", lambda: contrast_rows(found.tables["contrasts"])),
+        ("distances", "gaps", lambda: distance_rows(found)),
+    )
+    for name, needed, rows in made:
+        if needed in found.tables:
             write_text(options.stem.with_name(f"{options.stem.name}_{name}.csv"), rows().write_csv())
 
 

@@ -33,8 +33,8 @@ fn used(rate: u64, connections: usize) -> f64 {
 
 #[test]
 fn links_are_used_about_as_under_shadow() {
-    // Shadow 3.3.0 as released: TGen's streams from one server, mean over 120 s, the same round trip. What the model
-    // does otherwise, docs/cellsim.md says.
+    // Shadow 3.3.0 as released: TGen's streams from one server, mean over 120 s, the same round trip. docs/cellsim.md
+    // says on which links the model differs.
     for (rate, connections, under_shadow) in [
         (52_744, 1, 0.94),
         (52_744, 30, 0.54),

@@ -40,11 +40,11 @@ def unpack_tarball(tarball: Path, folder: Path) -> None:
     require_regular(tarball, MOST_SOURCE_BYTES)
     try:
         with tarfile.open(tarball) as archive:
+            members = list(_bounded(archive, tarball))
             if hasattr(tarfile, "data_filter"):
                 archive.extraction_filter = tarfile.data_filter
-                members = list(_bounded(archive, tarball))
             else:  # Python before 3.11.4, such as that of Debian 12
-                members = [_within_folder(member) for member in _bounded(archive, tarball)]
+                members = [_within_folder(member) for member in members]
             archive.extractall(folder, members=members)
     except (*_TAR_DAMAGE, OSError, InputError) as error:
         # gzip and bzip2 tell of damaged content with an OSError that has no number of the system's.
@@ -65,7 +65,7 @@ def _within_folder(member: tarfile.TarInfo) -> tarfile.TarInfo:
     if member.ischr() or member.isblk() or member.isfifo():
         raise ValueError(f"{member.name!r} is a special file")
     member.uid, member.gid, member.uname, member.gname = os.getuid(), os.getgid(), "", ""
-    member.mode &= 0o755
+    member.mode = member.mode & 0o755 | (0o700 if member.isdir() else 0o600)
     return member
 
 

@@ -39,6 +39,11 @@ def test_a_file_belongs_to_who_unpacks_it(tmp_path: Path) -> None:
     assert (found.stat().st_uid, found.stat().st_mode & 0o7777) == (os.getuid(), 0o755)
 
 
+def test_who_unpacks_a_file_may_read_it_whatever_its_mode(tmp_path: Path) -> None:
+    unpack_tarball(tarball(tmp_path, mode=0), tmp_path / "out")
+    assert (tmp_path / "out/tor/configure").stat().st_mode & 0o7777 == 0o600
+
+
 @pytest.mark.parametrize(
     "fields",
     [
