@@ -1,6 +1,7 @@
 //! A client's circuits: built ahead, chosen for streams, closed.
 //!
-//! A client keeps two circuits ready that no stream has used (`needs_exit_circuits`), uses a circuit for
+//! A client keeps two circuits ready that no stream has used (`needs_exit_circuits`); tor builds the
+//! first two while it starts up, long before a user's first stream. It uses a circuit for
 //! new streams until its lifetime (10 minutes) has passed since its first use, and prefers the one
 //! with the latest first use, then the latest begun (`circuit_is_better`,
 //! src/core/or/circuituse.c). A circuit that
@@ -104,8 +105,28 @@ impl World {
         }
     }
 
+    /// Give the client the circuits that it built before it starts, over open channels. If it built them only
+    /// now, its first stream would take the one that is built first, and so favour fast relays.
+    pub(super) fn place_first_circuits(&mut self, client: ClientId) {
+        for _ in 0..CIRCUITS_AHEAD {
+            let (circuit, _) = self.new_circuit(client);
+            self.tor.circuits[circuit].state = CircuitState::Ready;
+            self.tor.lives[circuit].built = Some(self.now);
+            for pipe in self.tor.circuits[circuit].pipes {
+                self.channel_open(pipe);
+            }
+        }
+    }
+
     /// Start to build the client's next circuit.
-    pub(super) fn build_circuit(&mut self, client: ClientId) {
+    fn build_circuit(&mut self, client: ClientId) {
+        let (circuit, number) = self.new_circuit(client);
+        self.send_up(circuit, CellKind::BuildUp, 1, 1, 0);
+        self.events.push(self.now + BUILD_TIMEOUT, Kind::BuildTimeout, circuit.0, low_bits(number));
+    }
+
+    /// A circuit of `client`, not yet built, and its number.
+    fn new_circuit(&mut self, client: ClientId) -> (CircuitId, u64) {
         let state = &mut self.tor.clients[client];
         state.circuits_made += 1;
         let relays = self.tor.chooser.path(client, state.circuits_made);
@@ -141,8 +162,7 @@ impl World {
         };
         let slot = self.place_circuit(circuit, CircuitLife { launched: self.now, built: None, streams: 0 });
         self.tor.clients[client].circuits.push(slot);
-        self.send_up(slot, CellKind::BuildUp, 1, 1, 0);
-        self.events.push(self.now + BUILD_TIMEOUT, Kind::BuildTimeout, slot.0, low_bits(number));
+        (slot, number)
     }
 
     fn place_circuit(&mut self, circuit: Circuit, life: CircuitLife) -> CircuitId {

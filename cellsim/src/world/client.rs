@@ -40,9 +40,9 @@ impl World {
         &self.params.kinds[self.tor.clients[client].kind].1
     }
 
-    /// A client starts: it builds circuits and wants its first downloads.
+    /// A client starts: it has its first circuits and wants its first downloads.
     pub(super) fn client_start(&mut self, client: ClientId) {
-        self.keep_circuits_ahead(client);
+        self.place_first_circuits(client);
         let traffic = self.traffic(client);
         let at_once = if traffic.page_objects.is_some() { 1 } else { traffic.parallel_streams };
         for _ in 0..at_once {

@@ -107,8 +107,11 @@ impl World {
         pipe
     }
 
-    /// Both directions of a channel take cells from now on.
+    /// Both directions of a channel take cells from now on, if they did not before.
     pub(super) fn channel_open(&mut self, pipe: PipeId) {
+        if self.network.pipes[pipe].open {
+            return;
+        }
         for direction in [pipe, pipe.twin()] {
             self.network.pipes[direction].open = true;
             let from = self.network.pipes[direction].from;

@@ -174,9 +174,9 @@ fn tables_of_a_small_network_are_golden() {
     assert_eq!(
         [digest(&old), digest(&modern), digest(&turns)],
         [
-            "61f239b9965e4b48141acb13bed51817e22df29fad52ba2a8647359b39c0ede0",
-            "0a4dfe8e4a0d34780416526352b780cc507913b3a8c155e26d76db14d421e7d7",
-            "f082b60f1d85de0096bc4b3b68519b839dd2cae8367852c72801c4868e486d42"
+            "480fad677baf4f4154f8058e831a6e9c9f7a4e4d7fd21a9088b96f2287ce0cff",
+            "d2ec39db1d313eb992163d573069f0c12dfc918ed998f82f39c9543900bfab37",
+            "1470f82b10f764a7ee7c54962badb06e0e6815de51d69a6df9ecf1bd14ab9a94"
         ]
     );
 }
