@@ -5,7 +5,7 @@
 //! `tcp`, and how many seeds (1). Out: CSV with a row for each seed and cell, these columns and `carried_share`,
 //! `held_bytes`, `unread_bytes`, `srtt_ms` and `cwnd`: medians over connections and quarters of a second from the tenth to
 //! the fiftieth second. A seed says when within a short time each connection begins. Before a down-link is a queue of
-//! 75,000 bytes; with Shadow's TCP, that of its router.
+//! 75,000 bytes.
 //!
 //! The connections are those of an exit with one server: each of its clients downloads without end.
 
@@ -73,10 +73,7 @@ impl Cell {
         run["era"] = json!(era);
         // At once, as a program writes to one after another.
         run["client_start_window_ns"] = json!(50_000 * self.connections);
-        let queue = match tcp {
-            "shadow" => json!({"kind": "codel"}),
-            _ => json!({"kind": "droptail", "bytes": QUEUE_BYTES}),
-        };
+        let queue = json!({"kind": "droptail", "bytes": QUEUE_BYTES});
         run["transport"] = json!({"tcp": tcp, "link_queue": queue});
         run["duration_ns"] = json!(END.ns());
         run["tor"]["refill"] = json!({"mode": "burst", "interval_ns": 5_000_000, "phase": "aligned",
@@ -102,7 +99,7 @@ impl Cell {
         let before = world.bytes_from_servers();
         while time < Time::START + END {
             for (held, unread, round_trip_us, window) in world.connections_from_servers() {
-                for (all, one) in seen.iter_mut().zip([held, unread, round_trip_us.unwrap_or(0), window]) {
+                for (all, one) in seen.iter_mut().zip([held, unread, round_trip_us, window]) {
                     all.push(one);
                 }
             }

@@ -4,7 +4,7 @@
 //! moves a [`world::World`] through time, and leaves tables ([`recorder`]) and a provenance behind.
 //!
 //! From the bottom up: [`events`] is the queue of what will happen; [`link`] and [`tcp`] carry bytes
-//! ([`tcp`] by the rules of [`shadow_tcp`] or [`linux_tcp`]), [`loss`] takes some;
+//! ([`linux_tcp`]), [`loss`] takes some;
 //! [`cells`] are what the bytes mean; [`bucket`], [`mux`] and [`vegas`] are Tor's rules as state machines
 //! of their own; [`path`] chooses relays. On top of these a [`world`] of [`state`] is moved by its processes:
 //! `transport` (bytes between hosts), `relay` (the event loop), `scheduler` (channels), `exit` (streams)
@@ -35,10 +35,8 @@ pub mod path;
 pub mod provenance;
 pub mod random;
 pub mod recorder;
-pub mod shadow_tcp;
 pub mod spec;
 pub mod tables;
-pub mod tcp;
 pub mod ticks;
 pub mod time;
 pub mod timeline;

@@ -266,6 +266,11 @@ impl Linux {
         Span::from_ns(self.buffer.handshake().ns() / 2)
     }
 
+    /// Bytes written, sent at least once, come (with holes in them), and made readable, from the first on.
+    pub fn positions(&self) -> [u64; 4] {
+        [self.written, self.sent, self.arrived, self.delivered()]
+    }
+
     /// What the sender will soon touch and that lies elsewhere.
     pub(crate) fn elsewhere(&self) -> (Option<&Ack>, Option<&Flight>) {
         (self.acks.second(), self.scoreboard.first())

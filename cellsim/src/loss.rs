@@ -3,9 +3,8 @@
 //! A packet is lost with the same probability whatever was lost before it, once on its way: on the wire between two hosts,
 //! after the sender's up-link and before the queue of the receiver's down-link, as in linkem and in Shadow.
 //!
-//! Segments with data can be lost, also those sent again, and by Linux's rules the handshakes of
-//! exits with servers;
-//! Shadow loses no packet without data (`Worker::send_packet`, src/main/core/worker.rs). Left out: by Linux's rules, the loss of
+//! Segments with data can be lost, also those sent again, and the handshakes of exits with servers.
+//! Left out: the loss of
 //! acknowledgements without data and of the handshakes of channels, which are no packets here. Studies of losses so
 //! frequent that several acknowledgements in a row go missing need the former.
 

@@ -315,8 +315,6 @@ pub struct TransportSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TcpRules {
-    /// Shadow's.
-    Shadow,
     /// That of a Linux of the era.
     Linux,
     /// That of Linux 6.18 with the settings of the era, as in an emulation.

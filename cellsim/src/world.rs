@@ -30,13 +30,12 @@ use crate::error::Error;
 use crate::events::{EventQueue, Kind};
 use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, HostId, PipeId, QueueId, ServerId, Table};
 use crate::latency::Latency;
-use crate::linux_tcp::kernel::HEADER_BYTES;
+use crate::linux_tcp::kernel::{HEADER_BYTES, Kernel};
 use crate::loss::Losses;
 use crate::mux::{Decay, Policy};
 use crate::path::PathChooser;
 use crate::recorder::{Recorder, RelayRow};
 use crate::spec::{NetworkSpec, RunSpec, Traffic};
-use crate::tcp::Rules;
 use crate::time::{Span, Time};
 use crate::totals::Totals;
 use crate::trace::Tracer;
@@ -51,7 +50,7 @@ struct Params {
     run: RunSpec,
     policy: Policy,
     /// TCP's.
-    rules: Rules,
+    kernel: &'static Kernel,
     /// Traffic by kind of client.
     kinds: Vec<(String, Traffic)>,
 }

@@ -267,8 +267,9 @@ impl Linux {
         if self.full || self.filled { 0 } else { self.room() }
     }
 
-    /// The program asks whether it can write (`tcp_poll`).
-    pub fn poll(&mut self) {
+    /// The program asks at `now` whether it can write (`tcp_poll`).
+    pub fn poll(&mut self, now: Time) {
+        self.apply_acks(now);
         self.full |= !self.is_writable();
     }
 

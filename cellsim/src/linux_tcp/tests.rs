@@ -80,7 +80,7 @@ impl Scene {
                 self.send(now, bytes, Some(start));
             }
             let mut chunk = self.tcp.next_chunk(now, &self.up);
-            self.tcp.poll();
+            self.tcp.poll(now);
             let space = self.tcp.send_space().min(self.to_write);
             if chunk == 0 && space > 0 {
                 self.to_write -= space;
@@ -276,10 +276,10 @@ fn what_a_write_lets_go_leaves_before_its_program_finds_no_space() {
 fn a_program_that_asks_is_told_of_space_once_a_third_is_free() {
     let (mut tcp, _) = wide();
     tcp.write(10 * MSS);
-    tcp.poll();
+    tcp.poll(Time::START);
     assert!(tcp.send_space() > 0, "half of the buffer is full");
     tcp.write(5 * MSS);
     assert!(tcp.send_space() > 0, "for a program that does not ask");
-    tcp.poll();
+    tcp.poll(Time::START);
     assert_eq!(tcp.send_space(), 0);
 }

@@ -7,6 +7,7 @@ use super::state::{CircuitState, Role};
 use crate::breakdown::{Byte, View};
 use crate::cells::{CellKind, Run};
 use crate::ids::{CircuitId, DownloadId, EdgeId, HostId, PipeId, QueueId};
+use crate::linux_tcp::kernel::wire_bytes;
 use crate::random::Stream;
 use crate::recorder::PieceRow;
 use crate::spec::NetworkSpec;
@@ -73,7 +74,7 @@ impl World {
     pub(super) fn follow_chunk(&mut self, pipe: PipeId, bytes: u64, departure: Time) {
         if self.breakdown.as_ref().is_some_and(|breakdown| breakdown.holds(pipe)) {
             let state = &self.network.pipes[pipe];
-            let service = self.network.hosts[state.from].up.service(state.tcp.wire_bytes(bytes));
+            let service = self.network.hosts[state.from].up.service(wire_bytes(bytes));
             self.look(pipe, Some((departure, service, state.tcp.one_way())), None);
         }
     }
@@ -83,7 +84,7 @@ impl World {
     pub(super) fn follow_arrival(&mut self, pipe: PipeId, bytes: u32) {
         if self.breakdown.as_ref().is_some_and(|breakdown| breakdown.holds(pipe)) {
             let state = &self.network.pipes[pipe];
-            let wire = state.tcp.wire_bytes(bytes.into());
+            let wire = wire_bytes(bytes.into());
             self.look(pipe, None, Some(self.network.hosts[state.to].down.service(wire)));
         }
     }
@@ -125,7 +126,7 @@ impl World {
     pub(super) fn follow_cells(&mut self, pipe: PipeId, run: &Run) {
         if let Some(breakdown) = &mut self.breakdown {
             let state = &self.network.pipes[pipe];
-            let parsed = state.tcp.read() - state.records.begun() - u64::from(state.unparsed);
+            let parsed = state.tcp.read - state.records.begun() - u64::from(state.unparsed);
             breakdown.take_cells(pipe, parsed, run.cells.into());
         }
     }
@@ -187,7 +188,7 @@ impl World {
         };
         let state = &self.network.pipes[pipe];
         let bytes = self.tor.edges[state.edge].response_bytes;
-        for ((download, _), _) in breakdown.take(pipe, state.tcp.read()) {
+        for ((download, _), _) in breakdown.take(pipe, state.tcp.read) {
             breakdown.answer(self.now, download, state.to, pipe.twin(), bytes);
         }
     }
@@ -199,7 +200,7 @@ impl World {
         };
         let pipe = self.tor.edges[edge].request_pipe.twin();
         let state = &self.network.pipes[pipe];
-        breakdown.read_edge(self.now, state.to, edge, pipe, state.tcp.read());
+        breakdown.read_edge(self.now, state.to, edge, pipe, state.tcp.read);
     }
 
     /// The exit is about to queue `bytes` of `edge` in cells.
@@ -208,7 +209,7 @@ impl World {
             return;
         };
         let state = &self.tor.edges[edge];
-        let read = self.network.pipes[state.request_pipe.twin()].tcp.read();
+        let read = self.network.pipes[state.request_pipe.twin()].tcp.read;
         breakdown.package(edge, read - state.inbuf, bytes);
     }
 

@@ -12,7 +12,7 @@ use crate::events::{EventQueue, Kind};
 use crate::ids::{ClientId, HostId, QUEUES, Table};
 use crate::latency::Latency;
 use crate::link::{CoDel, Link};
-use crate::linux_tcp::kernel::{LINUX_3_2, LINUX_6_18, LINUX_6_18_AS_OF_2012};
+use crate::linux_tcp::kernel::{Kernel, LINUX_3_2, LINUX_6_18, LINUX_6_18_AS_OF_2012};
 use crate::loss::Losses;
 use crate::mux::{Decay, Policy};
 use crate::path::PathChooser;
@@ -21,7 +21,6 @@ use crate::spec::{
     BurstSize, CircuitPolicySpec, ClientSpec, LinkQueue, NetworkSpec, RefillMode, RefillPhase, RelaySpec,
     RunSpec, TcpRules, Traffic,
 };
-use crate::tcp::Rules;
 use crate::ticks::Ticks;
 use crate::time::{Span, Time};
 use crate::totals::Totals;
@@ -66,7 +65,7 @@ impl World {
             now: Time::START,
             events: EventQueue::default(),
             tor: Tor::at_rest(chooser, decay, relays, clients, kinds.len()),
-            params: Params { policy, rules: rules_of(&run), kinds, run },
+            params: Params { policy, kernel: kernel_of(&run), kinds, run },
             network: Network {
                 hosts,
                 latency,
@@ -166,11 +165,7 @@ fn new_relay(run: &RunSpec, relay: &RelaySpec) -> Relay {
             Refill::Burst { interval, phase }
         }
     };
-    // In Shadow all clocks are exact.
-    let timer_step = match rules_of(run) {
-        Rules::Linux(kernel) => kernel.timer_step,
-        Rules::Shadow => Span::ZERO,
-    };
+    let timer_step = kernel_of(run).timer_step;
     let burst = match run.tor.refill.burst {
         BurstSize::Descriptor => relay.burst_bytes,
         BurstSize::Rate => relay.rate_bytes_per_s,
@@ -200,13 +195,12 @@ fn share_of(share: f64, interval: Span) -> Span {
     Span::from_ns(whole_part(share * interval.ns() as f64) % interval.ns().max(1))
 }
 
-/// The rules that TCP follows.
-fn rules_of(run: &RunSpec) -> Rules {
+/// The kernel whose rules TCP follows.
+fn kernel_of(run: &RunSpec) -> &'static Kernel {
     match (run.transport.tcp, run.era.as_str()) {
-        (TcpRules::Shadow, _) => Rules::Shadow,
-        (TcpRules::Linux, "2012") => Rules::Linux(&LINUX_3_2),
-        (TcpRules::Linux618, "2012") => Rules::Linux(&LINUX_6_18_AS_OF_2012),
-        (TcpRules::Linux | TcpRules::Linux618, _) => Rules::Linux(&LINUX_6_18),
+        (TcpRules::Linux, "2012") => &LINUX_3_2,
+        (TcpRules::Linux618, "2012") => &LINUX_6_18_AS_OF_2012,
+        (TcpRules::Linux | TcpRules::Linux618, _) => &LINUX_6_18,
     }
 }
 

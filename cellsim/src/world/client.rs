@@ -246,6 +246,7 @@ impl World {
             return;
         }
         wanted.tries += 1;
+        wanted.circuit_number = None;
         let circuit = self.tor.edges[wanted.edge].circuit;
         self.tor.lives[circuit].streams -= 1;
         self.detach(download, true);

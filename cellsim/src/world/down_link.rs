@@ -9,6 +9,7 @@ use crate::counts::narrow;
 use crate::events::Kind;
 use crate::ids::HostId;
 use crate::link::service;
+use crate::linux_tcp::kernel::{MSS_BYTES, wire_bytes};
 use crate::time::Time;
 
 impl World {
@@ -31,15 +32,12 @@ impl World {
         let pipe = &mut self.network.pipes[chunk.pipe];
         let host = &mut self.network.hosts[pipe.to];
         let room = host.tail_bytes.saturating_sub(host.queued_bytes);
-        let packets = room / pipe.tcp.wire_bytes(pipe.tcp.packet_bytes());
-        let whole = pipe.tcp.wire_bytes(chunk.bytes.into());
-        let head = if whole <= room {
-            chunk.bytes
-        } else {
-            narrow(packets * pipe.tcp.packet_bytes()).min(chunk.bytes)
-        };
+        let packets = room / wire_bytes(MSS_BYTES.into());
+        let whole = wire_bytes(chunk.bytes.into());
+        let head =
+            if whole <= room { chunk.bytes } else { narrow(packets * u64::from(MSS_BYTES)).min(chunk.bytes) };
         if head > 0 {
-            host.queued_bytes += pipe.tcp.wire_bytes(head.into());
+            host.queued_bytes += wire_bytes(head.into());
             host.queue.push_back(Waiting { came: self.now, chunk: Chunk { bytes: head, ..chunk } });
         }
         if head < chunk.bytes {
@@ -52,7 +50,7 @@ impl World {
     /// The down-link passes `chunk` on from now on.
     fn begin_departure(&mut self, chunk: Chunk) {
         let pipe = &self.network.pipes[chunk.pipe];
-        let time = self.now + service(pipe.tcp.wire_bytes(chunk.bytes.into()), pipe.down_rate);
+        let time = self.now + service(wire_bytes(chunk.bytes.into()), pipe.down_rate);
         match chunk.again {
             None => self.events.push(time, Kind::Deliver, chunk.pipe.0, chunk.bytes),
             Some(start) => self.events.push(time, Kind::HoleFilled, chunk.pipe.0, start),
@@ -70,7 +68,7 @@ impl World {
             let state = &mut self.network.hosts[host];
             if state.tail_bytes > 0 {
                 // Its packets may have become more while it waited.
-                let wire = self.network.pipes[chunk.pipe].tcp.wire_bytes(chunk.bytes.into());
+                let wire = wire_bytes(chunk.bytes.into());
                 state.queued_bytes = state.queued_bytes.saturating_sub(wire);
             } else {
                 state.queued_bytes -= u64::from(chunk.bytes);
@@ -100,11 +98,8 @@ impl World {
     fn lose_segment(&mut self, chunk: Chunk) -> u32 {
         let state = &mut self.network.pipes[chunk.pipe];
         if chunk.again.is_none() {
-            let lost = chunk.bytes.min(narrow(state.tcp.packet_bytes()));
-            if let Some(time) = state.tcp.lose(self.now, lost) {
-                state.events += 1;
-                self.events.push(time, Kind::RetransmissionTimer, chunk.pipe.0, 0);
-            }
+            let lost = chunk.bytes.min(MSS_BYTES);
+            state.tcp.lose(lost);
             self.follow(chunk.pipe);
             if lost < chunk.bytes {
                 return lost;

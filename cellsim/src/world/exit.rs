@@ -19,6 +19,9 @@ use crate::ids::{CircuitId, DownloadId, EXIT_QUEUE, EdgeId, HostId, PipeId, Queu
 use crate::recorder::RoundTripRow;
 use crate::spec::{CongestionSpec, Packaging};
 
+/// What a server writes at most before it asks again, bytes: of tgen (`DEFAULT_STREAM_WRITE_BUFLEN`).
+const SERVER_BLOCK_BYTES: u64 = 32_768;
+
 impl World {
     /// Cells of a circuit's client have come to its exit.
     pub(super) fn exit_cells(&mut self, relay: HostId, run: Run) {
@@ -118,13 +121,13 @@ impl World {
             let state = &mut self.network.pipes[pipe];
             let edge = &mut self.tor.edges[state.edge];
             state.tcp.poll(self.now);
-            let bytes = state.tcp.send_space().min(edge.response_left).min(state.tcp.server_block());
+            let bytes = state.tcp.send_space().min(edge.response_left).min(SERVER_BLOCK_BYTES);
             state.write(bytes);
             edge.response_left -= bytes;
             let more = edge.response_left > 0;
             if more {
                 state.write_waiting = true;
-                state.tcp.wait();
+                state.tcp.waiting = true;
             }
             self.pump(pipe);
             self.follow(pipe);

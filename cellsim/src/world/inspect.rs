@@ -4,7 +4,7 @@ use super::World;
 use super::state::{Pipe, Role};
 use crate::events::Kind;
 use crate::ids::PipeId;
-use crate::time::{Span, Time};
+use crate::time::Time;
 
 impl World {
     /// By client: how many downloads it has begun.
@@ -20,16 +20,16 @@ impl World {
     /// Bytes that exits have read from servers whose connections are still known.
     pub fn bytes_from_servers(&self) -> u64 {
         let responses = self.network.pipes.iter().filter(|pipe| pipe.role == Role::Response);
-        responses.map(|pipe| pipe.tcp.read()).sum()
+        responses.map(|pipe| pipe.tcp.read).sum()
     }
 
     /// Of each connection from a server that is open: bytes that it holds at both ends, bytes of these that its exit has
-    /// not read, its smoothed round trip where it is measured (us), and its window (packets).
-    pub fn connections_from_servers(&self) -> Vec<(u64, u64, Option<u64>, u64)> {
+    /// not read, its smoothed round trip (us), and its window (packets).
+    pub fn connections_from_servers(&self) -> Vec<(u64, u64, u64, u64)> {
         let responses = self.network.pipes.iter().filter(|pipe| pipe.role == Role::Response && !pipe.closed);
         let seen = |pipe: &Pipe| {
             let (tcp, unread) = (&pipe.tcp, pipe.tcp.readable());
-            let round_trip_us = tcp.smoothed_round_trip().map(Span::us);
+            let round_trip_us = tcp.smoothed_round_trip().us();
             (tcp.queued() + unread, unread, round_trip_us, tcp.congestion_window())
         };
         responses.map(seen).collect()

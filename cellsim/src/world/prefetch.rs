@@ -12,9 +12,7 @@ use super::World;
 use super::state::{Action, Blocked, Pipe, Relay, Role, queue_of};
 use crate::events::Kind;
 use crate::ids::{HostId, PipeId, Table};
-use crate::shadow_tcp::Shadow;
-use crate::tcp::{Rules, Tcp};
-use crate::{linux_tcp, shadow_tcp};
+use crate::linux_tcp::{BOTH_BYTES, RECEIVER_BYTES as TCP_RECEIVER_BYTES};
 
 /// Whether memory is ever asked for.
 const ON: bool = cfg!(all(feature = "prefetch", target_arch = "x86_64"));
@@ -76,42 +74,24 @@ fn prefetch_pipe(pipe: &Pipe) {
     prefetch_start(pipe, offset_of!(Pipe, tcp));
 }
 
-/// Ask for what TCP's receiver touches. Which rules it follows is known without a look at it; by Shadow's the first line
-/// says only that.
+/// Ask for what TCP's receiver touches.
 #[inline]
-fn prefetch_receiver(rules: Rules, pipe: &Pipe) {
-    let bytes = match rules {
-        Rules::Shadow => LINE_BYTES + shadow_tcp::RECEIVER_BYTES,
-        Rules::Linux(_) => linux_tcp::RECEIVER_BYTES,
-    };
-    prefetch_start(&pipe.tcp, bytes);
+fn prefetch_receiver(pipe: &Pipe) {
+    prefetch_start(&pipe.tcp, TCP_RECEIVER_BYTES);
 }
 
 /// Ask for what TCP's sender touches.
 #[inline]
-fn prefetch_tcp(rules: Rules, pipe: &Pipe) {
-    let bytes = match rules {
-        Rules::Shadow => LINE_BYTES + size_of::<Shadow>(),
-        Rules::Linux(_) => linux_tcp::BOTH_BYTES,
-    };
-    prefetch_start(&pipe.tcp, bytes);
+fn prefetch_tcp(pipe: &Pipe) {
+    prefetch_start(&pipe.tcp, BOTH_BYTES);
 }
 
 /// Ask for the queues of TCP's sender, which lie elsewhere.
 #[inline]
 fn prefetch_queues(pipe: &Pipe) {
-    match &pipe.tcp {
-        Tcp::Shadow(tcp) => {
-            let (acks, recovery) = tcp.elsewhere();
-            acks.into_iter().for_each(prefetch);
-            recovery.into_iter().for_each(prefetch);
-        }
-        Tcp::Linux(tcp) => {
-            let (ack, flight) = tcp.elsewhere();
-            ack.into_iter().for_each(prefetch);
-            flight.into_iter().for_each(prefetch);
-        }
-    }
+    let (ack, flight) = pipe.tcp.elsewhere();
+    ack.into_iter().for_each(prefetch);
+    flight.into_iter().for_each(prefetch);
 }
 
 impl World {
@@ -138,13 +118,11 @@ impl World {
         match self.events.ahead(CELLS_AHEAD) {
             Some((Kind::Arrive | Kind::Deliver, pipe)) => {
                 let pipe = &self.network.pipes[PipeId(pipe)];
-                prefetch_receiver(self.params.rules, pipe);
+                prefetch_receiver(pipe);
                 prefetch_one(&self.network.hosts, pipe.to);
                 self.prefetch_cells(pipe);
             }
-            Some((Kind::Acknowledged, pipe)) => {
-                prefetch_tcp(self.params.rules, &self.network.pipes[PipeId(pipe)])
-            }
+            Some((Kind::Acknowledged, pipe)) => prefetch_tcp(&self.network.pipes[PipeId(pipe)]),
             Some((Kind::Scheduler, relay)) => {
                 self.tor.relays[HostId(relay)].pending.first().into_iter().for_each(prefetch);
             }
@@ -170,7 +148,7 @@ impl World {
             prefetch_pipe(&self.network.pipes[pipe]);
         }
         if let Some(&pipe) = channels.get(place + PENDING_AHEAD / 2) {
-            prefetch_tcp(self.params.rules, &self.network.pipes[pipe]);
+            prefetch_tcp(&self.network.pipes[pipe]);
         }
     }
 
@@ -185,7 +163,7 @@ impl World {
             Some(&Action::Read(pipe)) if buckets.read > 0 => self.prefetch_cells(&self.network.pipes[pipe]),
             Some(&Action::Write(pipe)) if buckets.write > 0 => {
                 prefetch_pipe(&self.network.pipes[pipe]);
-                prefetch_tcp(self.params.rules, &self.network.pipes[pipe]);
+                prefetch_tcp(&self.network.pipes[pipe]);
             }
             _ => {}
         }
@@ -206,7 +184,7 @@ impl World {
         let state = &self.network.pipes[pipe];
         let may = !(state.write_blocked || state.write_waiting);
         if may {
-            prefetch_tcp(self.params.rules, state);
+            prefetch_tcp(state);
         }
     }
 
@@ -230,10 +208,10 @@ impl World {
         if let Some(blocked) = woken.get(place + BLOCKED_AHEAD / 2) {
             let pipe = &self.network.pipes[blocked.pipe];
             if blocked.reading {
-                prefetch_receiver(self.params.rules, pipe);
+                prefetch_receiver(pipe);
                 self.prefetch_cells(pipe);
             } else {
-                prefetch_tcp(self.params.rules, pipe);
+                prefetch_tcp(pipe);
             }
         }
     }

@@ -220,7 +220,7 @@ impl World {
         let bytes = allowed.min(state.outbuf).min(state.tcp.send_space());
         if bytes == 0 {
             state.write_waiting = true;
-            state.tcp.wait();
+            state.tcp.waiting = true;
             self.await_ack(pipe);
             self.follow(pipe);
             return;

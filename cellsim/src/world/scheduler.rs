@@ -19,6 +19,7 @@ use crate::cells::CELL_BYTES;
 use crate::counts::narrow;
 use crate::events::Kind;
 use crate::ids::{CircuitId, HostId, PipeId};
+use crate::linux_tcp::kernel::MSS_BYTES;
 use crate::mux::{Policy, cells_until};
 use crate::spec::SchedulerKind;
 use crate::time::Span;
@@ -201,8 +202,8 @@ impl World {
             return i64::from(writeable_cells(state.outbuf)) * KIST_CELL_BYTES;
         }
         state.tcp.apply_acks(self.now);
-        let window = (state.tcp.congestion_window() * state.tcp.segment_bytes()) as i64;
-        let unacknowledged = state.tcp.unacknowledged() * state.tcp.segment_bytes();
+        let window = (state.tcp.congestion_window() * u64::from(MSS_BYTES)) as i64;
+        let unacknowledged = state.tcp.unacknowledged() * u64::from(MSS_BYTES);
         let tcp_space = (window - unacknowledged as i64).max(0);
         let extra_space = window - state.tcp.unsent() as i64 - state.outbuf as i64;
         (tcp_space + extra_space).max(0)

@@ -11,10 +11,10 @@ use crate::cells::{CELL_BYTES, CellQueue, Run};
 use crate::counts::narrow;
 use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, HostId, PipeId, QueueId, ServerId};
 use crate::link::{CODEL_TARGET, CoDel, Link};
+use crate::linux_tcp::Linux;
+use crate::linux_tcp::kernel::MSS_BYTES;
 use crate::mux::Mux;
 use crate::random::Stream;
-use crate::shadow_tcp::SEGMENT_BYTES;
-use crate::tcp::Tcp;
 use crate::ticks::Ticks;
 use crate::time::Time;
 use crate::tls::Records;
@@ -46,12 +46,12 @@ impl Host {
     /// Whether a segment of the chunk of `bytes` is dropped that came at `came` and whose first segment
     /// leaves the queue at `now`. CoDel spares a queue of no more than one packet.
     pub fn drops(&mut self, now: Time, came: Time, bytes: u64) -> bool {
-        let long = now - came >= CODEL_TARGET && self.queued_bytes > SEGMENT_BYTES;
+        let long = now - came >= CODEL_TARGET && self.queued_bytes > MSS_BYTES.into();
         if !long {
             self.codel.spare();
             return false;
         }
-        self.codel.drops(now + self.down.service(bytes - bytes.min(SEGMENT_BYTES)))
+        self.codel.drops(now + self.down.service(bytes.saturating_sub(MSS_BYTES.into())))
     }
 }
 
@@ -130,7 +130,7 @@ pub struct Pipe {
     pub down_rate: u64,
     /// Circuits with cells for this pipe.
     pub mux: Mux,
-    pub tcp: Tcp,
+    pub tcp: Linux,
 }
 
 const _: () = assert!(offset_of!(Pipe, tcp) == 3 * 64);
@@ -144,7 +144,7 @@ impl Pipe {
     /// The sending program gives `bytes` to the kernel. What a bucket counts for them.
     pub fn write(&mut self, bytes: u64) -> u64 {
         let cells = self.role == Role::Channel;
-        self.tcp.write(bytes, cells);
+        self.tcp.write(bytes);
         if cells { self.records.write(bytes) } else { bytes }
     }
 

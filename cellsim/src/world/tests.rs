@@ -11,6 +11,7 @@ use crate::events::{EventQueue, Kind};
 use crate::ids::{CircuitId, ClientId, DownloadId, EXIT_QUEUE, EdgeId, HostId, PipeId, QueueId};
 use crate::latency::Latency;
 use crate::link::{Link, service};
+use crate::linux_tcp::kernel::wire_bytes;
 use crate::recorder::Recorder;
 use crate::time::{Span, Time};
 
@@ -100,7 +101,7 @@ fn read_after(named: &[usize]) -> Vec<usize> {
             let request = world.new_pipes(exit, server, [Role::Request, Role::Response], edge);
             let response = request.twin();
             let tcp = &mut world.network.pipes[response].tcp;
-            tcp.write(10_000, false);
+            tcp.write(10_000);
             tcp.arrive(Time::START, 10_000);
             let state = &mut world.tor.edges[edge];
             (state.request_pipe, state.exit_open) = (request, true);
@@ -159,7 +160,7 @@ proptest! {
             let pipe = pipes[sender];
             let departure = world.transmit(pipe, bytes, Kind::Arrive, narrow(bytes));
             let tcp = &world.network.pipes[pipe].tcp;
-            let service = service(tcp.wire_bytes(bytes), 10_000_000);
+            let service = service(wire_bytes(bytes), 10_000_000);
             arrivals.push((departure + tcp.one_way(), order, pipe, bytes, service));
         }
         arrivals.sort_unstable_by_key(|&(time, order, ..)| (time, order));

@@ -11,9 +11,9 @@ use crate::cells::CELL_BYTES;
 use crate::counts::narrow;
 use crate::events::Kind;
 use crate::ids::{ClientId, EdgeId, HostId, PipeId};
+use crate::linux_tcp::Linux;
+use crate::linux_tcp::kernel::{MSS_BYTES, wire_bytes};
 use crate::mux::Mux;
-use crate::shadow_tcp::{NEW_WINDOW_SEGMENTS, SEGMENT_BYTES};
-use crate::tcp::Tcp;
 use crate::time::{Span, Time, Timer};
 use crate::tls::Records;
 
@@ -22,8 +22,6 @@ use crate::tls::Records;
 pub(super) const WRITABLE_BYTES: u64 = 4 * CELL_BYTES;
 /// Round trips until a new channel takes cells: TCP 1, TLS 1.3 1, VERSIONS to NETINFO 1.
 const CHANNEL_OPEN_ROUND_TRIPS: u64 = 3;
-/// The window after that, segments: what a responder has sent of certificates and link protocol.
-const CHANNEL_WINDOW_SEGMENTS: u64 = 10;
 /// A chunk takes at most this part of a second on the slower link: the model's own, 2 ms.
 const CHUNK_TIME_DIVISOR: u64 = 500;
 /// And has at most so many bytes, some 45 packets: the model's own.
@@ -43,12 +41,11 @@ impl World {
 
     fn new_pipe(&self, from: HostId, to: HostId, role: Role, edge: EdgeId, one_way: Span) -> Pipe {
         let slower = self.network.hosts[from].up.rate().min(self.network.hosts[to].down.rate());
-        let chunk = (slower / CHUNK_TIME_DIVISOR).clamp(SEGMENT_BYTES, CHUNK_BYTES_MAX);
-        let window = if role == Role::Channel { CHANNEL_WINDOW_SEGMENTS } else { NEW_WINDOW_SEGMENTS };
+        let chunk = (slower / CHUNK_TIME_DIVISOR).clamp(MSS_BYTES.into(), CHUNK_BYTES_MAX);
         // Servers run no tor.
         let nagle = self.params.run.tor.nagle || role == Role::Response;
         Pipe {
-            tcp: Tcp::new(self.params.rules, one_way, window, chunk, nagle),
+            tcp: Linux::new(self.params.kernel, one_way, chunk, nagle),
             from,
             to,
             down_rate: self.network.hosts[to].down.rate(),
@@ -165,8 +162,8 @@ impl World {
     /// Put `bytes` on the sender's up-link; when they have left it.
     pub(super) fn transmit(&mut self, pipe: PipeId, bytes: u64, kind: Kind, b: u32) -> Time {
         let state = &mut self.network.pipes[pipe];
-        let wire = state.tcp.wire_bytes(bytes);
-        self.network.sent.add(bytes.div_ceil(state.tcp.packet_bytes()), wire);
+        let wire = wire_bytes(bytes);
+        self.network.sent.add(bytes.div_ceil(MSS_BYTES.into()), wire);
         state.events += 1;
         let departure = self.network.hosts[state.from].up.send(self.now, wire);
         self.events.push(departure + state.tcp.one_way(), kind, pipe.0, b);
@@ -264,7 +261,7 @@ impl World {
             return;
         }
         if state.tcp.send_space() < WRITABLE_BYTES {
-            state.tcp.wait();
+            state.tcp.waiting = true;
             self.await_ack(pipe);
             return;
         }

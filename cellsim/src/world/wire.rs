@@ -6,9 +6,8 @@
 
 use super::World;
 use super::state::{Chunk, Waiting};
-use crate::counts::narrow;
 use crate::ids::HostId;
-use crate::tcp::Rules;
+use crate::linux_tcp::kernel::MSS_BYTES;
 use crate::time::{Span, Time};
 
 impl World {
@@ -25,7 +24,7 @@ impl World {
     /// The packets of `chunk`, each with a fate of its own; those with the same fate stay together.
     fn cross_with_loss(&mut self, chunk: Chunk) {
         let packet = match chunk.again {
-            None => narrow(self.network.pipes[chunk.pipe].tcp.packet_bytes()),
+            None => MSS_BYTES,
             Some(_) => chunk.bytes,
         };
         let mut left = chunk.bytes;
@@ -57,11 +56,11 @@ impl World {
         self.network.losses.as_mut().is_some_and(|losses| losses.strikes(to))
     }
 
-    /// How much longer a connection takes to open because of lost packets; Shadow loses none without data.
+    /// How much longer a connection takes to open because of lost packets.
     pub(super) fn lost_in_handshake(&mut self, client: HostId, server: HostId) -> Span {
-        match (self.params.rules, &mut self.network.losses) {
-            (Rules::Linux(_), Some(losses)) => losses.handshake(client, server),
-            _ => Span::ZERO,
+        match &mut self.network.losses {
+            Some(losses) => losses.handshake(client, server),
+            None => Span::ZERO,
         }
     }
 

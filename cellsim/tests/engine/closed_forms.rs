@@ -5,7 +5,7 @@ use serde_json::json;
 
 /// Bytes on a link for `bytes` of a TCP stream.
 fn wire(bytes: u64) -> u64 {
-    bytes * 1500 / 1460 + 1
+    bytes + bytes.div_ceil(1448) * 52
 }
 
 #[test]

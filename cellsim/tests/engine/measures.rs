@@ -53,7 +53,7 @@ fn a_circuit_is_built_in_six_round_trips_and_the_one_in_use_has_the_streams() {
     let found = circuits(folder.path());
     // Two are there at the start, and the third is built once the newer of them is used. All channels are open.
     let [_, used, third] = &found[..] else { panic!("{found:?}") };
-    let cell_ns = 2 * (514 * 1500 / 1460 + 1) * 1_000_000_000 / FAST;
+    let cell_ns = 2 * (514 + 52) * 1_000_000_000 / FAST;
     let expected_us = 6 * i64::from(rtt_us) + (12 * cell_ns / 1_000) as i64;
     let built_us = third.built_us.expect("a built circuit");
     assert!((built_us - third.launched_us - expected_us).abs() <= 5, "{third:?}, expected {expected_us} us");
