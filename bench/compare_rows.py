@@ -31,7 +31,6 @@ COLUMNS: Mapping[str, str] = {
     "cellsim": "linux",
     "cellsim+tcp=linux_6_18": "linux_6_18",
     "emulation": "emulation",
-    "cellsim+tcp=shadow+link_queue=codel": "tcp_shadow",
     "shadow": "shadow",
     "shadow-no-rtt": "shadow_no_rtt",
 }

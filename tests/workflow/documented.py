@@ -49,7 +49,7 @@ NOT_RUN = {
     "      sources=emulation,cellsim+tcp=linux_6_18 compare=all": REAL_TIME,
     "snakemake --cores 1 compare --config network=quarter first_seed=51 replicates=1 "
     "     warm_up='2 min' measured='3 min'"
-    " sources=shadow,cellsim+tcp=shadow+link_queue=codel compare=all": SHADOW,
+    " sources=shadow,cellsim+tcp=linux_6_18 compare=all": SHADOW,
     "python -m bench.tcp_kernel today bench/results/tcp_kernel_today.csv --repeats 3": REAL_TIME,
     "python -m bench.tcp_alone today linux bench/results/tcp_kernel_today.csv"
     " docs/tables/tcp_alone_today.csv": FILES,

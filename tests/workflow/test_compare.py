@@ -15,7 +15,7 @@ from tests.workflow.conftest import TINY, Workspace
 from torsweep.engines.table_schema import CIRCUITS
 
 VARIANT = "refill_interval=10ms+circuit_policy=ewma"
-AS_SHADOW = "cellsim+tcp=shadow+link_queue=codel"
+AS_SHADOW = "cellsim+tcp=linux_6_18+link_queue=codel"
 REPLAY = "cellsim+replay=shadow"
 LEVELS = "refill_sweep/{engine}/2012/ci/1"
 CONFIG = (*TINY, f"sources=shadow,{AS_SHADOW},{REPLAY}")
@@ -66,7 +66,7 @@ def test_a_finished_run_is_compared_and_no_shadow_is_needed(workspace: Workspace
     drawn = {file.name for file in (comparison / "figures").glob("*.png")}
     assert drawn == {"compare_curves.png", "compare_distances.png"}
     levels = LEVELS.format(engine="cellsim")
-    repeat = results / f"repeats/{levels}/{VARIANT}+tcp=shadow+link_queue=codel/run.json"
+    repeat = results / f"repeats/{levels}/{VARIANT}+tcp=linux_6_18+link_queue=codel/run.json"
     assert json.loads(repeat.read_text())["seed"] != 1
     replay = json.loads((results / f"replays/shadow/{levels}/{VARIANT}/run.json").read_text())
     assert list(replay["paths"]) == ["web1"]

@@ -247,7 +247,7 @@ _TABLE = (
     Knob(
         "nagle",
         "Nagle's algorithm on tor's connections: a small segment waits until the one before it is "
-        "acknowledged (on, as in tor), or not (TCP_NODELAY). Shadow's TCP has no such algorithm.",
+        "acknowledged (on, as in tor), or not (TCP_NODELAY). Shadow has no such algorithm.",
         choice(on=True, off=False),
         "nagle",
         "on",
@@ -316,14 +316,14 @@ _TABLE = (
     ),
     Knob(
         "tcp",
-        "Whose TCP the model's connections have: that of a Linux of the era (3.2 or 6.18), that of Linux "
-        "6.18 with the settings of the era, as an emulation has it, or Shadow's. Only cellsim has a choice.",
+        "Whose TCP the model's connections have: that of a Linux of the era (3.2 or 6.18), or that of Linux "
+        "6.18 with the settings of the era, as an emulation has it. Only cellsim has a choice.",
         choice(*get_args(TcpRules)),
         "tcp",
         "linux",
         target="transport",
-        looks={"linux": USUAL, "linux_6_18": THIRD, "shadow": OTHER},
-        words={"linux": "Linux", "linux_6_18": "Linux 6.18", "shadow": "Shadow"},
+        looks={"linux": USUAL, "linux_6_18": THIRD},
+        words={"linux": "Linux", "linux_6_18": "Linux 6.18"},
     ),
     Knob(
         "link_queue",

@@ -125,8 +125,8 @@ class TorSettings(Section):
         return self
 
 
-TcpRules = Literal["shadow", "linux", "linux_6_18"]
-"""Shadow's; a Linux of the era's (3.2, 6.18); Linux 6.18's with the era's settings, as in an emulation."""
+TcpRules = Literal["linux", "linux_6_18"]
+"""That of a Linux of the era (3.2, 6.18); that of Linux 6.18 with the era's settings, as in an emulation."""
 
 DROPTAIL_BYTES = 75_000
 """Fifty packets of 1,500 bytes, as before the down-links of an emulation and in ModelNet's pipes."""

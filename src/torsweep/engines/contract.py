@@ -38,11 +38,13 @@ class Kind:
     """An engine as its runs name it: what it ``does``, in words that go on after "it", and its look.
 
     ``as_in`` is what the model has in place of this engine's TCP and queues; None for the model itself.
+    ``has_nagle`` says whether its TCP has Nagle's algorithm.
     """
 
     does: str
     look: Look
     as_in: Transport | None = None
+    has_nagle: bool = True
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
     """
     require_tor(engine, variant)
     tor, transport = tor_settings(era, dict(variant.levels)), _transport(engine, variant)
-    _require_effect(engine, tor, transport)
+    _require_effect(engine, tor)
     return RunSettings(
         experiment=experiment.name,
         engine=engine,
@@ -106,17 +106,14 @@ def require_tor(engine: str, variant: Variant) -> None:
         )
 
 
-def _require_effect(engine: str, tor: TorSettings, transport: Transport | None) -> None:
+def _require_effect(engine: str, tor: TorSettings) -> None:
     """InputError for a level that would change nothing: it would look like a finding."""
     if tor.refill.keeps_remainder and tor.refill.mode == "burst":
         problem = "has no effect: refills in a burst have no remainder"
         raise InputError(problem, key="refill_remainder", value="kept", accepted="refill_mode=lazy")
-    rules = transport or find_engine(engine).kinds[engine].as_in
-    if rules and rules.tcp == "shadow" and not tor.nagle:
-        problem = "has no effect: Shadow's TCP has no such algorithm"
-        raise InputError(
-            problem, key="nagle", value="off", accepted="emulation, or the model with Linux's TCP"
-        )
+    if not (tor.nagle or find_engine(engine).kinds[engine].has_nagle):
+        problem = f"has no effect: the TCP of {engine} has no such algorithm"
+        raise InputError(problem, key="nagle", value="off", accepted="engine emulation or cellsim")
 
 
 def _traffic(kind: ClientKind, asked: ClientTraffic, variant: Variant) -> RunTraffic:

@@ -102,15 +102,17 @@ def test_without_a_repeat_nothing_is_judged(make_run: MakeRun, experiment: Exper
 
 def test_a_replay_and_a_floor_of_its_own_stand_beside(make_run: MakeRun, experiment: Experiment) -> None:
     make_run("shadow", SLOW, 1)
-    make_run("cellsim+tcp=shadow", SLOW, 1, slower=2)
-    make_run("cellsim+tcp=shadow", SLOW, 1, slower=2, draws=5)
+    make_run("cellsim+tcp=linux_6_18", SLOW, 1, slower=2)
+    make_run("cellsim+tcp=linux_6_18", SLOW, 1, slower=2, draws=5)
     make_run("cellsim+replay=shadow", SLOW, 1)
-    tables = _found(experiment, "shadow,cellsim+tcp=shadow,cellsim+replay=shadow").tables
-    model, replay = (_row(tables["gaps"], source=f"cellsim+{what}=shadow") for what in ("tcp", "replay"))
+    tables = _found(experiment, "shadow,cellsim+tcp=linux_6_18,cellsim+replay=shadow").tables
+    model, replay = (
+        _row(tables["gaps"], source=f"cellsim+{what}") for what in ("tcp=linux_6_18", "replay=shadow")
+    )
     assert replay["ks"] == 0 < model["ks"]
     # A repeat stands against its own source: the ratios are near one, not near two.
     repeat = _row(tables["distances"], series="repeats")
-    assert repeat["against"] == repeat["source"] == "cellsim+tcp=shadow"
+    assert repeat["against"] == repeat["source"] == "cellsim+tcp=linux_6_18"
     assert 0.6 < repeat["p50_ratio"] < 1.6
     assert (model["own_floor"], model["floor"], replay["own_floor"]) == (repeat["ks"], None, None)
 
@@ -184,7 +186,7 @@ def test_contrasts_are_one_knob_apart() -> None:
 def test_claims_rest_on_whole_networks_and_contrasts_on_those_of_both(experiment: Experiment) -> None:
     found = _found(experiment)
     verdicts = found.tables["verdicts"].head(4)
-    assert verdicts["source"].to_list() == ["emulation", "shadow", "cellsim", "cellsim+tcp=shadow"]
+    assert verdicts["source"].to_list() == ["emulation", "shadow", "cellsim", "cellsim+tcp=linux_6_18"]
     assert verdicts["verdict"].to_list()[:2] == [NOT_RUN, NOT_RUN]
     assert verdicts["verdict"][2] == verdicts["verdict"][3]
     assert verdicts["networks"].to_list() == [0, 0, 3, 3]
@@ -210,7 +212,7 @@ def test_one_network_for_all_and_some_of_its_seeds(experiment: Experiment) -> No
     assert [(one.label, one.seeds) for one in found.origin.sources] == [
         ("shadow", (2, 3)),
         ("cellsim", (2, 3)),
-        ("cellsim+tcp=shadow", (2, 3)),
+        ("cellsim+tcp=linux_6_18", (2, 3)),
     ]
     assert "All sources are on the same networks." in comparison_text(found)
     assert set(found.tables["gaps"]["networks"]) == {2}

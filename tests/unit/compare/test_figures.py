@@ -59,6 +59,6 @@ def test_a_figure_without_its_table_and_a_folder_without_a_comparison_are_refuse
 
 def test_a_source_looks_as_its_engine_or_its_tcp() -> None:
     assert source_look("shadow") == find_kind("shadow").look
-    looks = {source_look(label) for label in ("emulation", "cellsim", "cellsim+tcp=shadow", "shadow")}
+    looks = {source_look(label) for label in ("emulation", "cellsim", "cellsim+tcp=linux_6_18", "shadow")}
     assert len(looks) == 4
     assert source_look("cellsim+replay=shadow") == source_look("cellsim+replay=shadow")

@@ -18,7 +18,7 @@ from torsweep.pipeline.paths import Paths
 REPOSITORY = Path(__file__).parents[3]
 BASELINE = "refill_interval=100ms+circuit_policy=ewma"
 OTHER = "refill_interval=10ms+circuit_policy=ewma"
-AS_SHADOW = "cellsim+tcp=shadow+link_queue=codel"
+AS_SHADOW = "cellsim+tcp=linux_6_18+link_queue=codel"
 SIZE = {"network": "ci", "replicates": 1, "first_seed": 41}
 
 

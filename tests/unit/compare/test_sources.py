@@ -23,7 +23,7 @@ from torsweep.errors import InputError
 
 
 @pytest.mark.parametrize(
-    "text", ["cellsim", "emulation", "cellsim+tcp=linux_6_18", "cellsim+tcp=shadow+link_queue=codel"]
+    "text", ["cellsim", "emulation", "cellsim+tcp=linux_6_18", "cellsim+link_queue=codel"]
 )
 def test_a_name_is_read_back(text: str) -> None:
     assert Source.parse(text).label == text
@@ -61,14 +61,14 @@ def test_repeats_and_replays_have_trees_of_their_own(experiment: Experiment) -> 
         "results/repeats/refill_sweep/shadow"
     )
     assert str(replay.folder(experiment, "ci", key)) == f"results/replays/shadow/{folder.format('cellsim')}"
-    other = Source.parse("cellsim+tcp=shadow")
-    assert str(other.folder(experiment, "ci", key)).endswith("circuit_policy=ewma+tcp=shadow")
+    other = Source.parse("cellsim+tcp=linux_6_18")
+    assert str(other.folder(experiment, "ci", key)).endswith("circuit_policy=ewma+tcp=linux_6_18")
 
 
 @pytest.mark.usefixtures("four")
 def test_sources_with_runs_are_found_real_tor_first(experiment: Experiment) -> None:
     found = finished_sources(experiment, experiment.plan())
-    assert [one.label for one in found] == ["emulation", "shadow", "cellsim", "cellsim+tcp=shadow"]
+    assert [one.label for one in found] == ["emulation", "shadow", "cellsim", "cellsim+tcp=linux_6_18"]
     assert [usual_network(one, experiment, experiment.plan()) for one in found] == [
         "quarter",
         "ci",
@@ -76,7 +76,7 @@ def test_sources_with_runs_are_found_real_tor_first(experiment: Experiment) -> N
         "ci",
     ]
     on_ci = finished_sources(experiment, experiment.plan(), "ci")
-    assert [one.label for one in on_ci] == ["shadow", "cellsim", "cellsim+tcp=shadow"]
+    assert [one.label for one in on_ci] == ["shadow", "cellsim", "cellsim+tcp=linux_6_18"]
     read = read_sources(found, experiment, experiment.plan())
     assert [(len(one.runs), len(one.repeats), one.seeds) for one in read] == [
         (2, 0, (7,)),
@@ -99,8 +99,8 @@ def test_fewer_than_two_sources_are_refused(make_run: MakeRun, experiment: Exper
 
 
 def test_a_plan_that_turns_the_transport_is_refused(experiment: Experiment) -> None:
-    with pytest.raises(InputError, match="shadow_tcp turns tcp itself"):
-        read_sources((), experiment, experiment.plan("shadow_tcp"))
+    with pytest.raises(InputError, match="emulation_tcp turns tcp itself"):
+        read_sources((), experiment, experiment.plan("emulation_tcp"))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ LEVELS = {
     "clock": st.integers(1, 100).map(lambda ms: f"coarse_{ms}ms"),
     "guards": st.integers(1, 99).map(str),
     "pauses": st.sampled_from(["any", "whole_seconds"]),
-    "tcp": st.sampled_from(["shadow", "linux", "linux_6_18"]),
+    "tcp": st.sampled_from(["linux", "linux_6_18"]),
     "link_queue": st.one_of(st.just("codel"), st.integers(2, 99_999).map(lambda kb: f"droptail_{kb}KB")),
     "load": st.decimals("0.01", "20", places=2).map(str),
     "scale": st.decimals("0.003", "1", places=3).map(str),

@@ -235,8 +235,8 @@ def test_a_run_behind_a_symbolic_link_finds_its_network(network, tmp_path):
 def test_a_run_of_the_model_says_its_transport_and_one_of_another_engine_has_none(network, tmp_path):
     usual = _run(network, tmp_path / "run").transport
     assert usual.model_dump() == {"tcp": "linux", "link_queue": {"kind": "droptail", "bytes": 75_000}}
-    asked = _run(network, tmp_path / "run", "tcp=shadow+link_queue=codel")
-    assert asked.transport.model_dump() == {"tcp": "shadow", "link_queue": {"kind": "codel"}}
+    asked = _run(network, tmp_path / "run", "tcp=linux_6_18+link_queue=codel")
+    assert asked.transport.model_dump() == {"tcp": "linux_6_18", "link_queue": {"kind": "codel"}}
     write_run(asked, tmp_path / "asked")
     assert read_run(tmp_path / "asked").transport == asked.transport
     alone = _run(network, tmp_path / "run", "link_queue=droptail_30KB").transport
@@ -256,7 +256,6 @@ def test_an_engine_with_a_tcp_of_its_own_is_not_asked_for_another(engine):
     ("engine", "levels", "said"),
     [
         ("cellsim", "refill_mode=burst+refill_remainder=kept", "refill_remainder: has no effect"),
-        ("cellsim", "tcp=shadow+nagle=off", "nagle: has no effect"),
         ("shadow", "nagle=off", "nagle: has no effect"),
         ("emulation", "nagle=off", None),
     ],

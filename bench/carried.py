@@ -1,0 +1,57 @@
+"""What relays carry in one set of runs beside another: ``python -m bench.carried OUT.csv WORDS=RUN_DIR,AGAINST_DIR …``.
+
+In: pairs of finished runs of one network. Out: a row for each pair: what all relays together wrote in the measured
+time, bytes a second, and the ratio.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from torsweep.engines.run_spec import read_run
+from torsweep.engines.table_schema import RELAYS
+from torsweep.formats.json_file import read_json
+from torsweep.network.model import NETWORK_FILE
+from torsweep.storage import write_text
+from torsweep.tables.collect import read_table
+
+NS_PER_S = 1_000_000_000
+
+
+def carried(run: Path) -> float:
+    """What all relays together wrote in the measured time, bytes a second."""
+    spec = read_run(run)
+    relays = [relay["name"] for relay in read_json(run / spec.network / NETWORK_FILE)["relays"]]
+    first_s, end_s = (time_ns // NS_PER_S for time_ns in (spec.warm_up_ns, spec.duration_ns))
+    measured = read_table(run, RELAYS).filter(
+        pl.col("second") >= first_s, pl.col("second") < end_s, pl.col("relay").is_in(relays)
+    )
+    return measured["bytes_out"].sum() / (end_s - first_s)
+
+
+def compared(run: Path, against: Path) -> dict[str, float]:
+    """What the relays of ``run`` carry, those of ``against``, bytes a second, and the ratio."""
+    one, other = carried(run), carried(against)
+    return {"bytes_per_s": round(one), "against_bytes_per_s": round(other), "ratio": round(one / other, 3)}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("runs", nargs="+", metavar="WORDS=RUN_DIR,AGAINST_DIR")
+    given = parser.parse_args(arguments)
+    rows = []
+    for text in given.runs:
+        # Folders of runs have = in their names.
+        words, _, folders = text.partition("=")
+        rows.append({"run": words, **compared(*map(Path, folders.split(",")))})
+    write_text(given.out, pl.DataFrame(rows).write_csv())
+
+
+if __name__ == "__main__":
+    main()
