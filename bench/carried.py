@@ -1,7 +1,7 @@
-"""What relays carry in one set of runs beside another: ``python -m bench.carried OUT.csv WORDS=RUN_DIR,AGAINST_DIR …``.
+"""What relays carry, in pairs of runs: ``python -m bench.carried OUT.csv WORDS=RUN_DIR,AGAINST_DIR …``.
 
-In: pairs of finished runs of one network. Out: a row for each pair: what all relays together wrote in the measured
-time, bytes a second, and the ratio.
+In: pairs of finished runs of one network. Out: a row for each pair: what all relays together wrote in the
+measured time, bytes a second, and the ratio.
 """
 
 from __future__ import annotations

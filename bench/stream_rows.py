@@ -1,8 +1,8 @@
 """When each stream of a circuit was complete: ``python -m bench.stream_rows OUT.csv WORDS=RUN_DIR …``.
 
-In: finished runs of one client whose streams share a circuit, with progress recorded. Out: a row for each run:
-seconds to completion in the order of opening, and how many streams had starved when the first one was complete
-(:mod:`torsweep.stats.streams.fairness`).
+In: finished runs of one client whose streams share a circuit, with progress recorded. Out: a row for each
+run: seconds to completion in the order of opening, and how many streams had starved when the first one was
+complete (:mod:`torsweep.stats.streams.fairness`).
 """
 
 from __future__ import annotations

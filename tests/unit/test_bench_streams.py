@@ -34,7 +34,7 @@ def test_a_run_has_the_times_of_its_streams_and_how_many_starved(monkeypatch: py
     assert found == {"stream_1_s": None, "stream_2_s": 8.0, "stream_3_s": 4.0, "starved": 1}
 
 
-def test_what_relays_carry_in_the_measured_time_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_relays_carry_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Run:
         network, warm_up_ns, duration_ns = "network", 1_000_000_000, 3_000_000_000
 

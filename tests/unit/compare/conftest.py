@@ -83,7 +83,7 @@ def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeRun:
 
 @pytest.fixture(scope="session")
 def four_sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The whole grid in the model on three networks, also with Linux 6.18's TCP; two variants in Shadow on the
+    """The whole grid in the model on three networks, also with Linux 6.18; two variants in Shadow on the
     same networks, one of them repeated, and in an emulation on a network of another configuration."""
     folder = tmp_path_factory.mktemp("four")
     for seed in (1, 2, 3):

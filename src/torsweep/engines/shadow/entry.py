@@ -74,7 +74,7 @@ def _unsupported() -> list[str]:
     return found
 
 
-_TRANSPORT = Transport(tcp="linux_6_18", link_queue=Codel(kind="codel"))
+_AS_IN = Transport(tcp="linux_6_18", link_queue=Codel(kind="codel"))
 
 ENGINE = Engine(
     name="shadow",
@@ -85,8 +85,8 @@ ENGINE = Engine(
     run_seconds=run_seconds,
     demand=demand,
     kinds={
-        MEASURING: Kind("measures round trips", Look(SKY, LONG_DASHED, "D"), _TRANSPORT, has_nagle=False),
-        NOT_MEASURING: Kind("measures no round trips", Look(ORANGE, DOTTED, "P"), _TRANSPORT, has_nagle=False),
+        MEASURING: Kind("measures round trips", Look(SKY, LONG_DASHED, "D"), _AS_IN, has_nagle=False),
+        NOT_MEASURING: Kind("measures no round trips", Look(ORANGE, DOTTED, "P"), _AS_IN, has_nagle=False),
     },
     tools=("shadow", "tgen", "oniontrace"),
     files=(COSTS_FILE, PATHS_FILE),
