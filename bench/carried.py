@@ -6,17 +6,16 @@ measured time, bytes a second, and the ratio.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
+from bench.writing import write_named_rows
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.table_schema import RELAYS
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import NETWORK_FILE
-from torsweep.storage import write_text
 from torsweep.tables.collect import read_table
 
 NS_PER_S = 1_000_000_000
@@ -41,16 +40,9 @@ def compared(run: Path, against: Path) -> dict[str, float]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("runs", nargs="+", metavar="WORDS=RUN_DIR,AGAINST_DIR")
-    given = parser.parse_args(arguments)
-    rows = []
-    for text in given.runs:
-        # Folders of runs have = in their names.
-        words, _, folders = text.partition("=")
-        rows.append({"run": words, **compared(*map(Path, folders.split(",")))})
-    write_text(given.out, pl.DataFrame(rows).write_csv())
+    write_named_rows(
+        __doc__, "RUN_DIR,AGAINST_DIR", lambda runs: compared(*map(Path, runs.split(","))), arguments
+    )
 
 
 if __name__ == "__main__":

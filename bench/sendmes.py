@@ -7,16 +7,14 @@ told by what the exit then packages, 100 cells for each; between the 5th and the
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from bench.writing import csv_text
+from bench.writing import write_named_rows
 from torsweep.engines.table_files import CELLS_FILE
-from torsweep.storage import write_text
 
 EXIT = "relay3"
 CELLS_OF_SENDME = 100
@@ -43,13 +41,7 @@ def shares(run: Path) -> dict[str, float]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("runs", nargs="+", metavar="WORDS=RUN_DIR")
-    given = parser.parse_args(arguments)
-    named = [text.partition("=") for text in given.runs]
-    rows = [{"run": words, **shares(Path(run))} for words, _, run in named]
-    write_text(given.out, csv_text(("run", "alone", "pairs", "threes"), rows))
+    write_named_rows(__doc__, "RUN_DIR", lambda run: shares(Path(run)), arguments)
 
 
 if __name__ == "__main__":

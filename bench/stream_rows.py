@@ -7,15 +7,14 @@ complete (:mod:`torsweep.stats.streams.fairness`).
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
+from bench.writing import write_named_rows
 from torsweep.engines.table_schema import PROGRESS, STREAMS
 from torsweep.stats.streams.fairness import fairness
-from torsweep.storage import write_text
 from torsweep.tables.collect import read_table
 
 
@@ -33,13 +32,7 @@ def completion(run: Path) -> dict[str, float | int | None]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("runs", nargs="+", metavar="WORDS=RUN_DIR")
-    given = parser.parse_args(arguments)
-    named = [text.partition("=") for text in given.runs]
-    rows = [{"run": words, **completion(Path(run))} for words, _, run in named]
-    write_text(given.out, pl.DataFrame(rows).write_csv())
+    write_named_rows(__doc__, "RUN_DIR", lambda run: completion(Path(run)), arguments)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,23 @@ def csv_text(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> st
     return text.getvalue()
 
 
+def write_named_rows(
+    description: str | None,
+    folders: str,
+    row: Callable[[str], Mapping[str, object]],
+    arguments: Sequence[str] | None,
+) -> None:
+    """A command line: a CSV file, and words and ``folders`` for each row, of which ``row`` makes the rest."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("runs", nargs="+", metavar=f"WORDS={folders}")
+    given = parser.parse_args(arguments)
+    # Folders of runs have = in their names, too.
+    named = [text.partition("=") for text in given.runs]
+    rows = [{"run": words, **row(place)} for words, _, place in named]
+    write_text(given.out, pl.DataFrame(rows).write_csv())
+
+
 def write_rows(what: str, rows: Callable[[Path], pl.DataFrame], decimals: int | None = None) -> None:
     """A command line: a folder of results, and the CSV file that gets its ``rows``; ``what`` they are.
 

@@ -40,7 +40,9 @@ fn a_lone_streams_time_to_first_byte_is_eight_one_way_trips_to_the_server_and_th
 fn a_fixed_window_gives_a_window_each_round_trip() {
     let rtt_us = 100_000;
     let time_of = |bytes: u64| {
-        let found = streams(&network("bulk", 1), &run("bulk", 1, bytes, 1_000_000_000, 120), rtt_us);
+        let mut spec = run("bulk", 1, bytes, 1_000_000_000, 120);
+        spec["tor"]["nagle"] = json!(false);
+        let found = streams(&network("bulk", 1), &spec, rtt_us);
         found.iter().find(|row| row.1 == 2).and_then(|row| row.3).expect("a whole download") as f64 / 1e6
     };
     let seconds = time_of(20_000_000) - time_of(10_000_000);

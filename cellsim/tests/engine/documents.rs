@@ -53,7 +53,7 @@ pub fn run(kind: &str, clients: usize, response_bytes: u64, think_ns: u64, secon
             "congestion": {"kind": "fixed", "circuit_window_cells": 1000, "circuit_increment_cells": 100,
                            "stream_window_cells": 500, "stream_increment_cells": 50},
             "cell_queue_high_cells": 256, "cell_queue_low_cells": 10, "guards": 1,
-            "circuit_lifetime_ns": 600_000_000_000_u64, "nagle": false, "conflux": false, "clock_quantum_ns": 0},
+            "circuit_lifetime_ns": 600_000_000_000_u64, "nagle": true, "conflux": false, "clock_quantum_ns": 0},
         "traffic": {kind: {"request_bytes": 400, "response_bytes": response_bytes, "think_min_ns": think_ns,
                     "think_max_ns": think_ns, "think_step_ns": 1, "streams_per_circuit_isolation": false, "parallel_streams": 1, "timeout_ns": null}},
         "paths": paths, "tables": {"progress": false}, "tracing": null,
