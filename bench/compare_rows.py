@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -62,20 +63,19 @@ def contrast_rows(table: pl.DataFrame) -> pl.DataFrame:
     together."""
     rows = []
     for own in table.partition_by(CONTRAST_KEYS, maintain_order=True):
-        first, at = own.row(0, named=True), words(own["at"][0] or "")
+        first = own.row(0, named=True)
         ratios = {
             COLUMNS[row["source"]]: ratio_text(row)
             for row in own.iter_rows(named=True)
             if row["source"] in COLUMNS
         }
-        levels = f"{level_name(first['from'])} → {level_name(first['to'])}"
         rows.append(
             {
                 "kind": first["kind"],
                 "time": f"{first['kind']}, {SHOWN_METRICS[first['metric']]}",
                 "knob": first["knob"],
-                "at": at,
-                "contrast": levels + (f", {at}" if at else ""),
+                "at": words(first["at"] or ""),
+                "contrast": contrast_words(first),
                 **_all(ratios),
                 "together": first["together"],
             }
@@ -126,6 +126,12 @@ def distance_rows(comparison: Comparison) -> pl.DataFrame:
 
 def _all(known: Mapping[str, str]) -> dict[str, str]:
     return {column: known.get(column, NOTHING) for column in COLUMNS.values()}
+
+
+def contrast_words(row: Mapping[str, Any]) -> str:
+    """What a row of the contrasts is between: the two levels, and the levels of the other knobs."""
+    at = words(row["at"] or "")
+    return f"{level_name(row['from'])} → {level_name(row['to'])}" + (f", {at}" if at else "")
 
 
 def words(levels: str) -> str:
