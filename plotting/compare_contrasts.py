@@ -32,7 +32,7 @@ MOST_LINES = 12
 _POINT_IN, _GAP_IN, _NAME_IN = 0.085, 0.07, 0.27
 _LEAST_REACH, _ROOM = np.log(1.5), 1.8
 """How far a panel reaches at least, and how far beyond its farthest ratio, in logarithms."""
-_TICKS = ((0.7, 0.8, 1, 1.25, 1.4), (0.5, 0.7, 1, 1.4, 2), (0.2, 0.5, 1, 2, 5), (0.01, 0.1, 1, 10, 100))
+_TICKS = ((0.7, 1, 1.4), (0.5, 0.7, 1, 1.4, 2), (0.2, 0.5, 1, 2, 5), (0.01, 0.1, 1, 10, 100))
 """Ticks of a panel, by how far it reaches."""
 _KEYS = ["knob", "at", "from", "to"]
 

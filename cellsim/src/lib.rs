@@ -3,8 +3,8 @@
 //! A run directory holds `run.json`; [`directory::run`] reads it and the network it names,
 //! moves a [`world::World`] through time, and leaves tables ([`recorder`]) and a provenance behind.
 //!
-//! From the bottom up: [`events`] is the queue of what will happen; [`link`] and [`tcp`] carry bytes
-//! ([`linux_tcp`]), [`loss`] takes some;
+//! From the bottom up: [`events`] is the queue of what will happen; [`link`] and [`linux_tcp`] carry bytes,
+//! [`loss`] takes some;
 //! [`cells`] are what the bytes mean; [`bucket`], [`mux`] and [`vegas`] are Tor's rules as state machines
 //! of their own; [`path`] chooses relays. On top of these a [`world`] of [`state`] is moved by its processes:
 //! `transport` (bytes between hosts), `relay` (the event loop), `scheduler` (channels), `exit` (streams)

@@ -7,9 +7,10 @@
 //! in the host's own queue (`state.rs`), since CoDel drops at its head (RFC 8289, target 10 ms and
 //! interval 100 ms as Shadow's router has them).
 //!
-//! Left out: acknowledgements use no link time (about 2 % of the opposite direction), and connections
-//! share a link in the order of arrival, not packet by packet. Studies of asymmetric links with busy
-//! up-links need the former.
+//! Acknowledgements without data and the headers of TLS take their time on both links, but have no place
+//! in a queue: they do not wait themselves, and are not dropped.
+//!
+//! Left out: connections share a link in the order of arrival, not packet by packet.
 
 use crate::counts::whole_part;
 use crate::time::{Span, Time};

@@ -10,7 +10,7 @@
 //!
 //! Left out: a write of tor's also ends a record where a chunk of its output buffer ends, which makes one more for each
 //! 4,048 bytes. But the model's exits are given a server's bytes in larger pieces than a kernel gives them, and so write larger
-//! records; the two nearly cancel out (docs/fidelity.md). The links carry the cells only: 0.5 to 2 % less than in a real network.
+//! records; the two nearly cancel out (docs/fidelity.md).
 
 use crate::counts::narrow;
 use crate::fifo::Fifo;

@@ -30,7 +30,7 @@ use crate::error::Error;
 use crate::events::{EventQueue, Kind};
 use crate::ids::{CircuitId, ClientId, DownloadId, EdgeId, HostId, PipeId, QueueId, ServerId, Table};
 use crate::latency::Latency;
-use crate::linux_tcp::kernel::{HEADER_BYTES, Kernel};
+use crate::linux_tcp::kernel::Kernel;
 use crate::loss::Losses;
 use crate::mux::{Decay, Policy};
 use crate::path::PathChooser;
@@ -49,7 +49,7 @@ const SECOND: Span = Span::from_secs(1);
 struct Params {
     run: RunSpec,
     policy: Policy,
-    /// TCP's.
+    /// The kernel whose TCP it is.
     kernel: &'static Kernel,
     /// Traffic by kind of client.
     kinds: Vec<(String, Traffic)>,
@@ -83,11 +83,6 @@ impl OnTheWire {
     fn add(&mut self, packets: u64, bytes: u64) {
         self.packets += packets;
         self.bytes += bytes;
-    }
-
-    /// Count acknowledgements without data.
-    fn add_acks(&mut self, acks: u64) {
-        self.add(acks, acks * u64::from(HEADER_BYTES));
     }
 }
 

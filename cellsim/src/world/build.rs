@@ -213,6 +213,7 @@ fn hosts_of(network: &NetworkSpec, tail_bytes: u64) -> Table<HostId, Host> {
         queued_bytes: 0,
         tail_bytes,
         codel: CoDel::default(),
+        owed_bytes: 0,
     };
     let relays =
         network.relays.iter().map(|relay| host(relay.capacity_bytes_per_s, relay.capacity_bytes_per_s));

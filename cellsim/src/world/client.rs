@@ -144,7 +144,10 @@ impl World {
         let pipe = self.tor.circuits[circuit].pipes[0];
         let state = &mut self.network.pipes[pipe];
         state.cells.push(run);
-        state.write(u64::from(cells) * CELL_BYTES);
+        let written = u64::from(cells) * CELL_BYTES;
+        let tls_headers = state.write(written) - written;
+        let (from, to) = (state.from, state.to);
+        self.take_link_time(from, to, 0, tls_headers);
         self.totals.cell_hops += u64::from(cells);
         self.follow_sent_up(pipe, &run);
         self.pump(pipe);

@@ -50,7 +50,8 @@ impl World {
     /// The down-link passes `chunk` on from now on.
     fn begin_departure(&mut self, chunk: Chunk) {
         let pipe = &self.network.pipes[chunk.pipe];
-        let time = self.now + service(wire_bytes(chunk.bytes.into()), pipe.down_rate);
+        let owed = std::mem::take(&mut self.network.hosts[pipe.to].owed_bytes);
+        let time = self.now + service(wire_bytes(chunk.bytes.into()) + owed, pipe.down_rate);
         match chunk.again {
             None => self.events.push(time, Kind::Deliver, chunk.pipe.0, chunk.bytes),
             Some(start) => self.events.push(time, Kind::HoleFilled, chunk.pipe.0, start),

@@ -261,7 +261,10 @@ impl World {
             let push = if state.role == Role::Channel { state.tcp.first_push(left) } else { left };
             left -= push;
             state.outbuf -= push;
-            charge += state.write(push);
+            let counted = state.write(push);
+            charge += counted;
+            let (from, to, tls_headers) = (state.from, state.to, counted - push);
+            self.take_link_time(from, to, 0, tls_headers);
             self.follow(pipe);
             self.pump(pipe);
         }

@@ -40,6 +40,8 @@ pub struct Host {
     pub tail_bytes: u64,
     /// CoDel's state.
     pub codel: CoDel,
+    /// Bytes that also pass the down-link, with the next chunk.
+    pub owed_bytes: u64,
 }
 
 impl Host {

@@ -12,7 +12,7 @@ use crate::counts::narrow;
 use crate::events::Kind;
 use crate::ids::{ClientId, EdgeId, HostId, PipeId};
 use crate::linux_tcp::Linux;
-use crate::linux_tcp::kernel::{MSS_BYTES, wire_bytes};
+use crate::linux_tcp::kernel::{HEADER_BYTES, MSS_BYTES, wire_bytes};
 use crate::mux::Mux;
 use crate::time::{Span, Time, Timer};
 use crate::tls::Records;
@@ -199,7 +199,7 @@ impl World {
         let state = &mut self.network.pipes[pipe];
         state.events -= 1;
         let host = state.to;
-        self.network.sent.add_acks(state.tcp.take_acks());
+        self.send_acks(pipe);
         self.await_ack(pipe);
         self.next_departure(host);
         if readable {
@@ -286,12 +286,30 @@ impl World {
 
     /// Take `bytes` out of the receiver's buffer.
     pub(super) fn take(&mut self, pipe: PipeId, bytes: u64) {
-        let tcp = &mut self.network.pipes[pipe].tcp;
-        let told = tcp.take(self.now, bytes);
-        self.network.sent.add_acks(tcp.take_acks());
+        let told = self.network.pipes[pipe].tcp.take(self.now, bytes);
+        self.send_acks(pipe);
         if told {
             self.await_ack(pipe);
         }
+    }
+
+    /// The receiver of `pipe` sends acknowledgements without data, if any are due.
+    fn send_acks(&mut self, pipe: PipeId) {
+        let Pipe { tcp, from, to, .. } = &mut self.network.pipes[pipe];
+        let (acks, receiver, sender) = (tcp.take_acks(), *to, *from);
+        self.take_link_time(receiver, sender, acks, acks * u64::from(HEADER_BYTES));
+    }
+
+    /// `packets` with `bytes` in all go from one host to another without an event: only the time that they take of the
+    /// links counts. An idle down-link passes them at once.
+    pub(super) fn take_link_time(&mut self, from: HostId, to: HostId, packets: u64, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        self.network.sent.add(packets, bytes);
+        self.network.hosts[from].up.send(self.now, bytes);
+        let receiver = &mut self.network.hosts[to];
+        receiver.owed_bytes += if receiver.down_busy { bytes } else { 0 };
     }
 
     /// Give both directions of an edge's connection up.

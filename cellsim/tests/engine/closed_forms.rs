@@ -1,6 +1,7 @@
 //! The engine against what can be worked out on paper.
 
 use crate::networks::{FAST, network, run, seconds, streams};
+use cellsim::tls::HEADER_BYTES;
 use serde_json::json;
 
 /// Bytes on a link for `bytes` of a TCP stream.
@@ -26,13 +27,18 @@ fn a_lone_streams_time_to_first_byte_is_eight_one_way_trips_to_the_server_and_th
     }
     let found = streams(&net, &run("web", 1, 300, 5_000_000_000, 60), rtt_us);
     // BEGIN and CONNECTED cross three hops each, the exit's handshake with the server takes one round
-    // trip, request and response cross three hops and the exit's connection each: 16 one-way trips.
-    let cell = 2 * wire(514) * 1_000_000_000 / FAST;
+    // trip, request and response cross three hops and the exit's connection each: 16 one-way trips. The header of a
+    // cell's TLS record takes time of the up-link, as does an acknowledgement that leaves just before a cell: 1 µs in all.
+    let cell = (2 * wire(514) + HEADER_BYTES) * 1_000_000_000 / FAST;
     let request = 2 * wire(400) * 1_000_000_000 / FAST;
     let response = 2 * wire(300) * 1_000_000_000 / FAST;
     let expected_us = 8 * u64::from(rtt_us) + access_us + (4 * 3 * cell + request + response) / 1_000;
     let second = found.iter().find(|row| row.1 == 2).expect("a second stream");
-    assert_eq!(second.2, Some(expected_us as i64));
+    let first_byte_us = second.2.expect("a first byte");
+    assert!(
+        (0..=1).contains(&(first_byte_us - expected_us as i64)),
+        "{first_byte_us} µs, expected {expected_us} µs"
+    );
     assert_eq!(second.3, second.2, "one cell is first and last");
 }
 

@@ -175,9 +175,9 @@ fn tables_of_a_small_network_are_golden() {
     assert_eq!(
         [digest(&old), digest(&modern), digest(&turns)],
         [
-            "a6c96fa6d3015bea0fa08cddef5db16e3820190898b383c499b59e3dfc47c3de",
-            "62000460181059588b8435c7bdeb90819cc53f0a6bc167d7612bec4ea7404299",
-            "a437b332a6d28fafe16481a8809b24cdfd004e39dc3923e1f05c663926e967ff"
+            "6b169f8e48d57b78c4689d021ba16ee8ac79fd42f48a2a3c7ed26e6ebc99fe04",
+            "3c6d44936ab4bcfd57e33a73dd2c57f6ffb2fee5a4be15bea9801cf99ec99e3b",
+            "e02e77613b6cbd09b77602af7ed324f9e605d3955cffb1ea31e1032971b9fe00"
         ]
     );
 }

