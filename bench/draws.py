@@ -4,7 +4,7 @@ In: a finished run of cellsim, and one or more of real tor on the same network i
 variants of a network have the same draws in the model (guards, pauses, servers), so their gaps from real tor
 are not independent. Here the model therefore runs :data:`DRAWS` more times with other seeds. Out: a row for
 each model run, with web clients' first decile and median of first and last bytes, seconds: of the runs of
-real tor, and the least and the greatest of the draws.
+real tor, and the least and the greatest of the draws; and how many of the former lie within.
 """
 
 from __future__ import annotations
@@ -59,12 +59,13 @@ def drawn(original: Path) -> list[dict[str, float]]:
 def row(original: Path, reals: Sequence[Path]) -> dict[str, str]:
     """For each quantile, the runs of real tor and the range of the draws, seconds."""
     measured, draws = [quantiles(real) for real in reals], drawn(original)
-    cells = {}
+    cells, within = {}, 0
     for name in draws[0]:
-        of_draws = [draw[name] for draw in draws]
+        least, greatest = (edge(draw[name] for draw in draws) for edge in (min, max))
+        within += sum(least <= one[name] <= greatest for one in measured)
         cells[f"{name}_real"] = ", ".join(f"{one[name]:.1f}" for one in measured)
-        cells[f"{name}_model"] = f"{min(of_draws):.1f} to {max(of_draws):.1f}"
-    return cells
+        cells[f"{name}_model"] = f"{least:.1f} to {greatest:.1f}"
+    return {**cells, "within": f"{within} of {len(measured) * len(draws[0])}"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
