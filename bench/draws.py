@@ -16,14 +16,11 @@ from pathlib import Path
 
 import polars as pl
 
+from bench.run_medians import quantiles_of_run
 from bench.writing import write_named_rows
 from torsweep.compare.derive import repeated
 from torsweep.engines.cellsim.entry import require_cellsim
 from torsweep.engines.prepare import write_run
-from torsweep.engines.run_spec import read_run
-from torsweep.engines.table_schema import STREAMS
-from torsweep.stats.streams.medians import run_quantiles
-from torsweep.tables.collect import read_table
 
 DRAWS = 12
 TIMES = {"ttfb": "first", "ttlb": "last"}
@@ -32,10 +29,8 @@ NUMBERS = {"p10_s": "decile", "median_s": "median"}
 
 def quantiles(run: Path) -> dict[str, float]:
     """Web clients' quantiles of first and last bytes in the measured time, seconds."""
-    spec = read_run(run)
-    streams = read_table(run, STREAMS).filter(pl.col("start_us") >= spec.warm_up_ns // 1_000)
-    found = run_quantiles(streams.with_columns(pl.lit(spec.seed).alias("seed")), [])
-    web = {row["metric"]: row for row in found.filter(pl.col("kind") == "web").iter_rows(named=True)}
+    found = quantiles_of_run(run).filter(pl.col("kind") == "web")
+    web = {row["metric"]: row for row in found.iter_rows(named=True)}
     return {
         f"{time}_{name}": web[metric][number]
         for metric, time in TIMES.items()

@@ -15,6 +15,7 @@ import argparse
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -38,13 +39,13 @@ def look_rows(table: pl.DataFrame, source: str, looks: int) -> pl.DataFrame:
     return pl.DataFrame([_row(row, looks) for row in chosen.iter_rows(named=True)])
 
 
-def _row(row: Mapping[str, object], looks: int) -> dict[str, object]:
-    networks = int(str(row["networks"]))
-    mean, low, high = (math.log(float(str(row[name]))) for name in ("ratio", "low", "high"))
+def _row(row: Mapping[str, Any], looks: int) -> dict[str, object]:
+    networks = row["networks"]
+    mean, low, high = (math.log(row[name]) for name in ("ratio", "low", "high"))
     error = (high - low) / 2 / t_quantile(CONFIDENCE, networks)
     half = error * t_quantile(bonferroni(CONFIDENCE, looks), networks)
     return {
-        "time": f"{row['kind']}, {SHOWN_METRICS[str(row['metric'])]}",
+        "time": f"{row['kind']}, {SHOWN_METRICS[row['metric']]}",
         "contrast": contrast_words(row),
         "networks": networks,
         "ratio": _text(mean, low, high),

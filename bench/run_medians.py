@@ -23,11 +23,16 @@ MEASURES = {
 """Kind of client and metric, in words. Bulk downloads take longer than short runs."""
 
 
-def medians_of_run(directory: Path) -> dict[str, float]:
-    """The median of each of :data:`MEASURES`, seconds."""
+def quantiles_of_run(directory: Path) -> pl.DataFrame:
+    """:func:`~torsweep.stats.streams.medians.run_quantiles` of one run."""
     run = read_run(directory)
     streams = read_table(directory, STREAMS).filter(pl.col("start_us") >= run.warm_up_ns // 1_000)
-    found = run_quantiles(streams.with_columns(pl.lit(run.seed).alias("seed")), [])
+    return run_quantiles(streams.with_columns(pl.lit(run.seed).alias("seed")), [])
+
+
+def medians_of_run(directory: Path) -> dict[str, float]:
+    """The median of each of :data:`MEASURES`, seconds."""
+    found = quantiles_of_run(directory)
     medians = {
         f"{kind}_{metric}": value for kind, metric, value in found.select("kind", "metric", "median_s").rows()
     }
