@@ -21,6 +21,7 @@ import polars as pl
 
 from bench.compare_rows import NOTHING, contrast_words
 from torsweep.compare.comparison import read_comparison
+from torsweep.compare.text import ratio_text
 from torsweep.stats.inference.intervals import CONFIDENCE, MOST, bonferroni, t_quantile
 from torsweep.stats.text import SHOWN_METRICS
 from torsweep.storage import write_text
@@ -48,8 +49,8 @@ def _row(row: Mapping[str, Any], looks: int) -> dict[str, object]:
         "time": f"{row['kind']}, {SHOWN_METRICS[row['metric']]}",
         "contrast": contrast_words(row),
         "networks": networks,
-        "ratio": _text(mean, low, high),
-        "allowed": _text(mean, mean - half, mean + half),
+        "ratio": ratio_text(row),
+        "allowed": ratio_text({**row, "low": math.exp(mean - half), "high": math.exp(mean + half)}),
         "decides": deciding(mean, error * math.sqrt(networks), networks),
     }
 
@@ -66,10 +67,6 @@ def deciding(mean: float, spread: float, networks: int) -> str:
     if decided(networks):
         return NOTHING
     return str(next(filter(decided, range(networks + 1, MOST)), "never"))
-
-
-def _text(mean: float, low: float, high: float) -> str:
-    return f"× {math.exp(mean):.2f} [{math.exp(low):.2f}, {math.exp(high):.2f}]"
 
 
 def main(arguments: list[str] | None = None) -> None:

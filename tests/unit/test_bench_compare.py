@@ -72,7 +72,7 @@ def test_several_looks_widen_an_interval_and_undecided_contrasts_say_how_many_ne
     first = pl.read_csv(out).to_dicts()[0]
     assert (first["contrast"], first["networks"]) == ("1000 ms → 10 ms, EWMA", 3)
     (low, high), (allowed_low, allowed_high) = (
-        map(float, str(first[name]).split("[")[1].rstrip("]").split(", ")) for name in ("ratio", "allowed")
+        map(float, str(first[name]).split("[")[1].split("]")[0].split(", ")) for name in ("ratio", "allowed")
     )
     assert allowed_low < low < high < allowed_high
 
