@@ -29,9 +29,9 @@ from torsweep.config.experiment import load_experiment
 from torsweep.config.tracing import POINTS
 from torsweep.engines.cell_ring import CHANNEL, HEADER, MAGIC, OUTWARD, RECORD, VERSION, write_cells
 from torsweep.provenance import machine
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
-from torsweep.tables.collect import collect
-from torsweep.tables.reading import PlanTables
 
 ROOT = Path(__file__).resolve().parent.parent
 SIZE = Size(web_clients=20, bulk_clients=4, relays=2, warm_up_s=10, duration_s=130)

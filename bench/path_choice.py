@@ -28,8 +28,8 @@ from torsweep.engines.run_spec import read_run
 from torsweep.engines.table_schema import CIRCUITS
 from torsweep.network.bandwidth_weights import HOP_WEIGHTS
 from torsweep.network.model import Network, read_network
+from torsweep.runsets.collect import read_table
 from torsweep.storage import write_text
-from torsweep.tables.collect import read_table
 
 FOR_STREAMS = ("GENERAL", "PATH_BIAS_TESTING")
 """Purposes of circuits to an exit. A circuit that is tested for path bias had one of the other purposes

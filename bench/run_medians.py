@@ -12,8 +12,8 @@ import polars as pl
 
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.table_schema import STREAMS
+from torsweep.runsets.collect import read_table
 from torsweep.stats.streams.medians import run_quantiles
-from torsweep.tables.collect import read_table
 
 MEASURES = {
     "web_ttfb": "web, first byte",

@@ -28,10 +28,10 @@ from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
 from torsweep.engines.table_schema import STREAMS
 from torsweep.errors import InputError
 from torsweep.provenance import PROVENANCE_FILE
+from torsweep.runsets.collect import read_table
 from torsweep.stats.inference.planning import SPREAD_FILE, Spread, SpreadKey, read_spreads
 from torsweep.stats.streams.medians import run_quantiles
 from torsweep.storage import write_text
-from torsweep.tables.collect import read_table
 
 METRICS = ("ttfb", "ttlb")
 

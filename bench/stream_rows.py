@@ -14,8 +14,8 @@ import polars as pl
 
 from bench.writing import write_named_rows
 from torsweep.engines.table_schema import PROGRESS, STREAMS
+from torsweep.runsets.collect import read_table
 from torsweep.stats.streams.fairness import fairness
-from torsweep.tables.collect import read_table
 
 
 def completion(run: Path) -> dict[str, float | int | None]:

@@ -107,7 +107,7 @@ rule compare_runs:
         mem_mb=2000,
         runtime=20,
     params:
-        source=source_sha256("tables", "stats", "compare", "config/claims.py", "engines/table_schema.py"),
+        source=source_sha256("runsets", "stats", "compare", "config/claims.py", "engines/table_schema.py"),
         given=comparisons.given,
         arguments=comparisons.arguments,
         out=subpath(output.manifest, parent=True),

@@ -19,9 +19,9 @@ from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.engines.run_spec import read_run
 from torsweep.network.model import NETWORK_FILE, write_network
 from torsweep.provenance import sha256_of_file
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
-from torsweep.tables.collect import collect
-from torsweep.tables.reading import PlanTables
 
 EXPERIMENT = Path(__file__).parents[1] / "experiments/refill_sweep/experiment.yaml"
 SMALL = Size(web_clients=10, bulk_clients=3, relays=3, warm_up_s=10, duration_s=70)

@@ -30,8 +30,8 @@ from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
 from torsweep.network.model import NETWORK_FILE, POSITIONS, write_network
 from torsweep.provenance import sha256_of_file
+from torsweep.runsets.reading import METADATA_KEY, PlanTables
 from torsweep.storage.manifest import with_table_checksums
-from torsweep.tables.reading import METADATA_KEY, PlanTables
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 KNOBS = {"refill_interval": ["1000ms", "100ms", "10ms"], "circuit_policy": ["ewma", "round_robin"]}

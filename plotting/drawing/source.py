@@ -17,11 +17,11 @@ import polars as pl
 
 from plotting.drawing.palette import knob_name, level_name
 from torsweep.config.traffic import KIND_NAMES
+from torsweep.runsets.reading import Provenance, parse_provenance
 from torsweep.stats.files import PLAN_FILE, read_plan
 from torsweep.stats.statistic import statistics
 from torsweep.stats.streams.medians import downloads_by_kind
 from torsweep.stats.text import duration_text, engine_text, era_text, plan_networks_text
-from torsweep.tables.reading import Provenance, parse_provenance
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from torsweep.network.model import read_network, write_network
 from torsweep.network.relays import given_paths
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import sha256_of_file
-from torsweep.tables.passages import passages
+from torsweep.runsets.passages import passages
 
 CELLS, STREAMS_ASKED, CELL_BYTES = 200, 3, 514
 HOSTS = ("relay1", "relay2", "relay3")

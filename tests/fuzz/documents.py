@@ -30,10 +30,10 @@ from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, write_network
 from torsweep.network.population import POPULATION_FILE
 from torsweep.network.relays_import import import_relays
 from torsweep.provenance import sha256_of_file
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.files import CLAIMS_FILE, PLAN_FILE
 from torsweep.stats.summarize import summarize, write_summary
-from torsweep.tables.collect import collect
-from torsweep.tables.reading import PlanTables
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 HOSTS = 12

@@ -39,6 +39,7 @@ from torsweep.errors import InputError
 from torsweep.formats.archives import MOST_BUNDLE_FILES
 from torsweep.formats.files import MIB, read_bytes
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
+from torsweep.runsets.reading import Provenance
 from torsweep.storage.folders import MARKER
 from torsweep.storage.published import (
     CITATION_FILE,
@@ -48,7 +49,6 @@ from torsweep.storage.published import (
     README_FILE,
     SUMS_FILE,
 )
-from torsweep.tables.reading import Provenance
 
 UNNAMED = "anonymous"
 """The author of a result whose publisher names none: the format asks for one."""

@@ -32,11 +32,11 @@ from torsweep.network.model import NETWORK_FILE
 from torsweep.pipeline.paths import PlanPath, network_directory, network_key
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file, versions
 from torsweep.report.repeat import repeat_overrides
+from torsweep.runsets.reading import PlanTables, Provenance
 from torsweep.stats.summarize import summarize, write_summary
 from torsweep.stats.verdicts import read_claims
 from torsweep.storage.folders import MARKER
 from torsweep.storage.published import EXPERIMENT_FILE, PAGE_FILE, SUMS_FILE
-from torsweep.tables.reading import PlanTables, Provenance
 
 _NUMBERS_OF = ("torsweep", "numpy", "scipy", "polars")
 """The versions on which the last digit of a summary may depend."""

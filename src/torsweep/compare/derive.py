@@ -24,8 +24,8 @@ from torsweep.engines.table_schema import CIRCUITS, STREAMS
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import NETWORK_FILE
+from torsweep.runsets.collect import read_table
 from torsweep.seeds import MOST_SEED
-from torsweep.tables.collect import read_table
 
 REPEAT_SEED_STEP = 1_000_000
 """Far from any seed of a network, so that no repeat shares its draws with another replicate."""

@@ -29,9 +29,9 @@ from torsweep.compare.sources import REPEATS, RUNS, Key, SourceRuns
 from torsweep.config.traffic import KINDS
 from torsweep.config.variant import Variant
 from torsweep.engines.table_schema import STREAMS
+from torsweep.runsets.collect import Run, read_table
 from torsweep.stats.streams.incidence import CENSORED, METRICS, STREAM_COLUMNS, Incidence, downloads
 from torsweep.stats.streams.pages import with_pages
-from torsweep.tables.collect import Run, read_table
 
 PROBABILITIES = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}
 COMPARED_METRICS = ("ttfb", "ttlb")

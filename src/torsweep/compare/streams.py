@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from torsweep.runsets.reading import PlanTables, level_order
 from torsweep.stats.inference.intervals import t_interval
 from torsweep.stats.streams import fairness
-from torsweep.tables.reading import PlanTables, level_order
 
 STARVED_NUMBERS = ("starved", "jain", "first_completed_s", "all_completed_s")
 

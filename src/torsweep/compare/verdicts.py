@@ -16,11 +16,11 @@ import polars as pl
 
 from torsweep.compare.sources import SourceRuns
 from torsweep.config.experiment import Experiment, Plan
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, NO_DIFFERENCE, Verdict, inquiries
 from torsweep.stats.inference.interim import FIXED, Design
 from torsweep.stats.summarize import analyse
-from torsweep.tables.collect import collect
-from torsweep.tables.reading import PlanTables
 
 NOT_RUN = "not run"
 """The verdict under a source without a single network that every variant has run on."""

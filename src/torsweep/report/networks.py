@@ -18,7 +18,7 @@ from torsweep.network.load import load_text
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.provenance import sha256_of_file
 from torsweep.report.sections import Row, Section
-from torsweep.tables.reading import Provenance
+from torsweep.runsets.reading import Provenance
 
 _MIB = 2**20
 _HEADER = (

@@ -31,12 +31,12 @@ from torsweep.live.comparison import HEADER, Likeness, likeness
 from torsweep.report.networks import Networks, describe_networks
 from torsweep.report.repeat import repeat_command, repeat_overrides
 from torsweep.report.sections import Row, Section, SummaryText, parse_summary
+from torsweep.runsets.reading import Provenance, parse_provenance
 from torsweep.stats.claims.judging import Verdict
 from torsweep.stats.files import PLAN_FILE, read_plan
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.text import duration_text, engine_text, era_text, plan_networks_text
 from torsweep.stats.verdicts import CLAIMS_TITLE, EVIDENCE_TITLE, ClaimsFile, read_claims
-from torsweep.tables.reading import Provenance, parse_provenance
 from torsweep.units import BYTES_PER, NANOSECONDS_PER, format_quantity
 
 SIGNATURE = "torsweep-report"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from torsweep.config.experiment import Experiment
 from torsweep.config.replicates import AUTO, numbers_by_level
-from torsweep.tables.reading import Provenance
+from torsweep.runsets.reading import Provenance
 from torsweep.units import NANOSECONDS_PER, format_quantity
 
 _PRECISION = "precision."

@@ -24,9 +24,9 @@ import polars as pl
 from torsweep.config.claims import Metric
 from torsweep.config.tracing import BYTES, GROUP_OF, GROUPS, LEGS, PARTS, PLACES
 from torsweep.config.traffic import KINDS
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.statistic import KIND, KNOBS, NETWORKS, SEED, Analysis, Statistic, counts, numbers, texts
 from torsweep.stats.text import markdown_table, variant_text
-from torsweep.tables.reading import PlanTables
 
 EDGES = (0, 10, 25, 50, 75, 90, 99, 100)
 """Percentiles between which slices lie."""

@@ -39,7 +39,7 @@ def collect_command(
 ) -> None:
     """Gather finished runs into one table each of streams, relays and progress."""
     from torsweep.config.replicates import AUTO, read_replicates
-    from torsweep.tables.collect import collect
+    from torsweep.runsets.collect import collect
 
     numbers = AUTO if replicates is None else read_replicates(replicates)
     provenance = collect(runs, out, network=network, plan=plan, replicates=numbers)
@@ -74,9 +74,9 @@ def interim_command(
 
     from torsweep.config.experiment import load_experiment
     from torsweep.config.reading import parse_settings
+    from torsweep.runsets.collect import collect, core_seconds
+    from torsweep.runsets.reading import PlanTables
     from torsweep.stats.growth import analyse_batch
-    from torsweep.tables.collect import collect, core_seconds
-    from torsweep.tables.reading import PlanTables
 
     asked = load_experiment(experiment, parse_settings(settings))
     with TemporaryDirectory() as scratch:
@@ -97,8 +97,8 @@ def summarize_command(
     """Write medians, curves, paired differences, verdicts and a readable summary."""
     from torsweep.config.experiment import load_experiment
     from torsweep.config.reading import parse_settings
+    from torsweep.runsets.reading import PlanTables
     from torsweep.stats.summarize import summarize, write_summary
-    from torsweep.tables.reading import PlanTables
 
     summary = summarize(PlanTables.open(tables), load_experiment(experiment, parse_settings(settings)))
     write_summary(summary, out)

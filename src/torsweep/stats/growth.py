@@ -20,13 +20,13 @@ import numpy as np
 from torsweep.config.experiment import Experiment
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.claims.judging import INCONCLUSIVE, NOT_TESTED, Inquiry, Verdict, inquiries
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.streams.incidence import measured_downloads
 from torsweep.stats.streams.stairs import StairTable, stair_table
 from torsweep.stats.summarize import analyse
 from torsweep.storage import write_text
-from torsweep.tables.reading import PlanTables
 
 FORMAT, FORMAT_VERSION = "torsweep-interim", 1
 

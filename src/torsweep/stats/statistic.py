@@ -23,10 +23,10 @@ from torsweep import stats
 from torsweep.config.tracing import Record
 from torsweep.errors import InputError
 from torsweep.formats.csv_file import read_csv
+from torsweep.runsets.reading import PlanTables, Provenance
 from torsweep.stats.files import NO_SUMMARIES
 from torsweep.stats.inference.interim import FIXED, Design
 from torsweep.storage import whole_file
-from torsweep.tables.reading import PlanTables, Provenance
 
 T = TypeVar("T")
 Levels = Mapping[str, str]

@@ -1,6 +1,6 @@
 """The summary of a plan: every statistic that its runs allow, the verdicts on its claims, and a text to read.
 
-In: the tables of a plan (:mod:`torsweep.tables.collect`) and its experiment. Out, in one folder: a CSV file
+In: the tables of a plan (:mod:`torsweep.runsets.collect`) and its experiment. Out, in one folder: a CSV file
 for each :class:`~torsweep.stats.statistic.Statistic` that applies; ``claims.json``, a verdict for each claim;
 ``summary.md``, all of it to read; and ``plan.json``, written last: what the tables were collected from, the
 baseline, and the checksums of all other files.
@@ -18,6 +18,7 @@ import polars as pl
 
 from torsweep.config.experiment import Experiment
 from torsweep.errors import InputError
+from torsweep.runsets.reading import PlanTables, Provenance
 from torsweep.stats.claims.judging import Verdict, verdicts
 from torsweep.stats.files import CLAIMS_FILE, PLAN_FILE, SUMMARY_TEXT
 from torsweep.stats.inference.interim import Design
@@ -27,7 +28,6 @@ from torsweep.stats.verdicts import claims_file
 from torsweep.storage import write_text
 from torsweep.storage.folders import SUMMARIES, own_folder
 from torsweep.storage.manifest import with_checksums
-from torsweep.tables.reading import PlanTables, Provenance
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import polars as pl
 
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.selection import find_engine
+from torsweep.runsets.reading import Provenance
 from torsweep.stats.inference.intervals import Interval
-from torsweep.tables.reading import Provenance
 
 SHOWN_METRICS = {"ttfb": "first byte", "ttlb": "last byte"}
 

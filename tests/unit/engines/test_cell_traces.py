@@ -20,7 +20,7 @@ from torsweep.engines.table_schema import CELLS, validate
 from torsweep.errors import InputError
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
-from torsweep.tables.passages import passages
+from torsweep.runsets.passages import passages
 
 
 def test_rings_become_one_table_and_lost_records_are_counted(tmp_path: Path) -> None:

@@ -22,9 +22,9 @@ from tests.stamped import stamp
 from tests.synthetic import Size, with_perf_clients, write_sweep
 from torsweep.config.experiment import load_experiment
 from torsweep.config.figures import figure_names, figure_needs
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
-from torsweep.tables.collect import collect
-from torsweep.tables.reading import PlanTables
 
 EXPERIMENTS = Path(__file__).parents[3] / "experiments"
 FIGURES = {name: importlib.import_module(f"plotting.{name}").draw for name in figure_names()}

@@ -11,9 +11,9 @@ from plotting.drawing.source import Source
 from plotting.drawing.style import style
 from tests.synthetic import Size, record_tables, write_sweep
 from torsweep.config.experiment import load_experiment
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
-from torsweep.tables.collect import collect
-from torsweep.tables.reading import PlanTables
 
 EXPERIMENT = Path(__file__).parents[3] / "experiments/refill_sweep/experiment.yaml"
 SMALL = Size(web_clients=4, bulk_clients=2, relays=2, warm_up_s=10, duration_s=40)

@@ -20,9 +20,9 @@ from plotting.stream_fairness import amount
 from tests.stamped import stamp
 from tests.synthetic_streams import write_runs
 from torsweep.config.experiment import load_experiment
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
-from torsweep.tables.collect import collect
-from torsweep.tables.reading import PlanTables
 
 BOTH = {"stream_progress": progress.draw, "stream_fairness": fairness.draw}
 

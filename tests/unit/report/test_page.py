@@ -22,10 +22,10 @@ from torsweep.provenance import sha256_of_file
 from torsweep.report.networks import describe_networks
 from torsweep.report.page import SIGNATURE, gather, interval_text, render
 from torsweep.report.sections import parse_summary
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.measures.summary import MEASURE_MEANS
 from torsweep.stats.verdicts import read_claims
-from torsweep.tables.reading import PlanTables
 
 VOID = {"meta", "link", "img", "br", "input", "hr"}
 

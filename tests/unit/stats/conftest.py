@@ -8,9 +8,9 @@ import pytest
 
 from tests.synthetic import write_sweep
 from torsweep.config.experiment import Experiment, load_experiment
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import Summary, summarize
-from torsweep.tables.collect import collect
-from torsweep.tables.reading import PlanTables
 
 
 @pytest.fixture(scope="session")

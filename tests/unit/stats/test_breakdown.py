@@ -19,12 +19,12 @@ from torsweep.config.knobs import KNOBS
 from torsweep.config.tracing import GROUP_OF, GROUPS
 from torsweep.engines.table_schema import BREAKDOWN, validate
 from torsweep.errors import InputError
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.breakdown import ALL, SLICES, waits_of_runs
 from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, judge
 from torsweep.stats.claims.traced import LatencyShare
 from torsweep.stats.summarize import Summary, analyse, summarize, summary_text, write_summary
-from torsweep.tables.collect import collect
-from torsweep.tables.reading import PlanTables
 
 SMALL = Size(web_clients=40, bulk_clients=20, relays=2, warm_up_s=10, duration_s=200)
 EXPERIMENTS = Path(__file__).parents[3] / "experiments"

@@ -16,9 +16,9 @@ from tests.synthetic_cells import BUSY, CIRCUITS, QUIET, RELAYING_NS, WAIT_NS, W
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.knobs import KNOBS
 from torsweep.report.sections import parse_summary
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import Summary, summarize, summary_text, write_summary
-from torsweep.tables.collect import collect
-from torsweep.tables.reading import PlanTables
 
 SMALL = Size(web_clients=4, bulk_clients=2, relays=2, warm_up_s=10, duration_s=40)
 CELLS = (BUSY + QUIET) * CIRCUITS // 2

@@ -13,11 +13,11 @@ from torsweep.config.experiment import Experiment
 from torsweep.config.reading import validate
 from torsweep.engines.run_spec import RUN_FILE
 from torsweep.provenance import PROVENANCE_FILE
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.claims.judging import verdicts
 from torsweep.stats.summarize import analyse, summarize, summary_text
 from torsweep.stats.text import era_text, networks_text
-from torsweep.tables.collect import collect
-from torsweep.tables.reading import PlanTables
 
 SMALL = Size(web_clients=8, bulk_clients=2, relays=2, warm_up_s=10, duration_s=70)
 

@@ -11,10 +11,10 @@ import pytest
 from tests.synthetic import Size, write_sweep
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.errors import InputError
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.growth import InterimAnalysis, analyse_batch
 from torsweep.stats.summarize import summarize
-from torsweep.tables.collect import collect
-from torsweep.tables.reading import PlanTables
 
 EXPERIMENT = Path(__file__).parents[3] / "experiments/refill_sweep/experiment.yaml"
 SMALL = Size(web_clients=20, bulk_clients=4, relays=2)

@@ -16,13 +16,13 @@ from tests.synthetic import RELAY_BYTES_PER_S, Size, record_tables, write_sweep
 from tests.synthetic_measures import RECEIVED_BYTES, RELAY_CPU_S, WIRE_PACKET_BYTES, WIRE_PACKETS
 from torsweep.config.experiment import Experiment
 from torsweep.engines.table_schema import CIRCUITS, COSTS, RECEIVED, ROUND_TRIPS, WIRE
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.measures.circuits import ended_circuits, failed_circuits
 from torsweep.stats.measures.downloads import clients, downloads, errors, errors_by_reason, errors_by_stage
 from torsweep.stats.measures.summary import MEASURES
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.summarize import Summary, summarize, summary_text
-from torsweep.tables.collect import collect
-from torsweep.tables.reading import PlanTables
 
 DOCUMENT = Path(__file__).parents[3] / "docs/measures.md"
 SMALL = Size(web_clients=8, bulk_clients=2, relays=4, warm_up_s=10, duration_s=60)

@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.inference.intervals import t_interval
 from torsweep.stats.streams.curves import curves
 from torsweep.stats.streams.incidence import METRICS, STREAM_COLUMNS, downloads
 from torsweep.stats.streams.medians import downloads_by_kind, outcome_counts, run_quantiles
 from torsweep.stats.summarize import Summary
-from torsweep.tables.reading import PlanTables
 
 KNOB = "refill_interval"
 

@@ -13,9 +13,9 @@ import pytest
 from torsweep import stats
 from torsweep.config.experiment import Experiment
 from torsweep.errors import InputError
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.statistic import statistics
 from torsweep.stats.summarize import Summary, summarize, write_summary
-from torsweep.tables.reading import PlanTables
 
 ROOT = Path(__file__).parents[3]
 
@@ -60,7 +60,7 @@ package.__path__.append(sys.argv[1])
 
 from torsweep.config.experiment import load_experiment
 from torsweep.stats.summarize import summarize
-from torsweep.tables.reading import PlanTables
+from torsweep.runsets.reading import PlanTables
 
 claim = {"text": "Luck.", "knob": "refill_interval", "test": "lucky"}
 claims = [{**claim, "id": "toy", "luck": 1.0}, {**claim, "id": "other", "luck": -1.0}]

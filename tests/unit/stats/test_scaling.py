@@ -26,13 +26,13 @@ from tests.analyses import analysis_of
 from tests.synthetic import Size, write_run
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.errors import InputError
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.cli import results_app
 from torsweep.stats.inference.intervals import t_interval, welch_interval
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams import scaling
 from torsweep.stats.summarize import Summary, summarize, write_summary
-from torsweep.tables.collect import collect
-from torsweep.tables.reading import PlanTables
 
 EXPERIMENT = Path(__file__).parents[3] / "experiments/scale_overloaded/experiment.yaml"
 SMALL = Size(web_clients=10, bulk_clients=2, relays=2, warm_up_s=10, duration_s=70)

@@ -11,6 +11,8 @@ import pytest
 from tests.analyses import analysis_of
 from tests.synthetic_streams import SERVED, STARVED_SHARE, tables, write_runs
 from torsweep.config.experiment import load_experiment
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.claims.judging import (
     CONTRADICTED,
     HOLDS,
@@ -23,8 +25,6 @@ from torsweep.stats.claims.starvation import Starvation, StarvationThreshold
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.fairness import Fairness, fairness, fairness_of_plan
 from torsweep.stats.summarize import summarize, write_summary
-from torsweep.tables.collect import collect
-from torsweep.tables.reading import PlanTables
 
 KNOBS = {
     "activation_order": ["list", "reversed", "random"],

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 from tests.synthetic import Size, record_tables, with_perf_clients, write_sweep
 from torsweep.config.experiment import Experiment
 from torsweep.errors import InputError
+from torsweep.runsets.collect import collect
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.cli import results_app
 from torsweep.stats.streams.medians import stationarity
 from torsweep.stats.summarize import Summary, summarize, write_summary
-from torsweep.tables.collect import collect
-from torsweep.tables.reading import PlanTables
 
 SMALL = Size(web_clients=8, bulk_clients=2, relays=2, warm_up_s=10, duration_s=70)
 

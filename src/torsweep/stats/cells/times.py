@@ -1,6 +1,6 @@
 """How long RELAY cells stay in a traced relay, and in which stage.
 
-In: the passages of a plan (:mod:`torsweep.tables.passages`). Out: cell_runs.csv, cell_times.csv,
+In: the passages of a plan (:mod:`torsweep.runsets.passages`). Out: cell_runs.csv, cell_times.csv,
 cell_density.csv, cell_spikes.csv, cell_counts.csv and cell_load.csv.
 
 Circuits are *quiet* with at most the first quartile of cells per circuit of the run, and *busy* with at least
@@ -22,11 +22,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from torsweep.config.tracing import STAGES
+from torsweep.runsets.reading import PlanTables
 from torsweep.stats.cells.spikes import find_period
 from torsweep.stats.inference.intervals import t_interval
 from torsweep.stats.statistic import HOST, KNOBS, NETWORKS, SEED, Analysis, Statistic, counts, numbers, texts
 from torsweep.stats.text import markdown_table, variant_text
-from torsweep.tables.reading import PlanTables
 
 TOTAL = "total"
 MEASURES = (TOTAL, *STAGES)

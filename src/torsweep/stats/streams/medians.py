@@ -1,6 +1,6 @@
 """Quantiles of each run, counts of outcomes, and whether the network still changed after the warm-up.
 
-In: the streams of a plan (:meth:`torsweep.tables.reading.PlanTables.streams`). Out: medians.csv (a row for
+In: the streams of a plan (:meth:`torsweep.runsets.reading.PlanTables.streams`). Out: medians.csv (a row for
 each run), outcomes.csv and stationarity.csv (a row for each variant).
 
 The estimand is the median of a run's downloads. Closed-loop clients that are fast download more, so the
@@ -23,6 +23,7 @@ import polars as pl
 
 from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.table_schema import OUTCOMES
+from torsweep.runsets.reading import Provenance
 from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni, t_interval
 from torsweep.stats.statistic import (
     KIND,
@@ -46,7 +47,6 @@ from torsweep.stats.text import (
     percent_text,
     variant_text,
 )
-from torsweep.tables.reading import Provenance
 
 QUANTILES = {"p10_s": 0.1, "p25_s": 0.25, "median_s": 0.5, "p75_s": 0.75, "p90_s": 0.9}
 """Quantiles over the downloads of a run that are compared between variants, by column, seconds."""

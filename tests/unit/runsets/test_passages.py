@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torsweep.engines.table_schema import CELLS, PASSAGES
-from torsweep.tables.passages import PassageCounts, passages
+from torsweep.runsets.passages import PassageCounts, passages
 
 STAGES = ["relaying_ns", "waiting_ns", "writing_ns"]
 

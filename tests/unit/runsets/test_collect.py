@@ -13,8 +13,8 @@ from tests.synthetic import KNOBS, RELAY_BYTES_PER_S, Size, finish_run, record_t
 from torsweep.engines.table_schema import PROGRESS, STREAMS
 from torsweep.errors import InputError
 from torsweep.provenance import sha256_of_file
-from torsweep.tables.collect import collect, read_table
-from torsweep.tables.reading import PlanTables, read_provenance
+from torsweep.runsets.collect import collect, read_table
+from torsweep.runsets.reading import PlanTables, read_provenance
 
 SMALL = Size(web_clients=4, bulk_clients=1, relays=2, warm_up_s=10, duration_s=40)
 

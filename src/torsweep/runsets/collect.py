@@ -51,11 +51,11 @@ from torsweep.formats import parquet
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import NETWORK_FILE, read_network
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
+from torsweep.runsets.passages import passages
+from torsweep.runsets.reading import METADATA_KEY, Provenance
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import TABLES, own_folder
 from torsweep.storage.manifest import changed_since, with_table_checksums
-from torsweep.tables.passages import passages
-from torsweep.tables.reading import METADATA_KEY, Provenance
 
 NOT_OF_ALL = (CIRCUITS, RECEIVED, WIRE, ROUND_TRIPS, COSTS)
 """Tables that a run may lack: an engine, or a program of others whose results were imported, had none."""

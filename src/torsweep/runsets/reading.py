@@ -1,6 +1,6 @@
 """Open the tables of a plan.
 
-In: a directory that :mod:`torsweep.tables.collect` wrote. Out: :class:`PlanTables`, with the columns
+In: a directory that :mod:`torsweep.runsets.collect` wrote. Out: :class:`PlanTables`, with the columns
 asked for and :class:`Provenance`, which says where the rows come from.
 """
 
