@@ -108,7 +108,6 @@ format: setup ## rewrite Python, Snakemake and Rust files in the project's forma
 
 bench: setup ## speed and memory of engine, sampler and reading of logs, coverage of intervals, into bench/results/
 	$(ACTIVATED) python -m bench
-	$(ACTIVATED) python -m bench.prefetch
 	$(ACTIVATED) python -m bench.reading
 	$(ACTIVATED) python -m bench.intervals
 

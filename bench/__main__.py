@@ -27,8 +27,7 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
-from bench.rounds import add_rounds
-from bench.writing import write_results
+from bench.writing import add_rounds, write_results
 from torsweep.provenance import machine, versions
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -30,8 +30,7 @@ from typing import Any
 
 import polars as pl
 
-from bench.rounds import add_rounds
-from bench.writing import write_results
+from bench.writing import add_rounds, write_results
 from tests.synthetic import Size, write_run
 from tests.unit.engines.shadow.read.made_logs import (
     BOOTSTRAP_S,

@@ -22,15 +22,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from bench.run_medians import quantiles_of_run
 from torsweep.config.pairing import FREE, PATHS
 from torsweep.engines.prepare import finished_run
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
-from torsweep.engines.table_schema import STREAMS
 from torsweep.errors import InputError
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.runsets.collect import read_table
 from torsweep.stats.inference.planning import SPREAD_FILE, Spread, SpreadKey, read_spreads
-from torsweep.stats.streams.medians import run_quantiles
 from torsweep.storage import write_text
 
 METRICS = ("ttfb", "ttlb")
@@ -43,14 +42,11 @@ Medians = dict[tuple[str, str], float]
 """Seconds, by kind and metric."""
 
 
-def medians(directory: Path, run: RunSpec) -> Medians:
-    """The medians of the run in ``directory`` over the downloads that started after the warm-up; NaN where
-    there is none."""
-    streams = read_table(directory, STREAMS).filter(pl.col("start_us") >= run.warm_up_ns // 1000)
-    found = run_quantiles(streams.with_columns(pl.lit(run.seed).alias("seed")), [])
+def medians(directory: Path) -> Medians:
+    """The medians of the run in ``directory``; NaN where there is none."""
     return {
         (str(row["kind"]), row["metric"]): np.nan if row["median_s"] is None else row["median_s"]
-        for row in found.iter_rows(named=True)
+        for row in quantiles_of_run(directory).iter_rows(named=True)
         if row["metric"] in METRICS
     }
 
@@ -76,7 +72,7 @@ def spreads(directories: Sequence[Path]) -> Iterator[Spread]:
     for directory in directories:
         finished_run(directory)
         run = read_run(directory)
-        groups[alike(run)].setdefault((run.seed, run.repeat), (run, medians(directory, run)))
+        groups[alike(run)].setdefault((run.seed, run.repeat), (run, medians(directory)))
     rows: dict[SpreadKey, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     measured: dict[SpreadKey, set[int]] = defaultdict(set)
     for group in groups.values():

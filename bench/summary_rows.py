@@ -11,13 +11,14 @@ baseline in percent, paired by network, with intervals that hold for all variant
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import polars as pl
 
-from bench.writing import write_rows
 from plotting.drawing.palette import level_name
 from torsweep.stats.inference.intervals import t_interval
+from torsweep.storage import write_text
 
 METRICS = {"ttfb": "first", "ttlb": "last"}
 DIFFERENCES = {
@@ -58,12 +59,15 @@ def _percent(share: float | None) -> float | None:
 
 def main() -> None:
     """Write the table."""
-    write_rows("Rows of a plan's summary", lambda folder: rows(*_tables(folder)), 4)
-
-
-def _tables(summary: Path) -> list[pl.DataFrame]:
-    names = ("medians.csv", "differences.csv")
-    return [pl.read_csv(summary / name, infer_schema_length=None) for name in names]
+    parser = argparse.ArgumentParser(description="Write the rows of a plan's summary for a document.")
+    parser.add_argument("summary", type=Path)
+    parser.add_argument("out", type=Path)
+    options = parser.parse_args()
+    medians, differences = (
+        pl.read_csv(options.summary / name, infer_schema_length=None)
+        for name in ("medians.csv", "differences.csv")
+    )
+    write_text(options.out, rows(medians, differences).write_csv(float_precision=4))
 
 
 if __name__ == "__main__":

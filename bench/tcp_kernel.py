@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import argparse
 import csv
+import ctypes
 import fcntl
 import json
+import os
 import selectors
 import socket
 import statistics
@@ -35,7 +37,6 @@ from typing import Any
 
 import numpy as np
 
-from bench.links import socket_in
 from bench.writing import csv_text
 from torsweep.config.eras import ERAS, EraName
 from torsweep.engines.emulation.tcp import TCP, TcpEra, settable
@@ -49,6 +50,7 @@ UP_QUEUE_PACKETS = 1_000
 SETTLE_S = 10.0
 SAMPLE_S, READ_S = 0.25, 0.005
 SIOCINQ, SIOCOUTQ, SO_MEMINFO = 0x541B, 0x5411, 55
+CLONE_NEWNET = 0x40000000
 BLOCK = b"x" * 65_536
 BATCHES = 4
 """The most cells that are measured at once: links and programs must not wait for a processor."""
@@ -156,6 +158,24 @@ def _document(folder: Path, era: TcpEra, cells: Sequence[Cell], rtt_ms: int) -> 
         "sysctls": settable(era.sysctls())[0],
         "statistics": "links.parquet",
     }
+
+
+def socket_in(namespace: str, kind: socket.SocketKind) -> socket.socket:
+    """A socket of the network namespace at a path: it stays there when the calling thread comes back."""
+    home, place = (os.open(path, os.O_RDONLY) for path in ("/proc/thread-self/ns/net", namespace))
+    try:
+        _enter(place)
+        return socket.socket(socket.AF_INET, kind)
+    finally:
+        _enter(home)
+        os.close(home)
+        os.close(place)
+
+
+def _enter(namespace: int) -> None:
+    """Move the calling thread into a network namespace, given by a file descriptor."""
+    if ctypes.CDLL(None, use_errno=True).setns(namespace, CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
 
 
 def _connect(hosts: dict[str, str], number: int, cell: Cell) -> list[Connection]:

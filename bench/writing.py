@@ -1,7 +1,7 @@
-"""What benchmarks write: a record with the machine and a page to read, or the rows of a CSV file.
+"""What benchmarks have in common: the number of rounds, and what they write.
 
-In: results. Out: files, each as a whole; and the command line of programs that make a document's table from a
-folder of results.
+In: the option ``--rounds``, and results. Out: a record with the machine and a page to read, or the rows of a
+CSV file; each file as a whole.
 """
 
 from __future__ import annotations
@@ -18,6 +18,21 @@ import polars as pl
 
 from torsweep.provenance import machine, versions
 from torsweep.storage import write_text
+
+LEAST_ROUNDS = 3
+"""A median of fewer is no better than one measurement."""
+
+
+def add_rounds(parser: argparse.ArgumentParser) -> None:
+    """Give ``parser`` the option ``--rounds``, which refuses fewer than :data:`LEAST_ROUNDS`."""
+    words = f"Measurements of each figure, at least {LEAST_ROUNDS}."
+    parser.add_argument("--rounds", type=_enough, default=LEAST_ROUNDS, help=words)
+
+
+def _enough(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < LEAST_ROUNDS:
+        raise argparse.ArgumentTypeError(f"{text}: accepted: {LEAST_ROUNDS} or more")
+    return int(text)
 
 
 def write_results(out: Path, results: Mapping[str, Any], page: str) -> None:
@@ -47,20 +62,8 @@ def write_named_rows(
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("runs", nargs="+", metavar=f"WORDS={folders}")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     # Folders of runs have = in their names, too.
-    named = [text.partition("=") for text in given.runs]
+    named = [text.partition("=") for text in options.runs]
     rows = [{"run": words, **row(place)} for words, _, place in named]
-    write_text(given.out, pl.DataFrame(rows).write_csv())
-
-
-def write_rows(what: str, rows: Callable[[Path], pl.DataFrame], decimals: int | None = None) -> None:
-    """A command line: a folder of results, and the CSV file that gets its ``rows``; ``what`` they are.
-
-    Numbers have ``decimals`` digits after the point, or all that they have.
-    """
-    parser = argparse.ArgumentParser(description=f"{what}, for a document.")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("out", type=Path)
-    arguments = parser.parse_args()
-    write_text(arguments.out, rows(arguments.folder).write_csv(float_precision=decimals))
+    write_text(options.out, pl.DataFrame(rows).write_csv())

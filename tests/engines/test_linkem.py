@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from bench.links import socket_in
+from bench.tcp_kernel import socket_in
 from torsweep.engines.emulation.run.pace import read_tally
 
 NAMES = ("client", "server")

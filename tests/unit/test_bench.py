@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from itertools import product
 
 import pytest
 
 from bench import __main__ as bench
-from bench import prefetch
-from bench.rounds import add_rounds
+from bench.writing import add_rounds
 
 
 def test_full_size_is_sampled_in_each_round_and_tenfold_once(tmp_path, monkeypatch):
@@ -24,27 +22,6 @@ def test_full_size_is_sampled_in_each_round_and_tenfold_once(tmp_path, monkeypat
     page = bench.table(results, 3)
     assert "| full | sampling | – | – | – | 4.0 |" in page
     assert "| tenfold | sampling (once) | – | – | – | 2.0 |" in page
-
-
-def test_builds_are_paired_in_both_arrangements(tmp_path, monkeypatch):
-    places = []
-
-    def together(programs, folders, processors):
-        places.append(processors)
-        return {"with": 1.0, "without": 2.0 if processors == [0, 1] else 8.0}
-
-    monkeypatch.setattr(prefetch, "together", together)
-    folders = {name: tmp_path / name for name in prefetch.BUILDS}
-    for folder, table in product(folders.values(), prefetch.TABLES):
-        folder.mkdir(exist_ok=True)
-        (folder / table).write_bytes(b"rows")
-    assert prefetch.ratio({}, folders, [0, 1]) == pytest.approx(0.25)
-    assert places == [[0, 1], [1, 0]]
-    page = prefetch.table({"full": {"10 ms": [0.5, 0.7, 0.6]}}, 3)
-    assert "| full | 10 ms | 0.60 | 0.50 to 0.70 |" in page
-    (folders["with"] / prefetch.TABLES[0]).write_bytes(b"other rows")
-    with pytest.raises(SystemExit, match="differs"):
-        prefetch.ratio({}, folders, [0, 1])
 
 
 @pytest.mark.parametrize("rounds", ["2", "0", "-3", "many"])

@@ -8,8 +8,6 @@ import polars as pl
 import pytest
 
 from bench.compare_rows import COLUMNS, main
-from bench.looks import deciding
-from bench.looks import main as looks_main
 from tests.unit.compare.conftest import FAST, SLOW, leave_run
 from torsweep.compare.comparison import compare, write_comparison
 from torsweep.compare.sources import parse_sources, read_sources
@@ -59,27 +57,3 @@ def test_a_reference_without_repeats_has_the_rows_of_its_runs(two_sources: Path)
     rows = pl.read_csv(two_sources / "here_distances.csv")
     assert rows["variant"].to_list() == ["1000 ms, EWMA", "10 ms, EWMA"]
     assert rows["first_within"].to_list() == ["–", "–"]
-
-
-def test_several_looks_widen_an_interval_and_undecided_contrasts_say_how_many_networks(
-    two_sources: Path,
-) -> None:
-    for seed, slower in ((2, 1.2), (3, 0.9)):
-        leave_run(two_sources, "emulation", SLOW, seed)
-        leave_run(two_sources, "emulation", FAST, seed, slower=slower)
-    out = two_sources / "looks.csv"
-    looks_main([str(compared(two_sources)), str(out), "--source", "emulation", "--looks", "4"])
-    first = pl.read_csv(out).to_dicts()[0]
-    assert (first["contrast"], first["networks"]) == ("1000 ms → 10 ms, EWMA", 3)
-    (low, high), (allowed_low, allowed_high) = (
-        map(float, str(first[name]).split("[")[1].split("]")[0].split(", ")) for name in ("ratio", "allowed")
-    )
-    assert allowed_low < low < high < allowed_high
-
-
-def test_the_number_that_decides_is_the_first_whose_interval_leaves_zero_out() -> None:
-    # t(0.95, 5 networks) = 2.776: 2.776 / √5 = 1.241; of 6: 2.571 / √6 = 1.049; of 7: 2.447 / √7 = 0.925.
-    assert deciding(1.0, 1.0, 5) == "7"
-    assert deciding(-1.1, 1.0, 5) == "6"
-    assert deciding(1.3, 1.0, 5) == "–"
-    assert deciding(0.0, 1.0, 5) == "never"

@@ -17,7 +17,6 @@ from matplotlib.figure import Figure
 from scipy import stats
 from typer.testing import CliRunner
 
-from bench.scale_rows import rows as document_rows
 from plotting import scale_effect, scale_spread
 from plotting.__main__ import draw_figure
 from plotting.drawing.source import Source
@@ -218,13 +217,6 @@ def test_figures_and_rows_for_documents(summary: Summary, tmp_path: Path) -> Non
         points = pl.read_csv(tmp_path / "figures" / f"{name}.csv")
         assert set(points["networks"]) == set(NETWORKS.values())
     assert "at scale 0.05" in Source(tmp_path / "summary").caption()
-    names = ("scale_contrasts", "scale_trends", "scale_times")
-    table = document_rows(*(Source(tmp_path / "summary").summary(name) for name in names))
-    effects = table.filter(what="effect", time="last byte, median")
-    assert effects["contrast"].to_list()[0] == "1000 ms → 10 ms, EWMA"
-    assert effects["at_0_003"][0].startswith("× 0.")
-    assert table.filter(what="networks").height == table.filter(what="effect").height == 16
-    assert table.filter(what="time").height == 16
 
 
 @pytest.mark.parametrize("spread", [None, 0.0])
