@@ -28,7 +28,6 @@ from torsweep.engines.prepare import finished_run
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
 from torsweep.errors import InputError
 from torsweep.provenance import PROVENANCE_FILE
-from torsweep.runsets.collect import read_table
 from torsweep.stats.inference.planning import SPREAD_FILE, Spread, SpreadKey, read_spreads
 from torsweep.storage import write_text
 
