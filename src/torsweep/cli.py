@@ -24,7 +24,6 @@ from torsweep.ending import exit_code_of
 from torsweep.engines.cli import run_app
 from torsweep.examples import with_examples
 from torsweep.imports.cli import import_app
-from torsweep.live.cli import describe_command
 from torsweep.network.cli import bandwidth_app, latency_app, network_app, relays_app
 from torsweep.pipeline.cli import check_command
 from torsweep.report.cli import report_command
@@ -54,7 +53,6 @@ for engine in engine_names():
     # By its name: an engine is found by being there.
     if importlib.util.find_spec(f"torsweep.engines.{engine}.cli"):
         app.add_typer(importlib.import_module(f"torsweep.engines.{engine}.cli").app, name=engine)
-network_app.command("describe")(describe_command)
 app.command("compare")(compare_command)
 app.command("new")(new_command)
 app.command("doctor")(doctor_command)

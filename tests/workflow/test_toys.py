@@ -19,7 +19,7 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.config.looks import THIRD
-from torsweep.engines.contract import Demand, Engine, Kind
+from torsweep.engines.contract import Demand, Engine, EngineKind
 from torsweep.engines.run_spec import RUN_FILE, read_run, write_provenance
 from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS
 from torsweep.provenance import sha256_of_file
@@ -31,7 +31,7 @@ ENGINE = Engine(
     versions=lambda: ["toy 1"],
     run_seconds=lambda network, run_s: 1,
     demand=lambda network: Demand(1_000_000),
-    kinds={"toy": Kind("plays nothing", THIRD)},
+    kinds={"toy": EngineKind("plays nothing", THIRD)},
     runs_tor=False,
 )
 

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import polars as pl
 
+from torsweep.engines.paths import used_paths
 from torsweep.engines.prepare import run_status, write_run
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
 from torsweep.engines.selection import MODEL_ENGINE, find_engine, find_kind
-from torsweep.engines.shadow.read.tables import used_paths
 from torsweep.engines.table_schema import CIRCUITS, STREAMS
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json

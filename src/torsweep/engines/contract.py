@@ -1,6 +1,6 @@
 """What an engine states of itself, in the ``entry.py`` of its package; nothing else lists engines.
 
-In: nothing. Out: :class:`Engine`, its kinds (:class:`Kind`), and :class:`Demand` for what a network
+In: nothing. Out: :class:`Engine`, its kinds (:class:`EngineKind`), and :class:`Demand` for what a network
 needs of a machine. An engine is a program: ``COMMAND run RUN_DIR --progress`` reads run.json
 (:mod:`torsweep.engines.run_spec`) and leaves tables (:mod:`torsweep.engines.table_schema`) and, last,
 provenance.json. Its name is that of its package. If the package has a ``cli.py``, the typer application
@@ -34,7 +34,7 @@ class Demand:
 
 
 @dataclass(frozen=True)
-class Kind:
+class EngineKind:
     """An engine as its runs name it: what it ``does``, in words that go on after "it", and its look.
 
     ``as_in`` is what the model has in place of this engine's TCP and queues; None for the model itself.
@@ -62,8 +62,12 @@ class Engine:
     engine with the least number of those that can run. ``runs_tor`` is false of a model; the pipeline builds
     tor for the others. With ``real_time`` a run needs the machine for itself.
     Where it ``takes_paths``, the paths of clients' circuits can be given to it; where it
-    ``takes_tornettools``, it plays networks that tornettools made. ``caution`` says, for pages and doctor,
-    why its times may differ from those of tor on a real kernel; empty where tor runs on one.
+    ``takes_tornettools``, it plays networks that tornettools made.
+
+    ``merit`` is the reason to take it for a comparison of tors. ``caution`` says, for pages and doctor, why
+    its times may differ from those of tor on a real kernel; empty where tor runs on one. ``note`` is for
+    doctor alone. ``trial`` returns what a trial shows of this machine and no version tells, in a few words;
+    empty where there is nothing to try. It raises ToolMissing or TorsweepError when it cannot be made.
     """
 
     name: str
@@ -72,7 +76,7 @@ class Engine:
     versions: Callable[[], list[str]]
     run_seconds: Callable[[NetworkConfig, float], float]
     demand: Callable[[NetworkConfig], Demand]
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, EngineKind]
     tools: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     unsupported: Callable[[], list[str]] = list
@@ -83,7 +87,17 @@ class Engine:
     real_time: bool = False
     takes_paths: bool = True
     takes_tornettools: bool = False
+    merit: str = ""
     caution: str = ""
+    note: str = ""
+    trial: Callable[[], str] = str
+
+    def turns(self, target: str) -> bool:
+        """Whether it has knobs of this ``target`` (:attr:`torsweep.config.knob.Knob.target`).
+
+        A model has no build of tor and reads no torrc; tor is carried by a TCP that no knob reaches.
+        """
+        return target not in (("transport",) if self.runs_tor else ("tor_build", "options"))
 
 
 def counted(counts: Mapping[str, int], each: Mapping[str, int]) -> int:

@@ -18,6 +18,8 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path as FilePath
 
+import polars as pl
+
 from torsweep.config.traffic import AnyKind
 from torsweep.engines.draws import Draws
 from torsweep.engines.run_spec import RunTraffic
@@ -139,3 +141,16 @@ def circuits_needed(traffic: RunTraffic, duration_ns: int) -> int:
     isolated = traffic.streams_per_circuit_isolation
     each_ns = pause_ns // traffic.parallel_streams if isolated else MOVES_ON_NS
     return min(MOST_CIRCUITS, SPARE_CIRCUITS + -(-duration_ns // max(each_ns, 1)))
+
+
+def used_paths(circuits: pl.DataFrame) -> dict[str, list[list[str]]]:
+    """Client to the relays of each of its circuits of three hops, in order of first use.
+
+    ``circuits`` is a circuits table. A circuit whose path was not seen is left out.
+    """
+    used = circuits.drop_nulls(["first_use_us", "path"]).sort("client", "first_use_us", "circuit")
+    paths: dict[str, list[list[str]]] = {}
+    for client, path in used.select("client", "path").iter_rows():
+        if len(relays := path.split(",")) == 3:
+            paths.setdefault(client, []).append(relays)
+    return paths

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torsweep.config.engine_names import engine_names
-from torsweep.engines.contract import Engine, Kind
+from torsweep.engines.contract import Engine, EngineKind
 from torsweep.engines.sources import sources_key
 from torsweep.engines.tools import find_tool, require_tool, tool_problem
 from torsweep.errors import InputError, ToolMissing, TorsweepError
@@ -78,6 +78,17 @@ RUN_ENGINES = tuple(sorted(_BY_KIND, key=lambda kind: (_BY_KIND[kind].runs_tor, 
 MODEL_ENGINE = next(name for name, engine in ENGINES.items() if not engine.runs_tor)
 """The engine that models tor, with which those that run it are compared."""
 
+TOR_ENGINES = tuple(
+    sorted(
+        (name for name, engine in ENGINES.items() if engine.runs_tor),
+        key=lambda name: bool(ENGINES[name].caution),
+    )
+)
+"""The engines that run tor itself; first those on a real kernel, which need no caution."""
+
+TORNETTOOLS_ENGINES = tuple(name for name, engine in ENGINES.items() if engine.takes_tornettools)
+"""The engines that play networks of tornettools."""
+
 
 def find_engine(kind: str) -> Engine:
     """The engine whose runs have the name ``kind``: one for both kinds of Shadow; InputError without any."""
@@ -86,7 +97,7 @@ def find_engine(kind: str) -> Engine:
     return _BY_KIND[kind]
 
 
-def find_kind(kind: str) -> Kind:
+def find_kind(kind: str) -> EngineKind:
     """What the engine whose runs have the name ``kind`` states of that kind; InputError without any."""
     return find_engine(kind).kinds[kind]
 

@@ -19,7 +19,7 @@ import yaml
 
 from torsweep.errors import InputError
 from torsweep.formats.text import text_lines, whole_text
-from torsweep.tornet.folder import CONFIGURATION
+from torsweep.network.tornet import CONFIGURATION
 
 HOSTS = "shadow.data/hosts"
 TGEN_PARSED, ONIONTRACE_PARSED = "tgen.analysis.json", "oniontrace.analysis.json"

@@ -26,10 +26,10 @@ from torsweep.network.model import (
     network_text,
 )
 from torsweep.network.relays import network_bandwidth_weights
+from torsweep.network.tornet import CONFIGURATION, Tornet, read_tornet, torrc_lines
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import NETWORK
-from torsweep.tornet.folder import CONFIGURATION, Tornet, read_tornet, torrc_lines
 
 BANDWIDTHS = "bwauthority/v3bw"
 """Below the template: the consensus weights."""

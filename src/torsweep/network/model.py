@@ -24,6 +24,7 @@ from torsweep.formats.arrays import map_array
 from torsweep.formats.json_file import read_json
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.places import Latencies
+from torsweep.network.tornet import is_tornet
 from torsweep.provenance import sha256_of_file
 from torsweep.ranges import (
     MOST_CONFIGURED_BYTES,
@@ -37,7 +38,6 @@ from torsweep.seeds import MOST_SEED
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import NETWORK
 from torsweep.storage.manifest import changed_since
-from torsweep.tornet.folder import is_tornet
 
 NETWORK_FILE = "network.json"
 LATENCY_FILE = "latency.npy"

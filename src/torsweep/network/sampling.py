@@ -40,9 +40,9 @@ from torsweep.network.model import (
 from torsweep.network.places import Latencies
 from torsweep.network.population import POPULATION_FILE, read_population
 from torsweep.network.relays import chain_relays, network_bandwidth_weights, sample_relays
+from torsweep.network.tornet import CONFIGURATION
 from torsweep.network.weights import read_weights, weighted, weights_path
 from torsweep.provenance import sha256_of_file
-from torsweep.tornet.folder import CONFIGURATION
 
 TOPOLOGIES = Path("topologies")
 

@@ -27,7 +27,6 @@ from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes
 from torsweep.formats.text import MOST_WHOLE_TEXT_BYTES
 from torsweep.formats.yaml_file import MOST_YAML_BYTES
-from torsweep.live.comparison import HEADER, Likeness, likeness
 from torsweep.report.networks import Networks, describe_networks
 from torsweep.report.repeat import repeat_command, repeat_overrides
 from torsweep.report.sections import Row, Section, SummaryText, parse_summary
@@ -35,6 +34,7 @@ from torsweep.runsets.reading import Provenance, parse_provenance
 from torsweep.stats.claims.judging import Verdict
 from torsweep.stats.files import PLAN_FILE, read_plan
 from torsweep.stats.inference.intervals import Interval
+from torsweep.stats.likeness import HEADER, Likeness, likeness
 from torsweep.stats.text import duration_text, engine_text, era_text, plan_networks_text
 from torsweep.stats.verdicts import CLAIMS_TITLE, EVIDENCE_TITLE, ClaimsFile, read_claims
 from torsweep.units import BYTES_PER, NANOSECONDS_PER, format_quantity

@@ -20,8 +20,8 @@ from torsweep.config.traffic import MARKOV
 from torsweep.engines.selection import AUTO as ANY_ENGINE
 from torsweep.engines.selection import RUN_ENGINES, choose_engine, find_engine, require_engine
 from torsweep.errors import InputError
+from torsweep.network.tornet import Tornet, is_tornet, read_tornet
 from torsweep.study.engine import Venue
-from torsweep.tornet.folder import Tornet, is_tornet, read_tornet
 from torsweep.units import NANOSECONDS_PER, format_quantity, is_duration, parse_quantity, rounded_duration
 
 ENGINE = "shadow"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from torsweep.config.looks import USUAL
 from torsweep.config.network import NetworkConfig
-from torsweep.engines.contract import Demand, Engine, Kind
+from torsweep.engines.contract import Demand, Engine, EngineKind
 from torsweep.engines.tools import find_own_program, require_own_program
 from torsweep.provenance import program_version
 
@@ -69,7 +69,7 @@ ENGINE = Engine(
     versions=lambda: [cellsim_version()],
     run_seconds=run_seconds,
     demand=demand,
-    kinds={NAME: Kind("models tor", USUAL)},
+    kinds={NAME: EngineKind("models tor", USUAL)},
     preference=2,
     runs_tor=False,
     caution="These are a model's results. The times of real tor may differ.",

@@ -9,7 +9,7 @@ from pathlib import Path
 from torsweep.config.looks import BLACK, SOLID, Look
 from torsweep.config.network import NetworkConfig
 from torsweep.config.tor_settings import Transport
-from torsweep.engines.contract import Demand, Engine, Kind
+from torsweep.engines.contract import Demand, Engine, EngineKind
 from torsweep.engines.emulation.rights import standing
 from torsweep.engines.host_tors import HostTors, find_host_tors
 from torsweep.engines.run_spec import RunSpec
@@ -88,7 +88,10 @@ ENGINE = Engine(
     versions=lambda: [f"linkem {program_version(require_linkem())}"],
     run_seconds=run_seconds,
     demand=demand,
-    kinds={NAME: Kind("runs tor in real time", Look(BLACK, SOLID, "v"), Transport(tcp="linux_6_18"))},
+    kinds={NAME: EngineKind("runs tor in real time", Look(BLACK, SOLID, "v"), Transport(tcp="linux_6_18"))},
     files=(COSTS_FILE, LINKS_FILE),
     real_time=True,
+    merit="it has a real kernel",
+    note="Real tor on a real kernel. Runs take real time, and the whole machine.",
+    trial=lambda: standing().way,
 )

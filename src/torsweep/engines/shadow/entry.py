@@ -12,7 +12,7 @@ import re
 from torsweep.config.looks import DOTTED, LONG_DASHED, ORANGE, SKY, Look
 from torsweep.config.network import NetworkConfig
 from torsweep.config.tor_settings import Codel, Transport
-from torsweep.engines.contract import Demand, Engine, Kind, counted
+from torsweep.engines.contract import Demand, Engine, EngineKind, counted
 from torsweep.engines.shadow.simulate import BOOTSTRAP_NS, HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
 from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, round_trips
 from torsweep.engines.table_files import COSTS_FILE, PATHS_FILE
@@ -85,8 +85,10 @@ ENGINE = Engine(
     run_seconds=run_seconds,
     demand=demand,
     kinds={
-        MEASURING: Kind("measures round trips", Look(SKY, LONG_DASHED, "D"), _AS_IN, has_nagle=False),
-        NOT_MEASURING: Kind("measures no round trips", Look(ORANGE, DOTTED, "P"), _AS_IN, has_nagle=False),
+        MEASURING: EngineKind("measures round trips", Look(SKY, LONG_DASHED, "D"), _AS_IN, has_nagle=False),
+        NOT_MEASURING: EngineKind(
+            "measures no round trips", Look(ORANGE, DOTTED, "P"), _AS_IN, has_nagle=False
+        ),
     },
     tools=("shadow", "tgen", "oniontrace"),
     files=(COSTS_FILE, PATHS_FILE),
@@ -95,5 +97,7 @@ ENGINE = Engine(
     takes_threads=True,
     takes_paths=False,
     takes_tornettools=True,
+    merit="tor runs there in simulated time",
     caution="Real tor on Shadow's own TCP. On a real kernel (engine emulation) times may differ.",
+    trial=lambda: round_trips(require_tool("shadow").path).text,
 )

@@ -18,12 +18,12 @@ import polars as pl
 
 from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
+from torsweep.engines.paths import used_paths
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.directory import CONFIGURATION, shadow_seed
 from torsweep.engines.shadow.layout import HOSTS, Layout
 from torsweep.engines.shadow.read.given_logs import read_logs
 from torsweep.engines.shadow.read.given_tables import tables_of
-from torsweep.engines.shadow.read.tables import used_paths
 from torsweep.engines.shadow.simulate import (
     EPOCH_S,
     SECOND_NS,
@@ -38,9 +38,9 @@ from torsweep.engines.table_schema import CIRCUITS, OUTCOMES, STREAMS, write_tab
 from torsweep.errors import InputError
 from torsweep.network.given import folder_of
 from torsweep.network.model import NETWORK_FILE, Network
+from torsweep.network.tornet import CONF, TORRC, Tornet, is_tor, program_of, read_tornet, torrc_lines
 from torsweep.storage import write_text
 from torsweep.storage.manifest import changed_since
-from torsweep.tornet.folder import CONF, TORRC, Tornet, is_tor, program_of, read_tornet, torrc_lines
 
 
 def find_tornet(network: Network, directory: Path) -> Tornet:

@@ -21,8 +21,8 @@ from torsweep.engines.shadow.tools import Tools
 from torsweep.errors import InputError
 from torsweep.network import given
 from torsweep.network.model import NETWORK_FILE
+from torsweep.network.tornet import read_tornet
 from torsweep.provenance import sha256_of_file
-from torsweep.tornet.folder import read_tornet
 
 TEMPLATE = "template/hosts"
 SETTINGS = ShadowSettings(parallelism=1)

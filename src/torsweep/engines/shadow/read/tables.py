@@ -15,6 +15,7 @@ from typing import Any
 
 import polars as pl
 
+from torsweep.engines.paths import used_paths
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.shadow.layout import HOSTS, Layout, read_layout
 from torsweep.engines.shadow.read.circuits import circuit_rows, tor_streams, traced_downloads
@@ -112,19 +113,6 @@ def _round_trips(hosts: Path, layout: Layout, clock: Clock) -> pl.DataFrame:
     }
     zero = datetime.fromtimestamp(clock.start_us // 1_000_000, UTC).replace(tzinfo=None)
     return round_trips_frame(logs, zero, clock.end_us - clock.start_us)
-
-
-def used_paths(circuits: pl.DataFrame) -> dict[str, list[list[str]]]:
-    """Client to the relays of each of its circuits of three hops, in order of first use.
-
-    ``circuits`` is a circuits table. A circuit whose path was not seen is left out.
-    """
-    used = circuits.drop_nulls(["first_use_us", "path"]).sort("client", "first_use_us", "circuit")
-    paths: dict[str, list[list[str]]] = {}
-    for client, path in used.select("client", "path").iter_rows():
-        if len(relays := path.split(",")) == 3:
-            paths.setdefault(client, []).append(relays)
-    return paths
 
 
 def _complete(found: list[Log], names: Sequence[str], hosts: Path) -> list[Log]:

@@ -10,7 +10,7 @@ import pytest
 from torsweep.config.overrides import Overrides
 from torsweep.errors import InputError
 from torsweep.formats.public_tor import SCHEMA
-from torsweep.live.comparison import HEADER, Likeness, _beside, _here, likeness_lines
+from torsweep.stats.likeness import HEADER, Likeness, _beside, _here, likeness_lines
 
 MEASURES = pl.DataFrame(
     [

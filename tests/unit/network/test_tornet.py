@@ -10,7 +10,7 @@ import pytest
 
 from tests.synthetic_tornet import RELAYS, write_tornet
 from torsweep.errors import InputError
-from torsweep.tornet.folder import read_tornet, torrc_lines
+from torsweep.network.tornet import read_tornet, torrc_lines
 
 SECOND_NS = 10**9
 

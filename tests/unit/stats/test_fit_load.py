@@ -10,10 +10,10 @@ import pytest
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import NetworkConfig, load_network_config
 from torsweep.errors import InputError
-from torsweep.live import fit_load as module
-from torsweep.live.fit_load import TOLERANCE, Step, fit_load
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
+from torsweep.stats import fit_load as module
+from torsweep.stats.fit_load import TOLERANCE, Step, fit_load
 
 EXPERIMENT = load_experiment("refill_sweep")
 
