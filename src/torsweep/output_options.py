@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torsweep.storage.folders import Kind, require_file, require_writable
+from torsweep.storage.folders import FolderKind, require_file, require_writable
 
 
 class OutputFolder:
@@ -17,7 +17,7 @@ class OutputFolder:
 
     __name__ = "folder"
 
-    def __init__(self, *kinds: Kind) -> None:
+    def __init__(self, *kinds: FolderKind) -> None:
         self.kinds = kinds
 
     def __call__(self, value: str | Path) -> Path:

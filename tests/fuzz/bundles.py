@@ -18,7 +18,7 @@ from tests.fuzz.zips import ZIP_KINDS
 from tests.published_plan import EXPERIMENT, write_plan
 from torsweep.bundle.description import Credit, sums_text
 from torsweep.bundle.publish import Sources, pack, publish
-from torsweep.storage.published import SUMS_FILE
+from torsweep.storage.folders import SUMS_FILE
 
 ZIP = "refill_sweep.zip"
 

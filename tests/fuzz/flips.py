@@ -15,7 +15,7 @@ from torsweep.bundle.description import sums_text
 from torsweep.bundle.publish import pack
 from torsweep.bundle.verify import check_files, opened
 from torsweep.errors import InputError
-from torsweep.storage.published import SUMS_FILE
+from torsweep.storage.folders import SUMS_FILE
 
 SMALL = {
     "README.md": "# A bundle\n",

@@ -40,11 +40,11 @@ from torsweep.formats.archives import MOST_BUNDLE_FILES
 from torsweep.formats.files import MIB, read_bytes
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.runsets.reading import Provenance
-from torsweep.storage.folders import MARKER
-from torsweep.storage.published import (
+from torsweep.storage.folders import (
     CITATION_FILE,
     CRATE_FILE,
     EXPERIMENT_FILE,
+    MARKER,
     PAGE_FILE,
     README_FILE,
     SUMS_FILE,

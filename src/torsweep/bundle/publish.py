@@ -37,8 +37,14 @@ from torsweep.report.repeat import repeat_command, repeat_overrides
 from torsweep.runsets.reading import PlanTables, Provenance
 from torsweep.stats.files import read_plan
 from torsweep.storage import whole_directory, whole_file
-from torsweep.storage.folders import PUBLISHED
-from torsweep.storage.published import CITATION_FILE, EXPERIMENT_FILE, PAGE_FILE, README_FILE, SUMS_FILE
+from torsweep.storage.folders import (
+    CITATION_FILE,
+    EXPERIMENT_FILE,
+    PAGE_FILE,
+    PUBLISHED,
+    README_FILE,
+    SUMS_FILE,
+)
 
 MOST_PAGE_BYTES, MOST_HEAD_BYTES = 1 << 30, 1 << 16
 """Of a page with its pictures, and of what stands there before its title and in it."""

@@ -35,8 +35,7 @@ from torsweep.report.repeat import repeat_overrides
 from torsweep.runsets.reading import PlanTables, Provenance
 from torsweep.stats.summarize import summarize, write_summary
 from torsweep.stats.verdicts import read_claims
-from torsweep.storage.folders import MARKER
-from torsweep.storage.published import EXPERIMENT_FILE, PAGE_FILE, SUMS_FILE
+from torsweep.storage.folders import EXPERIMENT_FILE, MARKER, PAGE_FILE, SUMS_FILE
 
 _NUMBERS_OF = ("torsweep", "numpy", "scipy", "polars")
 """The versions on which the last digit of a summary may depend."""

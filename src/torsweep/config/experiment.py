@@ -60,7 +60,7 @@ from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.home import find, find_all
 from torsweep.seeds import MOST_SEED
-from torsweep.storage.published import EXPERIMENT_FILE
+from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.units import Between, DurationNs
 
 EXPERIMENTS_DIRECTORY = Path("experiments")

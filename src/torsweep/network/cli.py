@@ -19,7 +19,7 @@ import typer
 from torsweep.errors import InputError, OutputError
 from torsweep.output_options import OutputFile, OutputFolder
 from torsweep.seeds import MOST_SEED
-from torsweep.storage.folders import BANDWIDTHS, LATENCIES, NETWORK, RELAYS, Kind
+from torsweep.storage.folders import BANDWIDTHS, LATENCIES, NETWORK, RELAYS, FolderKind
 
 network_app = typer.Typer(help="Sample networks and describe them.", no_args_is_help=True)
 latency_app = typer.Typer(help="Import measured latencies.", no_args_is_help=True)
@@ -32,7 +32,7 @@ FIRST_S, EVERY_S = 3.0, 10.0
 _OUT_HELP = "Folder to write; one that this command wrote before is replaced."
 
 
-def _out(kind: Kind) -> typer.models.OptionInfo:
+def _out(kind: FolderKind) -> typer.models.OptionInfo:
     return typer.Option("--out", parser=OutputFolder(kind), help=_OUT_HELP)
 
 

@@ -22,7 +22,7 @@ def check_command(
     from torsweep.formats.yaml_file import read_yaml
     from torsweep.network.sampling import input_paths
     from torsweep.pipeline.paths import require_fitting_networks
-    from torsweep.storage.published import EXPERIMENT_FILE
+    from torsweep.storage.folders import EXPERIMENT_FILE
 
     for file in files:
         # Only experiments ask a question; a file that is neither is told what a network lacks.

@@ -23,7 +23,6 @@ from torsweep.engines.selection import AUTO, MODEL_ENGINE, choose_engine, find_e
 from torsweep.errors import TorsweepError
 from torsweep.folder_lock import hold_folder
 from torsweep.pipeline.paths import RESULTS, Paths, stop
-from torsweep.storage.leftovers import sweep_tree
 from torsweep.units import rounded_duration
 
 RUN_RULES = ("run", "run_repeat", "run_replay")
@@ -38,19 +37,14 @@ TRUST = 0.05
 """The weight of the estimate made before the start: it counts as much as this share of all runs, finished in
 the estimated time."""
 
-_INNER_FOLDERS = ("hosts", "data", "template", "processes", "downloads", "logs")
-"""Folders of other programs' files, thousands of them: no leftovers of torsweep's are there."""
-
 
 def start(paths: Paths, workflow: Any) -> None:
     """Claim the results folder, say what ``workflow``, Snakemake's, is about to run, and follow it.
 
-    What killed pipelines left behind is removed. A second pipeline in the folder, or results that cannot be
-    written, end the process here.
+    A second pipeline in the folder, or results that cannot be written, end the process here.
     """
     try:
         hold_folder(RESULTS)
-        sweep_tree(RESULTS, but=_INNER_FOLDERS)
         _follow(_announce(paths, workflow))
     except TorsweepError as error:
         stop(error)

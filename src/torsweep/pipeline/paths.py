@@ -40,7 +40,7 @@ from torsweep.network.sampling import input_paths
 from torsweep.pipeline.builds import Builds, marker
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.files import PLAN_FILE
-from torsweep.storage.published import EXPERIMENT_FILE, SUMS_FILE
+from torsweep.storage.folders import EXPERIMENT_FILE, SUMS_FILE
 
 RESULTS = Path("results")
 

@@ -1,7 +1,5 @@
-"""Writing: what torsweep may write, files and folders that appear whole, and what a kill left behind.
-
-:mod:`folders` holds the one rule about places that are written, :mod:`whole` writes, :mod:`leftovers` removes
-the temporary files of processes that were killed.
+"""Writing: what torsweep may write (:mod:`folders`), files and folders that appear whole (:mod:`whole`), and
+the manifest of what a stage has finished (:mod:`manifest`).
 """
 
 from torsweep.storage.whole import whole_directory, whole_file, write_text

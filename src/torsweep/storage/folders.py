@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,16 +21,16 @@ from pathlib import Path
 from typing import NoReturn
 
 from torsweep.errors import OutputError
-from torsweep.storage.leftovers import is_temporary, temporary_file
 
 MARKER = ".torsweep"
 _FORMAT = "torsweep-folder"
 _MOST_MARKER_BYTES = 50_000_000
+_TEMPORARY = re.compile(r"\.torsweep-[a-z0-9_]{8}-.+", re.DOTALL)
 _NOT_COUNTED = re.compile(r"\.snakemake_timestamp|\.nfs.*")
 
 
 @dataclass(frozen=True)
-class Kind:
+class FolderKind:
     """A kind of folder: its name in the marker, and what a message calls it.
 
     ``later`` is a pattern of the paths, relative to the folder, of files that may come into it after the
@@ -41,29 +42,37 @@ class Kind:
     later: str = "(?!)"
 
 
-NETWORK = Kind("network", "a network")
-LATENCIES = Kind("latencies", "imported latencies")
-BANDWIDTHS = Kind("bandwidths", "imported bandwidths")
-RELAYS = Kind("relays", "imported relays")
-RUN = Kind("run", "a run")
-TABLES = Kind("tables", "tables")
-SUMMARIES = Kind("summaries", "summaries")
-FIGURES = Kind("figures", "figures")
-COMPARISON = Kind("comparison", "a comparison")
-PUBLISHED = Kind("published", "a published result")
-TORNETTOOLS = Kind("tornettools", "a run for tornettools", r"tornet.*")
-IMPORT = Kind("import", "imported simulations")
-IMPORTS_COMPARED = Kind("compared imports", "a comparison of imports")
-STUDY = Kind("study", "a study")
-TOR_TOOLS = Kind("tools", "builds of tor")
-TOR_BUILD = Kind("tor build", "a build of tor", r"keys/.*")
-KEY_FOLDERS = Kind(
+NETWORK = FolderKind("network", "a network")
+LATENCIES = FolderKind("latencies", "imported latencies")
+BANDWIDTHS = FolderKind("bandwidths", "imported bandwidths")
+RELAYS = FolderKind("relays", "imported relays")
+RUN = FolderKind("run", "a run")
+TABLES = FolderKind("tables", "tables")
+SUMMARIES = FolderKind("summaries", "summaries")
+FIGURES = FolderKind("figures", "figures")
+COMPARISON = FolderKind("comparison", "a comparison")
+PUBLISHED = FolderKind("published", "a published result")
+TORNETTOOLS = FolderKind("tornettools", "a run for tornettools", r"tornet.*")
+IMPORT = FolderKind("import", "imported simulations")
+IMPORTS_COMPARED = FolderKind("compared imports", "a comparison of imports")
+STUDY = FolderKind("study", "a study")
+TOR_TOOLS = FolderKind("tools", "builds of tor")
+TOR_BUILD = FolderKind("tor build", "a build of tor", r"keys/.*")
+KEY_FOLDERS = FolderKind(
     "keys", "keys", r"(.*/)?(\.lock|authority_[a-z_]+|fingerprint[a-z0-9.-]*|torrc|lock|state|cached-[^/]+)"
 )
-CHAIN = Kind("chain", "what was measured on a chain of relays")
+CHAIN = FolderKind("chain", "what was measured on a chain of relays")
+
+EXPERIMENT_FILE = "experiment.yaml"
+README_FILE = "README.md"
+PAGE_FILE = "report.html"
+CITATION_FILE = "CITATION.cff"
+CRATE_FILE = "ro-crate-metadata.json"
+SUMS_FILE = "SHA256SUMS"
+"""Files of a published result beside its tables, summaries and figures."""
 
 
-def require_writable(path: Path, *kinds: Kind) -> None:
+def require_writable(path: Path, *kinds: FolderKind) -> None:
     """Raise OutputError, which says why, when a folder of ``kinds`` may not be written to ``path``."""
     state = _state(path)
     if state is None:
@@ -74,19 +83,19 @@ def require_writable(path: Path, *kinds: Kind) -> None:
         _refuse(path, "is a mount point", kinds)
     try:
         # Snakemake makes the folders of a step's outputs before the step.
-        found = next((name for name in _files(path) if not (path / name).is_dir()), None)
+        file = next((name for name in _files(path) if not (path / name).is_dir()), None)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
-    if found is None:
+    if file is None:
         return
     marker = _read_marker(path)
     if marker is None:
-        _refuse(path, f"holds {found}, which torsweep did not write", kinds)
+        _refuse(path, f"holds {file}, which torsweep did not write", kinds)
     elif marker.kind not in {kind.name for kind in kinds}:
         _refuse(path, f"holds something else of torsweep's ({marker.kind})", kinds)
 
 
-def require_replaceable(path: Path, kind: Kind) -> None:
+def require_replaceable(path: Path, kind: FolderKind) -> None:
     """:func:`require_writable`, and all in ``path`` was written by torsweep and is not write-protected."""
     require_writable(path, kind)
     state = _state(path)
@@ -104,7 +113,7 @@ def require_replaceable(path: Path, kind: Kind) -> None:
             raise OutputError(f"{path / name}: is write-protected")
 
 
-def own_folder(path: Path, *kinds: Kind) -> None:
+def own_folder(path: Path, *kinds: FolderKind) -> None:
     """Make ``path`` if need be, and mark it as torsweep's, of the first of ``kinds``.
 
     Raises OutputError when the rule of this module forbids it, or the folder cannot be written.
@@ -118,13 +127,22 @@ def own_folder(path: Path, *kinds: Kind) -> None:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def write_marker(folder: Path, kind: Kind, files: tuple[str, ...] = ()) -> None:
+def write_marker(folder: Path, kind: FolderKind, files: tuple[str, ...] = ()) -> None:
     """Mark ``folder`` as torsweep's; ``files`` are what it put there, where it is replaced as a whole."""
     document = {"format": _FORMAT, "format_version": 1, "kind": kind.name, "files": files}
-    with temporary_file(folder / MARKER) as temporary:
-        temporary.write_text(json.dumps(document) + "\n", encoding="utf-8")
-        temporary.chmod(0o644)
-        temporary.replace(folder / MARKER)
+    temporary = temporary_beside(folder / MARKER)
+    temporary.write_text(json.dumps(document) + "\n", encoding="utf-8")
+    temporary.replace(folder / MARKER)
+
+
+def temporary_beside(path: Path) -> Path:
+    """A new name beside ``path``, hidden and with its suffix."""
+    return path.with_name(f".torsweep-{secrets.token_hex(4)}-{path.name}")
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file or folder of this name is a temporary of torsweep's."""
+    return _TEMPORARY.fullmatch(name) is not None
 
 
 def files_of(folder: Path) -> tuple[str, ...]:
@@ -154,7 +172,7 @@ def require_plain(path: Path) -> None:
         raise OutputError(f"{path}: is write-protected")
 
 
-def _refuse(path: Path, why: str, kinds: tuple[Kind, ...]) -> NoReturn:
+def _refuse(path: Path, why: str, kinds: tuple[FolderKind, ...]) -> NoReturn:
     accepted = f"a new or empty folder, or one in which torsweep has written {kinds[0].what}"
     raise OutputError(f"{path}: {why}; accepted: {accepted}")
 
@@ -169,14 +187,8 @@ def _state(path: Path) -> os.stat_result | None:
 
 
 def _what(mode: int) -> str:
-    names = (
-        (stat.S_ISDIR, "a folder"),
-        (stat.S_ISREG, "a file"),
-        (stat.S_ISLNK, "a symbolic link"),
-        (stat.S_ISFIFO, "a pipe"),
-        (stat.S_ISSOCK, "a socket"),
-    )
-    return next((name for is_it, name in names if is_it(mode)), "a device")
+    names = {stat.S_IFDIR: "a folder", stat.S_IFREG: "a file", stat.S_IFLNK: "a symbolic link"}
+    return names.get(stat.S_IFMT(mode), "a pipe, a socket or a device")
 
 
 @dataclass(frozen=True)
@@ -205,13 +217,11 @@ def _files(folder: Path) -> Iterator[str]:
     for place, names, files in os.walk(folder, onerror=_raise):
         names[:] = [name for name in names if not is_temporary(name)]
         links = [name for name in names if os.path.islink(os.path.join(place, name))]
-        found = [
-            name for name in (*files, *links) if not (is_temporary(name) or _NOT_COUNTED.fullmatch(name))
-        ]
         below = os.path.relpath(place, folder)
-        if below == ".":
-            found = [name for name in found if name != MARKER]
-        yield from (name if below == "." else os.path.join(below, name) for name in found)
+        for name in (*files, *links):
+            path = os.path.normpath(os.path.join(below, name))
+            if not (is_temporary(name) or _NOT_COUNTED.fullmatch(name) or path == MARKER):
+                yield path
         if not names and not files and below != ".":
             yield below
 

@@ -1,16 +1,29 @@
-"""Files and folders that appear whole or not at all."""
+"""Files and folders that appear whole or not at all.
+
+In: the path of a result. Out: a hidden temporary beside it, which takes its place at the end. New files and
+folders have the modes that the umask and the folder around them say. A killed process leaves its temporary
+behind; nothing reads one.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from torsweep.errors import OutputError
-from torsweep.storage.folders import Kind, files_of, require_plain, require_replaceable, write_marker
-from torsweep.storage.leftovers import held, is_temporary, old_name, temporary_file, temporary_folder
+from torsweep.storage.folders import (
+    FolderKind,
+    files_of,
+    is_temporary,
+    require_plain,
+    require_replaceable,
+    temporary_beside,
+    write_marker,
+)
 
 
 @contextlib.contextmanager
@@ -22,16 +35,19 @@ def whole_file(path: Path) -> Iterator[Path]:
     that names ``path``; an error about another file, such as one that the body reads, passes through.
     """
     require_plain(path)
+    temporary = temporary_beside(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_file(path) as temporary:
-            yield temporary
-            with temporary.open("rb") as written:
-                os.fsync(written.fileno())
-            temporary.chmod(0o644)
-            temporary.replace(path)
+        temporary.touch(exist_ok=False)
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        temporary.replace(path)
     except OSError as error:
         raise _blame(path, error) from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -41,43 +57,52 @@ def write_text(path: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def whole_directory(path: Path, kind: Kind) -> Iterator[Path]:
+def whole_directory(path: Path, kind: FolderKind) -> Iterator[Path]:
     """Yield an empty temporary directory; on success it becomes ``path``, marked as of ``kind``.
 
     It takes the place of nothing, of an empty folder, or of a folder of ``kind`` that holds what torsweep
-    wrote and nothing else (:mod:`torsweep.storage.folders`). Errors are those of :func:`whole_file`.
+    wrote and nothing else (:mod:`torsweep.storage.folders`), whose group and mode it keeps. Errors are those
+    of :func:`whole_file`.
     """
     path = Path(os.path.abspath(path))
     require_replaceable(path, kind)
+    temporary = temporary_beside(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_folder(path) as temporary:
-            yield temporary
-            write_marker(temporary, kind, files_of(temporary))
-            require_replaceable(path, kind)
-            _replace(path, temporary)
+        temporary.mkdir()
+        if path.is_dir():
+            _keep_group_and_mode(path, temporary)
+        yield temporary
+        write_marker(temporary, kind, files_of(temporary))
+        require_replaceable(path, kind)
+        _replace(path, temporary)
     except OSError as error:
         raise _blame(path, error) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _keep_group_and_mode(folder: Path, new: Path) -> None:
+    """Give ``new`` the group and the mode of ``folder``, so that a group's folder stays the group's."""
+    state = folder.stat()
+    with contextlib.suppress(PermissionError):
+        os.chown(new, -1, state.st_gid)
+    new.chmod(stat.S_IMODE(state.st_mode))
 
 
 def _replace(path: Path, temporary: Path) -> None:
     """Rename ``temporary`` to ``path``; a folder there is removed, or stays when that fails."""
-    try:
-        # The kernel renames a folder to a free name or over an empty folder only.
+    if not path.is_dir():
         temporary.replace(path)
         return
+    old = temporary_beside(path)
+    path.replace(old)
+    try:
+        temporary.replace(path)
     except OSError:
-        if not path.is_dir():
-            raise
-    old = old_name(temporary)
-    with held(path):
-        path.replace(old)
-        try:
-            temporary.replace(path)
-        except OSError:
-            old.replace(path)
-            raise
-        shutil.rmtree(old)
+        old.replace(path)
+        raise
+    shutil.rmtree(old)
 
 
 def _blame(path: Path, error: OSError) -> OSError | OutputError:

@@ -30,7 +30,7 @@ from torsweep.formats.yaml_file import parse_scalar, read_yaml
 from torsweep.home import CHECKOUT
 from torsweep.provenance import sha256_of_file
 from torsweep.storage import whole_file, write_text
-from torsweep.storage.published import EXPERIMENT_FILE
+from torsweep.storage.folders import EXPERIMENT_FILE
 from torsweep.study.change import Change
 from torsweep.study.engine import ENGINES
 from torsweep.study.given_networks import ENGINE as GIVEN_ENGINE

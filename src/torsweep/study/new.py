@@ -17,8 +17,7 @@ from torsweep.config.experiment import EXPERIMENTS_DIRECTORY
 from torsweep.errors import InputError, OutputError
 from torsweep.home import CHECKOUT
 from torsweep.storage import write_text
-from torsweep.storage.folders import STUDY, files_of, own_folder
-from torsweep.storage.published import EXPERIMENT_FILE
+from torsweep.storage.folders import EXPERIMENT_FILE, STUDY, files_of, own_folder
 
 SNAKEFILE = "Snakefile"
 PROFILE = Path("profiles/default/config.yaml")

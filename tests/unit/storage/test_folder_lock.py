@@ -15,9 +15,9 @@ from torsweep.storage.folders import RUN, own_folder
 def test_a_pipe_in_the_place_of_the_lock_is_refused_at_once(tmp_path: Path) -> None:
     own_folder(tmp_path, RUN)
     os.mkfifo(tmp_path / ".lock")
-    with pytest.raises(OutputError, match=r"\.lock: is no file"):
+    with pytest.raises(OutputError, match=r"\.lock: is a pipe"):
         hold_folder(tmp_path)
-    with pytest.raises(OutputError, match=r"\.lock: is no file"), folder_claimed(tmp_path, RUN, wait=False):
+    with pytest.raises(OutputError, match=r"\.lock: is a pipe"), folder_claimed(tmp_path, RUN, wait=False):
         pass
 
 

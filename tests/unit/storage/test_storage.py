@@ -8,9 +8,9 @@ import os
 import pytest
 
 from torsweep.errors import OutputError
+from torsweep.folder_lock import folder_claimed
 from torsweep.storage import whole_directory, whole_file, write_text
-from torsweep.storage.folders import MARKER, NETWORK, own_folder
-from torsweep.storage.leftovers import sweep_tree
+from torsweep.storage.folders import MARKER, NETWORK, RUN, own_folder
 
 
 def test_text_is_written_with_its_folders(tmp_path):
@@ -18,9 +18,39 @@ def test_text_is_written_with_its_folders(tmp_path):
     assert (tmp_path / "a" / "b.txt").read_text(encoding="utf-8") == "× done\n"
 
 
-def test_a_file_is_readable_by_others_whatever_mkstemp_does(tmp_path):
-    write_text(tmp_path / "table.csv", "")
-    assert (tmp_path / "table.csv").stat().st_mode & 0o777 == 0o644
+@pytest.fixture(params=[0o002, 0o077])
+def umask(request):
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+def _modes(folder):
+    """The modes of ``folder`` and all in it."""
+    return {path.name: path.stat().st_mode & 0o7777 for path in (folder, *folder.rglob("*"))}
+
+
+def test_new_files_and_folders_have_the_modes_of_the_umask(tmp_path, umask):
+    with whole_directory(tmp_path / "network", NETWORK) as temporary:
+        (temporary / "network.json").write_text("{}")
+    write_text(tmp_path / "tables" / "table.csv", "")
+    with folder_claimed(tmp_path / "run", RUN, wait=False):
+        pass
+    for folder in ("network", "tables", "run"):
+        for name, mode in _modes(tmp_path / folder).items():
+            assert mode == (0o777 if name == folder else 0o666) & ~umask, name
+
+
+def test_a_folder_keeps_its_group_and_mode_when_it_is_replaced(tmp_path):
+    network = tmp_path / "network"
+    network.mkdir()
+    os.chown(network, -1, os.getegid())
+    network.chmod(0o2775)
+    for _ in range(2):
+        with whole_directory(network, NETWORK) as temporary:
+            (temporary / "tables").mkdir()
+    assert network.stat().st_mode & 0o7777 == 0o2775
+    assert (network / "tables").stat().st_mode & 0o2000
 
 
 def test_a_failure_keeps_the_old_file_and_leaves_nothing_behind(tmp_path):
@@ -122,41 +152,13 @@ def test_a_folder_without_a_marker_is_refused_unless_it_holds_folders_only(tmp_p
     assert (network / "network.json").read_text() == "new"
 
 
-def _old(path):
-    os.utime(path, (0, 0))
-
-
-def test_what_a_killed_process_left_goes_at_the_next_start(tmp_path):
-    left = tmp_path / ".torsweep-a1b2c3d4-ttfb_cdf.pdf"
-    left.write_text("half")
-    folder = tmp_path / ".torsweep-a1b2c3d4-network"
-    folder.mkdir()
-    for path in (left, folder):
-        _old(path)
-    write_text(tmp_path / "table.csv", "whole")
-    assert [file.name for file in tmp_path.iterdir()] == ["table.csv"]
-
-
-def test_a_temporary_at_work_and_other_hidden_files_stay(tmp_path):
-    (tmp_path / ".torsweep").write_text("a marker")
-    (tmp_path / ".ttfb_cdf.pdf.abcd.pdf").write_text("not ours")
-    with whole_file(tmp_path / "one.csv") as temporary:
-        _old(temporary)
-        sweep_tree(tmp_path)
-        assert temporary.exists()
-    assert {file.name for file in tmp_path.iterdir()} == {".torsweep", ".ttfb_cdf.pdf.abcd.pdf", "one.csv"}
-
-
-def test_a_folder_killed_between_two_names_is_put_back(tmp_path):
-    old = tmp_path / ".torsweep-a1b2c3d4-network.old"
-    old.mkdir()
-    (old / "network.json").write_text("whole")
-    sweep_tree(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["network"]
-    old.mkdir()
-    sweep_tree(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["network"]
-    assert (tmp_path / "network" / "network.json").read_text() == "whole"
+def test_what_a_killed_process_left_is_no_part_of_a_result(tmp_path):
+    network = tmp_path / "network"
+    own_folder(network, NETWORK)
+    (network / ".torsweep-a1b2c3d4-network.json").write_text("half")
+    with whole_directory(network, NETWORK) as temporary:
+        (temporary / "network.json").write_text("whole")
+    assert {file.name for file in network.iterdir()} == {MARKER, "network.json"}
 
 
 def test_a_folder_that_cannot_take_its_place_leaves_the_old_one(tmp_path, monkeypatch):
@@ -165,12 +167,15 @@ def test_a_folder_that_cannot_take_its_place_leaves_the_old_one(tmp_path, monkey
         (temporary / "network.json").write_text("old")
     replace = type(network).replace
 
-    def refuse_the_second(path, target):
-        if path.name.endswith("-network") and not network.exists():
+    refused = []
+
+    def refuse_the_new(path, target):
+        if path.name.endswith("-network") and not refused:
+            refused.append(path)
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
         return replace(path, target)
 
-    monkeypatch.setattr(type(network), "replace", refuse_the_second)
+    monkeypatch.setattr(type(network), "replace", refuse_the_new)
     with pytest.raises(OutputError, match="network: cannot be written"), whole_directory(network, NETWORK):
         pass
     assert (network / "network.json").read_text() == "old"
