@@ -14,7 +14,7 @@ from plotting.drawing.facets import as_pandas, at, levels_text
 from plotting.drawing.source import Source
 from plotting.drawing.style import GREY, SMALL_PT, TEXT_WIDTH_IN, THEME, canvas
 from plotting.drawing.waits import BAR, FIRST, SCALE, followed, kinds_of, legend, nothing_followed, seen
-from torsweep.stats.breakdown import ALL
+from torsweep.stats.breakdown import ALL_DOWNLOADS
 
 TITLE = "Where the first byte waits"
 HOW_TO_READ = (
@@ -27,7 +27,7 @@ NEEDS = ("breakdown_groups", "outcomes")
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
-    points = source.summary("breakdown_groups").filter(byte=FIRST, slice=ALL)
+    points = source.summary("breakdown_groups").filter(byte=FIRST, slice=ALL_DOWNLOADS)
     if points.is_empty():
         return nothing_followed(source, points)
     kinds, variants = kinds_of(source, points), list(source.provenance.variants())

@@ -16,7 +16,7 @@ from plotting.drawing.facets import Facets
 from plotting.drawing.source import Source
 from plotting.drawing.style import TEXT_WIDTH_IN, canvas
 from plotting.drawing.waits import BAR, FIRST, SCALE, kinds_of, legend, nothing_followed, seen
-from torsweep.stats.breakdown import SECONDS_PER_BIN
+from torsweep.stats.breakdown import SECONDS_PER_SLOT
 
 TITLE = "Where the first byte waits, over time"
 HOW_TO_READ = (
@@ -35,11 +35,11 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         return nothing_followed(source, points)
     caption = source.caption(
         f"Mean time to the first byte of {kinds[0]} clients by what it waited for, of downloads opened "
-        f"within {SECONDS_PER_BIN} s; network of seed {source.provenance.seeds[0]}."
+        f"within {SECONDS_PER_SLOT} s; network of seed {source.provenance.seeds[0]}."
     )
     facets = Facets.of(source.knobs).spread()
     figure = canvas(TEXT_WIDTH_IN, 0.5 + 1.35 * len(facets.rows), caption)
-    middle, mean = pl.col("second") + SECONDS_PER_BIN / 2, pl.col("mean_ms") / 1000
+    middle, mean = pl.col("second") + SECONDS_PER_SLOT / 2, pl.col("mean_ms") / 1000
     things = {"Mean time (s)": points.with_columns(middle=middle, mean_s=mean)}
     plot = (
         facets.plot(facets.place(things), things, x="middle", y="mean_s", color="group")

@@ -14,7 +14,7 @@ from plotting.drawing.facets import Facets, at
 from plotting.drawing.source import Source
 from plotting.drawing.style import GREY, SMALL_PT, TEXT_WIDTH_IN, canvas
 from plotting.drawing.waits import BAR, FIRST, SCALE, followed, kinds_of, legend, nothing_followed, seen
-from torsweep.stats.breakdown import ALL, SLICES
+from torsweep.stats.breakdown import ALL_DOWNLOADS, SLICES
 
 TITLE = "Where fast and slow downloads wait"
 HOW_TO_READ = (
@@ -23,14 +23,14 @@ HOW_TO_READ = (
     "mean in seconds."
 )
 NEEDS = ("breakdown_groups", "outcomes")
-_SLICES = [name.replace("-", "–") for name in SLICES if name != ALL]
+_SLICES = [name.replace("-", "–") for name in SLICES if name != ALL_DOWNLOADS]
 
 
 def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     """The figure, the points in it and its caption."""
     means = source.summary("breakdown_groups")
     kinds = kinds_of(source, means)[:1]
-    points = means.filter(pl.col("slice") != ALL, pl.col("kind").is_in(kinds), byte=FIRST)
+    points = means.filter(pl.col("slice") != ALL_DOWNLOADS, pl.col("kind").is_in(kinds), byte=FIRST)
     if points.is_empty():
         return nothing_followed(source, points)
     caption = source.caption(

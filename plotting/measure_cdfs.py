@@ -47,7 +47,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
             group_text(group),
             points.filter(distribution=name, group=group),
         )
-    things = {name: own for name, (_, _, own) in rows.items()}
+    things = {name: of_kind_points for name, (_, _, of_kind_points) in rows.items()}
     figure = canvas(facets.width_in, 0.7 + _ROW_IN * len(things) * len(facets.rows), caption)
     plot = (
         facets.plot(facets.place(things), things, x="value", y="share")
@@ -56,11 +56,11 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         .share(x=False)
     )
     for panel in facets.put(plot, figure, things, ""):
-        one, of_kind, own = rows[panel.thing]
+        one, of_kind, of_kind_points = rows[panel.thing]
         share_axis(panel.axis)
         panel.axis.set_xlabel(one.label.replace(" (", f"{of_kind} (") if of_kind else one.label)
         panel.axis.xaxis.label.set_visible(True)
-        values = own["value"].to_numpy()
+        values = of_kind_points["value"].to_numpy()
         if one.logarithmic:
             panel.axis.set_xlim(values.min() * 0.9, values.max() * 1.15)
             panel.axis.set_xscale("log")

@@ -65,17 +65,17 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
     if points.is_empty():
         return nothing("No measure to compare with the baseline", points, caption)
     topics = {topic: _placed(points.filter(topic=topic), facets) for topic in _each(points, "topic")}
-    counts = [len(_each(own, "line")) for own in topics.values()]
+    counts = [len(_each(of_topic, "line")) for of_topic in topics.values()]
     width_in = COLUMN_WIDTH_IN if len(facets.columns) == 1 else TEXT_WIDTH_IN
     height_in = 0.7 + _TICKS_IN * len(counts)
     for count in counts:
         height_in += _LINE_IN * count
     figure = canvas(width_in, height_in, caption)
     grid = figure.subplots(len(topics), len(facets.columns), height_ratios=counts, squeeze=False)
-    for row, (topic, own) in zip(grid, topics.items(), strict=True):
+    for row, (topic, of_topic) in zip(grid, topics.items(), strict=True):
         for axis, column in zip(row, facets.columns, strict=True):
-            _panel(axis, at(own, column), facets)
-            _finish(axis, own, named=axis is row[0])
+            _panel(axis, at(of_topic, column), facets)
+            _finish(axis, of_topic, named=axis is row[0])
         row[0].set_title(topic, loc="left", size=NORMAL_PT, weight="bold", x=0)
     for axis, column in zip(grid[0], facets.columns, strict=True):
         axis.set_title(levels_text(column))

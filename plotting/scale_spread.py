@@ -38,8 +38,8 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         if not panel.mark("spread", "no spread"):
             continue
         panel.axis.set_yscale("log")
-        for _, _, own in panel.lines():
-            root = own["size"], own["spread_by_root"]
+        for _, _, line in panel.lines():
+            root = line["size"], line["spread_by_root"]
             panel.axis.plot(*root, color=GREY, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
         panel.axis.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5), numticks=20))
         panel.axis.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}"))

@@ -59,7 +59,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
 
 def amount(level: str) -> float:
     """The number in a level: KiB/s of a rate, else what it says."""
-    found = re.fullmatch(r"([0-9.]+)(?:([KM]i?B)ps)?", level)
-    if found is None:
+    rate = re.fullmatch(r"([0-9.]+)(?:([KM]i?B)ps)?", level)
+    if rate is None:
         raise ValueError(f"no amount in '{level}'")
-    return float(found[1]) * _PER_KIB[found[2] or ""]
+    return float(rate[1]) * _PER_KIB[rate[2] or ""]

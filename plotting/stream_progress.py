@@ -51,10 +51,10 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         .limit(x=(0, None), y=(0, None))
     )
     for panel in facets.put(plot, figure, things, "Time (s)"):
-        own = at(clients, panel.levels)
-        for first_s in own["first_completed_s"].drop_nulls():
+        of_panel = at(clients, panel.levels)
+        for first_s in of_panel["first_completed_s"].drop_nulls():
             panel.axis.axvline(first_s, color=GREY, linewidth=0.6, linestyle=":")
-        panel.axis.set_title("\n".join(filter(None, (panel.axis.get_title(), _starved(own)))))
+        panel.axis.set_title("\n".join(filter(None, (panel.axis.get_title(), _starved(of_panel)))))
     handles = [Line2D([], [], color=colours[one], label=str(one)) for one in streams]
     legend_above(figure, handles, 1.6, "Stream, in order of opening")
     return figure, points, caption

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from plotting.drawing.facets import Facets
 from plotting.drawing.source import Source
 from plotting.drawing.style import canvas, nothing
-from torsweep.stats.measures.windows import SECONDS_PER_BIN
+from torsweep.stats.measures.windows import SECONDS_PER_WINDOW
 
 TITLE = "Windows and round trips over time"
 HOW_TO_READ = (
@@ -37,7 +37,7 @@ def draw(source: Source) -> tuple[Figure, pl.DataFrame, str]:
         caption = source.caption("No exit reported a congestion window: windows are fixed, or not recorded.")
         return nothing("No congestion windows: they are fixed, or not recorded", points, caption)
     note = (
-        f"Over all times at which exits computed a window within {SECONDS_PER_BIN} s; "
+        f"Over all times at which exits computed a window within {SECONDS_PER_WINDOW} s; "
         "a gap means that a network has none."
     )
     caption = source.caption(note, source.band_note())

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from plotting.drawing.source import Source
 from plotting.drawing.style import nothing
 from torsweep.config.traffic import KIND_NAMES
-from torsweep.stats.streams.perf import PERF
+from torsweep.stats.streams.perf import PERF_PREFIX
 
 Drawn = tuple[Figure, pl.DataFrame, str]
 
@@ -26,7 +26,7 @@ class _PerfSource(Source):
 
     def summary(self, name: str) -> pl.DataFrame:
         """The summary of perf clients that ``name`` is of the others."""
-        return super().summary(f"{PERF}{name}")
+        return super().summary(f"{PERF_PREFIX}{name}")
 
     def _downloads(self, counts: Mapping[str, int]) -> str:
         parts = " and ".join(f"{count:,} of {KIND_NAMES[kind]}" for kind, count in counts.items())
@@ -35,7 +35,7 @@ class _PerfSource(Source):
 
 def draw_perf(source: Source, draw: Callable[[Source], Drawn]) -> Drawn:
     """The figure that ``draw`` makes of perf clients, its points and its caption."""
-    if not source.has(f"{PERF}outcomes"):
+    if not source.has(f"{PERF_PREFIX}outcomes"):
         return nothing(
             "No perf clients", pl.DataFrame(), source.caption("The networks have no perf clients.")
         )

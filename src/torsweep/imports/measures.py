@@ -20,9 +20,9 @@ import polars as pl
 from torsweep.config.traffic import KIND_NAMES, PERF_KINDS
 from torsweep.engines.table_schema import CIRCUITS, RELAYS, STREAMS, TableSchema
 from torsweep.errors import InputError
+from torsweep.formats.files import KIB
 from torsweep.imports.stored import Import
 from torsweep.stats.measures.downloads import goodput
-from torsweep.stats.measures.measure import KIB
 from torsweep.stats.streams.incidence import STREAM_COLUMNS
 from torsweep.stats.streams.medians import run_quantiles
 

@@ -25,18 +25,28 @@ from torsweep.config.claims import Metric
 from torsweep.config.tracing import BYTES, GROUP_OF, GROUPS, LEGS, PARTS, PLACES
 from torsweep.config.traffic import KINDS
 from torsweep.runsets.reading import PlanTables
-from torsweep.stats.statistic import KIND, KNOBS, NETWORKS, SEED, Analysis, Statistic, counts, numbers, texts
+from torsweep.stats.statistic import (
+    KIND_COLUMN,
+    KNOB_COLUMNS,
+    NETWORKS_COLUMN,
+    SEED_COLUMN,
+    Analysis,
+    Statistic,
+    counts,
+    numbers,
+    texts,
+)
 from torsweep.stats.text import markdown_table, variant_text
 
 EDGES = (0, 10, 25, 50, 75, 90, 99, 100)
 """Percentiles between which slices lie."""
 
-ALL = "all"
-SLICES = (ALL, *(f"{low}-{high}" for low, high in itertools.pairwise(EDGES)))
+ALL_DOWNLOADS = "all"
+SLICES = (ALL_DOWNLOADS, *(f"{low}-{high}" for low, high in itertools.pairwise(EDGES)))
 
 METRIC_BYTES: Mapping[Metric, str] = {"ttfb": "first", "ttlb": "last"}
 
-SECONDS_PER_BIN = 10
+SECONDS_PER_SLOT = 10
 
 _COLUMNS = ("client", "stream", "byte", "step", "leg", "place", "host", "part", "start_ns", "duration_ns")
 _ORDERS = {"kind": KINDS, "byte": BYTES, "slice": SLICES, "leg": LEGS, "place": PLACES, "part": PARTS}
@@ -86,14 +96,14 @@ def _totals(pieces: pl.DataFrame, run: Sequence[str]) -> pl.DataFrame:
 
 def means(analysis: Analysis) -> pl.DataFrame:
     """Over networks, by slice, leg, place and part."""
-    found = analysis.once(pieces_of_plan)
-    totals, knobs, run = found.totals, analysis.knobs, found.run
+    breakdown = analysis.once(pieces_of_plan)
+    totals, knobs, run = breakdown.totals, analysis.knobs, breakdown.run
     download = [*run, "kind", "byte", "client", "stream"]
-    sliced = found.pieces.join(
+    sliced = breakdown.pieces.join(
         totals.select(*download, "slice"), on=download, how="left", maintain_order="left"
     )
-    both = pl.concat([sliced, sliced.with_columns(pl.lit(ALL).alias("slice"))])
-    whole = pl.concat([totals, totals.with_columns(pl.lit(ALL).alias("slice"))])
+    both = pl.concat([sliced, sliced.with_columns(pl.lit(ALL_DOWNLOADS).alias("slice"))])
+    whole = pl.concat([totals, totals.with_columns(pl.lit(ALL_DOWNLOADS).alias("slice"))])
     of_slice = [*run, "kind", "byte", "slice"]
     counted = whole.group_by(of_slice).len("downloads")
     sums = both.group_by(*of_slice, "leg", "place", "part", maintain_order=True).agg(
@@ -123,21 +133,21 @@ def _groups(analysis: Analysis) -> pl.DataFrame:
         pl.col("mean_ms").sum().alias("whole_ms"), pl.col("downloads", "networks").first()
     )
     keys = [*over, "group"]
-    found = slices.join(pl.DataFrame({"group": list(GROUPS)}), how="cross")
-    found = found.join(sums, on=keys, how="left").with_columns(pl.col("mean_ms").fill_null(0.0))
+    groups = slices.join(pl.DataFrame({"group": list(GROUPS)}), how="cross")
+    groups = groups.join(sums, on=keys, how="left").with_columns(pl.col("mean_ms").fill_null(0.0))
     share = (pl.col("mean_ms") / pl.col("whole_ms")).fill_nan(None).alias("share")
-    return _sorted(found.with_columns(share), keys)
+    return _sorted(groups.with_columns(share), keys)
 
 
 def waits_of_runs(analysis: Analysis) -> pl.DataFrame:
     """Mean and share of each group in each run; a group that took no time in a run has a row with 0."""
-    found = analysis.once(pieces_of_plan)
-    of_run = [*found.run, "kind", "byte"]
-    whole = found.totals.group_by(of_run).agg(
+    breakdown = analysis.once(pieces_of_plan)
+    of_run = [*breakdown.run, "kind", "byte"]
+    whole = breakdown.totals.group_by(of_run).agg(
         pl.len().alias("downloads"), pl.col("duration_ns").sum().alias("whole_ns")
     )
     keys = [*of_run, "group"]
-    sums = found.pieces.group_by(keys).agg(pl.col("duration_ns").sum())
+    sums = breakdown.pieces.group_by(keys).agg(pl.col("duration_ns").sum())
     groups = whole.join(pl.DataFrame({"group": list(GROUPS)}), how="cross").join(sums, on=keys, how="left")
     spent_ns = pl.col("duration_ns").fill_null(0)
     mean_ms = (spent_ns / pl.col("downloads") / 1e6).alias("mean_ms")
@@ -145,12 +155,12 @@ def waits_of_runs(analysis: Analysis) -> pl.DataFrame:
 
 
 def _time(analysis: Analysis) -> pl.DataFrame:
-    """Means of :data:`SECONDS_PER_BIN` by group, in the first network."""
-    found = analysis.once(pieces_of_plan)
-    download = [*found.run, "kind", "byte", "client", "stream"]
-    opened = pl.col("start_ns").min().over(download) // (SECONDS_PER_BIN * 1_000_000_000) * SECONDS_PER_BIN
-    binned = found.of_first.with_columns(opened.alias("second"))
-    of_bin = [*found.run, "kind", "byte", "second"]
+    """Means of :data:`SECONDS_PER_SLOT` by group, in the first network."""
+    breakdown = analysis.once(pieces_of_plan)
+    download = [*breakdown.run, "kind", "byte", "client", "stream"]
+    opened = pl.col("start_ns").min().over(download) // (SECONDS_PER_SLOT * 1_000_000_000) * SECONDS_PER_SLOT
+    binned = breakdown.of_first.with_columns(opened.alias("second"))
+    of_bin = [*breakdown.run, "kind", "byte", "second"]
     counted = binned.unique([*of_bin, "client", "stream"]).group_by(of_bin).len("downloads")
     keys = [*of_bin, "group"]
     sums = binned.group_by(keys).agg(pl.col("duration_ns").sum()).join(counted, on=of_bin)
@@ -162,9 +172,9 @@ def _time(analysis: Analysis) -> pl.DataFrame:
 def _path(analysis: Analysis) -> pl.DataFrame:
     """One download of each variant in the first network, piece by piece: the one whose time to the first byte
     is the median of web clients', or of the first kind there is."""
-    found, knobs = analysis.once(pieces_of_plan), analysis.knobs
-    first, run = found.of_first, found.run
-    to_first = found.totals.filter(pl.col("byte") == "first", pl.col("seed") == found.first_seed)
+    breakdown, knobs = analysis.once(pieces_of_plan), analysis.knobs
+    first, run = breakdown.of_first, breakdown.run
+    to_first = breakdown.totals.filter(pl.col("byte") == "first", pl.col("seed") == breakdown.first_seed)
     ranked = _sorted(to_first, [*run, "kind", "duration_ns", "client", "stream"])
     middle = ranked.group_by([*knobs, "kind"], maintain_order=True).agg(
         pl.col("client", "stream").get((pl.len() - 1) // 2)
@@ -173,8 +183,8 @@ def _path(analysis: Analysis) -> pl.DataFrame:
     keys = [*knobs, "kind", "client", "stream"]
     rows = first.filter(pl.col("byte") == "first").join(chosen.select(keys), on=keys, how="semi")
     since_ms = (pl.col("start_ns") - pl.col("start_ns").min().over(list(knobs))) / 1e6
-    wanted = [since_ms.alias("start_ms"), (pl.col("duration_ns") / 1e6).alias("duration_ms")]
-    return _sorted(rows.with_columns(wanted), [*knobs, "step"])
+    times = [since_ms.alias("start_ms"), (pl.col("duration_ns") / 1e6).alias("duration_ms")]
+    return _sorted(rows.with_columns(times), [*knobs, "step"])
 
 
 def _sorted(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
@@ -187,7 +197,7 @@ def _sorted(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     return frame.sort(by)
 
 
-COMPARED = ("host", "against", "verdict", "messages", "offset_us", "drift_ppm", "uncertainty_us")
+CLOCK_COLUMNS = ("host", "against", "verdict", "messages", "offset_us", "drift_ppm", "uncertainty_us")
 
 
 def download_counts(tables: PlanTables) -> list[dict[str, Any]]:
@@ -203,7 +213,7 @@ def clock_checks(tables: PlanTables) -> list[dict[str, Any]]:
     """A row for each run and host: its clock against that of a host before it, as messages between them
     tell."""
     return [
-        {**run, **{column: clock.get(column) for column in COMPARED}}
+        {**run, **{column: clock.get(column) for column in CLOCK_COLUMNS}}
         for run, checks in _checks(tables)
         for clock in checks.get("clocks", ())
     ]
@@ -220,8 +230,8 @@ def _section_text(analysis: Analysis, runs: pl.DataFrame) -> str:
         return ""
     taking = [group for group in GROUPS if whole.filter(pl.col("group") == group)["mean_ms"].sum() > 0]
     rows = []
-    for key, own in whole.group_by([*analysis.knobs, "kind"], maintain_order=True):
-        of_group = dict(own.group_by("group").agg(pl.col("mean_ms").mean()).iter_rows())
+    for key, of_kind in whole.group_by([*analysis.knobs, "kind"], maintain_order=True):
+        of_group = dict(of_kind.group_by("group").agg(pl.col("mean_ms").mean()).iter_rows())
         times = [sum(of_group.values()), *(of_group[group] for group in taking)]
         rows.append([variant_text(key[:-1]), str(key[-1]), *(f"{time / 1e3:.3g}" for time in times)])
     header = ["variant", "clients", "all", *(group.replace("_", " ") for group in taking)]
@@ -251,58 +261,71 @@ def _joined(tables: PlanTables) -> str:
     return f"{text} Clocks of hosts, compared by their messages: {verdicts} (breakdown_clocks.csv)."
 
 
-BYTE = KIND | texts("first or last byte of the answer", "byte")
-SLICE = texts(
+BYTE_COLUMNS = KIND_COLUMN | texts("first or last byte of the answer", "byte")
+SLICE_COLUMN = texts(
     "percentiles of the time to the byte between which the downloads lie; all: all of them", "slice"
 )
-WHERE = texts("where on its way, and what it waited for there", "leg", "place", "part")
-GROUP = texts("what was waited for", "group")
-DOWNLOADS = counts("how many downloads", "downloads")
-MEAN = numbers("mean time of a download, ms", "mean_ms")
-SHARE = numbers("its share of the whole time", "share")
-of_records = partial(Statistic, rests_on="breakdown")
-BREAKDOWN = of_records(
+PLACE_COLUMNS = texts("where on its way, and what it waited for there", "leg", "place", "part")
+WAIT_COLUMN = texts("what was waited for", "group")
+FOLLOWED_COLUMN = counts("how many downloads", "downloads")
+MEAN_COLUMN = numbers("mean time of a download, ms", "mean_ms")
+SHARE_COLUMN = numbers("its share of the whole time", "share")
+of_breakdown = partial(Statistic, rests_on="breakdown")
+BREAKDOWN_PARTS = of_breakdown(
     "breakdown",
     "a part of the way to a byte, over networks",
-    KNOBS | BYTE | SLICE | WHERE | MEAN | DOWNLOADS | NETWORKS,
+    KNOB_COLUMNS
+    | BYTE_COLUMNS
+    | SLICE_COLUMN
+    | PLACE_COLUMNS
+    | MEAN_COLUMN
+    | FOLLOWED_COLUMN
+    | NETWORKS_COLUMN,
     lambda analysis: analysis.once(means),
 )
-BREAKDOWN_GROUPS = of_records(
+BREAKDOWN_GROUPS = of_breakdown(
     "breakdown_groups",
     "what was waited for, over networks: sums of parts",
-    KNOBS
-    | BYTE
-    | SLICE
-    | GROUP
-    | MEAN
-    | SHARE
+    KNOB_COLUMNS
+    | BYTE_COLUMNS
+    | SLICE_COLUMN
+    | WAIT_COLUMN
+    | MEAN_COLUMN
+    | SHARE_COLUMN
     | numbers("mean of the whole, ms", "whole_ms")
-    | DOWNLOADS
-    | NETWORKS,
+    | FOLLOWED_COLUMN
+    | NETWORKS_COLUMN,
     _groups,
 )
-BREAKDOWN_RUNS = of_records(
+BREAKDOWN_RUNS = of_breakdown(
     "breakdown_runs",
     "what was waited for in one run",
-    SEED | KNOBS | BYTE | GROUP | MEAN | SHARE | DOWNLOADS,
+    SEED_COLUMN | KNOB_COLUMNS | BYTE_COLUMNS | WAIT_COLUMN | MEAN_COLUMN | SHARE_COLUMN | FOLLOWED_COLUMN,
     lambda analysis: analysis.once(waits_of_runs),
     section=_section_text,
     rank=40,
 )
-BREAKDOWN_TIME = of_records(
+BREAKDOWN_TIME = of_breakdown(
     "breakdown_time",
     "what downloads of ten seconds of the first network waited for",
-    SEED | KNOBS | BYTE | counts("seconds since the start", "second") | GROUP | MEAN | SHARE | DOWNLOADS,
+    SEED_COLUMN
+    | KNOB_COLUMNS
+    | BYTE_COLUMNS
+    | counts("seconds since the start", "second")
+    | WAIT_COLUMN
+    | MEAN_COLUMN
+    | SHARE_COLUMN
+    | FOLLOWED_COLUMN,
     _time,
 )
-BREAKDOWN_PATH = of_records(
+BREAKDOWN_PATH = of_breakdown(
     "breakdown_path",
     "a piece of the way to the first byte of one download of the first network",
-    KNOBS
-    | SEED
+    KNOB_COLUMNS
+    | SEED_COLUMN
     | texts("name of the client in network.json", "client")
     | counts("number of the download", "stream")
-    | KIND
+    | KIND_COLUMN
     | counts("number of the piece", "step")
     | texts("where on its way", "leg", "place", "host")
     | texts("what it waited for", "part")
@@ -310,19 +333,19 @@ BREAKDOWN_PATH = of_records(
     | numbers("how long, ms", "duration_ms"),
     _path,
 )
-BREAKDOWN_COUNTS = of_records(
+BREAKDOWN_COUNTS = of_breakdown(
     "breakdown_counts",
     "followed downloads of one run: joined to a first or last byte, or why not",
-    KNOBS | SEED | texts("what became of them", "outcome") | DOWNLOADS,
+    KNOB_COLUMNS | SEED_COLUMN | texts("what became of them", "outcome") | FOLLOWED_COLUMN,
     lambda analysis: download_counts(analysis.tables),
 )
-BREAKDOWN_CLOCKS = of_records(
+BREAKDOWN_CLOCKS = of_breakdown(
     "breakdown_clocks",
     "a host's clock in one run, against that of another host; null: no estimate",
-    KNOBS
-    | SEED
+    KNOB_COLUMNS
+    | SEED_COLUMN
     | texts("the host, the other host, and what was found", "host", "against", "verdict")
     | counts("messages between the two", "messages")
-    | numbers("how far the clock is ahead, drifts, and how wrong that may be", *COMPARED[4:]),
+    | numbers("how far the clock is ahead, drifts, and how wrong that may be", *CLOCK_COLUMNS[4:]),
     lambda analysis: clock_checks(analysis.tables),
 )

@@ -78,13 +78,13 @@ def interim_command(
     from torsweep.runsets.reading import PlanTables
     from torsweep.stats.growth import analyse_batch
 
-    asked = load_experiment(experiment, parse_settings(settings))
+    spec = load_experiment(experiment, parse_settings(settings))
     with TemporaryDirectory() as scratch:
         tables = Path(scratch, "tables")
         collect(runs, tables, network=network, plan=plan)
-        found = analyse_batch(PlanTables.open(tables), asked, previous, core_seconds(runs))
-    found.write(out)
-    typer.echo(f"torsweep: {asked.name}, {found.line()}")
+        interim = analyse_batch(PlanTables.open(tables), spec, previous, core_seconds(runs))
+    interim.write(out)
+    typer.echo(f"torsweep: {spec.name}, {interim.line()}")
 
 
 @results_app.command("summarize")

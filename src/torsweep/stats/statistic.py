@@ -55,8 +55,8 @@ class Analysis:
         """What ``work`` makes of this analysis: worked out when it is first asked for, then kept."""
         if work not in self.known:
             self.known[work] = work(self)
-        found: T = self.known[work]
-        return found
+        value: T = self.known[work]
+        return value
 
     @property
     def provenance(self) -> Provenance:
@@ -134,14 +134,14 @@ class Statistic:
             raise InputError(f"is no CSV table: {first}", file=file) from None
 
 
-SEED: Columns = {"seed": (pl.Int64, "seed of the network")}
-HOST: Columns = {"host": (pl.String, "name of the relay, as in network.json")}
-KIND: Columns = {"kind": (pl.String, "kind of client")}
-METRIC: Columns = {
+SEED_COLUMN: Columns = {"seed": (pl.Int64, "seed of the network")}
+HOST_COLUMN: Columns = {"host": (pl.String, "name of the relay, as in network.json")}
+KIND_COLUMN: Columns = {"kind": (pl.String, "kind of client")}
+METRIC_COLUMN: Columns = {
     "metric": (pl.String, "time to the first or last byte (ttfb, ttlb), from opening or command")
 }
-NETWORKS: Columns = {"networks": (pl.Int64, "networks that the row is over")}
-KNOBS: Columns = {"KNOBS": (pl.String, "level of each knob")}
+NETWORKS_COLUMN: Columns = {"networks": (pl.Int64, "networks that the row is over")}
+KNOB_COLUMNS: Columns = {"KNOBS": (pl.String, "level of each knob")}
 
 
 def texts(meaning: str, *names: str) -> Columns:
@@ -167,12 +167,12 @@ def mean_and_band(meaning: str, name: str) -> Columns:
 @cache
 def statistics() -> Mapping[str, Statistic]:
     """Every statistic by its name, in the order of names."""
-    found: dict[str, Statistic] = {}
+    by_name: dict[str, Statistic] = {}
     for module in pkgutil.walk_packages(stats.__path__, f"{stats.__name__}."):
         for value in vars(importlib.import_module(module.name)).values():
-            if isinstance(value, Statistic) and found.setdefault(value.name, value) is not value:
+            if isinstance(value, Statistic) and by_name.setdefault(value.name, value) is not value:
                 raise InputError("two statistics have this name", value=value.name)
-    return dict(sorted(found.items()))
+    return dict(sorted(by_name.items()))
 
 
 def write_csv(frame: pl.DataFrame, path: Path) -> None:

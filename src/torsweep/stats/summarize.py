@@ -168,7 +168,9 @@ def _plan_baseline(tables: PlanTables, experiment: Experiment) -> dict[str, str]
     return baseline
 
 
-def _settings(knobs: Mapping[str, Sequence[str]], own: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+def _settings(
+    knobs: Mapping[str, Sequence[str]], of_experiment: Mapping[str, Sequence[str]]
+) -> list[dict[str, str]]:
     """Every combination of levels of the knobs that a sensitivity adds: claims are judged in each."""
-    added = {knob: levels for knob, levels in knobs.items() if knob not in own}
+    added = {knob: levels for knob, levels in knobs.items() if knob not in of_experiment}
     return [dict(zip(added, levels, strict=True)) for levels in product(*added.values())]

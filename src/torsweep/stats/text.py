@@ -92,9 +92,10 @@ def by_variant(
     columns = [(kind, metric) for kind in kinds for metric in SHOWN_METRICS]
     rows = []
     for variant in provenance.variants():
-        own = frame.filter(pl.col(knob) == level for knob, level in variant.items())
+        of_variant = frame.filter(pl.col(knob) == level for knob, level in variant.items())
         entries = [
-            entry(own.filter(pl.col("kind") == kind, pl.col("metric") == metric)) for kind, metric in columns
+            entry(of_variant.filter(pl.col("kind") == kind, pl.col("metric") == metric))
+            for kind, metric in columns
         ]
         rows.append([variant_text(variant.values()), *entries])
     header = ["variant", *(f"{KIND_NAMES[kind]}, {SHOWN_METRICS[metric]}" for kind, metric in columns)]

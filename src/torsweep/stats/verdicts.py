@@ -28,10 +28,10 @@ CLAIMS_TITLE, EVIDENCE_TITLE = "Claims", "What the verdicts rest on"
 """The sections of summary.md that say what claims.json says."""
 
 
-def claims_rows(found: Sequence[Verdict]) -> list[dict[str, object]]:
+def claims_rows(verdicts_of_plan: Sequence[Verdict]) -> list[dict[str, object]]:
     """A row for each comparison of each claim; a claim that was not tested has one row without numbers."""
     rows: list[dict[str, object]] = []
-    for verdict in found:
+    for verdict in verdicts_of_plan:
         head: dict[str, object] = {name: getattr(verdict, name) for name in _HEAD}
         rows += [
             head
@@ -53,16 +53,16 @@ def claims_rows(found: Sequence[Verdict]) -> list[dict[str, object]]:
 
 
 def _text(analysis: Analysis, _: pl.DataFrame) -> str:
-    found = analysis.once(verdicts)
-    if not found:
+    verdicts_of_plan = analysis.once(verdicts)
+    if not verdicts_of_plan:
         return ""
     rows = []
-    for verdict in found:
+    for verdict in verdicts_of_plan:
         where = f" ({verdict.setting})" if verdict.setting else ""
         rows.append([f"{verdict.text}{where}", f"**{verdict.verdict}**", verdict.reason])
     details = [
         [verdict.claim, answer.statement, interval_text(answer.interval), answer.required, answer.shows]
-        for verdict in found
+        for verdict in verdicts_of_plan
         for answer in verdict.comparisons
     ]
     header = ["claim", "comparison", "value and interval", "required", "shown"]
@@ -144,8 +144,8 @@ def print_verdicts(summaries: Path, console: Console | None = None) -> None:
     for claim in content.claims:
         where = f" ({claim.setting})" if claim.setting else ""
         coloured = (claim.verdict, f"bold {_COLOURS.get(claim.verdict, 'yellow')}")
-        said = (f"{where}: {claim.text}\n", coloured, f": {claim.reason}")
-        console.print(Text.assemble("\n", (claim.claim, "bold"), *said))
+        text = (f"{where}: {claim.text}\n", coloured, f": {claim.reason}")
+        console.print(Text.assemble("\n", (claim.claim, "bold"), *text))
         if claim.comparisons:
             console.print(_table(claim.comparisons))
 

@@ -21,7 +21,7 @@ from torsweep.engines.table_schema import BREAKDOWN, validate
 from torsweep.errors import InputError
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
-from torsweep.stats.breakdown import ALL, SLICES, waits_of_runs
+from torsweep.stats.breakdown import ALL_DOWNLOADS, SLICES, waits_of_runs
 from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, judge
 from torsweep.stats.claims.traced import LatencyShare
 from torsweep.stats.summarize import Summary, analyse, summarize, summary_text, write_summary
@@ -64,7 +64,7 @@ def test_means_add_up_to_the_mean_time_of_the_followed(
     seen = followed_tables.streams(columns).join(ways, on=[*keys, "client", "stream"], how="semi")
     of_runs = seen.group_by([*keys, "kind"]).agg(pl.col("first_byte_us").mean() / 1e3)
     expected = of_runs.group_by([*followed_tables.knobs, "kind"]).agg(pl.col("first_byte_us").mean())
-    means = followed_summary["breakdown"].filter(pl.col("byte") == "first", pl.col("slice") == ALL)
+    means = followed_summary["breakdown"].filter(pl.col("byte") == "first", pl.col("slice") == ALL_DOWNLOADS)
     found = means.group_by([*followed_tables.knobs, "kind"]).agg(pl.col("mean_ms").sum())
     both = expected.cast(dict.fromkeys([*followed_tables.knobs, "kind"], pl.String)).join(
         found, on=[*followed_tables.knobs, "kind"]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.analyses import analysis_of
 from torsweep.config.replicates import Precision
-from torsweep.stats.claims.downloads import Change
+from torsweep.stats.claims.downloads import AnyChange
 from torsweep.stats.claims.judging import (
     CONTRADICTED,
     HOLDS,
@@ -24,7 +24,9 @@ from torsweep.stats.inference.interim import Design
 from torsweep.stats.statistic import Analysis
 from torsweep.stats.streams.medians import quantiles_of_runs
 
-CHANGE = Change(id="web", text="A sentence.", test="change", knob="tor", kind="web", metrics=("ttfb", "ttlb"))
+CHANGE = AnyChange(
+    id="web", text="A sentence.", test="change", knob="tor", kind="web", metrics=("ttfb", "ttlb")
+)
 
 
 def runs(ttfb: float, ttlb: float, noise: float, networks: int = 8, seed: int = 7) -> Analysis:

@@ -47,7 +47,7 @@ def _variants(scale: str) -> list[dict[str, str]]:
 def _analysis(log_ratios: dict[str, np.ndarray]) -> Analysis:
     rows = [
         {"kind": "web", **variant, "seed": seed, "metric": "ttfb"}
-        | dict.fromkeys(scaling.QUANTILES, float(time_s))
+        | dict.fromkeys(scaling.SCALE_QUANTILES, float(time_s))
         for scale, logs in log_ratios.items()
         for variant, times_s in zip(
             _variants(scale), (np.full(len(logs), 2.0), 2 * np.exp(logs)), strict=True

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from torsweep.stats.claims.downloads import Change
+from torsweep.stats.claims.downloads import AnyChange
 from torsweep.stats.inference.planning import Spread, smallest_change
 from torsweep.study.plan import expected_lines
 
@@ -29,7 +29,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def asked(network: str = "quarter", measured_s: int = 120) -> SimpleNamespace:
     """A comparison of both times of web and bulk clients."""
     measured = measured_s * 10**9
-    claims = [Change.model_construct(kind=kind, metrics=("ttfb", "ttlb")) for kind in ("web", "bulk")]
+    claims = [AnyChange.model_construct(kind=kind, metrics=("ttfb", "ttlb")) for kind in ("web", "bulk")]
     return SimpleNamespace(network=network, era="today", pairing="free", claims=claims, measured=measured)
 
 

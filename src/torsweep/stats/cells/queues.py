@@ -15,12 +15,12 @@ import numpy as np
 import polars as pl
 
 from torsweep.stats.inference.intervals import bands
-from torsweep.stats.statistic import KNOBS, Statistic, counts, mean_and_band
+from torsweep.stats.statistic import KNOB_COLUMNS, Statistic, counts, mean_and_band
 
-COLUMNS = ("second", "queued_cells_max")
+QUEUE_COLUMNS = ("second", "queued_cells_max")
 """What is read of a ``relays`` table."""
 
-QUANTILES = {"ninth_decile": 0.9, "median": 0.5}
+QUEUE_QUANTILES = {"ninth_decile": 0.9, "median": 0.5}
 """Over the relays of a network."""
 
 MEAN_OVER_S = 5
@@ -33,14 +33,17 @@ def queues(relays: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame | Sequenc
     of_runs = (
         relays.drop_nulls("queued_cells_max")
         .group_by(by)
-        .agg(pl.col("queued_cells_max").quantile(q, "linear").alias(name) for name, q in QUANTILES.items())
+        .agg(
+            pl.col("queued_cells_max").quantile(q, "linear").alias(name)
+            for name, q in QUEUE_QUANTILES.items()
+        )
         .with_columns((pl.col("second") // MEAN_OVER_S * MEAN_OVER_S).alias("second"))
         .group_by(by)
-        .agg(pl.col(*QUANTILES).mean())
+        .agg(pl.col(*QUEUE_QUANTILES).mean())
         .sort(by)
     )
     frames = [
-        over_networks(rows, list(knobs), list(QUANTILES))
+        over_networks(rows, list(knobs), list(QUEUE_QUANTILES))
         for _, rows in of_runs.group_by(list(knobs), maintain_order=True)
     ]
     return pl.concat(frames) if frames else []
@@ -49,11 +52,11 @@ def queues(relays: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame | Sequenc
 QUEUES = Statistic(
     "queues",
     "a moment of a variant: the longest circuit queue of a relay, cells",
-    KNOBS
+    KNOB_COLUMNS
     | counts("seconds since the start", "second")
     | mean_and_band("relay of the ninth decile", "ninth_decile")
     | mean_and_band("median relay", "median"),
-    lambda analysis: queues(analysis.tables.relays(COLUMNS), analysis.knobs),
+    lambda analysis: queues(analysis.tables.relays(QUEUE_COLUMNS), analysis.knobs),
 )
 
 

@@ -39,7 +39,7 @@ NEARLY = 0.9
 """If a lower frequency has at least this share of the regularity of the most regular one, the lower one is
 taken."""
 
-LEAST_SHARE = 0.5
+LEAST_PERIODIC_SHARE = 0.5
 """The least share of the period's places, from the first spike to the last, at which there is a spike."""
 
 _STEPS = 8
@@ -73,9 +73,9 @@ def find_period(latencies: NDArray[np.float64], positions: NDArray[np.float64]) 
     for least in SPIKE_HEIGHTS:
         events, heights = _events(latencies, positions, least)
         # Spikes that stand clear of the rest are the same ones at several heights.
-        found = None if np.array_equal(events, tried) else _period_of(events, heights)
-        if found is not None:
-            return found
+        period = None if np.array_equal(events, tried) else _period_of(events, heights)
+        if period is not None:
+            return period
         tried = events
     return None
 
@@ -95,7 +95,7 @@ def _period_of(events: NDArray[np.float64], heights: NDArray[np.float64]) -> Per
     length = _refined(events, frequencies, place)
     places = round(float(events[-1] - events[0]) / length) + 1
     taken = len(np.unique(np.round((events - events[0]) / length)))
-    if taken < LEAST_SHARE * places:
+    if taken < LEAST_PERIODIC_SHARE * places:
         return None
     return Period(length, len(events), taken / places, float(np.median(heights)), chance)
 

@@ -25,12 +25,22 @@ from torsweep.config.tracing import STAGES
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.cells.spikes import find_period
 from torsweep.stats.inference.intervals import t_interval
-from torsweep.stats.statistic import HOST, KNOBS, NETWORKS, SEED, Analysis, Statistic, counts, numbers, texts
+from torsweep.stats.statistic import (
+    HOST_COLUMN,
+    KNOB_COLUMNS,
+    NETWORKS_COLUMN,
+    SEED_COLUMN,
+    Analysis,
+    Statistic,
+    counts,
+    numbers,
+    texts,
+)
 from torsweep.stats.text import markdown_table, variant_text
 
 TOTAL = "total"
-MEASURES = (TOTAL, *STAGES)
-QUANTILES = {"min_ms": 0.0, "q1_ms": 0.25, "median_ms": 0.5, "q3_ms": 0.75, "max_ms": 1.0}
+TIMED = (TOTAL, *STAGES)
+CELL_QUANTILES = {"min_ms": 0.0, "q1_ms": 0.25, "median_ms": 0.5, "q3_ms": 0.75, "max_ms": 1.0}
 
 ANY = "any"
 SECTION = ("circuits", "direction", "command", "queue")
@@ -73,63 +83,66 @@ def cell_times(analysis: Analysis) -> CellTimes:
     density, spikes = [], []
     for run in provenance.runs:
         keys = {"seed": run["seed"], **run["variant"]}
-        for (host,), own in tables.passages(keys, _COLUMNS).group_by("host", maintain_order=True):
+        for (host,), cells in tables.passages(keys, _COLUMNS).group_by("host", maintain_order=True):
             head = {**keys, "host": str(host)}
-            runs += [head | row for row in _rows(own)]
-            spikes += [head | row for row in _spikes(own)]
+            runs += [head | row for row in _rows(cells)]
+            spikes += [head | row for row in _spikes(cells)]
             if run["seed"] == provenance.seeds[0]:
-                found = _density(own).with_columns(**{name: pl.lit(value) for name, value in head.items()})
-                density.append(found)
+                bins = _density(cells).with_columns(**{name: pl.lit(value) for name, value in head.items()})
+                density.append(bins)
     frame = pl.DataFrame(runs, CELL_RUNS.schema(analysis.knobs))
     return CellTimes(frame, pl.concat(density) if density else None, spikes)
 
 
-def _rows(own: pl.DataFrame) -> Iterator[dict[str, Any]]:
+def _rows(cells: pl.DataFrame) -> Iterator[dict[str, Any]]:
     """A row for each section of the cells of a relay and each measure."""
-    values: dict[str, NDArray[np.float64]] = {TOTAL: _total(own)}
-    values |= {stage: own[f"{stage}_ns"].to_numpy() / 1e6 for stage in STAGES}
-    for section, chosen in _sections(own):
-        for measure in MEASURES:
+    values: dict[str, NDArray[np.float64]] = {TOTAL: _total(cells)}
+    values |= {stage: cells[f"{stage}_ns"].to_numpy() / 1e6 for stage in STAGES}
+    for section, chosen in _sections(cells):
+        for measure in TIMED:
             of_section = values[measure][chosen]
             if not len(of_section):
                 continue
-            found = np.quantile(of_section, list(QUANTILES.values()))
+            quantiles = np.quantile(of_section, list(CELL_QUANTILES.values()))
             yield {
                 **dict(zip(SECTION, section, strict=True)),
                 "stage": measure,
                 "cell_count": len(of_section),
                 "mean_ms": float(of_section.mean()),
-                **dict(zip(QUANTILES, map(float, found), strict=True)),
+                **dict(zip(CELL_QUANTILES, map(float, quantiles), strict=True)),
             }
 
 
-def _spikes(own: pl.DataFrame) -> Iterator[dict[str, Any]]:
+def _spikes(cells: pl.DataFrame) -> Iterator[dict[str, Any]]:
     """One row for cells and one for seconds, where the longest times of a relay's cells have a period."""
-    own = own.sort("start_ns", maintain_order=True)
-    total = _total(own)
-    positions = {"cells": np.arange(len(own), dtype=np.float64), "seconds": own["start_ns"].to_numpy() / 1e9}
+    cells = cells.sort("start_ns", maintain_order=True)
+    total = _total(cells)
+    positions = {
+        "cells": np.arange(len(cells), dtype=np.float64),
+        "seconds": cells["start_ns"].to_numpy() / 1e9,
+    }
     for name, position in positions.items():
-        found = find_period(total, position)
-        if found is not None:
+        period = find_period(total, position)
+        if period is not None:
             yield {
                 "counted_in": name,
-                "every": found.length,
-                "share": found.share,
-                "height_ms": found.height,
-                "chance": found.chance,
-                "spikes": found.spikes,
+                "every": period.length,
+                "share": period.share,
+                "height_ms": period.height,
+                "chance": period.chance,
+                "spikes": period.spikes,
             }
 
 
-def _total(own: pl.DataFrame) -> NDArray[np.float64]:
+def _total(cells: pl.DataFrame) -> NDArray[np.float64]:
     """The whole time of each cell in ms, summed in whole nanoseconds."""
-    return own.select(pl.sum_horizontal(f"{stage}_ns" for stage in STAGES)).to_series().to_numpy() / 1e6
+    return cells.select(pl.sum_horizontal(f"{stage}_ns" for stage in STAGES)).to_series().to_numpy() / 1e6
 
 
-def _sections(own: pl.DataFrame) -> Iterator[tuple[tuple[str, str, str, str], NDArray[np.bool_]]]:
-    outward, early = own["outward"].to_numpy(), own["command"].to_numpy() == 9
-    occupied = own["queue_cells"].to_numpy() > 0
-    for name, circuits in _circuits(own["circuit"].to_numpy()).items():
+def _sections(cells: pl.DataFrame) -> Iterator[tuple[tuple[str, str, str, str], NDArray[np.bool_]]]:
+    outward, early = cells["outward"].to_numpy(), cells["command"].to_numpy() == 9
+    occupied = cells["queue_cells"].to_numpy() > 0
+    for name, circuits in _circuits(cells["circuit"].to_numpy()).items():
         yield (name, ANY, ANY, ANY), circuits
         for direction, one in (("outward", outward), ("inward", ~outward)):
             yield (name, direction, ANY, ANY), circuits & one
@@ -151,10 +164,10 @@ def _circuits(circuit: NDArray[np.int64]) -> dict[str, NDArray[np.bool_]]:
     }
 
 
-def _density(own: pl.DataFrame) -> pl.DataFrame:
+def _density(cells: pl.DataFrame) -> pl.DataFrame:
     """How many cells there are for each second and each twentieth of a decade of the whole time."""
-    second = own["start_ns"].to_numpy() // (SECONDS_PER_BIN * 1_000_000_000) * SECONDS_PER_BIN
-    total = np.maximum(_total(own), 10.0**LEAST_DECADE)
+    second = cells["start_ns"].to_numpy() // (SECONDS_PER_BIN * 1_000_000_000) * SECONDS_PER_BIN
+    total = np.maximum(_total(cells), 10.0**LEAST_DECADE)
     most = (MOST_DECADE - LEAST_DECADE) * BINS_PER_DECADE - 1
     place = np.floor((np.log10(total) - LEAST_DECADE) * BINS_PER_DECADE).astype(np.int64)
     bins = pl.DataFrame({"second": second, "place": np.minimum(place, most)})
@@ -170,13 +183,13 @@ def _over_networks(analysis: Analysis) -> pl.DataFrame:
     """Means over networks, with 95 % t-intervals of the median and of the mean; null with one network."""
     by = [*analysis.knobs, *_GROUP]
     rows = []
-    for key, own in analysis.once(cell_times).runs.group_by(by, maintain_order=True):
-        row = dict(zip(by, key, strict=True)) | {"networks": own.height}
-        row |= own.select(pl.col("cell_count", "mean_ms", *QUANTILES).cast(pl.Float64).mean()).row(
+    for key, runs in analysis.once(cell_times).runs.group_by(by, maintain_order=True):
+        row = dict(zip(by, key, strict=True)) | {"networks": runs.height}
+        row |= runs.select(pl.col("cell_count", "mean_ms", *CELL_QUANTILES).cast(pl.Float64).mean()).row(
             0, named=True
         )
         for name in ("median_ms", "mean_ms"):
-            interval = t_interval(own[name].to_numpy())
+            interval = t_interval(runs[name].to_numpy())
             row |= {f"{name}_low": interval.low, f"{name}_high": interval.high} if interval.known else {}
         rows.append(row)
     return pl.DataFrame(rows, CELL_TIMES.schema(analysis.knobs))
@@ -189,12 +202,12 @@ def cell_counts(tables: PlanTables) -> pl.DataFrame:
     """
     provenance = tables.provenance
     rows = [
-        {**run["variant"], "seed": run["seed"], "host": host, **found}
+        {**run["variant"], "seed": run["seed"], "host": host, **outcomes}
         for run in provenance.runs
-        for host, found in run.get("cells", {}).items()
+        for host, outcomes in run.get("cells", {}).items()
     ]
     by = [*provenance.knobs, "seed", "host"]
-    schema = dict.fromkeys(by, pl.String) | {"seed": pl.Int64} | dict.fromkeys(OUTCOMES, pl.Int64)
+    schema = dict.fromkeys(by, pl.String) | {"seed": pl.Int64} | dict.fromkeys(CELL_OUTCOMES, pl.Int64)
     load = (
         tables.relays(("relay", "bytes_out", "cpu_us"))
         .with_columns(pl.col(list(provenance.knobs)).cast(pl.String))
@@ -238,55 +251,55 @@ def _section_text(analysis: Analysis, times: pl.DataFrame) -> str:
 
 
 SECTIONS = texts("of which circuits, direction, command and state of the queue; any: all", *SECTION)
-OUTCOMES = ("passages", "ended", "begun", "under_way", "lost", "overwritten", "torn")
+CELL_OUTCOMES = ("passages", "ended", "begun", "under_way", "lost", "overwritten", "torn")
 LOAD = numbers("what the relay sent, MB/s", "sent_mb_per_s") | numbers(
     "share of a core that it took; null: the engine models none", "cpu_share"
 )
 STAGE = texts("relaying, waiting, writing, or total, which is their sum", "stage")
-of_records = partial(Statistic, rests_on="cells")
-CELL_RUNS = of_records(
+of_cells = partial(Statistic, rests_on="cells")
+CELL_RUNS = of_cells(
     "cell_runs",
     "times of the cells of a traced relay in one run, by section and stage",
-    KNOBS
-    | SEED
-    | HOST
+    KNOB_COLUMNS
+    | SEED_COLUMN
+    | HOST_COLUMN
     | SECTIONS
     | STAGE
     | counts("how many cells", "cell_count")
-    | numbers("time in the relay, ms", "mean_ms", *QUANTILES),
+    | numbers("time in the relay, ms", "mean_ms", *CELL_QUANTILES),
     lambda analysis: analysis.once(cell_times).runs,
 )
-CELL_TIMES = of_records(
+CELL_TIMES = of_cells(
     "cell_times",
     "times of the cells of a traced relay, by section and stage, over networks",
-    KNOBS
-    | HOST
+    KNOB_COLUMNS
+    | HOST_COLUMN
     | SECTIONS
     | STAGE
-    | NETWORKS
-    | numbers("mean over networks, times in ms", "cell_count", *QUANTILES, "mean_ms")
+    | NETWORKS_COLUMN
+    | numbers("mean over networks, times in ms", "cell_count", *CELL_QUANTILES, "mean_ms")
     | numbers("95 % interval", "median_ms_low", "median_ms_high", "mean_ms_low", "mean_ms_high"),
     _over_networks,
     section=_section_text,
     rank=30,
 )
-CELL_DENSITY = of_records(
+CELL_DENSITY = of_cells(
     "cell_density",
     "a second of the first network and a twentieth of a decade of times",
-    KNOBS
-    | SEED
-    | HOST
+    KNOB_COLUMNS
+    | SEED_COLUMN
+    | HOST_COLUMN
     | counts("seconds since the start", "second")
     | numbers("where the twentieth begins, ms", "least_ms")
     | counts("how many cells stayed so long", "cell_count"),
-    lambda analysis: found if (found := analysis.once(cell_times).density) is not None else [],
+    lambda analysis: outcomes if (outcomes := analysis.once(cell_times).density) is not None else [],
 )
-CELL_SPIKES = of_records(
+CELL_SPIKES = of_cells(
     "cell_spikes",
     "a relay of a run whose longest times come back at a fixed distance",
-    KNOBS
-    | SEED
-    | HOST
+    KNOB_COLUMNS
+    | SEED_COLUMN
+    | HOST_COLUMN
     | texts("cells or seconds", "counted_in")
     | numbers("the distance", "every")
     | numbers("share of the places at which there is a spike", "share")
@@ -295,15 +308,19 @@ CELL_SPIKES = of_records(
     | counts("how many spikes", "spikes"),
     lambda analysis: analysis.once(cell_times).spikes,
 )
-CELL_COUNTS = of_records(
+CELL_COUNTS = of_cells(
     "cell_counts",
     "what became of the RELAY cells of a traced relay in one run, and its load",
-    KNOBS | SEED | HOST | counts("how many cells, by what became of them", *OUTCOMES) | LOAD,
+    KNOB_COLUMNS
+    | SEED_COLUMN
+    | HOST_COLUMN
+    | counts("how many cells, by what became of them", *CELL_OUTCOMES)
+    | LOAD,
     lambda analysis: cell_counts(analysis.tables),
 )
-CELL_LOAD = of_records(
+CELL_LOAD = of_cells(
     "cell_load",
     "the load of a traced relay, over networks: the mean of what it sent, the greatest share of a core",
-    KNOBS | HOST | NETWORKS | LOAD,
+    KNOB_COLUMNS | HOST_COLUMN | NETWORKS_COLUMN | LOAD,
     _load,
 )

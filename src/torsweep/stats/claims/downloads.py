@@ -19,7 +19,17 @@ from torsweep.config.replicates import numbers_by_level
 from torsweep.config.traffic import PERF_KINDS, ClientKind
 from torsweep.stats.claims.judging import Question, above, below, other_levels, place_text, verdicts, within
 from torsweep.stats.inference.intervals import CONFIDENCE
-from torsweep.stats.statistic import KIND, KNOBS, METRIC, SEED, Analysis, Levels, Statistic, numbers, texts
+from torsweep.stats.statistic import (
+    KIND_COLUMN,
+    KNOB_COLUMNS,
+    METRIC_COLUMN,
+    SEED_COLUMN,
+    Analysis,
+    Levels,
+    Statistic,
+    numbers,
+    texts,
+)
 from torsweep.stats.streams.differences import networks_at, paired
 from torsweep.stats.streams.incidence import unless_perf_alone
 from torsweep.stats.streams.medians import quantiles_of_runs
@@ -42,10 +52,10 @@ class _MedianClaim(ClientClaim):
         self, analysis: Analysis, metric: str, levels: Levels, reference: str, other: str
     ) -> np.ndarray:
         """Logarithm of the median at ``other`` over that at ``reference``, one a network."""
-        own = analysis.once(perf_analysis) if self.kind in PERF_KINDS else analysis
-        if own is None:
+        chosen_clients = analysis.once(perf_analysis) if self.kind in PERF_KINDS else analysis
+        if chosen_clients is None:
             return np.full(len(analysis.provenance.seeds), np.nan)
-        runs = own.once(quantiles_of_runs)
+        runs = chosen_clients.once(quantiles_of_runs)
         chosen = runs.filter(pl.col("metric") == metric, pl.col("kind").cast(pl.String) == self.kind)
         one, two = ({**levels, self.knob: level} for level in (reference, other))
         held = {knob: level for knob, level in levels.items() if knob != self.knob}
@@ -126,7 +136,7 @@ class Equivalence(_MedianClaim):
         ]
 
 
-class Change(_MedianClaim):
+class AnyChange(_MedianClaim):
     """The median of one of ``metrics`` or more is another at one of the knob's levels than at the baseline's,
     higher or lower."""
 
@@ -218,11 +228,11 @@ def _measured_steps(analysis: Analysis) -> list[dict[str, object]] | None:
 STAIRS = Statistic(
     "stairs",
     "a stair-step that a claim asks for, in one network",
-    METRIC
-    | KIND
-    | KNOBS
+    METRIC_COLUMN
+    | KIND_COLUMN
+    | KNOB_COLUMNS
     | texts("the refill interval that is the width of a stair", "period")
-    | SEED
+    | SEED_COLUMN
     | numbers("depth, and the most that a smooth distribution gives; null: too few", "depth", "smooth_null")
     | {"above_smooth": (pl.Boolean, "whether the depth is beyond that")},
     unless_perf_alone(_measured_steps),

@@ -150,9 +150,9 @@ class LatencyShare(ClientClaim):
 
     def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
         """Shown: above the claimed share. The opposite: below."""
-        wanted = {"kind": self.kind, "byte": METRIC_BYTES[self.metric], "group": self.group}
+        section = {"kind": self.kind, "byte": METRIC_BYTES[self.metric], "group": self.group}
         runs, here = analysis.once(waits_of_runs), {**levels, self.knob: self.level}
-        shares = _by_network(runs, {**here, **wanted}, "share", networks_at(runs, here))
+        shares = _by_network(runs, {**here, **section}, "share", networks_at(runs, here))
         what = self.group.replace("_", " ")
         name = f"share of {what} in {self.metric}, {self.level}{place_text(self, levels)}"
         return [_share(name, shares, self.least)]
@@ -162,9 +162,11 @@ def _share(name: str, values: np.ndarray, least: float) -> Question:
     return Question(name, values, f"> {least:g}", above(least), below(least))
 
 
-def _by_network(runs: pl.DataFrame, wanted: Levels, column: str, networks: pl.Series) -> np.ndarray:
-    """``column`` of the rows that have the values ``wanted``, one a network; NaN where one has no such
+def _by_network(runs: pl.DataFrame, values: Levels, column: str, networks: pl.Series) -> np.ndarray:
+    """``column`` of the rows that have the ``values``, one a network; NaN where one has no such
     row."""
-    own = runs.filter(pl.col(name).cast(pl.String) == value for name, value in wanted.items())
-    found = networks.to_frame().join(own.select("seed", column), on="seed", how="left", maintain_order="left")
-    return found[column].fill_null(float("nan")).to_numpy()
+    rows = runs.filter(pl.col(name).cast(pl.String) == value for name, value in values.items())
+    by_network = networks.to_frame().join(
+        rows.select("seed", column), on="seed", how="left", maintain_order="left"
+    )
+    return by_network[column].fill_null(float("nan")).to_numpy()

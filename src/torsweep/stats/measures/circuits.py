@@ -44,7 +44,7 @@ def least_round_trips(analysis: Analysis) -> pl.LazyFrame:
 
 
 _BUILDING, _TRIPS = "Circuits", "Round trips"
-CIRCUITS = (
+CIRCUIT_MEASURES = (
     Measure(
         "build_time_median",
         _BUILDING,

@@ -20,9 +20,9 @@ from torsweep.stats.measures.downloads import downloads
 from torsweep.stats.measures.measure import ALL, GROUP, ordered
 from torsweep.stats.measures.relays import utilisations
 from torsweep.stats.measures.summary import ORDER
-from torsweep.stats.statistic import KNOBS, NETWORKS, Analysis, Statistic, numbers, texts
+from torsweep.stats.statistic import KNOB_COLUMNS, NETWORKS_COLUMN, Analysis, Statistic, numbers, texts
 
-PROBABILITIES = (np.arange(200) + 0.5) / 200
+SPREAD_PROBABILITIES = (np.arange(200) + 0.5) / 200
 """The quantiles of a curve: the middles of equal steps from 0 to 1."""
 
 
@@ -72,13 +72,15 @@ def distributions(analysis: Analysis) -> list[pl.DataFrame]:
 
 def _curves(runs: pl.DataFrame, one: Distribution, knobs: list[str]) -> list[pl.DataFrame]:
     frames = []
-    for _, own in runs.group_by(knobs, maintain_order=True):
-        found = np.array([np.quantile(values.to_numpy(), PROBABILITIES) for values in own[one.column]])
-        curve = map(np.exp, bands(np.log(found))) if one.logarithmic else bands(found)
+    for _, runs_of_variant in runs.group_by(knobs, maintain_order=True):
+        quantiles = np.array(
+            [np.quantile(values.to_numpy(), SPREAD_PROBABILITIES) for values in runs_of_variant[one.column]]
+        )
+        curve = map(np.exp, bands(np.log(quantiles))) if one.logarithmic else bands(quantiles)
         points = dict(zip(("value", "value_low", "value_high"), curve, strict=True))
         keys = [pl.lit(one.name).alias("distribution"), pl.col(GROUP)]
-        about = own.head(1).select(*keys, *(pl.col(knob).cast(pl.String) for knob in knobs))
-        frame = pl.DataFrame({"share": PROBABILITIES, "networks": len(found), **points})
+        about = runs_of_variant.head(1).select(*keys, *(pl.col(knob).cast(pl.String) for knob in knobs))
+        frame = pl.DataFrame({"share": SPREAD_PROBABILITIES, "networks": len(quantiles), **points})
         frames.append(about.join(frame, how="cross"))
     return frames
 
@@ -93,8 +95,8 @@ SPREAD = Statistic(
     "a quantile of what measures are worked out from, over networks",
     texts("what is spread: " + ", ".join(DISTRIBUTIONS), "distribution")
     | texts("kind of client, or all", "group")
-    | KNOBS
-    | NETWORKS
+    | KNOB_COLUMNS
+    | NETWORKS_COLUMN
     | numbers("the quantile", "share")
     | numbers("mean over networks and 95 % interval", "value", "value_low", "value_high"),
     _frame,

@@ -10,9 +10,8 @@ from dataclasses import replace
 import polars as pl
 
 from torsweep.config.traffic import KINDS, MARKOV, ONION, PERF_KINDS
+from torsweep.formats.files import KIB, MIB
 from torsweep.stats.measures.measure import (
-    KIB,
-    MIB,
     SHARE,
     Measure,
     by_run,
@@ -100,7 +99,7 @@ def received(analysis: Analysis) -> pl.DataFrame:
 _ERROR = pl.col("outcome").is_in(["failed", "timeout"])
 _JAIN = pl.col("goodput").sum().pow(2) / (pl.len() * pl.col("goodput").pow(2).sum())
 _GOODPUT, _ERRORS, _FAIRNESS = "Goodput", "Errors", "Fairness"
-DOWNLOADS = (
+DOWNLOAD_MEASURES = (
     Measure(
         "goodput_median",
         _GOODPUT,

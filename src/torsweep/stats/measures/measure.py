@@ -24,8 +24,6 @@ GROUP = "group"
 
 Rows = TypeVar("Rows", pl.DataFrame, pl.LazyFrame)
 
-KIB, MIB = 1024.0, 1024.0**2
-
 
 @dataclass(frozen=True)
 class Measure:

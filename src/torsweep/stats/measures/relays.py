@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from torsweep.formats.files import KIB, MIB
 from torsweep.stats.measures.downloads import received
 from torsweep.stats.measures.measure import (
     ALL,
     GROUP,
-    KIB,
-    MIB,
     SHARE,
     Measure,
     by_run,
@@ -65,7 +64,7 @@ def sent(analysis: Analysis) -> pl.DataFrame:
 
 
 _LOAD, _WIRE, _WAITING, _COSTS = "Relays", "Wire", "Waiting", "Costs"
-RELAYS = (
+RELAY_MEASURES = (
     Measure(
         "utilisation_total",
         _LOAD,

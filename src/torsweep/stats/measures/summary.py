@@ -18,15 +18,25 @@ from torsweep.config.traffic import KIND_NAMES
 from torsweep.engines.table_schema import ROLES
 from torsweep.network.model import POSITIONS
 from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni, exponential, t_interval
-from torsweep.stats.measures.circuits import CIRCUITS
-from torsweep.stats.measures.downloads import DOWNLOADS
+from torsweep.stats.measures.circuits import CIRCUIT_MEASURES
+from torsweep.stats.measures.downloads import DOWNLOAD_MEASURES
 from torsweep.stats.measures.measure import ALL, GROUP, Measure, ordered
-from torsweep.stats.measures.relays import RELAYS
-from torsweep.stats.statistic import KNOBS, NETWORKS, Analysis, Statistic, mean_and_band, numbers, texts
+from torsweep.stats.measures.relays import RELAY_MEASURES
+from torsweep.stats.statistic import (
+    KNOB_COLUMNS,
+    NETWORKS_COLUMN,
+    Analysis,
+    Statistic,
+    mean_and_band,
+    numbers,
+    texts,
+)
 from torsweep.stats.streams.differences import Paired, paired
 from torsweep.stats.text import markdown_table, variant_text
 
-MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in (*CIRCUITS, *DOWNLOADS, *RELAYS)}
+MEASURES: Mapping[str, Measure] = {
+    measure.name: measure for measure in (*CIRCUIT_MEASURES, *DOWNLOAD_MEASURES, *RELAY_MEASURES)
+}
 """Every measure by its name, in the order of tables and figures."""
 
 ORDER = (ALL, *KIND_NAMES, *POSITIONS, *ROLES)
@@ -36,7 +46,7 @@ ORDER = (ALL, *KIND_NAMES, *POSITIONS, *ROLES)
 def numbers_of_runs(analysis: Analysis) -> dict[tuple[str, str], pl.DataFrame]:
     """Seed, knobs and ``value`` of each run that has one, by measure and group."""
     runs = _runs(analysis)
-    found = {}
+    by_measure = {}
     for measure in MEASURES.values():
         rows = analysis.once(measure.rows).lazy()
         number = measure.number.cast(pl.Float64).alias("value")
@@ -48,8 +58,8 @@ def numbers_of_runs(analysis: Analysis) -> dict[tuple[str, str], pl.DataFrame]:
                 each = each.with_columns(pl.col("value").fill_null(measure.absent))
             # A ratio to nothing keeps its place, so that a mean over the other networks does not flatter.
             finite = pl.when(pl.col("value").is_finite()).then("value").otherwise(float("nan"))
-            found[measure.name, group] = each.drop_nulls("value").with_columns(finite)
-    return {key: frame for key, frame in found.items() if frame.height}
+            by_measure[measure.name, group] = each.drop_nulls("value").with_columns(finite)
+    return {key: frame for key, frame in by_measure.items() if frame.height}
 
 
 def _runs(analysis: Analysis) -> pl.DataFrame:
@@ -63,8 +73,8 @@ def measures(analysis: Analysis) -> list[dict[str, object]]:
     """The columns of :data:`MEASURE_MEANS`."""
     rows: list[dict[str, object]] = []
     for (name, group), runs in analysis.once(numbers_of_runs).items():
-        for key, own in runs.group_by(analysis.knobs, maintain_order=True):
-            interval = t_interval(own["value"].to_numpy())
+        for key, runs_of_variant in runs.group_by(analysis.knobs, maintain_order=True):
+            interval = t_interval(runs_of_variant["value"].to_numpy())
             variant = dict(zip(analysis.knobs, key, strict=True))
             rows.append(
                 {"measure": name, "group": group, "unit": MEASURES[name].unit, **variant}
@@ -149,11 +159,11 @@ def _lines(
     frame: pl.DataFrame, variants: list[dict[str, str]]
 ) -> Iterator[tuple[Measure, str, list[dict[str, float | None] | None]]]:
     """Each measure and group of ``frame``, its name, and its row at each of ``variants``."""
-    for (name, group), own in frame.group_by(["measure", "group"], maintain_order=True):
+    for (name, group), of_group in frame.group_by(["measure", "group"], maintain_order=True):
         measure = MEASURES[str(name)]
-        rows = [own.filter(pl.col(knob) == level for knob, level in one.items()) for one in variants]
-        found = [row.row(0, named=True) if row.height else None for row in rows]
-        yield measure, line_name(measure, str(group)), found
+        rows = [of_group.filter(pl.col(knob) == level for knob, level in one.items()) for one in variants]
+        of_variants = [row.row(0, named=True) if row.height else None for row in rows]
+        yield measure, line_name(measure, str(group)), of_variants
 
 
 def group_text(group: str) -> str:
@@ -179,10 +189,10 @@ def _interval_text(bounds: list[float | None], share: bool) -> str:
 def _change_text(bounds: list[float | None], unit: str, factor: float) -> str:
     """``+2.5 % [−1.0, +6.0]``."""
     changes = [bound * factor for bound in bounds if bound is not None]
-    found = [f"{one:+,.{0 if abs(one) >= 100 else 1}f}".replace("-", "−") for one in changes]
-    if not found:
+    texts_of = [f"{one:+,.{0 if abs(one) >= 100 else 1}f}".replace("-", "−") for one in changes]
+    if not texts_of:
         return "–"
-    return f"{found[0]}{unit}" + (f" [{found[1]}, {found[2]}]" if len(found) == 3 else "")
+    return f"{texts_of[0]}{unit}" + (f" [{texts_of[1]}, {texts_of[2]}]" if len(texts_of) == 3 else "")
 
 
 def _number(value: float) -> str:
@@ -196,7 +206,11 @@ _NAMED = texts("name of the measure", "measure") | texts(
 MEASURE_MEANS = Statistic(
     "measures",
     "a measure of a variant, over networks",
-    _NAMED | texts("unit of the number", "unit") | KNOBS | NETWORKS | mean_and_band("the measure", "mean"),
+    _NAMED
+    | texts("unit of the number", "unit")
+    | KNOB_COLUMNS
+    | NETWORKS_COLUMN
+    | mean_and_band("the measure", "mean"),
     measures,
     section=_means_text,
     rank=84,
@@ -206,8 +220,8 @@ MEASURE_DIFFERENCES = Statistic(
     "a measure of a variant against the baseline, paired by network; null: not to be had",
     _NAMED
     | texts("parts of the baseline, or percentage points", "change_in")
-    | KNOBS
-    | NETWORKS
+    | KNOB_COLUMNS
+    | NETWORKS_COLUMN
     | numbers("mean over networks", "baseline", "variant")
     | mean_and_band("the change", "change")
     | numbers("interval that covers all variants", "change_simultaneous_low", "change_simultaneous_high"),

@@ -12,11 +12,11 @@ import polars as pl
 
 from torsweep.stats.cells.queues import over_networks
 from torsweep.stats.measures.circuits import round_trips
-from torsweep.stats.statistic import KNOBS, Analysis, Statistic, counts, mean_and_band
+from torsweep.stats.statistic import KNOB_COLUMNS, Analysis, Statistic, counts, mean_and_band
 
-SECONDS_PER_BIN = 10
+SECONDS_PER_WINDOW = 10
 
-NUMBERS = {
+WINDOW_NUMBERS = {
     "window_median": ("median window, cells", pl.col("window_cells").median()),
     "window_p90": ("ninth decile of windows, cells", pl.col("window_cells").quantile(0.9, "linear")),
     "round_trip_median": ("median round trip, s", pl.col("round_trip_s").median()),
@@ -28,25 +28,26 @@ NUMBERS = {
 def windows(analysis: Analysis) -> pl.DataFrame | Sequence[Mapping[str, object]]:
     """The columns of :data:`WINDOWS`."""
     knobs = analysis.knobs
-    second = pl.col("time_us") // (SECONDS_PER_BIN * 1_000_000) * SECONDS_PER_BIN
+    second = pl.col("time_us") // (SECONDS_PER_WINDOW * 1_000_000) * SECONDS_PER_WINDOW
     by = [*knobs, "seed", "second"]
-    found = (
+    of_slots = (
         analysis.once(round_trips)
         .with_columns(second=second)
         .group_by(by)
-        .agg(number.alias(name) for name, (_, number) in NUMBERS.items())
+        .agg(number.alias(name) for name, (_, number) in WINDOW_NUMBERS.items())
         .sort(by)
         .collect()
     )
     frames = [
-        over_networks(rows, knobs, list(NUMBERS)) for _, rows in found.group_by(knobs, maintain_order=True)
+        over_networks(rows, knobs, list(WINDOW_NUMBERS))
+        for _, rows in of_slots.group_by(knobs, maintain_order=True)
     ]
     return pl.concat(frames) if frames else []
 
 
 def _columns() -> dict[str, tuple[type[pl.DataType], str]]:
-    columns = KNOBS | counts("seconds since the start, where the ten seconds begin", "second")
-    for name, (meaning, _) in NUMBERS.items():
+    columns = KNOB_COLUMNS | counts("seconds since the start, where the ten seconds begin", "second")
+    for name, (meaning, _) in WINDOW_NUMBERS.items():
         columns |= mean_and_band(meaning, name)
     return columns
 

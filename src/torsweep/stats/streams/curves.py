@@ -15,7 +15,15 @@ import numpy.typing as npt
 import polars as pl
 
 from torsweep.stats.inference.intervals import bands
-from torsweep.stats.statistic import KIND, KNOBS, METRIC, NETWORKS, Statistic, counts, numbers
+from torsweep.stats.statistic import (
+    KIND_COLUMN,
+    KNOB_COLUMNS,
+    METRIC_COLUMN,
+    NETWORKS_COLUMN,
+    Statistic,
+    counts,
+    numbers,
+)
 from torsweep.stats.streams.incidence import METRICS, downloads, measured_downloads, unless_perf_alone
 from torsweep.stats.streams.medians import TOP
 from torsweep.units import NANOSECONDS_PER, parse_quantity
@@ -45,10 +53,10 @@ def curves(
     for metric in (METRICS[name] for name in metrics):
         rows = downloads(streams, metric, by)
         incidence = rows.incidence()
-        found, tops = incidence.quantiles(CURVE_PROBABILITIES), incidence.top()
+        quantiles, tops = incidence.quantiles(CURVE_PROBABILITIES), incidence.top()
         for key, chosen in rows.keys.with_row_index("_row").group_by(["kind", *knobs], maintain_order=True):
             index = chosen["_row"].to_numpy()
-            mean, low, high = map(np.exp, bands(np.log(np.maximum(found[index], SHORTEST_S))))
+            mean, low, high = map(np.exp, bands(np.log(np.maximum(quantiles[index], SHORTEST_S))))
             frame = pl.DataFrame(
                 {
                     "share": CURVE_PROBABILITIES,
@@ -76,12 +84,12 @@ def curves(
 CURVES = Statistic(
     "curves",
     "a quantile of a variant: by when that share of downloads is complete, over networks",
-    METRIC
-    | KIND
-    | KNOBS
+    METRIC_COLUMN
+    | KIND_COLUMN
+    | KNOB_COLUMNS
     | numbers("the quantile", "share")
     | numbers("geometric mean over networks and 95 % interval, seconds", "time_s", "low_s", "high_s")
-    | NETWORKS
+    | NETWORKS_COLUMN
     | numbers("where the curve crosses one half, seconds", "median_s")
     | TOP,
     unless_perf_alone(lambda analysis: curves(analysis.once(measured_downloads), analysis.knobs)),
@@ -106,7 +114,7 @@ def closeup(streams: pl.DataFrame, knobs: Mapping[str, Sequence[str]]) -> pl.Dat
 CLOSEUP = Statistic(
     "closeup",
     "a moment of the first seconds: the share of web downloads that have their first byte by then",
-    KNOBS
+    KNOB_COLUMNS
     | counts("seed of the network; null: the mean over networks", "seed")
     | numbers("seconds since the download began", "time_s")
     | numbers("share of downloads", "share"),

@@ -34,10 +34,10 @@ from torsweep.stats.inference.intervals import (
     t_p_value,
 )
 from torsweep.stats.statistic import (
-    KIND,
-    KNOBS,
-    METRIC,
-    NETWORKS,
+    KIND_COLUMN,
+    KNOB_COLUMNS,
+    METRIC_COLUMN,
+    NETWORKS_COLUMN,
     Analysis,
     Statistic,
     counts,
@@ -104,8 +104,8 @@ def paired(
 def networks_at(runs: pl.DataFrame, levels: Mapping[str, str]) -> pl.Series:
     """The seeds in ``runs`` at those of ``levels`` that make networks of their own, in order."""
     chosen = {knob: level for knob, level in levels.items() if find_knob(knob).target == "network"}
-    own = runs.filter(*(pl.col(knob).cast(pl.String) == level for knob, level in chosen.items()))
-    return own["seed"].unique().sort()
+    of_networks = runs.filter(*(pl.col(knob).cast(pl.String) == level for knob, level in chosen.items()))
+    return of_networks["seed"].unique().sort()
 
 
 def differences(
@@ -132,8 +132,8 @@ def differences(
     return rows
 
 
-def _text(analysis: Analysis, found: pl.DataFrame) -> str:
-    chosen = found.filter(pl.col("estimand") == "median")
+def _text(analysis: Analysis, differences_of_plan: pl.DataFrame) -> str:
+    chosen = differences_of_plan.filter(pl.col("estimand") == "median")
     if chosen.is_empty():
         return ""
 
@@ -159,11 +159,11 @@ BOUNDS = ("low", "high", "simultaneous_low", "simultaneous_high")
 DIFFERENCES = Statistic(
     "differences",
     "an estimand of a variant against the baseline, paired by network; null: a quantile never reached",
-    METRIC
-    | KIND
-    | KNOBS
+    METRIC_COLUMN
+    | KIND_COLUMN
+    | KNOB_COLUMNS
     | texts("quantile over downloads, or the median over clients", "estimand")
-    | NETWORKS
+    | NETWORKS_COLUMN
     | numbers("mean over networks, seconds", "baseline_s", "variant_s")
     | numbers("variant less baseline, seconds", "difference_s", *(f"difference_{name}_s" for name in BOUNDS))
     | numbers("the same as a part of the baseline", "relative", *(f"relative_{name}" for name in BOUNDS))

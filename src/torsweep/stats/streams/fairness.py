@@ -23,9 +23,9 @@ import polars as pl
 from torsweep.config.knobs import CELL_PAYLOAD_BYTES
 from torsweep.stats.inference.intervals import bands, median_interval
 from torsweep.stats.statistic import (
-    KIND,
-    KNOBS,
-    SEED,
+    KIND_COLUMN,
+    KNOB_COLUMNS,
+    SEED_COLUMN,
     Analysis,
     Statistic,
     counts,
@@ -38,7 +38,7 @@ from torsweep.stats.text import interval_text, markdown_table, variant_text
 STARVED_BELOW = 0.25
 """Share of its own bytes below which a stream has starved, when the first one is complete."""
 
-STREAM_COLUMNS = (
+FAIRNESS_COLUMNS = (
     "client",
     "kind",
     "stream",
@@ -85,7 +85,7 @@ def _chosen(frame: pl.DataFrame, kind: str, variant: Mapping[str, str]) -> pl.Da
 
 
 def fairness(streams: pl.DataFrame, progress: pl.DataFrame, knobs: Sequence[str]) -> Fairness:
-    """The fairness of ``streams`` (:data:`STREAM_COLUMNS`) by ``progress`` (:data:`PROGRESS_COLUMNS`).
+    """The fairness of ``streams`` (:data:`FAIRNESS_COLUMNS`) by ``progress`` (:data:`PROGRESS_COLUMNS`).
 
     Both frames have the seed and the knobs in front.
     """
@@ -164,7 +164,7 @@ def progress_lines(
     shares: pl.DataFrame, progress: pl.DataFrame, knobs: Sequence[str], held: Mapping[str, str]
 ) -> pl.DataFrame:
     """Cells received at equal steps of time, a line for each stream of the first network at the levels
-    ``held``: the columns of :data:`PROGRESS`. ``shares`` is that of :class:`Fairness`."""
+    ``held``: the columns of :data:`STREAM_PROGRESS`. ``shares`` is that of :class:`Fairness`."""
     chosen = [pl.col(knob).cast(pl.String) == level for knob, level in held.items()]
     first = pl.col("seed") == pl.lit(shares["seed"].min(), pl.Int64)
     shares, progress = (frame.filter(first, *chosen) for frame in (shares, progress))
@@ -183,9 +183,9 @@ def _lines(shares: pl.DataFrame, progress: pl.DataFrame, columns: list[str]) -> 
     grid_us = np.linspace(0, float(last_us), _POINTS + 1)  # type: ignore[arg-type]
     frames = []
     for row in shares.sort("opened").iter_slices(1):
-        own = progress.join(row, on=["client", "stream"], how="semi")
-        cells = np.concatenate([[0.0], own["bytes_got"].to_numpy() / CELL_PAYLOAD_BYTES])
-        received = cells[np.searchsorted(own["time_us"].to_numpy(), grid_us, side="right")]
+        of_stream = progress.join(row, on=["client", "stream"], how="semi")
+        cells = np.concatenate([[0.0], of_stream["bytes_got"].to_numpy() / CELL_PAYLOAD_BYTES])
+        received = cells[np.searchsorted(of_stream["time_us"].to_numpy(), grid_us, side="right")]
         points = row[np.zeros(len(grid_us), dtype=int)].with_columns(
             pl.Series("time_s", grid_us / 1e6), pl.Series("cells_received", received)
         )
@@ -196,7 +196,7 @@ def _lines(shares: pl.DataFrame, progress: pl.DataFrame, columns: list[str]) -> 
 def fairness_of_plan(analysis: Analysis) -> Fairness:
     """:func:`fairness` of a plan whose runs recorded progress."""
     tables = analysis.tables
-    return fairness(tables.streams(STREAM_COLUMNS), tables.progress(PROGRESS_COLUMNS), analysis.knobs)
+    return fairness(tables.streams(FAIRNESS_COLUMNS), tables.progress(PROGRESS_COLUMNS), analysis.knobs)
 
 
 def _progress_of_plan(analysis: Analysis) -> pl.DataFrame:
@@ -214,8 +214,8 @@ def _text(analysis: Analysis, clients: pl.DataFrame) -> str:
     }
     rows = []
     for variant in analysis.provenance.variants():
-        own = clients.filter(pl.col(knob) == level for knob, level in variant.items())
-        by_network = own.group_by("seed").agg(pl.col(*columns).cast(pl.Float64).mean()).sort("seed")
+        of_variant = clients.filter(pl.col(knob) == level for knob, level in variant.items())
+        by_network = of_variant.group_by("seed").agg(pl.col(*columns).cast(pl.Float64).mean()).sort("seed")
         medians = (median_interval(by_network[name].fill_null(np.nan).to_numpy()) for name in columns)
         rows.append([variant_text(variant.values()), *map(interval_text, medians)])
     title = "Who starved when the first of a client's streams was complete"
@@ -229,13 +229,13 @@ def _text(analysis: Analysis, clients: pl.DataFrame) -> str:
 OPENED = counts("place of the stream in the order in which its client opened them, from 1", "opened")
 SINCE_OPENED = "seconds since the client's first stream was opened"
 STREAM = texts("name of the client in network.json", "client") | counts("number of the download", "stream")
-of_records = partial(Statistic, rests_on="progress")
-SHARES = of_records(
+of_progress = partial(Statistic, rests_on="progress")
+SHARES = of_progress(
     "shares",
     "a stream: what it had when the first of its client's was complete",
-    KIND
-    | KNOBS
-    | SEED
+    KIND_COLUMN
+    | KNOB_COLUMNS
+    | SEED_COLUMN
     | STREAM
     | OPENED
     | counts("its place in the order of completion; null: never", "completed")
@@ -244,12 +244,12 @@ SHARES = of_records(
     | {"starved": (pl.Boolean, "whether that is less than a quarter")},
     lambda analysis: analysis.once(fairness_of_plan).shares,
 )
-CLIENTS = of_records(
+CLIENTS = of_progress(
     "clients",
     "a client, when the first of its streams was complete",
-    KIND
-    | KNOBS
-    | SEED
+    KIND_COLUMN
+    | KNOB_COLUMNS
+    | SEED_COLUMN
     | texts("name of the client in network.json", "client")
     | counts("how many streams it had, and how many had starved by then", "opened", "starved")
     | numbers("Jain's index of the shares by then", "jain")
@@ -258,20 +258,20 @@ CLIENTS = of_records(
     section=_text,
     rank=20,
 )
-FAIRNESS = of_records(
+FAIRNESS = of_progress(
     "fairness",
     "a variant: how even shares were, and how many streams starved",
-    KNOBS
+    KNOB_COLUMNS
     | numbers("streams of a client", "opened")
     | mean_and_band("Jain's index", "jain")
     | mean_and_band("starved streams", "starved"),
     lambda analysis: fairness_over_networks(analysis.once(fairness_of_plan).clients, analysis.knobs),
 )
-PROGRESS = of_records(
+STREAM_PROGRESS = of_progress(
     "progress",
     "a moment of a stream of the first network",
-    SEED
-    | KNOBS
+    SEED_COLUMN
+    | KNOB_COLUMNS
     | OPENED
     | STREAM
     | numbers(SINCE_OPENED, *_TIMES, "time_s")

@@ -51,22 +51,22 @@ class Incidence:
 
         Shape (groups, probabilities), in the unit of the times. The definition is inf{t: F(t) ≥ p}.
         """
-        found = np.full((len(self.bounds) - 1, len(probabilities)), np.nan)
-        for group in range(len(found)):
+        values = np.full((len(self.bounds) - 1, len(probabilities)), np.nan)
+        for group in range(len(values)):
             section = slice(self.bounds[group], self.bounds[group + 1])
             rank = np.searchsorted(self.share[section], probabilities - _ROUNDING)
             reached = rank < self.bounds[group + 1] - self.bounds[group]
-            found[group, reached] = self.times[section][rank[reached]]
-        return found
+            values[group, reached] = self.times[section][rank[reached]]
+        return values
 
     def at(self, times: Floats) -> Floats:
         """Share of each group that is complete by each of ``times``; shape (groups, times)."""
-        found = np.zeros((len(self.bounds) - 1, len(times)))
-        for group in range(len(found)):
+        values = np.zeros((len(self.bounds) - 1, len(times)))
+        for group in range(len(values)):
             section = slice(self.bounds[group], self.bounds[group + 1])
             rank = np.searchsorted(self.times[section], times, side="right")
-            found[group] = np.concatenate([[0.0], self.share[section]])[rank]
-        return found
+            values[group] = np.concatenate([[0.0], self.share[section]])[rank]
+        return values
 
     def top(self) -> Floats:
         """The value at which each group's curve ends; 0 where nothing completed. Shape (groups,)."""
@@ -146,7 +146,7 @@ STREAM_COLUMNS = (
 )
 """What the statistics read of a ``streams`` table."""
 
-GROUP = "_group"
+_GROUP = "_group"
 
 
 def measured_downloads(analysis: Analysis) -> pl.DataFrame:
@@ -211,12 +211,12 @@ def downloads(streams: pl.DataFrame, metric: Metric, by: Sequence[str]) -> Downl
         .then(CENSORED)
         .otherwise(COMPETING)
     )
-    keys = streams.select(by).unique().sort(by).with_row_index(GROUP)
+    keys = streams.select(by).unique().sort(by).with_row_index(_GROUP)
     rows = streams.join(keys, on=by, how="left", maintain_order="left").select(
-        pl.col(GROUP).cast(pl.Int64),
+        pl.col(_GROUP).cast(pl.Int64),
         (pl.coalesce(pl.col(metric.column), waited) / 1e6).alias("time_s"),
         event.cast(pl.Int8).alias("event"),
     )
     return Downloads(
-        rows["time_s"].to_numpy(), rows["event"].to_numpy(), rows[GROUP].to_numpy(), keys.drop(GROUP)
+        rows["time_s"].to_numpy(), rows["event"].to_numpy(), rows[_GROUP].to_numpy(), keys.drop(_GROUP)
     )

@@ -26,11 +26,11 @@ from torsweep.engines.table_schema import OUTCOMES
 from torsweep.runsets.reading import Provenance
 from torsweep.stats.inference.intervals import CONFIDENCE, bonferroni, t_interval
 from torsweep.stats.statistic import (
-    KIND,
-    KNOBS,
-    METRIC,
-    NETWORKS,
-    SEED,
+    KIND_COLUMN,
+    KNOB_COLUMNS,
+    METRIC_COLUMN,
+    NETWORKS_COLUMN,
+    SEED_COLUMN,
     Analysis,
     Statistic,
     counts,
@@ -64,8 +64,8 @@ def run_quantiles(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
     for metric in METRICS.values():
         rows = downloads(streams, metric, by)
         incidence = rows.incidence()
-        found = incidence.quantiles(np.array(list(QUANTILES.values())))
-        columns = [pl.Series(name, found[:, i]) for i, name in enumerate(QUANTILES)]
+        quantiles = incidence.quantiles(np.array(list(QUANTILES.values())))
+        columns = [pl.Series(name, quantiles[:, i]) for i, name in enumerate(QUANTILES)]
         frame = rows.keys.with_columns(*columns, pl.Series("top", incidence.top()))
         frame = frame.join(_client_medians(streams, metric, by), on=by, how="left", maintain_order="left")
         frame = frame.join(sizes, on=by, how="left", maintain_order="left")
@@ -95,10 +95,10 @@ TOP = numbers("share of downloads at which the curve ends, as failed ones never 
 MEDIANS = Statistic(
     "medians",
     "quantiles of the downloads of one run, seconds; null: too few ever completed",
-    METRIC
-    | KIND
-    | KNOBS
-    | SEED
+    METRIC_COLUMN
+    | KIND_COLUMN
+    | KNOB_COLUMNS
+    | SEED_COLUMN
     | counts("how many the run has", "downloads", "clients")
     | numbers("quantile over downloads", *QUANTILES)
     | numbers("median over clients of each client's median", CLIENT_MEDIAN)
@@ -123,17 +123,17 @@ def _client_medians(streams: pl.DataFrame, metric: Metric, by: list[str]) -> pl.
 
 def downloads_by_kind(outcomes: pl.DataFrame) -> dict[str, int]:
     """Downloads of each kind of client in what :func:`outcome_counts` returns, over all variants."""
-    found = dict(outcomes.group_by("kind").agg(pl.col("downloads").sum()).iter_rows())
-    return {kind: found[kind] for kind in KIND_NAMES if kind in found}
+    by_kind = dict(outcomes.group_by("kind").agg(pl.col("downloads").sum()).iter_rows())
+    return {kind: by_kind[kind] for kind in KIND_NAMES if kind in by_kind}
 
 
 def outcome_counts(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
     """Downloads by outcome, for every kind and variant, over all networks; with the share that failed."""
-    found = streams.group_by(["kind", *knobs], maintain_order=True).agg(
+    counted = streams.group_by(["kind", *knobs], maintain_order=True).agg(
         pl.len().alias("downloads"), *((pl.col("outcome") == word).sum().alias(word) for word in OUTCOMES)
     )
     failed = (pl.col("failed") + pl.col("timeout")) / pl.col("downloads")
-    return found.sort(["kind", *knobs]).with_columns(failed.alias("failure_share"))
+    return counted.sort(["kind", *knobs]).with_columns(failed.alias("failure_share"))
 
 
 def _outcomes_text(analysis: Analysis, outcomes: pl.DataFrame) -> str:
@@ -154,8 +154,8 @@ def _outcomes_text(analysis: Analysis, outcomes: pl.DataFrame) -> str:
 OUTCOME_COUNTS = Statistic(
     "outcomes",
     "downloads of a variant by how they ended, all networks together",
-    KIND
-    | KNOBS
+    KIND_COLUMN
+    | KNOB_COLUMNS
     | counts("how many downloads, by how they ended", "downloads", *OUTCOMES)
     | numbers("share that failed or timed out", "failure_share"),
     unless_perf_alone(lambda analysis: outcome_counts(analysis.once(measured_downloads), analysis.knobs)),
@@ -165,7 +165,7 @@ OUTCOME_COUNTS = Statistic(
 
 
 BLOCKS = 5
-TOLERANCE = 0.05
+DRIFT_TOLERANCE = 0.05
 """The largest change of the median over the measured time that does not matter."""
 
 
@@ -181,9 +181,9 @@ def stationarity(streams: pl.DataFrame, provenance: Provenance, knobs: Sequence[
     return pl.concat(_drifts(blocked, metric, ["kind", *knobs]) for metric in ("ttfb", "ttlb"))
 
 
-def _stationarity_text(analysis: Analysis, found: pl.DataFrame) -> str:
+def _stationarity_text(analysis: Analysis, drifts: pl.DataFrame) -> str:
     rows = []
-    for row in found.iter_rows(named=True):
+    for row in drifts.iter_rows(named=True):
         bounds = (row["drift_low"], row["drift_high"])
         interval = "" if None in bounds else f" [{percent_text(bounds[0])}, {percent_text(bounds[1])}]"
         drift = "–" if row["drift"] is None else f"{percent_text(row['drift'])}{interval}"
@@ -196,10 +196,10 @@ def _stationarity_text(analysis: Analysis, found: pl.DataFrame) -> str:
 STATIONARITY = Statistic(
     "stationarity",
     "how far a variant's median moves from the first to the last fifth of the measured time",
-    METRIC
-    | KIND
-    | KNOBS
-    | NETWORKS
+    METRIC_COLUMN
+    | KIND_COLUMN
+    | KNOB_COLUMNS
+    | NETWORKS_COLUMN
     | numbers("median of the first and of the last fifth, seconds", "first_block_s", "last_block_s")
     | mean_and_band("change, as a part", "drift")
     | texts("steady, drifting or unclear", "verdict"),
@@ -215,7 +215,7 @@ def _drifts(blocked: pl.DataFrame, metric: str, by: list[str]) -> pl.DataFrame:
     rows = downloads(blocked, METRICS[metric], [*by, "seed", "_block"])
     medians = rows.keys.with_columns(pl.Series("median_s", rows.incidence().quantiles(np.array([0.5]))[:, 0]))
     variants = {kind: len(part.unique(by)) for (kind,), part in medians.group_by(["kind"])}
-    found = []
+    rows_out = []
     for key, section in medians.group_by(by, maintain_order=True):
         slopes, ends = [], []
         for _, run in section.group_by("seed", maintain_order=True):
@@ -224,7 +224,7 @@ def _drifts(blocked: pl.DataFrame, metric: str, by: list[str]) -> pl.DataFrame:
             ends.append(known["median_s"].to_list())
         each = t_interval(slopes)
         together = t_interval(slopes, bonferroni(CONFIDENCE, variants[key[0]]))
-        found.append(
+        rows_out.append(
             {
                 "metric": metric,
                 **dict(zip(by, key, strict=True)),
@@ -237,7 +237,7 @@ def _drifts(blocked: pl.DataFrame, metric: str, by: list[str]) -> pl.DataFrame:
                 "verdict": _verdict(each.low, each.high, together.low, together.high, each.mean),
             }
         )
-    return pl.DataFrame(found, schema_overrides={name: rows.keys.schema[name] for name in by})
+    return pl.DataFrame(rows_out, schema_overrides={name: rows.keys.schema[name] for name in by})
 
 
 def _relative_change(blocks: np.ndarray, medians_s: np.ndarray) -> float:
@@ -250,6 +250,6 @@ def _relative_change(blocks: np.ndarray, medians_s: np.ndarray) -> float:
 def _verdict(low: float, high: float, together_low: float, together_high: float, drift: float) -> str:
     if not np.isfinite(low):
         return "unclear"
-    if (together_low > 0 or together_high < 0) and abs(drift) > TOLERANCE:
+    if (together_low > 0 or together_high < 0) and abs(drift) > DRIFT_TOLERANCE:
         return "drifting"
-    return "steady" if low > -TOLERANCE and high < TOLERANCE else "unclear"
+    return "steady" if low > -DRIFT_TOLERANCE and high < DRIFT_TOLERANCE else "unclear"

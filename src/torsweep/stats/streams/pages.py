@@ -29,7 +29,7 @@ def with_pages(streams: pl.DataFrame, run: Sequence[str]) -> pl.DataFrame:
     # As long as nothing has failed, what is not complete is unfinished.
     worst = [pl.when((pl.col("outcome") == word).any()).then(pl.lit(word)) for word in ("failed", "timeout")]
     outcome = pl.coalesce(*worst, pl.when(complete).then(pl.lit("complete")), pl.lit("unfinished"))
-    found = (
+    pages = (
         objects.filter((pl.col("stream") % PAGE == 1).any().over(by))
         .group_by(by, maintain_order=True)
         .agg(
@@ -47,4 +47,4 @@ def with_pages(streams: pl.DataFrame, run: Sequence[str]) -> pl.DataFrame:
         )
         .select(streams.columns)
     )
-    return pl.concat([streams.filter(page == 0), found])
+    return pl.concat([streams.filter(page == 0), pages])

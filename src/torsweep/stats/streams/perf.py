@@ -18,7 +18,7 @@ from torsweep.stats.streams.curves import CURVES
 from torsweep.stats.streams.differences import DIFFERENCES
 from torsweep.stats.streams.medians import MEDIANS, OUTCOME_COUNTS
 
-PERF = "perf_"
+PERF_PREFIX = "perf_"
 """How the names of these statistics begin."""
 
 
@@ -41,7 +41,7 @@ def _of_perf(statistic: Statistic) -> Statistic:
             "^## (.)", lambda title: f"## Perf clients: {title[1].lower()}", text, flags=re.MULTILINE
         )
 
-    name, meaning = f"{PERF}{statistic.name}", f"of perf clients: {statistic.meaning}"
+    name, meaning = f"{PERF_PREFIX}{statistic.name}", f"of perf clients: {statistic.meaning}"
     # After the sections of other clients.
     return replace(
         statistic, name=name, meaning=meaning, compute=compute, section=section, rank=statistic.rank + 40

@@ -37,10 +37,10 @@ from torsweep.stats.inference.intervals import (
     t_interval,
 )
 from torsweep.stats.statistic import (
-    KIND,
-    KNOBS,
-    METRIC,
-    NETWORKS,
+    KIND_COLUMN,
+    KNOB_COLUMNS,
+    METRIC_COLUMN,
+    NETWORKS_COLUMN,
     Analysis,
     Columns,
     Statistic,
@@ -58,10 +58,10 @@ from torsweep.stats.streams.incidence import (
 )
 from torsweep.stats.text import SHOWN_METRICS, markdown_table, percent_text
 
-SCALE = "scale"
+SCALE_KNOB = "scale"
 """The knob."""
 
-QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
+SCALE_QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
 """Quantiles over the downloads of a run, by name."""
 
 _COMPARED = ("ttfb", "ttlb")
@@ -71,13 +71,13 @@ _Contrast = tuple[str, str, str, str]
 
 
 def quantiles_by_run(analysis: Analysis) -> pl.DataFrame:
-    """Kind, knobs, seed, ``metric`` and :data:`QUANTILES`, in seconds, of each run; null: never reached."""
+    """Kind, knobs, seed, ``metric`` and :data:`SCALE_QUANTILES` (s) of each run; null: never reached."""
     streams, by = analysis.once(measured_downloads), ["kind", *analysis.knobs, "seed"]
     frames = []
     for name in _COMPARED:
         rows = downloads(streams, METRICS[name], by)
-        found = rows.incidence().quantiles(np.array(list(QUANTILES.values())))
-        columns = [pl.Series(quantile, found[:, i]) for i, quantile in enumerate(QUANTILES)]
+        quantiles = rows.incidence().quantiles(np.array(list(SCALE_QUANTILES.values())))
+        columns = [pl.Series(quantile, quantiles[:, i]) for i, quantile in enumerate(SCALE_QUANTILES)]
         frames.append(rows.keys.with_columns(*columns, metric=pl.lit(name)))
     return pl.concat(frames)
 
@@ -107,26 +107,28 @@ def networks_for(spread: float, margin: float, confidence: float = CONFIDENCE) -
 
 def _own_contrasts(analysis: Analysis) -> dict[_Contrast, list[tuple[Mapping[str, str], Mapping[str, str]]]]:
     """The pairs of variants of each contrast, one for each scale in the order of the plan."""
-    varying = [knob for knob, levels in analysis.levels.items() if len(levels) > 1 and knob != SCALE]
-    found: dict[_Contrast, list[tuple[Mapping[str, str], Mapping[str, str]]]] = {}
+    varying = [knob for knob, levels in analysis.levels.items() if len(levels) > 1 and knob != SCALE_KNOB]
+    contrast_pairs: dict[_Contrast, list[tuple[Mapping[str, str], Mapping[str, str]]]] = {}
     for one, other, knob in one_knob_apart(list(analysis.provenance.variants())):
-        if knob != SCALE:
+        if knob != SCALE_KNOB:
             at = ", ".join(one[name] for name in varying if name != knob)
-            found.setdefault((knob, at, one[knob], other[knob]), []).append((one, other))
-    return found
+            contrast_pairs.setdefault((knob, at, one[knob], other[knob]), []).append((one, other))
+    return contrast_pairs
 
 
 def _log_ratios(analysis: Analysis) -> list[tuple[dict[str, str], dict[str, _Floats]]]:
     """What a contrast of a kind, metric and quantile is, and its logarithms, one a network, by scale."""
     runs, contrasts = analysis.once(quantiles_by_run), analysis.once(_own_contrasts)
-    found = []
+    ratios = []
     for (metric, kind), section in runs.group_by(["metric", "kind"], maintain_order=True):
         for (knob, at, first, second), pairs in contrasts.items():
-            for estimand in QUANTILES:
+            for estimand in SCALE_QUANTILES:
                 head = {"metric": str(metric), "kind": str(kind), "estimand": estimand, "knob": knob}
-                values = {one[SCALE]: paired(section, estimand, one, two).log_ratio for one, two in pairs}
-                found.append(({**head, "at": at, "from": first, "to": second}, values))
-    return found
+                values = {
+                    one[SCALE_KNOB]: paired(section, estimand, one, two).log_ratio for one, two in pairs
+                }
+                ratios.append(({**head, "at": at, "from": first, "to": second}, values))
+    return ratios
 
 
 def contrasts(analysis: Analysis) -> list[dict[str, object]]:
@@ -157,9 +159,9 @@ def _falling_with_root(by_scale: Mapping[str, _Floats]) -> dict[str, float]:
 def times(analysis: Analysis) -> list[dict[str, object]]:
     """The columns of :data:`SCALE_TIMES`."""
     by, rows = ["metric", "kind", *analysis.knobs], []
-    for key, own in analysis.once(quantiles_by_run).group_by(by, maintain_order=True):
-        for estimand in QUANTILES:
-            logs = np.log(own[estimand].to_numpy())
+    for key, of_variant in analysis.once(quantiles_by_run).group_by(by, maintain_order=True):
+        for estimand in SCALE_QUANTILES:
+            logs = np.log(of_variant[estimand].to_numpy())
             mean, spread = t_interval(logs), spread_interval(logs)
             ends = _columns("time_s", mean, np.exp) | _columns("spread", spread)
             head = dict(zip(by, key, strict=True))
@@ -234,18 +236,20 @@ def _if_scaled(compute: Callable[[Analysis], list[dict[str, object]]]) -> Comput
     """``compute`` for plans that have several scales; None for all others."""
 
     def computed(analysis: Analysis) -> list[dict[str, object]] | None:
-        return compute(analysis) if len(analysis.levels.get(SCALE, ())) > 1 else None
+        return compute(analysis) if len(analysis.levels.get(SCALE_KNOB, ())) > 1 else None
 
     return unless_perf_alone(computed)
 
 
-def _text(analysis: Analysis, found: pl.DataFrame) -> str:
-    scales = list(analysis.levels[SCALE])
-    shown = found.filter(pl.col("metric").is_in(list(SHOWN_METRICS)), kind="web")
+def _text(analysis: Analysis, frame: pl.DataFrame) -> str:
+    scales = list(analysis.levels[SCALE_KNOB])
+    shown = frame.filter(pl.col("metric").is_in(list(SHOWN_METRICS)), kind="web")
     rows = []
-    for key, own in shown.group_by(["metric", "estimand", "knob", "at", "from", "to"], maintain_order=True):
+    for key, of_contrast in shown.group_by(
+        ["metric", "estimand", "knob", "at", "from", "to"], maintain_order=True
+    ):
         metric, estimand, _, at, first, second = map(str, key)
-        cells = {row["scale"]: row for row in own.iter_rows(named=True)}
+        cells = {row["scale"]: row for row in of_contrast.iter_rows(named=True)}
         what = f"{SHOWN_METRICS[metric]}, {estimand}: {first} → {second}" + (f", {at}" if at else "")
         rows.append([what, *(_cell(cells.get(scale)) for scale in scales)])
     title = "Contrasts of web clients by scale: ratio [95 % interval], spread between networks"
@@ -261,8 +265,8 @@ def _cell(row: Mapping[str, float] | None) -> str:
 
 
 _WHAT: Columns = (
-    METRIC
-    | KIND
+    METRIC_COLUMN
+    | KIND_COLUMN
     | texts("quantile over downloads", "estimand")
     | texts("what differs, the other knobs that vary, and the levels compared", "knob", "at", "from", "to")
 )
@@ -274,7 +278,7 @@ SCALE_CONTRASTS = Statistic(
     "a contrast of two variants at one scale, paired by network",
     _WHAT
     | texts("the networks' scale", "scale")
-    | NETWORKS
+    | NETWORKS_COLUMN
     | numbers("to over from: geometric mean over networks and 95 % interval", *_ends("ratio"))
     | _SPREAD
     | numbers("a spread that falls as one over the root of the scale, with the same mean", "spread_by_root")
@@ -286,11 +290,11 @@ SCALE_CONTRASTS = Statistic(
 SCALE_TIMES = Statistic(
     "scale_times",
     "a time of a variant, whose network has one of several scales",
-    METRIC
-    | KIND
-    | KNOBS
+    METRIC_COLUMN
+    | KIND_COLUMN
+    | KNOB_COLUMNS
     | texts("quantile over downloads", "estimand")
-    | NETWORKS
+    | NETWORKS_COLUMN
     | numbers("seconds: geometric mean over networks and 95 % interval", *_ends("time_s"))
     | _SPREAD,
     _if_scaled(times),
@@ -299,7 +303,7 @@ SCALE_TRENDS = Statistic(
     "scale_trends",
     "how a contrast of two variants changes from scale to scale",
     _WHAT
-    | NETWORKS
+    | NETWORKS_COLUMN
     | numbers("factor on the contrast when the network is ten times as large", *_ends("tenfold"))
     | numbers("exponent of the spread as a power of the scale", *_ends("spread_exponent")),
     _if_scaled(trends),

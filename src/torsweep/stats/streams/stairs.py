@@ -48,11 +48,11 @@ PERIODS_SEEN = 200
 FRONT = 0.01
 """Bins before this quantile are left out: ahead of the first download there is nothing to recur."""
 
-LEAST_SHARE = 0.05
+LEAST_WEIGHT_SHARE = 0.05
 """Where less than this share of downloads has weight (nearly all stand within one period), the depth is
 reckoned as if this share had: a step that hardly any download takes is not seen in a CDF."""
 
-FEWEST = 100
+FEWEST_TIMES = 100
 """Fewest downloads that give a depth."""
 
 
@@ -94,7 +94,7 @@ def stair_depth(times_s: npt.NDArray[np.float64], period_s: float, front_s: floa
 
     ``front_s`` is the quantile :data:`FRONT` of the times where it is known already.
     """
-    if len(times_s) < FEWEST:
+    if len(times_s) < FEWEST_TIMES:
         return float("nan")
     lag = BINS_PER_PERIOD
     front_s = float(np.quantile(times_s, FRONT)) if front_s is None else front_s
@@ -111,7 +111,7 @@ def stair_depth(times_s: npt.NDArray[np.float64], period_s: float, front_s: floa
     weight = np.sqrt(smooth[:-lag] * smooth[lag:])
     seen = weight > 0
     product = (deviation[:-lag] * deviation[lag:])[seen] / weight[seen]
-    total = max(weight.sum(), LEAST_SHARE * len(times_s))
+    total = max(weight.sum(), LEAST_WEIGHT_SHARE * len(times_s))
     # Each product has variance 1 without a step: with thin counts their mean alone would look like one.
     if np.sqrt(seen.sum()) / total > VISIBLE_DEPTH**2:
         return float("nan")
@@ -148,15 +148,15 @@ class StairTable:
             pl.col(METRICS[metric].column).is_not_null(),
             *(pl.col(knob).cast(pl.String) == level for knob, level in levels),
         )
-        found = []
+        depths = []
         for seed in self.networks:
             key = (kind, metric, levels, period, seed)
             if key not in self.measured:
                 times_s = chosen.filter(pl.col("seed") == seed)[METRICS[metric].column].to_numpy() / 1e6
                 generator = seeds.stream(seed, "stairs", *map(str, key))
                 self.measured[key] = stairs(times_s, _seconds(period), generator, self.resamples)
-            found.append(self.measured[key].depth)
-        return np.array(found)
+            depths.append(self.measured[key].depth)
+        return np.array(depths)
 
     def rows(self) -> list[dict[str, object]]:
         """One for each variant, period and network: the depth, and the most a smooth distribution gives."""
