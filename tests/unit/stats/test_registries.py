@@ -20,12 +20,12 @@ from torsweep.stats.summarize import Summary, summarize, write_summary
 ROOT = Path(__file__).parents[3]
 
 TOY_STATISTIC = """
-from torsweep.stats.statistic import SEED, Statistic, counts
+from torsweep.stats.statistic import SEED_COLUMN, Statistic, counts
 
 TOY = Statistic(
     "toy",
     "a network",
-    SEED | counts("twice the seed", "twice"),
+    SEED_COLUMN | counts("twice the seed", "twice"),
     lambda analysis: [{"seed": seed, "twice": 2 * seed} for seed in analysis.provenance.seeds],
     section=lambda analysis, frame: f"## Toy\\n\\n{frame.height} rows",
 )
