@@ -10,7 +10,7 @@ import polars as pl
 from docs.generate.markdown import code, prose, table
 from torsweep.compare.comparison import TABLES
 from torsweep.engines.table_schema import SCHEMAS, WORDS, TableSchema
-from torsweep.stats.files import CLAIMS_FILE, PLAN_FILE, SUMMARY_TEXT
+from torsweep.stats.files import CLAIMS_FILE, PLAN_FILE, SUMMARY_TABLES, SUMMARY_TEXT
 from torsweep.stats.statistic import Statistic, statistics
 
 HEADINGS = ("column", "meaning", "type")
@@ -35,8 +35,8 @@ def summaries_page() -> list[str]:
     lines = ["# Files of summaries", ""]
     lines += [
         f"Beside these CSV files, a summary has `{CLAIMS_FILE}` (the verdicts), `{SUMMARY_TEXT}` (all of it"
-        f" to read) and `{PLAN_FILE}` (what it was made from, with checksums). An empty cell is a number that"
-        " is not there.",
+        f" to read), `{SUMMARY_TABLES}` (the same for programs) and `{PLAN_FILE}` (what it was made from, with"
+        " checksums). An empty cell is a number that is not there.",
         "",
     ]
     for statistic in statistics().values():

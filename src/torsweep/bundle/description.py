@@ -172,6 +172,7 @@ _WHAT: Mapping[str, str] = {
     PROVENANCE_FILE: "Versions, networks, and what each run says about itself",
     PAGE_FILE: "The results as a page to read",
     "summaries/claims.json": "The verdict on each claim, with the numbers that it rests on",
+    "summaries/summary.json": "The text of summary.md, in parts",
     "summaries/summary.md": "Medians, differences, outcomes and verdicts, to read",
     f"tables/{BREAKDOWN_FILE}": "What followed downloads waited for, where downloads were followed",
     f"tables/{CIRCUITS_FILE}": "Every circuit of a client, a row each",

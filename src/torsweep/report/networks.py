@@ -17,8 +17,10 @@ from torsweep.network.describe import Description, describe, overload_text, paus
 from torsweep.network.load import load_text
 from torsweep.network.model import NETWORK_FILE, Network, read_network
 from torsweep.provenance import sha256_of_file
-from torsweep.report.sections import Row, Section
 from torsweep.runsets.reading import Provenance
+from torsweep.stats.text import TextTable
+
+Row = tuple[str, ...]
 
 _MIB = 2**20
 _HEADER = (
@@ -51,7 +53,7 @@ class Networks:
     """
 
     hosts: tuple[str, ...]
-    table: Section
+    table: TextTable
     sha256: tuple[Row, ...]
     warnings: tuple[str, ...]
     overload: str | None
@@ -88,7 +90,7 @@ def describe_networks(folders: Sequence[Path], provenance: Provenance, traffic: 
     if missing:
         raise InputError("lacks networks that the plan's runs were on", value=len(missing))
     header, notes = (_HEADER, _NOTES) if asks else (_HEADER[:2], ())
-    table = Section("The networks", header, tuple(rows), notes)
+    table = TextTable("The networks", header, tuple(rows), notes)
     warnings = [each.regime.warning for each in all_found if asks and each.regime.warning]
     overload = overload_text(all_found) if asks else None
     return Networks(

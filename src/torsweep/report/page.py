@@ -25,18 +25,17 @@ from torsweep.config.traffic import ClientTraffic
 from torsweep.engines.selection import find_engine
 from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes
-from torsweep.formats.text import MOST_WHOLE_TEXT_BYTES
 from torsweep.formats.yaml_file import MOST_YAML_BYTES
 from torsweep.report.networks import Networks, describe_networks
 from torsweep.report.repeat import repeat_command, repeat_overrides
-from torsweep.report.sections import Row, Section, SummaryText, parse_summary
 from torsweep.runsets.reading import Provenance, parse_provenance
 from torsweep.stats.claims.judging import Verdict
 from torsweep.stats.files import PLAN_FILE, read_plan
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.likeness import HEADER, Likeness, likeness
-from torsweep.stats.text import duration_text, engine_text, era_text, plan_networks_text
-from torsweep.stats.verdicts import CLAIMS_TITLE, EVIDENCE_TITLE, ClaimsFile, read_claims
+from torsweep.stats.summarize import ShownSummary, read_shown_summary
+from torsweep.stats.text import TextTable, duration_text, engine_text, era_text, plan_networks_text
+from torsweep.stats.verdicts import CLAIMS, ClaimsFile, read_claims
 from torsweep.units import BYTES_PER, NANOSECONDS_PER, format_quantity
 
 SIGNATURE = "torsweep-report"
@@ -47,6 +46,7 @@ DOTS_PER_INCH, CSS_PIXELS_PER_INCH = 300, 96
 """A PNG's; as SVG, the figures of whole curves are twice as large."""
 
 Facts = tuple[tuple[str, str], ...]
+Row = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Page:
     experiment: Experiment
     provenance: Provenance
     claims: ClaimsFile
-    summary: SummaryText
+    summary: ShownSummary
     pictures: tuple[Picture, ...]
     networks: Networks
     network_picture: Picture | None
@@ -79,17 +79,17 @@ class Page:
     overrides: Mapping[str, str]
 
     @property
-    def tables(self) -> tuple[Section, ...]:
-        """The sections of the summary, but for those on claims, which the page lays out itself."""
-        own = (CLAIMS_TITLE, EVIDENCE_TITLE)
-        return tuple(section for section in self.summary.sections if section.title not in own)
+    def tables(self) -> tuple[TextTable, ...]:
+        """The tables of the summary, but for those of claims, which the page lays out itself."""
+        shown = self.summary.tables.items()
+        return tuple(table for name, tables in shown if name != CLAIMS.name for table in tables)
 
     @property
-    def live(self) -> Section | None:
+    def live(self) -> TextTable | None:
         """What runs had beside what public Tor has, where a file of it was given."""
         if self.likeness.source is None:
             return None
-        return Section("Beside live Tor", HEADER, self.likeness.live, ())
+        return TextTable("Beside live Tor", HEADER, self.likeness.live)
 
     @property
     def verdicts(self) -> Mapping[str, int]:
@@ -126,7 +126,7 @@ def gather(
         experiment=experiment,
         provenance=provenance,
         claims=read_claims(summaries),
-        summary=parse_summary(_text(summaries / "summary.md", MOST_WHOLE_TEXT_BYTES)),
+        summary=read_shown_summary(summaries),
         pictures=tuple(read_picture(figures / f"{name}.png", of_variants) for name in experiment.figures),
         networks=describe_networks(networks, provenance, experiment.traffic),
         network_picture=None if network_picture is None else read_picture(network_picture),

@@ -36,7 +36,7 @@ from torsweep.stats.statistic import (
     numbers,
     texts,
 )
-from torsweep.stats.text import markdown_table, variant_text
+from torsweep.stats.text import TextTable, variant_text
 
 EDGES = (0, 10, 25, 50, 75, 90, 99, 100)
 """Percentiles between which slices lie."""
@@ -224,10 +224,10 @@ def _checks(tables: PlanTables) -> Iterator[tuple[dict[str, Any], dict[str, Any]
         yield {**run["variant"], "seed": run["seed"]}, run.get("checks", {})
 
 
-def _section_text(analysis: Analysis, runs: pl.DataFrame) -> str:
+def _in_summary(analysis: Analysis, runs: pl.DataFrame) -> list[TextTable]:
     whole = runs.filter(pl.col("byte") == METRIC_BYTES["ttfb"])
     if whole.is_empty():
-        return ""
+        return []
     taking = [group for group in GROUPS if whole.filter(pl.col("group") == group)["mean_ms"].sum() > 0]
     rows = []
     for key, of_kind in whole.group_by([*analysis.knobs, "kind"], maintain_order=True):
@@ -236,29 +236,29 @@ def _section_text(analysis: Analysis, runs: pl.DataFrame) -> str:
         rows.append([variant_text(key[:-1]), str(key[-1]), *(f"{time / 1e3:.3g}" for time in times)])
     header = ["variant", "clients", "all", *(group.replace("_", " ") for group in taking)]
     note = (
-        "\n\nMeans of followed downloads, over networks. The parts of a download add up to its time. By "
+        "Means of followed downloads, over networks. The parts of a download add up to its time. By "
         "place and part, and for the last byte: breakdown.csv."
     )
-    table = markdown_table("What the first byte waits for, seconds", header, rows)
-    return table + note + _joined(analysis.tables)
+    title, notes = "What the first byte waits for, seconds", (note, *_joined(analysis.tables))
+    return [TextTable(title, header, rows, notes)]
 
 
-def _joined(tables: PlanTables) -> str:
+def _joined(tables: PlanTables) -> list[str]:
     """How many followed downloads are in the table, and what was found of the clocks behind it."""
     joined: Counter[str] = Counter()
     for row in download_counts(tables):
         joined[row["outcome"]] += row["downloads"]
     if not joined:
-        return ""
+        return []
     text = (
-        f"\n\nOf {joined['followed']} followed downloads, {joined['first_bytes']} with a first byte and "
+        f"Of {joined['followed']} followed downloads, {joined['first_bytes']} with a first byte and "
         f"{joined['whole']} with a last one were joined; why others were not: breakdown_counts.csv."
     )
     clocks = Counter(row["verdict"] for row in clock_checks(tables))
     if not clocks:
-        return text
+        return [text]
     verdicts = ", ".join(f"{clocks[verdict]} {verdict}" for verdict in sorted(clocks))
-    return f"{text} Clocks of hosts, compared by their messages: {verdicts} (breakdown_clocks.csv)."
+    return [f"{text} Clocks of hosts, compared by their messages: {verdicts} (breakdown_clocks.csv)."]
 
 
 BYTE_COLUMNS = KIND_COLUMN | texts("first or last byte of the answer", "byte")
@@ -302,7 +302,7 @@ BREAKDOWN_RUNS = of_breakdown(
     "what was waited for in one run",
     SEED_COLUMN | KNOB_COLUMNS | BYTE_COLUMNS | WAIT_COLUMN | MEAN_COLUMN | SHARE_COLUMN | FOLLOWED_COLUMN,
     lambda analysis: analysis.once(waits_of_runs),
-    section=_section_text,
+    in_summary=_in_summary,
     rank=40,
 )
 BREAKDOWN_TIME = of_breakdown(

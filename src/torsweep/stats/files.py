@@ -19,6 +19,9 @@ CLAIMS_FILE = "claims.json"
 SUMMARY_TEXT = "summary.md"
 """All of it to read."""
 
+SUMMARY_TABLES = "summary.json"
+"""The paragraphs and tables of the same text, for the page."""
+
 NO_SUMMARIES = "no such file: run `torsweep results summarize` first"
 
 

@@ -26,6 +26,7 @@ from torsweep.formats.csv_file import read_csv
 from torsweep.runsets.reading import PlanTables, Provenance
 from torsweep.stats.files import NO_SUMMARIES
 from torsweep.stats.inference.interim import FIXED, Design
+from torsweep.stats.text import TextTable
 from torsweep.storage import whole_file
 
 T = TypeVar("T")
@@ -80,8 +81,8 @@ class Statistic:
 
     ``name`` is that of the file without ``.csv``; ``meaning`` says what a row is. ``compute`` gives the rows,
     as a frame or as mappings; None where a plan has nothing of the kind, and no file then. ``rests_on`` is
-    what runs have to record for it. ``section`` is the statistic's part of summary.md, from its frame:
-    sections are in the order of ``rank``, and an empty text is left out.
+    what runs have to record for it. ``in_summary`` gives the tables of summary.md and of the page that the
+    frame is shown in; the statistics of a summary are in the order of ``rank``.
     """
 
     name: str
@@ -89,7 +90,7 @@ class Statistic:
     columns: Columns
     compute: Callable[[Analysis], pl.DataFrame | Sequence[Mapping[str, object]] | None]
     rests_on: Record | None = None
-    section: Callable[[Analysis, pl.DataFrame], str] | None = None
+    in_summary: Callable[[Analysis, pl.DataFrame], Sequence[TextTable]] | None = None
     rank: int = 100
 
     @property

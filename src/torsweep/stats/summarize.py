@@ -2,28 +2,37 @@
 
 In: the tables of a plan (:mod:`torsweep.runsets.collect`) and its experiment. Out, in one folder: a CSV file
 for each :class:`~torsweep.stats.statistic.Statistic` that applies; ``claims.json``, a verdict for each claim;
-``summary.md``, all of it to read; and ``plan.json``, written last: what the tables were collected from, the
-baseline, and the checksums of all other files.
+``summary.md``, all of it to read, and ``summary.json``, the same for the page; and ``plan.json``, written
+last: what the tables were collected from, the baseline, and the checksums of all other files.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 
 import polars as pl
 
 from torsweep.config.experiment import Experiment
+from torsweep.config.reading import validate
 from torsweep.errors import InputError
+from torsweep.formats.json_file import read_json
 from torsweep.runsets.reading import PlanTables, Provenance
 from torsweep.stats.claims.judging import Verdict, verdicts
-from torsweep.stats.files import CLAIMS_FILE, PLAN_FILE, SUMMARY_TEXT
+from torsweep.stats.files import CLAIMS_FILE, NO_SUMMARIES, PLAN_FILE, SUMMARY_TABLES, SUMMARY_TEXT
 from torsweep.stats.inference.interim import Design
 from torsweep.stats.statistic import Analysis, statistics, write_csv
-from torsweep.stats.text import duration_text, engine_text, era_text, plan_networks_text, variant_text
+from torsweep.stats.text import (
+    TextTable,
+    duration_text,
+    engine_text,
+    era_text,
+    plan_networks_text,
+    variant_text,
+)
 from torsweep.stats.verdicts import claims_file
 from torsweep.storage import write_text
 from torsweep.storage.folders import SUMMARIES, own_folder
@@ -91,46 +100,70 @@ def write_summary(summary: Summary, out: Path) -> None:
         write_csv(frame, out / statistics()[name].file)
     document = claims_file(summary.analysis).model_dump_json()
     write_text(out / CLAIMS_FILE, json.dumps(json.loads(document), indent=1, ensure_ascii=False) + "\n")
-    write_text(out / SUMMARY_TEXT, summary_text(summary))
+    shown = shown_summary(summary)
+    write_text(out / SUMMARY_TEXT, shown.markdown)
+    write_text(out / SUMMARY_TABLES, json.dumps(asdict(shown), indent=1, ensure_ascii=False) + "\n")
     plan = {**json.loads(summary.provenance.to_json()), "baseline": dict(summary.analysis.baseline)}
-    files = [*(statistics()[name].file for name in summary.frames), CLAIMS_FILE, SUMMARY_TEXT]
+    files = [*(statistics()[name].file for name in summary.frames), CLAIMS_FILE, SUMMARY_TEXT, SUMMARY_TABLES]
     plan = with_checksums(plan, out, sorted(files))
     write_text(out / PLAN_FILE, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
 
 
-def summary_text(summary: Summary) -> str:
-    """The whole of summary.md: a heading, then the section of each statistic that has one, by its rank."""
-    parts = [_heading(summary)]
-    for statistic in sorted(statistics().values(), key=lambda each: each.rank):
-        if statistic.section is not None and statistic.name in summary.frames:
-            parts.append(statistic.section(summary.analysis, summary[statistic.name]))
-    return "\n\n".join(part for part in parts if part) + "\n"
+@dataclass(frozen=True)
+class ShownSummary:
+    """What a summary says in words: its opening paragraphs, and tables by the statistic that they show."""
+
+    title: str
+    opening: tuple[str, ...]
+    tables: Mapping[str, Sequence[TextTable]]
+
+    @property
+    def markdown(self) -> str:
+        """The whole of summary.md."""
+        tables = [table.markdown for shown in self.tables.values() for table in shown]
+        return "\n\n".join([f"# {self.title}", *self.opening, *tables]) + "\n"
 
 
-def _heading(summary: Summary) -> str:
+def shown_summary(summary: Summary) -> ShownSummary:
+    """The opening, then the tables of each statistic, by its rank."""
+    tables = {
+        statistic.name: statistic.in_summary(summary.analysis, summary[statistic.name])
+        for statistic in sorted(statistics().values(), key=lambda each: each.rank)
+        if statistic.in_summary is not None and statistic.name in summary.frames
+    }
+    provenance = summary.provenance
+    title = f"{provenance.experiment}, plan {provenance.plan}: summary"
+    return ShownSummary(title, _opening(summary), {name: shown for name, shown in tables.items() if shown})
+
+
+def read_shown_summary(summaries: Path) -> ShownSummary:
+    """What the summary in the folder ``summaries`` says; InputError when its file is missing or damaged."""
+    file = summaries / SUMMARY_TABLES
+    return validate(ShownSummary, read_json(file, missing=NO_SUMMARIES), file)
+
+
+def _opening(summary: Summary) -> tuple[str, ...]:
     provenance = summary.provenance
     measured = duration_text(provenance.duration_ns - provenance.warm_up_ns)
     warm_up = duration_text(provenance.warm_up_ns)
     cut = f"downloads that started in the first {warm_up} are cut, then " if provenance.warm_up_ns else ""
-    lines = [
-        f"# {provenance.experiment}, plan {provenance.plan}: summary",
-        "",
+    run = (
         f"Engine {engine_text(provenance)}; {era_text(provenance)}; network {provenance.network}, "
         f"{plan_networks_text(provenance)}; {cut}{measured} measured. "
-        f"Baseline: {variant_text(summary.analysis.baseline.values())}.",
-    ]
+        f"Baseline: {variant_text(summary.analysis.baseline.values())}."
+    )
     if provenance.given_networks == 1 and len(provenance.seeds) > 1:
         over = f"{len(provenance.seeds)} seeds of one network: they say nothing about other networks."
-        lines += ["", f"Intervals are 95 % t-intervals over {over}"]
+        intervals = f"Intervals are 95 % t-intervals over {over}"
     elif len(provenance.seeds) == 1:
-        lines += ["", "One network: there are no intervals, and no claim can be decided."]
+        intervals = "One network: there are no intervals, and no claim can be decided."
     else:
         every = all(provenance.seeds_at(each) == provenance.seeds for each in provenance.variants())
         over = f"{len(provenance.seeds)} networks" if every else "the networks of a level"
-        lines += ["", f"Intervals are 95 % t-intervals over {over}."]
+        intervals = f"Intervals are 95 % t-intervals over {over}."
     if summary.analysis.design.interim:
-        lines[-1] += f" {_growth(summary)}"
-    return "\n".join(lines)
+        intervals += f" {_growth(summary)}"
+    return run, intervals
 
 
 def _growth(summary: Summary) -> str:

@@ -1,8 +1,9 @@
-"""Numbers, variants and tables as text: Markdown that is also readable as plain text."""
+"""Numbers, variants and tables as text: of tables, Markdown that is also readable as plain text."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -72,21 +73,40 @@ def percent_text(share: float) -> str:
     return f"{share:+.1%}".replace("%", " %").replace("-", "−")
 
 
+@dataclass(frozen=True)
+class TextTable:
+    """A table whose cells are texts, below its title, with notes below it."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+
+    @property
+    def markdown(self) -> str:
+        """The table padded so that its columns stand under one another in plain text."""
+        cells = [list(self.header), *map(list, self.rows)]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self.header))]
+        lines = [
+            "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
+            for row in cells
+        ]
+        lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+        return "\n\n".join([f"## {self.title}", "\n".join(lines), *self.notes])
+
+
 def markdown_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table padded so that its columns stand under one another in plain text."""
-    cells = [list(header), *map(list, rows)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
-    lines = [
-        "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
-        for row in cells
-    ]
-    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join([f"## {title}", "", *lines])
+    """The Markdown of a table without notes."""
+    return TextTable(title, header, rows).markdown
 
 
 def by_variant(
-    provenance: Provenance, frame: pl.DataFrame, title: str, entry: Callable[[pl.DataFrame], str]
-) -> str:
+    provenance: Provenance,
+    frame: pl.DataFrame,
+    title: str,
+    entry: Callable[[pl.DataFrame], str],
+    notes: Sequence[str] = (),
+) -> TextTable:
     """A table with a row for each variant and a column for each kind and metric."""
     kinds = [kind for kind in KIND_NAMES if kind in frame["kind"].unique().to_list()]
     columns = [(kind, metric) for kind in kinds for metric in SHOWN_METRICS]
@@ -99,4 +119,4 @@ def by_variant(
         ]
         rows.append([variant_text(variant.values()), *entries])
     header = ["variant", *(f"{KIND_NAMES[kind]}, {SHOWN_METRICS[metric]}" for kind, metric in columns)]
-    return markdown_table(title, header, rows)
+    return TextTable(title, header, rows, notes)

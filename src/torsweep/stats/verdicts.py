@@ -22,10 +22,7 @@ from torsweep.formats.json_file import read_json
 from torsweep.stats.claims.judging import Answer, Verdict, verdicts
 from torsweep.stats.files import CLAIMS_FILE, NO_SUMMARIES, read_plan
 from torsweep.stats.statistic import Analysis, Statistic, counts, numbers, texts
-from torsweep.stats.text import interval_text, markdown_table
-
-CLAIMS_TITLE, EVIDENCE_TITLE = "Claims", "What the verdicts rest on"
-"""The sections of summary.md that say what claims.json says."""
+from torsweep.stats.text import TextTable, interval_text
 
 
 def claims_rows(verdicts_of_plan: Sequence[Verdict]) -> list[dict[str, object]]:
@@ -52,10 +49,10 @@ def claims_rows(verdicts_of_plan: Sequence[Verdict]) -> list[dict[str, object]]:
     return rows
 
 
-def _text(analysis: Analysis, _: pl.DataFrame) -> str:
+def _in_summary(analysis: Analysis, _: pl.DataFrame) -> list[TextTable]:
     verdicts_of_plan = analysis.once(verdicts)
     if not verdicts_of_plan:
-        return ""
+        return []
     rows = []
     for verdict in verdicts_of_plan:
         where = f" ({verdict.setting})" if verdict.setting else ""
@@ -71,8 +68,10 @@ def _text(analysis: Analysis, _: pl.DataFrame) -> str:
         "(r.m.s. deviation of the density that recurs each period), or counts and shares of streams, or "
         "times and shares of cells in a relay."
     )
-    claims = markdown_table(CLAIMS_TITLE, ["claim", "verdict", "because"], rows)
-    return f"{claims}\n\n{markdown_table(EVIDENCE_TITLE, header, details)}\n\n{note}"
+    return [
+        TextTable("Claims", ["claim", "verdict", "because"], rows),
+        TextTable("What the verdicts rest on", header, details, [note]),
+    ]
 
 
 _HEAD = ("claim", "test", "setting", "verdict", "reason")
@@ -88,7 +87,7 @@ CLAIMS = Statistic(
     | counts("networks that the row is over", "networks")
     | texts("range it should lie in, and whether it does", "required", "shows"),
     lambda analysis: claims_rows(analysis.once(verdicts)),
-    section=_text,
+    in_summary=_in_summary,
     rank=10,
 )
 

@@ -21,10 +21,10 @@ from torsweep.network.model import NETWORK_FILE, write_network
 from torsweep.provenance import sha256_of_file
 from torsweep.report.networks import describe_networks
 from torsweep.report.page import SIGNATURE, gather, interval_text, render
-from torsweep.report.sections import parse_summary
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.measures.summary import MEASURE_MEANS
+from torsweep.stats.summarize import read_shown_summary
 from torsweep.stats.verdicts import read_claims
 
 VOID = {"meta", "link", "img", "br", "input", "hr"}
@@ -111,11 +111,11 @@ def test_every_verdict_and_every_number_of_the_summary_is_there(plan: Plan, outl
     for claim in read_claims(plan.stage("summaries")).claims:
         assert f"{claim.verdict} {claim.text} {claim.reason}." in said
         assert all(item.statement in said for item in claim.comparisons)
-    summary = parse_summary((plan.stage("summaries") / "summary.md").read_text())
-    assert len(summary.sections) >= 6
-    for section in summary.sections[2:]:
-        for row in section.rows:
-            assert all(cell in said for cell in row), row
+    shown = read_shown_summary(plan.stage("summaries")).tables
+    tables = [table for name, of_statistic in shown.items() if name != "claims" for table in of_statistic]
+    assert len(tables) >= 4
+    for row in itertools.chain.from_iterable(table.rows for table in tables):
+        assert all(cell in said for cell in row), row
 
 
 def test_every_figure_has_its_words(plan: Plan, outline: Outline) -> None:
@@ -293,8 +293,3 @@ def test_numbers_in_words() -> None:
     assert interval_text(Interval(-0.0312, -1.0, 4919537.6, 8, 0.95)) == "−0.031 [−1.000, 4.9e+06]"
     assert interval_text(Interval(2.0, nan, nan, 8, 0.95)) == "2.000"
     assert interval_text(Interval(nan, nan, nan, 8, 0.95)) == "–"
-
-
-def test_a_summary_without_tables_has_no_sections() -> None:
-    assert parse_summary("# title\n\nOne line\nand `code`.\n").opening == ("One line and code.",)
-    assert parse_summary("# title\n").sections == ()

@@ -24,7 +24,7 @@ from torsweep.runsets.reading import PlanTables
 from torsweep.stats.breakdown import ALL_DOWNLOADS, SLICES, waits_of_runs
 from torsweep.stats.claims.judging import CONTRADICTED, HOLDS, judge
 from torsweep.stats.claims.traced import LatencyShare
-from torsweep.stats.summarize import Summary, analyse, summarize, summary_text, write_summary
+from torsweep.stats.summarize import Summary, analyse, shown_summary, summarize, write_summary
 
 SMALL = Size(web_clients=40, bulk_clients=20, relays=2, warm_up_s=10, duration_s=200)
 EXPERIMENTS = Path(__file__).parents[3] / "experiments"
@@ -194,7 +194,7 @@ def test_what_a_run_says_of_its_joins_and_clocks_comes_to_the_summary(tmp_path: 
     assert clocks["verdict"].value_counts(sort=True)["count"].to_list() == [len(runs), len(runs)]
     assert clocks.filter(pl.col("verdict") == "unknown")["offset_us"].null_count() == len(runs)
     assert (clocks.filter(pl.col("verdict") == "shared")["uncertainty_us"] == 40_000.0).all()
-    text = summary_text(summary)
+    text = shown_summary(summary).markdown
     many = len(runs)
     assert f"Of {9 * many} followed downloads, {8 * many} with a first byte and {7 * many}" in text
     assert f"{many} shared, {many} unknown" in text

@@ -15,10 +15,9 @@ from tests.synthetic import Size, write_sweep
 from tests.synthetic_cells import BUSY, CIRCUITS, QUIET, RELAYING_NS, WAIT_NS, WRITING_NS
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.knobs import KNOBS
-from torsweep.report.sections import parse_summary
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
-from torsweep.stats.summarize import Summary, summarize, summary_text, write_summary
+from torsweep.stats.summarize import Summary, shown_summary, summarize, write_summary
 
 SMALL = Size(web_clients=4, bulk_clients=2, relays=2, warm_up_s=10, duration_s=40)
 CELLS = (BUSY + QUIET) * CIRCUITS // 2
@@ -138,10 +137,9 @@ def test_figures_are_drawn_from_the_summaries(draw, traced_summary: Summary, tmp
 def test_the_summary_to_read_has_a_row_for_each_relay_variant_and_group(
     traced_summary: Summary, summary: Summary
 ) -> None:
-    (section,) = [
-        part for part in parse_summary(summary_text(traced_summary)).sections if "RELAY cells" in part.title
-    ]
-    assert len(section.rows) == 2 * 4 * 4
-    kist = next(row for row in section.rows if row[:3] == ("relay1", "kist_10ms", "all"))
+    (table,) = shown_summary(traced_summary).tables["cell_times"]
+    assert "RELAY cells" in table.title
+    assert len(table.rows) == 2 * 4 * 4
+    kist = next(row for row in table.rows if row[:3] == ["relay1", "kist_10ms", "all"])
     assert float(kist[6]) == pytest.approx(8.1, rel=0.05)
-    assert "RELAY cells stay" not in summary_text(summary)
+    assert "cell_times" not in shown_summary(summary).tables

@@ -16,7 +16,7 @@ from torsweep.provenance import PROVENANCE_FILE
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.claims.judging import verdicts
-from torsweep.stats.summarize import analyse, summarize, summary_text
+from torsweep.stats.summarize import analyse, shown_summary, summarize
 from torsweep.stats.text import era_text, networks_text
 
 SMALL = Size(web_clients=8, bulk_clients=2, relays=2, warm_up_s=10, duration_s=70)
@@ -50,7 +50,7 @@ def test_the_summary_says_what_its_intervals_are_over(
     tmp_path: Path, experiment: Experiment, networks: tuple[str, ...], over: str, era: str
 ) -> None:
     tables = tables_of(tmp_path, *networks)
-    text = summary_text(summarize(tables, experiment))
+    text = shown_summary(summarize(tables, experiment)).markdown
     assert f"Intervals are 95 % t-intervals {over}" in text
     assert era_text(tables.provenance) == era and era in text
 

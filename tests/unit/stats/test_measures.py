@@ -22,7 +22,7 @@ from torsweep.stats.measures.circuits import ended_circuits, failed_circuits
 from torsweep.stats.measures.downloads import clients, downloads, errors, errors_by_reason, errors_by_stage
 from torsweep.stats.measures.summary import MEASURES
 from torsweep.stats.statistic import Analysis
-from torsweep.stats.summarize import Summary, summarize, summary_text
+from torsweep.stats.summarize import Summary, shown_summary, summarize
 
 DOCUMENT = Path(__file__).parents[3] / "docs/measures.md"
 SMALL = Size(web_clients=8, bulk_clients=2, relays=4, warm_up_s=10, duration_s=60)
@@ -226,7 +226,7 @@ def test_curves_rise_and_end_where_the_values_do(summary: Summary) -> None:
 
 
 def test_the_summary_reads_as_text(summary: Summary) -> None:
-    text = summary_text(summary)
+    text = shown_summary(summary).markdown
     assert "## Measures against the baseline, paired by network" in text
     start = "| Costs: processor time, a process, relay (s)"
     means, changes = (row for row in text.splitlines() if row.startswith(start))

@@ -21,13 +21,14 @@ ROOT = Path(__file__).parents[3]
 
 TOY_STATISTIC = """
 from torsweep.stats.statistic import SEED_COLUMN, Statistic, counts
+from torsweep.stats.text import TextTable
 
 TOY = Statistic(
     "toy",
     "a network",
     SEED_COLUMN | counts("twice the seed", "twice"),
     lambda analysis: [{"seed": seed, "twice": 2 * seed} for seed in analysis.provenance.seeds],
-    section=lambda analysis, frame: f"## Toy\\n\\n{frame.height} rows",
+    in_summary=lambda analysis, frame: [TextTable("Toy", ["rows"], [[str(frame.height)]])],
 )
 """
 
@@ -89,7 +90,7 @@ def test_a_statistic_of_one_file_is_in_the_summary(
     (toys / "toy.py").write_text(TOY_STATISTIC)
     write_summary(summarize(tables, experiment), tmp_path / "out")
     assert statistics()["toy"].read(tmp_path / "out").rows() == [(1, 2), (2, 4), (3, 6), (4, 8)]
-    assert "## Toy\n\n4 rows" in (tmp_path / "out/summary.md").read_text()
+    assert "## Toy\n\n| rows |" in (tmp_path / "out/summary.md").read_text()
     assert "toy.csv" in (tmp_path / "out/plan.json").read_text()
 
 

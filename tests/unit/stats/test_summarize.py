@@ -63,7 +63,14 @@ def test_the_same_tables_give_the_same_summary(
     assert again["claims"].equals(summary["claims"])
 
 
-OF_ALL_KINDS = ("measures.csv", "measure_differences.csv", "distributions.csv", "plan.json", "summary.md")
+OF_ALL_KINDS = (
+    "measures.csv",
+    "measure_differences.csv",
+    "distributions.csv",
+    "plan.json",
+    "summary.json",
+    "summary.md",
+)
 """What has perf clients beside the others."""
 
 

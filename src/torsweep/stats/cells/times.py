@@ -36,7 +36,7 @@ from torsweep.stats.statistic import (
     numbers,
     texts,
 )
-from torsweep.stats.text import markdown_table, variant_text
+from torsweep.stats.text import TextTable, variant_text
 
 TOTAL = "total"
 TIMED = (TOTAL, *STAGES)
@@ -231,10 +231,10 @@ def _load(analysis: Analysis) -> pl.DataFrame:
     )
 
 
-def _section_text(analysis: Analysis, times: pl.DataFrame) -> str:
+def _in_summary(analysis: Analysis, times: pl.DataFrame) -> list[TextTable]:
     whole = times.filter(pl.col("stage") == TOTAL, *(pl.col(name) == ANY for name in SECTION[1:]))
     if whole.is_empty():
-        return ""
+        return []
     columns = ("cell_count", "min_ms", "q1_ms", "median_ms", "q3_ms", "mean_ms", "max_ms")
     rows = [
         [row["host"], variant_text(row[knob] for knob in analysis.knobs), row["circuits"]]
@@ -244,10 +244,10 @@ def _section_text(analysis: Analysis, times: pl.DataFrame) -> str:
     title = "How long RELAY cells stay in a relay, milliseconds"
     header = ["relay", "variant", "circuits", "cells", "min", "first quartile", "median", "third quartile"]
     note = (
-        "\n\nFrom the input buffer to the kernel; means over networks. Quiet: circuits with at most the "
+        "From the input buffer to the kernel; means over networks. Quiet: circuits with at most the "
         "first quartile of cells per circuit; busy: with at least the third. By stage: cell_times.csv."
     )
-    return markdown_table(title, [*header, "mean", "max"], rows) + note
+    return [TextTable(title, [*header, "mean", "max"], rows, [note])]
 
 
 SECTIONS = texts("of which circuits, direction, command and state of the queue; any: all", *SECTION)
@@ -280,7 +280,7 @@ CELL_TIMES = of_cells(
     | numbers("mean over networks, times in ms", "cell_count", *CELL_QUANTILES, "mean_ms")
     | numbers("95 % interval", "median_ms_low", "median_ms_high", "mean_ms_low", "mean_ms_high"),
     _over_networks,
-    section=_section_text,
+    in_summary=_in_summary,
     rank=30,
 )
 CELL_DENSITY = of_cells(

@@ -32,7 +32,7 @@ from torsweep.stats.statistic import (
     texts,
 )
 from torsweep.stats.streams.differences import Paired, paired
-from torsweep.stats.text import markdown_table, variant_text
+from torsweep.stats.text import TextTable, variant_text
 
 MEASURES: Mapping[str, Measure] = {
     measure.name: measure for measure in (*CIRCUIT_MEASURES, *DOWNLOAD_MEASURES, *RELAY_MEASURES)
@@ -122,7 +122,7 @@ def _change(pair: Paired, share: bool, family_size: int) -> dict[str, object]:
     }
 
 
-def _means_text(analysis: Analysis, frame: pl.DataFrame) -> str:
+def _means_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable]:
     def entry(measure: Measure, row: Mapping[str, float | None]) -> str:
         return _interval_text([row["mean"], row["mean_low"], row["mean_high"]], measure.share)
 
@@ -132,10 +132,10 @@ def _means_text(analysis: Analysis, frame: pl.DataFrame) -> str:
         for measure, name, of_variants in _lines(frame, variants)
     ]
     header = ["measure", *(variant_text(variant.values()) for variant in variants)]
-    return markdown_table("Measures", header, rows) if rows else ""
+    return [TextTable("Measures", header, rows)] if rows else []
 
 
-def _differences_text(analysis: Analysis, frame: pl.DataFrame) -> str:
+def _differences_in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable]:
     def entry(measure: Measure, row: Mapping[str, float | None]) -> str:
         bounds = [row["change"], row["change_low"], row["change_high"]]
         return _change_text(bounds, " points" if measure.share else " %", 1 if measure.share else 100)
@@ -146,13 +146,13 @@ def _differences_text(analysis: Analysis, frame: pl.DataFrame) -> str:
         for measure, name, of_variants in _lines(frame, others)
     ]
     if not rows:
-        return ""
+        return []
     header = ["measure", *(variant_text(variant.values()) for variant in others)]
     note = (
         "Each with its own 95 % t-interval over networks: by chance alone, one row in twenty excludes 0."
         " Points are percentage points."
     )
-    return f"{markdown_table('Measures against the baseline, paired by network', header, rows)}\n\n{note}"
+    return [TextTable("Measures against the baseline, paired by network", header, rows, [note])]
 
 
 def _lines(
@@ -212,7 +212,7 @@ MEASURE_MEANS = Statistic(
     | NETWORKS_COLUMN
     | mean_and_band("the measure", "mean"),
     measures,
-    section=_means_text,
+    in_summary=_means_in_summary,
     rank=84,
 )
 MEASURE_DIFFERENCES = Statistic(
@@ -226,6 +226,6 @@ MEASURE_DIFFERENCES = Statistic(
     | mean_and_band("the change", "change")
     | numbers("interval that covers all variants", "change_simultaneous_low", "change_simultaneous_high"),
     differences,
-    section=_differences_text,
+    in_summary=_differences_in_summary,
     rank=85,
 )

@@ -46,7 +46,7 @@ from torsweep.stats.statistic import (
 )
 from torsweep.stats.streams.incidence import unless_perf_alone
 from torsweep.stats.streams.medians import CLIENT_MEDIAN, QUANTILES, quantiles_of_runs
-from torsweep.stats.text import by_variant, percent_text
+from torsweep.stats.text import TextTable, by_variant, percent_text
 
 FAMILIES = (
     ("median_s",),
@@ -132,10 +132,10 @@ def differences(
     return rows
 
 
-def _text(analysis: Analysis, differences_of_plan: pl.DataFrame) -> str:
+def _in_summary(analysis: Analysis, differences_of_plan: pl.DataFrame) -> list[TextTable]:
     chosen = differences_of_plan.filter(pl.col("estimand") == "median")
     if chosen.is_empty():
-        return ""
+        return []
 
     def entry(section: pl.DataFrame) -> str:
         if section.is_empty():
@@ -151,8 +151,8 @@ def _text(analysis: Analysis, differences_of_plan: pl.DataFrame) -> str:
 
     title = "Medians against the baseline, paired by network"
     size = chosen["family_size"][0]
-    note = f"\n\nSimultaneous 95 % intervals: Bonferroni over the {size} variants of each column."
-    return by_variant(analysis.provenance, chosen, title, entry) + note
+    note = f"Simultaneous 95 % intervals: Bonferroni over the {size} variants of each column."
+    return [by_variant(analysis.provenance, chosen, title, entry, [note])]
 
 
 BOUNDS = ("low", "high", "simultaneous_low", "simultaneous_high")
@@ -174,7 +174,7 @@ DIFFERENCES = Statistic(
             analysis.once(quantiles_of_runs), list(analysis.provenance.variants()), analysis.baseline
         )
     ),
-    section=_text,
+    in_summary=_in_summary,
     rank=60,
 )
 

@@ -33,7 +33,7 @@ from torsweep.stats.statistic import (
     numbers,
     texts,
 )
-from torsweep.stats.text import interval_text, markdown_table, variant_text
+from torsweep.stats.text import TextTable, interval_text, variant_text
 
 STARVED_BELOW = 0.25
 """Share of its own bytes below which a stream has starved, when the first one is complete."""
@@ -204,7 +204,7 @@ def _progress_of_plan(analysis: Analysis) -> pl.DataFrame:
     return progress_lines(shares, analysis.tables.progress(PROGRESS_COLUMNS), analysis.knobs, held)
 
 
-def _text(analysis: Analysis, clients: pl.DataFrame) -> str:
+def _in_summary(analysis: Analysis, clients: pl.DataFrame) -> list[TextTable]:
     columns = {
         "opened": "streams",
         "starved": "starved",
@@ -220,10 +220,10 @@ def _text(analysis: Analysis, clients: pl.DataFrame) -> str:
         rows.append([variant_text(variant.values()), *map(interval_text, medians)])
     title = "Who starved when the first of a client's streams was complete"
     note = (
-        "\n\nMedians over networks with exact 95 % intervals, which take six networks. Starved: less than a "
+        "Medians over networks with exact 95 % intervals, which take six networks. Starved: less than a "
         "quarter of its own bytes by then. Jain's index of the shares by then."
     )
-    return markdown_table(title, ["variant", *columns.values()], rows) + note
+    return [TextTable(title, ["variant", *columns.values()], rows, [note])]
 
 
 OPENED = counts("place of the stream in the order in which its client opened them, from 1", "opened")
@@ -255,7 +255,7 @@ CLIENTS = of_progress(
     | numbers("Jain's index of the shares by then", "jain")
     | numbers(SINCE_OPENED, "first_completed_s", "all_completed_s"),
     lambda analysis: analysis.once(fairness_of_plan).clients,
-    section=_text,
+    in_summary=_in_summary,
     rank=20,
 )
 FAIRNESS = of_progress(

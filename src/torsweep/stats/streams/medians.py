@@ -41,9 +41,9 @@ from torsweep.stats.statistic import (
 from torsweep.stats.streams.incidence import METRICS, Metric, downloads, measured_downloads, unless_perf_alone
 from torsweep.stats.text import (
     SHOWN_METRICS,
+    TextTable,
     by_variant,
     interval_text,
-    markdown_table,
     percent_text,
     variant_text,
 )
@@ -79,16 +79,17 @@ def quantiles_of_runs(analysis: Analysis) -> pl.DataFrame:
     return run_quantiles(analysis.once(measured_downloads), analysis.knobs)
 
 
-def _medians_text(analysis: Analysis, medians: pl.DataFrame) -> str:
-    def table(estimand: str, title: str) -> str:
+def _medians_in_summary(analysis: Analysis, medians: pl.DataFrame) -> list[TextTable]:
+    def table(estimand: str, title: str) -> TextTable:
         def entry(section: pl.DataFrame) -> str:
             return interval_text(t_interval(section[estimand].fill_null(np.nan).to_numpy()))
 
         return by_variant(analysis.provenance, medians, title, entry)
 
-    of_downloads = table("median_s", "Medians over downloads, seconds")
-    of_clients = table(CLIENT_MEDIAN, "Medians over clients of each client's median, seconds")
-    return f"{of_downloads}\n\n{of_clients}"
+    return [
+        table("median_s", "Medians over downloads, seconds"),
+        table(CLIENT_MEDIAN, "Medians over clients of each client's median, seconds"),
+    ]
 
 
 TOP = numbers("share of downloads at which the curve ends, as failed ones never complete", "top")
@@ -104,7 +105,7 @@ MEDIANS = Statistic(
     | numbers("median over clients of each client's median", CLIENT_MEDIAN)
     | TOP,
     unless_perf_alone(lambda analysis: analysis.once(quantiles_of_runs)),
-    section=_medians_text,
+    in_summary=_medians_in_summary,
     rank=50,
 )
 
@@ -136,7 +137,7 @@ def outcome_counts(streams: pl.DataFrame, knobs: Sequence[str]) -> pl.DataFrame:
     return counted.sort(["kind", *knobs]).with_columns(failed.alias("failure_share"))
 
 
-def _outcomes_text(analysis: Analysis, outcomes: pl.DataFrame) -> str:
+def _outcomes_in_summary(analysis: Analysis, outcomes: pl.DataFrame) -> list[TextTable]:
     rows = [
         [
             KIND_NAMES[row["kind"]],
@@ -148,7 +149,7 @@ def _outcomes_text(analysis: Analysis, outcomes: pl.DataFrame) -> str:
     ]
     ends = ("complete", "failed", "timed out", "unfinished")
     header = ["kind", "variant", "downloads", *ends, "failure share"]
-    return markdown_table("Outcomes, all networks together", header, rows)
+    return [TextTable("Outcomes, all networks together", header, rows)]
 
 
 OUTCOME_COUNTS = Statistic(
@@ -159,7 +160,7 @@ OUTCOME_COUNTS = Statistic(
     | counts("how many downloads, by how they ended", "downloads", *OUTCOMES)
     | numbers("share that failed or timed out", "failure_share"),
     unless_perf_alone(lambda analysis: outcome_counts(analysis.once(measured_downloads), analysis.knobs)),
-    section=_outcomes_text,
+    in_summary=_outcomes_in_summary,
     rank=70,
 )
 
@@ -181,7 +182,7 @@ def stationarity(streams: pl.DataFrame, provenance: Provenance, knobs: Sequence[
     return pl.concat(_drifts(blocked, metric, ["kind", *knobs]) for metric in ("ttfb", "ttlb"))
 
 
-def _stationarity_text(analysis: Analysis, drifts: pl.DataFrame) -> str:
+def _stationarity_in_summary(analysis: Analysis, drifts: pl.DataFrame) -> list[TextTable]:
     rows = []
     for row in drifts.iter_rows(named=True):
         bounds = (row["drift_low"], row["drift_high"])
@@ -190,7 +191,7 @@ def _stationarity_text(analysis: Analysis, drifts: pl.DataFrame) -> str:
         what = f"{row['kind']}, {SHOWN_METRICS[row['metric']]}"
         rows.append([what, variant_text(row[knob] for knob in analysis.knobs), drift, row["verdict"]])
     title = "Stationarity: change of the median from the first to the last fifth of the measured time"
-    return markdown_table(title, ["", "variant", "drift", "verdict"], rows)
+    return [TextTable(title, ["", "variant", "drift", "verdict"], rows)]
 
 
 STATIONARITY = Statistic(
@@ -206,7 +207,7 @@ STATIONARITY = Statistic(
     unless_perf_alone(
         lambda analysis: stationarity(analysis.once(measured_downloads), analysis.provenance, analysis.knobs)
     ),
-    section=_stationarity_text,
+    in_summary=_stationarity_in_summary,
     rank=80,
 )
 

@@ -7,7 +7,6 @@ the same way. A plan whose networks have no perf clients has none of these files
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import polars as pl
@@ -17,6 +16,7 @@ from torsweep.stats.statistic import Analysis, Statistic
 from torsweep.stats.streams.curves import CURVES
 from torsweep.stats.streams.differences import DIFFERENCES
 from torsweep.stats.streams.medians import MEDIANS, OUTCOME_COUNTS
+from torsweep.stats.text import TextTable
 
 PERF_PREFIX = "perf_"
 """How the names of these statistics begin."""
@@ -35,16 +35,22 @@ def _of_perf(statistic: Statistic) -> Statistic:
         perf = analysis.once(perf_analysis)
         return None if perf is None else statistic.frame(perf)
 
-    def section(analysis: Analysis, frame: pl.DataFrame) -> str:
-        text = statistic.section(analysis, frame) if statistic.section else ""
-        return re.sub(
-            "^## (.)", lambda title: f"## Perf clients: {title[1].lower()}", text, flags=re.MULTILINE
-        )
+    def in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable]:
+        tables = statistic.in_summary(analysis, frame) if statistic.in_summary else []
+        return [
+            replace(table, title=f"Perf clients: {table.title[0].lower()}{table.title[1:]}")
+            for table in tables
+        ]
 
     name, meaning = f"{PERF_PREFIX}{statistic.name}", f"of perf clients: {statistic.meaning}"
     # After the sections of other clients.
     return replace(
-        statistic, name=name, meaning=meaning, compute=compute, section=section, rank=statistic.rank + 40
+        statistic,
+        name=name,
+        meaning=meaning,
+        compute=compute,
+        in_summary=in_summary,
+        rank=statistic.rank + 40,
     )
 
 

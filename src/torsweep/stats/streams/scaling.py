@@ -56,7 +56,7 @@ from torsweep.stats.streams.incidence import (
     measured_downloads,
     unless_perf_alone,
 )
-from torsweep.stats.text import SHOWN_METRICS, markdown_table, percent_text
+from torsweep.stats.text import SHOWN_METRICS, TextTable, percent_text
 
 SCALE_KNOB = "scale"
 """The knob."""
@@ -241,7 +241,7 @@ def _if_scaled(compute: Callable[[Analysis], list[dict[str, object]]]) -> Comput
     return unless_perf_alone(computed)
 
 
-def _text(analysis: Analysis, frame: pl.DataFrame) -> str:
+def _in_summary(analysis: Analysis, frame: pl.DataFrame) -> list[TextTable]:
     scales = list(analysis.levels[SCALE_KNOB])
     shown = frame.filter(pl.col("metric").is_in(list(SHOWN_METRICS)), kind="web")
     rows = []
@@ -253,7 +253,7 @@ def _text(analysis: Analysis, frame: pl.DataFrame) -> str:
         what = f"{SHOWN_METRICS[metric]}, {estimand}: {first} → {second}" + (f", {at}" if at else "")
         rows.append([what, *(_cell(cells.get(scale)) for scale in scales)])
     title = "Contrasts of web clients by scale: ratio [95 % interval], spread between networks"
-    return markdown_table(title, ["", *(f"scale {scale}" for scale in scales)], rows) if rows else ""
+    return [TextTable(title, ["", *(f"scale {scale}" for scale in scales)], rows)] if rows else []
 
 
 def _cell(row: Mapping[str, float] | None) -> str:
@@ -284,7 +284,7 @@ SCALE_CONTRASTS = Statistic(
     | numbers("a spread that falls as one over the root of the scale, with the same mean", "spread_by_root")
     | counts("networks whose interval reaches no farther than the margin", "networks_for_margin"),
     _if_scaled(contrasts),
-    section=_text,
+    in_summary=_in_summary,
     rank=65,
 )
 SCALE_TIMES = Statistic(
