@@ -54,9 +54,10 @@ def prepare_command(
     from torsweep.config.experiment import load_experiment
     from torsweep.config.reading import parse_settings
     from torsweep.engines.prepare import build_run, require_memory, run_settings, write_run
-    from torsweep.engines.run_tors import RunTors, parted_hosts, read_stamps, tor_builds
+    from torsweep.engines.run_tors import RunTors, parted_hosts, read_stamps, require_options, tor_builds
     from torsweep.engines.selection import AUTO, choose_engine, find_engine
-    from torsweep.engines.taken_options import bundles_of, check_builds
+    from torsweep.network.model import read_network
+    from torsweep.tor.build import find_build
 
     loaded = load_experiment(experiment, parse_settings(settings))
     choice = choose_engine(engine, loaded.engines)
@@ -67,7 +68,8 @@ def prepare_command(
     builds = tor_builds(find_engine(choice.engine), loaded.all_tors, tors.names, stamps)
     if builds:
         # Every bundle of the experiment, so that a wrong one ends the pipeline before its first run.
-        check_builds(builds.values(), bundles_of(loaded, asked), network)
+        programs = (find_build(version=build).program for build in builds.values())
+        require_options(programs, loaded, [asked], read_network(network, latency=False)[0])
     run = build_run(wanted, asked, network, out, RunTors(tors, builds, loaded.bundle(asked)))
     require_memory(choice.engine, network)
     new = write_run(run, out, wait=wait)

@@ -16,9 +16,9 @@ from typing import Any
 from torsweep.engines.run_spec import RunSpec
 from torsweep.errors import InputError, TorsweepError
 from torsweep.network.model import Network
+from torsweep.tor import TOOLS
 from torsweep.tor.build import BuiltTor, find_build
-from torsweep.tor.capabilities import options_of
-from torsweep.tor.place import TOOLS
+from torsweep.tor.program import options_of
 from torsweep.tor.torrc import differences, lacking
 
 CACHED_CONSENSUS = "cached-microdesc-consensus"

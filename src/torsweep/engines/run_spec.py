@@ -181,11 +181,6 @@ class RunSpec(RunSettings):
         """Every build of tor in the run, that of most hosts first."""
         return (*([] if self.tor_build is None else [self.tor_build]), *self.other_builds)
 
-    def build_of(self, host: str) -> str | None:
-        """The build of tor that ``host`` runs."""
-        others = (build for build, hosts in self.other_builds.items() if host in hosts)
-        return next(others, self.tor_build)
-
     def given_to(self, host: str) -> list[str]:
         """The lines of torrc that the user gives to ``host``, in order."""
         mine = [each for each in self.given.torrc if each.hosts is None or host in each.hosts]

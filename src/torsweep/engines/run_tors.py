@@ -8,23 +8,27 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 
 from torsweep.config.asked_tor import AskedTor
+from torsweep.config.experiment import Experiment
 from torsweep.config.given_options import OptionBundle
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
+from torsweep.config.where import Role
 from torsweep.engines.contract import Engine
 from torsweep.engines.hosts import Hosts, hosts_of, hosts_text, split_hosts
 from torsweep.engines.run_spec import Given, GivenLines, RunSpec
 from torsweep.errors import InputError, ToolMissing
 from torsweep.network.model import Network, read_network
+from torsweep.tor import TOOLS
 from torsweep.tor.build import find_build, read_stamp
 from torsweep.tor.identity import marker_name, planned_key
-from torsweep.tor.place import TOOLS
+from torsweep.tor.program import refuse_options
 
 
 @dataclass(frozen=True)
@@ -120,3 +124,38 @@ def parted_hosts(run: RunSpec, network: Path) -> Iterator[str]:
     if parts:
         sampled, _ = read_network(network, latency=False)
         yield from (f"{what}: {hosts_text(sampled, hosts)}" for what, hosts in parts)
+
+
+def require_options(
+    programs: Iterable[Path],
+    experiment: Experiment,
+    variants: Iterable[Variant] = (),
+    network: Network | None = None,
+) -> None:
+    """Return when each of ``programs`` takes each option bundle of ``experiment`` in every role concerned.
+
+    The bundles are those of the experiment's own plan and of ``variants``. Without a network, a bundle for
+    hosts by name is taken for one of relays. Raises InputError, which names the bundle, the line and the
+    nearest option.
+    """
+    levels = [dict(variant.levels).get("options") for variant in variants]
+    names = dict.fromkeys([*experiment.knobs.get("options", ()), *filter(None, levels)])
+    bundles = {name: experiment.bundles[name] for name in names if experiment.bundles[name].torrc}
+    for program in programs if bundles else ():
+        for name, bundle in bundles.items():
+            lines = [f"{option} {value}" for option, value in bundle.torrc.items()]
+            for role in _roles(bundle, network):
+                try:
+                    refuse_options(program, lines, role)
+                except InputError as error:
+                    raise InputError(str(error), key=f"options.{name}.torrc") from None
+
+
+def _roles(bundle: OptionBundle, network: Network | None) -> tuple[Role, ...]:
+    if bundle.on is None:
+        return get_args(Role)
+    if not bundle.on.names or network is None:
+        return (bundle.on.role,)
+    hosts = {"relay": network.relays, "client": network.clients, "authority": network.authorities}
+    names = set(bundle.on.names)
+    return tuple(role for role in get_args(Role) if names & {host.name for host in hosts[role]})

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torsweep.errors import ToolMissing, TorsweepError
+from torsweep.tor import TOOLS
 from torsweep.tor.build import find_build
-from torsweep.tor.place import TOOLS
 
 
 def find_own_program(name: str) -> Path | None:

@@ -15,13 +15,12 @@ from torsweep.config.experiment import Experiment, Plan
 from torsweep.config.knobs import STOCK_TOR
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
-from torsweep.engines.taken_options import bundles_of, refuse_bundles
+from torsweep.engines.run_tors import require_options
 from torsweep.errors import InputError, TorsweepError
+from torsweep.tor import TOOLS
 from torsweep.tor.build import read_build, read_stamp
-from torsweep.tor.capabilities import options_of
 from torsweep.tor.identity import marker_name, overridden_stock, planned_key
-from torsweep.tor.place import TOOLS
-from torsweep.tor.program import ask_version
+from torsweep.tor.program import ask_version, options_of
 from torsweep.tor.release import read_series
 from torsweep.tor.torrc import lacking, option_names
 
@@ -81,9 +80,8 @@ class Builds:
         self._require_different(experiment, plan)
         self._require_programs(experiment, plan)
         self._require_knobs(experiment, plan)
-        bundles = bundles_of(experiment, *plan.variants)
-        programs = [self._program(experiment, name) for name in _names(experiment, plan)] if bundles else []
-        refuse_bundles(filter(None, programs), bundles)
+        programs = (self._program(experiment, name) for name in _names(experiment, plan))
+        require_options(filter(None, programs), experiment, plan.variants)
 
     def _require_different(self, experiment: Experiment, plan: Plan) -> None:
         seen: dict[str, str] = {}

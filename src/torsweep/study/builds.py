@@ -13,16 +13,16 @@ from pathlib import Path
 
 from torsweep.config.experiment import Experiment
 from torsweep.config.tors import DEBIAN, TorSource
-from torsweep.engines.taken_options import bundles_of, refuse_bundles
+from torsweep.engines import run_tors
 from torsweep.errors import InputError
 from torsweep.home import CHECKOUT
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOR_BUILD, TOR_TOOLS, own_folder
 from torsweep.study.document import Study
 from torsweep.study.places import PACKAGE
+from torsweep.tor import TOOLS
 from torsweep.tor.build import BuiltTor, read_build, read_stamp
 from torsweep.tor.identity import marker_name, planned_key
-from torsweep.tor.place import TOOLS
 from torsweep.tor.release import release_in_package
 
 
@@ -88,7 +88,6 @@ def copy_builds(study: Study) -> None:
 
 def require_options(study: Study, experiment: Experiment) -> None:
     """Raise InputError, in tor's own words, for options that a build which stands does not take."""
-    bundles = bundles_of(experiment)
-    markers = (standing_build(study, tor) for tor in study.builds.values()) if bundles else ()
+    markers = (standing_build(study, tor) for tor in study.builds.values())
     builds = (read_build(marker.parent / read_stamp(marker)) for marker in markers if marker is not None)
-    refuse_bundles([built.program for built in builds if built is not None], bundles)
+    run_tors.require_options((built.program for built in builds if built is not None), experiment)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from torsweep.home import CHECKOUT
-from torsweep.tor.place import TOOLS
+from torsweep.tor import TOOLS
 
 STUDIES = Path("torsweep-studies")
 

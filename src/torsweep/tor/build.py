@@ -11,22 +11,23 @@ import contextlib
 import json
 import shutil
 import subprocess
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torsweep.config.tors import DEBIAN, STOCK, TorSource
-from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
+from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import machine, sha256_of_file
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import TOR_BUILD, TOR_TOOLS, own_folder
-from torsweep.tor.capabilities import modules_of
-from torsweep.tor.compile import check_requirements, compile_tor, configure, configure_flags
-from torsweep.tor.identity import Recipe, build_key, read_recipe, require_planned
-from torsweep.tor.place import TOOLS
-from torsweep.tor.program import ask_version, gencert_beside
+from torsweep.tor import TOOLS
+from torsweep.tor.compile import building, check_requirements, compile_tor, configure, configure_flags
+from torsweep.tor.identity import Recipe, build_key, marker_name, planned_key, read_recipe, require_planned
+from torsweep.tor.program import ask_version, gencert_beside, modules_of
 from torsweep.tor.release import (
     Release,
     Series,
@@ -111,6 +112,28 @@ def build_tor(
     return built
 
 
+def build_together(
+    tors: Mapping[str, TorSource], out: Path = TOOLS, jobs: int = 1
+) -> dict[str, BuiltTor | TorsweepError]:
+    """Build ``tors`` below ``out`` with ``jobs`` compilations at a time in all, 1 or more.
+
+    Each gets the pipeline's marker, and messages about it begin with its name. What
+    :func:`build_tor` raises for one of them stands in its place.
+    """
+
+    def build(position: int, name: str) -> BuiltTor | TorsweepError:
+        building.set(name)
+        share = jobs // workers + (position % workers < jobs % workers)
+        try:
+            return build_tor(tors[name], out, share, stamp=out / marker_name(planned_key(tors[name])))
+        except TorsweepError as error:
+            return error
+
+    workers = max(min(len(tors), jobs), 1)
+    with ThreadPoolExecutor(workers) as pool:
+        return dict(zip(tors, pool.map(build, range(len(tors)), tors), strict=True))
+
+
 def _may_be_default(tor: TorSource, *, by_hand: bool) -> bool:
     """Whether ``tor.json`` may name it: what it names is also taken for the tor ``stock`` of experiments.
 
@@ -129,7 +152,6 @@ def _build_recipe(tor: TorSource, out: Path, jobs: int, stamp: Path | None) -> B
         require_planned(tor, stamp, recipe)
     key = recipe.key
     failed = out / f"failed-build-{key}.log"
-    _clear_leftovers(out)
     with folder_claimed(out / BUILDING / key, TOR_TOOLS, wait=True):
         built = _build_with(key, out)
         if built is not None:
@@ -222,13 +244,6 @@ def _build_source(tor: TorSource, recipe: Recipe, out: Path, jobs: int, failed: 
     finally:
         _remove_staged(tree)
     return folder
-
-
-def _clear_leftovers(out: Path) -> None:
-    """Remove the source trees that killed builds left; the lock of a key says that none is under way."""
-    for tree in out.glob(f"{BUILDING}/*/{SOURCE}"):
-        with contextlib.suppress(OutputError), folder_claimed(tree.parent, TOR_TOOLS, wait=False):
-            _remove_staged(tree)
 
 
 def _remove_staged(tree: Path) -> None:

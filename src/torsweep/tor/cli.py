@@ -12,7 +12,7 @@ import typer
 
 from torsweep.output_options import OutputFile, OutputFolder
 from torsweep.storage.folders import TOR_TOOLS
-from torsweep.tor.place import TOOLS
+from torsweep.tor import TOOLS
 
 tor_app = typer.Typer(help="Build tor from its release source with the patch series.", no_args_is_help=True)
 
@@ -84,7 +84,7 @@ def _build_all(experiment: str, out: Path, jobs: int) -> None:
     """Build the tors that the variants of ``experiment`` run; TorsweepError naming those that failed."""
     from torsweep.config.experiment import load_experiment
     from torsweep.errors import TorsweepError
-    from torsweep.tor.together import build_together
+    from torsweep.tor.build import build_together
 
     asked = load_experiment(experiment)
     variants = [variant for plan in asked.plan_names for variant in asked.plan(plan).variants]

@@ -1,19 +1,24 @@
-"""A tor that is built already: whether it runs here, its version, and the tor-gencert that goes with it.
+"""A program tor: its version, options and modules, the lines of torrc that it takes, and its tor-gencert.
 
-In: the path of a program. Out: what it answers to ``--version``, or one line that says why it cannot be used.
+In: the path of a program. Out: what it answers, or a refusal in its own words. Answers about options are kept
+for as long as the program is the same file.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.errors import InputError, ToolMissing
+from torsweep.config.reading import suggestion
+from torsweep.config.where import Role
+from torsweep.errors import InputError, ToolMissing, TorsweepError
 
 GENCERT = "tor-gencert"
 PATIENCE_S = 10
@@ -21,26 +26,17 @@ PATIENCE_S = 10
 
 
 @dataclass(frozen=True)
-class Answer:
+class TorVersion:
     """tor's version, and the versions of the libraries that it runs with, by name."""
 
     version: str
     libraries: dict[str, str]
 
 
-def ask_version(program: Path) -> Answer:
+def ask_version(program: Path) -> TorVersion:
     """What ``program`` answers to ``--version``; InputError when it is no tor, or does not run here."""
     try:
-        answer = subprocess.run(
-            [program.resolve(), "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=PATIENCE_S,
-            check=False,
-            env={**os.environ, "LC_ALL": "C"},
-        )
+        answer = _run(program.resolve(), "--version")
     except subprocess.TimeoutExpired:
         raise InputError(f"does not say its version within {PATIENCE_S} s", file=program) from None
     except OSError as error:
@@ -51,7 +47,7 @@ def ask_version(program: Path) -> Answer:
         said = (answer.stderr.strip() or answer.stdout.strip() or "nothing").splitlines()[0]
         raise InputError(f"does not run here as tor; its answer to --version is: {said}", file=program)
     named = re.findall(r"\b(Libevent|OpenSSL|Zlib|Glibc|GCC) (?:version )?(\d[\w.+-]*)", answer.stdout)
-    return Answer(version[1].rstrip("."), {name: number.rstrip(".") for name, number in named})
+    return TorVersion(version[1].rstrip("."), {name: number.rstrip(".") for name, number in named})
 
 
 def gencert_beside(program: Path, others: Sequence[Path] = ()) -> Path:
@@ -69,3 +65,114 @@ def gencert_beside(program: Path, others: Sequence[Path] = ()) -> Path:
             " makes it, and so does `torsweep tor build`"
         )
     return found or Path(on_path or "")
+
+
+_FINGERPRINT = "0" * 39
+_COMMON = f"""TestingTorNetwork 1
+DirAuthority asked orport=5000 v3ident={_FINGERPRINT}1 127.0.0.1:7000 {_FINGERPRINT}2
+Log notice stdout
+"""
+_SERVER = "Nickname asked\nAddress 127.0.0.1\nORPort 5001\nSocksPort 0\nExitPolicy reject *:*\nExitRelay 0\n"
+_ROLES: dict[Role, str] = {
+    "relay": _SERVER,
+    "authority": f"{_SERVER}DirPort 5002\nAuthoritativeDirectory 1\nV3AuthoritativeDirectory 1\n"
+    "ContactInfo asked@localhost\n",
+    "client": "ClientOnly 1\nSocksPort 5003\n",
+}
+"""The least that each process of a private network needs in its torrc."""
+
+
+def options_of(program: Path) -> frozenset[str]:
+    """The names of the options that ``program`` knows; TorsweepError when it does not say."""
+    return frozenset(_lines(program, "--list-torrc-options"))
+
+
+def modules_of(program: Path) -> frozenset[str]:
+    """The modules that ``program`` was built with, such as ``relay``; TorsweepError when it does not say."""
+    modules = (line.partition(":") for line in _lines(program, "--list-modules"))
+    return frozenset(name.strip() for name, _, answer in modules if answer.strip() == "yes")
+
+
+def refuse_options(program: Path, lines: Sequence[str], role: Role) -> None:
+    """Return when a process of ``role`` takes the ``lines`` of torrc (``Option value``).
+
+    Raises InputError with the line, tor's own words and, for an unknown option, the nearest name. An option
+    that tor skips as obsolete is refused too: it would change nothing.
+    """
+    if not lines or not _refusal(program, tuple(lines), role):
+        return
+    base = _refusal(program, (), role)
+    if base:
+        raise TorsweepError(f"{program}: takes no configuration of a private network: {base}")
+    # Each line alone first, so that the one that is wrong is named.
+    refusals = ((line, _refusal(program, (line,), role)) for line in lines)
+    together = ("; ".join(lines), _refusal(program, tuple(lines), role))
+    line, words = next((found for found in refusals if found[1]), together)
+    nearest = ""
+    if "nknown option" in words:
+        nearest = suggestion(line.split(maxsplit=1)[0], sorted(options_of(program)))
+    raise InputError(f"tor refuses it: {words}{nearest}", key=line)
+
+
+def _refusal(program: Path, lines: tuple[str, ...], role: Role) -> str:
+    """Why ``program`` refuses the lines, in its own words; empty where it takes them."""
+    return _asked_refusal(*_identity(program), lines, role)
+
+
+@functools.cache
+def _asked_refusal(program: Path, size: int, changed_ns: int, lines: tuple[str, ...], role: Role) -> str:
+    with tempfile.TemporaryDirectory(prefix="torsweep-") as folder:
+        torrc = Path(folder) / "torrc"
+        text = f"{_COMMON}DataDirectory {folder}/data\n{_ROLES[role]}"
+        torrc.write_text(text + "".join(f"{line}\n" for line in lines), encoding="utf-8")
+        defaults = ("--defaults-torrc", f"{folder}/none", "--ignore-missing-torrc")
+        answer = _answer(program, "--verify-config", "-f", str(torrc), *defaults)
+    obsolete = re.search(r'Skipping (obsolete configuration option "[^"]*")', answer.stdout)
+    if obsolete is not None:
+        return obsolete[1]
+    if answer.returncode == 0:
+        return ""
+    said = re.findall(r"\[(?:warn|err)\] (.*)", answer.stdout)
+    reasons = [line for line in said if line.startswith("Failed to parse/validate config: ")] or said[:1]
+    words = reasons[0] if reasons else (answer.stderr.strip() or f"exit code {answer.returncode}")
+    words = words.removeprefix("Failed to parse/validate config: ")
+    return words.removesuffix("Failing.").strip().rstrip(".")
+
+
+def _lines(program: Path, question: str) -> list[str]:
+    return _asked_lines(*_identity(program), question)
+
+
+@functools.cache
+def _asked_lines(program: Path, size: int, changed_ns: int, question: str) -> list[str]:
+    answer = _answer(program, question)
+    lines = [line.strip() for line in answer.stdout.splitlines() if line.strip()]
+    if answer.returncode or not lines:
+        raise TorsweepError(f"{program}: has no answer to {question}; tor 0.4.7 or later has")
+    return lines
+
+
+def _identity(program: Path) -> tuple[Path, int, int]:
+    """What tells the content of a program apart without reading it: its path, size and time of change."""
+    state = program.stat()
+    return program.resolve(), state.st_size, state.st_mtime_ns
+
+
+def _answer(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return _run(program, *arguments)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise TorsweepError(f"{program}: does not answer {arguments[0]}: {error}") from error
+
+
+def _run(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [program, *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=PATIENCE_S,
+        check=False,
+        env={**os.environ, "LC_ALL": "C"},
+    )

@@ -12,17 +12,16 @@ import string
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from torsweep.config.knob import Knob, TorOption
 from torsweep.config.knobs import KNOBS
 from torsweep.config.tor_settings import FixedWindows, TorSettings
 from torsweep.config.tracing import Tracing
+from torsweep.config.where import Role
 from torsweep.errors import InputError
 from torsweep.network.model import Network, Relay
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
-
-Role = Literal["authority", "relay", "client"]
 
 TEMPLATES = Path(__file__).with_name("templates")
 

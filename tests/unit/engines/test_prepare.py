@@ -16,7 +16,6 @@ from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
-from torsweep.engines import taken_options
 from torsweep.engines.prepare import build_run, run_settings, run_status, write_run
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.run_tors import RunTors, read_stamps, tor_builds
@@ -332,9 +331,8 @@ def test_a_mix_has_the_builds_of_its_hosts_and_a_repeat_only_says_so(network, tm
     alone = _of_tors(network, tmp_path / "run", "new")
     assert (alone.tor_build, alone.other_builds, alone.repeat) == (BUILDS["new"], {}, 0)
     mixed = _of_tors(network, tmp_path / "run", "new_exits")
-    (hosts,) = mixed.other_builds.values()
-    assert (mixed.tor_build, len(hosts)) == (BUILDS["stock"], 1)
-    assert mixed.build_of(hosts[0]) == BUILDS["new"]
+    ((build, hosts),) = mixed.other_builds.items()
+    assert (mixed.tor_build, build, len(hosts)) == (BUILDS["stock"], BUILDS["new"], 1)
     assert {"relay2", "relay3", "relay4"} > set(hosts)
     again = _of_tors(network, tmp_path / "run", "again")
     changed = {"repeat": 1, "variant": {**mixed.variant, "tor": "again"}}
@@ -378,7 +376,7 @@ def test_a_bundle_that_a_build_refuses_ends_even_the_runs_of_other_bundles(
     program.write_text('#!/bin/sh\ngrep -q CacheDNSS "$3" && exit 1\necho CacheDNS\n')
     program.chmod(0o755)
     built = SimpleNamespace(program=program)
-    monkeypatch.setattr(taken_options, "find_build", lambda version: built)
+    monkeypatch.setattr("torsweep.tor.build.find_build", lambda version: built)
     (tmp_path / "built").write_text("build of tor: 0.4.9.3-aaaaaaaaaaaa\n")
     asked = ["run", "prepare", "refill_sweep", "--network", network, "--out", tmp_path / "run"]
     asked += ["--engine", "shadow", "--tor", tmp_path / "built"]

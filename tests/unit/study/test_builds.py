@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from torsweep.config.given_options import OptionBundle
 from torsweep.config.tors import TorSource
+from torsweep.engines import run_tors
 from torsweep.provenance import sha256_of_file
 from torsweep.study import builds
 from torsweep.study.builds import copy_builds, require_options, standing_build
@@ -142,9 +142,7 @@ def test_options_are_asked_of_a_build_that_stands(
     beside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[Path, ...]] = []
-    bundles = {"fast": OptionBundle(torrc={"KISTSchedRunInterval": "1 msec"})}
-    monkeypatch.setattr(builds, "bundles_of", lambda experiment: bundles)
-    monkeypatch.setattr(builds, "refuse_bundles", lambda programs, _: asked.append(tuple(programs)))
+    monkeypatch.setattr(run_tors, "require_options", lambda programs, _: asked.append(tuple(programs)))
     experiment: Any = None
     require_options(study(tmp_path), experiment)
     shutil.rmtree(beside)

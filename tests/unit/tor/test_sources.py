@@ -13,13 +13,10 @@ import yaml
 
 from torsweep.config.tors import TorSource
 from torsweep.errors import InputError, ToolMissing, TorsweepError
-from torsweep.folder_lock import folder_claimed
-from torsweep.storage.folders import TOR_TOOLS, own_folder
 from torsweep.tor import build
 from torsweep.tor import compile as compiling
-from torsweep.tor.build import build_tor, find_build, read_build, read_stamp
+from torsweep.tor.build import build_together, build_tor, find_build, read_build, read_stamp
 from torsweep.tor.identity import marker_name, planned_key
-from torsweep.tor.together import build_together
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not on PATH")
@@ -353,18 +350,6 @@ def test_a_program_without_tor_gencert_says_how_to_get_one(tmp_path, monkeypatch
     alone = program(tmp_path / "tor", "echo Tor version 0.4.8.17.")
     with pytest.raises(ToolMissing, match=r"tor-gencert: not beside .*tor, nor on PATH; `make"):
         build_tor(TorSource(program=alone), tmp_path / "tools")
-
-
-def test_the_source_of_a_killed_build_is_removed_by_the_next(repository, tmp_path, compiler):
-    killed = tmp_path / "tools" / "building" / "000000000000"
-    own_folder(tmp_path / "tools", TOR_TOOLS)
-    own_folder(killed, TOR_TOOLS)
-    (killed / "source").mkdir()
-    with folder_claimed(killed, TOR_TOOLS, wait=False):
-        build_tor(of(repository), tmp_path / "tools")
-        assert (killed / "source").is_dir()
-    build_tor(of(repository, revision="other"), tmp_path / "tools")
-    assert not (killed / "source").exists()
 
 
 def test_tors_are_built_side_by_side_and_one_that_fails_leaves_the_others(

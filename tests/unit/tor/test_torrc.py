@@ -15,9 +15,9 @@ from torsweep.config.knobs import KNOBS
 from torsweep.config.tor_settings import TorSettings
 from torsweep.errors import InputError
 from torsweep.network.model import Relay
+from torsweep.tor import TOOLS
 from torsweep.tor.build import read_build
-from torsweep.tor.capabilities import options_of
-from torsweep.tor.place import TOOLS
+from torsweep.tor.program import options_of
 from torsweep.tor.torrc import consensus_parameters, differences, environment, knob_options, lacking, torrc
 
 VALUES = {

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from torsweep.config.where import Role
 from torsweep.engines import addresses
 from torsweep.engines.addresses import address, directory_authorities
 from torsweep.engines.cell_ring import RING_FILE
@@ -29,7 +30,7 @@ from torsweep.network.model import Host, Network, link_rates
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import KEY_FOLDERS
 from torsweep.tor.build import BuiltTor
-from torsweep.tor.torrc import QUIET_CLIENT_LINES, Role, fingerprints_at, torrc, tracing_options
+from torsweep.tor.torrc import QUIET_CLIENT_LINES, fingerprints_at, torrc, tracing_options
 
 KEPT_S = 300 * 86_400
 """Certificates are made for twelve months."""

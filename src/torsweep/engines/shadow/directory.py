@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from torsweep.config.where import Role
 from torsweep.engines import addresses
 from torsweep.engines.addresses import directory_authorities
 from torsweep.engines.breakdown.pcap import HEADER_BYTES
@@ -48,7 +49,6 @@ from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, Relay, l
 from torsweep.network.places import Latencies
 from torsweep.tor.torrc import (
     QUIET_CLIENT_LINES,
-    Role,
     bandwidths_text,
     check_network,
     environment,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torsweep.errors import InputError, TorsweepError
-from torsweep.tor.capabilities import modules_of, options_of, refuse_options
+from torsweep.tor.program import modules_of, options_of, refuse_options
 
 TOR = r"""#!/bin/sh
 echo "$1" >>"$0.asked"
