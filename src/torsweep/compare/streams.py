@@ -22,7 +22,7 @@ def stream_frames(tables: Mapping[str, PlanTables], knobs: Sequence[str]) -> dic
     """The frames of the module's docstring, by name, from ``tables`` by source."""
     shares, clients = [], []
     for label, own in tables.items():
-        streams, progress = own.streams(fairness.STREAM_COLUMNS), own.progress(fairness.PROGRESS_COLUMNS)
+        streams, progress = own.streams(fairness.FAIRNESS_COLUMNS), own.progress(fairness.PROGRESS_COLUMNS)
         found = fairness.fairness(streams, progress, own.knobs)
         named = pl.lit(label).alias("source"), pl.col(*knobs).cast(pl.String)
         shares.append(found.shares.with_columns(*named).select(*knobs, "source", "seed", *_SHARES))
