@@ -20,8 +20,8 @@ from torsweep.config.eras import tor_settings
 from torsweep.config.network import load_network_config
 from torsweep.config.variant import variant_text
 from torsweep.engines.emulation.entry import Tools
+from torsweep.engines.emulation.run.engine import run_in_tries
 from torsweep.engines.emulation.run.pace import read_slowest
-from torsweep.engines.emulation.run.tries import run_in_tries
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.engines.table_files import PROGRESS_FILE, RELAYS_FILE, STREAMS_FILE
 from torsweep.network.model import NETWORK_FILE, write_network
@@ -177,7 +177,7 @@ RUN_PLANS: Mapping[str, tuple[Callable[[], list[Condition]], Callable[[Condition
 def measure_runs(name: str, folder: Path, tools: Tools, say: Callable[[str], None]) -> list[Row]:
     """Run every condition of the plan ``name`` below ``folder`` that has not been run; return its rows.
 
-    Raises the errors of :func:`torsweep.engines.emulation.run.tries.run_in_tries`.
+    Raises the errors of :func:`torsweep.engines.emulation.run.engine.run_in_tries`.
     """
     conditions, row = RUN_PLANS[name]
     rows = []

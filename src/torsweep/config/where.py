@@ -1,6 +1,7 @@
 """Which hosts of a network something is for: the ``on`` of an option bundle and of a mix of tors.
 
-In: a section of a document. Out: :class:`Where`; :mod:`torsweep.engines.hosts` finds the hosts that it means.
+In: a section of a document. Out: :class:`Where`; :mod:`torsweep.engines.run_tors` finds the hosts that it
+means.
 """
 
 from __future__ import annotations

@@ -17,10 +17,10 @@ import polars as pl
 from pydantic import BaseModel, Field
 
 from torsweep.config.reading import validate
-from torsweep.engines.shadow.read.given_logs import CLIENT, NO_BEATS, NONE_UNFINISHED, RELAY, Read, in_order
 from torsweep.engines.shadow.read.logs import Log
 from torsweep.engines.shadow.read.oniontrace import Events, read_oniontrace
 from torsweep.engines.shadow.read.tgen import TgenLog
+from torsweep.engines.shadow.read.tornettools import CLIENT, NO_BEATS, NONE_UNFINISHED, RELAY, Read, in_order
 from torsweep.errors import InputError
 from torsweep.formats.json_file import parse_json
 from torsweep.formats.text import whole_text

@@ -14,8 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.config.reading import validate
-from torsweep.engines.shadow.read.given_logs import Read, read_logs
-from torsweep.engines.shadow.read.given_tables import tables_of
+from torsweep.engines.shadow.read.tornettools import Read, read_logs, tables_of
 from torsweep.engines.table_schema import OUTCOMES, STREAMS, TableSchema, write_table
 from torsweep.errors import InputError
 from torsweep.formats import parquet

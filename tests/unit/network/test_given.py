@@ -11,8 +11,8 @@ from tests.synthetic_tornet import AUTHORITIES, CLIENTS, RELAYS, SERVERS, write_
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.config.where import Where
-from torsweep.engines.hosts import hosts_of
 from torsweep.engines.prepare import build_run, run_settings
+from torsweep.engines.run_tors import hosts_of
 from torsweep.errors import InputError
 from torsweep.network import given
 from torsweep.network.model import Network, read_network

@@ -37,7 +37,7 @@ def run_command(
     """
     from torsweep.engines.emulation.entry import find_tools
     from torsweep.engines.emulation.rights import become_able
-    from torsweep.engines.emulation.run.tries import run_in_tries
+    from torsweep.engines.emulation.run.engine import run_in_tries
     from torsweep.engines.run_spec import read_run
 
     found = find_tools(tools, read_run(run_directory))

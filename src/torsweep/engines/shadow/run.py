@@ -17,7 +17,6 @@ from torsweep.engines.costs import costs_frame
 from torsweep.engines.host_tors import Consensus, read_consensus, require_consensus
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
-from torsweep.engines.shadow.costs import read_costs
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import network_keys
 from torsweep.engines.shadow.layout import HOSTS, compress_logs, drop_half_compressed, read_layout
@@ -28,7 +27,7 @@ from torsweep.engines.shadow.read.traces import require_traces, write_traced_tab
 from torsweep.engines.shadow.simulate import SECOND_NS, ShadowSettings, require_memory
 from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, Tools, find_tools
 from torsweep.engines.shadow.tornet import find_tornet, write_tornet_run, write_tornet_tables
-from torsweep.engines.shadow.watch import Watch
+from torsweep.engines.shadow.watch import Watch, read_costs
 from torsweep.engines.table_schema import COSTS, write_table
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed

@@ -22,8 +22,7 @@ from torsweep.engines.paths import used_paths
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.directory import CONFIGURATION, shadow_seed
 from torsweep.engines.shadow.layout import HOSTS, Layout
-from torsweep.engines.shadow.read.given_logs import read_logs
-from torsweep.engines.shadow.read.given_tables import tables_of
+from torsweep.engines.shadow.read.tornettools import read_logs, tables_of
 from torsweep.engines.shadow.simulate import (
     EPOCH_S,
     SECOND_NS,

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import polars as pl
+
 from torsweep.config.traffic import PERF_KINDS, AnyKind
 from torsweep.engines.addresses import SERVER_PORT, SOCKS_PORT
 from torsweep.engines.draws import PAGE, object_count, pause_ns, response_bytes, server_index
 from torsweep.engines.run_spec import RunSpec, RunTraffic
-from torsweep.engines.shadow.page_steps import page_end, page_object
 from torsweep.formats.graphs import Attribute, document, node_line
 from torsweep.network.model import Server
 
@@ -150,3 +151,29 @@ def graphml(vertices: Vertices, edges: Sequence[tuple[str, str]]) -> str:
             *(f'<edge source="{source}" target="{target}"/>' for source, target in edges),
         ],
     )
+
+
+def page_object(page: int, which: int) -> str:
+    """The step that downloads object ``which`` of ``page``."""
+    return f"stream{page}-{which}"
+
+
+def page_end(page: int) -> str:
+    """The step at which all objects of ``page`` have ended."""
+    return f"pause{page}all"
+
+
+def is_end(step: str) -> pl.Expr:
+    """Whether the column ``step`` names the end of a page."""
+    return pl.col(step).str.contains(r"^pause\d+all$")
+
+
+def number_of(step: str, otherwise: str) -> pl.Expr:
+    """The number of the download at ``step``; of one that is no object, that of the column ``otherwise``.
+
+    The rows of a client, the column ``log``, are in the order of starts. A client that comes to a step again
+    has been at the last page, and its pages count on from there.
+    """
+    page, which = (pl.col(step).str.extract(r"^stream(\d+)-(\d+)$", group).cast(pl.Int64) for group in (1, 2))
+    again = pl.int_range(pl.len()).over("log", step)
+    return pl.coalesce((page + again * page.max().over("log")) * PAGE + which, otherwise)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from torsweep.engines.emulation.run.others import Other, accounts, busiest
+from torsweep.engines.emulation.run.pace import Other, accounts, busiest
 
 HZ = os.sysconf("SC_CLK_TCK")
 

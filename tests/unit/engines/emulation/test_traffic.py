@@ -14,7 +14,7 @@ from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, 
 from torsweep.engines.draws import PAGE, pause_ns, response_bytes, server_index
 from torsweep.engines.emulation.directory import Layout
 from torsweep.engines.emulation.run.downloads import PROGRESS_STEP_NS, Download, DownloadOrder
-from torsweep.engines.emulation.run.traffic import Generator
+from torsweep.engines.emulation.run.measuring import Generator
 from torsweep.network.model import Network
 
 SECOND_NS = 10**9

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from torsweep.engines.emulation import entry, rights
-from torsweep.engines.emulation.run import tries as module
+from torsweep.engines.emulation.run import engine as module
 from torsweep.engines.emulation.run.pace import FellBehind
 from torsweep.engines.emulation.run.processes import ProcessEnded
 

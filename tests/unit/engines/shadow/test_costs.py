@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from torsweep.engines.shadow import costs
-from torsweep.engines.shadow.costs import CostWatch, read_costs
+from torsweep.engines.shadow import watch as costs
+from torsweep.engines.shadow.watch import CostWatch, read_costs
 
 SHADOW = """
 (cd hosts/relay1; exec ../../tor -c 'until [ -e ../../begun ]; do :; done; sleep 60; :') &

@@ -12,9 +12,9 @@ import pytest
 
 from torsweep.engines.costs import Cost
 from torsweep.engines.shadow import preflight, run
-from torsweep.engines.shadow.costs import CostWatch
 from torsweep.engines.shadow.simulate import ShadowSettings
 from torsweep.engines.shadow.tools import RoundTrips, Tools
+from torsweep.engines.shadow.watch import CostWatch
 from torsweep.engines.table_schema import COSTS, validate
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
 from torsweep.provenance import sha256_of_file

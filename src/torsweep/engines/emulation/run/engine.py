@@ -41,7 +41,7 @@ from torsweep.engines.emulation.rights import machine_claimed
 from torsweep.engines.emulation.run.control import ControlClosed
 from torsweep.engines.emulation.run.measuring import Measured, measure
 from torsweep.engines.emulation.run.network import RunningNetwork, Say
-from torsweep.engines.emulation.run.pace import PROCESS_FOLDER
+from torsweep.engines.emulation.run.pace import PROCESS_FOLDER, FellBehind
 from torsweep.engines.emulation.run.processes import ProcessSet, orderly_end
 from torsweep.engines.emulation.run.servers import HEADER
 from torsweep.engines.emulation.tcp import TCP, settable
@@ -91,7 +91,7 @@ def run_emulation(
     """Run what run.json in ``run_directory`` says, and leave its tables there.
 
     ``progress`` tells on standard error how far it is; ``extra`` lines stand last in every torrc, and so
-    win; ``tries`` is which try this is, for the record (:mod:`torsweep.engines.emulation.run.tries`). Raises
+    win; ``tries`` is which try this is, for the record (:mod:`torsweep.engines.emulation.run.engine`). Raises
     InputError for a run that cannot be run here, OutputError when the directory or the machine is not to be
     had, ToolMissing without the right to make hosts, FellBehind when the run falls behind real time,
     TorsweepError when the network fails.
@@ -331,3 +331,36 @@ def _write_breakdown(
     told = write_breakdown(run_directory, network_directory, rings, seen, run.tracing.downloads)
     packets.unlink()
     return told
+
+
+TRIES = 3
+
+
+def run_in_tries(
+    run_directory: Path,
+    tools: Tools,
+    *,
+    progress: bool = False,
+    ready_limit_s: float = READY_LIMIT_S,
+    extra: tuple[str, ...] = (),
+) -> None:
+    """:func:`run_emulation`, up to :data:`TRIES` times for as long as the run falls behind real time.
+
+    A line on standard error says so of each such try but the last. Raises FellBehind, with what the last try
+    said, after that; every other error of :func:`run_emulation` at once.
+    """
+    for number in range(1, TRIES + 1):
+        try:
+            run_emulation(
+                run_directory,
+                tools,
+                progress=progress,
+                ready_limit_s=ready_limit_s,
+                extra=extra,
+                tries=number,
+            )
+            return
+        except FellBehind as behind:
+            if number == TRIES:
+                raise FellBehind(f"{behind}; tried {TRIES} times") from None
+            print(f"emulation: try {number} of {TRIES}: {behind}; trying again", file=sys.stderr, flush=True)

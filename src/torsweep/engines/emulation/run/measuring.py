@@ -1,21 +1,206 @@
-"""The measured part of a run: clients download until it ends.
+"""The measured part of a run: clients that download until it ends, and the times that they measured.
 
 In: a network that is ready. Out: :class:`Measured`, what was seen from time 0 to the end.
+
+A client keeps ``parallel_streams`` downloads under way. It opens the next when tor has reported the one
+before, so that streams stand on a circuit in the order of their numbers. Of a page, the client opens the
+first object, and when it has ended, ``parallel_streams`` chains of the others.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 
+from torsweep.engines.addresses import SERVER_PORT, address
 from torsweep.engines.costs import Cost, cost_of
-from torsweep.engines.emulation.run.downloads import Download
+from torsweep.engines.draws import client_start_ns
+from torsweep.engines.emulation.directory import Layout
+from torsweep.engines.emulation.run.downloads import Download, DownloadOrder, SocksError, connect
+from torsweep.engines.emulation.run.follower import ClientFollower
 from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.emulation.run.pace import Pace
-from torsweep.engines.emulation.run.traffic import Generator
+from torsweep.engines.emulation.run.servers import request
+from torsweep.engines.run_spec import RunTraffic
+from torsweep.network.model import Client
+
+READ_BYTES = 64 * 1024
+SECOND_NS = 1_000_000_000
+
+
+async def _all_of(tasks: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Do all of ``tasks``; when one fails or this is cancelled, the others are cancelled, too."""
+    running = [asyncio.ensure_future(task) for task in tasks]
+    try:
+        await asyncio.gather(*running)
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+class Generator:
+    """The traffic of all clients of a run. ``received`` has payload bytes by second and kind of client."""
+
+    def __init__(
+        self, layout: Layout, followers: Mapping[str, ClientFollower], start_ns: int, *, progress: bool
+    ) -> None:
+        self.received: Counter[tuple[int, str]] = Counter()
+        self._order = DownloadOrder(layout.run, layout.network)
+        self._layout = layout
+        self._followers = followers
+        self._start_ns = start_ns
+        self._end_ns = start_ns + layout.run.duration_ns
+        self._progress = progress
+        node_of = layout.network.node_of
+        self._address_of = {server.name: address(node_of[server.name]) for server in layout.network.servers}
+
+    @property
+    def downloads(self) -> list[Download]:
+        """All downloads so far, in the order in which they were opened."""
+        return self._order.opened
+
+    async def run(self) -> None:
+        """Download until the end, or until no client has anything left to do before it."""
+        clients = [
+            asyncio.ensure_future(self._client(index, client))
+            for index, client in enumerate(self._layout.network.clients)
+        ]
+        try:
+            async with asyncio.timeout((self._end_ns - time.monotonic_ns()) / 1e9):
+                await asyncio.gather(*clients)
+        except TimeoutError:
+            pass
+        finally:
+            for task in clients:
+                task.cancel()
+            await asyncio.gather(*clients, return_exceptions=True)
+            self._settle()
+
+    def _settle(self) -> None:
+        """The downloads under way are cut off here."""
+        for download in self.downloads:
+            if download.end_ns is None:
+                download.end_ns = min(time.monotonic_ns(), self._end_ns)
+            download.circuit = self._followers[download.client.name].circuit_of.get(download.number)
+
+    async def _client(self, index: int, client: Client) -> None:
+        run = self._layout.run
+        first_ns = client_start_ns(run.seed, index, run.client_start_window_ns)
+        await self._sleep_until(self._start_ns + first_ns)
+        opening, traffic = asyncio.Lock(), run.traffic[client.kind]
+        if traffic.page_objects is not None:
+            await self._pages(index, opening, traffic.parallel_streams)
+        else:
+            await _all_of(self._lane(index, opening) for _ in range(traffic.parallel_streams))
+
+    async def _lane(self, index: int, opening: asyncio.Lock) -> None:
+        """One download after the other, with a pause between them."""
+        going_on = True
+        while going_on:
+            download = await self._get(opening, lambda: self._order.open_next(index))
+            going_on = await self._pause(index, download.number)
+
+    async def _pages(self, index: int, opening: asyncio.Lock, parallel: int) -> None:
+        """One page after the other, with a pause between them: the first object, then lanes of the others."""
+
+        async def objects(page: int, numbers: Iterable[int]) -> None:
+            for which in numbers:
+                await self._get(opening, partial(self._order.open_object, index, page, which))
+
+        page, going_on = 0, True
+        while going_on:
+            page += 1
+            end = self._order.objects(index, page) + 1
+            await objects(page, [1])
+            await _all_of(objects(page, range(2 + lane, end, parallel)) for lane in range(parallel))
+            going_on = await self._pause(index, page)
+
+    async def _get(self, opening: asyncio.Lock, open_next: Callable[[], Download]) -> Download:
+        """The download that ``open_next`` opens, when it has ended; others wait until tor knows of it."""
+        async with opening:
+            download = open_next()
+            task = asyncio.ensure_future(self._download(download))
+            try:
+                await self._known_to_tor(download, task)
+            except asyncio.CancelledError:
+                task.cancel()
+                raise
+        try:
+            await task
+        finally:
+            task.cancel()
+        return download
+
+    async def _pause(self, index: int, number: int) -> bool:
+        """Wait after the client's download, or page, ``number``; False when the run ends before that."""
+        again_ns = time.monotonic_ns() + self._order.pause_ns(index, number)
+        if again_ns >= self._end_ns:
+            return False
+        await self._sleep_until(again_ns)
+        return True
+
+    async def _known_to_tor(self, download: Download, task: asyncio.Future[Any]) -> None:
+        """Wait until tor reports the stream, or until the download is over without such a report."""
+        told, follower = asyncio.Event(), self._followers[download.client.name]
+
+        def tell(number: int) -> None:
+            if number == download.number:
+                told.set()
+
+        follower.on_new = tell
+        waiting: asyncio.Future[Any] = asyncio.ensure_future(told.wait())
+        try:
+            await asyncio.wait([waiting, task], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+
+    async def _download(self, download: Download) -> None:
+        traffic = self._layout.run.traffic[download.client.kind]
+        limit_s = None if traffic.timeout_ns is None else traffic.timeout_ns / 1e9
+        follower = self._followers[download.client.name]
+        try:
+            async with asyncio.timeout(limit_s):
+                await self._transfer(download, traffic)
+            download.outcome = "complete"
+        except (SocksError, OSError) as error:
+            # A time limit is an OSError too.
+            if isinstance(error, TimeoutError):
+                download.outcome, download.error = "timeout", "time limit"
+            else:
+                download.outcome = "failed"
+                told = follower.error_of.get(download.number)
+                download.error = told or str(error) or type(error).__name__
+        download.end_ns = time.monotonic_ns()
+
+    async def _transfer(self, download: Download, traffic: RunTraffic) -> None:
+        loop = asyncio.get_running_loop()
+        place = self._layout.clients[download.index]
+        where = self._address_of[download.server.name]
+        connection = await connect(place.socks, where, SERVER_PORT, str(download.number))
+        try:
+            download.socks_reply_ns = download.command_ns = time.monotonic_ns()
+            await loop.sock_sendall(connection, request(traffic.request_bytes, download.wanted))
+            buffer = bytearray(READ_BYTES)
+            while download.got < download.wanted:
+                size = await loop.sock_recv_into(connection, buffer)
+                if size == 0:
+                    raise ConnectionError("the stream was closed before its end")
+                now_ns = time.monotonic_ns()
+                download.take_in(size, now_ns, progress=self._progress)
+                self.received[(now_ns - self._start_ns) // SECOND_NS, download.client.kind] += size
+        finally:
+            connection.close()
+
+    async def _sleep_until(self, moment_ns: int) -> None:
+        await asyncio.sleep(max(0, moment_ns - time.monotonic_ns()) / 1e9)
+
 
 SAY_S = 10.0
 LAST_SECOND_S = 1.1

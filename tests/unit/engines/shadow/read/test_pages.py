@@ -8,11 +8,10 @@ import polars as pl
 import pytest
 
 from torsweep.engines.draws import PAGE
-from torsweep.engines.shadow.page_steps import number_of
 from torsweep.engines.shadow.read.logs import Log
 from torsweep.engines.shadow.read.streams import unfinished_downloads
 from torsweep.engines.shadow.read.tgen import TgenLog, read_graphs
-from torsweep.engines.shadow.traffic import graphml
+from torsweep.engines.shadow.traffic import graphml, number_of
 from torsweep.errors import InputError
 
 STEPS = {
