@@ -16,7 +16,7 @@ from torsweep.engines.run_spec import read_run
 from torsweep.engines.table_schema import RELAYS
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import NETWORK_FILE
-from torsweep.runsets.collect import read_table
+from torsweep.runsets.run import read_table
 
 NS_PER_S = 1_000_000_000
 

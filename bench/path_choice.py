@@ -28,7 +28,7 @@ from torsweep.engines.run_spec import read_run
 from torsweep.engines.table_schema import CIRCUITS
 from torsweep.network.bandwidth_weights import HOP_WEIGHTS
 from torsweep.network.model import Network, read_network
-from torsweep.runsets.collect import read_table
+from torsweep.runsets.run import read_table
 from torsweep.storage import write_text
 
 FOR_STREAMS = ("GENERAL", "PATH_BIAS_TESTING")

@@ -11,7 +11,7 @@ import polars as pl
 
 from torsweep.engines.run_spec import read_run
 from torsweep.engines.table_schema import STREAMS
-from torsweep.runsets.collect import read_table
+from torsweep.runsets.run import read_table
 from torsweep.stats.streams.medians import run_quantiles
 
 

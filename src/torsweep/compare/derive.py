@@ -24,7 +24,7 @@ from torsweep.engines.table_schema import CIRCUITS, STREAMS
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import NETWORK_FILE
-from torsweep.runsets.collect import read_table
+from torsweep.runsets.run import read_table
 from torsweep.seeds import MOST_SEED
 
 REPEAT_SEED_STEP = 1_000_000

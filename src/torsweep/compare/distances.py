@@ -29,7 +29,7 @@ from torsweep.compare.sources import REPEATS, RUNS, Key, SourceRuns
 from torsweep.config.traffic import KINDS
 from torsweep.config.variant import Variant
 from torsweep.engines.table_schema import STREAMS
-from torsweep.runsets.collect import Run, read_table
+from torsweep.runsets.run import Run, read_table
 from torsweep.stats.streams.incidence import CENSORED, METRICS, STREAM_COLUMNS, Incidence, downloads
 from torsweep.stats.streams.pages import with_pages
 

@@ -27,7 +27,7 @@ from torsweep.engines.selection import MODEL_ENGINE, RUN_ENGINES, find_engine
 from torsweep.errors import InputError
 from torsweep.pipeline.paths import RESULTS, network_key
 from torsweep.provenance import PROVENANCE_FILE
-from torsweep.runsets.collect import Run, open_run
+from torsweep.runsets.run import Run, open_run
 
 RUNS, REPEATS = "runs", "repeats"
 """The two series that a source can have: its runs, and the same with other seeds."""

@@ -435,3 +435,10 @@ def find_knob(name: str) -> Knob:
             f"no such knob{suggestion(name, list(KNOBS))}", value=name, accepted=", ".join(KNOBS)
         )
     return KNOBS[name]
+
+
+def network_levels(levels: Mapping[str, str]) -> dict[str, str]:
+    """Those of ``levels`` that are of knobs that change the network; what is no knob is left out."""
+    return {
+        name: level for name, level in levels.items() if name in KNOBS and KNOBS[name].target == "network"
+    }

@@ -17,20 +17,20 @@ The order of the run directories is the order of levels in tables and figures.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from torsweep.config.knobs import find_knob
+from torsweep.config.knobs import network_levels
 from torsweep.config.replicates import AUTO, ReplicatesByLevel, first_seeds
 from torsweep.config.tracing import Record
-from torsweep.config.variant import variant_levels, variant_text
+from torsweep.config.variant import variant_text
 from torsweep.engines.cell_ring import scan_cells
-from torsweep.engines.prepare import finished_run
-from torsweep.engines.run_spec import RunSpec, read_run
+from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.table_schema import (
     BREAKDOWN,
     CIRCUITS,
@@ -44,15 +44,13 @@ from torsweep.engines.table_schema import (
     STREAMS,
     WIRE,
     TableSchema,
-    validate,
 )
 from torsweep.errors import InputError
-from torsweep.formats import parquet
-from torsweep.formats.json_file import read_json
 from torsweep.network.model import NETWORK_FILE, read_network
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.runsets.passages import passages
-from torsweep.runsets.reading import METADATA_KEY, Provenance
+from torsweep.runsets.reading import METADATA_KEY, SOURCES_JOINED_BY, Provenance, SourceRecord
+from torsweep.runsets.run import DIMENSIONS, IMPORT, REPEAT, SOURCE, Run, open_run, read_table
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import TABLES, own_folder
 from torsweep.storage.manifest import changed_since, with_table_checksums
@@ -74,146 +72,146 @@ TOR_PART = ", tor "
 """Before the version of tor, the last part of an engine's version."""
 
 
-@dataclass(frozen=True)
-class Run:
-    """A run directory that is whole: what was asked (``spec``) and what the engine says (``provenance``)."""
-
-    directory: Path
-    spec: RunSpec
-    provenance: dict[str, Any]
-
-    @property
-    def variant(self) -> dict[str, str]:
-        """Knob to level, in the order of the folder's name."""
-        return variant_levels(self.directory.name)
-
-    def __str__(self) -> str:
-        return str(self.directory)
-
-
-def open_run(directory: Path) -> Run:
-    """The run in ``directory``.
-
-    Raises InputError when it is not finished, has changed since, was written by another version, or stands
-    in a folder that is not named by its variant.
-    """
-    opened = Run(directory, read_run(directory), finished_run(directory))
-    if not isinstance(opened.provenance.get("engine_version"), str):
-        raise InputError("missing key", file=directory / PROVENANCE_FILE, key="engine_version")
-    if opened.variant != dict(opened.spec.variant):
-        raise InputError(
-            "is not named by its variant",
-            file=directory,
-            accepted=variant_text(opened.spec.variant),
-        )
-    return opened
-
-
-def read_table(run_directory: Path, schema: TableSchema, *, trusted: bool = False) -> pl.DataFrame:
-    """The table of a run, warm-up and all; ``trusted`` says that its checksum has been compared.
-
-    Raises InputError when it is missing, damaged, or does not fit ``schema``.
-    """
-    file = run_directory / schema.file
-    return validate(parquet.read_frame(file, trusted=trusted), schema, file)
-
-
-def core_seconds(run_directories: Sequence[Path]) -> float:
-    """What the runs took of a core, seconds, as their engines say."""
-    documents = (read_json(directory / PROVENANCE_FILE) for directory in run_directories)
-    return sum(float(document.get("wall_s") or 0.0) for document in documents)
-
-
 def gather_provenance(
     runs: Sequence[Run], network: str, plan: str, replicates: ReplicatesByLevel = AUTO
 ) -> Provenance:
     """The provenance of ``runs`` together.
 
-    Raises InputError when they do not belong together: another experiment, engine, version, build of tor for
-    one level of the knob ``tor``, era or duration, paths given to some alone, a variant twice or without one
-    of the seeds, or variants of a seed on different networks.
+    Raises InputError when they do not belong together: another experiment, era or duration; of one source,
+    another engine, version, build of tor for one level of the knob ``tor``, or paths given to some alone; a
+    variant twice; variants of a seed on different networks. In a set of one source, every variant has one of
+    the seeds each; a set of several may have what has run.
     """
     if not runs:
         raise InputError("no run directories were given", accepted="one or more")
     first = runs[0]
     shared = {
-        key: _agreed(runs, key, lambda run, key=key: getattr(run.spec, key))
-        for key in ("experiment", "engine", "era", "warm_up_ns", "duration_ns")
+        key: _agreed(runs, key, operator.attrgetter(key))
+        for key in ("experiment", "era", "warm_up_ns", "duration_ns")
     }
-    _agreed(runs, "paths", lambda run: "tor's own" if run.spec.paths is None else "given")
-    version, builds = _versions(runs)
+    of_sources: dict[str, list[Run]] = {}
+    for run in runs:
+        of_sources.setdefault(run.variant.get(SOURCE, run.engine), []).append(run)
+    if SOURCE in first.variant:
+        _check_alike(runs)
+    else:
+        _agreed(runs, "engine", lambda run: run.engine)
+    sources = [_source_record(label, own) for label, own in of_sources.items()]
+    told = [one for one in sources if not one.label.endswith(REPEAT)]
+    versions = [f"{one.label}: {one.engine_version}" if len(told) > 1 else one.engine_version for one in told]
     knobs = {knob: list(dict.fromkeys(_level(run, knob, first) for run in runs)) for knob in first.variant}
-    seeds = sorted({run.spec.seed for run in runs})
+    seeds = sorted({run.seed for run in runs})
     _check_grid(runs, seeds, replicates)
     return Provenance(
         **shared,
-        engine_version=version,
-        builds=builds,
+        engine=SOURCES_JOINED_BY.join(one.label for one in told),
+        engine_version="; ".join(versions),
+        builds=_builds(runs),
         network=network,
         plan=plan,
         given_networks=len({run.provenance[GIVEN] for run in runs if GIVEN in run.provenance}),
         knobs=knobs,
         seeds=seeds,
-        records=_agreed(runs, "records", lambda run: _records(run.spec)),
+        records=_agreed(runs, "records", _records),
         runs=[
             {
-                "variant": run.variant,
-                "seed": run.spec.seed,
-                "network_sha256": run.spec.network_sha256,
-                "run_sha256": run.provenance["run_sha256"],
+                "variant": dict(run.variant),
+                "seed": run.seed,
+                "network_sha256": run.network_sha256,
+                "run_sha256": run.run_sha256,
             }
             for run in runs
         ],
+        sources=sources if SOURCE in first.variant else [],
     )
 
 
-def _versions(runs: Sequence[Run]) -> tuple[str, dict[str, list[str]]]:
-    """The version of the engine, and where tor is a knob the builds of tor of each level, which it names too.
+def _source_record(label: str, runs: Sequence[Run]) -> SourceRecord:
+    """What made ``runs``, which are all of one source; InputError unless it is one thing."""
+    engine = _agreed(runs, "engine", lambda run: run.engine)
+    transport = _agreed(runs, "transport", lambda run: run.transport)
+    _agreed(runs, "paths", lambda run: "tor's own" if not run.spec or run.spec.paths is None else "given")
+    return SourceRecord(label, engine, _version(runs), transport)
+
+
+def _check_alike(runs: Sequence[Run]) -> None:
+    """InputError unless all runs of a variant tell tor and clients the same."""
+    by_variant: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs:
+        levels = tuple(level for knob, level in run.variant.items() if knob != SOURCE)
+        by_variant.setdefault(levels, []).append(run)
+    for own in by_variant.values():
+        _agreed(own, "tor", lambda run: run.spec and run.spec.tor)
+        _agreed(own, "traffic", lambda run: run.spec and run.spec.traffic)
+
+
+def _levels_of_tor(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    levels: dict[str, list[Run]] = {}
+    for run in runs:
+        if TOR in run.variant:
+            levels.setdefault(run.variant[TOR], []).append(run)
+    return levels
+
+
+def _builds(runs: Sequence[Run]) -> dict[str, list[str]]:
+    """The builds of tor of each level of the knob ``tor``, where tor is a knob."""
+    return {level: list(_spec(own[0]).builds) for level, own in _levels_of_tor(runs).items()}
+
+
+def _version(runs: Sequence[Run]) -> str:
+    """The version of the engine of ``runs``, with the builds of tor of each level where tor is a knob.
 
     Raises InputError when runs of one level, or of a plan without that knob, differ in either; when two
     levels have the same build, unless they differ by chance alone.
     """
-    if TOR not in runs[0].variant:
-        _agreed(runs, "tor_build", lambda run: list(run.spec.builds))
-        return _agreed(runs, "engine_version", lambda run: run.provenance["engine_version"]), {}
-    levels: dict[str, list[Run]] = {}
-    for run in runs:
-        levels.setdefault(run.variant.get(TOR, ""), []).append(run)
+    levels = _levels_of_tor(runs)
+    if not levels:
+        _agreed(runs, "tor_build", lambda run: list(run.spec.builds) if run.spec else [])
+        return str(_agreed(runs, "engine_version", lambda run: run.engine_version))
     seen: dict[object, str] = {}
     for level, own in levels.items():
-        _agreed(own, f"builds of tor={level}", lambda run: list(run.spec.builds))
-        spec = own[0].spec
+        _agreed(own, f"builds of tor={level}", lambda run: list(_spec(run).builds))
+        spec = _spec(own[0])
         same = seen.setdefault((spec.tor_build, str(spec.other_builds), spec.repeat), level)
         if same != level:
             problem = f"the levels {same} and {level} of tor are the same build"
             raise InputError(problem, file=own[0].directory, key=TOR, value=spec.tor_build)
-    version = _agreed(runs, "engine_version", lambda run: _without_tor(run.provenance["engine_version"]))
-    builds = {level: list(own[0].spec.builds) for level, own in levels.items()}
-    named = ", ".join(f"{' and '.join(of_level)} ({level})" for level, of_level in builds.items())
-    return f"{version}{TOR_PART}{named}", builds
+    version = _agreed(runs, "engine_version", lambda run: run.engine_version.partition(TOR_PART)[0])
+    named = ", ".join(f"{' and '.join(builds)} ({level})" for level, builds in _builds(runs).items())
+    return f"{version}{TOR_PART}{named}"
 
 
-def _without_tor(version: str) -> str:
-    return version.partition(TOR_PART)[0]
+def _spec(run: Run) -> RunSpec:
+    assert run.spec is not None, "only runs of an engine have builds of tor"
+    return run.spec
 
 
-def _records(spec: RunSpec) -> list[Record]:
+def _records(run: Run) -> list[Record]:
     """What a run recorded beside downloads and relays."""
-    hosts, downloads = (spec.tracing.hosts, spec.tracing.downloads) if spec.tracing else ((), 0)
-    asked: dict[Record, object] = {"progress": spec.tables.progress, "cells": hosts, "breakdown": downloads}
-    return [record for record, there in asked.items() if there]
+    if run.spec is None:
+        return []
+    tracing = run.spec.tracing
+    hosts, downloads = (tracing.hosts, tracing.downloads) if tracing else ((), 0)
+    wanted: dict[Record, object] = {
+        "progress": run.spec.tables.progress,
+        "cells": hosts,
+        "breakdown": downloads,
+    }
+    return [record for record, is_wanted in wanted.items() if is_wanted]
 
 
-def _agreed(runs: Sequence[Run], key: str, value_of: Any) -> Any:
+def _agreed(runs: Sequence[Run], key: str, value_of: Callable[[Run], Any]) -> Any:
     first = value_of(runs[0])
     for run in runs:
-        if value_of(run) != first:
+        value = value_of(run)
+        if value != first:
+            short = isinstance(value, str | int | list)
             raise InputError(
                 f"cannot stand in one table with {runs[0]}",
                 file=run.directory,
                 key=key,
-                value=value_of(run),
-                accepted=str(first),
+                value=value if short else None,
+                accepted=str(first) if short else "the same",
             )
     return first
 
@@ -228,44 +226,46 @@ def _level(run: Run, knob: str, first: Run) -> str:
 
 def _check_grid(runs: Sequence[Run], seeds: list[int], replicates: ReplicatesByLevel) -> None:
     """Every variant has every seed once, so that differences between variants can be paired; or as many of
-    the first seeds as ``replicates`` says for its level."""
-    found: dict[tuple[str, int], Run] = {}
+    the first seeds as ``replicates`` says for its level. Simulations of an import may share a network, and
+    sets of several sources lack runs."""
+    known: dict[tuple[str, int], Run] = {}
     for run in runs:
-        key = (run.directory.name, run.spec.seed)
-        if key in found:
-            raise InputError(f"is the same variant and seed as {found[key]}", file=run.directory)
-        found[key] = run
-    for run in {run.directory.name: run for run in runs}.values():
-        for seed in first_seeds(replicates, run.variant, seeds):
-            name = run.directory.name
-            if (name, seed) not in found:
-                raise InputError(
-                    "a run is missing", key=name, value=f"seed {seed}", accepted="every seed of the plan"
-                )
-    networks: dict[tuple[int | str, ...], tuple[str, Run]] = {}
+        key = (variant_text(run.variant), run.seed)
+        if key in known and IMPORT not in run.variant:
+            raise InputError(f"is the same variant and seed as {known[key]}", file=run.directory)
+        known[key] = run
+    if not set(DIMENSIONS) & set(runs[0].variant):
+        for variant in {variant_text(run.variant): run.variant for run in runs}.items():
+            for seed in first_seeds(replicates, variant[1], seeds):
+                if (variant[0], seed) not in known:
+                    accepted = "every seed of the plan"
+                    raise InputError(
+                        "a run is missing", key=variant[0], value=f"seed {seed}", accepted=accepted
+                    )
+    networks: dict[tuple[object, ...], tuple[str, Run]] = {}
     for run in runs:
-        levels = (level for knob, level in run.variant.items() if find_knob(knob).target == "network")
-        network = networks.setdefault((run.spec.seed, *levels), (run.spec.network_sha256, run))
-        if network[0] != run.spec.network_sha256:
+        key_of = (run.seed, *network_levels(run.variant).values())
+        network = networks.setdefault(key_of, (run.network_sha256, run))
+        if network[0] != run.network_sha256:
             raise InputError(
                 f"ran on another network than {network[1]}", file=run.directory, key="network_sha256"
             )
 
 
 def collect(
-    run_directories: Sequence[Path],
+    runs_or_folders: Sequence[Run | Path],
     out: Path,
     *,
     network: str,
     plan: str = "main",
     replicates: ReplicatesByLevel = AUTO,
 ) -> Provenance:
-    """Write the tables of the runs in ``run_directories`` to ``out``; see the module's docstring.
+    """Write the tables of these runs to ``out``; see the module's docstring.
 
     ``network`` and ``plan`` name the configuration of the networks and the part of the experiment;
     ``replicates`` are the experiment's, of which numbers of networks by level count.
     """
-    runs = [open_run(directory) for directory in run_directories]
+    runs = [open_run(run) if isinstance(run, Path) else run for run in runs_or_folders]
     provenance = gather_provenance(runs, network, plan, replicates)
     relay_rates = _relay_rates(runs)
     own_folder(out, TABLES)
@@ -287,7 +287,7 @@ def _write(runs: Sequence[Run], schema: TableSchema, provenance: Provenance, out
 
 
 def _keys(run: Run) -> list[pl.Expr]:
-    keys = [pl.lit(run.spec.seed, pl.Int64).alias("seed")]
+    keys = [pl.lit(run.seed, pl.Int64).alias("seed")]
     return keys + [pl.lit(level, pl.String).alias(knob) for knob, level in run.variant.items()]
 
 
@@ -301,9 +301,10 @@ def _relay_rates(runs: Sequence[Run]) -> pl.DataFrame:
     known: dict[str, pl.DataFrame] = {}
     frames = []
     for run in runs:
-        sha256 = run.spec.network_sha256
+        sha256 = run.network_sha256
         if sha256 not in known:
-            known[sha256] = _rates_in(run.directory / run.spec.network, sha256)
+            folder = run.directory / run.spec.network if run.spec else run.directory
+            known[sha256] = _rates_in(folder, sha256)
         frames.append(known[sha256].select(*_keys(run), *RELAY_RATES.polars))
     return pl.concat(frames)
 
@@ -334,7 +335,7 @@ def _write_passages(runs: Sequence[Run], provenance: Provenance, out: Path) -> P
 
 
 def _passages(run: Run) -> tuple[pl.DataFrame, dict[str, dict[str, int]]]:
-    if run.spec.tracing is None:
+    if not (run.spec and run.spec.tracing):
         return pl.DataFrame(schema=PASSAGES.polars), {}
     frame, counts = passages(scan_cells(run.directory))
     lost = {
@@ -342,13 +343,13 @@ def _passages(run: Run) -> tuple[pl.DataFrame, dict[str, dict[str, int]]]:
         for host, of in run.provenance.get("tracing", {}).items()
     }
     of_hosts = {host: {**asdict(count), **lost.get(host, {})} for host, count in counts.items()}
-    measured = pl.col("start_ns").is_between(run.spec.warm_up_ns, run.spec.duration_ns, closed="left")
+    measured = pl.col("start_ns").is_between(run.warm_up_ns, run.duration_ns, closed="left")
     return frame.filter(measured), of_hosts
 
 
 def _measured(run: Run, schema: TableSchema) -> pl.DataFrame:
     """The rows of a table of ``run`` without those of the warm-up; what a download has goes with it."""
-    if schema is BREAKDOWN and run.spec.tracing is None:
+    if schema is BREAKDOWN and not (run.spec and run.spec.tracing):
         return pl.DataFrame(schema=BREAKDOWN.polars)
     if schema in NOT_OF_ALL and not (run.directory / schema.file).exists():
         return pl.DataFrame(schema=schema.polars)
@@ -358,7 +359,7 @@ def _measured(run: Run, schema: TableSchema) -> pl.DataFrame:
         downloads = _measured(run, STREAMS).select("client", "stream")
         return frame.join(downloads, on=["client", "stream"], how="semi", maintain_order="left")
     time_us = _TIME_US.get(schema.name)
-    return frame if time_us is None else frame.filter(time_us >= run.spec.warm_up_ns // 1000)
+    return frame if time_us is None else frame.filter(time_us >= run.warm_up_ns // 1000)
 
 
 _TIME_US = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,19 @@ METADATA_KEY = "torsweep"
 
 FORMAT_VERSION = 3
 
+SOURCES_JOINED_BY = "_vs_"
+"""Stands between sources where several take the place of an engine."""
+
+
+@dataclass(frozen=True)
+class SourceRecord:
+    """What made the runs of one level of ``source``; of the model, ``transport`` is its TCP and queue."""
+
+    label: str
+    engine: str
+    engine_version: str
+    transport: str = ""
+
 
 @dataclass(frozen=True)
 class Provenance:
@@ -51,7 +64,8 @@ class Provenance:
     recorded beside downloads and relays. ``runs`` holds, for each run, its variant, its seed, the hashes of
     its network and of its run.json, and what became of its cells (``cells``) and of the downloads that it
     followed (``checks``). ``builds`` are those of tor at each level of the knob ``tor``, where the plan turns
-    it. ``given_networks`` is how many networks of tornettools the runs were on; 0: networks were sampled.
+    it. ``sources`` are what made the runs, where that is a dimension of the plan; ``engine`` joins them.
+    ``given_networks`` is how many networks of tornettools the runs were on; 0: networks were sampled.
     What a run measured of its machine is not here, so that the same runs made elsewhere give the same bytes:
     it stands in their provenance.json.
     """
@@ -70,14 +84,14 @@ class Provenance:
     runs: list[dict[str, Any]]
     builds: dict[str, list[str]] = field(default_factory=dict)
     given_networks: int = 0
+    sources: list[SourceRecord] = field(default_factory=list)
 
     def to_json(self) -> str:
         """The text that :func:`read_provenance` reads back."""
         document = {"format": "torsweep-tables", "format_version": FORMAT_VERSION, **asdict(self)}
-        if not self.builds:
-            del document["builds"]
-        if not self.given_networks:
-            del document["given_networks"]
+        for key in ("builds", "given_networks", "sources"):
+            if not document[key]:
+                del document[key]
         return json.dumps(document, ensure_ascii=False)
 
     def variants(self) -> Iterator[dict[str, str]]:
@@ -134,11 +148,13 @@ class PlanTables:
     """The tables of one plan; rows keep the order runs, then clients' downloads as the engine wrote them.
 
     Rows with a ``kind`` of client are those of ``kinds``: perf clients are no clients of the experiment's.
+    ``levels`` limit the rows to some runs.
     """
 
     directory: Path
     provenance: Provenance
     kinds: tuple[AnyKind, ...] = KINDS
+    levels: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def open(cls, directory: Path) -> PlanTables:
@@ -148,6 +164,14 @@ class PlanTables:
         """
         verify_folder(directory, PROVENANCE_FILE, "no such file: no tables are there")
         return cls(directory, read_provenance(directory / STREAMS_FILE, trusted=True))
+
+    def at(self, levels: Mapping[str, str], seeds: Sequence[int]) -> PlanTables:
+        """The tables of the runs at ``levels`` on the networks of ``seeds`` alone."""
+        runs = [run for run in self.provenance.runs if levels.items() <= run["variant"].items()]
+        provenance = replace(
+            self.provenance, seeds=list(seeds), runs=[run for run in runs if run["seed"] in seeds]
+        )
+        return replace(self, provenance=provenance, levels={**self.levels, **levels})
 
     @property
     def knobs(self) -> list[str]:
@@ -223,6 +247,9 @@ class PlanTables:
         order: dict[str, Sequence[str]] = dict(self.provenance.knobs)
         columns = list(columns)
         frame = parquet.scan_frame(file, ["seed", *self.knobs, *columns], trusted=True)
+        if self.levels:
+            chosen = [pl.col(name) == level for name, level in self.levels.items()]
+            frame = frame.filter(pl.col("seed").is_in(self.provenance.seeds), *chosen)
         if "kind" in columns:
             order["kind"] = self.kinds
             frame = frame.filter(pl.col("kind").is_in(self.kinds))

@@ -74,8 +74,9 @@ def interim_command(
 
     from torsweep.config.experiment import load_experiment
     from torsweep.config.reading import parse_settings
-    from torsweep.runsets.collect import collect, core_seconds
+    from torsweep.runsets.collect import collect
     from torsweep.runsets.reading import PlanTables
+    from torsweep.runsets.run import core_seconds
     from torsweep.stats.growth import analyse_batch
 
     spec = load_experiment(experiment, parse_settings(settings))

@@ -13,8 +13,9 @@ from tests.synthetic import KNOBS, RELAY_BYTES_PER_S, Size, finish_run, record_t
 from torsweep.engines.table_schema import PROGRESS, STREAMS
 from torsweep.errors import InputError
 from torsweep.provenance import sha256_of_file
-from torsweep.runsets.collect import collect, read_table
+from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables, read_provenance
+from torsweep.runsets.run import read_table
 
 SMALL = Size(web_clients=4, bulk_clients=1, relays=2, warm_up_s=10, duration_s=40)
 

@@ -1,0 +1,109 @@
+"""One finished run, whoever made it.
+
+In: a folder with run.json, provenance.json and tables, named by its variant; or what an import says of one of
+its simulations (:mod:`torsweep.runsets.imported`). Out: :class:`Run`, and its tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from torsweep.config.tor_settings import Droptail
+from torsweep.config.variant import variant_levels, variant_text
+from torsweep.engines.prepare import finished_run
+from torsweep.engines.run_spec import RunSpec, read_run
+from torsweep.engines.table_schema import TableSchema, validate
+from torsweep.errors import InputError
+from torsweep.formats import parquet
+from torsweep.formats.json_file import read_json
+from torsweep.provenance import PROVENANCE_FILE
+
+SOURCE, IMPORT = "source", "import"
+DIMENSIONS = (SOURCE, IMPORT)
+"""What runs of one set may differ in beside knobs: what made them, and the import that they are in."""
+
+REPEAT = "+repeat"
+"""How the levels of :data:`SOURCE` end that are the runs of another level with another seed."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run. ``variant`` has its level of each dimension and knob, in order; ``seed`` and
+    ``network_sha256`` tell its network. ``spec`` is its run.json, which an import has none of."""
+
+    directory: Path
+    variant: Mapping[str, str]
+    seed: int
+    network_sha256: str
+    run_sha256: str
+    experiment: str
+    engine: str
+    engine_version: str
+    era: str
+    warm_up_ns: int
+    duration_ns: int
+    provenance: Mapping[str, Any]
+    spec: RunSpec | None = None
+
+    def __str__(self) -> str:
+        return str(self.directory)
+
+    @property
+    def transport(self) -> str:
+        """The TCP of a run of the model and its queue before down-links; empty for other engines."""
+        transport = self.spec.transport if self.spec else None
+        if transport is None:
+            return ""
+        queue = transport.link_queue
+        size = f" of {queue.bytes:,} bytes" if isinstance(queue, Droptail) else ""
+        return f"tcp={transport.tcp}, {queue.kind}{size}"
+
+
+def open_run(directory: Path) -> Run:
+    """The run in ``directory``.
+
+    Raises InputError when it is not finished, has changed since, was written by another version, or stands
+    in a folder that is not named by its variant.
+    """
+    spec, provenance = read_run(directory), finished_run(directory)
+    version, variant = provenance.get("engine_version"), variant_levels(directory.name)
+    if not isinstance(version, str):
+        raise InputError("missing key", file=directory / PROVENANCE_FILE, key="engine_version")
+    if variant != dict(spec.variant):
+        accepted = variant_text(spec.variant)
+        raise InputError("is not named by its variant", file=directory, accepted=accepted)
+    return Run(
+        directory,
+        variant,
+        spec.seed,
+        spec.network_sha256,
+        str(provenance["run_sha256"]),
+        spec.experiment,
+        spec.engine,
+        version,
+        spec.era,
+        spec.warm_up_ns,
+        spec.duration_ns,
+        provenance,
+        spec,
+    )
+
+
+def read_table(run_directory: Path, schema: TableSchema, *, trusted: bool = False) -> pl.DataFrame:
+    """The table of a run, warm-up and all; ``trusted`` says that its checksum has been compared.
+
+    Raises InputError when it is missing, damaged, or does not fit ``schema``.
+    """
+    file = run_directory / schema.file
+    return validate(parquet.read_frame(file, trusted=trusted), schema, file)
+
+
+def core_seconds(run_directories: Sequence[Path]) -> float:
+    """What the runs took of a core, seconds, as their engines say."""
+    documents = (read_json(directory / PROVENANCE_FILE) for directory in run_directories)
+    return sum(float(document.get("wall_s") or 0.0) for document in documents)
