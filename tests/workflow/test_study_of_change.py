@@ -11,7 +11,7 @@ import pytest
 from tests.stand_ins import tells_round_trip
 from torsweep.engines.tools import TOOL_KINDS
 from torsweep.study import series
-from torsweep.study.change import Asked, read_change
+from torsweep.study.change import Sides, read_change
 from torsweep.study.document import Setup, make_study
 from torsweep.study.play import Play
 
@@ -39,7 +39,7 @@ def with_shadow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(variable, str(program))
 
 
-def _planned(asked: Asked, networks: str = "2") -> dict[str, int]:
+def _planned(asked: Sides, networks: str = "2") -> dict[str, int]:
     """How many jobs of each rule the command of the comparison would start."""
     options = {"era": "today", "warm_up": "20 s", "measured": "30 s", "pairing": "free"}
     study = make_study(read_change(asked), Setup.read(networks, **options), "ci", None, "torsweep compare")
@@ -53,7 +53,7 @@ def _planned(asked: Asked, networks: str = "2") -> dict[str, int]:
 
 
 def test_an_option_takes_one_build_and_two_runs_a_network() -> None:
-    asked = Asked(torrc=("KISTSchedRunInterval 1 msec",))
+    asked = Sides(torrc=("KISTSchedRunInterval 1 msec",))
     jobs = _planned(asked)
     assert jobs["build_tor"] == 1
     assert (jobs["sample_network"], jobs["run"]) == (2, 4)
@@ -64,15 +64,15 @@ def test_an_option_takes_one_build_and_two_runs_a_network() -> None:
 def test_a_patch_takes_two_builds(tmp_path: Path) -> None:
     patch = tmp_path / "kist-idle.patch"
     patch.write_text("--- a/kist.c\n+++ b/kist.c\n@@ -1 +1 @@\n-int a;\n+int b;\n")
-    jobs = _planned(Asked(f"patch:{patch}"))
+    jobs = _planned(Sides(f"patch:{patch}"))
     assert (jobs["build_tor"], jobs["run"]) == (2, 4)
 
 
 def test_the_same_tor_again_takes_one_build_and_runs_of_its_own() -> None:
-    jobs = _planned(Asked("same"))
+    jobs = _planned(Sides("same"))
     assert (jobs["build_tor"], jobs["run"]) == (1, 4)
 
 
 def test_networks_until_it_is_decided_begin_with_a_batch() -> None:
-    jobs = _planned(Asked("same"), networks="auto")
+    jobs = _planned(Sides("same"), networks="auto")
     assert (jobs["run"], jobs["interim_analysis"]) == (16, 1)

@@ -1,9 +1,9 @@
 """Studies: folders of the user's own, in which the pipeline runs.
 
 :mod:`~torsweep.study.new` makes one. ``torsweep compare`` makes one for a change of tor against tor as it
-was: :mod:`~torsweep.study.tors` and :mod:`~torsweep.study.options` read what the command line names,
+was: :mod:`~torsweep.study.named_tor` and :mod:`~torsweep.study.options` read what the command line names,
 :mod:`~torsweep.study.change` puts the two levels of the comparison together and
-:mod:`~torsweep.study.document` writes them as the study's experiment.yaml. :mod:`~torsweep.study.engine` says
-which engine plays it here, :mod:`~torsweep.study.plan` what that will take, :mod:`~torsweep.study.play` hands
-it to Snakemake, and :mod:`~torsweep.study.verdict` says what came out.
+:mod:`~torsweep.study.document` writes them as the study's experiment.yaml. :mod:`~torsweep.study.venue` says
+which engine plays it here, :mod:`~torsweep.study.workload` what that will take, :mod:`~torsweep.study.play`
+hands it to Snakemake, and :mod:`~torsweep.study.verdict` says what came out.
 """

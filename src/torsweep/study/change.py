@@ -1,6 +1,6 @@
 """The change that a comparison is about: two levels of one knob, and what each of them means.
 
-In: what the command line names. Out: a :class:`Change`: entries of ``tors:`` and ``options:``, the two
+In: what the command line names. Out: a :class:`TorChange`: entries of ``tors:`` and ``options:``, the two
 levels, and sentences on what was decided on the way.
 """
 
@@ -15,20 +15,20 @@ from typing import Any
 from torsweep.config.reading import validate
 from torsweep.config.tors import TorSource
 from torsweep.errors import InputError
-from torsweep.study.options import read_bundle, read_where
-from torsweep.study.series import fitting
-from torsweep.study.tors import (
+from torsweep.study.named_tor import (
+    DEBIANS_TOR,
     FORMS,
     PATCH,
-    SAME,
-    STOCK,
-    Tor,
-    again,
+    SAME_TOR,
+    NamedTor,
     level_name,
+    once_more,
     patched,
     read_tor,
     usual_baseline,
 )
+from torsweep.study.options import read_bundle, read_where
+from torsweep.study.series import fitting
 from torsweep.tor.identity import planned_key
 from torsweep.tor.repository import find_commit, uncommitted
 
@@ -37,8 +37,8 @@ UNCHANGED = "default"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the command line says, as it stands there."""
+class Sides:
+    """The options of the command line that say what is compared, as they stand there."""
 
     candidate: str | None = None
     baseline: str | None = None
@@ -56,7 +56,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Change:
+class TorChange:
     """Two variants that differ in one thing.
 
     ``knobs`` has the levels of each knob, that of the change first and its baseline's level first; ``tors``
@@ -88,91 +88,90 @@ class Change:
         return {knob: levels[0] for knob, levels in self.knobs.items()}
 
 
-def read_change(asked: Asked) -> Change:
-    """The change that is asked for; InputError where nothing is changed, or two things at once."""
-    if asked.candidate is None:
-        return _of_options(asked)
-    if asked.torrc or asked.consensus:
+def read_change(options: Sides) -> TorChange:
+    """The change that ``options`` name; InputError where nothing is changed, or two things at once."""
+    if options.candidate is None:
+        return _of_options(options)
+    if options.torrc or options.consensus:
         problem = "changes tor and its options at once: nobody could say which of the two did it"
         accepted = "--candidate alone, or options in one tor: --baseline TOR --torrc 'Option value'"
-        raise InputError(problem, key="--candidate", value=asked.candidate, accepted=accepted)
-    return _of_builds(asked, asked.candidate)
+        raise InputError(problem, key="--candidate", value=options.candidate, accepted=accepted)
+    return _of_builds(options, options.candidate)
 
 
-def _of_options(asked: Asked) -> Change:
-    if not asked.torrc and not asked.consensus:
+def _of_options(options: Sides) -> TorChange:
+    if not options.torrc and not options.consensus:
         accepted = f"--candidate ({FORMS}), --torrc 'Option value' or --consensus name=value"
         raise InputError("nothing is changed", accepted=accepted)
-    bundle = read_bundle(asked.torrc, asked.consensus, asked.on)
-    tor = STOCK if asked.baseline is None else _baseline(asked.baseline)
+    bundle = read_bundle(options.torrc, options.consensus, options.on)
+    tor = DEBIANS_TOR if options.baseline is None else _baseline(options.baseline)
     (tor,), note = fitting([tor])
-    words = ", ".join([*asked.torrc, *asked.consensus]) + (f" on {asked.on}" if asked.on else "")
+    words = ", ".join([*options.torrc, *options.consensus]) + (f" on {options.on}" if options.on else "")
     name = level_name(words)
     name = f"with_{name}" if name == UNCHANGED else name
-    knobs = {"options": (UNCHANGED, name)} | ({} if tor == STOCK else {"tor": (tor.name,)})
+    knobs = {"options": (UNCHANGED, name)} | ({} if tor == DEBIANS_TOR else {"tor": (tor.name,)})
     notes = (note,) if note else ()
-    tors = {} if tor == STOCK else {tor.name: tor.entry}
-    return Change(knobs, tors, {name: bundle}, words, tor.words, (tor.identity,), notes)
+    tors = {} if tor == DEBIANS_TOR else {tor.name: tor.entry}
+    return TorChange(knobs, tors, {name: bundle}, words, tor.words, (tor.identity,), notes)
 
 
-def _of_builds(asked: Asked, text: str) -> Change:
-    base = None if asked.baseline is None else _baseline(asked.baseline)
-    notes = []
-    if text == SAME:
-        if asked.on is not None:
-            problem, accepted = "says which hosts differ, but none does", f"`{SAME}` without --on"
-            raise InputError(problem, key="--on", value=asked.on, accepted=accepted)
-        base = base or STOCK
-        candidate = again(base)
-    elif text.startswith(PATCH):
-        base = base or STOCK
-        candidate = patched(Path(text.removeprefix(PATCH)), base)
-    else:
-        candidate = read_tor(text, "--candidate")
-        notes += _left_out(candidate)
-        if base is None:
-            base, note = usual_baseline(candidate)
-            notes += [note] if note else []
-    accepted = f"another tor, or `--candidate {SAME}` to see what chance alone does"
-    if candidate.identity == base.identity:
+def _of_builds(options: Sides, text: str) -> TorChange:
+    again = text == SAME_TOR
+    if again and options.on is not None:
+        problem, accepted = "says which hosts differ, but none does", f"`{SAME_TOR}` without --on"
+        raise InputError(problem, key="--on", value=options.on, accepted=accepted)
+    base, candidate, notes = _tors_of(options, text)
+    accepted = f"another tor, or `--candidate {SAME_TOR}` to see what chance alone does"
+    if candidate.identity == base.identity and not again:
         raise InputError("is the tor of the baseline", key="--candidate", value=text, accepted=accepted)
-    if text == SAME:
-        (base,), note = fitting([base])
-        candidate = again(base)
-    else:
-        (base, candidate), note = fitting([base, candidate])
-        if _key(candidate) == _key(base):
-            problem = f"has the same content as the baseline, {base.words}"
-            raise InputError(problem, key="--candidate", value=text, accepted=accepted)
-    notes += [note] if note else []
-    if candidate.name in (base.name, STOCK.name):
+    (base, *others), note = fitting([base] if again else [base, candidate])
+    candidate = others[0] if others else once_more(base)
+    if not again and _key(candidate) == _key(base):
+        problem = f"has the same content as the baseline, {base.words}"
+        raise InputError(problem, key="--candidate", value=text, accepted=accepted)
+    if candidate.name in (base.name, DEBIANS_TOR.name):
         candidate = replace(candidate, name=f"candidate_{candidate.name}")
-    tors = {tor.name: tor.entry for tor in (base, candidate) if tor != STOCK}
+    tors = {tor.name: tor.entry for tor in (base, candidate) if tor != DEBIANS_TOR}
     level, words = candidate.name, candidate.words
-    if asked.on is not None:
-        level, words = f"some_{level}", f"{words} on {asked.on}"
-        tors[level] = _mix(candidate, base, asked.on)
+    if options.on is not None:
+        level, words = f"some_{level}", f"{words} on {options.on}"
+        tors[level] = _mix(candidate, base, options.on)
     content = (base.identity, candidate.identity)
-    return Change({"tor": (base.name, level)}, tors, {}, words, base.words, content, tuple(notes))
+    noted = tuple(filter(None, [*notes, note]))
+    return TorChange({"tor": (base.name, level)}, tors, {}, words, base.words, content, noted)
 
 
-def _left_out(tor: Tor) -> list[str]:
+def _tors_of(options: Sides, text: str) -> tuple[NamedTor, NamedTor, list[str]]:
+    """The baseline, the candidate ``text``, and what was decided on the way."""
+    base = None if options.baseline is None else _baseline(options.baseline)
+    if text == SAME_TOR:
+        base = base or DEBIANS_TOR
+        return base, base, []
+    if text.startswith(PATCH):
+        base = base or DEBIANS_TOR
+        return base, patched(Path(text.removeprefix(PATCH)), base), []
+    candidate = read_tor(text, "--candidate")
+    usual, note = usual_baseline(candidate) if base is None else (base, "")
+    return usual, candidate, [_left_out(candidate), note]
+
+
+def _left_out(tor: NamedTor) -> str:
     """A note on changes of the work tree in which ``tor`` is checked out: only its commit is built."""
     changed = "" if tor.repository is None else uncommitted(tor.repository)
     if tor.repository is None or not changed:
-        return []
+        return ""
     with suppress(InputError):
         if find_commit(tor.repository, "@").commit == tor.identity:
-            return [f"{tor.words} is taken as committed, without the uncommitted changes in {changed}"]
-    return []
+            return f"{tor.words} is taken as committed, without the uncommitted changes in {changed}"
+    return ""
 
 
-def _key(tor: Tor) -> str:
+def _key(tor: NamedTor) -> str:
     """The key of its build, which two commits with the same files have in common."""
     return planned_key(validate(TorSource, tor.entry, tor.words))
 
 
-def _mix(candidate: Tor, base: Tor, on: str) -> dict[str, Any]:
+def _mix(candidate: NamedTor, base: NamedTor, on: str) -> dict[str, Any]:
     """A mix in which the hosts ``on`` run the candidate, and every other one the baseline's tor."""
     where = read_where(on)
     share = where.pop("share", 1.0)
@@ -180,7 +179,7 @@ def _mix(candidate: Tor, base: Tor, on: str) -> dict[str, Any]:
     return {"mix": {candidate.name: share, **rest}, "on": where}
 
 
-def _baseline(text: str) -> Tor:
-    if text == SAME or text.startswith(PATCH):
+def _baseline(text: str) -> NamedTor:
+    if text == SAME_TOR or text.startswith(PATCH):
         raise InputError("is no baseline", key="--baseline", value=text, accepted=FORMS)
     return read_tor(text, "--baseline")

@@ -28,7 +28,6 @@ from torsweep.storage.folders import STUDY
 
 Texts = list[str] | None
 
-
 EXAMPLE = "kist_interval"
 """What the example of ``torsweep new`` is called."""
 
@@ -126,28 +125,28 @@ def compare_command(
     """Compare a change of tor with tor as it was, on the same networks, and say what clients notice."""
     from rich.console import Console
 
-    from torsweep.study.builds import copy_builds, require_options
-    from torsweep.study.change import Asked, read_change
+    from torsweep.study.build_copies import copy_builds, require_options
+    from torsweep.study.change import Sides, read_change
     from torsweep.study.document import Setup, make_study
-    from torsweep.study.engine import choose_venue
-    from torsweep.study.given_networks import given_networks, given_venue, setup_options
-    from torsweep.study.plan import plan_lines
     from torsweep.study.play import Play
+    from torsweep.study.tornets import read_tornets
+    from torsweep.study.venue import choose_venue
     from torsweep.study.verdict import print_verdict
+    from torsweep.study.workload import plan_lines
 
-    given = given_networks(network or [])
+    tornets = read_tornets(network or [])
     options = {"networks": networks, "era": era, "warm_up": warm_up, "measured": measured, "pairing": pairing}
-    setup = Setup.read(**setup_options(options, given))
-    if given is None:
-        venue = choose_venue(engine, network[0] if network else None, setup.engines)
+    setup = Setup.read(tornets, **options)
+    if tornets is None:
+        venue = choose_venue(engine, network[0] if network else None, setup.pairing)
     else:
-        venue = given_venue(engine, given)
-    asked = Asked(candidate, baseline, tuple(torrc or ()), tuple(consensus or ()), on)
-    change = read_change(asked)
+        venue = tornets.venue(engine)
+    named = Sides(candidate, baseline, tuple(torrc or ()), tuple(consensus or ()), on)
+    change = read_change(named)
     for note in change.notes:
         typer.echo(f"torsweep: {note}", err=True)
-    command = f"torsweep compare {shlex.join(asked.words)}"
-    made = make_study(change, setup, venue.network, study, command, given)
+    command = f"torsweep compare {shlex.join(named.words)}"
+    made = make_study(change, setup, venue.network, study, command, tornets)
     experiment = made.experiment()
     made.require_same()
     require_options(made, experiment)
@@ -161,8 +160,8 @@ def compare_command(
     made.write()
     copy_builds(made)
     play.run()
-    told = () if given is None else (given.over(len(experiment.seeds)), given.unit)
+    over = () if tornets is None else (tornets.over(len(experiment.seeds)), tornets.unit)
     # A file or a pipe has no width of its own.
     console = Console(width=None if sys.stdout.isatty() else 110)
-    print_verdict(play.summary, experiment, about, console, *told)
+    print_verdict(play.summary, experiment, about, console, *over)
     typer.echo(f"page: {play.page}")

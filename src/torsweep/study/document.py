@@ -14,13 +14,14 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import yaml
 from pydantic import Field
 
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Duration, Era, Experiment, Measured
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
+from torsweep.config.pairing import FREE, Pairing
 from torsweep.config.reading import Section, validate
 from torsweep.config.replicates import AUTO, Replicates
 from torsweep.config.tors import TorSource
@@ -31,29 +32,26 @@ from torsweep.home import CHECKOUT
 from torsweep.provenance import sha256_of_file
 from torsweep.storage import whole_file, write_text
 from torsweep.storage.folders import EXPERIMENT_FILE
-from torsweep.study.change import Change
-from torsweep.study.engine import ENGINES
-from torsweep.study.given_networks import ENGINE as GIVEN_ENGINE
-from torsweep.study.given_networks import GivenNetworks
-from torsweep.study.new import is_rule, write_study
-from torsweep.study.places import STUDIES
-from torsweep.study.tors import STOCK
+from torsweep.study.change import TorChange
+from torsweep.study.named_tor import DEBIANS_TOR
+from torsweep.study.new import STUDIES, is_rule, write_study
+from torsweep.study.tornets import TORNET_ENGINE, Tornets
+from torsweep.study.venue import engines_for
 
 PATCHES = Path("patches")
 TRAFFIC_OF = "refill_sweep"
 """The experiment whose clients those of a comparison are like."""
 
-FIGURES = ("ttfb_cdf", "ttlb_cdf", "differences", "measures", "measure_cdfs", "window_over_time")
-KINDS = {"web": "Times of web clients", "bulk": "Times of bulk clients"}
-PERF_FIGURES = ("perf_ttfb_cdf", "perf_ttlb_cdf", "perf_differences")
-PERF_CLIENTS = {kind: f"Times of downloads of {KIND_NAMES[kind]}" for kind in PERF_KINDS}
+_FIGURES = ("ttfb_cdf", "ttlb_cdf", "differences", "measures", "measure_cdfs", "window_over_time")
+_CLIENTS = {"web": "Times of web clients", "bulk": "Times of bulk clients"}
+_PERF_FIGURES = ("perf_ttfb_cdf", "perf_ttlb_cdf", "perf_differences")
+_PERF_CLIENTS = {kind: f"Times of downloads of {KIND_NAMES[kind]}" for kind in PERF_KINDS}
 """The clients that measure in networks of tornettools."""
+
+USUAL_OPTIONS = {"networks": "8", "era": "today", "warm_up": "1 min", "measured": "2 min", "pairing": FREE}
 
 GROWTH = {"networks": 40, "batch": 8}
 """The budget of ``--networks auto``."""
-
-PAIRINGS = {"free": ENGINES, "paths": ("emulation",)}
-"""The engines that play a comparison in which paths are tor's own choice, or given."""
 
 MAY_DIFFER = ("replicates", "precision", "question", "report")
 """Keys in which the document of a study may change: how many networks it takes, and what it is called."""
@@ -66,25 +64,25 @@ class Setup(Section):
     era: Annotated[Era, Field(alias="--era")]
     warm_up: Annotated[Duration, Field(alias="--warm-up")]
     measured: Annotated[Measured, Field(alias="--measured")]
-    pairing: Annotated[Literal["free", "paths"], Field(alias="--pairing")]
-
-    @property
-    def engines(self) -> tuple[str, ...]:
-        """The engines that can play it: where paths are given, only one of them takes them."""
-        return PAIRINGS[self.pairing]
+    pairing: Annotated[Pairing, Field(alias="--pairing")]
 
     @classmethod
-    def read(cls, networks: str, **options: str) -> Setup:
-        """The set-up of these options; InputError names the option that is wrong."""
-        given = {f"--{name.replace('_', '-')}": text for name, text in options.items()}
-        return validate(cls, {"--networks": parse_scalar(networks), **given}, None)
+    def read(cls, tornets: Tornets | None = None, **options: str | None) -> Setup:
+        """The set-up of these options, by the names of the fields; InputError names the option that is wrong.
+
+        What is left out is as usual, or as the networks of ``tornets`` have it.
+        """
+        usual = {name: options.get(name) or text for name, text in USUAL_OPTIONS.items()}
+        texts = usual if tornets is None else tornets.options(dict.fromkeys(usual) | options)
+        keys = {f"--{name.replace('_', '-')}": text for name, text in texts.items()}
+        return validate(cls, {**keys, "--networks": parse_scalar(texts["networks"])}, None)
 
     def keys(self) -> dict[str, Any]:
         """The keys of experiment.yaml that it sets, but for the number of networks."""
-        told = self.model_dump(mode="json")
-        paths = {"pairing": self.pairing} if self.pairing != "free" else {}
-        durations = {"warm_up": told["warm_up"], "measured": told["measured"]}
-        return {"era": self.era, "client_start_window": told["warm_up"], **durations, **paths}
+        texts = self.model_dump(mode="json")
+        paths = {"pairing": self.pairing} if self.pairing != FREE else {}
+        durations = {name: texts[name] for name in ("warm_up", "measured")}
+        return {"era": self.era, "client_start_window": texts["warm_up"], **durations, **paths}
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,7 @@ class Study:
     """A study that may not stand yet: where, the name of its experiment, and the document of that.
 
     ``patches`` are the files that the study has copies of, by the name of the copy; ``builds`` the tors that
-    are built for it, with absolute paths; ``given`` are networks that are not sampled.
+    are built for it, with absolute paths; ``tornets`` are networks that are not sampled.
     """
 
     folder: Path
@@ -100,7 +98,7 @@ class Study:
     document: Mapping[str, Any]
     patches: Mapping[str, Path]
     builds: Mapping[str, TorSource]
-    given: GivenNetworks | None = None
+    tornets: Tornets | None = None
 
     @property
     def file(self) -> Path:
@@ -113,35 +111,39 @@ class Study:
 
     def network(self) -> NetworkConfig:
         """The configuration of its networks."""
-        return load_network_config(self.document["network"]) if self.given is None else self.given.config
+        if self.tornets is not None:
+            return self.tornets.config
+        return load_network_config(self.document["network"])
 
     def require_same(self) -> None:
         """Raise InputError when the folder holds a study of something else."""
-        if self.given is not None:
-            checksums = self.folder / self.given.checksums
-            if checksums.is_file() and checksums.read_text().split() != list(self.given.content):
-                problem = f"holds a study of {self.given.name} as it was: the network has changed since"
-                raise InputError(problem, key="--study", value=str(self.folder), accepted="another folder")
+        if self.tornets is not None:
+            checksums = self.folder / self.tornets.checksums
+            if checksums.is_file() and checksums.read_text().split() != list(self.tornets.content):
+                raise self._other(f"{self.tornets.name} as it was: the network has changed since")
         if not self.file.is_file():
             return
         standing = read_yaml(self.file)
         for key in {**standing, **self.document}:
-            if key not in MAY_DIFFER and standing.get(key) != _plain(self.document).get(key):
-                problem = f"holds a study of something else: {key} differs in {self.file.name}"
-                raise InputError(problem, key="--study", value=str(self.folder), accepted="another folder")
+            if key not in MAY_DIFFER and standing.get(key) != self.document.get(key):
+                raise self._other(f"something else: {key} differs in {self.file.name}")
         for name, patch in self.patches.items():
             copy = self.folder / PATCHES / name
             if copy.is_file() and sha256_of_file(copy) != sha256_of_file(patch):
                 problem = f"holds another patch of this name than {patch}"
                 raise InputError(problem, file=copy, accepted="another --study, or the patch as it was")
 
+    def _other(self, what: str) -> InputError:
+        problem = f"holds a study of {what}"
+        return InputError(problem, key="--study", value=str(self.folder), accepted="another folder")
+
     def write(self) -> None:
         """Write its folder, or bring the number of networks in it up to date."""
         self.require_same()
         write_study(self.folder, self.name, yaml_text(self.document))
-        if self.given is not None:
-            write_text(self.folder / self.given.file, yaml_text(self.given.document(self.folder)))
-            write_text(self.folder / self.given.checksums, "\n".join([*self.given.content, ""]))
+        if self.tornets is not None:
+            write_text(self.folder / self.tornets.file, yaml_text(self.tornets.document(self.folder)))
+            write_text(self.folder / self.tornets.checksums, "\n".join([*self.tornets.content, ""]))
         for name, patch in self.patches.items():
             copy = self.folder / PATCHES / name
             if not copy.is_file():
@@ -150,33 +152,37 @@ class Study:
 
 
 def make_study(
-    change: Change,
+    change: TorChange,
     setup: Setup,
     network: str,
     folder: Path | None,
     command: str,
-    given: GivenNetworks | None = None,
+    tornets: Tornets | None = None,
 ) -> Study:
     """The study of ``change`` on ``network``, in ``folder`` or in one named after it; nothing is written.
 
-    ``command`` is the command line that asks for it; ``given`` are the networks, where they are not sampled.
+    ``command`` is the command line that stands for it; ``tornets`` are the networks, where they are not
+    sampled.
     """
     name = f"compare_{change.level}" if is_rule(change.level) else change.level
     # What the folder is called must not depend on where it is: paths in it are relative to it.
-    about = _document(change, setup, network, Path("/"), given)[0]
-    asked = {key: value for key, value in about.items() if key not in MAY_DIFFER}
-    content = [change.content, asked, *(given.content if given is not None else ())]
+    about = _document(change, setup, network, Path("/"), tornets)
+    question = {key: value for key, value in about.items() if key not in MAY_DIFFER}
+    content = [change.content, question, *(tornets.content if tornets is not None else ())]
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:6]
     where = folder if folder is not None else STUDIES / f"{name}-{digest}"
-    if given is None:
+    if tornets is None:
         _require_network(network, where)
-    document, patches = _document(change, setup, network, where.resolve(), given)
+    document = _document(change, setup, network, where.resolve(), tornets)
     document["report"]["source"] = command
+    patches = {
+        Path(patch).name: Path(patch) for tor in change.tors.values() for patch in tor.get("patches", ())
+    }
     tors = {key: validate(TorSource, entry, "--candidate") for key, entry in change.tors.items()}
-    if STOCK.name in change.knobs.get("tor", (STOCK.name,)):
-        tors[STOCK.name] = validate(TorSource, STOCK.entry, None)
+    if DEBIANS_TOR.name in change.knobs.get("tor", (DEBIANS_TOR.name,)):
+        tors[DEBIANS_TOR.name] = validate(TorSource, DEBIANS_TOR.entry, None)
     builds = {key: tor for key, tor in tors.items() if not tor.named}
-    return Study(where, name, document, patches, builds, given)
+    return Study(where, name, document, patches, builds, tornets)
 
 
 def _require_network(network: str, folder: Path) -> None:
@@ -190,61 +196,55 @@ def _require_network(network: str, folder: Path) -> None:
 
 
 def _document(
-    change: Change, setup: Setup, network: str, folder: Path, given: GivenNetworks | None
-) -> tuple[dict[str, Any], dict[str, Path]]:
-    """experiment.yaml, its paths relative to ``folder``; and the patches."""
-    kinds, figures = (KINDS, FIGURES) if given is None else (PERF_CLIENTS, PERF_FIGURES)
-    patches: dict[str, Path] = {}
-    tors = {name: _entry(entry, folder, patches) for name, entry in change.tors.items()}
-    said = {"tors": tors, "options": dict(change.options)}
+    change: TorChange, setup: Setup, network: str, folder: Path, tornets: Tornets | None
+) -> dict[str, Any]:
+    """experiment.yaml, its paths relative to ``folder``."""
+    sampled = tornets is None
+    tors = {name: _entry(entry, folder) for name, entry in change.tors.items()}
+    levels = {"tors": tors, "options": change.options}
     title = f"{change.words}, against {change.against}"
     document = {
-        "question": f"What do {'web and bulk' if given is None else 'perf'} clients notice of {title}?",
+        "question": f"What do {'web and bulk' if sampled else 'perf'} clients notice of {title}?",
         "report": {"title": title, "source": ""},
-        "engines": list(setup.engines) if given is None else [GIVEN_ENGINE],
+        "engines": engines_for(setup.pairing) if sampled else [TORNET_ENGINE],
         "network": network,
         "replicates": setup.networks,
         **({"precision": GROWTH} if setup.networks == AUTO else {}),
         "first_seed": 1,
         **setup.keys(),
-        **{key: value for key, value in said.items() if value},
-        "knobs": {knob: list(levels) for knob, levels in change.knobs.items()},
+        **{key: value for key, value in levels.items() if value},
+        "knobs": change.knobs,
         "baseline": change.baseline,
-        "traffic": {} if given is not None else _usual_traffic(),
-        "figures": list(figures),
-        "claims": [_claim(kind, text, change) for kind, text in kinds.items()],
+        "traffic": _usual_traffic() if sampled else {},
+        "figures": _FIGURES if sampled else _PERF_FIGURES,
+        "claims": [_claim(*each, change) for each in (_CLIENTS if sampled else _PERF_CLIENTS).items()],
     }
-    return document, patches
+    # As YAML gives it back: lists for tuples.
+    plain: dict[str, Any] = json.loads(json.dumps(document))
+    return plain
 
 
 def _usual_traffic() -> Any:
     return read_yaml(CHECKOUT / EXPERIMENTS_DIRECTORY / TRAFFIC_OF / EXPERIMENT_FILE)["traffic"]
 
 
-def _claim(kind: str, text: str, change: Change) -> dict[str, Any]:
-    told = f"{text} with {change.level} differ from those with {change.baseline[change.knob]}."
-    about = {"id": kind, "text": told, "test": "change", "knob": change.knob}
+def _claim(kind: str, subject: str, change: TorChange) -> dict[str, Any]:
+    text = f"{subject} with {change.level} differ from those with {change.baseline[change.knob]}."
+    about = {"id": kind, "text": text, "test": "change", "knob": change.knob}
     return {**about, "kind": kind, "metrics": ["ttfb", "ttlb"]}
 
 
-def _entry(entry: Mapping[str, Any], folder: Path, patches: dict[str, Path]) -> dict[str, Any]:
+def _entry(entry: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """An entry of ``tors:`` with paths relative to the study; patches are those of its copies."""
-    found = dict(entry)
+    relative = dict(entry)
     for key in ("git", "source", "program"):
-        if str(found.get(key, "")).startswith("/"):
-            found[key] = os.path.relpath(found[key], folder)
-    if "patches" in found:
-        given = [Path(patch) for patch in found["patches"]]
-        patches |= {patch.name: patch for patch in given}
-        found["patches"] = [str(PATCHES / patch.name) for patch in given]
-    return found
+        if str(entry.get(key, "")).startswith("/"):
+            relative[key] = os.path.relpath(entry[key], folder)
+    if "patches" in entry:
+        relative["patches"] = [str(PATCHES / Path(patch).name) for patch in entry["patches"]]
+    return relative
 
 
 def yaml_text(document: Mapping[str, Any]) -> str:
     """``document`` as YAML, in its order, to be read and edited."""
-    return yaml.safe_dump(_plain(document), sort_keys=False, allow_unicode=True, width=100)
-
-
-def _plain(document: Mapping[str, Any]) -> Any:
-    """What YAML gives back: lists for tuples."""
-    return json.loads(json.dumps(document))
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)

@@ -19,6 +19,9 @@ from torsweep.home import CHECKOUT
 from torsweep.storage import write_text
 from torsweep.storage.folders import EXPERIMENT_FILE, STUDY, files_of, own_folder
 
+STUDIES = Path("torsweep-studies")
+"""Where studies are kept if no folder is named."""
+
 SNAKEFILE = "Snakefile"
 PROFILE = Path("profiles/default/config.yaml")
 TARGETS = ("report", "publish")
@@ -38,8 +41,8 @@ def new_study(folder: Path, experiment_name: str) -> None:
         raise OutputError(
             f"{folder}: is inside the checkout of torsweep; accepted: a new folder outside of it"
         )
-    if folder.is_dir() and (found := files_of(folder)):
-        raise OutputError(f"{folder}: holds {found[0]}; accepted: a new or empty folder")
+    if folder.is_dir() and (files := files_of(folder)):
+        raise OutputError(f"{folder}: holds {files[0]}; accepted: a new or empty folder")
     write_study(folder, experiment_name, (_TEMPLATES / EXPERIMENT_FILE).read_text(encoding="utf-8"))
 
 
@@ -62,8 +65,8 @@ def write_study(folder: Path, experiment_name: str, experiment_text: str) -> Non
 def is_rule(name: str) -> bool:
     """Whether the pipeline has a rule of this ``name``, which no experiment can have beside it."""
     rules = "".join(file.read_text(encoding="utf-8") for file in CHECKOUT.glob("rules/*.smk"))
-    found = re.search(rf"^(rule|checkpoint) {re.escape(name)}:", rules, re.MULTILINE)
-    return name in TARGETS or found is not None
+    defined = re.search(rf"^(rule|checkpoint) {re.escape(name)}:", rules, re.MULTILINE)
+    return name in TARGETS or defined is not None
 
 
 def _require_name(name: str) -> None:

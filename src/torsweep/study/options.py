@@ -40,16 +40,16 @@ def read_bundle(torrc: Sequence[str], consensus: Sequence[str], on: str | None) 
 def read_where(text: str) -> dict[str, Any]:
     """The hosts ``role=relay,position=guard+exit,share=0.3`` or ``names=relay1+relay2``; InputError where
     there cannot be such."""
-    found: dict[str, Any] = {}
+    where: dict[str, Any] = {}
     accepted = f"role=relay,share=0.3 or names=relay1{NAMES_APART}relay2"
     for part in text.split(","):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals:
             raise InputError("is no key=value", key="--on", value=part, accepted=accepted)
         listed = value.split(NAMES_APART) if key in ("names", "position") else parse_scalar(value)
-        _add(found, key, listed, "--on", text, accepted)
-    validate(Where, found, "--on")
-    return found
+        _add(where, key, listed, "--on", text, accepted)
+    validate(Where, where, "--on")
+    return where
 
 
 def _add(entry: dict[str, Any], key: str, value: Any, option: str, text: str, accepted: str) -> None:

@@ -36,8 +36,8 @@ class Play:
     @property
     def plan(self) -> PlanPath:
         """Where its results stand, below the study's folder."""
-        told = self.study.document
-        return PlanPath(self.study.name, self.engine, told["era"], told["network"], MAIN_PLAN)
+        document = self.study.document
+        return PlanPath(self.study.name, self.engine, document["era"], document["network"], MAIN_PLAN)
 
     @property
     def summary(self) -> Path:

@@ -7,99 +7,93 @@ be: the series fits it by definition; the user's patches are tried if an earlier
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from torsweep.config.tors import DEBIAN
 from torsweep.errors import InputError
-from torsweep.study.places import debian_package
-from torsweep.study.tors import DEBIAN, Tor
+from torsweep.home import CHECKOUT
+from torsweep.study.named_tor import NamedTor
+from torsweep.study.new import STUDIES
+from torsweep.tor import TOOLS
 from torsweep.tor.apt import SERIES as RELEASES
 from torsweep.tor.release import (
-    CONFIGURE_AC,
     Series,
     apply_series,
+    find_commit_release,
     find_release,
     patches_of_user,
     read_series,
     require_version,
     unpack,
     verified_package,
-    version_of,
 )
-from torsweep.tor.repository import export, find_commit
+
+DEBIAN_PACKAGE = TOOLS / "downloads/package"
+"""Debian's source package, below a study or the checkout."""
 
 
-def fitting(tors: Sequence[Tor]) -> tuple[list[Tor], str]:
+def fitting(tors: Sequence[NamedTor]) -> tuple[list[NamedTor], str]:
     """``tors`` as they can be compared, and what there is to say; nothing where all take the series.
 
     Raises InputError for a tor that is too old, for what is no source of tor, and for a patch of the user's
     that does not apply.
     """
-    found, note = list(tors), ""
-    for tor in tors:
-        why = _why_not(tor)
-        if why:
-            found = [each.without_series() for each in tors]
-            many = "both are" if len(tors) > 1 else "it is"
-            note = f"{many} built without the project's patches: {why}"
-            break
-    for tor in found:
+    reasons = (_why_not(tor) for tor in tors)
+    why = next(filter(None, reasons), "")
+    comparable = [tor.without_series() for tor in tors] if why else list(tors)
+    for tor in comparable:
         _require_patches(tor)
-    return found, note
+    many = "both are" if len(tors) > 1 else "it is"
+    return comparable, f"{many} built without the project's patches: {why}" if why else ""
 
 
-def _why_not(tor: Tor) -> str:
+def _why_not(tor: NamedTor) -> str:
     """Why ``tor`` has not the series; nothing where it has."""
     if tor.is_program:
         return f"{tor.words} is taken as it is"
     if tor.entry.get("source") == DEBIAN:
         return ""
-    series = read_series()
-    with _source(tor, series) as (tree, version):
+    with _source(tor) as (tree, version):
         if not version.startswith(f"{RELEASES}."):
             return f"they are for tor {RELEASES}, and {tor.words} is {version}"
         try:
-            apply_series(series, tree)
+            apply_series(read_series(), tree)
         except InputError as error:
             return f"{tor.words}: {error}"
     return ""
 
 
-def _require_patches(tor: Tor) -> None:
+def _require_patches(tor: NamedTor) -> None:
     """Raise InputError, which names file and hunk, where a patch of the user's does not apply to ``tor``."""
     patches = patches_of_user([Path(patch) for patch in tor.entry.get("patches", ())])
-    if not patches.patches or (tor.entry.get("source") == DEBIAN and debian_package() is None):
+    if not patches.patches or (tor.entry.get("source") == DEBIAN and _debian_package() is None):
         return
-    project = Series((), "") if tor.entry.get("series") == "none" else read_series()
-    with _source(tor, Series((*project.patches, *patches.patches), "")) as (tree, _):
-        apply_series(project, tree)
+    with _source(tor) as (tree, _):
+        apply_series(Series((), "") if tor.entry.get("series") == "none" else read_series(), tree)
         apply_series(patches, tree)
 
 
 @contextmanager
-def _source(tor: Tor, patches: Series) -> Iterator[tuple[Path, str]]:
-    """The files of ``tor`` that ``patches`` are for, in a folder for as long as it takes; its version."""
+def _source(tor: NamedTor) -> Iterator[tuple[Path, str]]:
+    """The files of ``tor`` in a folder for as long as it takes; its version."""
+    if tor.repository is not None:
+        release = find_commit_release(tor.repository, tor.entry["revision"], "none")
+    elif tor.entry["source"] == DEBIAN:
+        release = verified_package(_debian_package() or Path())
+    else:
+        release = find_release(Path(tor.entry["source"]), Path())
     with tempfile.TemporaryDirectory(prefix="torsweep-source-") as scratch:
         tree = Path(scratch, "tor")
-        if tor.repository is not None:
-            commit = find_commit(tor.repository, tor.entry["revision"])
-            export(commit, tree, [CONFIGURE_AC, *_files_of(patches)])
-            if not (tree / CONFIGURE_AC).is_file():
-                raise InputError(f"is no source of tor: it has no {CONFIGURE_AC}", file=tor.words)
-            version = version_of(tree, tor.repository)
-        elif tor.entry["source"] == DEBIAN:
-            version = unpack(verified_package(debian_package() or Path()), tree)
-        else:
-            version = unpack(find_release(Path(tor.entry["source"]), Path()), tree)
+        version = unpack(release, tree)
         require_version(version, "none", Path(tor.words))
         yield tree, version
 
 
-def _files_of(patches: Series) -> list[str]:
-    """The files that ``patches`` change, as they stand in the patches below a first folder of any name."""
-    texts = [patch.read_text(encoding="utf-8", errors="replace") for patch in patches.patches]
-    named = r"^(?:---|\+\+\+) [^/\s]+/+(\S+)"
-    return [name for text in texts for name in re.findall(named, text, re.MULTILINE)]
+def _debian_package() -> Path | None:
+    """The description (.dsc) of Debian's package that an earlier build fetched; None where there is none."""
+    folders = (*sorted(STUDIES.glob("*/")), CHECKOUT)
+    packages = (file for folder in folders for file in sorted((folder / DEBIAN_PACKAGE).glob("tor_*.dsc")))
+    return next(packages, None)

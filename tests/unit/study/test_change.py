@@ -10,8 +10,8 @@ import pytest
 from tests.unit.study.conftest import commit, git
 from torsweep.errors import InputError
 from torsweep.study import series
-from torsweep.study.change import Asked, read_change
-from torsweep.study.tors import level_name
+from torsweep.study.change import Sides, read_change
+from torsweep.study.named_tor import level_name
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def series_applies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_branch_is_compared_with_where_it_left_main(repository: Path) -> None:
-    change = read_change(Asked(f"{repository}@my-branch"))
+    change = read_change(Sides(f"{repository}@my-branch"))
     base, own = (git(repository, "rev-parse", name) for name in ("left-here", "my-branch"))
     assert change.knobs == {"tor": ("merge_base", "my_branch")}
     assert change.tors == {
@@ -33,7 +33,7 @@ def test_a_branch_is_compared_with_where_it_left_main(repository: Path) -> None:
 
 
 def test_a_commit_of_main_is_compared_with_debians_tor(repository: Path) -> None:
-    change = read_change(Asked(f"{repository}@main"))
+    change = read_change(Sides(f"{repository}@main"))
     assert change.knobs == {"tor": ("stock", "main")}
     assert change.tors.keys() == {"main"}, "stock is defined in every experiment"
     commit_id = git(repository, "rev-parse", "main")[:12]
@@ -45,69 +45,69 @@ def test_the_main_branch_may_be_that_of_the_repositorys_origin(repository: Path,
     git(tmp_path, "clone", "-q", str(repository), str(clone))
     git(clone, "checkout", "-q", "-b", "mine", "origin/my-branch")
     git(clone, "branch", "-D", "main")
-    assert read_change(Asked(f"{clone}@mine")).notes[0].startswith("baseline: origin/HEAD at ")
+    assert read_change(Sides(f"{clone}@mine")).notes[0].startswith("baseline: origin/HEAD at ")
 
 
 def test_a_repository_without_a_revision_is_its_head_and_has_to_be_committed(repository: Path) -> None:
-    assert read_change(Asked(str(repository))).level == "tor"
+    assert read_change(Sides(str(repository))).level == "tor"
     (repository / "kist.c").write_text("int other;\n")
     with pytest.raises(InputError, match="not committed"):
-        read_change(Asked(str(repository)))
+        read_change(Sides(str(repository)))
 
 
 def test_changes_that_are_not_committed_are_said_to_be_left_out(repository: Path) -> None:
     git(repository, "checkout", "-q", "my-branch")
-    assert len(read_change(Asked(f"{repository}@my-branch")).notes) == 1
+    assert len(read_change(Sides(f"{repository}@my-branch")).notes) == 1
     (repository / "kist.c").write_text("int other;\n")
     commit_id = git(repository, "rev-parse", "my-branch")[:12]
     said = f"my-branch ({commit_id}) is taken as committed, without the uncommitted changes in kist.c"
-    assert read_change(Asked(f"{repository}@my-branch")).notes[0] == said
-    assert said not in read_change(Asked(f"{repository}@left-here")).notes
+    assert read_change(Sides(f"{repository}@my-branch")).notes[0] == said
+    assert said not in read_change(Sides(f"{repository}@left-here")).notes
 
 
 def test_the_content_follows_the_branch(repository: Path) -> None:
-    before = read_change(Asked(f"{repository}@my-branch"))
+    before = read_change(Sides(f"{repository}@my-branch"))
     git(repository, "checkout", "-q", "my-branch")
     commit(repository, "int interval = 2;\n")
-    after = read_change(Asked(f"{repository}@my-branch"))
+    after = read_change(Sides(f"{repository}@my-branch"))
     assert before.content != after.content and before.level == after.level
 
 
 def test_a_patch_goes_on_top_of_debians_source_or_of_the_baselines(patch: Path, repository: Path) -> None:
-    change = read_change(Asked(f"patch:{patch}"))
+    change = read_change(Sides(f"patch:{patch}"))
     assert change.knobs == {"tor": ("stock", "kist_idle")}
     assert change.tors == {"kist_idle": {"source": "debian", "patches": [str(patch)]}}
-    change = read_change(Asked(f"patch:{patch}", baseline=f"{repository}@main"))
+    change = read_change(Sides(f"patch:{patch}", baseline=f"{repository}@main"))
     assert change.tors["kist_idle"] == {**change.tors["main"], "patches": [str(patch)]}
 
 
 def test_two_tarballs(tmp_path: Path) -> None:
     for version in ("8.17", "9.11"):
         (tmp_path / f"tor-0.4.{version}.tar.gz").write_text(version)
-    change = read_change(Asked(str(tmp_path / "tor-0.4.9.11.tar.gz"), str(tmp_path / "tor-0.4.8.17.tar.gz")))
+    change = read_change(Sides(str(tmp_path / "tor-0.4.9.11.tar.gz"), str(tmp_path / "tor-0.4.8.17.tar.gz")))
     assert change.knobs == {"tor": ("tor_0_4_8_17", "tor_0_4_9_11")}
     assert change.tors["tor_0_4_9_11"]["sha256"] == change.content[1]
     assert (change.words, change.against) == ("tor-0.4.9.11.tar.gz", "tor-0.4.8.17.tar.gz")
 
 
 def test_the_same_tor_again() -> None:
-    change = read_change(Asked("same"))
+    change = read_change(Sides("same"))
     assert (change.knobs, change.tors) == ({"tor": ("stock", "again")}, {"again": {"same": "stock"}})
     assert change.words == "Debian's tor once more"
 
 
 def test_with_a_program_both_go_without_the_series(program: Path, repository: Path) -> None:
-    change = read_change(Asked(str(program)))
+    change = read_change(Sides(str(program)))
     assert change.knobs == {"tor": ("plain", "my_tor")}
     assert change.tors["plain"] == {"source": "debian", "series": "none"}
     assert change.tors["my_tor"] == {"program": str(program)}
     assert change.notes == ("both are built without the project's patches: it is a program",)
-    change = read_change(Asked("same", baseline=str(program)))
+    change = read_change(Sides("same", baseline=str(program)))
     assert change.tors == {"my_tor": {"program": str(program)}, "again": {"same": "my_tor"}}
 
 
 def test_a_share_of_the_relays_runs_the_candidate(patch: Path) -> None:
-    change = read_change(Asked(f"patch:{patch}", on="role=relay,share=0.3"))
+    change = read_change(Sides(f"patch:{patch}", on="role=relay,share=0.3"))
     assert change.knobs == {"tor": ("stock", "some_kist_idle")}
     assert change.tors["some_kist_idle"] == {
         "mix": {"kist_idle": 0.3, "stock": 0.7},
@@ -122,13 +122,13 @@ def test_all_of_some_hosts_run_the_candidate(patch: Path) -> None:
         ("position=guard+exit", {"position": ["guard", "exit"]}),
         ("names=relay1+relay2", {"names": ["relay1", "relay2"]}),
     ):
-        change = read_change(Asked(f"patch:{patch}", on=on))
+        change = read_change(Sides(f"patch:{patch}", on=on))
         assert change.tors[change.level] == {"mix": {"kist_idle": 1.0}, "on": where}
 
 
 def test_options_and_parameters_are_one_bundle() -> None:
     change = read_change(
-        Asked(torrc=("KISTSchedRunInterval 1 msec", "CacheDNS 0"), consensus=("cc_alg=0",), on="role=relay")
+        Sides(torrc=("KISTSchedRunInterval 1 msec", "CacheDNS 0"), consensus=("cc_alg=0",), on="role=relay")
     )
     assert change.knobs == {"options": ("default", change.level)}
     assert change.options[change.level] == {
@@ -141,7 +141,7 @@ def test_options_and_parameters_are_one_bundle() -> None:
 
 
 def test_options_can_be_judged_in_another_tor(repository: Path) -> None:
-    change = read_change(Asked(baseline=f"{repository}@my-branch", torrc=("NewOption 1",)))
+    change = read_change(Sides(baseline=f"{repository}@my-branch", torrc=("NewOption 1",)))
     assert change.knobs == {"options": ("default", "newoption_1"), "tor": ("my_branch",)}
     assert change.against.startswith("my-branch (")
     assert (change.knob, change.baseline) == ("options", {"options": "default", "tor": "my_branch"})
@@ -150,31 +150,40 @@ def test_options_can_be_judged_in_another_tor(repository: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "problem"),
     [
-        (Asked(), "nothing is changed; accepted: --candidate"),
-        (Asked("debian"), "--candidate: is the tor of the baseline, got 'debian'; accepted: another tor, or"),
+        (Sides(), "nothing is changed; accepted: --candidate"),
         (
-            Asked("gone.tar.gz"),
+            Sides("debian"),
+            "--candidate: is the tor of the baseline, got 'debian'; accepted: another tor, or",
+        ),
+        (
+            Sides("gone.tar.gz"),
             "--candidate: no such file or folder, got 'gone.tar.gz'; accepted: PATH",
         ),
-        (Asked("same", baseline="nowhere"), "--baseline: no such file or folder, got 'nowhere'"),
-        (Asked("nowhere@main"), "--candidate: no such repository, got 'nowhere'"),
-        (Asked("patch:gone.patch"), "--candidate: no such patch, got 'gone.patch'"),
-        (Asked("same", baseline="same"), "--baseline: is no baseline, got 'same'"),
-        (Asked("same", torrc=("A 1",)), "--candidate: changes tor and its options at once"),
-        (Asked("same", on="role=relay"), "--on: says which hosts differ, but none does, got 'role=relay'"),
-        (Asked(torrc=("A 1",), on="role=relay,share=1.5"), "--on: share: is not accepted, got 1.5"),
-        (Asked(torrc=("A 1",), on="relays"), "--on: is no key=value, got 'relays'; accepted: role=relay"),
-        (Asked(torrc=("A 1",), on="share="), "--on: says no name and value"),
-        (Asked(torrc=("A 1",), on="role=bridge"), "--on: role: is not accepted, got 'bridge'"),
-        (Asked(torrc=("A 1",), on="role=relay,role=client"), "--on: names this twice, got 'role'"),
-        (Asked(torrc=("CacheDNS",)), "--torrc: says no name and value, got 'CacheDNS'"),
-        (Asked(torrc=("A 1", "A 2")), "--torrc: names this twice, got 'A'"),
-        (Asked(consensus=("cc_alg",)), "--consensus: no whole number, got 'cc_alg'"),
-        (Asked(consensus=("cc_alg=fast",)), "--consensus: no whole number, got 'cc_alg=fast'"),
-        (Asked(consensus=("cc_alg=0",), on="role=relay"), "--on: says which hosts get torrc lines"),
+        (Sides("same", baseline="nowhere"), "--baseline: no such file or folder, got 'nowhere'"),
+        (Sides("nowhere@main"), "--candidate: no such repository, got 'nowhere'"),
+        (Sides("patch:gone.patch"), "--candidate: no such patch, got 'gone.patch'"),
+        (Sides("same", baseline="same"), "--baseline: is no baseline, got 'same'"),
+        (Sides("same", torrc=("A 1",)), "--candidate: changes tor and its options at once"),
+        (
+            Sides("same", on="role=relay"),
+            "--on: says which hosts differ, but none does, got 'role=relay'",
+        ),
+        (Sides(torrc=("A 1",), on="role=relay,share=1.5"), "--on: share: is not accepted, got 1.5"),
+        (
+            Sides(torrc=("A 1",), on="relays"),
+            "--on: is no key=value, got 'relays'; accepted: role=relay",
+        ),
+        (Sides(torrc=("A 1",), on="share="), "--on: says no name and value"),
+        (Sides(torrc=("A 1",), on="role=bridge"), "--on: role: is not accepted, got 'bridge'"),
+        (Sides(torrc=("A 1",), on="role=relay,role=client"), "--on: names this twice, got 'role'"),
+        (Sides(torrc=("CacheDNS",)), "--torrc: says no name and value, got 'CacheDNS'"),
+        (Sides(torrc=("A 1", "A 2")), "--torrc: names this twice, got 'A'"),
+        (Sides(consensus=("cc_alg",)), "--consensus: no whole number, got 'cc_alg'"),
+        (Sides(consensus=("cc_alg=fast",)), "--consensus: no whole number, got 'cc_alg=fast'"),
+        (Sides(consensus=("cc_alg=0",), on="role=relay"), "--on: says which hosts get torrc lines"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(asked: Asked, problem: str) -> None:
+def test_what_is_wrong_is_said_in_one_line(asked: Sides, problem: str) -> None:
     with pytest.raises(InputError, match=re.escape(problem)) as refused:
         read_change(asked)
     assert "\n" not in str(refused.value)
@@ -183,29 +192,29 @@ def test_what_is_wrong_is_said_in_one_line(asked: Asked, problem: str) -> None:
 def test_what_is_there_and_is_no_tor(tmp_path: Path, repository: Path, program: Path, patch: Path) -> None:
     (tmp_path / "notes.txt").write_text("years of work")
     with pytest.raises(InputError, match="is no tor, got"):
-        read_change(Asked(str(tmp_path / "notes.txt")))
+        read_change(Sides(str(tmp_path / "notes.txt")))
     (tmp_path / "notes").mkdir()
     with pytest.raises(InputError, match="is no source of tor: it has no configure"):
-        read_change(Asked(str(tmp_path / "notes")))
+        read_change(Sides(str(tmp_path / "notes")))
     program.write_text("#!/bin/sh\necho git version 2\n")
     with pytest.raises(
         InputError, match="does not run here as tor; its answer to --version is: git version 2"
     ):
-        read_change(Asked(str(program)))
+        read_change(Sides(str(program)))
     program.write_text("#!/bin/sh\necho Tor version 0.4.8.17.\n")
     with pytest.raises(InputError, match=r"no such revision \(did you mean 'my-branch'\?\)"):
-        read_change(Asked(f"{repository}@my-branhc"))
+        read_change(Sides(f"{repository}@my-branhc"))
     with pytest.raises(InputError, match="a patch needs a source, and the baseline is a program"):
-        read_change(Asked(f"patch:{patch}", baseline=str(program)))
+        read_change(Sides(f"patch:{patch}", baseline=str(program)))
     with pytest.raises(InputError, match="is the tor of the baseline"):
-        read_change(Asked(f"{repository}@main", baseline=f"{repository}@main"))
+        read_change(Sides(f"{repository}@main", baseline=f"{repository}@main"))
 
 
 def test_a_commit_that_changes_no_file_is_the_tor_of_its_baseline(repository: Path) -> None:
     git(repository, "checkout", "-q", "-b", "empty", "left-here")
     git(repository, "commit", "-q", "--allow-empty", "-m", "nothing")
     with pytest.raises(InputError, match="has the same content as the baseline, main at "):
-        read_change(Asked(f"{repository}@empty"))
+        read_change(Sides(f"{repository}@empty"))
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from torsweep.home import CHECKOUT
 from torsweep.stats.claims.judging import Answer, Verdict
 from torsweep.stats.inference.intervals import Interval
 from torsweep.stats.verdicts import ClaimsFile
-from torsweep.study import builds, engine, plan, play, series, verdict
-from torsweep.study.engine import Venue
+from torsweep.study import build_copies, play, series, venue, verdict, workload
+from torsweep.study.venue import Venue
 
 ASKED = ("compare", "--torrc", "KISTSchedRunInterval 1 msec", "--network", "ci")
 
@@ -47,11 +47,11 @@ def _found(*values: tuple[str, float, float]) -> ClaimsFile:
 def stand_ins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
     """An engine that can run, a pipeline that makes what is said here; the commands that were given."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(engine, "choose_venue", lambda *asked: Venue("emulation", "ci", "as a test says so"))
+    monkeypatch.setattr(venue, "choose_venue", lambda *asked: Venue("emulation", "ci", "as a test says so"))
     monkeypatch.setattr(series, "_why_not", lambda tor: "")
     monkeypatch.setattr(series, "_require_patches", lambda tor: None)
-    monkeypatch.setattr(builds, "standing_build", lambda study, tor: None)
-    monkeypatch.setattr(plan, "standing_build", lambda study, tor: None)
+    monkeypatch.setattr(build_copies, "standing_build", lambda study, tor: None)
+    monkeypatch.setattr(workload, "standing_build", lambda study, tor: None)
     found = _found(("yes", -0.1, -0.02), ("no difference", -0.01, 0.01), *[("unclear", -0.2, 0.1)] * 2)
     monkeypatch.setattr(verdict, "read_claims", lambda summary: found)
     commands: list[list[str]] = []

@@ -11,12 +11,12 @@ import yaml
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError, OutputError
 from torsweep.study import series
-from torsweep.study.change import Asked, Change, read_change
+from torsweep.study.change import Sides, TorChange, read_change
 from torsweep.study.document import PATCHES, Setup, Study, make_study
 
 CHECKOUT = Path(__file__).parents[3]
 OPTIONS = {"era": "today", "warm_up": "1 min", "measured": "2 min", "pairing": "free"}
-SETUP = Setup.read("8", **OPTIONS)
+SETUP = Setup.read(**OPTIONS)
 
 
 @pytest.fixture(autouse=True)
@@ -27,12 +27,12 @@ def beside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(series, "_require_patches", lambda tor: None)
 
 
-def study(change: Change, setup: Setup = SETUP, folder: Path | None = None) -> Study:
+def study(change: TorChange, setup: Setup = SETUP, folder: Path | None = None) -> Study:
     return make_study(change, setup, "ci", folder, "torsweep compare")
 
 
-def option(value: str) -> Change:
-    return read_change(Asked(torrc=(f"KISTSchedRunInterval {value}",)))
+def option(value: str) -> TorChange:
+    return read_change(Sides(torrc=(f"KISTSchedRunInterval {value}",)))
 
 
 def test_an_option_as_a_study(tmp_path: Path) -> None:
@@ -62,8 +62,8 @@ def test_the_question_names_the_folder() -> None:
     names = {
         study(option("1 msec")).folder,
         study(option("2 msec")).folder,
-        study(option("1 msec"), Setup.read("8", **{**OPTIONS, "measured": "3 min"})).folder,
-        study(option("1 msec"), Setup.read("8", **{**OPTIONS, "era": "2012"})).folder,
+        study(option("1 msec"), Setup.read(**{**OPTIONS, "measured": "3 min"})).folder,
+        study(option("1 msec"), Setup.read(**{**OPTIONS, "era": "2012"})).folder,
         make_study(option("1 msec"), SETUP, "quarter", None, "torsweep compare").folder,
     }
     assert len(names) == 5
@@ -73,11 +73,11 @@ def test_the_question_names_the_folder() -> None:
 def test_more_networks_are_the_same_study() -> None:
     few = study(option("1 msec"))
     few.write()
-    many = study(option("1 msec"), Setup.read("16", **OPTIONS))
+    many = study(option("1 msec"), Setup.read(**OPTIONS | {"networks": "16"}))
     assert many.folder == few.folder
     many.write()
     assert load_experiment(few.file).replicates == 16
-    growing = study(option("1 msec"), Setup.read("auto", **OPTIONS))
+    growing = study(option("1 msec"), Setup.read(**OPTIONS | {"networks": "auto"}))
     growing.write()
     assert load_experiment(few.file).interim == (8, 16, 24, 32, 40)
 
@@ -97,7 +97,7 @@ def test_a_study_of_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds a study of something else") as refused:
         replace(other, name=one.name).require_same()
     assert "accepted: another folder" in str(refused.value)
-    longer = Setup.read("8", **{**OPTIONS, "measured": "3 min"})
+    longer = Setup.read(**{**OPTIONS, "measured": "3 min"})
     with pytest.raises(InputError, match="measured differs in"):
         study(option("1 msec"), longer, folder).write()
 
@@ -120,7 +120,7 @@ def test_a_folder_of_a_user_is_not_touched(tmp_path: Path) -> None:
 
 
 def test_a_patch_is_kept_in_the_study(patch: Path) -> None:
-    made = study(read_change(Asked(f"patch:{patch}")))
+    made = study(read_change(Sides(f"patch:{patch}")))
     made.write()
     copy = made.folder / PATCHES / patch.name
     assert copy.read_bytes() == patch.read_bytes()
@@ -128,10 +128,10 @@ def test_a_patch_is_kept_in_the_study(patch: Path) -> None:
         "kist_idle": {"source": "debian", "patches": ["patches/kist-idle.patch"]}
     }
     patch.write_text(patch.read_text().replace("int b", "int c"))
-    again = study(read_change(Asked(f"patch:{patch}")))
+    again = study(read_change(Sides(f"patch:{patch}")))
     assert again.folder != made.folder, "another patch is another question"
     with pytest.raises(InputError, match="another patch of this name"):
-        study(read_change(Asked(f"patch:{patch}")), folder=made.folder).write()
+        study(read_change(Sides(f"patch:{patch}")), folder=made.folder).write()
 
 
 def test_a_network_of_ones_own_belongs_into_the_study(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_network_of_ones_own_belongs_into_the_study(tmp_path: Path) -> None:
 
 
 def test_paths_are_relative_to_the_study(repository: Path) -> None:
-    made = study(read_change(Asked(f"{repository}@my-branch")))
+    made = study(read_change(Sides(f"{repository}@my-branch")))
     made.write()
     for entry in yaml.safe_load(made.file.read_text())["tors"].values():
         assert (made.folder / entry["git"]).resolve() == repository
@@ -155,9 +155,9 @@ def test_paths_are_relative_to_the_study(repository: Path) -> None:
 
 def test_the_builds_of_a_study(program: Path) -> None:
     assert study(option("1 msec")).builds.keys() == {"stock"}
-    assert study(read_change(Asked("same"))).builds.keys() == {"stock"}
-    assert study(read_change(Asked(str(program)))).builds.keys() == {"stock", "my_tor"}
-    assert study(read_change(Asked("same", baseline=str(program)))).builds.keys() == {"my_tor"}
+    assert study(read_change(Sides("same"))).builds.keys() == {"stock"}
+    assert study(read_change(Sides(str(program)))).builds.keys() == {"stock", "my_tor"}
+    assert study(read_change(Sides("same", baseline=str(program)))).builds.keys() == {"my_tor"}
 
 
 @pytest.mark.parametrize(

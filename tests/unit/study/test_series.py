@@ -11,9 +11,9 @@ import pytest
 
 from tests.unit.study.conftest import commit, git
 from torsweep.errors import InputError
-from torsweep.study import places, series
+from torsweep.study import new, series
+from torsweep.study.named_tor import DEBIANS_TOR, patched, read_tor
 from torsweep.study.series import fitting
-from torsweep.study.tors import STOCK, patched, read_tor
 from torsweep.tor.release import Series
 
 
@@ -26,12 +26,12 @@ def a_series(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_sources_that_take_the_series_have_it(repository: Path) -> None:
-    tors = [STOCK, read_tor(f"{repository}@left-here", "--candidate")]
+    tors = [DEBIANS_TOR, read_tor(f"{repository}@left-here", "--candidate")]
     assert fitting(tors) == (tors, "")
 
 
 def test_one_source_that_does_not_take_it_is_enough(repository: Path) -> None:
-    found, note = fitting([STOCK, read_tor(f"{repository}@my-branch", "--candidate")])
+    found, note = fitting([DEBIANS_TOR, read_tor(f"{repository}@my-branch", "--candidate")])
     assert [(tor.name, tor.entry["series"]) for tor in found] == [("plain", "none"), ("my_branch", "none")]
     commit_id = git(repository, "rev-parse", "my-branch")[:12]
     assert note.startswith(f"both are built without the project's patches: my-branch ({commit_id}): ")
@@ -48,7 +48,7 @@ def test_what_is_not_committed_is_not_tried(repository: Path) -> None:
 def test_a_tor_of_another_release_series_goes_without(repository: Path) -> None:
     (repository / "configure.ac").write_text("AC_INIT([tor],[0.4.7.16])\n")
     git(repository, "commit", "-q", "-a", "-m", "older")
-    found, note = fitting([STOCK, read_tor(f"{repository}@main", "--candidate")])
+    found, note = fitting([DEBIANS_TOR, read_tor(f"{repository}@main", "--candidate")])
     assert all(tor.entry["series"] == "none" for tor in found)
     assert "they are for tor 0.4.9, and main (" in note and note.endswith(") is 0.4.7.16")
 
@@ -79,15 +79,15 @@ def test_a_patch_that_does_not_apply_names_file_and_hunk(repository: Path, patch
 def test_a_patch_is_tried_on_debians_source_where_it_has_been_fetched(
     patch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    on_top = patched(patch, STOCK)
+    on_top = patched(patch, DEBIANS_TOR)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(places, "CHECKOUT", tmp_path)
-    assert fitting([STOCK, on_top]) == ([STOCK, on_top], ""), "the build will say it"
+    monkeypatch.setattr(series, "CHECKOUT", tmp_path)
+    assert fitting([DEBIANS_TOR, on_top]) == ([DEBIANS_TOR, on_top], ""), "the build will say it"
     tree = tmp_path / "tor-0.4.9.11"
     tree.mkdir()
     (tree / "configure").write_text("PACKAGE_NAME='tor'\nPACKAGE_VERSION='0.4.9.11'\n")
     (tree / "kist.c").write_text("int interval = 10;\n")
-    package = tmp_path / places.STUDIES / "other" / places.PACKAGE
+    package = tmp_path / new.STUDIES / "other" / series.DEBIAN_PACKAGE
     package.mkdir(parents=True)
     with tarfile.open(package / "tor_0.4.9.11.orig.tar.gz", "w:gz") as archive:
         archive.add(tree, arcname=tree.name)
@@ -96,7 +96,7 @@ def test_a_patch_is_tried_on_debians_source_where_it_has_been_fetched(
         f"Source: tor\nChecksums-Sha256:\n {sha256} 1 tor_0.4.9.11.orig.tar.gz\n"
     )
     with pytest.raises(InputError, match=r"does not apply: kist\.c: Hunk #1 FAILED at 1"):
-        fitting([STOCK, on_top])
+        fitting([DEBIANS_TOR, on_top])
 
 
 def test_a_patch_is_tried_whatever_its_first_folder_is_called(repository: Path, tmp_path: Path) -> None:

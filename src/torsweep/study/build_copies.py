@@ -17,13 +17,15 @@ from torsweep.engines import run_tors
 from torsweep.errors import InputError
 from torsweep.home import CHECKOUT
 from torsweep.storage import whole_directory, write_text
-from torsweep.storage.folders import TOR_BUILD, TOR_TOOLS, own_folder
+from torsweep.storage.folders import MARKER, TOR_BUILD, TOR_TOOLS, own_folder
 from torsweep.study.document import Study
-from torsweep.study.places import PACKAGE
+from torsweep.study.series import DEBIAN_PACKAGE
 from torsweep.tor import TOOLS
 from torsweep.tor.build import BuiltTor, read_build, read_stamp
 from torsweep.tor.identity import marker_name, planned_key
 from torsweep.tor.release import release_in_package
+
+_NOT_OF_BUILD = shutil.ignore_patterns(MARKER, "keys")
 
 
 def standing_build(study: Study, tor: TorSource) -> Path | None:
@@ -38,7 +40,7 @@ def standing_build(study: Study, tor: TorSource) -> Path | None:
         built = _build_of(marker)
         if built is None:
             continue
-        if tor.source != DEBIAN or (folder == study.folder and (folder / PACKAGE).is_dir()):
+        if tor.source != DEBIAN or (folder == study.folder and (folder / DEBIAN_PACKAGE).is_dir()):
             return marker
         release = built.provenance["source_sha256"]
         if _release_in(folder) == release and _release_in(study.folder) in (None, release):
@@ -56,7 +58,7 @@ def _build_of(marker: Path) -> BuiltTor | None:
 
 def _release_in(folder: Path) -> str | None:
     """The SHA-256 of the release in Debian's package of a study or of the checkout; None without one."""
-    for description in sorted((folder / PACKAGE).glob("tor_*.dsc")):
+    for description in sorted((folder / DEBIAN_PACKAGE).glob("tor_*.dsc")):
         with suppress(InputError):
             return release_in_package(description)
     return None
@@ -64,26 +66,24 @@ def _release_in(folder: Path) -> str | None:
 
 def copy_builds(study: Study) -> None:
     """Copy what the study lacks and another folder has; the study's folder has to stand."""
-    own = study.folder / TOOLS
     for tor in study.builds.values():
         marker = standing_build(study, tor)
-        if marker is None or marker.parent == own:
-            continue
-        version = read_stamp(marker)
-        own_folder(own, TOR_TOOLS)
-        with whole_directory(own / version, TOR_BUILD) as place:
-            for part in ("bin", "provenance.json", "build.log"):
-                source = marker.parent / version / part
-                copy = shutil.copytree if source.is_dir() else shutil.copy2
-                if source.exists():
-                    copy(source, place / part)
-        package = PACKAGE.relative_to(TOOLS)
-        if tor.source == DEBIAN and not (own / package).exists():
-            begun = (own / package).with_name(f"{package.name}.part")
-            shutil.rmtree(begun, ignore_errors=True)
-            shutil.copytree(marker.parent / package, begun)
-            begun.replace(own / package)
-        write_text(own / marker.name, marker.read_text(encoding="utf-8"))
+        if marker is not None and marker.parent != study.folder / TOOLS:
+            _copy_build(marker, study.folder / TOOLS, with_package=tor.source == DEBIAN)
+
+
+def _copy_build(marker: Path, tools: Path, *, with_package: bool) -> None:
+    version = read_stamp(marker)
+    own_folder(tools, TOR_TOOLS)
+    with whole_directory(tools / version, TOR_BUILD) as place:
+        shutil.copytree(marker.parent / version, place, dirs_exist_ok=True, ignore=_NOT_OF_BUILD)
+    package = DEBIAN_PACKAGE.relative_to(TOOLS)
+    if with_package and not (tools / package).exists():
+        begun = (tools / package).with_name(f"{package.name}.part")
+        shutil.rmtree(begun, ignore_errors=True)
+        shutil.copytree(marker.parent / package, begun)
+        begun.replace(tools / package)
+    write_text(tools / marker.name, marker.read_text(encoding="utf-8"))
 
 
 def require_options(study: Study, experiment: Experiment) -> None:

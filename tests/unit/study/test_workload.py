@@ -9,7 +9,7 @@ import pytest
 
 from torsweep.stats.claims.downloads import AnyChange
 from torsweep.stats.inference.planning import Spread, smallest_change
-from torsweep.study.plan import expected_lines
+from torsweep.study.workload import expected_lines
 
 ROWS = """\
 quarter,cellsim,today,free,bulk,ttfb,120,16,0.6

@@ -1,8 +1,9 @@
 """What ``--candidate`` and ``--baseline`` name: a tor, as an entry of an experiment's ``tors:``.
 
 In: ``debian``; ``PATH@REVISION`` or a folder that is a git repository; a tarball, a .dsc or a folder of
-source; a program; ``patch:FILE``; ``same``. Out: a :class:`Tor`. Commits are written out, and the checksum of
-a tarball is kept, so that a study says which tor it is about after the branch or the file has changed.
+source; a program; ``patch:FILE``; ``same``. Out: a :class:`NamedTor`. Commits are written out, and the
+checksum of a tarball is kept, so that a study says which tor it is about after the branch or the file has
+changed.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.config.knobs import MERGE_BASE, PLAIN_TOR, STOCK_TOR
+from torsweep.config.tors import DEBIAN
 from torsweep.errors import InputError
 from torsweep.provenance import sha256_of_file
 from torsweep.tor.program import ask_version
 from torsweep.tor.release import find_release
 from torsweep.tor.repository import find_commit, is_repository, left_main
 
-DEBIAN, SAME, PATCH = "debian", "same", "patch:"
+SAME_TOR, PATCH = "same", "patch:"
 FORMS = f"PATH@REVISION of git, {PATCH}FILE, a tarball, .dsc or folder of source, a program, {DEBIAN}"
 TARBALL = re.compile(r"\.(tar(\.\w+)?|tgz|tbz2?|txz)$")
 COMMIT_DIGITS = 12
@@ -31,7 +33,7 @@ MOST_NAME = 40
 
 
 @dataclass(frozen=True)
-class Tor:
+class NamedTor:
     """One tor of a comparison.
 
     ``name`` is the level, ``entry`` what stands under it in ``tors:``, with absolute paths; ``words`` say
@@ -53,7 +55,7 @@ class Tor:
         """Whether it is taken as it is, with no source to build."""
         return "program" in self.entry
 
-    def without_series(self) -> Tor:
+    def without_series(self) -> NamedTor:
         """The same tor, built without the project's series; a program stays what it is."""
         if self.is_program:
             return self
@@ -61,16 +63,16 @@ class Tor:
         return replace(self, name=name, entry={**self.entry, "series": "none"})
 
 
-STOCK = Tor(STOCK_TOR, {"source": DEBIAN}, "Debian's tor", DEBIAN)
+DEBIANS_TOR = NamedTor(STOCK_TOR, {"source": DEBIAN}, "Debian's tor", DEBIAN)
 
 
-def read_tor(text: str, key: str) -> Tor:
+def read_tor(text: str, key: str) -> NamedTor:
     """The tor that ``text`` names, without ``same`` and patches.
 
     ``key`` is the option it was given with, which the InputError names.
     """
     if text == DEBIAN:
-        return STOCK
+        return DEBIANS_TOR
     path = Path(text)
     before, at, revision = text.rpartition("@")
     if at and not path.exists():
@@ -89,20 +91,20 @@ def read_tor(text: str, key: str) -> Tor:
         entry, identity = {"program": str(whole)}, sha256_of_file(whole)
     else:
         raise InputError("is no tor", key=key, value=text, accepted=FORMS)
-    return Tor(level_name(TARBALL.sub("", path.name)), entry, path.name, identity)
+    return NamedTor(level_name(TARBALL.sub("", path.name)), entry, path.name, identity)
 
 
-def _of_git(repository: Path, revision: str, key: str) -> Tor:
+def _of_git(repository: Path, revision: str, key: str) -> NamedTor:
     if not repository.is_dir():
         raise InputError("no such repository", key=key, value=str(repository), accepted=FORMS)
     whole = repository.resolve()
     commit = find_commit(whole, revision).commit
     name = whole.name.removesuffix(".git") if revision == "HEAD" else revision
     words = f"{name} ({commit[:COMMIT_DIGITS]})"
-    return Tor(level_name(name), {"git": str(whole), "revision": commit}, words, commit)
+    return NamedTor(level_name(name), {"git": str(whole), "revision": commit}, words, commit)
 
 
-def patched(patch: Path, base: Tor) -> Tor:
+def patched(patch: Path, base: NamedTor) -> NamedTor:
     """``base`` with the patch in the file ``patch`` on top of all that it has."""
     if not patch.is_file():
         raise InputError("no such patch", key="--candidate", value=str(patch), accepted="a file")
@@ -112,27 +114,30 @@ def patched(patch: Path, base: Tor) -> Tor:
     whole = patch.resolve()
     entry = {**base.entry, "patches": [str(whole)]}
     words = f"{base.words} with {patch.name}"
-    return Tor(level_name(patch.stem), entry, words, f"{base.identity} {sha256_of_file(whole)}")
+    return NamedTor(level_name(patch.stem), entry, words, f"{base.identity} {sha256_of_file(whole)}")
 
 
-def again(base: Tor) -> Tor:
+def once_more(base: NamedTor) -> NamedTor:
     """``base`` once more: what the two differ in is chance."""
-    return Tor("again", {SAME: base.name}, f"{base.words} once more", f"{SAME} {base.identity}")
+    return NamedTor("again", {SAME_TOR: base.name}, f"{base.words} once more", f"{SAME_TOR} {base.identity}")
 
 
-def usual_baseline(candidate: Tor) -> tuple[Tor, str]:
+def usual_baseline(candidate: NamedTor) -> tuple[NamedTor, str]:
     """What ``candidate`` is compared with where nothing else is said, and why, in a sentence.
 
     That is the commit at which it left the main branch of its repository, or else Debian's tor.
     """
     if candidate.repository is None:
-        return STOCK, ""
+        return DEBIANS_TOR, ""
     left = left_main(candidate.repository, candidate.identity)
     if left is None:
-        return STOCK, f"baseline: {STOCK.words}, as {candidate.words} has not left its main branch"
+        return (
+            DEBIANS_TOR,
+            f"baseline: {DEBIANS_TOR.words}, as {candidate.words} has not left its main branch",
+        )
     branch, commit = left
     words = f"{branch} at {commit[:COMMIT_DIGITS]}"
-    tor = Tor(MERGE_BASE, {**candidate.entry, "revision": commit}, words, commit)
+    tor = NamedTor(MERGE_BASE, {**candidate.entry, "revision": commit}, words, commit)
     return tor, f"baseline: {words}, where {candidate.words} left it"
 
 

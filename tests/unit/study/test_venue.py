@@ -6,10 +6,11 @@ import re
 
 import pytest
 
+from torsweep.config.pairing import Pairing
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.machine import Machine, read_machine
-from torsweep.study import engine
-from torsweep.study.engine import ENGINES, choose_venue
+from torsweep.study import venue
+from torsweep.study.venue import choose_venue
 
 
 @pytest.fixture
@@ -20,15 +21,15 @@ def here(monkeypatch: pytest.MonkeyPatch):
         room = {"available_bytes": 1 << 40, "shared_memory_free_bytes": 1 << 40, "cores": cores}
         limits = dict.fromkeys(("processes", "pid_max", "threads_max", "open_files"), None)
         machine = Machine(**{**vars(read_machine()), **room, **limits})
-        monkeypatch.setattr(engine, "read_machine", lambda: machine)
-        monkeypatch.setattr(engine, "lacking", lambda name: lacking.get(name, ""))
-        monkeypatch.setattr(engine, "_kind", lambda name: {"shadow": "shadow-no-rtt"}.get(name, name))
+        monkeypatch.setattr(venue, "read_machine", lambda: machine)
+        monkeypatch.setattr(venue, "lacking", lambda name: lacking.get(name, ""))
+        monkeypatch.setattr(venue, "installed_kind", lambda name: {"shadow": "shadow-no-rtt"}.get(name, name))
 
         def require(kind: str) -> None:
             if lacking.get(kind.split("-")[0]):
                 raise ToolMissing(lacking[kind.split("-")[0]])
 
-        monkeypatch.setattr(engine, "require_engine", require)
+        monkeypatch.setattr(venue, "require_engine", require)
 
     return install
 
@@ -71,21 +72,21 @@ def test_without_any_engine_it_says_what_to_install(here) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "engines", "problem"),
+    ("name", "pairing", "problem"),
     [
         (
             "cellsim",
-            ENGINES,
+            "free",
             "--engine: does not run real tor, got 'cellsim'; accepted: auto, emulation",
         ),
-        ("ns3", ENGINES, "--engine: is no engine, got 'ns3'; accepted: auto, emulation, shadow"),
-        ("shadow", ("emulation",), "--engine: does not take paths from outside"),
+        ("ns3", "free", "--engine: is no engine, got 'ns3'; accepted: auto, emulation, shadow"),
+        ("shadow", "paths", "--engine: does not take paths from outside"),
     ],
 )
-def test_engines_that_cannot(here, wanted: str, engines: tuple[str, ...], problem: str) -> None:
+def test_engines_that_cannot(here, name: str, pairing: Pairing, problem: str) -> None:
     here()
     with pytest.raises(InputError, match=re.escape(problem)):
-        choose_venue(wanted, None, engines)
+        choose_venue(name, None, pairing)
 
 
 def test_an_engine_that_is_asked_for_has_to_be_here(here) -> None:

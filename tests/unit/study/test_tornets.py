@@ -13,14 +13,12 @@ from torsweep.config.network import load_network_config
 from torsweep.errors import InputError
 from torsweep.stats.claims.judging import Answer
 from torsweep.stats.inference.intervals import Interval
-from torsweep.study import builds, given_networks, plan, series
-from torsweep.study.change import Asked, read_change
+from torsweep.study import build_copies, series, tornets, workload
+from torsweep.study.change import Sides, read_change
 from torsweep.study.document import Setup, Study, make_study
-from torsweep.study.engine import Venue
-from torsweep.study.given_networks import GivenNetworks, setup_options
+from torsweep.study.tornets import Tornets
+from torsweep.study.venue import Venue
 from torsweep.study.verdict import Line
-
-NOTHING = dict.fromkeys(("networks", "era", "warm_up", "measured", "pairing"))
 
 
 @pytest.fixture(autouse=True)
@@ -31,25 +29,25 @@ def beside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         write_tornet(tmp_path / name)
     monkeypatch.setattr(series, "_why_not", lambda tor: "")
     monkeypatch.setattr(series, "_require_patches", lambda tor: None)
-    monkeypatch.setattr(builds, "standing_build", lambda study, tor: None)
-    monkeypatch.setattr(plan, "standing_build", lambda study, tor: None)
+    monkeypatch.setattr(build_copies, "standing_build", lambda study, tor: None)
+    monkeypatch.setattr(workload, "standing_build", lambda study, tor: None)
 
 
-def given(*names: str) -> GivenNetworks:
-    found = given_networks.given_networks(names)
+def given(*names: str) -> Tornets:
+    found = tornets.read_tornets(names)
     assert found is not None
     return found
 
 
-def study(of: GivenNetworks, **options: str) -> Study:
-    setup = Setup.read(**setup_options({**NOTHING, **options}, of))
-    change = read_change(Asked(torrc=("KISTSchedRunInterval 1 msec",)))
+def study(of: Tornets, **options: str) -> Study:
+    setup = Setup.read(of, **options)
+    change = read_change(Sides(torrc=("KISTSchedRunInterval 1 msec",)))
     return make_study(change, setup, of.name, None, "torsweep compare", of)
 
 
 def test_a_name_is_no_folder() -> None:
-    assert given_networks.given_networks([]) is None
-    assert given_networks.given_networks(["ci"]) is None
+    assert tornets.read_tornets([]) is None
+    assert tornets.read_tornets(["ci"]) is None
 
 
 def test_the_study_compares_perf_clients_for_as_long_as_the_network_lasts(tmp_path: Path) -> None:
@@ -92,8 +90,8 @@ def test_a_warm_up_that_is_asked_for_makes_a_simulation_no_longer() -> None:
 
 def test_a_study_is_of_the_network_as_it_was() -> None:
     of = given("tornet-0.05")
-    setup = Setup.read(**setup_options(NOTHING, of))
-    change = read_change(Asked(torrc=("KISTSchedRunInterval 1 msec",)))
+    setup = Setup.read(of)
+    change = read_change(Sides(torrc=("KISTSchedRunInterval 1 msec",)))
 
     def again() -> Study:
         return make_study(change, setup, of.name, Path("mine"), "torsweep compare", given("tornet-0.05"))
@@ -104,7 +102,7 @@ def test_a_study_is_of_the_network_as_it_was() -> None:
     with pytest.raises(InputError, match=r"--study: holds a study of tornet-0.05 as it was"):
         again().require_same()
     # Another question in the same folder is played on the same network.
-    change = read_change(Asked(torrc=("KISTSchedRunInterval 2 msec",)))
+    change = read_change(Sides(torrc=("KISTSchedRunInterval 2 msec",)))
     with pytest.raises(InputError, match=r"--study: holds a study of tornet-0.05 as it was"):
         again().write()
 
@@ -141,14 +139,14 @@ def test_what_does_not_go_with_it_is_refused(names: list[str], options: dict[str
 @pytest.mark.parametrize("engine", ["cellsim", "emulation", "nonsense"])
 def test_other_engines_are_refused(engine: str) -> None:
     with pytest.raises(
-        InputError, match=r"--engine: does not play networks of tornettools.*accepted: shadow"
+        InputError, match=r"--engine: does not play networks of tornettools.*accepted: auto, shadow"
     ):
-        given_networks.given_venue(engine, given("tornet-0.05"))
+        given("tornet-0.05").venue(engine)
 
 
 def test_a_dry_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     venue = Venue("shadow", "tornet-0.05", "as a test says so")
-    monkeypatch.setattr(given_networks, "given_venue", lambda engine, networks: venue)
+    monkeypatch.setattr(Tornets, "venue", lambda self, engine: venue)
     words = ["compare", "--network", "tornet-0.05/", "--torrc", "KISTSchedRunInterval 1 msec", "--dry-run"]
     assert app(words, standalone_mode=False) in (0, None)
     told = capsys.readouterr().out

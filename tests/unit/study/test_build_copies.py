@@ -12,10 +12,10 @@ import pytest
 from torsweep.config.tors import TorSource
 from torsweep.engines import run_tors
 from torsweep.provenance import sha256_of_file
-from torsweep.study import builds
-from torsweep.study.builds import copy_builds, require_options, standing_build
+from torsweep.study import build_copies
+from torsweep.study.build_copies import copy_builds, require_options, standing_build
 from torsweep.study.document import Study
-from torsweep.study.places import PACKAGE
+from torsweep.study.series import DEBIAN_PACKAGE as PACKAGE
 from torsweep.tor.build import STAMP, TOOLS, BuiltTor, read_build
 from torsweep.tor.identity import marker_name, planned_key
 
@@ -34,7 +34,7 @@ def describe(tools: Path, release: str) -> str:
 @pytest.fixture
 def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of tools of another study, with Debian's tor."""
-    monkeypatch.setattr(builds, "CHECKOUT", tmp_path / "checkout")
+    monkeypatch.setattr(build_copies, "CHECKOUT", tmp_path / "checkout")
     tools = tmp_path / "studies/other" / TOOLS
     provenance = {
         "version": "0.4.9.11",
@@ -85,9 +85,9 @@ def test_half_a_package_is_not_taken_for_one(
     """Another would be fetched in its place, perhaps of another release."""
     copytree = shutil.copytree
 
-    def interrupted(source: Path, target: Path) -> None:
-        copytree(source, target)
-        if source.name == PACKAGE.name:
+    def interrupted(source: Path, target: Path, *rest: Any, **options: Any) -> None:
+        copytree(source, target, *rest, **options)
+        if Path(source).name == PACKAGE.name:
             raise KeyboardInterrupt
 
     own = study(tmp_path)
@@ -130,7 +130,7 @@ def test_folders_beside_that_are_none_of_a_study_are_passed_over(
     def closed(stamp: Path) -> str:
         raise PermissionError(13, "Permission denied", str(stamp))
 
-    monkeypatch.setattr(builds, "read_stamp", closed)
+    monkeypatch.setattr(build_copies, "read_stamp", closed)
     assert standing_build(study(tmp_path), STOCK) is None
 
 

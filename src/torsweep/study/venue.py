@@ -1,0 +1,102 @@
+"""Which engine plays a comparison here, and on which network.
+
+In: the engine and the network that the user names, if any, and this machine. Out: a :class:`Venue`, with one
+sentence on why. The model cannot be built another way, so it is never taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from torsweep.config.network import NetworkConfig, load_network_config
+from torsweep.config.pairing import FREE, Pairing
+from torsweep.doctor.diagnose import shortfalls
+from torsweep.engines.selection import AUTO, ENGINES, choose_engine, find_engine, lacking, require_engine
+from torsweep.errors import InputError, ToolMissing
+from torsweep.machine import Machine, read_machine
+
+USUAL_NETWORKS = ("quarter", "ci")
+"""Networks that are taken where none is named: the first that fits this machine."""
+
+
+@dataclass(frozen=True)
+class Venue:
+    """The engine, by the name that its runs have, the network, and why these two."""
+
+    engine: str
+    network: str
+    why: str
+
+
+def engines_for(pairing: Pairing) -> tuple[str, ...]:
+    """The engines that run real tor and, where paths are given, take them; those on a real kernel first."""
+    able = (each for each in ENGINES.values() if each.runs_tor and (pairing == FREE or each.takes_paths))
+    return tuple(each.name for each in sorted(able, key=lambda each: bool(each.caution)))
+
+
+def choose_venue(name: str, network: str | None, pairing: Pairing = FREE) -> Venue:
+    """Where a comparison is played: in the engine ``name``, or for ``auto`` in the first that can.
+
+    Raises InputError for the model and for what is no engine, ToolMissing, which says what to install, where
+    no engine can run here.
+    """
+    names = USUAL_NETWORKS if network is None else (network,)
+    configs = {each: load_network_config(each) for each in names}
+    machine = read_machine()
+    if name != AUTO:
+        kind = _named_engine(name, pairing)
+        fitting = [each for each, config in configs.items() if not _too_large(kind, each, config, machine)]
+        return Venue(kind, next(iter(fitting or configs)), "asked for")
+    against: dict[str, str] = {}
+    for each, config in configs.items():
+        for engine in engines_for(pairing):
+            why_not = lacking(engine) or _too_large(engine, each, config, machine)
+            if not why_not:
+                return Venue(installed_kind(engine), each, _because(engine, each, against))
+            against.setdefault(engine, why_not)
+    reasons = "; ".join(f"{engine}: {why}" for engine, why in against.items())
+    raise ToolMissing(
+        f"no engine that runs real tor can play this here: {reasons}; the model takes no builds"
+    )
+
+
+def require_among(name: str, engines: Sequence[str], problems: Mapping[str, str], problem: str) -> str:
+    """The name that runs of the engine ``name`` have, where it is one of ``engines`` and can run here.
+
+    Raises InputError with its entry in ``problems``, or else ``problem``.
+    """
+    owner = next((each.name for each in ENGINES.values() if name in (each.name, *each.kinds)), "")
+    if owner not in engines:
+        accepted = ", ".join([AUTO, *engines])
+        raise InputError(problems.get(owner, problem), key="--engine", value=name, accepted=accepted)
+    kind = installed_kind(name) if name in engines else name
+    require_engine(kind)
+    return kind
+
+
+def _named_engine(name: str, pairing: Pairing) -> str:
+    own_paths = "does not take paths from outside: tor chooses them there"
+    problems = {
+        each.name: own_paths if each.runs_tor else "does not run real tor" for each in ENGINES.values()
+    }
+    return require_among(name, engines_for(pairing), problems, "is no engine")
+
+
+def installed_kind(engine: str) -> str:
+    """The name that the engine's runs have here."""
+    return choose_engine(engine, [engine]).engine
+
+
+def _too_large(engine: str, name: str, network: NetworkConfig, machine: Machine) -> str:
+    """What this machine has too little of, in words; nothing where the network fits."""
+    for short in shortfalls(find_engine(engine).demand(network), machine):
+        return f"{name} needs {short.amount(short.needs)}, and there are {short.amount(short.has)}"
+    return ""
+
+
+def _because(engine: str, network: str, against: Mapping[str, str]) -> str:
+    in_simulation = bool(find_engine(engine).caution)
+    why = "tor runs there in simulated time" if in_simulation else "it has a real kernel"
+    others = (f"not {other}: {reason}" for other, reason in against.items() if other != engine)
+    return "; ".join([f"{why}, and {network} fits this machine", *others])
