@@ -91,11 +91,8 @@ test-tor: setup ## tor's own tests of what the patches touch, and cellsim's rule
 kills: setup ## fifty kills at random moments of a small pipeline, into FOLDER (half an hour)
 	$(ACTIVATED) python -m tests.workflow.kills $(or $(FOLDER),$(shell mktemp -d)) --kills $(or $(KILLS),50)
 
-# How long, or how many: FUZZ='--minutes 30' or FUZZ='--examples 20000 --record docs/robustness.md'.
-FUZZ ?= --minutes 10
-
 fuzz: setup ## damage documents of every format and see that no command breaks
-	$(ACTIVATED) python -m tests.fuzz $(FUZZ)
+	$(ACTIVATED) FUZZ_EXAMPLES=$(or $(EXAMPLES),2000) pytest --quiet --numprocesses $(CORES) tests/fuzz
 
 lint: setup ## format, lint and types of Python, Snakemake and Rust files
 	@$(ACTIVATED) setup/lint.sh

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import shutil
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,11 +19,12 @@ import polars as pl
 
 from tests.fuzz.directory_texts import bandwidth_text, consensus_text, descriptor_text
 from tests.fuzz.mutations import BYTE_KINDS, DOCUMENT_KINDS, LINE_KINDS
-from tests.fuzz.target import Target
+from tests.fuzz.properties import Target
 from tests.small_network import equal_rtts, small_network
 from tests.synthetic import Size, write_sweep
 from torsweep.config.experiment import load_experiment
 from torsweep.formats.yaml_file import read_yaml
+from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.clients import BANDWIDTH_FILE
 from torsweep.network.latency import MODEL_FILE
 from torsweep.network.latency_import import import_latency
@@ -66,11 +68,6 @@ def _experiment_yaml(name: str) -> Callable[[Path], None]:
     return make
 
 
-def _plain_yaml(folder: Path) -> None:
-    source = EXPERIMENTS / "starvation" / "experiment.yaml"
-    (folder / "experiment.yaml").write_bytes(source.read_bytes())
-
-
 FUZZED_CONFIG = {"relays": 5, "web_clients": 1, "bulk_clients": 1, "servers": 1, "load": 1.0}
 
 
@@ -78,11 +75,8 @@ def fuzzed_network(folder: Path) -> None:
     made = small_network(
         ("guard_exit", "exit", "guard", "guard", "middle"), ["web1", "bulk1"], config=FUZZED_CONFIG
     )
-    made = made.model_copy(update={"bandwidth_weights": dict.fromkeys(_WEIGHTS, 5000)})
+    made = made.model_copy(update={"bandwidth_weights": dict.fromkeys(WEIGHTS_OF_HOPS, 5000)})
     write_network(made, equal_rtts(made), folder / "network")
-
-
-_WEIGHTS = ("Wgg", "Wgd", "Wmg", "Wme", "Wmd", "Wmm", "Wee", "Wed", "Weg", "Wgm", "Wem", "Wge")
 
 
 def reseal_network(folder: Path) -> None:
@@ -241,204 +235,88 @@ def _tarball(folder: Path) -> None:
             archive.addfile(entry, io.BytesIO(content))
 
 
-def _importing(kind: str, file: str, file_format: str, *more: str) -> tuple[str, ...]:
-    return (kind, "import", f"{{in}}/{file}", "--format", file_format, "--out", "{out}", *more)
-
-
 _SAMPLE = ("network", "sample", "{in}/net.yaml", "--seed", "1", "--out", "{out}")
 _DESCRIBE = ("network", "describe", "{in}/network", "--json")
+_CHECK = ("config", "check", "{in}/experiment.yaml")
 _COLLECT = ("results", "collect", f"{{in}}/{RUN_NAME}", "--network", "tiny", "--out", "{out}")
-_SUMMARIZE = (
-    "results",
-    "summarize",
-    str(EXPERIMENTS / "refill_sweep/experiment.yaml"),
-    "--tables",
-    "{in}/tables",
-    "--out",
-    "{out}",
-)
-_DESCRIPTORS = ("--descriptors", "{in}/descriptors")
+_REFILL_SWEEP = str(EXPERIMENTS / "refill_sweep/experiment.yaml")
+_SUMMARIZE = ("results", "summarize", _REFILL_SWEEP, "--tables", "{in}/tables", "--out", "{out}")
+_CLAIMS = ("results", "claims", "{in}/summaries")
+
+_Make = Callable[[Path], None]
+
+
+def _latency(file: str, file_format: str, *more: str, kinds: tuple[str, ...] = LINE_KINDS) -> Target:
+    command = ("latency", "import", f"{{in}}/{file}", "--format", file_format, "--out", "{out}", *more)
+    return Target(file, file, kinds, command, _matrix, MODEL_FILE)
+
+
+def _bandwidth(file: str, file_format: str, kinds: tuple[str, ...] = LINE_KINDS) -> Target:
+    command = ("bandwidth", "import", f"{{in}}/{file}", "--format", file_format, "--out", "{out}")
+    return Target(file, file, kinds, command, _rates, BANDWIDTH_FILE)
+
+
+def _relays(file: str, file_format: str, make: _Make, kinds: tuple[str, ...], *more: str) -> Target:
+    source = "consensus" if file == "descriptors" else file
+    command = ("relays", "import", f"{{in}}/{source}", "--format", file_format, "--out", "{out}", *more)
+    return Target(file, file, kinds, command, make, POPULATION_FILE)
+
+
+def _sampled(key: str, file: str, kinds: tuple[str, ...] = DOCUMENT_KINDS) -> Target:
+    return Target(file, f"table/{file}", kinds, _SAMPLE, _sampled_from(key, file), NETWORK_FILE)
+
+
+def _plain_yaml(folder: Path) -> None:
+    shutil.copy(EXPERIMENTS / "starvation" / "experiment.yaml", folder)
+
+
+def _experiment(name: str) -> Target:
+    return Target(name, "experiment.yaml", DOCUMENT_KINDS, _CHECK, _experiment_yaml(name))
+
+
 _MS = ("--unit", "ms")
+_DESCRIPTORS = ("--descriptors", "{in}/descriptors")
+_NPY, _JSON = f"network/{LATENCY_FILE}", f"network/{NETWORK_FILE}"
+_STREAMS = f"{RUN_NAME}/streams.parquet"
 
 TARGETS: dict[str, tuple[Target, ...]] = {
     "YAML": (
         Target("network", "net.yaml", DOCUMENT_KINDS, _SAMPLE, _network_yaml, NETWORK_FILE),
-        *(
-            Target(
-                name,
-                "experiment.yaml",
-                DOCUMENT_KINDS,
-                ("config", "check", "{in}/experiment.yaml"),
-                _experiment_yaml(name),
-            )
-            for name in ("refill_sweep", "starvation")
-        ),
-        Target(
-            "lines", "experiment.yaml", LINE_KINDS, ("config", "check", "{in}/experiment.yaml"), _plain_yaml
-        ),
+        _experiment("refill_sweep"),
+        _experiment("starvation"),
+        Target("lines", "experiment.yaml", LINE_KINDS, _CHECK, _plain_yaml),
     ),
     "JSON": (
-        Target("network.json", "network/network.json", DOCUMENT_KINDS, _DESCRIBE, fuzzed_network),
+        Target("network.json", _JSON, DOCUMENT_KINDS, _DESCRIBE, fuzzed_network),
         Target("run.json", f"{RUN_NAME}/run.json", DOCUMENT_KINDS, _COLLECT, _run),
         Target("provenance.json", f"{RUN_NAME}/provenance.json", DOCUMENT_KINDS, _COLLECT, _run),
-        Target(
-            "claims.json",
-            "summaries/claims.json",
-            DOCUMENT_KINDS,
-            ("results", "claims", "{in}/summaries"),
-            _plan,
-            None,
-            _reseal_plan,
-        ),
-        Target(
-            "relayinfo",
-            "relayinfo.json",
-            DOCUMENT_KINDS,
-            _importing("relays", "relayinfo.json", "relayinfo"),
-            _relayinfo,
-            POPULATION_FILE,
-        ),
-        Target(
-            "speedtest",
-            "speedtest.json",
-            DOCUMENT_KINDS,
-            _importing("bandwidth", "speedtest.json", "speedtest"),
-            _rates,
-            BANDWIDTH_FILE,
-        ),
-        Target(
-            "relays.json",
-            f"table/{POPULATION_FILE}",
-            DOCUMENT_KINDS,
-            _SAMPLE,
-            _sampled_from("relay_population", POPULATION_FILE),
-            NETWORK_FILE,
-        ),
-        Target(
-            "bandwidth.json",
-            f"table/{BANDWIDTH_FILE}",
-            DOCUMENT_KINDS,
-            _SAMPLE,
-            _sampled_from("client_bandwidth", BANDWIDTH_FILE),
-            NETWORK_FILE,
-        ),
+        Target("claims", "summaries/claims.json", DOCUMENT_KINDS, _CLAIMS, _plan, None, _reseal_plan),
+        _relays("relayinfo.json", "relayinfo", _relayinfo, DOCUMENT_KINDS),
+        _bandwidth("speedtest.json", "speedtest", DOCUMENT_KINDS),
+        _sampled("relay_population", POPULATION_FILE),
+        _sampled("client_bandwidth", BANDWIDTH_FILE),
     ),
     "NumPy": (
-        Target(
-            "latency.npy",
-            f"network/{LATENCY_FILE}",
-            BYTE_KINDS,
-            _DESCRIBE,
-            fuzzed_network,
-            None,
-            reseal_network,
-        ),
-        Target(
-            "latency.npz",
-            f"table/{MODEL_FILE}",
-            BYTE_KINDS,
-            _SAMPLE,
-            _sampled_from("latency", MODEL_FILE),
-            NETWORK_FILE,
-        ),
+        Target("latency.npy", _NPY, BYTE_KINDS, _DESCRIBE, fuzzed_network, None, reseal_network),
+        _sampled("latency", MODEL_FILE, BYTE_KINDS),
     ),
     "Parquet": (
-        Target(
-            "tiles",
-            "tiles.parquet",
-            BYTE_KINDS,
-            _importing("bandwidth", "tiles.parquet", "ookla-open"),
-            _rates,
-            BANDWIDTH_FILE,
-        ),
-        Target("streams of a run", f"{RUN_NAME}/streams.parquet", BYTE_KINDS, _COLLECT, _run),
+        _bandwidth("tiles.parquet", "ookla-open", BYTE_KINDS),
+        Target("streams of a run", _STREAMS, BYTE_KINDS, _COLLECT, _run),
         Target("tables of a plan", "tables/streams.parquet", BYTE_KINDS, _SUMMARIZE, _plan),
     ),
-    "CSV": (
-        Target(
-            "netindex",
-            "netindex.csv",
-            LINE_KINDS,
-            _importing("bandwidth", "netindex.csv", "netindex"),
-            _rates,
-            BANDWIDTH_FILE,
-        ),
-        Target(
-            "tiles",
-            "tiles.csv",
-            LINE_KINDS,
-            _importing("bandwidth", "tiles.csv", "ookla-open"),
-            _rates,
-            BANDWIDTH_FILE,
-        ),
-    ),
+    "CSV": (_bandwidth("netindex.csv", "netindex"), _bandwidth("tiles.csv", "ookla-open")),
     "text": (
-        Target(
-            "matrix",
-            "matrix.txt",
-            LINE_KINDS,
-            _importing("latency", "matrix.txt", "matrix", *_MS),
-            _matrix,
-            MODEL_FILE,
-        ),
-        Target(
-            "matrix.gz",
-            "matrix.gz",
-            BYTE_KINDS,
-            _importing("latency", "matrix.gz", "matrix", *_MS),
-            _matrix,
-            MODEL_FILE,
-        ),
-        Target(
-            "p2psim",
-            "p2psim.txt",
-            LINE_KINDS,
-            _importing("latency", "p2psim.txt", "p2psim", *_MS),
-            _matrix,
-            MODEL_FILE,
-        ),
-        Target(
-            "king",
-            "king.txt",
-            LINE_KINDS,
-            _importing("latency", "king.txt", "king-measurements", "--unit", "us"),
-            _matrix,
-            MODEL_FILE,
-        ),
-        Target(
-            "gml",
-            "atlas.gml",
-            LINE_KINDS,
-            _importing("latency", "atlas.gml", "gml"),
-            _matrix,
-            MODEL_FILE,
-        ),
-        Target(
-            "networkinfo",
-            "networkinfo.gml",
-            LINE_KINDS,
-            _importing("bandwidth", "networkinfo.gml", "networkinfo"),
-            _rates,
-            BANDWIDTH_FILE,
-        ),
+        _latency("matrix.txt", "matrix", *_MS),
+        _latency("matrix.gz", "matrix", *_MS, kinds=BYTE_KINDS),
+        _latency("p2psim.txt", "p2psim", *_MS),
+        _latency("king.txt", "king-measurements", "--unit", "us"),
+        _latency("atlas.gml", "gml"),
+        _bandwidth("networkinfo.gml", "networkinfo"),
     ),
     "consensus": (
-        Target(
-            "consensus",
-            "consensus",
-            LINE_KINDS,
-            _importing("relays", "consensus", "consensus", *_DESCRIPTORS),
-            _directory,
-            POPULATION_FILE,
-        ),
-        Target(
-            "descriptors",
-            "descriptors",
-            LINE_KINDS,
-            _importing("relays", "consensus", "consensus", *_DESCRIPTORS),
-            _directory,
-            POPULATION_FILE,
-        ),
+        _relays("consensus", "consensus", _directory, LINE_KINDS, *_DESCRIPTORS),
+        _relays("descriptors", "consensus", _directory, LINE_KINDS, *_DESCRIPTORS),
         Target("bandwidth file", "weights.v3bw", LINE_KINDS, _SAMPLE, _weights, NETWORK_FILE),
     ),
 }

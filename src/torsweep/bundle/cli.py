@@ -52,7 +52,7 @@ def bundle_command(
         Path, typer.Option(parser=OutputFile("Made by torsweep"), help="Zip to write, whole or not at all.")
     ],
 ) -> None:
-    """Pack a published folder as one zip, whose bytes are the same for the same files."""
+    """Pack a published folder as one zip."""
     from torsweep.bundle.publish import pack
 
     pack(folder, out)
@@ -82,11 +82,10 @@ def verify_command(
     def say(findings: Findings) -> None:
         nonlocal problems
         problems += len(findings.problems)
-        for line in findings.said:
+        for line in findings.lines:
             typer.echo(line)
 
-    with opened(bundle) as (folder, packing):
-        say(packing)
+    with opened(bundle) as folder:
         say(check_files(folder))
         if not problems:
             say(check_claims(folder))

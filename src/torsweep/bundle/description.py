@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,7 +36,6 @@ from torsweep.engines.table_files import (
     WIRE_FILE,
 )
 from torsweep.errors import InputError
-from torsweep.formats.archives import MOST_BUNDLE_FILES
 from torsweep.formats.files import MIB, read_bytes
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.runsets.reading import Provenance
@@ -105,32 +104,16 @@ _LINE = re.compile(r"([0-9a-f]{64})  ([^\n]+)\n")
 _MOST_BYTES = 8 * MIB
 
 
-def bundle_files(folder: Path) -> Iterator[Path]:
-    """Every file of the published result in ``folder``, in order, but for the marker of the folder.
-
-    Raises InputError when something in it is neither a folder nor a regular file, or there are too many.
-    """
-    found = []
-    for place, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = Path(place, name)
-            if path.is_symlink() or not (path.is_dir() or path.is_file()):
-                raise InputError("is a link or a device", file=path, accepted="folders and files")
-        found += [Path(place, name) for name in files if Path(place, name) != folder / MARKER]
-        if len(found) > MOST_BUNDLE_FILES:
-            raise InputError("holds too many files", file=folder, accepted=f"at most {MOST_BUNDLE_FILES}")
-    yield from sorted(found, key=lambda path: path.relative_to(folder).as_posix())
-
-
-def packing_order(names: Iterable[str]) -> list[str]:
-    """``names`` in the order of a bundle: what to read first comes first."""
-    return sorted(names, key=lambda name: (name != README_FILE, name))
+def bundle_files(folder: Path) -> list[str]:
+    """The names of the files of the published result in ``folder``, in order, but for the folder's marker."""
+    files = (file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+    return sorted(name for name in files if name != MARKER)
 
 
 def sums_text(folder: Path) -> str:
     """A line for each file in ``folder``, but for SHA256SUMS itself."""
-    names = ((file, file.relative_to(folder).as_posix()) for file in bundle_files(folder))
-    return "".join(f"{sha256_of_file(file)}  {name}\n" for file, name in names if name != SUMS_FILE)
+    names = (name for name in bundle_files(folder) if name != SUMS_FILE)
+    return "".join(f"{sha256_of_file(folder / name)}  {name}\n" for name in names)
 
 
 def read_sums(folder: Path) -> dict[str, str]:
@@ -217,7 +200,7 @@ def write_crate(folder: Path, title: str, experiment: Experiment, origin: Proven
     made = _add(crate, "#made", "CreateAction", name=name)
     made["instrument"], made["result"] = tools, crate.root_dataset
     crate.root_dataset["mentions"] = made
-    names = sorted(file.relative_to(folder).as_posix() for file in bundle_files(folder))
+    names = bundle_files(folder)
     # SHA256SUMS comes last and covers this file, too; how long it will be is known.
     sums_bytes = sum(len(f"{'':64}  {name}\n".encode()) for name in (*names, CRATE_FILE))
     for name in names:

@@ -18,7 +18,6 @@ from torsweep.bundle.description import (
     Credit,
     bundle_files,
     citation_text,
-    packing_order,
     sums_text,
     write_crate,
 )
@@ -93,14 +92,14 @@ def publish(sources: Sources, credit: Credit, settings: Mapping[str, object], ou
 
 
 def pack(folder: Path, zip_file: Path) -> None:
-    """Write the published result in ``folder`` to ``zip_file``: the same bytes for the same files.
+    """Write the published result in ``folder`` to ``zip_file``, what to read first at its beginning.
 
     Raises InputError when the folder is not what its checksums say.
     """
     require_whole(folder)
-    names = [file.relative_to(folder).as_posix() for file in bundle_files(folder)]
+    names = sorted(bundle_files(folder), key=lambda name: (name != README_FILE, name))
     with whole_file(zip_file) as temporary:
-        write_zip(folder, packing_order(names), temporary)
+        write_zip(folder, names, temporary)
 
 
 def _require_one_plan(sources: Sources, origin: Provenance) -> None:

@@ -19,15 +19,14 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from torsweep.bundle.description import bundle_files, packing_order, read_sums
+from torsweep.bundle.description import bundle_files, read_sums
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.config.reading import validate
 from torsweep.config.variant import Variant
 from torsweep.engines.selection import find_engine
 from torsweep.errors import InputError, TorsweepError
-from torsweep.formats.archives import unpack_zip, write_zip
+from torsweep.formats.archives import unpack_zip
 from torsweep.formats.json_file import read_json
-from torsweep.formats.parquet import read_metadata
 from torsweep.network.model import NETWORK_FILE
 from torsweep.pipeline.paths import PlanPath, network_directory, network_key
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file, versions
@@ -55,7 +54,7 @@ class _Run(BaseModel):
     tables: dict[str, str]
 
 
-class Origin(BaseModel):
+class BundleProvenance(BaseModel):
     """A bundle's provenance.json; ``settings`` are keys of experiment.yaml that were replaced."""
 
     experiment: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
@@ -66,53 +65,40 @@ class Origin(BaseModel):
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found: ``said`` in order, and those of it that are ``problems``."""
+    """What checks found: the ``lines`` to print, in order, and those of them that are ``problems``."""
 
-    said: tuple[str, ...]
+    lines: tuple[str, ...]
     problems: tuple[str, ...]
 
     def __add__(self, other: Findings) -> Findings:
-        return Findings(self.said + other.said, self.problems + other.problems)
+        return Findings(self.lines + other.lines, self.problems + other.problems)
 
 
 @contextmanager
-def opened(bundle: Path) -> Iterator[tuple[Path, Findings]]:
-    """The folder of ``bundle``, unpacked if it is a zip, and what is to say of its packing.
-
-    Raises InputError when it is neither a folder nor a zip.
-    """
+def opened(bundle: Path) -> Iterator[Path]:
+    """The folder of ``bundle``, unpacked if it is a zip; InputError when it is neither."""
     if bundle.is_dir():
-        yield bundle, Findings((), ())
+        yield bundle
         return
     with tempfile.TemporaryDirectory(prefix="torsweep-verify-") as scratch:
-        folder = Path(scratch, "bundle")
-        folder.mkdir()
-        names = unpack_zip(bundle, folder)
-        again = Path(scratch, "again.zip")
-        write_zip(folder, packing_order(names), again)
-        same = filecmp.cmp(bundle, again, shallow=False)
-        again.unlink()
-        wrong = f"{bundle.name}: its files, or the bytes between them, are not as torsweep writes them"
-        found = () if same else (wrong,)
-        yield folder, Findings(found, found)
+        unpack_zip(bundle, Path(scratch))
+        yield Path(scratch)
 
 
 def check_files(folder: Path) -> Findings:
     """Whether every file in ``folder`` is there and as SHA256SUMS says, and nothing else is."""
     stated = read_sums(folder)
-    there = {file.relative_to(folder).as_posix(): file for file in bundle_files(folder)}
-    problems, right = [f"{name}: is missing" for name in stated if name not in there], 0
-    for name, file in there.items():
-        if name == SUMS_FILE:
-            continue
+    names = [name for name in bundle_files(folder) if name != SUMS_FILE]
+    problems, right = [f"{name}: is missing" for name in stated if name not in names], 0
+    for name in names:
         if name not in stated:
             problems.append(f"{name}: is not in {SUMS_FILE}")
-        elif sha256_of_file(file) != stated[name]:
+        elif sha256_of_file(folder / name) != stated[name]:
             problems.append(f"{name}: has changed: its SHA-256 is not the one in {SUMS_FILE}")
         else:
             right += 1
-    said = f"files: {right} of {len(stated)} are as they were published"
-    return Findings((*problems, said), tuple(problems))
+    summary = f"files: {right} of {len(stated)} are as they were published"
+    return Findings((*problems, summary), tuple(problems))
 
 
 def require_whole(folder: Path) -> None:
@@ -124,9 +110,6 @@ def require_whole(folder: Path) -> None:
 
 def check_claims(folder: Path) -> Findings:
     """Whether the summaries in ``folder``, and the verdicts in them, are what its tables give."""
-    for table in sorted((folder / "tables").glob("*.parquet")):
-        # Checksums from a stranger prove nothing, so another process reads each table first.
-        read_metadata(table)
     with tempfile.TemporaryDirectory(prefix="torsweep-verify-") as scratch:
         again = Path(scratch, "summaries")
         summary = summarize(PlanTables.open(folder / "tables"), experiment_of(folder))
@@ -134,10 +117,10 @@ def check_claims(folder: Path) -> Findings:
         return _verdicts(folder / "summaries", again) + _summaries(folder, again)
 
 
-def read_origin(folder: Path) -> Origin:
+def read_origin(folder: Path) -> BundleProvenance:
     """What the bundle in ``folder`` says of how it was made; InputError when it does not."""
     file = folder / PROVENANCE_FILE
-    return validate(Origin, read_json(file), file)
+    return validate(BundleProvenance, read_json(file), file)
 
 
 def experiment_of(folder: Path) -> Experiment:
@@ -152,31 +135,32 @@ def experiment_of(folder: Path) -> Experiment:
 
 
 def _verdicts(published: Path, again: Path) -> Findings:
-    stated, found = (
+    stated, computed = (
         {(c.claim, c.setting): c.verdict for c in read_claims(p).claims} for p in (published, again)
     )
     problems = tuple(
         f"claim {' '.join(filter(None, claim))}: {stated.get(claim, 'none')} is stated, "
-        f"the tables give {found.get(claim, 'none')}"
-        for claim in {**stated, **found}
-        if stated.get(claim) != found.get(claim)
+        f"the tables give {computed.get(claim, 'none')}"
+        for claim in {**stated, **computed}
+        if stated.get(claim) != computed.get(claim)
     )
-    right = sum(stated.get(claim) == verdict for claim, verdict in found.items())
-    said = f"claims: {right} of {len(found)} verdicts are what the tables give"
-    return Findings((*problems, said), problems)
+    right = sum(stated.get(claim) == verdict for claim, verdict in computed.items())
+    summary = f"claims: {right} of {len(computed)} verdicts are what the tables give"
+    return Findings((*problems, summary), problems)
 
 
 def _summaries(folder: Path, again: Path) -> Findings:
     published, then = folder / "summaries", read_origin(folder).published_with.versions
     names = sorted({file.name for place in (published, again) for file in place.iterdir()} - {MARKER})
     other = [name for name in names if not _same(published / name, again / name)]
-    said = f"summaries: {len(names) - len(other)} of {len(names)} are what the tables give"
+    summary = f"summaries: {len(names) - len(other)} of {len(names)} are what the tables give"
     differ = [name for name in _NUMBERS_OF if then.get(name) != versions().get(name)]
     if other and differ:
-        told = ", ".join(f"{name} {then.get(name)} then, {versions().get(name)} here" for name in differ)
-        return Findings((f"{said}; the others may differ in last digits ({told}): {', '.join(other)}",), ())
+        which = ", ".join(f"{name} {then.get(name)} then, {versions().get(name)} here" for name in differ)
+        line = f"{summary}; the others may differ in last digits ({which}): {', '.join(other)}"
+        return Findings((line,), ())
     problems = tuple(f"summaries/{name}: is not what the tables give" for name in other)
-    return Findings((*problems, said), problems)
+    return Findings((*problems, summary), problems)
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -248,12 +232,13 @@ def compare(folder: Path, scratch: Path) -> Findings:
         **{stage: _same_files(folder / stage, scratch / place.stage(stage)) for stage in _STAGES},
         "page": [filecmp.cmp(folder / PAGE_FILE, scratch / place.page, shallow=False)],
     }
-    said = tuple(f"made again, {what}: {sum(same)} of {len(same)} identical" for what, same in counts.items())
+    lines = tuple(
+        f"made again, {what}: {sum(same)} of {len(same)} identical" for what, same in counts.items()
+    )
     different = any(not all(same) for same in counts.values())
     if different and find_engine(place.engine).real_time:
-        said += (f"{place.engine} runs in real time: no two of its runs are the same",)
-        return Findings(said, ())
-    return Findings(said, ("made again, not all is identical",) if different else ())
+        return Findings((*lines, f"{place.engine} runs in real time: no two of its runs are the same"), ())
+    return Findings(lines, ("made again, not all is identical",) if different else ())
 
 
 def _networks(scratch: Path, place: PlanPath, origin: Provenance) -> Iterator[bool]:

@@ -125,7 +125,7 @@ def all_curves(read: Sequence[SourceRuns]) -> Curves:
 
 def _measured(run: Run) -> pl.DataFrame:
     # open_run has compared the checksums.
-    streams = read_table(run.directory, STREAMS, trusted=True)
+    streams = read_table(run.directory, STREAMS)
     measured = streams.filter(pl.col("start_us") >= run.spec.warm_up_ns // 1000).select(STREAM_COLUMNS)
     return with_pages(measured, [])
 

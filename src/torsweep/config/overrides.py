@@ -16,7 +16,6 @@ from torsweep.config.network import NetworkName, network_path
 from torsweep.config.reading import Section, parse_scalar, validate
 from torsweep.config.replicates import Precision, Replicates
 from torsweep.formats.files import require_regular
-from torsweep.formats.text import MOST_WHOLE_TEXT_BYTES
 
 
 def _read_scalars(value: object) -> object:
@@ -72,7 +71,7 @@ class Overrides(Section):
         if overrides.network is not None:
             network_path(overrides.network)
         if overrides.live_tor is not None:
-            require_regular(overrides.live_tor, MOST_WHOLE_TEXT_BYTES)
+            require_regular(overrides.live_tor)
         return overrides
 
 

@@ -12,9 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.errors import InputError
-from torsweep.formats.files import MIB, read_bytes
-
-MOST_CSV_BYTES = 512 * MIB
+from torsweep.formats.files import require_regular
 
 
 def read_csv(
@@ -24,13 +22,13 @@ def read_csv(
 
     Columns of either that it does not have are passed over. Raises InputError when it is no such table.
     """
-    content = read_bytes(file, MOST_CSV_BYTES, missing)
-    if not content.strip():
-        raise InputError("is empty", file=file, accepted="a CSV table")
+    require_regular(file, missing)
     types = {**dict.fromkeys(numbers, pl.Float64), **dict.fromkeys(texts or (), pl.String)}
     rows_to_guess_from = None if texts is not None else 0
     try:
-        return pl.read_csv(content, schema_overrides=types, infer_schema_length=rows_to_guess_from)
+        return pl.read_csv(file, schema_overrides=types, infer_schema_length=rows_to_guess_from)
+    except pl.exceptions.NoDataError:
+        raise InputError("is empty", file=file, accepted="a CSV table") from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         first = str(error).splitlines()[0] if str(error) else "damaged"
         raise InputError(f"is no CSV table: {first}", file=file) from None

@@ -17,7 +17,6 @@ from torsweep.formats.files import MIB, MOST_INTEGER, read_bytes
 MOST_JSON_BYTES = 64 * MIB
 """Tornettools' relays of a month have about 10 MiB."""
 
-_MOST_DEPTH = 64
 _MOST_DIGITS = 40
 
 
@@ -52,15 +51,13 @@ def parse_json(content: bytes | str, file: Path) -> dict[str, Any]:
         if not isinstance(document, dict):
             accepted = 'keys and values: {"key": …}'
             raise InputError("holds no JSON object", file=file, accepted=accepted)
-        if _too_deep(document):
-            raise RecursionError
         if "\\ud" in text.lower():
             json.dumps(document, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise InputError(f"is no whole JSON file: {error.msg}, {where}", file=file) from None
     except RecursionError:
-        raise InputError("is nested too deep", file=file, accepted=f"at most {_MOST_DEPTH} levels") from None
+        raise InputError("is nested too deep", file=file) from None
     except UnicodeError:
         raise InputError("is not UTF-8 text", file=file) from None
     except ValueError as error:
@@ -68,25 +65,13 @@ def parse_json(content: bytes | str, file: Path) -> dict[str, Any]:
     return document
 
 
-def _too_deep(document: dict[str, Any]) -> bool:
-    level: list[Any] = [document]
-    for _ in range(_MOST_DEPTH):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
-        ]
-    return bool(level)
-
-
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    document = dict(pairs)
+    if len(document) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"key {twice[:_MOST_DIGITS]!r} stands twice in one object")
-    return found
+    return document
 
 
 def _whole_number(digits: str) -> int:

@@ -17,56 +17,43 @@ from pathlib import Path
 from typing import IO, Any
 
 from torsweep.errors import InputError
-from torsweep.formats.files import GIB, MIB, reason, require_regular, too_large
-
-MOST_TEXT_BYTES = 2 * GIB
-"""A text that is read line by line, unpacked."""
+from torsweep.formats.files import MIB, reason, require_regular, too_large
 
 MOST_WHOLE_TEXT_BYTES = 256 * MIB
-"""A text that has to be held as a whole: a consensus has 3 MiB, its server descriptors 30 MiB."""
-
-MOST_LINE_CHARACTERS = 4 * MIB
-"""A row of 20,000 latencies has less than 300 KiB."""
+"""A text that has to be held as a whole: tornettools' relays of a month have about 10 MiB."""
 
 _OPENERS = {b"\x1f\x8b": gzip.open, b"\xfd7": lzma.open}
 
 
-def text_lines(file: Path, most_bytes: int = MOST_TEXT_BYTES) -> Iterator[str]:
+def text_lines(file: Path) -> Iterator[str]:
     """The lines of ``file``, without their ends; compression is told by the file's first bytes."""
-    for line in _pieces(file, most_bytes, lambda opened: opened.readline(MOST_LINE_CHARACTERS + 1)):
-        if len(line) > MOST_LINE_CHARACTERS:
-            accepted = f"at most {MOST_LINE_CHARACTERS} characters"
-            raise InputError("a line is too long", file=file, accepted=accepted)
-        yield line.rstrip("\n")
+    with _opened(file) as opened:
+        for line in opened:
+            yield line.rstrip("\n")
 
 
 def text_chunks(file: Path, characters: int) -> Iterator[str]:
     """``file`` in pieces of ``characters``, cut anywhere, with line ends as ``\\n``."""
-    yield from _pieces(file, MOST_TEXT_BYTES, lambda opened: opened.read(characters))
+    with _opened(file) as opened:
+        while chunk := opened.read(characters):
+            yield chunk
 
 
 def whole_text(file: Path) -> str:
     """All of ``file``. Raises InputError when it is empty, too."""
-    text = "\n".join(text_lines(file, MOST_WHOLE_TEXT_BYTES))
+    with _opened(file) as opened:
+        text = opened.read(MOST_WHOLE_TEXT_BYTES + 1)
+    if len(text) > MOST_WHOLE_TEXT_BYTES:
+        raise too_large(file, MOST_WHOLE_TEXT_BYTES)
     if not text.strip():
         raise InputError("is empty", file=file)
     return text
 
 
-def _pieces(file: Path, most_bytes: int, piece: Any) -> Iterator[str]:
-    read = 0
-    with _opened(file) as opened:
-        while found := piece(opened):
-            read += len(found)
-            if read > most_bytes:
-                raise too_large(file, most_bytes)
-            yield found
-
-
 @contextmanager
 def _opened(file: Path) -> Iterator[IO[str]]:
     """``file``, unpacked; whatever keeps it from being read, then or later, is an InputError."""
-    require_regular(file, MOST_TEXT_BYTES)
+    require_regular(file)
     try:
         with file.open("rb") as raw:
             opener: Any = _OPENERS.get(raw.read(2), open)

@@ -354,7 +354,7 @@ def _measured(run: Run, schema: TableSchema) -> pl.DataFrame:
     if schema in NOT_OF_ALL and not (run.directory / schema.file).exists():
         return pl.DataFrame(schema=schema.polars)
     # open_run has compared the checksums.
-    frame = read_table(run.directory, schema, trusted=True)
+    frame = read_table(run.directory, schema)
     if schema in (PROGRESS, BREAKDOWN):
         downloads = _measured(run, STREAMS).select("client", "stream")
         return frame.join(downloads, on=["client", "stream"], how="semi", maintain_order="left")

@@ -108,12 +108,12 @@ class Provenance:
         return sorted(of_runs)
 
 
-def read_provenance(file: Path, *, trusted: bool = False) -> Provenance:
-    """The provenance in the metadata of the Parquet file ``file``, whose checksum fits if it is ``trusted``.
+def read_provenance(file: Path) -> Provenance:
+    """The provenance in the metadata of the Parquet file ``file``.
 
     Raises InputError when the file is missing, is no Parquet, or comes from another version.
     """
-    text = parquet.read_metadata(file, trusted=trusted).get(METADATA_KEY, "{}")
+    text = parquet.read_metadata(file).get(METADATA_KEY, "{}")
     return parse_provenance(parse_json(text, file), file)
 
 
@@ -163,7 +163,7 @@ class PlanTables:
         Raises InputError when they are not there, not ours, or damaged.
         """
         verify_folder(directory, PROVENANCE_FILE, "no such file: no tables are there")
-        return cls(directory, read_provenance(directory / STREAMS_FILE, trusted=True))
+        return cls(directory, read_provenance(directory / STREAMS_FILE))
 
     def at(self, levels: Mapping[str, str], seeds: Sequence[int]) -> PlanTables:
         """The tables of the runs at ``levels`` on the networks of ``seeds`` alone."""
@@ -226,7 +226,7 @@ class PlanTables:
     def passages(self, keys: Mapping[str, object], columns: Sequence[str]) -> pl.DataFrame:
         """``columns`` of the cells that traced relays sent on in one run, of the seed and levels ``keys``."""
         file = self.directory / PASSAGES_FILE
-        read_provenance(file, trusted=True)
+        read_provenance(file)
         chosen = [pl.col(name) == value for name, value in keys.items()]
         return pl.scan_parquet(file).filter(*chosen).select(columns).collect()
 
@@ -243,10 +243,10 @@ class PlanTables:
 
     def _scan(self, name: str, columns: Iterable[str]) -> pl.LazyFrame:
         file = self.directory / name
-        read_provenance(file, trusted=True)
+        read_provenance(file)
         order: dict[str, Sequence[str]] = dict(self.provenance.knobs)
         columns = list(columns)
-        frame = parquet.scan_frame(file, ["seed", *self.knobs, *columns], trusted=True)
+        frame = parquet.scan_frame(file, ["seed", *self.knobs, *columns])
         if self.levels:
             chosen = [pl.col(name) == level for name, level in self.levels.items()]
             frame = frame.filter(pl.col("seed").is_in(self.provenance.seeds), *chosen)

@@ -94,13 +94,13 @@ def open_run(directory: Path) -> Run:
     )
 
 
-def read_table(run_directory: Path, schema: TableSchema, *, trusted: bool = False) -> pl.DataFrame:
-    """The table of a run, warm-up and all; ``trusted`` says that its checksum has been compared.
+def read_table(run_directory: Path, schema: TableSchema) -> pl.DataFrame:
+    """The table of a run, warm-up and all.
 
     Raises InputError when it is missing, damaged, or does not fit ``schema``.
     """
     file = run_directory / schema.file
-    return validate(parquet.read_frame(file, trusted=trusted), schema, file)
+    return validate(parquet.read_frame(file), schema, file)
 
 
 def core_seconds(run_directories: Sequence[Path]) -> float:

@@ -37,7 +37,7 @@ def again(plan: Plan, tmp_path: Path) -> Path:
 
 def test_all_is_the_same_when_nothing_differs(published: Path, again: Path) -> None:
     found = compare(published, again)
-    assert found.said == SAME
+    assert found.lines == SAME
     assert found.problems == ()
 
 
@@ -49,9 +49,9 @@ def test_what_differs_is_counted_out(published: Path, again: Path) -> None:
     document["tables"]["streams.parquet"] = "0" * 64
     file.write_text(json.dumps(document))
     found = compare(published, again)
-    assert found.said[:2] == (
+    assert found.lines[:2] == (
         "made again, networks: 2 of 3 identical",
         "made again, runs: 17 of 18 identical",
     )
-    assert "made again, figures: 20 of 21 identical" in found.said
+    assert "made again, figures: 20 of 21 identical" in found.lines
     assert found.problems == ("made again, not all is identical",)

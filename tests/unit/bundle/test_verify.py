@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.stamped import stamp
 from tests.synthetic import record_tables
 from torsweep.bundle.description import sums_text
-from torsweep.bundle.verify import check_files, opened
+from torsweep.bundle.verify import check_files
 from torsweep.errors import InputError
 
 SUMMARIES = 16
@@ -43,29 +43,20 @@ def test_what_is_whole_is_said_to_be(kind: str, torsweep, request: pytest.Fixtur
     assert rest == WHOLE
 
 
-def _found(zip_file: Path) -> bool:
-    """Whether the checks of bytes find something; those of claims come only after them."""
-    try:
-        with opened(zip_file) as (folder, packing):
-            return bool(packing.problems or check_files(folder).problems)
-    except InputError:
-        return True
+def test_a_zip_that_another_program_packed_is_accepted(bundle: Path, torsweep, tmp_path: Path) -> None:
+    with zipfile.ZipFile(bundle) as archive:
+        archive.extractall(tmp_path / "main")
+    packed = shutil.make_archive(str(tmp_path / "main"), "zip", tmp_path / "main")
+    assert torsweep("verify", packed)[0] == 0
 
 
-@settings(max_examples=60)
-@given(data=st.data())
-def test_a_changed_byte_anywhere_in_a_zip_is_found(
-    bundle: Path, tmp_path_factory, data: st.DataObject
-) -> None:
-    content = bytearray(bundle.read_bytes())
-    # Half of the places are in the last 8 KiB, where the zip's own table of its files is.
-    start = data.draw(st.sampled_from([0, len(content) - 8192]))
-    place = data.draw(st.integers(start, len(content) - 1))
-    content[place] ^= data.draw(st.integers(1, 255))
-    file = tmp_path_factory.mktemp("flipped") / "changed.zip"
-    file.write_bytes(content)
-    assert _found(file)
-    file.unlink()
+def test_a_changed_byte_of_a_file_in_a_zip_is_found(bundle: Path, torsweep, tmp_path: Path) -> None:
+    content = bundle.read_bytes()
+    changed = tmp_path / "changed.zip"
+    changed.write_bytes(content.replace(b"Made by torsweep", b"Made by torswoop", 1))
+    code, _, error = torsweep("verify", changed)
+    assert (code, error.count("\n")) == (2, 1)
+    assert "changed.zip: is no whole zip: Bad CRC-32" in error
 
 
 @settings(max_examples=40)
@@ -95,61 +86,6 @@ def test_a_zip_that_is_cut_off_is_one_line(bundle: Path, torsweep, tmp_path: Pat
     assert error.count("\n") == 1
 
 
-def _written(file: Path, name: str, content: bytes = b"x", kind: int = zipfile.ZIP_STORED) -> None:
-    with zipfile.ZipFile(file, "w", kind) as archive:
-        archive.writestr(name, content)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["../outside", "/outside", "a/../../outside", "a\\b", "dir/", ".torsweep", "a//b", "x" * 201, "a/" * 200],
-)
-def test_names_that_lead_elsewhere_are_refused(torsweep, tmp_path: Path, name: str) -> None:
-    file = tmp_path / "in" / "evil.zip"
-    file.parent.mkdir()
-    _written(file, name)
-    code, _, error = torsweep("verify", file)
-    assert code == 2
-    assert "holds no file of a bundle" in error
-    assert not (tmp_path / "outside").exists()
-
-
-def test_what_would_unpack_to_more_than_it_has_is_refused(torsweep, tmp_path: Path) -> None:
-    file = tmp_path / "bomb.zip"
-    _written(file, "README.md", bytes(10**6), zipfile.ZIP_DEFLATED)
-    code, _, error = torsweep("verify", file)
-    assert code == 2
-    assert "was packed by another program" in error
-
-
-def test_a_file_that_stands_twice_is_refused(torsweep, tmp_path: Path) -> None:
-    file = tmp_path / "twice.zip"
-    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("a", "1")
-        archive.writestr("a", "2")
-    assert "holds no file of a bundle, got 'a'" in torsweep("verify", file)[2]
-
-
-def test_a_file_that_is_a_folder_too_is_refused(torsweep, tmp_path: Path) -> None:
-    file = tmp_path / "both.zip"
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("a/b", "1")
-        archive.writestr("a", "2")
-    code, _, error = torsweep("verify", file)
-    assert (code, "holds no file of a bundle, got 'a'" in error) == (2, True)
-
-
-def test_files_in_another_order_are_found(bundle: Path, torsweep, tmp_path: Path) -> None:
-    with zipfile.ZipFile(bundle) as archive:
-        files = [(entry, archive.read(entry)) for entry in archive.infolist()]
-    moved = tmp_path / "moved.zip"
-    with zipfile.ZipFile(moved, "w") as archive:
-        for entry, content in (files[-1], *files[:-1]):
-            archive.writestr(entry, content)
-    code, said, _ = torsweep("verify", moved)
-    assert (code, said.startswith("moved.zip: its files, or the bytes between them")) == (1, True)
-
-
 def test_something_else_than_a_bundle_is_refused(torsweep, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     assert "this is no published result" in torsweep("verify", tmp_path / "folder")[2]
@@ -171,11 +107,6 @@ def test_missing_unknown_and_changed_files_are_named(damaged: Path, torsweep) ->
     right, of = map(int, re.fullmatch(r"files: (\d+) of (\d+) are as they were published", last).groups())
     assert of == right + 2
     assert error.endswith("3 problems\n")
-
-
-def test_a_link_is_no_file_of_a_bundle(damaged: Path, torsweep) -> None:
-    (damaged / "link").symlink_to("/etc/passwd")
-    assert "link: is a link or a device" in torsweep("verify", damaged)[2]
 
 
 def _sealed(folder: Path) -> Path:
