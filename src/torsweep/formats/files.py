@@ -11,7 +11,7 @@ from pathlib import Path
 
 from torsweep.errors import InputError
 
-KIB, MIB = 1 << 10, 1 << 20
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 MOST_INTEGER = 2**63 - 1
 """The largest whole number of a document: that of a signed integer of 64 bits."""
