@@ -47,7 +47,7 @@ from tests.unit.engines.shadow.read.made_logs import (
     stamp,
     tgen_opening,
 )
-from torsweep.engines.shadow.layout import HOSTS, Layout
+from torsweep.engines.shadow.layout import HOSTS_FOLDER, Layout
 from torsweep.provenance import machine, versions
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -100,7 +100,7 @@ def make_logs(folder: Path, clients: int, beats: bool, traced: bool) -> Logs:
         finished = [download for download in downloads if download.end_s < DURATION_S]
         lines = [line.replace("host web1", f"host {name}") for line in _tgen(begun_s, finished, beats)]
         Scene.put(shadow, f"{name}/tgen.1004.stdout", lines)
-        (shadow / HOSTS / name / "tgen.graphml").write_text(graph([PAUSE_S] * (steps + 1)))
+        (shadow / HOSTS_FOLDER / name / "tgen.graphml").write_text(graph([PAUSE_S] * (steps + 1)))
         written += len(lines)
         if traced:
             lines = _opened(name) + _trace(downloads)
@@ -111,7 +111,7 @@ def make_logs(folder: Path, clients: int, beats: bool, traced: bool) -> Logs:
             beat = [event(second + 0.7, f"650 BW {second * 7919 % 10**6} {second * 7919 % 10**6}")
                     for second in range(DURATION_S)]  # fmt: skip
             Scene.put(shadow, f"{relay}/oniontrace.1003.stdout", _opened(relay) + beat)
-    size_of = sum(file.stat().st_size for file in (shadow / HOSTS).glob("*/*.stdout"))
+    size_of = sum(file.stat().st_size for file in (shadow / HOSTS_FOLDER).glob("*/*.stdout"))
     return Logs(run, shadow, size_of, written)
 
 
@@ -160,14 +160,26 @@ def run_ours(logs: Logs, _: Path) -> None:
 def run_tgentools(logs: Logs, out: Path) -> None:
     """tgentools, from logs to its JSON."""
     pattern = r"tgen\.[0-9]+\.stdout$"
-    _tool("tgentools", "parse", "-m", _cores(), "-e", pattern, "-p", str(out), str(logs.shadow / HOSTS))
+    _tool(
+        "tgentools", "parse", "-m", _cores(), "-e", pattern, "-p", str(out), str(logs.shadow / HOSTS_FOLDER)
+    )
 
 
 def run_both_tools(logs: Logs, out: Path) -> None:
     """tgentools, then oniontracetools."""
     run_tgentools(logs, out)
     pattern = r"oniontrace\.[0-9]+\.stdout$"
-    _tool("oniontracetools", "parse", "-m", _cores(), "-e", pattern, "-p", str(out), str(logs.shadow / HOSTS))
+    _tool(
+        "oniontracetools",
+        "parse",
+        "-m",
+        _cores(),
+        "-e",
+        pattern,
+        "-p",
+        str(out),
+        str(logs.shadow / HOSTS_FOLDER),
+    )
 
 
 def _cores() -> str:

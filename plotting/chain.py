@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from plotting.drawing.command import exit_code_of
 from plotting.drawing.palette import level_name
 from plotting.drawing.style import GREY, TEXT_WIDTH_IN, canvas, save, style
-from torsweep.chain.comparing import CHAIN
+from torsweep.chain.comparing import WHOLE_CHAIN
 from torsweep.chain.turns import MOST_COST, NOT_TRACED
 from torsweep.config.looks import BLUE, GREEN, VERMILION
 from torsweep.errors import InputError
@@ -88,16 +88,16 @@ def _tracing(axes: list[Axes], rows: pl.DataFrame) -> None:
         for variant, (colour, marker, aside) in zip(variants, looks, strict=True):
             for row in rows.filter(pl.col("variant") == variant).to_dicts():
                 # A request passes all three relays: it has one time.
-                if name == "small_us_relative" and row["position"] != CHAIN:
+                if name == "small_us_relative" and row["position"] != WHOLE_CHAIN:
                     continue
                 height = positions.index(row["position"]) + aside
-                label_once = _words(variant) if row["position"] == CHAIN else None
+                label_once = _words(variant) if row["position"] == WHOLE_CHAIN else None
                 axis.plot(100 * row[name], height, marker, color=colour, markersize=4, label=label_once)
                 _whisker(axis, row, name, height, 100.0)
         axis.axvline(100 * MOST_COST, color="black", linewidth=0.8, linestyle="--")
         axis.axvline(0, color=GREY, linewidth=0.6)
         axis.set_xlabel(f"{label}, with recording (difference, %)")
-    words = ["all three" if position == CHAIN else position for position in positions]
+    words = ["all three" if position == WHOLE_CHAIN else position for position in positions]
     axes[0].set_yticks(range(len(positions)), words)
     axes[0].legend(title="Recorded")
 

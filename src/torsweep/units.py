@@ -34,6 +34,7 @@ NANOSECONDS_PER = {
     "min": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
+SECOND_NS, SECOND_US = NANOSECONDS_PER["s"], 1_000_000
 BYTES_PER = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 BYTES_PER_SECOND_PER = {
     **{f"{unit}/s": factor for unit, factor in BYTES_PER.items()},

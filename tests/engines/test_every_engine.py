@@ -14,7 +14,7 @@ from tests.engines import chain_scenario
 from torsweep.config.engine_names import engine_names
 from torsweep.engines.cellsim.entry import find_cellsim
 from torsweep.engines.prepare import write_run
-from torsweep.engines.run_spec import Given, GivenLines, read_run
+from torsweep.engines.run_spec import UserLines, UserOptions, read_run
 from torsweep.engines.selection import ENGINES, find_engine, lacking
 from torsweep.provenance import sha256_of_file
 from torsweep.tor.build import BuiltTor, read_build
@@ -97,8 +97,8 @@ def test_hosts_run_builds_of_their_own_and_are_told_what_the_user_gives(
     built: BuiltTor = request.getfixturevalue("built_tor")
     usual, other = _two_builds(built, tmp_path / "results" / "tools" / "tor")
     folder = chain_scenario.prepare(tmp_path, kind, "today")
-    given = Given(
-        torrc=(GivenLines(lines={"KISTSchedRunInterval": "5 msec"}, hosts=("relay3",)),),
+    given = UserOptions(
+        torrc=(UserLines(lines={"KISTSchedRunInterval": "5 msec"}, hosts=("relay3",)),),
         consensus={"cc_alg": 0, "of_mine": 77},
     )
     update = {"tor_build": usual.version, "other_builds": {other.version: ("relay2",)}, "given": given}

@@ -21,7 +21,7 @@ from torsweep.chain.clocks import measure_clocks
 from torsweep.chain.comparing import (
     PRECISE,
     ClockCosts,
-    Row,
+    PlanRow,
     as_markdown,
     clock_costs,
     compare,
@@ -32,13 +32,14 @@ from torsweep.chain.measuring import Lengths, measure_turns
 from torsweep.chain.runs import RUN_PLANS, measure_runs
 from torsweep.chain.turns import (
     REPORT_NS,
-    Plan,
+    TurnsPlan,
     clocks_plan,
     enter_own_namespace,
     quantum_plan,
     tracing_plan,
 )
-from torsweep.engines.emulation.entry import Tools, require_linkem
+from torsweep.engines.contract import Say
+from torsweep.engines.emulation.entry import EmulationTools, require_linkem
 from torsweep.engines.emulation.rights import machine_claimed
 from torsweep.engines.emulation.run.processes import orderly_end
 from torsweep.engines.host_tors import HostTors
@@ -49,8 +50,6 @@ from torsweep.storage.folders import CHAIN, own_folder
 from torsweep.tor.build import BuiltTor
 
 CLOCK_ROUNDS = 41
-
-Say = Callable[[str], None]
 
 
 def run_plan(
@@ -77,7 +76,7 @@ def run_plan(
     made_with = {"plan": name, "tor": tor.provenance, "started": round(time.time())}
     made_with |= {"machine": dict(machine()), "versions": dict(versions())}
     if name in RUN_PLANS:
-        rows = measure_runs(name, out / name, Tools(HostTors(tor), require_linkem()), say)
+        rows = measure_runs(name, out / name, EmulationTools(HostTors(tor), require_linkem()), say)
         return _leave_files(out, name, rows, table(rows), made_with)
     with claim(), orderly_end():
         clocks = measure_clocks(CLOCK_ROUNDS)
@@ -98,7 +97,7 @@ def run_plan(
     return _leave_files(out, name, rows, as_markdown(plan, rows, document), document, samples)
 
 
-def turns_plan(name: str, costs: ClockCosts) -> Plan:
+def turns_plan(name: str, costs: ClockCosts) -> TurnsPlan:
     """The plan in turns of this ``name``."""
     if name == "clocks":
         return clocks_plan(max(1, round(REPORT_NS / reading_ns(costs, PRECISE, 1))))
@@ -108,7 +107,7 @@ def turns_plan(name: str, costs: ClockCosts) -> Plan:
 def _leave_files(
     out: Path,
     name: str,
-    rows: Sequence[Row],
+    rows: Sequence[PlanRow],
     text: str,
     document: Mapping[str, Any],
     samples: pl.DataFrame | None = None,

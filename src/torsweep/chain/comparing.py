@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from torsweep.chain.turns import ENDS_RATE, MOST_COST, NOT_TRACED, REPORT_NS, Plan
+from torsweep.chain.turns import ENDS_RATE, MOST_COST, NOT_TRACED, REPORT_NS, TurnsPlan
 from torsweep.stats.inference.intervals import Interval, exponential, t_interval
 
-CHAIN = "chain"
+WHOLE_CHAIN = "chain"
 """The position under which all three relays are counted together."""
 
 PRECISE = "CLOCK_MONOTONIC"
 
-Row = dict[str, Any]
+PlanRow = dict[str, Any]
 
 ClockCosts = Mapping[tuple[str, str], float]
 """Nanoseconds that a call costs, by clock and way (``library``, ``system_call``).
@@ -57,7 +57,7 @@ def per_round(samples: pl.DataFrame) -> pl.DataFrame:
         relays.group_by(["round", "variant"], maintain_order=True)
         .agg(pl.col("cpu_s").sum())
         .join(middle, on=["round", "variant"])
-        .with_columns(pl.lit(CHAIN).alias("position"))
+        .with_columns(pl.lit(WHOLE_CHAIN).alias("position"))
         .select(relays.columns)
     )
     both = pl.concat([relays, chain])
@@ -71,16 +71,16 @@ def per_round(samples: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def compare(plan: Plan, samples: pl.DataFrame, costs: ClockCosts) -> list[Row]:
+def compare(plan: TurnsPlan, samples: pl.DataFrame, costs: ClockCosts) -> list[PlanRow]:
     """The rows, in the order of the plan's variants."""
     rounds = per_round(samples)
-    positions = ["middle"] if plan.shared_ends else ["guard", "middle", "exit", CHAIN]
+    positions = ["middle"] if plan.shared_ends else ["guard", "middle", "exit", WHOLE_CHAIN]
     rows = []
     for position in positions:
         base = _values(rounds, plan.variants[0].name, position)
         for variant in plan.variants:
             own = _values(rounds, variant.name, position)
-            row: Row = {"position": position, "variant": variant.name, "rounds": len(own)}
+            row: PlanRow = {"position": position, "variant": variant.name, "rounds": len(own)}
             for name in ("cpu_s_per_gb", "megabytes_per_s", "small_us"):
                 row |= _spread(name, t_interval(own[name]))
                 relative = t_interval(np.log(own[name].to_numpy() / base[name].to_numpy()))
@@ -88,18 +88,20 @@ def compare(plan: Plan, samples: pl.DataFrame, costs: ClockCosts) -> list[Row]:
                     row |= _spread(f"{name}_relative", exponential(relative))
             if plan.middle_rate != ENDS_RATE:
                 row |= _spread("read_of_rate", t_interval(own["read_bytes_per_s"] / plan.middle_rate))
-            if position != CHAIN and own["readings_coarse"].sum():
+            if position != WHOLE_CHAIN and own["readings_coarse"].sum():
                 row |= _clock_columns(own, base, costs, variant.coarse, variant.calls)
             rows.append(row)
     return rows
 
 
-def _clock_columns(own: pl.DataFrame, base: pl.DataFrame, costs: ClockCosts, coarse: str, calls: int) -> Row:
+def _clock_columns(
+    own: pl.DataFrame, base: pl.DataFrame, costs: ClockCosts, coarse: str, calls: int
+) -> PlanRow:
     """Readings a gigabyte, what they cost by the bench, and what they are seen to cost."""
     precise_ns, coarse_ns = reading_ns(costs, PRECISE, calls), reading_ns(costs, coarse, calls)
     in_calls_s = (own["precise_per_gb"] * precise_ns + own["coarse_per_gb"] * coarse_ns) / 1e9
     readings = own["precise_per_gb"] + own["coarse_per_gb"]
-    row: Row = {
+    row: PlanRow = {
         "million_readings_per_gb": _digits(float(np.mean(readings.to_numpy())) / 1e6),
         "coarse_share_of_readings": _digits(float(np.mean((own["coarse_per_gb"] / readings).to_numpy()))),
         "bench_ns_per_coarse_reading": _digits(coarse_ns),
@@ -116,7 +118,7 @@ def _values(rounds: pl.DataFrame, variant: str, position: str) -> pl.DataFrame:
     return rounds.filter(pl.col("variant") == variant, pl.col("position") == position).sort("round")
 
 
-def _spread(name: str, interval: Interval) -> Row:
+def _spread(name: str, interval: Interval) -> PlanRow:
     """Mean and bounds; without bounds where there is one round."""
     bounds = (interval.low, interval.high) if interval.known else (None, None)
     return {
@@ -130,7 +132,7 @@ def _digits(value: float | None) -> float | None:
     return None if value is None or not np.isfinite(value) else float(f"{value:.5g}")
 
 
-def as_markdown(plan: Plan, rows: Sequence[Row], document: Mapping[str, Any]) -> str:
+def as_markdown(plan: TurnsPlan, rows: Sequence[PlanRow], document: Mapping[str, Any]) -> str:
     """The comparison of ``plan`` with how it was made; intervals are 95 %, over rounds."""
     beside = document["cores_taken_beside"]
     made = (
@@ -144,7 +146,7 @@ def as_markdown(plan: Plan, rows: Sequence[Row], document: Mapping[str, Any]) ->
     return "\n".join([made, "", told, "", table(rows), *_sentences(plan, rows), ""])
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[PlanRow]) -> str:
     """``rows`` in Markdown, a column for each of their keys; intervals stand behind their means."""
     keys = dict.fromkeys(key for row in rows for key in row)
     columns = [key for key in keys if not (key.endswith(("_low", "_high")) and key.rsplit("_", 1)[0] in keys)]
@@ -153,13 +155,13 @@ def table(rows: Sequence[Row]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _cell(row: Row, name: str) -> str:
+def _cell(row: PlanRow, name: str) -> str:
     low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
     value = "" if row.get(name) is None else str(row[name])
     return value if low is None or high is None else f"{value} [{low}, {high}]"
 
 
-def _sentences(plan: Plan, rows: Sequence[Row]) -> list[str]:
+def _sentences(plan: TurnsPlan, rows: Sequence[PlanRow]) -> list[str]:
     if plan.name == "clocks":
         calls = plan.variants[-1].calls
         return [
@@ -177,7 +179,7 @@ def _sentences(plan: Plan, rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _verdict(row: Row, name: str) -> str:
+def _verdict(row: PlanRow, name: str) -> str:
     """Whether the interval is below the bound, above, or neither."""
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     if low is None or high is None:

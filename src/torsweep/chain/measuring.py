@@ -15,32 +15,33 @@ import socket
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from torsweep.chain.turns import (
-    CLIENT,
+    CLIENT_NAME,
     ENDLESS_BYTES,
-    POSITIONS,
     REQUEST_BYTES,
-    Chain,
     ChainNetwork,
-    Plan,
+    RelayChain,
+    TurnsPlan,
     network_of,
     run_of,
     turns,
 )
 from torsweep.engines.addresses import SERVER_PORT, address
+from torsweep.engines.contract import Say
 from torsweep.engines.costs import process_cpu_ns
-from torsweep.engines.emulation.directory import Layout
+from torsweep.engines.emulation.directory import ProcessLayout
 from torsweep.engines.emulation.run.control import Control, close_quietly
 from torsweep.engines.emulation.run.downloads import connect
 from torsweep.engines.emulation.run.engine import READY_LIMIT_S
 from torsweep.engines.emulation.run.processes import ProcessSet
 from torsweep.engines.emulation.run.servers import request
 from torsweep.engines.host_tors import HostTors
+from torsweep.engines.paths import PLACES_OF_A_PATH
 from torsweep.errors import TorsweepError
 from torsweep.tor.build import BuiltTor
 
@@ -84,14 +85,14 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Measured:
+class TurnSamples:
     """The samples of a plan, and the cores that other programs used meanwhile."""
 
     samples: list[Sample]
     cores_beside: float
 
 
-class Account(NamedTuple):
+class RelayUsage(NamedTuple):
     """What a relay has used, moved and asked so far, and when."""
 
     at_ns: int
@@ -103,8 +104,8 @@ class Account(NamedTuple):
 
 
 def measure_turns(
-    plan: Plan, rounds: int, folder: Path, tor: BuiltTor, lengths: Lengths, say: Callable[[str], None]
-) -> Measured:
+    plan: TurnsPlan, rounds: int, folder: Path, tor: BuiltTor, lengths: Lengths, say: Say
+) -> TurnSamples:
     """Run ``plan`` in the network namespace of this process, with the processes' files in ``folder``.
 
     The files of a network that failed stay there to tell why.
@@ -116,7 +117,7 @@ def measure_turns(
     run = run_of(plan, chains, len(order) * (lengths.small_s + lengths.load_s + plan.ramp_s + SETTING_UP_S))
     with tempfile.TemporaryDirectory(prefix="torsweep-", ignore_cleanup_errors=True) as sockets:
         running = ChainNetwork(
-            Layout(run, network_of(plan, chains), (folder / "processes").resolve(), Path(sockets)),
+            ProcessLayout(run, network_of(plan, chains), (folder / "processes").resolve(), Path(sockets)),
             HostTors(tor),
             Path(),
             {},
@@ -134,8 +135,8 @@ def measure_turns(
 
 
 async def _live(
-    running: ChainNetwork, plan: Plan, order: Sequence[tuple[Chain, ...]], lengths: Lengths
-) -> Measured:
+    running: ChainNetwork, plan: TurnsPlan, order: Sequence[tuple[RelayChain, ...]], lengths: Lengths
+) -> TurnSamples:
     samples: list[Sample] = []
     try:
         await running.bring_up()
@@ -148,7 +149,7 @@ async def _live(
             samples += await turn.measure(number, chosen)
         cores = (_busy_beside_s(own) - busy_before_s) / (time.monotonic() - began)
         # The counts' coarseness can make it less than nothing.
-        return Measured(samples, max(0.0, cores))
+        return TurnSamples(samples, max(0.0, cores))
     finally:
         running.close()
 
@@ -156,7 +157,7 @@ async def _live(
 class Turns:
     """Measures the chains of one network; streams are numbered in the order of opening."""
 
-    def __init__(self, running: ChainNetwork, plan: Plan, lengths: Lengths) -> None:
+    def __init__(self, running: ChainNetwork, plan: TurnsPlan, lengths: Lengths) -> None:
         self._running = running
         self._plan = plan
         self._lengths = lengths
@@ -164,7 +165,7 @@ class Turns:
         network = running.layout.network
         self._server = address(network.node_of[network.servers[0].name])
 
-    async def measure(self, number: int, chains: tuple[Chain, ...]) -> list[Sample]:
+    async def measure(self, number: int, chains: tuple[RelayChain, ...]) -> list[Sample]:
         """Load ``chains`` at once; each takes the next paths of the client's.
 
         Small requests before the load are made on one chain after the other, while nothing else runs.
@@ -186,11 +187,11 @@ class Turns:
         self._running.processes.check()
         return [sample for samples in measured for sample in samples]
 
-    async def _open(self, chain: Chain) -> socket.socket:
+    async def _open(self, chain: RelayChain) -> socket.socket:
         """A connection to the server through the relays of ``chain``."""
         layout, self._opened = self._running.layout, self._opened + 1
         connection = await connect(layout.clients[0].socks, self._server, SERVER_PORT, str(self._opened))
-        follower = self._running.followers[CLIENT]
+        follower = self._running.followers[CLIENT_NAME]
         path = follower.circuits[follower.circuit_of[self._opened]].path
         if path != ",".join(chain.relays):
             connection.close()
@@ -199,13 +200,13 @@ class Turns:
 
     async def _close_circuits(self) -> None:
         """Close the circuits of this turn, so that none disturbs the next turn."""
-        control = self._running.controls[CLIENT]
-        for seen in list(self._running.followers[CLIENT].circuits.values()):
+        control = self._running.controls[CLIENT_NAME]
+        for seen in list(self._running.followers[CLIENT_NAME].circuits.values()):
             if seen.closed_ns is None:
                 await close_quietly(control, f"CLOSECIRCUIT {seen.number}")
 
     async def _loaded(
-        self, number: int, chain: Chain, connections: list[socket.socket], took_ns: list[int]
+        self, number: int, chain: RelayChain, connections: list[socket.socket], took_ns: list[int]
     ) -> list[Sample]:
         """The samples of ``chain``; its small requests took ``took_ns``, or are made beside its load."""
         if not self._plan.small_beside:
@@ -223,8 +224,8 @@ class Turns:
         return await small_requests(connection, self._lengths.load_s)
 
     async def _under_load(
-        self, chain: Chain, connections: list[socket.socket]
-    ) -> list[tuple[Account, Account]]:
+        self, chain: RelayChain, connections: list[socket.socket]
+    ) -> list[tuple[RelayUsage, RelayUsage]]:
         """The accounts of the relays of ``chain`` at both ends of the time that counts."""
         loads = [asyncio.ensure_future(load(connection)) for connection in connections]
         try:
@@ -241,22 +242,28 @@ class Turns:
                 raise end
         return list(zip(before, after, strict=True))
 
-    async def _accounts(self, chain: Chain) -> list[Account]:
+    async def _accounts(self, chain: RelayChain) -> list[RelayUsage]:
         controls, children = self._running.controls, self._running.children
         return await asyncio.gather(
-            *(account_of(controls[relay], children[relay].handle.pid) for relay in chain.relays)
+            *(usage_of(controls[relay], children[relay].handle.pid) for relay in chain.relays)
         )
 
 
 def _sample(
-    turn: int, chain: Chain, place: int, before: Account, after: Account, requests: int, small_us: float
+    turn: int,
+    chain: RelayChain,
+    place: int,
+    before: RelayUsage,
+    after: RelayUsage,
+    requests: int,
+    small_us: float,
 ) -> Sample:
-    took = Account(*(now - then for then, now in zip(before, after, strict=True)))
+    took = RelayUsage(*(now - then for then, now in zip(before, after, strict=True)))
     return Sample(
         round=chain.number,
         turn=turn,
         variant=chain.variant.name,
-        position=POSITIONS[place],
+        position=PLACES_OF_A_PATH[place],
         relay=chain.relays[place],
         span_s=took.at_ns / 1e9,
         cpu_s=took.cpu_ns / 1e9,
@@ -269,14 +276,14 @@ def _sample(
     )
 
 
-async def account_of(control: Control, pid: int) -> Account:
+async def usage_of(control: Control, pid: int) -> RelayUsage:
     """The account of the relay behind ``control``, whose process is ``pid``; OSError when that is gone."""
     answer = "\n".join(await control.ask("GETINFO traffic/read traffic/written"))
     read, written = (int(value) for value in re.findall(r"traffic/\w+=(\d+)", answer))
     # A relay whose readings are not counted does not answer.
     found = _READINGS.search(await control.value("clock-readings") or "precise=0 coarse=0")
     precise, coarse = (int(value) for value in found.groups()) if found else (0, 0)
-    return Account(time.monotonic_ns(), process_cpu_ns(pid), read, written, precise, coarse)
+    return RelayUsage(time.monotonic_ns(), process_cpu_ns(pid), read, written, precise, coarse)
 
 
 async def small_requests(connection: socket.socket, for_s: float) -> list[int]:

@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from torsweep.chain.comparing import Row
+from torsweep.chain.comparing import PlanRow
 from torsweep.chain.turns import downloads
 from torsweep.config.eras import tor_settings
 from torsweep.config.network import load_network_config
 from torsweep.config.variant import variant_text
-from torsweep.engines.emulation.entry import Tools
+from torsweep.engines.contract import Say
+from torsweep.engines.emulation.entry import EmulationTools
 from torsweep.engines.emulation.run.engine import run_in_tries
 from torsweep.engines.emulation.run.pace import read_slowest
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
@@ -30,10 +31,10 @@ from torsweep.network.sampling import sample_network
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 from torsweep.storage.folders import RUN, own_folder
+from torsweep.units import SECOND_NS
 
 FIRST_BYTES = 100_000
 WAKING_STREAMS = 6
-SECOND_NS = 1_000_000_000
 REFILL_KIB_PER_S = 200
 PHASE_BINS, BUSIEST_BINS = 20, 4
 
@@ -66,7 +67,7 @@ def refill_conditions() -> list[Condition]:
     return found
 
 
-def refill_row(condition: Condition, run_directory: Path) -> Row:
+def refill_row(condition: Condition, run_directory: Path) -> PlanRow:
     """What the middle's bucket delivered, in parts of its rate, and how far bytes came in steps.
 
     ``in_steps`` is the part of the bytes that came in the busiest fifth of the refill interval: 0.2 where
@@ -111,7 +112,7 @@ def circuits_conditions() -> list[Condition]:
     return [Condition(variant_text(levels), levels, rates, traffic, 60, 60) for levels in policies]
 
 
-def circuits_row(condition: Condition, run_directory: Path) -> Row:
+def circuits_row(condition: Condition, run_directory: Path) -> PlanRow:
     """Shares of the busy circuits, in parts of an equal one, and the times of the quiet client's.
 
     Shares are of the bytes that came after the warm-up.
@@ -155,7 +156,7 @@ def waking_conditions() -> list[Condition]:
     return found
 
 
-def waking_row(condition: Condition, run_directory: Path) -> Row:
+def waking_row(condition: Condition, run_directory: Path) -> PlanRow:
     """When each stream, in order of opening, had its first 100 KB: seconds since the clients started.
 
     A stream that never had them has no second.
@@ -167,14 +168,14 @@ def waking_row(condition: Condition, run_directory: Path) -> Row:
     return order | {f"stream_{stream}_s": seconds.get(stream) for stream in range(1, WAKING_STREAMS + 1)}
 
 
-RUN_PLANS: Mapping[str, tuple[Callable[[], list[Condition]], Callable[[Condition, Path], Row]]] = {
+RUN_PLANS: Mapping[str, tuple[Callable[[], list[Condition]], Callable[[Condition, Path], PlanRow]]] = {
     "refill": (refill_conditions, refill_row),
     "circuits": (circuits_conditions, circuits_row),
     "waking": (waking_conditions, waking_row),
 }
 
 
-def measure_runs(name: str, folder: Path, tools: Tools, say: Callable[[str], None]) -> list[Row]:
+def measure_runs(name: str, folder: Path, tools: EmulationTools, say: Say) -> list[PlanRow]:
     """Run every condition of the plan ``name`` below ``folder`` that has not been run; return its rows.
 
     Raises the errors of :func:`torsweep.engines.emulation.run.engine.run_in_tries`.

@@ -1,6 +1,6 @@
 """Plans in turns: their variants, the chains of relays that stand for them, their order, and their network.
 
-In: a plan's name, how many rounds, a build of tor. Out: :class:`Plan` and its :class:`Chain` s;
+In: a plan's name, how many rounds, a build of tor. Out: :class:`TurnsPlan` and its :class:`RelayChain` s;
 :class:`ChainNetwork`, in a namespace in which every address of 11.0.0.0/8 is this machine.
 
 A round, the replicate, has one chain of each variant, with processes of its own; they are measured forwards
@@ -21,14 +21,14 @@ from torsweep.config.eras import tor_settings
 from torsweep.engines.emulation.directory import Place
 from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.emulation.run.processes import CLONE_NEWNET
+from torsweep.engines.paths import PLACES_OF_A_PATH
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.engines.vegas_log import vegas_log_lines
 from torsweep.errors import ToolMissing
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
-from torsweep.network.model import LATENCY_FLOOR_US, Authority, Client, Network, Position, Relay, Server
+from torsweep.network.model import LATENCY_FLOOR_US, Authority, Client, Network, Relay, Server
 
-CLIENT = "bulk1"
-POSITIONS: tuple[Position, ...] = ("guard", "middle", "exit")
+CLIENT_NAME = "bulk1"
 
 ENDS_RATE = 1_000_000_000
 """Bytes a second of relays that no token bucket should limit."""
@@ -53,7 +53,7 @@ COUNTED = {"TOR_MONOTIME_COUNT": "1"}
 
 
 @dataclass(frozen=True)
-class Variant:
+class RelayVariant:
     """How a relay is run: its environment and lines of its torrc, where ``{ring}`` is a file of its own.
 
     ``calls`` is how many system calls a reading of the clock makes, 0 for the C library; ``coarse`` the
@@ -68,16 +68,16 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Chain:
+class RelayChain:
     """The relays, guard to exit, on which ``variant`` is measured in round ``number``, from 1."""
 
     number: int
-    variant: Variant
+    variant: RelayVariant
     relays: tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Plan:
+class TurnsPlan:
     """Variants, the first of which is what the others are compared with.
 
     With ``shared_ends`` all chains have one guard and one exit, without a variant. ``together`` loads the
@@ -88,7 +88,7 @@ class Plan:
     """
 
     name: str
-    variants: tuple[Variant, ...]
+    variants: tuple[RelayVariant, ...]
     shared_ends: bool
     together: bool = False
     small_beside: bool = False
@@ -103,7 +103,7 @@ class Plan:
         busy as it can be; of a bucket that binds, one loads and one asks."""
         return 2 if self.small_beside else 4
 
-    def chains(self, rounds: int) -> tuple[Chain, ...]:
+    def chains(self, rounds: int) -> tuple[RelayChain, ...]:
         """One a round and variant, with the names of their relays."""
         found = []
         for place in range(rounds * len(self.variants)):
@@ -112,16 +112,16 @@ class Plan:
                 relays = ("relay1", f"relay{place + 3}", "relay2")
             else:
                 relays = (f"relay{3 * place + 1}", f"relay{3 * place + 2}", f"relay{3 * place + 3}")
-            found.append(Chain(number + 1, self.variants[variant], relays))
+            found.append(RelayChain(number + 1, self.variants[variant], relays))
         return tuple(found)
 
-    def variant_of(self, chains: tuple[Chain, ...]) -> dict[str, Variant]:
+    def variant_of(self, chains: tuple[RelayChain, ...]) -> dict[str, RelayVariant]:
         """The variant of each relay that has one."""
         own = slice(1, 2) if self.shared_ends else slice(0, 3)
         return {relay: chain.variant for chain in chains for relay in chain.relays[own]}
 
 
-def turns(chains: tuple[Chain, ...], *, together: bool) -> Iterator[tuple[Chain, ...]]:
+def turns(chains: tuple[RelayChain, ...], *, together: bool) -> Iterator[tuple[RelayChain, ...]]:
     """Which chains are measured one after the other, and which at once: each chain twice."""
     for number in sorted({chain.number for chain in chains}):
         own = [chain for chain in chains if chain.number == number]
@@ -135,17 +135,17 @@ def turns(chains: tuple[Chain, ...], *, together: bool) -> Iterator[tuple[Chain,
                 yield from ((chain,) for chain in chosen)
 
 
-def clocks_plan(calls_of_report: int) -> Plan:
+def clocks_plan(calls_of_report: int) -> TurnsPlan:
     """The clock of the coarse time, and how it is asked; ``calls_of_report`` last as long as the report's.
 
     tor on Linux asks for the coarse clock in the vDSO. Where a system has no coarse clock, as tor sees
     FreeBSD, all time is precise; where it has no fast way to it, each reading is a system call, or slower.
     """
 
-    def variant(name: str, coarse: str, calls: int) -> Variant:
+    def variant(name: str, coarse: str, calls: int) -> RelayVariant:
         asked = {"TOR_MONOTIME_COARSE_CLOCK": coarse, "TOR_MONOTIME_SYSTEM_CALLS": str(calls)}
         clock = "CLOCK_MONOTONIC_COARSE" if coarse == "coarse" else "CLOCK_MONOTONIC"
-        return Variant(name, COUNTED | asked, (), calls, clock)
+        return RelayVariant(name, COUNTED | asked, (), calls, clock)
 
     variants = (
         variant("coarse", "coarse", 0),
@@ -154,27 +154,27 @@ def clocks_plan(calls_of_report: int) -> Plan:
         variant("precise_by_system_call", "precise", 1),
         variant("as_slow_as_the_report", "precise", calls_of_report),
     )
-    return Plan("clocks", variants, shared_ends=True)
+    return TurnsPlan("clocks", variants, shared_ends=True)
 
 
-def tracing_plan() -> Plan:
+def tracing_plan() -> TurnsPlan:
     """What recording costs: all three relays of a chain record every cell at every place, or one cell in ten,
     or log round trips as exits do in runs, or do nothing of the kind."""
     lines = ("CellTraceFile {ring}", f"CellTraceRecords {RING_RECORDS}")
     variants = (
-        Variant(NOT_TRACED),
-        Variant("every_cell", lines=lines),
-        Variant("one_in_10", lines=(*lines, "CellTraceSample 10")),
-        Variant("round_trips", lines=vegas_log_lines("{ring}")),
+        RelayVariant(NOT_TRACED),
+        RelayVariant("every_cell", lines=lines),
+        RelayVariant("one_in_10", lines=(*lines, "CellTraceSample 10")),
+        RelayVariant("round_trips", lines=vegas_log_lines("{ring}")),
     )
-    return Plan("tracing", variants, shared_ends=False, together=True, rounds=12)
+    return TurnsPlan("tracing", variants, shared_ends=False, together=True, rounds=12)
 
 
-def quantum_plan() -> Plan:
+def quantum_plan() -> TurnsPlan:
     """A bucket that binds, refilled as tor does, by a precise clock and by ones with a quantum."""
     clocks = {"precise": "precise"} | {f"coarse_{step}ms": f"coarse:{step}" for step in (1, 4, 10)}
     variants = tuple(
-        Variant(
+        RelayVariant(
             f"{name},{interval}ms",
             COUNTED | {"TOR_MONOTIME_COARSE_CLOCK": clock},
             (f"TokenBucketRefillInterval {interval} msec",),
@@ -183,7 +183,7 @@ def quantum_plan() -> Plan:
         for name, clock in clocks.items()
     )
     # The ramp is long enough to empty a bucket that was full.
-    return Plan(
+    return TurnsPlan(
         "quantum",
         variants,
         shared_ends=True,
@@ -227,7 +227,7 @@ def enter_own_namespace() -> None:
 class ChainNetwork(RunningNetwork):
     """A network without links: its hosts are addresses of one interface."""
 
-    variants: Mapping[str, Variant] = field(default_factory=dict)
+    variants: Mapping[str, RelayVariant] = field(default_factory=dict)
     """The variant of each relay that has one."""
 
     async def _start_links(self) -> None:
@@ -265,7 +265,7 @@ def downloads(
     )
 
 
-def run_of(plan: Plan, chains: tuple[Chain, ...], duration_s: float) -> RunSpec:
+def run_of(plan: TurnsPlan, chains: tuple[RelayChain, ...], duration_s: float) -> RunSpec:
     """What the processes are set to: tor of today, and a path a circuit, in the order of use."""
     order = [chain for turn in turns(chains, together=plan.together) for chain in turn]
     paths = tuple(chain.relays for chain in order for _ in range(plan.streams))
@@ -279,7 +279,7 @@ def run_of(plan: Plan, chains: tuple[Chain, ...], duration_s: float) -> RunSpec:
         client_start_window_ns=0,
         tor=tor_settings(ERA, {}),
         traffic={"bulk": downloads(isolated=True, size=ENDLESS_BYTES)},
-        paths={CLIENT: paths},
+        paths={CLIENT_NAME: paths},
         tables=RunTables(progress=False),
         network="",
         network_sha256="0" * 64,
@@ -287,17 +287,19 @@ def run_of(plan: Plan, chains: tuple[Chain, ...], duration_s: float) -> RunSpec:
     )
 
 
-_NOWHERE = {"place": 0, "access_us": 0}
+_NO_PLACE = {"place": 0, "access_us": 0}
 """A network without links has no round trips between places."""
 
 
-def network_of(plan: Plan, chains: tuple[Chain, ...]) -> Network:
+def network_of(plan: TurnsPlan, chains: tuple[RelayChain, ...]) -> Network:
     """The relays of ``chains``, one authority, one client and one server."""
-    positions = {relay: each for chain in chains for relay, each in zip(chain.relays, POSITIONS, strict=True)}
+    positions = {
+        relay: each for chain in chains for relay, each in zip(chain.relays, PLACES_OF_A_PATH, strict=True)
+    }
     relays = [
         Relay(
             name=name,
-            **_NOWHERE,
+            **_NO_PLACE,
             position=positions[name],
             rate_bytes_per_s=(rate := plan.middle_rate if positions[name] == "middle" else ENDS_RATE),
             burst_bytes=rate,
@@ -308,7 +310,7 @@ def network_of(plan: Plan, chains: tuple[Chain, ...]) -> Network:
         )
         for name in sorted(positions, key=lambda name: int(name.removeprefix("relay")))
     ]
-    ends = {**_NOWHERE, "down_bytes_per_s": ENDS_RATE, "up_bytes_per_s": ENDS_RATE}
+    ends = {**_NO_PLACE, "down_bytes_per_s": ENDS_RATE, "up_bytes_per_s": ENDS_RATE}
     return Network(
         config={},
         config_sha256="",
@@ -317,7 +319,7 @@ def network_of(plan: Plan, chains: tuple[Chain, ...]) -> Network:
         bandwidth_weights=dict.fromkeys(WEIGHTS_OF_HOPS, 10_000),
         latency_floor_us=LATENCY_FLOOR_US,
         relays=tuple(relays),
-        authorities=(Authority(name="authority1", **_NOWHERE),),
-        clients=(Client(name=CLIENT, kind="bulk", **ends),),
+        authorities=(Authority(name="authority1", **_NO_PLACE),),
+        clients=(Client(name=CLIENT_NAME, kind="bulk", **ends),),
         servers=(Server(name="server1", **ends),),
     )

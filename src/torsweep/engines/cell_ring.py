@@ -29,7 +29,7 @@ _HEADER_BYTES = 4096
 """Sizes of the parts of a ring, as tor makes it (cell_trace.h)."""
 
 _COUNTERS = ("cells", "written", "overwritten", "torn", "unlisted_channels")
-_WORDS = {"host": pl.Categorical(), "point": pl.Enum(POINTS)}
+_TEXT_COLUMNS = {"host": pl.Categorical(), "point": pl.Enum(POINTS)}
 """Columns that a program without such types writes as texts."""
 
 
@@ -72,7 +72,7 @@ def scan_cells(run_directory: Path) -> pl.LazyFrame:
         found = frame.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError("is no whole Parquet file", file=file) from error
-    texts = {name: kind for name, kind in _WORDS.items() if found.get(name) == pl.String}
+    texts = {name: kind for name, kind in _TEXT_COLUMNS.items() if found.get(name) == pl.String}
     frame = frame.with_columns(pl.col(name).cast(kind) for name, kind in texts.items())
     validate(frame.head(0).collect(), CELLS, file)
     return frame
@@ -82,9 +82,9 @@ RING_FILE = "cells.ring"
 """What the engines call a ring, in the folder of its process."""
 
 MAGIC = b"TORCELLS"
-VERSION = 1
+RING_VERSION = 1
 
-HEADER = np.dtype(
+RING_HEADER = np.dtype(
     [
         ("magic", "S8"),
         ("version", "u4"),
@@ -193,16 +193,16 @@ def read_ring(file: Path) -> CellRing:
 
 def read_header(content: NDArray[np.uint8], file: Path) -> np.void:
     """The header of the file, as it is now; InputError when it is none or promises more than there is."""
-    if content.size < HEADER.itemsize or bytes(content[: len(MAGIC)]) != MAGIC:
+    if content.size < RING_HEADER.itemsize or bytes(content[: len(MAGIC)]) != MAGIC:
         raise InputError("is no cell trace of tor", file=file, accepted="a file that CellTraceFile named")
-    header = np.frombuffer(content, HEADER, 1)[0].copy()
-    if header["version"] != VERSION:
-        problem, accepted = "is a cell trace of another version", f"version {VERSION}"
+    header = np.frombuffer(content, RING_HEADER, 1)[0].copy()
+    if header["version"] != RING_VERSION:
+        problem, accepted = "is a cell trace of another version", f"version {RING_VERSION}"
         raise InputError(problem, file=file, value=int(header["version"]), accepted=accepted)
-    number = {name: int(header[name]) for name in HEADER.names or () if name != "magic"}
+    number = {name: int(header[name]) for name in RING_HEADER.names or () if name != "magic"}
     widths = (number["channel_bytes"], number["record_bytes"])
     need = number["header_bytes"] + widths[0] * number["most_channels"] + widths[1] * number["most_records"]
-    sane = widths == (CHANNEL.itemsize, RECORD.itemsize) and number["header_bytes"] >= HEADER.itemsize
+    sane = widths == (CHANNEL.itemsize, RECORD.itemsize) and number["header_bytes"] >= RING_HEADER.itemsize
     if not sane or not number["most_records"] or not number["sample"] or content.size < need:
         raise InputError("has a damaged header, or is cut short", file=file, value=f"{content.size} bytes")
     return header

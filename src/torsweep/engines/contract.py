@@ -21,6 +21,9 @@ from torsweep.config.looks import Look
 from torsweep.config.network import NetworkConfig
 from torsweep.config.tor_settings import Transport
 
+Say = Callable[[str], None]
+"""Tells the user one line of how far something is."""
+
 
 @dataclass(frozen=True)
 class Demand:

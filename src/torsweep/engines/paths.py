@@ -21,11 +21,15 @@ from pathlib import Path as FilePath
 import polars as pl
 
 from torsweep.config.traffic import AnyKind
+from torsweep.config.where import Position
 from torsweep.engines.draws import Draws
 from torsweep.engines.run_spec import RunTraffic
 from torsweep.errors import InputError
 from torsweep.network.bandwidth_weights import HOP_WEIGHTS
 from torsweep.network.model import Network
+
+PLACES_OF_A_PATH: tuple[Position, ...] = ("guard", "middle", "exit")
+"""The places of a path, in the order of its relays."""
 
 LEAST_POSSIBLE = {"guard": 2, "middle": 3, "exit": 1}
 """Relays that must be possible at a place, so that some path always remains."""

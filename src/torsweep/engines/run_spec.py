@@ -19,6 +19,7 @@ from torsweep.config.pairing import FREE, Pairing
 from torsweep.config.quantiles import MILLION, MOST_OBJECTS, check_points, mean
 from torsweep.config.reading import RefusedValue, Section, validate
 from torsweep.config.tor_settings import MILLISECOND_NS, TorSettings, Transport, whole
+from torsweep.config.tors import Sha256
 from torsweep.config.tracing import Tracing
 from torsweep.config.traffic import AnyKind, ClientTraffic, Think
 from torsweep.errors import InputError
@@ -32,9 +33,6 @@ from torsweep.storage.manifest import with_table_checksums
 RUN_FILE = "run.json"
 """Written before an engine starts; when it changes, what the engine left counts no more."""
 
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-
-
 Pause = Annotated[int, whole(0, WEEK_NS)]
 
 
@@ -43,7 +41,7 @@ def _left_out(default: object) -> Any:
     return Field(default=default, exclude_if=lambda value: value == default)
 
 
-_Share = Annotated[int, whole(0, MILLION)]
+_Millionths = Annotated[int, whole(0, MILLION)]
 
 
 class RunTraffic(Section):
@@ -63,9 +61,13 @@ class RunTraffic(Section):
     streams_per_circuit_isolation: StrictBool
     parallel_streams: Annotated[int, whole(1, 10_000)]
     timeout_ns: Annotated[int, whole(MILLISECOND_NS, WEEK_NS)] | None
-    response_quantiles: tuple[tuple[_Share, Annotated[int, whole(1, 2**40)]], ...] | None = _left_out(None)
-    think_quantiles: tuple[tuple[_Share, Pause], ...] | None = _left_out(None)
-    page_objects: tuple[tuple[_Share, Annotated[int, whole(1, MOST_OBJECTS)]], ...] | None = _left_out(None)
+    response_quantiles: tuple[tuple[_Millionths, Annotated[int, whole(1, 2**40)]], ...] | None = _left_out(
+        None
+    )
+    think_quantiles: tuple[tuple[_Millionths, Pause], ...] | None = _left_out(None)
+    page_objects: tuple[tuple[_Millionths, Annotated[int, whole(1, MOST_OBJECTS)]], ...] | None = _left_out(
+        None
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -105,20 +107,20 @@ class RunTables(Section):
     progress: StrictBool
 
 
-class GivenLines(Section):
+class UserLines(Section):
     """Lines of torrc (option → value) that the user gives to ``hosts``, by name; None: to all."""
 
     lines: Mapping[str, str]
     hosts: tuple[str, ...] | None = None
 
 
-class Given(Section):
+class UserOptions(Section):
     """What the user tells tor in its own words, beyond knobs and era: it is read last, so it wins.
 
     ``consensus`` are parameters that the authorities vote for.
     """
 
-    torrc: tuple[GivenLines, ...] = ()
+    torrc: tuple[UserLines, ...] = ()
     consensus: Mapping[str, Parameter] = Field(default_factory=dict)
 
 
@@ -172,7 +174,7 @@ class RunSpec(RunSettings):
     network_sha256: Sha256
     tor_build: str | None = _left_out(None)
     other_builds: Mapping[str, tuple[str, ...]] = _left_out({})
-    given: Given = _left_out(Given())
+    given: UserOptions = _left_out(UserOptions())
     repeat: Annotated[int, whole(0, 1_000)] = _left_out(0)
     seed: Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
 

@@ -25,7 +25,7 @@ from torsweep.config.tors import TorSource
 from torsweep.config.variant import Variant
 from torsweep.config.where import Role, Where
 from torsweep.engines.contract import Engine
-from torsweep.engines.run_spec import Given, GivenLines, RunSpec
+from torsweep.engines.run_spec import RunSpec, UserLines, UserOptions
 from torsweep.errors import InputError, ToolMissing
 from torsweep.network.model import Network, read_network
 from torsweep.seeds import stream
@@ -34,10 +34,10 @@ from torsweep.tor.build import find_build, read_stamp
 from torsweep.tor.identity import marker_name, planned_key
 from torsweep.tor.program import refuse_options
 
-Hosts = tuple[str, ...]
+HostNames = tuple[str, ...]
 
 
-def hosts_of(network: Network, where: Where, use: str, key: str) -> Hosts:
+def hosts_of(network: Network, where: Where, use: str, key: str) -> HostNames:
     """The hosts that ``where``, which stands under ``key`` of an experiment, means in ``network``.
 
     At least one is in a share. ``use`` names the draw. Raises InputError when the network has no such host.
@@ -47,7 +47,9 @@ def hosts_of(network: Network, where: Where, use: str, key: str) -> Hosts:
     return split_hosts(network, where, [where.share], use, key)[0]
 
 
-def split_hosts(network: Network, where: Where, shares: Sequence[float], use: str, key: str) -> list[Hosts]:
+def split_hosts(
+    network: Network, where: Where, shares: Sequence[float], use: str, key: str
+) -> list[HostNames]:
     """The hosts that ``where`` means, its own share left out, parted by ``shares``; these sum to 1 or less.
 
     Hosts are taken in random order until the cumulated weight (of relays in the consensus; of others each
@@ -77,7 +79,7 @@ def _nearest(values: Sequence[float], wanted: float) -> int:
     return min(range(len(values)), key=lambda place: abs(values[place] - wanted))
 
 
-def hosts_text(network: Network, hosts: Hosts) -> str:
+def hosts_text(network: Network, hosts: HostNames) -> str:
     """``4 hosts, with 31 % of the weight of all relays``."""
     weights = {relay.name: relay.consensus_weight for relay in network.relays}
     part = sum(weights.get(host, 0) for host in hosts) / sum(weights.values())
@@ -131,7 +133,7 @@ class RunTors:
         """The build of every host that has no other."""
         return self.builds.get(self.asked.main)
 
-    def other_builds(self, variant: Variant, network: Network) -> dict[str, Hosts]:
+    def other_builds(self, variant: Variant, network: Network) -> dict[str, HostNames]:
         """The hosts of each build of a mix that is not the one around it.
 
         Raises InputError when two tors of the mix are one build, or the network has too few hosts for it.
@@ -148,14 +150,14 @@ class RunTors:
         hosts = dict(zip(asked.mix, parts, strict=True))
         return {self.builds[name]: hosts[name] for name in asked.mix if name != asked.main}
 
-    def given(self, variant: Variant, network: Network) -> Given:
+    def given(self, variant: Variant, network: Network) -> UserOptions:
         """The lines of the bundle with the hosts that get them; InputError when the network has none."""
         bundle, hosts = self.bundle, None
         if bundle.on is not None:
             key = f"options.{dict(variant.levels).get('options')}.on"
             hosts = hosts_of(network, bundle.on, "options", key)
-        lines = (GivenLines(lines=bundle.torrc, hosts=hosts),) if bundle.torrc else ()
-        return Given(torrc=lines, consensus=bundle.consensus)
+        lines = (UserLines(lines=bundle.torrc, hosts=hosts),) if bundle.torrc else ()
+        return UserOptions(torrc=lines, consensus=bundle.consensus)
 
 
 STOCK_ALONE = RunTors()

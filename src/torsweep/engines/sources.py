@@ -12,7 +12,7 @@ import hashlib
 from pathlib import Path
 
 ROOM = Path(__file__).parent
-TORRC = ROOM.parent / "tor" / "torrc.py"
+TORRC_MODULE = ROOM.parent / "tor" / "torrc.py"
 NO_PART_OF_A_RUN = {"cli", "contract", "entry", "prepare", "selection", "tools"}
 
 
@@ -34,7 +34,7 @@ def sources(engine: str) -> list[Path]:
         if file not in found and file.stem not in NO_PART_OF_A_RUN:
             found.add(file)
             waiting += _imported(file)
-    templates = TORRC.with_name("templates").glob("*.torrc") if TORRC in found else ()
+    templates = TORRC_MODULE.with_name("templates").glob("*.torrc") if TORRC_MODULE in found else ()
     return sorted([*found, *templates])
 
 
@@ -56,4 +56,4 @@ def _imported(file: Path) -> list[Path]:
 
 
 def _counts(file: Path) -> bool:
-    return file.is_file() and (file == TORRC or ROOM in file.parents)
+    return file.is_file() and (file == TORRC_MODULE or ROOM in file.parents)

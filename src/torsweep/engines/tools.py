@@ -24,6 +24,7 @@ from pathlib import Path
 from torsweep.errors import ToolMissing, TorsweepError
 from torsweep.tor import TOOLS
 from torsweep.tor.build import find_build
+from torsweep.tor.program import PATIENCE_S
 
 
 def find_own_program(name: str) -> Path | None:
@@ -40,10 +41,6 @@ def require_own_program(name: str) -> Path:
             f"{name}: not on PATH, nor beside {Path(sys.executable).name}; `make setup` builds it"
         )
     return program
-
-
-PATIENCE_S = 10
-"""Each of these programs answers within a second, or hangs."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,14 @@ from torsweep.config.reading import validate
 from torsweep.engines.shadow.read.logs import Log
 from torsweep.engines.shadow.read.oniontrace import Events, read_oniontrace
 from torsweep.engines.shadow.read.tgen import TgenLog
-from torsweep.engines.shadow.read.tornettools import CLIENT, NO_BEATS, NONE_UNFINISHED, RELAY, Read, in_order
+from torsweep.engines.shadow.read.tornettools import (
+    CLIENT_HOSTS,
+    NO_BEATS,
+    NONE_UNFINISHED,
+    RELAY_HOSTS,
+    HostLogs,
+    in_order,
+)
 from torsweep.errors import InputError
 from torsweep.formats.json_file import parse_json
 from torsweep.formats.text import whole_text
@@ -169,15 +176,15 @@ def _document(file: Path, program: str) -> dict[str, Any]:
     return document
 
 
-def read_parsed(tgen_file: Path, oniontrace_file: Path | None) -> Read:
+def read_parsed(tgen_file: Path, oniontrace_file: Path | None) -> HostLogs:
     """What the two files tell; InputError when one is no such file."""
     tgen = validate(_Tgen, _document(tgen_file, "tgen"), tgen_file)
     traced = _OnionTrace(version="", data={})
     if oniontrace_file is not None:
         traced = validate(_OnionTrace, _document(oniontrace_file, "oniontrace"), oniontrace_file)
-    clients = sorted({*tgen.data, *filter(CLIENT.fullmatch, traced.data)}, key=in_order)
-    relays = sorted(filter(RELAY.fullmatch, traced.data), key=in_order)
-    return Read(
+    clients = sorted({*tgen.data, *filter(CLIENT_HOSTS.fullmatch, traced.data)}, key=in_order)
+    relays = sorted(filter(RELAY_HOSTS.fullmatch, traced.data), key=in_order)
+    return HostLogs(
         clients,
         _tgen_log(tgen, clients, tgen_file),
         NONE_UNFINISHED,

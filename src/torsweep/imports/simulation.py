@@ -19,7 +19,7 @@ import yaml
 
 from torsweep.errors import InputError
 from torsweep.formats.text import text_lines, whole_text
-from torsweep.network.tornet import CONFIGURATION
+from torsweep.network.tornet import TORNET_FILE
 
 HOSTS = "shadow.data/hosts"
 TGEN_PARSED, ONIONTRACE_PARSED = "tgen.analysis.json", "oniontrace.analysis.json"
@@ -66,7 +66,7 @@ def open_simulation(folder: Path) -> Simulation:
     has_logs = any(hosts.glob("*client*/*tgen*.stdout*"))
     if not has_logs and tgen is None:
         raise InputError("holds no results of a simulation", file=folder, accepted=_ACCEPTED)
-    config = _packed_or_not(folder / CONFIGURATION)
+    config = _packed_or_not(folder / TORNET_FILE)
     document = _read_config(config) if config else {}
     seed = _seed(folder, "simulate", _SHADOW_SEED)
     return Simulation(

@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from torsweep.config.reading import validate
-from torsweep.engines.shadow.read.tornettools import Read, read_logs, tables_of
+from torsweep.engines.shadow.read.tornettools import HostLogs, read_logs, tables_of
 from torsweep.engines.table_schema import OUTCOMES, STREAMS, TableSchema, write_table
 from torsweep.errors import InputError
 from torsweep.formats import parquet
@@ -112,7 +112,7 @@ def _import(folder: Path, name: str, place: Path, seen: dict[str, Path]) -> Impo
     )
 
 
-def read_simulation(simulation: Simulation) -> Read:
+def read_simulation(simulation: Simulation) -> HostLogs:
     """What the logs of ``simulation`` tell, or without them their parsed files; InputError as the readers."""
     if simulation.hosts is not None:
         return read_logs(simulation.hosts)

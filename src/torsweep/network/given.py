@@ -26,7 +26,7 @@ from torsweep.network.model import (
     network_text,
 )
 from torsweep.network.relays import network_bandwidth_weights
-from torsweep.network.tornet import CONFIGURATION, Tornet, read_tornet, torrc_lines
+from torsweep.network.tornet import TORNET_FILE, Tornet, read_tornet, torrc_lines
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import NETWORK
@@ -108,7 +108,7 @@ def _rates(tornet: Tornet, name: str) -> dict[str, int]:
         text = str(tornet.document["hosts"][name].get(key))
         match = re.fullmatch(r"(\d+) ?([a-z]+?)s?", text)
         if match is None or match[2] not in _BITS_PER or int(match[1]) < 1:
-            file, named = tornet.folder / CONFIGURATION, f"hosts.{name}.{key}"
+            file, named = tornet.folder / TORNET_FILE, f"hosts.{name}.{key}"
             raise InputError("is no rate", file=file, key=named, value=text, accepted="such as 1000 kilobit")
         found[f"{way}_bytes_per_s"] = max(1, int(match[1]) * _BITS_PER[match[2]] // 8)
     return found

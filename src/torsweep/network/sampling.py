@@ -40,7 +40,7 @@ from torsweep.network.model import (
 from torsweep.network.places import Latencies
 from torsweep.network.population import POPULATION_FILE, read_population
 from torsweep.network.relays import chain_relays, network_bandwidth_weights, sample_relays
-from torsweep.network.tornet import CONFIGURATION
+from torsweep.network.tornet import TORNET_FILE
 from torsweep.network.weights import read_weights, weighted, weights_path
 from torsweep.provenance import sha256_of_file
 
@@ -101,7 +101,7 @@ def input_paths(config: NetworkConfig) -> dict[str, Path]:
     """
     if config.tornettools:
         folders = enumerate(config.tornettools, start=1)
-        return {f"tornettools {number}": find(folder) / CONFIGURATION for number, folder in folders}
+        return {f"tornettools {number}": find(folder) / TORNET_FILE for number, folder in folders}
     paths = {}
     if config.chain is None:
         paths["relays"] = source_path(config.relay_population, "relays", POPULATION_FILE)

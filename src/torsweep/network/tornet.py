@@ -22,16 +22,16 @@ from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes
 from torsweep.provenance import sha256_of_file
 
-CONFIGURATION = "shadow.config.yaml"
+TORNET_FILE = "shadow.config.yaml"
 CONF, TEMPLATE = "conf", "shadow.data.template"
-TORRC = "torrc"
-TORRCS = ("torrc-defaults", TORRC)
+LAST_TORRC = "torrc"
+TORRCS = ("torrc-defaults", LAST_TORRC)
 TOR_ARGUMENTS = "--defaults-torrc torrc-defaults -f torrc"
 
 MOST_BYTES = 256 * MIB
 """A host takes about half a KiB."""
 
-POSITIONS: Mapping[str, Position] = {
+POSITION_OF_NAME: Mapping[str, Position] = {
     "exitguard": "guard_exit",
     "exit": "exit",
     "guard": "guard",
@@ -46,7 +46,7 @@ _NAMES = re.compile(
     r"|(?P<client>perfclient|markovclient)\d+(?P<to>exit|onionservice)?"
     r"|(?P<server>server\d+(?:exit|onionservice)?)"
 )
-_UNITS_NS = {
+_TIME_UNITS_NS = {
     word: nanoseconds
     for nanoseconds, words in (
         (1, "ns nanosecond nanoseconds"),
@@ -111,7 +111,7 @@ class Tornet:
         files = [file for part in (self.folder / CONF, self.template) for file in sorted(part.rglob("*"))]
         lines = [(file.relative_to(self.folder), sha256_of_file(file)) for file in files if file.is_file()]
         lines += [(Path("graph"), sha256_of_file(graph))] if graph is not None else []
-        lines.append((Path(CONFIGURATION), sha256_of_file(self.folder / CONFIGURATION)))
+        lines.append((Path(TORNET_FILE), sha256_of_file(self.folder / TORNET_FILE)))
         return hashlib.sha256("".join(f"{name} {digest}\n" for name, digest in lines).encode()).hexdigest()
 
 
@@ -127,12 +127,12 @@ def is_tor(process: Mapping[str, Any]) -> bool:
 
 def is_tornet(folder: Path) -> bool:
     """Whether ``folder`` looks as if tornettools had made it."""
-    return (folder / CONFIGURATION).is_file()
+    return (folder / TORNET_FILE).is_file()
 
 
 def read_tornet(folder: Path) -> Tornet:
     """The network in ``folder``; InputError, which says what is missing, when it is none of tornettools 2."""
-    file = folder / CONFIGURATION
+    file = folder / TORNET_FILE
     content = read_bytes(file, MOST_BYTES, "no such file: tornettools generate has made no network here")
     try:
         document = yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
@@ -172,7 +172,7 @@ def _hosts(hosts: Mapping[str, Any], file: Path) -> dict[str, Any]:
         if match["authority"]:
             found["authorities"] += (name,)
         elif match["position"]:
-            found["relays"][name] = POSITIONS[match["position"]]
+            found["relays"][name] = POSITION_OF_NAME[match["position"]]
         elif match["client"]:
             kind = CLIENT_KINDS[match["client"]]
             found["clients"][name] = ONION if kind == PERF and match["to"] == "onionservice" else kind
@@ -222,9 +222,9 @@ def _other_version(file: Path, key: str | None) -> InputError:
 def _time_ns(value: object, file: Path, key: str) -> int:
     """A time as Shadow takes it: a number of seconds, or a number with a unit."""
     match = re.fullmatch(r"(\d+)\s*(\S*)", str(value))
-    if match is None or (match[2] and match[2] not in _UNITS_NS):
+    if match is None or (match[2] and match[2] not in _TIME_UNITS_NS):
         raise InputError("is no time", file=file, key=key, value=value, accepted="such as 3600 or 60 min")
-    return int(match[1]) * _UNITS_NS.get(match[2], 1_000_000_000)
+    return int(match[1]) * _TIME_UNITS_NS.get(match[2], 1_000_000_000)
 
 
 def torrc_lines(tornet: Tornet, host: str, option: str) -> list[str]:

@@ -32,7 +32,7 @@ from torsweep.runsets.reading import Provenance, parse_provenance
 from torsweep.stats.claims.judging import Verdict
 from torsweep.stats.files import PLAN_FILE, read_plan
 from torsweep.stats.inference.intervals import Interval
-from torsweep.stats.likeness import HEADER, Likeness, likeness
+from torsweep.stats.likeness import LIVE_HEADER, Likeness, likeness
 from torsweep.stats.summarize import ShownSummary, read_shown_summary
 from torsweep.stats.text import TextTable, duration_text, engine_text, era_text, plan_networks_text
 from torsweep.stats.verdicts import CLAIMS, ClaimsFile, read_claims
@@ -89,7 +89,7 @@ class Page:
         """What runs had beside what public Tor has, where a file of it was given."""
         if self.likeness.source is None:
             return None
-        return TextTable("Beside live Tor", HEADER, self.likeness.live)
+        return TextTable("Beside live Tor", LIVE_HEADER, self.likeness.live)
 
     @property
     def verdicts(self) -> Mapping[str, int]:

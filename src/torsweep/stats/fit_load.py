@@ -31,10 +31,10 @@ from torsweep.network.model import NETWORK_FILE, read_network, write_network
 from torsweep.network.sampling import sample_network
 from torsweep.stats.inference.intervals import t_interval
 
-RUNS, WARM_UP_S, MEASURED_S = 8, 30, 30
+RUNS_OF_A_LOAD, WARM_UP_S, MEASURED_S = 8, 30, 30
 """How many runs there are of a load, and how long each is. Longer ones differ by chance as much."""
 
-TOLERANCE = 0.01
+CLOSE_ENOUGH = 0.01
 """How close to the utilisation asked for a load is good enough."""
 
 LEAST_GAIN = 0.01
@@ -80,11 +80,11 @@ class Fitted(Step):
     @property
     def conclusion(self) -> str:
         """The result in one line."""
-        near = abs(self.utilisation - self.asked) <= TOLERANCE
-        how = f"within {TOLERANCE} of" if near else "and one client more or less comes no closer to"
+        near = abs(self.utilisation - self.asked) <= CLOSE_ENOUGH
+        how = f"within {CLOSE_ENOUGH} of" if near else "and one client more or less comes no closer to"
         return (
             f"load: {self.load:g}  # utilisation {self.interval}, {how} {self.asked:g}; "
-            f"{RUNS} runs of {MODEL_ENGINE}"
+            f"{RUNS_OF_A_LOAD} runs of {MODEL_ENGINE}"
         )
 
 
@@ -114,7 +114,7 @@ def fit_load(directory: Path, experiment: Experiment, wanted: float, tell: Calla
     low, high = _around(wanted, at, config.load)
     while True:
         closest = min((low, high), key=lambda step: abs(step.utilisation - wanted))
-        if abs(closest.utilisation - wanted) <= TOLERANCE:
+        if abs(closest.utilisation - wanted) <= CLOSE_ENOUGH:
             break
         middle = at(math.sqrt(low.load * high.load))
         if middle.clients in (low.clients, high.clients):
@@ -160,7 +160,7 @@ def _play(config: NetworkConfig, seed: int, experiment: Experiment) -> Step:
         network, run = Path(scratch) / "network", Path(scratch) / "run"
         write_network(sampled.network, sampled.matrix_us, network)
         spec, used = build_run(settings, variant, network, run), []
-        for _ in range(RUNS):
+        for _ in range(RUNS_OF_A_LOAD):
             write_run(spec, run)
             used.append(_written(run) / (MEASURED_S * usable_bytes_per_s))
             spec = spec.model_copy(update={"seed": repeat_seed(spec.seed)})

@@ -27,7 +27,7 @@ GOODPUTS: tuple[tuple[PerfKind, str, str], ...] = (
     ("perf_5mib", "the last of 5 MiB", "goodput_last_fifth_median"),
 )
 
-HEADER = ("median", "here: mean over networks [95 % interval]", "public Tor [quartiles]")
+LIVE_HEADER = ("median", "here: mean over networks [95 % interval]", "public Tor [quartiles]")
 
 _Here = tuple[str, Interval | None, str, PerfKind | None, float]
 
@@ -35,7 +35,7 @@ _Here = tuple[str, Interval | None, str, PerfKind | None, float]
 @dataclass(frozen=True)
 class Likeness:
     """``utilisation`` of relays in the baseline by position, and of ``all``: means over networks as texts;
-    ``live`` has rows of :data:`HEADER`, without a file none; ``source`` is the file's name."""
+    ``live`` has rows of :data:`LIVE_HEADER`, without a file none; ``source`` is the file's name."""
 
     utilisation: dict[str, str]
     live: tuple[tuple[str, str, str], ...]
@@ -68,8 +68,8 @@ def likeness_lines(found: Likeness) -> Iterator[str]:
     for group, text in found.utilisation.items():
         yield f"utilisation of {group} relays, in runs of the baseline: {text}"
     if found.source is not None:
-        rows = (HEADER, *found.live)
-        widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
+        rows = (LIVE_HEADER, *found.live)
+        widths = [max(len(row[column]) for row in rows) for column in range(len(LIVE_HEADER))]
         for row in rows:
             yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
 

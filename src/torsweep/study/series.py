@@ -18,7 +18,7 @@ from torsweep.home import CHECKOUT
 from torsweep.study.named_tor import NamedTor
 from torsweep.study.new import STUDIES
 from torsweep.tor import TOOLS
-from torsweep.tor.apt import SERIES as RELEASES
+from torsweep.tor.apt import RELEASE_SERIES as RELEASES
 from torsweep.tor.release import (
     Series,
     apply_series,

@@ -22,11 +22,16 @@ from torsweep.engines.selection import ENGINES
 from torsweep.errors import InputError
 from torsweep.network.tornet import Tornet, is_tornet, read_tornet
 from torsweep.study.venue import Venue, require_among
-from torsweep.units import NANOSECONDS_PER, format_quantity, is_duration, parse_quantity, rounded_duration
+from torsweep.units import (
+    NANOSECONDS_PER,
+    SECOND_NS,
+    format_quantity,
+    is_duration,
+    parse_quantity,
+    rounded_duration,
+)
 
 TORNET_ENGINE = next(name for name, engine in ENGINES.items() if engine.takes_tornettools)
-
-NS_PER_S = 10**9
 
 CONVERGED_S = 1_200
 """Where `tornettools parse` begins to count, from the simulation's start; half of one that is too short for
@@ -95,12 +100,12 @@ class Tornets:
 
     def _durations(self, warm_up: str | None, measured: str | None) -> dict[str, str]:
         """Else those that the networks have: tornettools counts from the 20th minute on."""
-        stop_ns = min(network.stop_ns for network in self.networks) // NS_PER_S * NS_PER_S
-        warm_up = warm_up or f"{min(CONVERGED_S, stop_ns // NS_PER_S // 2)} s"
+        stop_ns = min(network.stop_ns for network in self.networks) // SECOND_NS * SECOND_NS
+        warm_up = warm_up or f"{min(CONVERGED_S, stop_ns // SECOND_NS // 2)} s"
         if measured is not None or not is_duration(warm_up):
             return {"warm_up": warm_up, "measured": measured or "1 s"}
         left_ns = stop_ns - parse_quantity(warm_up, NANOSECONDS_PER, "")
-        if left_ns < NS_PER_S:
+        if left_ns < SECOND_NS:
             problem = "leaves nothing of the simulation of this network to measure"
             accepted = f"less than {format_quantity(stop_ns, NANOSECONDS_PER)}, or --measured too"
             raise InputError(problem, key="--warm-up", value=warm_up, accepted=accepted)
@@ -135,7 +140,7 @@ class Tornets:
         problem = "does not play networks of tornettools, whose clients use TGen only"
         name = TORNET_ENGINE if engine == ANY_ENGINE else engine
         kind = require_among(name, [TORNET_ENGINE], {}, problem)
-        lasts = rounded_duration(self.networks[0].stop_ns / NS_PER_S)
+        lasts = rounded_duration(self.networks[0].stop_ns / SECOND_NS)
         return Venue(kind, self.name, f"tornettools made it, for a simulation of {lasts}")
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from torsweep.errors import ToolMissing, TorsweepError
 
 _ONE_LINE = re.compile(r"^\s*deb(?:-src)?\s+(?:\[(?P<options>[^\]]*)\]\s*)?(?P<rest>\S.*)$")
-_FIELD = re.compile(r"^([^\s:]+):", re.MULTILINE)
+_STANZA_FIELD = re.compile(r"^([^\s:]+):", re.MULTILINE)
 
 
 def source_lines(text: str) -> str:
@@ -56,7 +56,7 @@ def source_stanzas(text: str) -> str:
 
 def _fields(stanza: str) -> dict[str, str]:
     """The fields of a stanza by name in lower case, each with its name and its continuation lines."""
-    bounds = [*(match.start() for match in _FIELD.finditer(stanza)), len(stanza)]
+    bounds = [*(match.start() for match in _STANZA_FIELD.finditer(stanza)), len(stanza)]
     fields = [stanza[start:end].rstrip() for start, end in pairwise(bounds)]
     return {field.split(":", 1)[0].lower(): field for field in fields}
 
@@ -65,11 +65,12 @@ def _value(field: str) -> str:
     return field.split(":", 1)[1].strip()
 
 
-SERIES = "0.4.9"
+RELEASE_SERIES = "0.4.9"
 """The release series that the patches are written for."""
 
 OTHERWISE = (
-    f"name the source of tor {SERIES}, a tarball or a folder: --source PATH, or --config tor_source=PATH"
+    f"name the source of tor {RELEASE_SERIES}, a tarball or a folder:"
+    " --source PATH, or --config tor_source=PATH"
 )
 
 
@@ -132,7 +133,7 @@ def fetch_source_package(state: Path, destination: Path) -> Path:
         why = _last_error(updated.stderr) or "the archive holds " + (
             ", ".join(sorted(set(re.findall(r"^Version: (\S+)$", listed.stdout, re.MULTILINE)))) or "no tor"
         )
-        raise ToolMissing(f"apt has no source package of tor {SERIES} ({why}); {OTHERWISE}")
+        raise ToolMissing(f"apt has no source package of tor {RELEASE_SERIES} ({why}); {OTHERWISE}")
     destination.mkdir(parents=True, exist_ok=True)
     fetched = _run(
         apt.command("apt-get", "source", "-q", "--download-only", f"tor={version}"), folder=destination
@@ -146,7 +147,9 @@ def fetch_source_package(state: Path, destination: Path) -> Path:
 
 def newest_version(versions: Iterable[str]) -> str | None:
     """The newest Debian version of the release series among ``versions``; None without any."""
-    fitting = [version for version in versions if re.match(rf"(\d+:)?{re.escape(SERIES)}\.\d+-", version)]
+    fitting = [
+        version for version in versions if re.match(rf"(\d+:)?{re.escape(RELEASE_SERIES)}\.\d+-", version)
+    ]
     return max(fitting, key=_version_order, default=None)
 
 

@@ -41,7 +41,7 @@ from torsweep.tor.release import (
 POINTER = "tor.json"
 STAMP = "build of tor:"
 """How a stamp begins, a file that names a build."""
-PROGRAMS = {"tor": "src/app/tor", "tor-gencert": "src/tools/tor-gencert"}
+BUILT_PROGRAMS = {"tor": "src/app/tor", "tor-gencert": "src/tools/tor-gencert"}
 """What a build keeps, and where the build tree has it."""
 MODULES = ("relay", "dirauth")
 """The modules of tor that processes of a private network use."""
@@ -262,14 +262,14 @@ def _build_into(
         build, log = place / "build", place / "build.log"
         try:
             flags = configure(tree, build, log, tests=False)
-            compile_tor(build, log, list(PROGRAMS.values()), jobs)
+            compile_tor(build, log, list(BUILT_PROGRAMS.values()), jobs)
         except TorsweepError as error:
             # The folder goes away with the exception; the log is what tells why, if there is room for it.
             with contextlib.suppress(OSError):
                 shutil.copyfile(log, failed)
             raise type(error)(f"{error}; log: {failed}") if failed.is_file() else error from None
         (place / "bin").mkdir()
-        for name, made in PROGRAMS.items():
+        for name, made in BUILT_PROGRAMS.items():
             subprocess.run(["strip", str(build / made)], capture_output=True, check=False)
             shutil.copy2(build / made, place / "bin" / name)
         shutil.rmtree(build)

@@ -20,8 +20,12 @@ Source = Annotated[
     Path | None,
     typer.Option(help="Tarball, .dsc or folder of tor's source; Debian's source package when left out."),
 ]
-Sha256 = Annotated[str | None, typer.Option(help="The checksum that the tarball must have, in hexadecimal.")]
-Out = Annotated[Path, typer.Option(parser=OutputFolder(TOR_TOOLS), help="Folder that builds are kept in.")]
+Checksum = Annotated[
+    str | None, typer.Option(help="The checksum that the tarball must have, in hexadecimal.")
+]
+ToolsFolder = Annotated[
+    Path, typer.Option(parser=OutputFolder(TOR_TOOLS), help="Folder that builds are kept in.")
+]
 Stamp = Annotated[
     Path | None,
     typer.Option(
@@ -43,9 +47,9 @@ def build_command(
         typer.Option(help="The project's patches, which are for tor 0.4.9, or none of them."),
     ] = None,
     patch: Annotated[list[Path] | None, typer.Option(help="A patch on top; may be repeated.")] = None,
-    out: Out = TOOLS,
+    out: ToolsFolder = TOOLS,
     jobs: Jobs = 1,
-    sha256: Sha256 = None,
+    sha256: Checksum = None,
     stamp: Stamp = None,
     experiment: Annotated[
         str | None, typer.Option(help="Name or file of an experiment whose tors are built side by side.")
@@ -102,7 +106,7 @@ def _build_all(experiment: str, out: Path, jobs: int) -> None:
 
 
 @tor_app.command("check")
-def check_command(out: Out = TOOLS) -> None:
+def check_command(out: ToolsFolder = TOOLS) -> None:
     """Say which tor is built; if none is, say whether this machine has what a build needs."""
     from torsweep.errors import ToolMissing
     from torsweep.tor.build import find_build
@@ -123,9 +127,9 @@ def check_command(out: Out = TOOLS) -> None:
 def test_command(
     groups: Annotated[list[str] | None, typer.Argument(help="Groups of tor's test program.")] = None,
     source: Source = None,
-    out: Out = TOOLS,
+    out: ToolsFolder = TOOLS,
     jobs: Jobs = 1,
-    sha256: Sha256 = None,
+    sha256: Checksum = None,
 ) -> None:
     """Build tor's own unit-test program, patched, and run the groups that the patches touch."""
     from torsweep.tor.unit_tests import TOUCHED_GROUPS, run_unit_tests
@@ -142,8 +146,8 @@ def oracle_command(
     ] = 2_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed from which cases are drawn.")] = 1,
     source: Source = None,
-    out: Out = TOOLS,
-    sha256: Sha256 = None,
+    out: ToolsFolder = TOOLS,
+    sha256: Checksum = None,
 ) -> None:
     """Ask patched tor's functions for answers to random cases, to compare cellsim's with."""
     from torsweep.tor.unit_tests import COMMITTED, build_oracle, require_driver, test_tree, write_answers

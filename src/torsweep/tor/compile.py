@@ -22,7 +22,7 @@ from pathlib import Path
 
 from torsweep.errors import OutputError, ToolMissing, TorsweepError
 
-PROGRAMS = {"make": "make", "patch": "patch"}
+NEEDED_PROGRAMS = {"make": "make", "patch": "patch"}
 """Program by Debian's package, beside the compiler."""
 
 
@@ -37,7 +37,7 @@ class Library:
     link: tuple[str, ...]
 
 
-LIBRARIES = (
+NEEDED_LIBRARIES = (
     Library("libevent", "libevent-dev", "event2/event.h", "event_base_new() == 0", ("-levent",)),
     Library(
         "OpenSSL", "libssl-dev", "openssl/ssl.h", "SSL_CTX_new(TLS_method()) == 0", ("-lssl", "-lcrypto")
@@ -71,9 +71,11 @@ def make_configure(tree: Path, log: Path) -> None:
 
 def check_requirements() -> None:
     """Return when tor can be built here; ToolMissing with what is missing and its packages otherwise."""
-    missing = [(program, package) for program, package in PROGRAMS.items() if shutil.which(program) is None]
+    missing = [
+        (program, package) for program, package in NEEDED_PROGRAMS.items() if shutil.which(program) is None
+    ]
     # One program that calls everything takes a quarter of the time of one for each.
-    if not missing and any(can_link(compiler, LIBRARIES) for compiler in _compilers()):
+    if not missing and any(can_link(compiler, NEEDED_LIBRARIES) for compiler in _compilers()):
         return
     compiler = find_compiler()
     if compiler is None:
@@ -81,7 +83,7 @@ def check_requirements() -> None:
     else:
         missing += [
             (f"{library.name} with its headers", library.package)
-            for library in LIBRARIES
+            for library in NEEDED_LIBRARIES
             if not can_link(compiler, [library])
         ]
     if missing:

@@ -68,7 +68,7 @@ def gencert_beside(program: Path, others: Sequence[Path] = ()) -> Path:
 
 
 _FINGERPRINT = "0" * 39
-_COMMON = f"""TestingTorNetwork 1
+_COMMON_TORRC = f"""TestingTorNetwork 1
 DirAuthority asked orport=5000 v3ident={_FINGERPRINT}1 127.0.0.1:7000 {_FINGERPRINT}2
 Log notice stdout
 """
@@ -123,7 +123,7 @@ def _refusal(program: Path, lines: tuple[str, ...], role: Role) -> str:
 def _asked_refusal(program: Path, size: int, changed_ns: int, lines: tuple[str, ...], role: Role) -> str:
     with tempfile.TemporaryDirectory(prefix="torsweep-") as folder:
         torrc = Path(folder) / "torrc"
-        text = f"{_COMMON}DataDirectory {folder}/data\n{_ROLES[role]}"
+        text = f"{_COMMON_TORRC}DataDirectory {folder}/data\n{_ROLES[role]}"
         torrc.write_text(text + "".join(f"{line}\n" for line in lines), encoding="utf-8")
         defaults = ("--defaults-torrc", f"{folder}/none", "--ignore-missing-torrc")
         answer = _answer(program, "--verify-config", "-f", str(torrc), *defaults)

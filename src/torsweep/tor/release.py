@@ -21,7 +21,7 @@ from torsweep.formats.archives import unpack_tarball
 from torsweep.home import find
 from torsweep.provenance import sha256_of_file
 from torsweep.storage.folders import TOR_TOOLS
-from torsweep.tor.apt import SERIES as RELEASE_SERIES
+from torsweep.tor.apt import RELEASE_SERIES as RELEASE_SERIES
 from torsweep.tor.apt import fetch_source_package
 from torsweep.tor.repository import Commit, export, file_of, find_commit
 
@@ -327,14 +327,14 @@ def _version_in(text: str, named: Path) -> str:
     return version[1]
 
 
-OLDEST = (0, 4, 7)
+OLDEST_TOR = (0, 4, 7)
 """The first release series whose relays and clients have congestion control."""
 
 
 def require_version(version: str, series: str, named: Path) -> None:
     """Raise InputError unless tor of ``version`` can be built, with the ``series`` (project or none)."""
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
-    if numbers < OLDEST:
+    if numbers < OLDEST_TOR:
         raise InputError("is too old a tor", file=named, value=version, accepted="0.4.7 or later")
     if series == "project" and not version.startswith(f"{RELEASE_SERIES}."):
         raise InputError(

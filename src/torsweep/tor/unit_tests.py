@@ -25,7 +25,7 @@ DRIVER = CHECKOUT / "cellsim/oracle/driver.c"
 """A file of the checkout, which a wheel does not carry."""
 COMMITTED = {"bucket": 30, "ewma": 25, "roundrobin": 25, "vegas": 12, "activation": 60}
 """Cases of each kind in ``cellsim/oracle/vectors.txt``, drawn from seed 1."""
-FILES = (
+ANSWERING_FILES = (
     "lib/evloop/token_bucket",
     "core/or/circuitmux_ewma",
     "core/or/circuitmux",
@@ -57,7 +57,7 @@ def build_oracle(source: Path, build: Path, out: Path) -> Path:
     flags += [f"-I{(source / folder).resolve()}" for folder in INCLUDES]
     flags += [f"-D{name}" for name in DEFINES]
     objects = []
-    for file in [*(source / "src" / f"{name}.c" for name in FILES), DRIVER]:
+    for file in [*(source / "src" / f"{name}.c" for name in ANSWERING_FILES), DRIVER]:
         objects.append(str(out.resolve() / f"{file.stem}.o"))
         _cc([*flags, "-c", str(file.resolve()), "-o", objects[-1]])
     program = out.resolve() / "oracle"

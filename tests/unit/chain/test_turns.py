@@ -13,9 +13,9 @@ import pytest
 
 from tests.stand_ins import stand_in_tor
 from torsweep.chain import measuring
-from torsweep.chain.measuring import account_of, busy_s, load, small_requests
+from torsweep.chain.measuring import busy_s, load, small_requests, usage_of
 from torsweep.chain.turns import (
-    CLIENT,
+    CLIENT_NAME,
     ChainNetwork,
     clocks_plan,
     network_of,
@@ -25,7 +25,7 @@ from torsweep.chain.turns import (
     turns,
 )
 from torsweep.engines.addresses import address
-from torsweep.engines.emulation.directory import Identities, Layout
+from torsweep.engines.emulation.directory import Identities, ProcessLayout
 from torsweep.engines.emulation.run.processes import ProcessSet
 from torsweep.engines.emulation.run.servers import answer
 from torsweep.engines.host_tors import HostTors
@@ -41,7 +41,7 @@ def plan(request):
 
 def running(plan, folder: Path, rounds: int = 2) -> ChainNetwork:
     chains = plan.chains(rounds)
-    layout = Layout(run_of(plan, chains, 60.0), network_of(plan, chains), folder, folder)
+    layout = ProcessLayout(run_of(plan, chains, 60.0), network_of(plan, chains), folder, folder)
     tors = HostTors(stand_in_tor(folder))
     return ChainNetwork(layout, tors, folder, {}, ProcessSet(), print, 0.0, variants=plan.variant_of(chains))
 
@@ -50,7 +50,7 @@ def test_hosts_are_numbered_once_for_all_streams(plan, tmp_path, monkeypatch):
     made, reads, asked, node_of = running(plan, tmp_path), [], [], Network.node_of.fget
     chain = plan.chains(1)[0]
     seen = SimpleNamespace(path=",".join(chain.relays))
-    made.followers[CLIENT] = SimpleNamespace(circuits={1: seen}, circuit_of=dict.fromkeys(range(9), 1))
+    made.followers[CLIENT_NAME] = SimpleNamespace(circuits={1: seen}, circuit_of=dict.fromkeys(range(9), 1))
 
     async def connect(*where: object) -> None:
         asked.append(where[1])
@@ -100,8 +100,8 @@ def test_a_client_has_a_path_for_each_stream_of_each_turn(plan):
     run = run_of(plan, chains, 60.0)
     order = [chain.relays for turn in turns(chains, together=plan.together) for chain in turn]
     count = plan.streams
-    assert run.paths[CLIENT][::count] == tuple(order)
-    assert len(run.paths[CLIENT]) == count * len(order)
+    assert run.paths[CLIENT_NAME][::count] == tuple(order)
+    assert len(run.paths[CLIENT_NAME]) == count * len(order)
 
 
 def test_relays_are_where_their_chains_need_them(plan):
@@ -183,7 +183,7 @@ def test_a_relay_that_counts_no_readings_has_none():
     control = Control()
     for told, readings in (("", (0, 0)), ("precise=3 coarse=40", (3, 40))):
         control.told = told
-        account = asyncio.run(account_of(control, os.getpid()))
+        account = asyncio.run(usage_of(control, os.getpid()))
         assert (account.read, account.written) == (70, 60)
         assert (account.precise, account.coarse) == readings
 

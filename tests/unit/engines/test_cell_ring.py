@@ -11,10 +11,10 @@ import pytest
 from torsweep.engines import cell_ring
 from torsweep.engines.cell_ring import (
     CHANNEL,
-    HEADER,
     OUTWARD,
     POINTS,
     RECORD,
+    RING_HEADER,
     cells_frame,
     channels_frame,
     read_ring,
@@ -29,8 +29,8 @@ def write_ring(
     file: Path, records: np.ndarray, capacity: int = 8, *, channels: int = 0, **header: int
 ) -> Path:
     """A file as tor leaves it after writing ``records`` into a ring of ``capacity``."""
-    head = np.zeros(1, HEADER)
-    head["magic"], head["version"] = cell_ring.MAGIC, cell_ring.VERSION
+    head = np.zeros(1, RING_HEADER)
+    head["magic"], head["version"] = cell_ring.MAGIC, cell_ring.RING_VERSION
     head["header_bytes"], head["channel_bytes"], head["record_bytes"] = (
         HEADER_BYTES,
         CHANNEL.itemsize,

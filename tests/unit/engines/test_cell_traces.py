@@ -14,7 +14,7 @@ from tests.unit.engines.test_cell_ring import made, write_ring
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import load_network_config
 from torsweep.config.tracing import Tracing
-from torsweep.engines.cell_ring import CHANNEL, HEADER, RECORD, ring_bytes, scan_cells, write_cells
+from torsweep.engines.cell_ring import CHANNEL, RECORD, RING_HEADER, ring_bytes, scan_cells, write_cells
 from torsweep.engines.prepare import build_run, run_settings, write_run
 from torsweep.engines.table_schema import CELLS, validate
 from torsweep.errors import InputError
@@ -45,7 +45,7 @@ def test_a_ring_is_as_large_as_tor_makes_it() -> None:
     """cell_trace.h: a page, 8192 channels, the records."""
     tracing = Tracing(hosts=("relay1",), records=1000)
     assert ring_bytes(tracing) == 4096 + 8192 * CHANNEL.itemsize + 1000 * RECORD.itemsize
-    assert HEADER.itemsize <= 4096
+    assert RING_HEADER.itemsize <= 4096
 
 
 def test_what_is_no_table_of_cells_is_refused(tmp_path: Path) -> None:

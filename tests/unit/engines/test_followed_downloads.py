@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tests.synthetic_traces import Made, made
-from torsweep.engines.breakdown.cells import REASONS
+from torsweep.engines.breakdown.cells import FAILURES
 from torsweep.engines.breakdown.join import join
 from torsweep.engines.table_schema import BREAKDOWN, validate
 
@@ -106,7 +106,7 @@ def test_what_cannot_be_joined_is_counted_with_its_reason(
     frame, counts = join(trace.trace(), trace.streams_frame(), 1)
     assert frame.is_empty()
     assert counts == dict.fromkeys(counts, 0) | {"followed": len(trace.streams), reason: len(trace.streams)}
-    assert reason in REASONS
+    assert reason in FAILURES
 
 
 def test_a_missing_hop_costs_only_its_own_download() -> None:

@@ -18,7 +18,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copytree(original, tmp_path / "torsweep", ignore=shutil.ignore_patterns("__pycache__"))
     )
     monkeypatch.setattr(sources, "ROOM", copy / "engines")
-    monkeypatch.setattr(sources, "TORRC", copy / "tor" / "torrc.py")
+    monkeypatch.setattr(sources, "TORRC_MODULE", copy / "tor" / "torrc.py")
     return copy
 
 

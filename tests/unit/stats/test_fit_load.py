@@ -13,7 +13,7 @@ from torsweep.errors import InputError
 from torsweep.network.model import write_network
 from torsweep.network.sampling import sample_network
 from torsweep.stats import fit_load as module
-from torsweep.stats.fit_load import TOLERANCE, Step, fit_load
+from torsweep.stats.fit_load import CLOSE_ENOUGH, Step, fit_load
 
 EXPERIMENT = load_experiment("refill_sweep")
 
@@ -46,7 +46,7 @@ def test_a_load_is_found_above_and_below_that_of_the_network(directory: Path, us
     used(lambda web: min(0.8, web / 100))
     told: list[Step] = []
     found = fit_load(directory, EXPERIMENT, wanted, told.append)
-    assert found.utilisation == pytest.approx(wanted, abs=TOLERANCE)
+    assert found.utilisation == pytest.approx(wanted, abs=CLOSE_ENOUGH)
     assert told[0].load == 1
     assert any(step.load == found.load and step.utilisation == found.utilisation for step in told)
     assert (
@@ -81,7 +81,7 @@ def test_what_cannot_be_reached_is_one_line(directory: Path, used, wanted: float
 def test_the_command_finds_it_in_the_model(
     directory: Path, torsweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "RUNS", 2)
+    monkeypatch.setattr(module, "RUNS_OF_A_LOAD", 2)
     code, out, err = torsweep("network", "describe", directory, "--fit-load", 0.3)
     assert code == 0
     steps = [line for line in err.splitlines() if line.startswith("load ")]

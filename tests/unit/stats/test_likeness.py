@@ -10,7 +10,7 @@ import pytest
 from torsweep.config.overrides import Overrides
 from torsweep.errors import InputError
 from torsweep.formats.public_tor import SCHEMA
-from torsweep.stats.likeness import HEADER, Likeness, _beside, _here, likeness_lines
+from torsweep.stats.likeness import LIVE_HEADER, Likeness, _beside, _here, likeness_lines
 
 MEASURES = pl.DataFrame(
     [
@@ -65,8 +65,8 @@ def test_lines_stand_under_one_another() -> None:
     found = Likeness({"all": "0.6", "guard": "0.7"}, (("first byte, s", "1.0", "2.0 [1.0, 3.0]"),), "a.json")
     lines = list(likeness_lines(found))
     assert lines[0] == "utilisation of all relays, in runs of the baseline: 0.6"
-    assert lines[2].startswith(HEADER[0])
-    assert lines[3].index("1.0") == lines[2].index(HEADER[1])
+    assert lines[2].startswith(LIVE_HEADER[0])
+    assert lines[3].index("1.0") == lines[2].index(LIVE_HEADER[1])
 
 
 def test_a_pipeline_is_refused_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         )
         if text.startswith("broken"):
             raise TorsweepError("make of tor failed: clock.c:1:1: error: broken")
-        for name in build.PROGRAMS.values():
+        for name in build.BUILT_PROGRAMS.values():
             program = built / name
             program.parent.mkdir(parents=True, exist_ok=True)
             program.write_text(f"#!/bin/sh\necho 'Tor version 0.4.8.2-dev.'\nexit\n{text}")

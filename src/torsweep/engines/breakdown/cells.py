@@ -16,7 +16,7 @@ import polars as pl
 from torsweep.config.tracing import POINTS, Point
 from torsweep.engines.breakdown.clocks import MESSAGES
 
-REASONS: Mapping[str, str] = {
+FAILURES: Mapping[str, str] = {
     "no_begin": "the exit saw no BEGIN that fits",
     "several_begins": "more than one BEGIN fits",
     "no_answer": "CONNECTED, the request or an answer is not among the cells of the exit",
@@ -31,17 +31,17 @@ REASONS: Mapping[str, str] = {
 
 
 class Failure(Exception):
-    """A download cannot be followed, for one of :data:`REASONS`."""
+    """A download cannot be followed, for one of :data:`FAILURES`."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(REASONS[reason])
+        super().__init__(FAILURES[reason])
         self.reason = reason
 
 
 NONE = -1
 """Stands for a value that a record does not have."""
 
-_COLUMNS = (
+_RECORD_COLUMNS = (
     "time_ns",
     "cell",
     "channel",
@@ -53,14 +53,14 @@ _COLUMNS = (
     "tcp_offset",
 )
 
-_KEY = np.dtype([("channel", "i8"), ("tls_offset", "i8")])
+_OFFSET_KEY = np.dtype([("channel", "i8"), ("tls_offset", "i8")])
 
-Record = Mapping[str, int]
+CellRecord = Mapping[str, int]
 """The numbers of a row of the ``cells`` table, by column."""
 
 
 @dataclass(frozen=True)
-class Connection:
+class ChannelConnection:
     """A TCP connection: the host and port that opened it, and the other host."""
 
     opener: str
@@ -75,7 +75,7 @@ class Cells:
         """``cells`` and ``channels`` are of all traced hosts; ``names`` are hosts by address."""
         self.hosts = tuple(sorted(map(str, cells["host"].unique().to_list())))
         self._tables = {
-            (host, point): _Table(own.filter(pl.col("point") == point))
+            (host, point): _PointRecords(own.filter(pl.col("point") == point))
             for host in self.hosts
             for own in [cells.filter(pl.col("host").cast(pl.String) == host)]
             for point in POINTS
@@ -90,7 +90,7 @@ class Cells:
         for (host, channel), row in self._channels.items():
             self._between.setdefault((host, row["other"]), []).append(channel)
 
-    def record(self, host: str, point: Point, cell: int) -> Record:
+    def record(self, host: str, point: Point, cell: int) -> CellRecord:
         """The record of ``cell`` at ``point`` of ``host``; Failure when there is none."""
         if (host, point) not in self._tables:
             raise Failure("no_record")
@@ -107,7 +107,7 @@ class Cells:
             raise Failure("no_channel")
         return str(row["other"])
 
-    def connection(self, host: str, channel: int) -> Connection:
+    def connection(self, host: str, channel: int) -> ChannelConnection:
         """The connection under ``channel`` of ``host``.
 
         A relay records the port that the directory gives for another relay, not that of the connection; the
@@ -116,18 +116,18 @@ class Cells:
         row = self._channels[host, channel]
         other = self.other(host, channel)
         if row["is_outgoing"]:
-            return Connection(host, row["local_port"], other)
+            return ChannelConnection(host, row["local_port"], other)
         if other not in self.hosts:
-            return Connection(other, row["remote_port"], host)
-        return Connection(other, self._channels[other, self._peer(host, channel)]["local_port"], host)
+            return ChannelConnection(other, row["remote_port"], host)
+        return ChannelConnection(other, self._channels[other, self._peer(host, channel)]["local_port"], host)
 
-    def next_cell(self, host: str, sent: Record) -> tuple[str, Record]:
+    def next_cell(self, host: str, sent: CellRecord) -> tuple[str, CellRecord]:
         """The host that read the cell ``sent`` (a flush of ``host``), and its inbuf there."""
         other = self.other(host, sent["channel"])
         peer = self._peer(host, sent["channel"])
         return other, self._tables[other, "inbuf"].at_offset(peer, sent["tls_offset"])
 
-    def last_cell(self, host: str, read: Record) -> tuple[str, Record]:
+    def last_cell(self, host: str, read: CellRecord) -> tuple[str, CellRecord]:
         """The host that sent the cell ``read`` (an inbuf of ``host``), and its flush there."""
         other = self.other(host, read["channel"])
         peer = self._peer(host, read["channel"])
@@ -172,25 +172,25 @@ class Cells:
         return chosen[0]
 
 
-class _Table:
+class _PointRecords:
     """The records of one relay at one point; Failure for one that there is not."""
 
     def __init__(self, own: pl.DataFrame) -> None:
-        self._frame = own.select(pl.col(_COLUMNS).fill_null(NONE).cast(pl.Int64)).sort("cell")
+        self._frame = own.select(pl.col(_RECORD_COLUMNS).fill_null(NONE).cast(pl.Int64)).sort("cell")
         self._cells = self._frame["cell"].to_numpy()
         self._by_offset = self._frame.with_row_index("row").sort("channel", "tls_offset")
-        self._keys = np.zeros(len(own), _KEY)
+        self._keys = np.zeros(len(own), _OFFSET_KEY)
         for name in ("channel", "tls_offset"):
             self._keys[name] = self._by_offset[name].to_numpy()
 
-    def of_cell(self, cell: int) -> Record:
+    def of_cell(self, cell: int) -> CellRecord:
         place = int(np.searchsorted(self._cells, cell))
         if place == len(self._cells) or self._cells[place] != cell:
             raise Failure("no_record")
         return self._frame.row(place, named=True)
 
-    def at_offset(self, channel: int, offset: int) -> Record:
-        key = np.array((channel, offset), dtype=_KEY)
+    def at_offset(self, channel: int, offset: int) -> CellRecord:
+        key = np.array((channel, offset), dtype=_OFFSET_KEY)
         place = int(np.searchsorted(self._keys, key))
         if place == len(self._keys) or self._keys[place] != key:
             raise Failure("no_record")

@@ -22,7 +22,7 @@ from scipy.optimize import linprog
 
 from torsweep.errors import InputError
 
-FEWEST = 20
+FEWEST_MESSAGES = 20
 """The fewest messages in each direction."""
 
 LARGEST_DRIFT = 1e-2
@@ -68,8 +68,10 @@ def estimate(there: Messages, back: Messages) -> Skew:
     for messages in (there, back):
         if len(messages.left_ns) != len(messages.came_ns):
             raise _refused("a message lacks a time", len(messages.left_ns))
-        if len(messages.left_ns) < FEWEST:
-            raise _refused("too few messages in one direction", len(messages.left_ns), f"{FEWEST} or more")
+        if len(messages.left_ns) < FEWEST_MESSAGES:
+            raise _refused(
+                "too few messages in one direction", len(messages.left_ns), f"{FEWEST_MESSAGES} or more"
+            )
     zero = int(min(there.left_ns.min(), back.came_ns.min()))
     above = _Bounds(there.left_ns - zero, there.came_ns - there.left_ns)
     below = _Bounds(back.came_ns - zero, back.left_ns - back.came_ns)
@@ -106,7 +108,7 @@ class _Bounds:
 
 
 @dataclass(frozen=True)
-class _Line:
+class _OffsetLine:
     offset: float
     drift: float
     room: float
@@ -117,7 +119,7 @@ def _is_above(middle: tuple[int, int], first: tuple[int, int], last: tuple[int, 
     return (middle[1] - first[1]) * run >= rise * (middle[0] - first[0])
 
 
-def _line_between(above: _Bounds, below: _Bounds) -> _Line | None:
+def _line_between(above: _Bounds, below: _Bounds) -> _OffsetLine | None:
     """The line furthest from all bounds: above those of ``below``, below those of ``above``.
 
     Its room is negative where no line fits between them.
@@ -143,7 +145,7 @@ def _line_between(above: _Bounds, below: _Bounds) -> _Line | None:
     if not found.success or found.x is None:
         return None
     offset, drift, room = (float(value) * scale for value in found.x)
-    return _Line(offset + middle, drift / time_scale, room)
+    return _OffsetLine(offset + middle, drift / time_scale, room)
 
 
 def _refuse_steps(above: _Bounds, below: _Bounds, room: float) -> None:
@@ -155,7 +157,7 @@ def _refuse_steps(above: _Bounds, below: _Bounds, room: float) -> None:
     for last, first in zip((begin, *edges), (*edges, end), strict=True):
         before = [bounds.where(bounds.time <= last) for bounds in (above, below)]
         after = [bounds.where(bounds.time > first) for bounds in (above, below)]
-        if any(len(bounds.time) < FEWEST for bounds in (*before, *after)):
+        if any(len(bounds.time) < FEWEST_MESSAGES for bounds in (*before, *after)):
             continue
         lines = [_line_between(*before), _line_between(*after)]
         apart = min(line.room if line else 0.0 for line in lines)

@@ -21,7 +21,7 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.engines.breakdown.cells import REASONS, Cells, Failure, Record
+from torsweep.engines.breakdown.cells import FAILURES, CellRecord, Cells, Failure
 from torsweep.engines.breakdown.clocks import Clocks
 from torsweep.engines.breakdown.passing import (
     SLACK_NS,
@@ -32,14 +32,13 @@ from torsweep.engines.breakdown.passing import (
     over_link,
     through_relay,
 )
+from torsweep.engines.paths import PLACES_OF_A_PATH
 from torsweep.engines.table_schema import BREAKDOWN
 
 BEGIN, DATA, END, CONNECTED = 1, 2, 3, 4
 """Relay commands (tor-spec 6.1)."""
 
-RELAYS = ("guard", "middle", "exit")
-
-_POINTS = ("inbuf", "queue", "outbuf", "flush")
+_RELAY_POINTS = ("inbuf", "queue", "outbuf", "flush")
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Hop:
 
     place: str
     host: str
-    records: dict[str, Record]
+    records: dict[str, CellRecord]
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Begun:
     """A stream at an exit: its BEGIN there, and the way that it came, from the guard on."""
 
     exit: str
-    cell: Record
+    cell: CellRecord
     client: str
     hops: tuple[Hop, ...]
 
@@ -80,7 +79,7 @@ def join(trace: Trace, streams: pl.DataFrame, one_in: int) -> tuple[pl.DataFrame
     """The table and the counts; one download in ``one_in`` is followed, chosen by its name."""
     begun = _Begins(list(_begun(trace)) if trace.clocks.whole else [], streams)
     rows: list[dict[str, Any]] = []
-    counts = dict.fromkeys(("followed", "first_bytes", "whole", "no_byte", *REASONS), 0)
+    counts = dict.fromkeys(("followed", "first_bytes", "whole", "no_byte", *FAILURES), 0)
     for stream in streams.iter_rows(named=True):
         name = f"{stream['client']}/{stream['stream']}"
         if zlib.crc32(name.encode()) % one_in:
@@ -208,7 +207,7 @@ def _follow(trace: Trace, stream: Mapping[str, Any], begun: _Begins) -> dict[str
     return found
 
 
-def _exchange(trace: Trace, begun: Begun) -> tuple[Record, Record, list[Record]]:
+def _exchange(trace: Trace, begun: Begun) -> tuple[CellRecord, CellRecord, list[CellRecord]]:
     """CONNECTED, the end of the request, and the DATA cells of the answer, of the stream that ``begun``
     opens."""
     key = [pl.col(name) == begun.cell[name] for name in ("channel", "circuit", "stream")]
@@ -216,7 +215,7 @@ def _exchange(trace: Trace, begun: Begun) -> tuple[Record, Record, list[Record]]
     again = trace.cells.told(begun.exit, "recognized", BEGIN).filter(*key, since)["time_ns"].to_list()
     within = since & (pl.col("time_ns") < again[0]) if again else since
 
-    def of(point: Any, command: int) -> list[Record]:
+    def of(point: Any, command: int) -> list[CellRecord]:
         return list(trace.cells.told(begun.exit, point, command).filter(*key, within).iter_rows(named=True))
 
     connected, answers = of("queue", CONNECTED), of("queue", DATA)
@@ -228,7 +227,9 @@ def _exchange(trace: Trace, begun: Begun) -> tuple[Record, Record, list[Record]]
     return connected[0], requests[-1], answers
 
 
-def _first_answer(trace: Trace, exit_host: str, server: Direction | None, answers: list[Record]) -> Record:
+def _first_answer(
+    trace: Trace, exit_host: str, server: Direction | None, answers: list[CellRecord]
+) -> CellRecord:
     """The cell with the first byte that was asked for: what a server sends before may have left in a cell of
     its own, when that byte could not be read yet."""
     before = trace.before_answer(server[2]) if server is not None else 0
@@ -239,25 +240,25 @@ def _first_answer(trace: Trace, exit_host: str, server: Direction | None, answer
     return next((cell for cell in answers if cell["time_ns"] >= readable_ns), answers[-1])
 
 
-def _records(trace: Trace, host: str, cell: int, points: tuple[Any, ...]) -> dict[str, Record]:
+def _records(trace: Trace, host: str, cell: int, points: tuple[Any, ...]) -> dict[str, CellRecord]:
     return {point: trace.cells.record(host, point, cell) for point in points}
 
 
-def _outward(trace: Trace, exit_host: str, recognized: Record) -> tuple[str, tuple[Hop, ...]]:
+def _outward(trace: Trace, exit_host: str, recognized: CellRecord) -> tuple[str, tuple[Hop, ...]]:
     """The client from which the cell ``recognized`` came, and its records at guard, middle and exit."""
     hops = [Hop("exit", exit_host, _records(trace, exit_host, recognized["cell"], ("inbuf",)))]
     for place in ("middle", "guard"):
         host, sent = trace.cells.last_cell(hops[0].host, hops[0].records["inbuf"])
-        hops.insert(0, Hop(place, host, _records(trace, host, sent["cell"], _POINTS)))
+        hops.insert(0, Hop(place, host, _records(trace, host, sent["cell"], _RELAY_POINTS)))
     return trace.cells.other(hops[0].host, hops[0].records["inbuf"]["channel"]), tuple(hops)
 
 
-def _inward(trace: Trace, exit_host: str, queued: Record) -> tuple[str, tuple[Hop, ...]]:
+def _inward(trace: Trace, exit_host: str, queued: CellRecord) -> tuple[str, tuple[Hop, ...]]:
     """The client that the cell ``queued`` goes to, and its records at exit, middle and guard."""
-    hops = [Hop("exit", exit_host, _records(trace, exit_host, queued["cell"], _POINTS[1:]))]
+    hops = [Hop("exit", exit_host, _records(trace, exit_host, queued["cell"], _RELAY_POINTS[1:]))]
     for place in ("middle", "guard"):
         host, read = trace.cells.next_cell(hops[-1].host, hops[-1].records["flush"])
-        hops.append(Hop(place, host, _records(trace, host, read["cell"], _POINTS)))
+        hops.append(Hop(place, host, _records(trace, host, read["cell"], _RELAY_POINTS)))
     return trace.cells.other(hops[-1].host, hops[-1].records["flush"]["channel"]), tuple(hops)
 
 
@@ -305,7 +306,7 @@ def _between(trace: Trace, way: Way, hop: Hop, after: Hop, write_ns: int) -> Non
 
 
 def _answer(
-    trace: Trace, way: Way, exit_host: str, server: Direction | None, queued: Record, end: int
+    trace: Trace, way: Way, exit_host: str, server: Direction | None, queued: CellRecord, end: int
 ) -> None:
     """From the moment when the exit has the request until the cell with the byte before ``end`` of the answer
     is in its queue."""
@@ -334,7 +335,7 @@ def _direction(trace: Trace, host: str, channel: int, sender: str) -> Direction:
 
 
 def _link(trace: Trace, sends: tuple[str, str], receives: tuple[str, str]) -> Link:
-    order = ("client", *RELAYS, "server")
+    order = ("client", *PLACES_OF_A_PATH, "server")
     name = "-".join(sorted((sends[0], receives[0]), key=order.index))
     one_way_ns = trace.one_way_ns(sends[1], receives[1])
     return Link(name, sends[1], sends[0], receives[1], one_way_ns)

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from torsweep.engines.breakdown.cells import Failure, Record
+from torsweep.engines.breakdown.cells import CellRecord, Failure
 
 Direction = tuple[str, int, str, int]
 """Sending host and port, receiving host and port."""
@@ -233,7 +233,7 @@ def over_link(way: Way, link: Link, carried: Carried, write_ns: int, waits_for: 
     way.until(carried.readable_ns, link.place, link.sender, "recovery")
 
 
-def through_relay(way: Way, place: str, host: str, records: dict[str, Record]) -> int:
+def through_relay(way: Way, place: str, host: str, records: dict[str, CellRecord]) -> int:
     """Add the stages of a cell that a relay sent on; how long the write of its last byte took, ns.
 
     ``records`` are its records by point; without ``inbuf`` it begins here.

@@ -22,9 +22,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from torsweep.engines.breakdown.clocks import Clocks
+from torsweep.engines.breakdown.passing import SYN
 from torsweep.errors import InputError
 
-_UNITS_NS = {0xA1B2C3D4: 1_000, 0xA1B23C4D: 1}
+_FRACTION_NS = {0xA1B2C3D4: 1_000, 0xA1B23C4D: 1}
 """Magic numbers, and what a fraction of a second counts (draft-ietf-opsawg-pcap)."""
 
 _LINK_HEADERS = {1: 14, 101: 0, 228: 0}
@@ -36,9 +37,9 @@ HEADER_BYTES = 128
 """Bytes of each packet that are captured. Headers of Ethernet, and of IP and TCP with all their options, take
 at most 134; without Ethernet and without options of IP, 80."""
 
-_IPV4, _TCP, SYN = 0x0800, 6, 0x02
+_IPV4, _TCP = 0x0800, 6
 
-REASONS = {
+UNUSED_RECORDS = {
     "cut_short": "the capture ends within a record",
     "not_tcp": "no TCP over IPv4, or too little of it was captured",
     "unknown_host": "an address of no host that has a capture",
@@ -52,8 +53,8 @@ Numbering = Literal["bytes", "packets"]
 """What TCP's sequence numbers count. Shadow's TCP gives each packet with payload the number after that of
 the one before, however long it is, in captures as in the simulation (its ``tcp.c``; 3.3.0)."""
 
-_NUMBERS = ("time_ns", "from_port", "to_port", "number", "payload_bytes", "flags")
-SEGMENTS = {**dict.fromkeys(("from_ipv4", "to_ipv4"), pl.UInt32), **dict.fromkeys(_NUMBERS, pl.Int64)}
+_SEGMENT_NUMBERS = ("time_ns", "from_port", "to_port", "number", "payload_bytes", "flags")
+SEGMENTS = {**dict.fromkeys(("from_ipv4", "to_ipv4"), pl.UInt32), **dict.fromkeys(_SEGMENT_NUMBERS, pl.Int64)}
 """Columns of a capture: a row a TCP segment."""
 
 PACKETS = {
@@ -63,8 +64,8 @@ PACKETS = {
     **dict.fromkeys(("offset", "payload_bytes", "flags"), pl.Int64),
 }
 
-_ENDS = ["from_host", "from_port", "to_host", "to_port"]
-_SAME = [*_ENDS, "number", "payload_bytes", "flags"]
+_CONNECTION_ENDS = ["from_host", "from_port", "to_host", "to_port"]
+_SAME = [*_CONNECTION_ENDS, "number", "payload_bytes", "flags"]
 """The columns in which a packet equals one that was sent again."""
 
 Bytes = NDArray[np.uint8]
@@ -98,12 +99,12 @@ def _read_header(content: bytes, file: Path) -> tuple[str, int, int]:
     accepted = "a pcap, as tcpdump and Shadow write it"
     for order in "<>" if len(content) >= _FILE_HEADER_BYTES else "":
         magic, _, _, _, _, _, link = struct.unpack_from(f"{order}IHHiIII", content)
-        if magic in _UNITS_NS:
+        if magic in _FRACTION_NS:
             if link & 0xFFFF not in _LINK_HEADERS:
                 raise InputError(
                     "is of another kind of link", file=file, value=link, accepted="1, 101 or 228"
                 )
-            return order, _UNITS_NS[magic], _LINK_HEADERS[link & 0xFFFF]
+            return order, _FRACTION_NS[magic], _LINK_HEADERS[link & 0xFFFF]
     raise InputError("is no capture", file=file, value=content[:4].hex(), accepted=accepted)
 
 
@@ -236,7 +237,7 @@ def join_captures(captures: Captures) -> tuple[pl.DataFrame, dict[str, int]]:
 def _sent_again(packets: pl.DataFrame) -> dict[str, int]:
     """How many packets with payload there are, how many of them had been sent before, and how many came
     although they had come before."""
-    same = [*_ENDS, "offset"]
+    same = [*_CONNECTION_ENDS, "offset"]
     copies = (
         packets.filter(pl.col("payload_bytes") > 0)
         .group_by(same)
@@ -256,8 +257,8 @@ def _with_offsets(sent: pl.DataFrame, numbers: Numbering) -> tuple[pl.DataFrame,
     ordered = sent.filter(syn | loaded).sort("time_ns", maintain_order=True)
     opened = ordered.with_columns(
         # A SYN takes a number, too: the first byte has the next.
-        first=pl.when(syn).then(pl.col("number") + 1).first().over(_ENDS),
-        again=(syn & (loaded.cum_sum().over(_ENDS) > 0)).cum_max().over(_ENDS),
+        first=pl.when(syn).then(pl.col("number") + 1).first().over(_CONNECTION_ENDS),
+        again=(syn & (loaded.cum_sum().over(_CONNECTION_ENDS) > 0)).cum_max().over(_CONNECTION_ENDS),
     )
     usable = opened.filter(pl.col("first").is_not_null() & ~pl.col("again"))
     found = _byte_offsets(usable) if numbers == "bytes" else _packet_offsets(usable)
@@ -277,7 +278,7 @@ def _byte_offsets(usable: pl.DataFrame) -> pl.DataFrame:
         pl.when(pl.col("payload_bytes") == 0).then(0).otherwise((pl.col("number") - pl.col("first")) % 2**32)
     )
     step = (pl.col("here") - pl.col("here").shift(1, fill_value=0) + 2**31) % 2**32 - 2**31
-    counted = usable.with_columns(here=here).with_columns(offset=step.cum_sum().over(_ENDS))
+    counted = usable.with_columns(here=here).with_columns(offset=step.cum_sum().over(_CONNECTION_ENDS))
     return counted.drop("here")
 
 
@@ -285,14 +286,14 @@ def _packet_offsets(usable: pl.DataFrame) -> pl.DataFrame:
     """The payload of all packets with smaller numbers; null from the first number on that is missing."""
     numbered = (
         usable.filter(pl.col("payload_bytes") > 0)
-        .unique([*_ENDS, "number"], keep="first")
-        .sort(*_ENDS, "number")
-        .with_columns(place=pl.int_range(pl.len()).over(_ENDS))
+        .unique([*_CONNECTION_ENDS, "number"], keep="first")
+        .sort(*_CONNECTION_ENDS, "number")
+        .with_columns(place=pl.int_range(pl.len()).over(_CONNECTION_ENDS))
     )
-    before = pl.col("payload_bytes").cum_sum().over(_ENDS) - pl.col("payload_bytes")
+    before = pl.col("payload_bytes").cum_sum().over(_CONNECTION_ENDS) - pl.col("payload_bytes")
     whole = pl.col("number") == pl.col("first") + pl.col("place")
-    offsets = numbered.select(*_ENDS, "number", offset=pl.when(whole).then(before))
-    found = usable.join(offsets, on=[*_ENDS, "number"], how="left", maintain_order="left")
+    offsets = numbered.select(*_CONNECTION_ENDS, "number", offset=pl.when(whole).then(before))
+    found = usable.join(offsets, on=[*_CONNECTION_ENDS, "number"], how="left", maintain_order="left")
     opening = pl.col("payload_bytes") == 0
     return found.with_columns(offset=pl.when(opening).then(0).otherwise("offset"))
 

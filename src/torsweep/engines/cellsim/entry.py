@@ -14,14 +14,14 @@ from torsweep.engines.contract import Demand, Engine, EngineKind
 from torsweep.engines.tools import find_own_program, require_own_program
 from torsweep.provenance import program_version
 
-S_PER_HOST_SECOND = 1.4e-5
+MODEL_S_PER_HOST_SECOND = 1.4e-5
 """bench/results/speed.json: 8 s for 480 s of 1,253 hosts."""
 
 WHOLE_S_PER_HOST_SECOND = 2e-4
 """Of a network with the relays and the load of the public one, whose clients get twenty times as much: some
 130 cell-hops a second for each host."""
 
-PROGRAM_BYTES, BYTES_PER_HOST = 9_000_000, 26_000
+CELLSIM_BYTES, BYTES_PER_HOST = 9_000_000, 26_000
 """The program's 7 MB are with the round trips of 717 places. A host with its connections, circuits and
 downloads took 13 KB after 30 s (`live` at a scale of 0.1), and 25 KB after 8 min (`paper`, 100 ms, EWMA,
 today), the longest of the runs that ship."""
@@ -30,12 +30,12 @@ today), the longest of the runs that ship."""
 def run_seconds(network: NetworkConfig, run_s: float) -> float:
     """Seconds of one core that a run of ``run_s`` simulated seconds takes."""
     whole = network.relay_population.use == "whole"
-    return (WHOLE_S_PER_HOST_SECOND if whole else S_PER_HOST_SECOND) * network.host_count * run_s
+    return (WHOLE_S_PER_HOST_SECOND if whole else MODEL_S_PER_HOST_SECOND) * network.host_count * run_s
 
 
 def demand(network: NetworkConfig) -> Demand:
     """One process, which holds every host."""
-    return Demand(PROGRAM_BYTES + network.host_count * BYTES_PER_HOST)
+    return Demand(CELLSIM_BYTES + network.host_count * BYTES_PER_HOST)
 
 
 def find_cellsim() -> Path | None:
@@ -54,22 +54,22 @@ def cellsim_version() -> str:
     return (program_version(program) if program else None) or ""
 
 
-NAME = "cellsim"
+CELLSIM = "cellsim"
 
 
 def _here() -> str:
     require_cellsim()
-    return NAME
+    return CELLSIM
 
 
 ENGINE = Engine(
-    name=NAME,
-    command=NAME,
+    name=CELLSIM,
+    command=CELLSIM,
     here=_here,
     versions=lambda: [cellsim_version()],
     run_seconds=run_seconds,
     demand=demand,
-    kinds={NAME: EngineKind("models tor", USUAL)},
+    kinds={CELLSIM: EngineKind("models tor", USUAL)},
     preference=2,
     runs_tor=False,
     caution="These are a model's results. The times of real tor may differ.",

@@ -1,7 +1,7 @@
 """Which process of a run is on which host, where its files are, what its torrc and its link say.
 
-In: the run, its network, a folder for files and one for sockets. Out: :class:`Layout`, with the tors as
-:class:`Place`; the document that linkem reads; keys, which hosts are given before they start.
+In: the run, its network, a folder for files and one for sockets. Out: :class:`ProcessLayout`, with the tors
+as :class:`Place`; the document that linkem reads; keys, which hosts are given before they start.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from torsweep.config.where import Role
 from torsweep.engines import addresses
 from torsweep.engines.addresses import address, directory_authorities
 from torsweep.engines.cell_ring import RING_FILE
+from torsweep.engines.contract import Say
 from torsweep.engines.emulation.tcp import TcpEra
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips, vegas_log_lines
@@ -36,7 +37,7 @@ KEPT_S = 300 * 86_400
 """Certificates are made for twelve months."""
 
 
-def put_keys(layout: Layout, tor: BuiltTor, say: Callable[[str], None]) -> Identities:
+def put_keys(layout: ProcessLayout, tor: BuiltTor, say: Say) -> Identities:
     """Put the keys of every relay and authority, which ``tor`` makes, into its data directory.
 
     Raises TorsweepError, with what the program said, when a key cannot be made, OutputError when the disk
@@ -55,7 +56,7 @@ def put_keys(layout: Layout, tor: BuiltTor, say: Callable[[str], None]) -> Ident
     return Identities(relays, votes)
 
 
-def _kept(place: Place, tor: BuiltTor, say: Callable[[str], None]) -> Path:
+def _kept(place: Place, tor: BuiltTor, say: Say) -> Path:
     """The folder of keys for a host of this name; made where there is none."""
     kept = tor.folder / "keys" / place.name
     if kept.is_dir() and time.time() - kept.stat().st_mtime < KEPT_S:
@@ -168,7 +169,7 @@ def _hosts(network: Network) -> Iterable[dict[str, Any]]:
         }
 
 
-VOTE_DELAY_S = 2
+SHORTEST_VOTE_DELAY_S = 2
 """The shortest delay of a vote that tor accepts."""
 
 NO_VOTE_SOON_S = 1800
@@ -233,7 +234,7 @@ class Identities:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ProcessLayout:
     """The processes of a run and where they are: files in ``folder``, sockets in ``sockets``.
 
     The name of a socket has to be short (unix(7): 107 bytes), wherever the run directory is. ``extra`` lines
@@ -295,7 +296,7 @@ class Layout:
             "exits": fingerprints_at(self.network, identities.relays, "exit", "guard_exit"),
             "initial_voting_interval_s": str(NO_VOTE_SOON_S),
             "voting_interval_s": str(LATER_VOTES_S),
-            "vote_delay_s": str(VOTE_DELAY_S),
+            "vote_delay_s": str(SHORTEST_VOTE_DELAY_S),
         }
         relay = next((relay for relay in self.network.relays if relay.name == place.name), None)
         return torrc(

@@ -20,16 +20,16 @@ from torsweep.provenance import program_version
 
 
 @dataclass(frozen=True)
-class Tools:
+class EmulationTools:
     """The builds of tor, and the path of the link emulator."""
 
     tors: HostTors
     linkem: Path
 
 
-def find_tools(builds: Path, run: RunSpec) -> Tools:
+def find_tools(builds: Path, run: RunSpec) -> EmulationTools:
     """Both programs, tor of the builds that ``run`` asks for; ToolMissing for the first that is not there."""
-    return Tools(find_host_tors(run, builds), require_linkem())
+    return EmulationTools(find_host_tors(run, builds), require_linkem())
 
 
 def require_linkem() -> Path:
@@ -70,25 +70,27 @@ def demand(network: NetworkConfig) -> Demand:
     )
 
 
-NAME = "emulation"
+EMULATION = "emulation"
 
 
 def _here() -> str:
     require_linkem()
     found = standing()
     if found.way == "neither":
-        raise ToolMissing(f"{NAME}: {found.problem}")
-    return NAME
+        raise ToolMissing(f"{EMULATION}: {found.problem}")
+    return EMULATION
 
 
 ENGINE = Engine(
-    name=NAME,
+    name=EMULATION,
     command="torsweep emulation",
     here=_here,
     versions=lambda: [f"linkem {program_version(require_linkem())}"],
     run_seconds=run_seconds,
     demand=demand,
-    kinds={NAME: EngineKind("runs tor in real time", Look(BLACK, SOLID, "v"), Transport(tcp="linux_6_18"))},
+    kinds={
+        EMULATION: EngineKind("runs tor in real time", Look(BLACK, SOLID, "v"), Transport(tcp="linux_6_18"))
+    },
     files=(COSTS_FILE, LINKS_FILE),
     real_time=True,
     merit="it has a real kernel",

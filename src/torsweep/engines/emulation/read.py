@@ -17,6 +17,7 @@ import polars as pl
 from torsweep.engines.emulation.run.downloads import Download
 from torsweep.engines.emulation.run.follower import CircuitSeen
 from torsweep.engines.table_schema import CIRCUITS, PROGRESS, RECEIVED, RELAYS, STREAMS, WIRE, TableSchema
+from torsweep.units import SECOND_NS
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,6 @@ def read_packets(table: Path, summary: Path, zero_ns: int) -> pl.DataFrame:
     ahead_ns = json.loads(summary.read_text(encoding="utf-8"))["started_monotonic_ns"] - zero_ns
     return pl.read_parquet(table).with_columns(pl.col("sent_ns", "done_ns") + ahead_ns)
 
-
-SECOND_NS = 1_000_000_000
 
 Sample = tuple[int, int, int, int]
 """Monotonic time in ns at the end of a relay's second, bytes read, bytes written, CPU time so far in ns."""

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from torsweep.engines.emulation.run.processes import CLONE_NEWNET
 from torsweep.errors import OutputError, ToolMissing
 
 LOCK = Path("/tmp") / "torsweep-emulation.lock"
@@ -54,8 +55,8 @@ TUN = Path("/dev/net/tun")
 INSIDE = "TORSWEEP_USER_NAMESPACE"
 """Set in the environment of the command started anew, so that it does not try again."""
 
-_NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
-"""CLONE_NEWUSER and CLONE_NEWNET of unshare(2)."""
+CLONE_NEWUSER = 0x10000000
+"""Of unshare(2)."""
 
 UNSHARE = ("unshare", "--user", "--map-root-user", "--net", "--kill-child")
 
@@ -74,10 +75,10 @@ def standing(tun: Path = TUN) -> Standing:
     if problem:
         return Standing("neither", problem)
     if os.geteuid() == 0:
-        if may_unshare(_NEW_NETWORK):
+        if may_unshare(CLONE_NEWNET):
             return Standing("root")
         return Standing("neither", "network namespaces are refused, to root too: a container may forbid them")
-    if may_unshare(_NEW_NETWORK | _NEW_USER):
+    if may_unshare(CLONE_NEWNET | CLONE_NEWUSER):
         if shutil.which(UNSHARE[0]) is None:
             return Standing("neither", f"{UNSHARE[0]}: not on PATH; it is part of util-linux")
         return Standing("user namespaces")

@@ -25,7 +25,7 @@ Trace = Annotated[
     bool, typer.Option("--trace/--no-trace", help="Record the clients' circuits and streams with OnionTrace.")
 ]
 Floor = Annotated[int, typer.Option(min=1, help="The least one-way latency between hosts, in microseconds.")]
-Seed = Annotated[
+OtherSeed = Annotated[
     int | None,
     typer.Option(min=0, help="Another realisation of the same network; the run's own when left out."),
 ]
@@ -39,7 +39,7 @@ def run_command(
     threads: Threads = 0,
     trace: Trace = True,
     latency_floor: Floor = 5_000,
-    seed: Seed = None,
+    seed: OtherSeed = None,
     keep_logs: Annotated[
         bool, typer.Option("--keep-logs", help="Leave logs and Shadow's files as they are.")
     ] = False,
@@ -58,7 +58,7 @@ def write_command(
     threads: Threads = 0,
     trace: Trace = True,
     latency_floor: Floor = 5_000,
-    seed: Seed = None,
+    seed: OtherSeed = None,
 ) -> None:
     """Write what Shadow reads of a run, and say what it will take, without running it."""
     from torsweep.engines.run_spec import read_run

@@ -31,7 +31,7 @@ from torsweep.engines.shadow.simulate import (
     EPOCH_S,
     INITIAL_VOTING_INTERVAL_S,
     RELAYS_NS,
-    SECOND_NS,
+    SHADOW_YAML,
     VOTE_DELAY_S,
     VOTING_INTERVAL_S,
     Host,
@@ -40,7 +40,7 @@ from torsweep.engines.shadow.simulate import (
     Simulation,
     graph_nodes,
 )
-from torsweep.engines.shadow.tools import Tools
+from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.engines.shadow.traffic import client_graph, server_graph
 from torsweep.engines.shadow.watch import MAY_BE_LATE
 from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips, vegas_log_lines
@@ -56,6 +56,7 @@ from torsweep.tor.torrc import (
     torrc,
     tracing_options,
 )
+from torsweep.units import SECOND_NS
 
 AUTHORITY_BYTES_PER_S = 125_000_000
 """Directory authorities are no part of what is studied: their links never bind."""
@@ -127,7 +128,6 @@ def write_graph(network: Network, latencies: Latencies, floor_us: int) -> tuple[
     return f"graph [\ndirected 0\n{graph_nodes(graph.rates)}\n{edges.item()}\n]\n", floored
 
 
-CONFIGURATION = "shadow.yaml"
 MOST_SHADOW_SEED = 2**32 - 1
 """general.seed is an unsigned number of 32 bits."""
 
@@ -154,7 +154,7 @@ def write_directory(
     network: Network,
     latencies: Latencies,
     keys: Keys,
-    tools: Tools,
+    tools: ShadowTools,
     settings: ShadowSettings,
     folder: Path,
 ) -> Written:
@@ -176,7 +176,7 @@ def write_directory(
         unlimited_until_ns=BOOTSTRAP_NS,
         runahead_us=settings.latency_floor_us,
     )
-    (folder / CONFIGURATION).write_text(simulation.text(folder))
+    (folder / SHADOW_YAML).write_text(simulation.text(folder))
     layout = Layout(
         epoch_s=EPOCH_S,
         bootstrap_ns=BOOTSTRAP_NS,
@@ -203,7 +203,7 @@ class _Builder:
         run: RunSpec,
         network: Network,
         keys: Keys,
-        tools: Tools,
+        tools: ShadowTools,
         settings: ShadowSettings,
         folder: Path,
     ) -> None:

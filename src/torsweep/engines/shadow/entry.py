@@ -18,11 +18,11 @@ from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, round_trips
 from torsweep.engines.table_files import COSTS_FILE, PATHS_FILE
 from torsweep.engines.tools import TOOL_KINDS, require_tool
 
-S_PER_HOST_SECOND = 4e-3
+SHADOW_S_PER_HOST_SECOND = 4e-3
 """docs/shadow.md: 1.2 CPU s a simulated second of 316 hosts, 4.0 to 5.5 of 1,253."""
 
 SHADOW_FILES = 12
-FILES = {"tor": 6, "tgen": 5, "oniontrace": 5}
+OPEN_FILES = {"tor": 6, "tgen": 5, "oniontrace": 5}
 """Files open in Shadow's own process: by itself, and for each process of a program."""
 
 THREADS = {"tor": 3, "tgen": 1, "oniontrace": 1}
@@ -34,7 +34,7 @@ SHARED_BYTES_PER_PROCESS = 12_300
 
 def run_seconds(network: NetworkConfig, run_s: float) -> float:
     """Seconds of one core that a run of ``run_s`` simulated seconds takes, its start included."""
-    return S_PER_HOST_SECOND * network.host_count * (run_s + BOOTSTRAP_NS / 1e9)
+    return SHADOW_S_PER_HOST_SECOND * network.host_count * (run_s + BOOTSTRAP_NS / 1e9)
 
 
 def demand(network: NetworkConfig) -> Demand:
@@ -48,7 +48,7 @@ def demand(network: NetworkConfig) -> Demand:
         memory_bytes=SHADOW_BYTES + HOST_BYTES * network.host_count + counted(counts, PROGRAM_BYTES),
         shared_memory_bytes=sum(counts.values()) * SHARED_BYTES_PER_PROCESS,
         threads=counted(counts, THREADS),
-        open_files=SHADOW_FILES + counted(counts, FILES),
+        open_files=SHADOW_FILES + counted(counts, OPEN_FILES),
     )
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from torsweep.config.traffic import PERF_KINDS
 from torsweep.engines.run_spec import RunSpec, read_run
-from torsweep.engines.shadow.layout import HOSTS, Layout, read_layout
+from torsweep.engines.shadow.layout import HOSTS_FOLDER, SHADOW_FOLDER, Layout, read_layout
 from torsweep.engines.shadow.read.logs import Log, find_logs
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
@@ -27,9 +27,7 @@ from torsweep.provenance import PROVENANCE_FILE
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import TORNETTOOLS
 
-SHADOW_FOLDER = "shadow"
-
-_NAMED = re.compile(r"(Initializing TGen v|Starting OnionTrace v)(.* on host )(\S+)")
+_HOST_NAMED = re.compile(r"(Initializing TGen v|Starting OnionTrace v)(.* on host )(\S+)")
 _BOOTSTRAPPED = "[message] [_oniontracetorctl_processLine] torctl client is now ready (Bootstrapped 100)"
 
 
@@ -48,10 +46,12 @@ def lay_out_for_tornettools(run_directory: Path, out: Path) -> tuple[dict[str, s
     clients |= {client: f"markovclient{n}" for n, client in enumerate(others, start=1)}
     relays = {relay: relay if "relay" in relay else f"relay-{relay}" for relay in layout.relays}
     names = clients | relays
-    tgen = find_logs(folder / HOSTS, "tgen", clients)
+    tgen = find_logs(folder / HOSTS_FOLDER, "tgen", clients)
     if not tgen:
-        raise InputError("no log of a TGen client", file=folder / HOSTS, accepted="the kept logs of a run")
-    traces = find_logs(folder / HOSTS, "oniontrace", names)
+        raise InputError(
+            "no log of a TGen client", file=folder / HOSTS_FOLDER, accepted="the kept logs of a run"
+        )
+    traces = find_logs(folder / HOSTS_FOLDER, "oniontrace", names)
     with whole_directory(out, TORNETTOOLS) as place:
         for log in tgen:
             _copy(log, names[log.host], "tgen", place, _renamed(log, names))
@@ -72,7 +72,7 @@ def _copy(log: Log, name: str, program: str, place: Path, lines: Iterator[str]) 
 
 def _renamed(log: Log, names: dict[str, str]) -> Iterator[str]:
     for line in text_lines(log.path):
-        match = _NAMED.search(line)
+        match = _HOST_NAMED.search(line)
         yield line if match is None else f"{line[: match.start(3)]}{names[log.host]}{line[match.end(3) :]}"
 
 

@@ -15,14 +15,15 @@ from pathlib import Path
 
 from torsweep.engines.addresses import OR_PORT, address
 from torsweep.engines.shadow.process import run_simulation
-from torsweep.engines.shadow.simulate import SECOND_NS, Host, Process, Simulation, uniform_graph
-from torsweep.engines.shadow.tools import Tools
+from torsweep.engines.shadow.simulate import Host, Process, Simulation, uniform_graph
+from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.errors import TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import Network
 from torsweep.storage import whole_directory, write_text
 from torsweep.storage.folders import KEY_FOLDERS
+from torsweep.units import SECOND_NS
 
 KEYS = Path("results/tools/keys")
 
@@ -43,7 +44,7 @@ class Keys:
         return self.folder / host
 
 
-def network_keys(network: Network, network_sha256: str, tools: Tools, kept_in: Path = KEYS) -> Keys:
+def network_keys(network: Network, network_sha256: str, tools: ShadowTools, kept_in: Path = KEYS) -> Keys:
     """The keys of ``network``; made when ``kept_in`` does not hold them yet.
 
     Raises TorsweepError when tor or tor-gencert cannot make them.
@@ -57,7 +58,7 @@ def network_keys(network: Network, network_sha256: str, tools: Tools, kept_in: P
     return Keys(folder, found["relays"], found["v3"])
 
 
-def _make(network: Network, tools: Tools, place: Path) -> None:
+def _make(network: Network, tools: ShadowTools, place: Path) -> None:
     work = place / ".work"
     own = (*network.relays, *network.authorities)
     authorities = {authority.name for authority in network.authorities}

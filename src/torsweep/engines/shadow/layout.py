@@ -28,7 +28,7 @@ def captured_hosts(tracing: Tracing | None, network: Network) -> list[str]:
     return [*tracing.hosts, *clients, *(server.name for server in network.servers)]
 
 
-_KEPT = (".stdout", ".stderr", ".graphml", ".log")
+_KEPT_SUFFIXES = (".stdout", ".stderr", ".graphml", ".log")
 
 
 def compress_logs(folder: Path) -> int:
@@ -40,12 +40,12 @@ def compress_logs(folder: Path) -> int:
     for made in ("template", "graph.gml"):
         _remove(folder / made)
     left = 0
-    for host in sorted((folder / HOSTS).iterdir()):
+    for host in sorted((folder / HOSTS_FOLDER).iterdir()):
         for entry in sorted(host.iterdir()):
             if entry.suffix == ".gz":
                 left += entry.stat().st_size
                 continue
-            if entry.is_dir() or entry.suffix not in _KEPT or entry.stat().st_size == 0:
+            if entry.is_dir() or entry.suffix not in _KEPT_SUFFIXES or entry.stat().st_size == 0:
                 _remove(entry)
                 continue
             packed = entry.with_name(f"{entry.name}.gz")
@@ -59,7 +59,7 @@ def compress_logs(folder: Path) -> int:
 
 def drop_half_compressed(folder: Path) -> None:
     """Remove compressed logs whose plain file is still there: their compression was interrupted."""
-    for packed in (folder / HOSTS).glob("*/*.gz"):
+    for packed in (folder / HOSTS_FOLDER).glob("*/*.gz"):
         if packed.with_suffix("").exists():
             packed.unlink()
 
@@ -73,7 +73,10 @@ def _remove(path: Path) -> None:
 
 LAYOUT_FILE = "layout.json"
 
-HOSTS = "data/hosts"
+SHADOW_FOLDER = "shadow"
+"""Below a run directory: everything that Shadow reads and leaves."""
+
+HOSTS_FOLDER = "data/hosts"
 """Below the ``shadow`` folder: a folder for each host, in it ``PROGRAM.PID.stdout`` of each of its
 processes."""
 

@@ -10,29 +10,28 @@ import hashlib
 import json
 import re
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from torsweep.engines.addresses import address
+from torsweep.engines.contract import Say
 from torsweep.engines.shadow.process import run_simulation
-from torsweep.engines.shadow.simulate import SECOND_NS, Host, Process, Simulation, uniform_graph
-from torsweep.engines.shadow.tools import Tools
+from torsweep.engines.shadow.simulate import Host, Process, Simulation, uniform_graph
+from torsweep.engines.shadow.tools import RESULTS_FOLDER, TRIALS_FOLDER, ShadowTools
 from torsweep.engines.shadow.traffic import graphml
 from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.json_file import read_json
 from torsweep.storage import write_text
-
-KEPT = Path("results/tools/preflight")
+from torsweep.units import SECOND_NS
 
 DOWN_BYTES_PER_S = 1_000_000
 UP_BYTES_PER_S = 250_000
 SERVER_BYTES_PER_S = 12_500_000
-STREAMS = 4
+STREAMS_EACH_WAY = 4
 SETTLING_S = 10
-LASTING_S = 40
+TRANSFER_S = 40
 
-LEAST_SHARE = 0.6
-MOST_SHARE = 1.02
+LEAST_RATE_SHARE = 0.6
+MOST_RATE_SHARE = 1.02
 """Accepted shares of the configured rate. Headers take 4 %, and Shadow's TCP, which loses packets in the
 short queue of a host's router, does not fill the down-link. If Shadow confuses the two rates, the measured
 rate is wrong by a factor of four."""
@@ -40,7 +39,9 @@ rate is wrong by a factor of four."""
 _READ = re.compile(r"\[driver-heartbeat\] \[bytes-read=(\d+)")
 
 
-def require_preflight(tools: Tools, say: Callable[[str], None], kept_in: Path = KEPT) -> dict[str, float]:
+def require_preflight(
+    tools: ShadowTools, say: Say, kept_in: Path = RESULTS_FOLDER / TRIALS_FOLDER
+) -> dict[str, float]:
     """The rates measured each way, bytes per second; measured once for a version.
 
     Raises TorsweepError when one is not the rate asked for.
@@ -59,19 +60,20 @@ def require_preflight(tools: Tools, say: Callable[[str], None], kept_in: Path = 
     return measured
 
 
-def check(measured: dict[str, float], tools: Tools) -> None:
+def check(measured: dict[str, float], tools: ShadowTools) -> None:
     """TorsweepError when ``measured`` is not what the preflight asks for."""
     asked = {"down": DOWN_BYTES_PER_S, "up": UP_BYTES_PER_S}
     for way, rate in asked.items():
-        if not LEAST_SHARE * rate <= measured[way] <= MOST_SHARE * rate:
+        if not LEAST_RATE_SHARE * rate <= measured[way] <= MOST_RATE_SHARE * rate:
             raise TorsweepError(
                 f"{tools.shadow}: gives hosts wrong rates: {rate / 1e6:g} MB/s {way} were asked for,"
                 f" {measured[way] / 1e6:.3f} MB/s were measured ({tools.told['shadow']})"
             )
 
 
-def measure(tools: Tools) -> dict[str, float]:
-    """What a host gets and what it gives, each with :data:`STREAMS` streams of its own; bytes per second.
+def measure(tools: ShadowTools) -> dict[str, float]:
+    """What a host gets and what it gives, each with :data:`STREAMS_EACH_WAY` streams of its own; bytes per
+    second.
 
     Both are counted where they arrive, second by second, after the first :data:`SETTLING_S`.
     """
@@ -89,7 +91,7 @@ def measure(tools: Tools) -> dict[str, float]:
             hosts[name] = Host(
                 node, address(node), [Process(tools.tgen, ["tgen.graphml"], start_ns, environment)]
             )
-        run_simulation(Simulation(hosts, LASTING_S * SECOND_NS, seed=1, parallelism=1), folder, tools.shadow)
+        run_simulation(Simulation(hosts, TRANSFER_S * SECOND_NS, seed=1, parallelism=1), folder, tools.shadow)
         return {
             "down": _received(folder / "data" / "hosts" / "getter"),
             "up": _received(folder / "data" / "hosts" / "server2"),
@@ -111,7 +113,7 @@ def _actions() -> dict[str, str]:
     server = graphml({"start": {**start, "serverport": "80"}}, [])
 
     def client(peer: str, sent: str, received: str) -> str:
-        streams = [f"stream{number}" for number in range(STREAMS)]
+        streams = [f"stream{number}" for number in range(STREAMS_EACH_WAY)]
         sizes = {"peers": f"{peer}:80", "sendsize": sent, "recvsize": received}
         vertices = {"start": start, **{stream: sizes for stream in streams}}
         return graphml(vertices, [("start", stream) for stream in streams])

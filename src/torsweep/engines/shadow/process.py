@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from queue import Empty, Queue
 
-from torsweep.engines.shadow.layout import HOSTS
-from torsweep.engines.shadow.simulate import Simulation
+from torsweep.engines.shadow.layout import HOSTS_FOLDER
+from torsweep.engines.shadow.simulate import SHADOW_YAML, Simulation
 from torsweep.errors import TorsweepError
 
 _EXIT = re.compile(r"process '(?P<host>[^']+)\.(?P<program>[^.']+)\.(?P<pid>\d+)' (?P<what>exited .*|.*)")
@@ -43,7 +43,7 @@ def last_words(folder: Path, host: str, program: str, pid: str) -> str:
     lines: list[str] = []
     for stream in ("stdout", "stderr"):
         try:
-            text = (folder / HOSTS / host / f"{program}.{pid}.{stream}").read_text(errors="replace")
+            text = (folder / HOSTS_FOLDER / host / f"{program}.{pid}.{stream}").read_text(errors="replace")
         except OSError:
             continue
         lines += [line.strip() for line in text.splitlines() if line.strip()]
@@ -92,7 +92,6 @@ def claimed_cores(wanted: int, claims: Path | None = None) -> Iterator[tuple[int
             os.close(descriptor)
 
 
-CONFIGURATION = "shadow.yaml"
 LOG_FILE = "shadow.log"
 
 _PR_SET_PDEATHSIG = 1
@@ -104,7 +103,7 @@ def run_simulation(simulation: Simulation, folder: Path, shadow: Path) -> None:
 
     Raises TorsweepError with what Shadow says when it fails.
     """
-    (folder / CONFIGURATION).write_text(simulation.text(folder))
+    (folder / SHADOW_YAML).write_text(simulation.text(folder))
     said: list[str] = []
     with shadow_process(shadow, folder) as process:
         for line in process.lines():
@@ -179,7 +178,7 @@ def shadow_process(
     with (folder / LOG_FILE).open("wb") as log:
         process = ShadowProcess(
             subprocess.Popen(
-                [program, CONFIGURATION],
+                [program, SHADOW_YAML],
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

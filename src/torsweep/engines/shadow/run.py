@@ -8,24 +8,31 @@ from __future__ import annotations
 import json
 import resource
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from torsweep.engines.contract import Say
 from torsweep.engines.costs import costs_frame
 from torsweep.engines.host_tors import Consensus, read_consensus, require_consensus
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import network_keys
-from torsweep.engines.shadow.layout import HOSTS, compress_logs, drop_half_compressed, read_layout
+from torsweep.engines.shadow.layout import (
+    HOSTS_FOLDER,
+    SHADOW_FOLDER,
+    compress_logs,
+    drop_half_compressed,
+    read_layout,
+)
 from torsweep.engines.shadow.preflight import require_preflight
 from torsweep.engines.shadow.process import claimed_cores, shadow_process
 from torsweep.engines.shadow.read import write_tables
 from torsweep.engines.shadow.read.traces import require_traces, write_traced_tables
-from torsweep.engines.shadow.simulate import SECOND_NS, ShadowSettings, require_memory
-from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, Tools, find_tools
+from torsweep.engines.shadow.simulate import ShadowSettings, require_memory
+from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, ShadowTools, find_tools
 from torsweep.engines.shadow.tornet import find_tornet, write_tornet_run, write_tornet_tables
 from torsweep.engines.shadow.watch import Watch, read_costs
 from torsweep.engines.table_schema import COSTS, write_table
@@ -38,14 +45,10 @@ from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file
 from torsweep.storage import write_text
 from torsweep.storage.folders import RUN
 from torsweep.tor.torrc import consensus_parameters
-
-SHADOW_FOLDER = "shadow"
-"""Below a run directory: everything that Shadow reads and leaves."""
+from torsweep.units import SECOND_NS
 
 RECORD_FILE = "simulated.json"
 """Written when a simulation has come to its end: its provenance but for what the tables hold."""
-
-Say = Callable[[str], None]
 
 
 def _read_run(run_directory: Path) -> RunSpec:
@@ -63,7 +66,7 @@ def _read_run(run_directory: Path) -> RunSpec:
     return run
 
 
-def _require_kind(run: RunSpec, file: Path, tools: Tools) -> None:
+def _require_kind(run: RunSpec, file: Path, tools: ShadowTools) -> None:
     """InputError when the run was prepared for the other kind of Shadow than that of ``tools``."""
     if run.engine != tools.engine:
         raise InputError(
@@ -76,7 +79,7 @@ def _require_kind(run: RunSpec, file: Path, tools: Tools) -> None:
 
 
 def write_run_directory(
-    run_directory: Path, settings: ShadowSettings, tools: Tools, say: Say
+    run_directory: Path, settings: ShadowSettings, tools: ShadowTools, say: Say
 ) -> tuple[RunSpec, Written]:
     """Write everything that Shadow reads of the run in ``run_directory``.
 
@@ -115,7 +118,7 @@ def write_run_directory(
     return run, written
 
 
-def write_alone(run_directory: Path, settings: ShadowSettings, tools: Tools, say: Say) -> Written:
+def write_alone(run_directory: Path, settings: ShadowSettings, tools: ShadowTools, say: Say) -> Written:
     """:func:`write_run_directory` with nothing after it.
 
     Raises OutputError too: when a run is under way there, or has left logs that would be lost.
@@ -164,7 +167,9 @@ def read_again(run_directory: Path) -> None:
         _finish(run_directory, record, keep_logs=False)
 
 
-def _standing_record(run_directory: Path, settings: ShadowSettings, tools: Tools) -> dict[str, Any] | None:
+def _standing_record(
+    run_directory: Path, settings: ShadowSettings, tools: ShadowTools
+) -> dict[str, Any] | None:
     """The record of a simulation that is what is asked for and lacks only its tables; None without one."""
     file = run_directory / SHADOW_FOLDER / RECORD_FILE
     if (run_directory / PROVENANCE_FILE).exists() or not file.exists():
@@ -179,7 +184,7 @@ def _standing_record(run_directory: Path, settings: ShadowSettings, tools: Tools
 
 
 def simulate_and_record(
-    run_directory: Path, settings: ShadowSettings, tools: Tools, say: Say
+    run_directory: Path, settings: ShadowSettings, tools: ShadowTools, say: Say
 ) -> dict[str, Any]:
     """Simulate the run, and leave the record of it beside the logs."""
     preflight = require_preflight(tools, say)
@@ -189,7 +194,7 @@ def simulate_and_record(
     cost = _simulate(run_directory / SHADOW_FOLDER, written, clients, settings, tools, say)
     network, _ = read_network(run_directory / run.network, latency=False)
     # The consensus of the clients is what decides; all of them have the same, but one that is late has none.
-    found = (read_consensus(run_directory / SHADOW_FOLDER / HOSTS / client) for client in clients)
+    found = (read_consensus(run_directory / SHADOW_FOLDER / HOSTS_FOLDER / client) for client in clients)
     consensus = next((one for one in found if one.relays), Consensus(frozenset(), {}))
     require_consensus(consensus, network, run.given.consensus)
     given = {"tornettools": network.tornettools} if network.tornettools else {}
@@ -222,7 +227,7 @@ def _simulate(
     written: Written,
     clients: Sequence[str],
     settings: ShadowSettings,
-    tools: Tools,
+    tools: ShadowTools,
     say: Say,
 ) -> dict[str, Any]:
     """Run the simulation in ``folder`` to its end; what it cost, as provenance has it."""
@@ -253,7 +258,7 @@ def _provenance(
     run: RunSpec,
     written: Written,
     settings: ShadowSettings,
-    tools: Tools,
+    tools: ShadowTools,
     cost: dict[str, Any],
     parameters: Mapping[str, int],
 ) -> dict[str, Any]:

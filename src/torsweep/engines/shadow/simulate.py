@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.errors import InputError, TorsweepError
+from torsweep.units import SECOND_NS
 
 SHADOW_BYTES = 180_000_000
 HOST_BYTES = 830_000
@@ -95,7 +96,7 @@ def _field(file: Path, name: str) -> int:
     raise ValueError(f"{file}: no {name}")
 
 
-SECOND_NS = 1_000_000_000
+SHADOW_YAML = "shadow.yaml"
 
 EPOCH_S = 946_684_800
 """The wall clock of a simulation at its start: 2000-01-01 00:00:00 UTC, the same in every run."""
@@ -225,7 +226,7 @@ class Simulation:
             if process.start_ns >= self.stop_ns:
                 raise InputError(
                     "a process starts when the simulation is over",
-                    file="shadow.yaml",
+                    file=SHADOW_YAML,
                     key=f"hosts.{name}.{Path(process.path).name}.start_time",
                     value=_ns(process.start_ns),
                     accepted=f"before stop_time, {_ns(self.stop_ns)}",

@@ -1,6 +1,6 @@
 """The programs of a Shadow run, with their versions.
 
-In: PATH, and the build of tor. Out: :class:`Tools`, or one line on what is missing.
+In: PATH, and the build of tor. Out: :class:`ShadowTools`, or one line on what is missing.
 
 A tiny simulation shows whether Shadow's TCP measures round trips: Shadow 2.5.0 to at least 3.3.0 never does
 unless patched (``patches/shadow``), which its version does not tell, and which changes all results.
@@ -21,25 +21,26 @@ from torsweep.engines.host_tors import HostTors, find_host_tors
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow import round_trip_probe
 from torsweep.engines.shadow.process import run_simulation
-from torsweep.engines.shadow.simulate import SECOND_NS, Host, Process, Simulation, uniform_graph
+from torsweep.engines.shadow.simulate import Host, Process, Simulation, uniform_graph
 from torsweep.engines.tools import require_tool
 from torsweep.errors import InputError, TorsweepError
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import sha256_of_file
 from torsweep.storage import write_text
 from torsweep.tor.build import find_build
+from torsweep.units import SECOND_NS
 
 MEASURING, NOT_MEASURING = "shadow", "shadow-no-rtt"
 """The names of runs in the two kinds of Shadow. They give other results, so they have other names in run.json
 and in the results' paths."""
 
-RESULTS = Path("results")
-KEPT = Path("tools/preflight")
-"""The folder below :data:`RESULTS` that keeps what was measured of each program. Without a folder of results
-nothing is kept."""
+RESULTS_FOLDER = Path("results")
+TRIALS_FOLDER = Path("tools/preflight")
+"""The folder below :data:`RESULTS_FOLDER` that keeps what was measured of each program. Without a folder of
+results nothing is kept."""
 
 ONE_WAY_MS = 50
-LASTING_S = 10
+PROBE_S = 10
 """Simulated seconds: enough for a connection and five exchanges, a time-out or two included."""
 
 _UNITS_MS = (1.0, 0.001)
@@ -78,12 +79,12 @@ class RoundTrips:
 
 
 @functools.cache
-def round_trips(shadow: Path, results: Path = RESULTS) -> RoundTrips:
+def round_trips(shadow: Path, results: Path = RESULTS_FOLDER) -> RoundTrips:
     """What :func:`measure` finds; measured once for a program.
 
     Raises TorsweepError when it cannot be measured.
     """
-    file = results / KEPT / f"round-trips-{sha256_of_file(shadow)[:16]}.json"
+    file = results / TRIALS_FOLDER / f"round-trips-{sha256_of_file(shadow)[:16]}.json"
     try:
         return validate(RoundTrips, read_json(file), file)
     except InputError:
@@ -108,7 +109,7 @@ def measure(shadow: Path) -> RoundTrips:
             "asking": _host(1, SECOND_NS, "ask", address(0)),
         }
         try:
-            run_simulation(Simulation(hosts, LASTING_S * SECOND_NS, seed=1, parallelism=1), folder, shadow)
+            run_simulation(Simulation(hosts, PROBE_S * SECOND_NS, seed=1, parallelism=1), folder, shadow)
             told = _told(folder / "data" / "hosts" / "asking")
         except (TorsweepError, OSError) as error:
             raise TorsweepError(f"{shadow}: {_NOT_TOLD}: {error}") from None
@@ -134,7 +135,7 @@ def _told(host: Path) -> int:
 
 
 @dataclass(frozen=True)
-class Tools:
+class ShadowTools:
     """Where each program is: ``told`` is what each says of its version, ``tors`` are the builds of tor,
     ``round_trips`` is what was found of Shadow's TCP."""
 
@@ -158,7 +159,7 @@ class Tools:
         return self.round_trips.engine
 
 
-def find_tools(run: RunSpec | None = None) -> Tools:
+def find_tools(run: RunSpec | None = None) -> ShadowTools:
     """All programs, with the builds of tor that ``run`` asks for; without a run, the one that stands.
 
     Raises ToolMissing, saying how to get it, for the first that is missing or too old.
@@ -166,7 +167,7 @@ def find_tools(run: RunSpec | None = None) -> Tools:
     Raises TorsweepError when it cannot be told whether Shadow measures round trips.
     """
     found = {name: require_tool(name) for name in ("shadow", "tgen", "oniontrace")}
-    return Tools(
+    return ShadowTools(
         shadow=found["shadow"].path,
         tgen=found["tgen"].path,
         oniontrace=found["oniontrace"].path,

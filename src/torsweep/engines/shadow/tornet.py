@@ -20,26 +20,27 @@ from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
 from torsweep.engines.paths import used_paths
 from torsweep.engines.run_spec import RunSpec
-from torsweep.engines.shadow.directory import CONFIGURATION, shadow_seed
-from torsweep.engines.shadow.layout import HOSTS, Layout
+from torsweep.engines.shadow.directory import shadow_seed
+from torsweep.engines.shadow.layout import HOSTS_FOLDER, Layout
 from torsweep.engines.shadow.read.tornettools import read_logs, tables_of
 from torsweep.engines.shadow.simulate import (
     EPOCH_S,
-    SECOND_NS,
+    SHADOW_YAML,
     Host,
     Process,
     ShadowSettings,
     Simulation,
 )
-from torsweep.engines.shadow.tools import Tools
+from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.engines.table_files import PATHS_FILE
 from torsweep.engines.table_schema import CIRCUITS, OUTCOMES, STREAMS, write_table
 from torsweep.errors import InputError
 from torsweep.network.given import folder_of
 from torsweep.network.model import NETWORK_FILE, Network
-from torsweep.network.tornet import CONF, TORRC, Tornet, is_tor, program_of, read_tornet, torrc_lines
+from torsweep.network.tornet import CONF, LAST_TORRC, Tornet, is_tor, program_of, read_tornet, torrc_lines
 from torsweep.storage import write_text
 from torsweep.storage.manifest import changed_since
+from torsweep.units import SECOND_NS
 
 
 def find_tornet(network: Network, directory: Path) -> Tornet:
@@ -53,7 +54,7 @@ def find_tornet(network: Network, directory: Path) -> Tornet:
 
 
 def write_tornet_run(
-    run: RunSpec, tornet: Tornet, tools: Tools, settings: ShadowSettings, folder: Path
+    run: RunSpec, tornet: Tornet, tools: ShadowTools, settings: ShadowSettings, folder: Path
 ) -> Simulation:
     """Write ``folder``, replacing what stood there; what Shadow will simulate.
 
@@ -65,10 +66,10 @@ def write_tornet_run(
     shutil.copytree(tornet.folder / CONF, folder / CONF, ignore=_but_graph(tornet))
     shutil.copytree(tornet.template, folder / "template/hosts")
     for host in tornet.tors:
-        _tell_tor(run, tornet, host, folder / "template/hosts" / host / TORRC)
+        _tell_tor(run, tornet, host, folder / "template/hosts" / host / LAST_TORRC)
     seed = shadow_seed(run.seed if settings.seed is None else settings.seed, run.repeat)
     document = _document(run, tornet, tools, settings, seed, folder)
-    (folder / CONFIGURATION).write_text(json.dumps(document, indent=1) + "\n")
+    (folder / SHADOW_YAML).write_text(json.dumps(document, indent=1) + "\n")
     Layout(
         epoch_s=EPOCH_S,
         bootstrap_ns=0,
@@ -103,7 +104,7 @@ def _tell_tor(run: RunSpec, tornet: Tornet, host: str, torrc: Path) -> None:
 
 
 def _document(
-    run: RunSpec, tornet: Tornet, tools: Tools, settings: ShadowSettings, seed: int, folder: Path
+    run: RunSpec, tornet: Tornet, tools: ShadowTools, settings: ShadowSettings, seed: int, folder: Path
 ) -> dict[str, Any]:
     # Through text, so that hosts which share a part in YAML get one each.
     document: dict[str, Any] = json.loads(json.dumps(tornet.document))
@@ -148,7 +149,7 @@ def write_tornet_tables(run_directory: Path, folder: Path) -> dict[str, Any]:
 
     Raises InputError, naming file and line, for logs that are missing, cut off or of other versions.
     """
-    read = read_logs(folder / HOSTS)
+    read = read_logs(folder / HOSTS_FOLDER)
     frames, _ = tables_of(read)
     for schema, frame in frames.items():
         write_table(run_directory, schema, frame)

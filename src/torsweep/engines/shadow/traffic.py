@@ -24,7 +24,7 @@ MOST_DOWNLOADS = 200
 Vertices = dict[str, dict[str, str]]
 """The attributes of each vertex."""
 
-_ATTRIBUTES = (
+_TGEN_ATTRIBUTES = (
     "serverport", "socksproxy", "loglevel", "heartbeat", "peers", "sendsize", "recvsize",
     "timeout", "stallout", "time", "socksusername", "sockspassword",
 )  # fmt: skip
@@ -59,7 +59,7 @@ def client_graph(run: RunSpec, seed: int, client: int, kind: AnyKind, servers: S
             "stallout": "0",
         }
     }
-    steps = _Steps(run.duration_ns, seed, client, traffic, servers, vertices)
+    steps = _ClientSteps(run.duration_ns, seed, client, traffic, servers, vertices)
     if traffic.page_objects is None:
         steps.add_downloads()
     else:
@@ -68,7 +68,7 @@ def client_graph(run: RunSpec, seed: int, client: int, kind: AnyKind, servers: S
 
 
 @dataclass
-class _Steps:
+class _ClientSteps:
     """The steps of a client's graph after its start, which go into ``vertices`` and ``edges``."""
 
     duration_ns: int
@@ -144,7 +144,7 @@ def graphml(vertices: Vertices, edges: Sequence[tuple[str, str]]) -> str:
     """An action graph of ``vertices`` (id to attributes) and ``edges``, as TGen reads it."""
     used = {name for attributes in vertices.values() for name in attributes}
     return document(
-        [Attribute("node", name) for name in _ATTRIBUTES if name in used],
+        [Attribute("node", name) for name in _TGEN_ATTRIBUTES if name in used],
         "directed",
         [
             *(node_line(vertex, attributes) for vertex, attributes in vertices.items()),

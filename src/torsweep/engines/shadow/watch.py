@@ -21,8 +21,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from torsweep.config.reading import validate
+from torsweep.engines.contract import Say
 from torsweep.engines.costs import PROC, Cost, cost_of
-from torsweep.engines.shadow.layout import HOSTS
+from torsweep.engines.shadow.layout import HOSTS_FOLDER
 from torsweep.engines.shadow.process import ShadowProcess, process_failure, shadow_failure
 from torsweep.engines.shadow.simulate import (
     LEAST_AVAILABLE_BYTES,
@@ -100,7 +101,7 @@ def _program_and_host(pid: int) -> tuple[str, str]:
         return "", ""
 
 
-_LINE = re.compile(
+_PROGRESS_LINE = re.compile(
     r"Progress: \d+% — simulated: (?P<now>[\d:.]+)/(?P<end>[\d:.]+), realtime: (?P<real>[\d:.]+), "
     r"processes failed: (?P<failed>\d+)"
 )
@@ -130,7 +131,7 @@ class Progress:
 
 def parse_progress(line: str) -> Progress | None:
     """What ``line`` says; None when it is no line about progress."""
-    match = _LINE.search(line)
+    match = _PROGRESS_LINE.search(line)
     if match is None:
         return None
     return Progress(
@@ -160,7 +161,7 @@ class Watch:
     folder: Path
     clients: Sequence[str]
     bootstrap_s: float
-    say: Callable[[str], None]
+    say: Say
     available: Callable[[], int] = available_bytes
     may_be_late: float = MAY_BE_LATE
     peak_bytes: int = 0
@@ -230,7 +231,7 @@ class Watch:
         self.say(told)
 
     def _logs(self, client: str) -> list[Path]:
-        return sorted((self.folder / HOSTS / client).glob("tor.*.stdout"))
+        return sorted((self.folder / HOSTS_FOLDER / client).glob("tor.*.stdout"))
 
     def _ready(self, client: str) -> bool:
         return any(BOOTSTRAPPED in log.read_text(errors="replace") for log in self._logs(client))

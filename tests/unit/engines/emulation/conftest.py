@@ -11,8 +11,8 @@ import pytest
 from tests.small_network import equal_rtts, small_network
 from tests.stand_ins import known_options
 from torsweep.config.eras import tor_settings
-from torsweep.engines.emulation.directory import Layout
-from torsweep.engines.emulation.entry import Tools
+from torsweep.engines.emulation.directory import ProcessLayout
+from torsweep.engines.emulation.entry import EmulationTools
 from torsweep.engines.host_tors import HostTors
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.network.model import Network, Position, write_network
@@ -112,22 +112,22 @@ time.sleep(60)
 
 
 @pytest.fixture
-def layout(tmp_path: Path) -> Layout:
+def layout(tmp_path: Path) -> ProcessLayout:
     """Guard, middle, exit, an authority, a client with a path, a server."""
-    return Layout(run_spec(), network(*POSITIONS), tmp_path / "processes", tmp_path / "sockets")
+    return ProcessLayout(run_spec(), network(*POSITIONS), tmp_path / "processes", tmp_path / "sockets")
 
 
 @pytest.fixture
-def fake_tools(tmp_path: Path, fake_tor: Callable[[str], BuiltTor]) -> Callable[..., Tools]:
+def fake_tools(tmp_path: Path, fake_tor: Callable[[str], BuiltTor]) -> Callable[..., EmulationTools]:
     """A tor that does what the given lines of Python say, and a link emulator whose hosts are this
     machine."""
 
-    def make(body: str, linkem: str = LINKEM) -> Tools:
+    def make(body: str, linkem: str = LINKEM) -> EmulationTools:
         tor = fake_tor(body)
         program = tor.program.with_name("linkem")
         program.write_text(f"#!{sys.executable}\n{linkem}")
         program.chmod(0o755)
-        return Tools(HostTors(tor), program)
+        return EmulationTools(HostTors(tor), program)
 
     return make
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from torsweep.engines.emulation.directory import KEPT_S, Identities, Layout, put_keys
+from torsweep.engines.emulation.directory import KEPT_S, Identities, ProcessLayout, put_keys
 from torsweep.errors import OutputError, TorsweepError
 
 ONCE = """
@@ -18,7 +18,7 @@ marker.write_text((marker.read_text() if marker.exists() else "") + "x")
 """
 
 
-def put(layout: Layout, tor) -> Identities:
+def put(layout: ProcessLayout, tor) -> Identities:
     for place in layout.places:
         place.data.mkdir(parents=True)
     return put_keys(layout, tor, lambda line: None)

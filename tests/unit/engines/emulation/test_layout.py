@@ -17,29 +17,29 @@ from torsweep.engines.addresses import address
 from torsweep.engines.emulation.directory import (
     AUTHORITY_LINK_BYTES_PER_S,
     Identities,
-    Layout,
     Place,
+    ProcessLayout,
     links_document,
 )
 from torsweep.engines.emulation.tcp import TCP
-from torsweep.engines.run_spec import Given, GivenLines
+from torsweep.engines.run_spec import UserLines, UserOptions
 from torsweep.errors import InputError
 from torsweep.network.model import Network
 from torsweep.tor.torrc import bandwidths_text, check_network
 
 
-def made(network_: Network | None = None, **run: object) -> Layout:
-    return Layout(run_spec(**run), network_ or network(*POSITIONS), Path("/runs"), Path("/s"))
+def made(network_: Network | None = None, **run: object) -> ProcessLayout:
+    return ProcessLayout(run_spec(**run), network_ or network(*POSITIONS), Path("/runs"), Path("/s"))
 
 
-def identities(layout: Layout) -> Identities:
+def identities(layout: ProcessLayout) -> Identities:
     """A fingerprint for each relay and authority: its node in hexadecimal."""
     places = [*layout.authorities, *layout.relays]
     relays = {place.name: f"{place.node:040X}" for place in places}
     return Identities(relays, {place.name: "F" * 40 for place in layout.authorities})
 
 
-def options(layout: Layout, place: Place) -> dict[str, str]:
+def options(layout: ProcessLayout, place: Place) -> dict[str, str]:
     text = layout.torrc(place, identities(layout))
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     found = {name: value for name, _, value in (line.partition(" ") for line in lines)}
@@ -158,8 +158,8 @@ def test_weights_take_three_authorities_where_there_is_a_choice():
 
 
 def test_lines_that_the_user_gives_stand_last_and_parameters_are_voted_for():
-    given = Given(
-        torrc=(GivenLines(lines={"CacheDNS": "0"}, hosts=("relay2",)), GivenLines(lines={"NumCPUs": "2"})),
+    given = UserOptions(
+        torrc=(UserLines(lines={"CacheDNS": "0"}, hosts=("relay2",)), UserLines(lines={"NumCPUs": "2"})),
         consensus={"cc_alg": 1},
     )
     layout = replace(made(given=given), extra=("NumCPUs 3",))

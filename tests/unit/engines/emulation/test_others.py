@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from torsweep.engines.emulation.run.pace import Other, accounts, busiest
+from torsweep.engines.emulation.run.pace import Other, busiest, process_times
 
 HZ = os.sysconf("SC_CLK_TCK")
 
@@ -41,7 +41,7 @@ def test_the_three_that_took_most_are_named_and_the_runs_own_are_not(tmp_path):
         put(proc, 23, 0.05 * seconds, name="too little for the first three")
         put(proc, 24, 8 * seconds, name="ksoftirqd/0", flags=0x00200000)
     put(after, 25, 9, name="began meanwhile", start=200)
-    assert busiest(accounts(before), accounts(after), 10.0, {10, 11}) == [
+    assert busiest(process_times(before), process_times(after), 10.0, {10, 11}) == [
         Other("began meanwhile", 25, 0.9),
         Other("half (a) core", 20, 0.5),
         Other("a fifth", 21, 0.2),
@@ -54,21 +54,21 @@ def test_a_parent_answers_for_children_that_ended_but_not_for_what_they_did_befo
     put(before, 30, 1.0, 100.0, name="make")
     put(before, 31, 3_600.0, name="cc1", parent=30)
     put(after, 30, 1.0, 100.0 + 3_604.0 + 14.0, name="make")
-    assert busiest(accounts(before), accounts(after), 10.0, set()) == [Other("make", 30, 1.8)]
+    assert busiest(process_times(before), process_times(after), 10.0, set()) == [Other("make", 30, 1.8)]
 
 
 def test_a_pid_that_is_used_again_is_another_process(tmp_path):
     before, after = tmp_path / "before", tmp_path / "after"
     put(before, 40, 50.0, name="old", start=1)
     put(after, 40, 2.0, name="new", start=2)
-    assert busiest(accounts(before), accounts(after), 10.0, set()) == [Other("new", 40, 0.2)]
+    assert busiest(process_times(before), process_times(after), 10.0, set()) == [Other("new", 40, 0.2)]
 
 
 def test_a_machine_at_rest_has_nobody_to_name(tmp_path):
     put(tmp_path, 50, 5.0)
-    assert busiest(accounts(tmp_path), accounts(tmp_path), 10.0, set()) == []
+    assert busiest(process_times(tmp_path), process_times(tmp_path), 10.0, set()) == []
 
 
 def test_this_process_is_found():
-    mine = [pid for pid, _ in accounts(Path("/proc")) if pid == os.getpid()]
+    mine = [pid for pid, _ in process_times(Path("/proc")) if pid == os.getpid()]
     assert mine == [os.getpid()]

@@ -28,7 +28,7 @@ def looked(monkeypatch: pytest.MonkeyPatch, looks: list[tuple[int, int, int]], l
     clock = iter(range(10 * SECOND_NS, 10_000 * SECOND_NS, SECOND_NS))
     told = iter(looks)
     tallies = ((1_000 * second, late * second) for second in now)
-    monkeypatch.setattr(module, "account_of", lambda pid: next(told))
+    monkeypatch.setattr(module, "waits_of", lambda pid: next(told))
     monkeypatch.setattr(module, "read_tally", lambda file: next(tallies))
     monkeypatch.setattr(module.time, "monotonic_ns", lambda: next(clock))
     pace = Pace({"relay2": 1})
@@ -54,11 +54,11 @@ def test_time_counts_from_the_first_look(monkeypatch):
 
 def test_the_kernels_account_of_a_process_is_read(monkeypatch):
     monkeypatch.setattr(module, "PROC", Path("/proc"))
-    ran, waited, turns = module.account_of(os.getpid())
+    ran, waited, turns = module.waits_of(os.getpid())
     assert ran > 0
     assert waited >= 0
     assert turns > 0
-    assert module.account_of(2**22 + 1) is None
+    assert module.waits_of(2**22 + 1) is None
 
 
 def test_the_tally_of_the_link_emulator_is_read(tmp_path):

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from torsweep.engines.emulation.run.servers import HEADER, answer, request
+from torsweep.engines.emulation.run.servers import REQUEST_HEADER, answer, request
 
 
 async def talk(*asked: tuple[int, int]) -> list[int]:
@@ -25,11 +25,11 @@ async def talk(*asked: tuple[int, int]) -> list[int]:
 
 
 def test_answers_have_the_lengths_asked_for_and_nothing_follows():
-    asked = [(HEADER.size, 1), (400, 200_001), (100_000, 65_536)]
+    asked = [(REQUEST_HEADER.size, 1), (400, 200_001), (100_000, 65_536)]
     assert asyncio.run(talk(*asked)) == [1, 200_001, 65_536]
 
 
 def test_a_request_has_the_length_it_says():
     assert len(request(400, 5)) == 400
     with pytest.raises(ValueError, match="16 bytes or more"):
-        request(HEADER.size - 1, 5)
+        request(REQUEST_HEADER.size - 1, 5)

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.small_network import small_network
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
 from torsweep.engines.draws import PAGE, pause_ns, response_bytes, server_index
-from torsweep.engines.emulation.directory import Layout
+from torsweep.engines.emulation.directory import ProcessLayout
 from torsweep.engines.emulation.run.downloads import PROGRESS_STEP_NS, Download, DownloadOrder
 from torsweep.engines.emulation.run.measuring import Generator
 from torsweep.network.model import Network
@@ -84,7 +84,7 @@ def play(
 
     async def run(**behaviour: object) -> list[Download]:
         asked = run_spec(duration_ns=duration_ns, traffic={"bulk": traffic(**kind)})
-        layout = Layout(asked, network(*POSITIONS), Path("/nowhere"), sockets)
+        layout = ProcessLayout(asked, network(*POSITIONS), Path("/nowhere"), sockets)
         path = sockets / ("absent" if deaf else "bulk1.s")
         server = await asyncio.start_unix_server(FakeTor(follower, **behaviour).serve, path)
         generator = Generator(layout, {"bulk1": follower}, time.monotonic_ns(), progress=True)

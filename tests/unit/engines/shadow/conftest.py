@@ -17,7 +17,7 @@ from torsweep.engines.host_tors import HostTors
 from torsweep.engines.prepare import build_run, run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
-from torsweep.engines.shadow.tools import RoundTrips, Tools
+from torsweep.engines.shadow.tools import RoundTrips, ShadowTools
 from torsweep.network.model import Network, Position, write_network
 from torsweep.storage.folders import RUN, own_folder
 
@@ -55,9 +55,9 @@ def run(run_directory: Path) -> RunSpec:
 
 
 @pytest.fixture
-def tools(tmp_path: Path) -> Tools:
+def tools(tmp_path: Path) -> ShadowTools:
     """Programs that are nowhere but tor: what is written names them, and nothing runs them."""
-    return Tools(
+    return ShadowTools(
         shadow=tmp_path / "bin/shadow",
         tgen=tmp_path / "bin/tgen",
         oniontrace=tmp_path / "bin/oniontrace",

@@ -16,12 +16,12 @@ from torsweep.config.eras import tor_settings
 from torsweep.config.tracing import Tracing
 from torsweep.engines.draws import client_start_ns
 from torsweep.engines.host_tors import HostTors
-from torsweep.engines.run_spec import Given, GivenLines, RunSpec
+from torsweep.engines.run_spec import RunSpec, UserLines, UserOptions
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.layout import read_layout
 from torsweep.engines.shadow.simulate import BOOTSTRAP_NS, Host, Process, ShadowSettings, Simulation
-from torsweep.engines.shadow.tools import Tools
+from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.errors import InputError
 from torsweep.network.model import Network
 
@@ -36,7 +36,7 @@ def _write(
     network: Network,
     rtt_us: NDArray[np.int32],
     keys: Keys,
-    tools: Tools,
+    tools: ShadowTools,
     folder: Path,
     settings: ShadowSettings = ShadowSettings(),
 ) -> Written:
@@ -54,7 +54,7 @@ def _start_ns(process: dict[str, Any]) -> int:
 
 @pytest.fixture
 def written(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
 ) -> dict[str, Any]:
     _write(run, network, rtt_us, keys, tools, folder)
     return _configuration(folder)
@@ -84,7 +84,7 @@ def test_where_downloads_are_followed_all_hosts_on_their_ways_capture(
     network: Network,
     rtt_us: NDArray[np.int32],
     keys: Keys,
-    tools: Tools,
+    tools: ShadowTools,
     folder: Path,
     downloads: int,
     captured: set[str],
@@ -115,7 +115,7 @@ def test_every_process_is_expected_to_run_to_the_end(written: dict[str, Any]) ->
 
 
 def test_clients_are_traced_unless_asked_not_to_be(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
 ) -> None:
     _write(run, network, rtt_us, keys, tools, folder, ShadowSettings(trace_clients=False))
     hosts = _configuration(folder)["hosts"]
@@ -156,7 +156,7 @@ def test_the_layout_tells_what_the_logs_do_not(written: dict[str, Any], folder: 
 
 
 def test_the_same_run_is_written_in_the_same_bytes(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
 ) -> None:
     def content() -> dict[str, bytes]:
         _write(run, network, rtt_us, keys, tools, folder)
@@ -167,7 +167,7 @@ def test_the_same_run_is_written_in_the_same_bytes(
 
 
 def test_another_seed_is_another_realisation_of_the_same_network(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
 ) -> None:
     _write(run, network, rtt_us, keys, tools, folder)
     before, graph = _configuration(folder), (folder / "graph.gml").read_bytes()
@@ -180,7 +180,7 @@ def test_another_seed_is_another_realisation_of_the_same_network(
 
 
 def test_a_repeat_has_another_seed_of_shadow_and_the_same_traffic(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
 ) -> None:
     def content(repeat: int) -> tuple[int, dict[str, Any], dict[str, bytes]]:
         _write(run.model_copy(update={"repeat": repeat}), network, rtt_us, keys, tools, folder)
@@ -205,14 +205,14 @@ def test_each_host_runs_its_own_build_with_the_lines_that_are_given_to_it(
     network: Network,
     rtt_us: NDArray[np.int32],
     keys: Keys,
-    tools: Tools,
+    tools: ShadowTools,
     folder: Path,
     tmp_path: Path,
 ) -> None:
     plain = stand_in_tor(tmp_path / "tors", "0.4.9.5", SERIES_OPTIONS)
     mixed = replace(tools, tors=HostTors(tools.tors.usual, {"relay2": plain, "web2": plain}))
-    to_some = GivenLines(lines={"CacheDNS": "0", "MaxMemInQueues": "9 MB"}, hosts=("relay2", "web1"))
-    given = Given(torrc=(GivenLines(lines={"NumCPUs": "2"}), to_some), consensus={"cc_alg": 2})
+    to_some = UserLines(lines={"CacheDNS": "0", "MaxMemInQueues": "9 MB"}, hosts=("relay2", "web1"))
+    given = UserOptions(torrc=(UserLines(lines={"NumCPUs": "2"}), to_some), consensus={"cc_alg": 2})
     asked = run.model_copy(update={"tor": tor_settings("today", {}), "given": given})
     _write(asked, network, rtt_us, keys, mixed, folder)
     document = _configuration(folder)
@@ -234,7 +234,7 @@ def test_exits_log_the_round_trips_on_which_their_windows_depend(
     network: Network,
     rtt_us: NDArray[np.int32],
     keys: Keys,
-    tools: Tools,
+    tools: ShadowTools,
     folder: Path,
     era: str,
     logging: set[str],
@@ -252,7 +252,7 @@ def test_exits_log_the_round_trips_on_which_their_windows_depend(
 
 
 def test_two_authorities_are_too_few_for_weights(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
 ) -> None:
     fewer = network.model_copy(update={"authorities": network.authorities[:2]})
     with pytest.raises(InputError, match=r"authorities: too few .* got 2; accepted: at least 3"):
@@ -260,7 +260,7 @@ def test_two_authorities_are_too_few_for_weights(
 
 
 def test_a_relay_slower_than_tor_allows_is_named(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
 ) -> None:
     slow = network.relays[0].model_copy(update={"rate_bytes_per_s": 20_480})
     slower = network.model_copy(update={"relays": (slow, *network.relays[1:])})
@@ -269,7 +269,7 @@ def test_a_relay_slower_than_tor_allows_is_named(
 
 
 def test_one_authority_will_do_where_there_is_one_path(
-    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: Tools, folder: Path
+    run: RunSpec, network: Network, rtt_us: NDArray[np.int32], keys: Keys, tools: ShadowTools, folder: Path
 ) -> None:
     hosts = {
         "relays": network.relays[:3],

@@ -14,7 +14,7 @@ import pytest
 
 from torsweep.engines.shadow.process import claimed_cores, run_simulation, shadow_process
 from torsweep.engines.shadow.simulate import Simulation
-from torsweep.engines.shadow.tools import Tools
+from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.errors import TorsweepError
 
 SIMULATION = Simulation({}, stop_ns=1, seed=1)
@@ -110,7 +110,7 @@ def test_cores_are_claimed_once(tmp_path: Path) -> None:
 
 
 def test_a_short_simulation_that_fails_says_why(
-    tmp_path: Path, program: Callable[[str], Path], tools: Tools
+    tmp_path: Path, program: Callable[[str], Path], tools: ShadowTools
 ) -> None:
     program("echo '** Shadow did not complete successfully: no such graph' >&2; exit 1")
     with pytest.raises(TorsweepError, match="no such graph"):

@@ -10,7 +10,7 @@ import pytest
 
 from tests.stand_ins import tells_round_trip
 from torsweep.engines.shadow import round_trip_probe
-from torsweep.engines.shadow.tools import KEPT, RoundTrips, measure, round_trips
+from torsweep.engines.shadow.tools import TRIALS_FOLDER, RoundTrips, measure, round_trips
 from torsweep.errors import TorsweepError
 
 Program = Callable[[str], Path]
@@ -57,7 +57,7 @@ def test_what_was_measured_is_kept_by_the_content_of_the_program(program: Progra
     for tcpi_rtt in (0, 100, 0):
         round_trips.cache_clear()
         assert round_trips(program(tells_round_trip(tcpi_rtt)), results).tcpi_rtt == tcpi_rtt
-    assert len(list((results / KEPT).glob("round-trips-*.json"))) == 2
+    assert len(list((results / TRIALS_FOLDER).glob("round-trips-*.json"))) == 2
 
 
 def test_what_was_kept_is_not_measured_again(program: Program, tmp_path: Path) -> None:

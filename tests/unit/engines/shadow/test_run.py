@@ -13,7 +13,7 @@ import pytest
 from torsweep.engines.costs import Cost
 from torsweep.engines.shadow import preflight, run
 from torsweep.engines.shadow.simulate import ShadowSettings
-from torsweep.engines.shadow.tools import RoundTrips, Tools
+from torsweep.engines.shadow.tools import RoundTrips, ShadowTools
 from torsweep.engines.shadow.watch import CostWatch
 from torsweep.engines.table_schema import COSTS, validate
 from torsweep.errors import InputError, OutputError, ToolMissing, TorsweepError
@@ -39,7 +39,7 @@ def test_without_shadow_a_run_says_how_to_get_it(
 
 
 def test_a_network_that_has_changed_since_is_refused(
-    run_directory: Path, tools: Tools, tmp_path: Path
+    run_directory: Path, tools: ShadowTools, tmp_path: Path
 ) -> None:
     file = tmp_path / "network" / "network.json"
     file.write_text(file.read_text().replace('"seed": 7', '"seed": 8'))
@@ -63,7 +63,7 @@ def test_a_run_that_shadow_cannot_run_is_refused(
         run.run_shadow(run_directory, ShadowSettings(), _say)
 
 
-def test_rates_that_are_mixed_up_are_refused(tools: Tools) -> None:
+def test_rates_that_are_mixed_up_are_refused(tools: ShadowTools) -> None:
     right = {"down": 0.93 * preflight.DOWN_BYTES_PER_S, "up": 0.97 * preflight.UP_BYTES_PER_S}
     preflight.check(right, tools)
     mixed_up = {**right, "up": right["down"]}
@@ -72,12 +72,12 @@ def test_rates_that_are_mixed_up_are_refused(tools: Tools) -> None:
 
 
 def test_the_preflight_of_a_version_is_kept(
-    tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tools: ShadowTools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured = {"down": 0.95 * preflight.DOWN_BYTES_PER_S, "up": 0.95 * preflight.UP_BYTES_PER_S}
     calls = []
 
-    def measure(_: Tools) -> dict[str, float]:
+    def measure(_: ShadowTools) -> dict[str, float]:
         calls.append(1)
         return measured
 
@@ -87,7 +87,7 @@ def test_the_preflight_of_a_version_is_kept(
     assert len(calls) == 1
 
 
-def test_the_version_that_figures_name_has_shadow_what_its_tcp_does_and_tor(tools: Tools) -> None:
+def test_the_version_that_figures_name_has_shadow_what_its_tcp_does_and_tor(tools: ShadowTools) -> None:
     tor = tools.tors.usual.version
     assert tools.engine_version == f"3.3.0-199-gf1b, round trips measured, tor {tor}"
     as_released = replace(tools, round_trips=RoundTrips(100, 0))
@@ -95,7 +95,7 @@ def test_the_version_that_figures_name_has_shadow_what_its_tcp_does_and_tor(tool
 
 
 def test_a_run_for_the_other_kind_of_shadow_is_refused(
-    run_directory: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch
+    run_directory: Path, tools: ShadowTools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_released = replace(tools, round_trips=RoundTrips(100, 0))
     monkeypatch.setattr(run, "find_tools", lambda *_: as_released)
@@ -105,7 +105,9 @@ def test_a_run_for_the_other_kind_of_shadow_is_refused(
 
 
 @pytest.fixture
-def simulated(run_directory: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+def simulated(
+    run_directory: Path, tools: ShadowTools, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], list[str]]:
     """A run of which only the steps are noted; gives the steps so far."""
     steps: list[str] = []
     record = {
@@ -186,7 +188,7 @@ def test_a_traced_run_whose_rings_are_gone_keeps_what_it_has(
 
 
 def test_logs_of_a_run_are_not_written_over(
-    run_directory: Path, simulated: Callable[[], list[str]], tools: Tools
+    run_directory: Path, simulated: Callable[[], list[str]], tools: ShadowTools
 ) -> None:
     with pytest.raises(InputError):
         run.run_shadow(run_directory, ShadowSettings(), _say)

@@ -14,10 +14,10 @@ from tests.synthetic_tornet import AUTHORITIES, write_tornet
 from torsweep.config.experiment import load_experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.engines.prepare import run_settings
-from torsweep.engines.run_spec import Given, GivenLines, RunSpec
+from torsweep.engines.run_spec import RunSpec, UserLines, UserOptions
 from torsweep.engines.shadow.run import SHADOW_FOLDER, write_run_directory
 from torsweep.engines.shadow.simulate import ShadowSettings
-from torsweep.engines.shadow.tools import Tools
+from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.errors import InputError
 from torsweep.network import given
 from torsweep.network.model import NETWORK_FILE
@@ -48,7 +48,7 @@ def given_run(tmp_path: Path, tornet: Path) -> RunSpec:
     )
 
 
-def written(run: RunSpec, tmp_path: Path, tools: Tools) -> tuple[Path, dict[str, Any]]:
+def written(run: RunSpec, tmp_path: Path, tools: ShadowTools) -> tuple[Path, dict[str, Any]]:
     """The folder that Shadow reads, and its configuration."""
     (tmp_path / "run").mkdir(exist_ok=True)
     run.write(tmp_path / "run")
@@ -58,7 +58,7 @@ def written(run: RunSpec, tmp_path: Path, tools: Tools) -> tuple[Path, dict[str,
 
 
 def test_nothing_changes_but_programs_seed_and_end(
-    given_run: RunSpec, tornet: Path, tmp_path: Path, tools: Tools
+    given_run: RunSpec, tornet: Path, tmp_path: Path, tools: ShadowTools
 ) -> None:
     folder, found = written(given_run, tmp_path, tools)
     expected = json.loads(json.dumps(read_tornet(tornet).document))
@@ -83,10 +83,10 @@ def test_nothing_changes_but_programs_seed_and_end(
 
 
 def test_lines_stand_last_in_the_files_of_the_hosts_that_get_them(
-    given_run: RunSpec, tmp_path: Path, tools: Tools
+    given_run: RunSpec, tmp_path: Path, tools: ShadowTools
 ) -> None:
-    lines = GivenLines(lines={"KISTSchedRunInterval": "1 msec"}, hosts=("relay2exit", "markovclient1exit"))
-    folder, _ = written(given_run.model_copy(update={"given": Given(torrc=(lines,))}), tmp_path, tools)
+    lines = UserLines(lines={"KISTSchedRunInterval": "1 msec"}, hosts=("relay2exit", "markovclient1exit"))
+    folder, _ = written(given_run.model_copy(update={"given": UserOptions(torrc=(lines,))}), tmp_path, tools)
     torrcs = {file.parent.name: file.read_text() for file in (folder / TEMPLATE).glob("*/torrc")}
     told = {host for host, text in torrcs.items() if text.endswith("\nKISTSchedRunInterval 1 msec\n")}
     assert told == {"relay2exit", "markovclient1exit"}
@@ -94,22 +94,22 @@ def test_lines_stand_last_in_the_files_of_the_hosts_that_get_them(
 
 
 def test_a_file_that_is_a_link_is_not_written_through(
-    given_run: RunSpec, tornet: Path, tmp_path: Path, tools: Tools
+    given_run: RunSpec, tornet: Path, tmp_path: Path, tools: ShadowTools
 ) -> None:
     torrc = tornet / "shadow.data.template/hosts/relay2exit/torrc"
     own = torrc.rename(tmp_path / "own.torrc")
     torrc.symlink_to(own)
     before = own.read_bytes()
-    lines = GivenLines(lines={"KISTSchedRunInterval": "1 msec"}, hosts=("relay2exit",))
-    folder, _ = written(given_run.model_copy(update={"given": Given(torrc=(lines,))}), tmp_path, tools)
+    lines = UserLines(lines={"KISTSchedRunInterval": "1 msec"}, hosts=("relay2exit",))
+    folder, _ = written(given_run.model_copy(update={"given": UserOptions(torrc=(lines,))}), tmp_path, tools)
     assert "KIST" in (folder / TEMPLATE / "relay2exit/torrc").read_text()
     assert own.read_bytes() == before
 
 
 def test_parameters_join_those_that_the_network_votes_for(
-    given_run: RunSpec, tmp_path: Path, tools: Tools
+    given_run: RunSpec, tmp_path: Path, tools: ShadowTools
 ) -> None:
-    run = given_run.model_copy(update={"given": Given(consensus={"cc_alg": 2, "cfx_enabled": 0})})
+    run = given_run.model_copy(update={"given": UserOptions(consensus={"cc_alg": 2, "cfx_enabled": 0})})
     folder, _ = written(run, tmp_path, tools)
     for name in AUTHORITIES:
         torrc = (folder / TEMPLATE / name / "torrc").read_text()
@@ -117,7 +117,7 @@ def test_parameters_join_those_that_the_network_votes_for(
     assert "ConsensusParams" not in (folder / TEMPLATE / "relay2exit/torrc").read_text()
 
 
-def test_hosts_of_another_build_run_it(given_run: RunSpec, tmp_path: Path, tools: Tools) -> None:
+def test_hosts_of_another_build_run_it(given_run: RunSpec, tmp_path: Path, tools: ShadowTools) -> None:
     other = stand_in_tor(tmp_path / "others", "0.4.9.12")
     mixed = replace(tools, tors=replace(tools.tors, others={"relay2exit": other}))
     _, found = written(given_run, tmp_path, mixed)
@@ -126,7 +126,7 @@ def test_hosts_of_another_build_run_it(given_run: RunSpec, tmp_path: Path, tools
 
 
 def test_a_network_that_has_changed_since_is_refused(
-    given_run: RunSpec, tornet: Path, tmp_path: Path, tools: Tools
+    given_run: RunSpec, tornet: Path, tmp_path: Path, tools: ShadowTools
 ) -> None:
     (tornet / "conf/tor.client.torrc").write_text("SocksPort 9052\n")
     with pytest.raises(InputError, match=r"tornet: has changed since this network was taken from it"):
@@ -134,7 +134,7 @@ def test_a_network_that_has_changed_since_is_refused(
 
 
 def test_a_simulation_that_ends_before_its_clients_start_is_refused(
-    given_run: RunSpec, tmp_path: Path, tools: Tools
+    given_run: RunSpec, tmp_path: Path, tools: ShadowTools
 ) -> None:
     short = given_run.model_copy(update={"duration_ns": 300 * 10**9})
     with pytest.raises(InputError, match=r"starts when the simulation is over"):

@@ -92,7 +92,7 @@ def wait_s(now_s: float, clients: int, run_s: float) -> float:
 
 POLL_S = 0.05
 LONGEST_LINE_BYTES = 1 << 20
-_FIELD = re.compile(r'([A-Z_]+)=("(?:[^"\\]|\\.)*"|\S*)')
+_EVENT_FIELD = re.compile(r'([A-Z_]+)=("(?:[^"\\]|\\.)*"|\S*)')
 
 Handler = Callable[[list[str], int], None]
 """Takes the words of an event after its name, and the monotonic time in ns at which it came."""
@@ -108,7 +108,7 @@ class ControlClosed(TorsweepError):
 
 def fields(words: list[str]) -> dict[str, str]:
     """``KEY=value`` words of an event, quotes taken off."""
-    return {key: value.strip('"') for key, value in _FIELD.findall(" ".join(words))}
+    return {key: value.strip('"') for key, value in _EVENT_FIELD.findall(" ".join(words))}
 
 
 class Control:

@@ -18,7 +18,7 @@ from torsweep.engines.draws import PAGE, object_count, pause_ns, response_bytes,
 from torsweep.engines.run_spec import RunSpec
 from torsweep.network.model import Client, Network, Server
 
-VERSION, NAME_AND_PASSWORD, CONNECT, IPV4, IPV6 = 5, 2, 1, 1, 4
+SOCKS_VERSION, NAME_AND_PASSWORD, CONNECT, IPV4, IPV6 = 5, 2, 1, 1, 4
 PASSWORD = b"torsweep"
 """SOCKS 5 allows no user name without a password; tor accepts any password."""
 
@@ -50,8 +50,8 @@ async def connect(path: Path, address: str, port: int, name: str) -> socket.sock
     connection.setblocking(False)
     try:
         await loop.sock_connect(connection, str(path))
-        await loop.sock_sendall(connection, bytes([VERSION, 1, NAME_AND_PASSWORD]))
-        if await _exactly(connection, 2) != bytes([VERSION, NAME_AND_PASSWORD]):
+        await loop.sock_sendall(connection, bytes([SOCKS_VERSION, 1, NAME_AND_PASSWORD]))
+        if await _exactly(connection, 2) != bytes([SOCKS_VERSION, NAME_AND_PASSWORD]):
             raise SocksError("no authentication by name")
         user = name.encode()
         login = bytes([1, len(user)]) + user + bytes([len(PASSWORD)]) + PASSWORD
@@ -59,7 +59,7 @@ async def connect(path: Path, address: str, port: int, name: str) -> socket.sock
         if (await _exactly(connection, 2))[1] != 0:
             raise SocksError("name and password refused")
         where = ipaddress.IPv4Address(address).packed + struct.pack(">H", port)
-        await loop.sock_sendall(connection, bytes([VERSION, CONNECT, 0, IPV4]) + where)
+        await loop.sock_sendall(connection, bytes([SOCKS_VERSION, CONNECT, 0, IPV4]) + where)
         _, reply, _, kind = await _exactly(connection, 4)
         if reply != 0:
             raise SocksError(REPLIES.get(reply, f"reply {reply}"))

@@ -23,9 +23,10 @@ from typing import Any
 from torsweep import __version__
 from torsweep.engines.breakdown.write import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_ring import ring_bytes, write_cells
+from torsweep.engines.contract import Say
 from torsweep.engines.costs import costs_frame
-from torsweep.engines.emulation.directory import Layout, links_document
-from torsweep.engines.emulation.entry import Tools
+from torsweep.engines.emulation.directory import ProcessLayout, links_document
+from torsweep.engines.emulation.entry import FILES_PER_HOST, EmulationTools
 from torsweep.engines.emulation.read import (
     Links,
     circuits_frame,
@@ -40,10 +41,10 @@ from torsweep.engines.emulation.read import (
 from torsweep.engines.emulation.rights import machine_claimed
 from torsweep.engines.emulation.run.control import ControlClosed
 from torsweep.engines.emulation.run.measuring import Measured, measure
-from torsweep.engines.emulation.run.network import RunningNetwork, Say
+from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.emulation.run.pace import PROCESS_FOLDER, FellBehind
 from torsweep.engines.emulation.run.processes import ProcessSet, orderly_end
-from torsweep.engines.emulation.run.servers import HEADER
+from torsweep.engines.emulation.run.servers import REQUEST_HEADER
 from torsweep.engines.emulation.tcp import TCP, settable
 from torsweep.engines.prepare import RESULT_FILES
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
@@ -69,19 +70,16 @@ from torsweep.storage.folders import RUN
 from torsweep.tor.torrc import check_network
 
 READY_LIMIT_S = 900.0
-SETTLE_S = 0.5
+EXIT_CODE_S = 0.5
 """How long the exit code of a process may take after its control port has hung up."""
 
 DISK_BYTES_PER_PROCESS = 5_000_000
 """A generous size for the consensus, descriptors and log of one tor in a small network."""
 
-FILES_PER_HOST = 4
-"""Sockets of the engine and of the link emulator for each host."""
-
 
 def run_emulation(
     run_directory: Path,
-    tools: Tools,
+    tools: EmulationTools,
     *,
     progress: bool = False,
     ready_limit_s: float = READY_LIMIT_S,
@@ -114,7 +112,7 @@ def run_emulation(
         links = links_document(network, latency, tcp, sysctls, run.seed, folder / LINKS_FILE, recorded)
         with tempfile.TemporaryDirectory(prefix="torsweep-", ignore_cleanup_errors=True) as sockets:
             running = RunningNetwork(
-                Layout(run, network, folder, Path(sockets), extra),
+                ProcessLayout(run, network, folder, Path(sockets), extra),
                 tools.tors,
                 tools.linkem,
                 links,
@@ -172,7 +170,7 @@ def _run_whole(run_directory: Path, running: RunningNetwork) -> _Finished:
             return _Finished(measured, ready_at, _memory_bytes(running.processes))
         except ControlClosed:
             # Most likely the tor behind it has gone, and its exit code is there in a moment.
-            await asyncio.sleep(SETTLE_S)
+            await asyncio.sleep(EXIT_CODE_S)
             running.processes.check()
             raise
         finally:
@@ -191,12 +189,12 @@ def _check_input(run: RunSpec, network: Network, file: Path) -> None:
         raise InputError("is not the network that run.json was prepared for", file=file, key="network_sha256")
     check_network(network, file)
     for kind, traffic in run.traffic.items():
-        if traffic.request_bytes < HEADER.size:
+        if traffic.request_bytes < REQUEST_HEADER.size:
             raise InputError(
                 "too short to say how long the answer shall be",
                 key=f"traffic.{kind}.request_bytes",
                 value=traffic.request_bytes,
-                accepted=f"{HEADER.size} or more in emulation",
+                accepted=f"{REQUEST_HEADER.size} or more in emulation",
             )
 
 
@@ -338,7 +336,7 @@ TRIES = 3
 
 def run_in_tries(
     run_directory: Path,
-    tools: Tools,
+    tools: EmulationTools,
     *,
     progress: bool = False,
     ready_limit_s: float = READY_LIMIT_S,

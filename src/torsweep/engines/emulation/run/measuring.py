@@ -21,7 +21,7 @@ from typing import Any
 from torsweep.engines.addresses import SERVER_PORT, address
 from torsweep.engines.costs import Cost, cost_of
 from torsweep.engines.draws import client_start_ns
-from torsweep.engines.emulation.directory import Layout
+from torsweep.engines.emulation.directory import ProcessLayout
 from torsweep.engines.emulation.run.downloads import Download, DownloadOrder, SocksError, connect
 from torsweep.engines.emulation.run.follower import ClientFollower
 from torsweep.engines.emulation.run.network import RunningNetwork
@@ -29,9 +29,9 @@ from torsweep.engines.emulation.run.pace import Pace
 from torsweep.engines.emulation.run.servers import request
 from torsweep.engines.run_spec import RunTraffic
 from torsweep.network.model import Client
+from torsweep.units import SECOND_NS
 
 READ_BYTES = 64 * 1024
-SECOND_NS = 1_000_000_000
 
 
 async def _all_of(tasks: Iterable[Coroutine[Any, Any, None]]) -> None:
@@ -49,7 +49,7 @@ class Generator:
     """The traffic of all clients of a run. ``received`` has payload bytes by second and kind of client."""
 
     def __init__(
-        self, layout: Layout, followers: Mapping[str, ClientFollower], start_ns: int, *, progress: bool
+        self, layout: ProcessLayout, followers: Mapping[str, ClientFollower], start_ns: int, *, progress: bool
     ) -> None:
         self.received: Counter[tuple[int, str]] = Counter()
         self._order = DownloadOrder(layout.run, layout.network)
@@ -206,8 +206,6 @@ SAY_S = 10.0
 LAST_SECOND_S = 1.1
 LEAD_S = 0.5
 """Seconds between the end of preparations and the time that counts as 0."""
-
-SECOND_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from torsweep.engines import addresses
 from torsweep.engines.addresses import address
-from torsweep.engines.emulation.directory import Identities, Layout, Place, put_keys
+from torsweep.engines.contract import Say
+from torsweep.engines.emulation.directory import Identities, Place, ProcessLayout, put_keys
 from torsweep.engines.emulation.run.control import (
     POLL_S,
     Control,
@@ -37,7 +38,7 @@ from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor.torrc import LEAST_AUTHORITIES, bandwidths_text, environment
 
 CONTROL_PATIENCE_S = 60.0
-VOTING_INTERVAL_S = 5
+FIRST_VOTE_INTERVAL_S = 5
 """Seconds of the only vote before a run: the shortest interval that tor accepts."""
 
 CLIENTS_AT_ONCE = 32
@@ -55,14 +56,12 @@ REST_LIMIT_S = 15.0
 _READY = re.compile(r"^\{.*\}$", re.MULTILINE)
 """The line of JSON in which the link emulator says that the hosts are there, and where."""
 
-Say = Callable[[str], None]
-
 
 @dataclass
 class RunningNetwork:
     """The processes of a network and the ways to talk to them."""
 
-    layout: Layout
+    layout: ProcessLayout
     tors: HostTors
     linkem: Path
     links: dict
@@ -227,10 +226,10 @@ class RunningNetwork:
         )
         # All authorities have to come to the same vote. It starts two seconds before an interval ends, and
         # tor's clock may be a second late: one that was told in the first second missed the vote.
-        await self._until(_soon(lambda: 1.1 <= time.time() % VOTING_INTERVAL_S < 2.0), "no vote")
+        await self._until(_soon(lambda: 1.1 <= time.time() % FIRST_VOTE_INTERVAL_S < 2.0), "no vote")
         self.say("the authorities vote")
         for control in authorities:
-            await control.ask(f'SETCONF TestingV3AuthInitialVotingInterval="{VOTING_INTERVAL_S} seconds"')
+            await control.ask(f'SETCONF TestingV3AuthInitialVotingInterval="{FIRST_VOTE_INTERVAL_S} seconds"')
 
         await self._until(
             lambda: all_have(consensus_relays), lambda: f"no consensus has {', '.join(sorted(missing))}"

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from torsweep.engines.costs import process_cpu_ns
+from torsweep.engines.costs import PROC, process_cpu_ns
 from torsweep.engines.emulation.directory import QUEUES_FILE
 from torsweep.engines.emulation.run.control import Control
 from torsweep.errors import TorsweepError
@@ -50,7 +50,7 @@ class Other:
 
 
 @dataclass(frozen=True)
-class Account:
+class ProcessTime:
     """``ticks`` of CPU time so far, those of children that have ended included."""
 
     name: str
@@ -59,11 +59,11 @@ class Account:
     ticks: int
 
 
-Accounts = Mapping[tuple[int, int], Account]
+ProcessTimes = Mapping[tuple[int, int], ProcessTime]
 """By pid and start, because pids are used again."""
 
 
-def accounts(proc: Path) -> Accounts:
+def process_times(proc: Path) -> ProcessTimes:
     """Every process in ``proc`` but threads of the kernel."""
     found = {}
     for file in proc.glob("[0-9]*/stat"):
@@ -76,11 +76,13 @@ def accounts(proc: Path) -> Accounts:
         if not int(fields[6]) & _KERNEL_THREAD:
             ticks = sum(map(int, fields[11:15]))
             pid, start = int(file.parent.name), int(fields[19])
-            found[pid, start] = Account(name, int(fields[1]), int(fields[3]), ticks)
+            found[pid, start] = ProcessTime(name, int(fields[1]), int(fields[3]), ticks)
     return found
 
 
-def busiest(before: Accounts, after: Accounts, seconds: float, own: Set[int], most: int = 3) -> list[Other]:
+def busiest(
+    before: ProcessTimes, after: ProcessTimes, seconds: float, own: Set[int], most: int = 3
+) -> list[Other]:
     """The processes of ``after`` that took most CPU time in the ``seconds`` since ``before``.
 
     ``own`` are processes of the run, with all that are in their sessions. What a process had used before is
@@ -149,8 +151,6 @@ class RelayMeter:
         return len(last) == seconds and all(max(read, out) <= most_bytes_per_s for _, read, out, _ in last)
 
 
-PROC = Path("/proc")
-
 PROCESS_FOLDER = "processes"
 """The folder of a run directory in which its processes have their files."""
 
@@ -196,13 +196,13 @@ class Pace:
     packets: list[tuple[int, int]] = field(default_factory=list)
     began_ns: int = 0
     looked_ns: int = 0
-    before: Accounts = field(default_factory=dict)
+    before: ProcessTimes = field(default_factory=dict)
 
     def look(self) -> None:
         """Read every process's account; the first look is where counting begins."""
         now_ns = time.monotonic_ns()
         for name, pid in self.pids.items():
-            account = account_of(pid)
+            account = waits_of(pid)
             if account is None:
                 continue
             known = self.waiting.get(name)
@@ -213,7 +213,7 @@ class Pace:
             known.worst_share, known.last = max(known.worst_share, share), account
         self.packets = [*self.packets[:1], read_tally(self.tally)]
         if not self.began_ns:
-            self.began_ns, self.before = now_ns, accounts(PROC)
+            self.began_ns, self.before = now_ns, process_times(PROC)
         self.looked_ns = now_ns
 
     @property
@@ -240,7 +240,7 @@ class Pace:
     def others(self) -> list[Other]:
         """What else used the processors most since the first look."""
         seconds = (time.monotonic_ns() - self.began_ns) / 1e9
-        return busiest(self.before, accounts(PROC), seconds, {os.getpid(), *self.pids.values()})
+        return busiest(self.before, process_times(PROC), seconds, {os.getpid(), *self.pids.values()})
 
     def refuse_when_certain(self, folder: Path, whole_s: float, started_s: float) -> None:
         """Raise FellBehind if a limit will be passed at the end, ``whole_s`` after the first look.
@@ -305,7 +305,7 @@ def read_tally(file: Path | None) -> tuple[int, int]:
 _TALLY = struct.Struct("<QQ")
 
 
-def account_of(pid: int) -> tuple[int, int, int] | None:
+def waits_of(pid: int) -> tuple[int, int, int] | None:
     """Nanoseconds that all threads of ``pid`` ran and waited, and their turns; None when it is gone."""
     ran = waited = turns = 0
     with contextlib.suppress(OSError):

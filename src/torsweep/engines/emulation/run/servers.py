@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from torsweep.engines.emulation.run.processes import inside
 
-HEADER = struct.Struct(">QQ")
+REQUEST_HEADER = struct.Struct(">QQ")
 """Bytes of the request, this header included, and of the answer."""
 
 _CHUNK = bytes(64 * 1024)
@@ -32,9 +32,9 @@ def servers_command(port: int, hosts: Sequence[tuple[str, str]]) -> list[str]:
 
 def request(request_bytes: int, response_bytes: int) -> bytes:
     """A request of ``request_bytes`` for ``response_bytes``; ValueError when it is too short to say so."""
-    if request_bytes < HEADER.size:
-        raise ValueError(f"a request takes {HEADER.size} bytes or more")
-    return HEADER.pack(request_bytes, response_bytes).ljust(request_bytes, b"\0")
+    if request_bytes < REQUEST_HEADER.size:
+        raise ValueError(f"a request takes {REQUEST_HEADER.size} bytes or more")
+    return REQUEST_HEADER.pack(request_bytes, response_bytes).ljust(request_bytes, b"\0")
 
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -42,8 +42,8 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     # A client may hang up in the middle of an answer; this is no error of the server.
     with contextlib.suppress(OSError, asyncio.IncompleteReadError):
         while True:
-            asked, left = HEADER.unpack(await reader.readexactly(HEADER.size))
-            await reader.readexactly(asked - HEADER.size)
+            asked, left = REQUEST_HEADER.unpack(await reader.readexactly(REQUEST_HEADER.size))
+            await reader.readexactly(asked - REQUEST_HEADER.size)
             while left:
                 writer.write(_CHUNK[:left])
                 left -= min(left, len(_CHUNK))

@@ -16,7 +16,7 @@ import polars as pl
 from torsweep.engines.shadow.read.oniontrace import Events
 
 _CARRIED = ("SENTCONNECT", "SUCCEEDED")
-_BUILDING = ("LAUNCHED", "BUILT", "FAILED")
+_BUILDING_STATUSES = ("LAUNCHED", "BUILT", "FAILED")
 """A circuit with one of these events was not open before anybody listened."""
 
 _ENDED = ("CLOSED", "FAILED")
@@ -122,7 +122,7 @@ def circuit_rows(events: Events, streams: pl.DataFrame, relays: Mapping[str, str
     status = pl.col("status")
     seen = events.circuits.group_by("log", "circuit").agg(
         pl.col("purpose").last(),
-        launched_us=pl.when(status.is_in(_BUILDING).any()).then(
+        launched_us=pl.when(status.is_in(_BUILDING_STATUSES).any()).then(
             pl.coalesce(_created_us().min(), pl.col("time_us").filter(status == "LAUNCHED").min())
         ),
         built_us=pl.col("time_us").filter(status == "BUILT").min(),

@@ -65,9 +65,9 @@ def relay_rows(
 _UNTRACED = ("queued_cells", "queued_cells_max", "outbuf_bytes", "cpu_us")
 
 
-OLDEST = (1, 0, 0)
+OLDEST_ONIONTRACE = (1, 0, 0)
 
-_LINE = TIME + r"\[\w+\] \[\w+\] "
+_ONIONTRACE_LINE = TIME + r"\[\w+\] \[\w+\] "
 _EVENT = r" Logger: 650[ +-]([A-Z_]+) "
 _KNOWN = ("BW", "CIRC", "CIRC_MINOR", "STREAM", "STREAM_BW", "STATUS_CLIENT")
 
@@ -134,7 +134,7 @@ def read_oniontrace(logs: Sequence[Log]) -> Events:
     without one of its fields, and a log that is cut off.
     """
     found = parse_logs(logs, lambda lines: _parse(logs, lines))
-    check_versions(logs, found.versions, "OnionTrace", OLDEST)
+    check_versions(logs, found.versions, "OnionTrace", OLDEST_ONIONTRACE)
     return found
 
 
@@ -142,7 +142,7 @@ def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> Events:
     lines = lines.with_columns(*words({"event": _EVENT}))
     others = lines.filter(pl.col("event").is_null())
     strange = lines.filter(pl.col("event").is_in(_KNOWN).not_()).height
-    shaped = TEXT.str.contains(_LINE) | TEXT.str.starts_with(_QUESTION)
+    shaped = TEXT.str.contains(_ONIONTRACE_LINE) | TEXT.str.starts_with(_QUESTION)
     shapeless = others.filter(~shaped).height
     listed = (
         others.with_columns(time_us(), *numbers({"circuit": _LISTED}), *words(_LISTED_PATH))

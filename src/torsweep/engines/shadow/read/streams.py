@@ -24,6 +24,7 @@ from torsweep.engines.shadow.read.traces import Clock
 from torsweep.engines.shadow.traffic import is_end, number_of
 from torsweep.engines.table_schema import PROGRESS, RECEIVED, STREAMS
 from torsweep.errors import InputError
+from torsweep.units import SECOND_US
 
 
 def progress_rows(
@@ -57,9 +58,6 @@ def _traced_growth(streams: pl.DataFrame, events: Events) -> pl.DataFrame:
     return grown.with_columns(bytes_got=pl.min_horizontal("bytes_by_then", "bytes_wanted"))
 
 
-_SECOND_US = 1_000_000
-
-
 def received_rows(streams: pl.DataFrame, events: Events, clock: Clock) -> pl.DataFrame:
     """The table of payload by second and kind, from what tor passed on of the downloads in ``streams``.
 
@@ -70,15 +68,15 @@ def received_rows(streams: pl.DataFrame, events: Events, clock: Clock) -> pl.Dat
     def before(column: str) -> pl.Expr:
         return pl.col(column).shift().over("log", "tor_stream", order_by="time_us")
 
-    since_us = pl.max_horizontal(before("time_us"), pl.col("time_us") - _SECOND_US, "start_us")
+    since_us = pl.max_horizontal(before("time_us"), pl.col("time_us") - SECOND_US, "start_us")
     middle_us = (since_us + pl.col("time_us")) // 2
-    seconds = (clock.end_us - clock.start_us) // _SECOND_US
+    seconds = (clock.end_us - clock.start_us) // SECOND_US
     return (
         _traced_growth(streams, events)
         .with_columns(clock.since_start("time_us"))
         .with_columns(
             bytes_got=pl.col("bytes_got") - before("bytes_got").fill_null(0),
-            second=middle_us.floordiv(_SECOND_US).cast(pl.Int32),
+            second=middle_us.floordiv(SECOND_US).cast(pl.Int32),
         )
         .filter((pl.col("bytes_got") > 0) & pl.col("second").is_between(0, seconds - 1))
         .group_by("second", "kind")
@@ -88,7 +86,7 @@ def received_rows(streams: pl.DataFrame, events: Events, clock: Clock) -> pl.Dat
     )
 
 
-_KEY = ["log", "vertex", "occurrence"]
+_STEP_KEY = ["log", "vertex", "occurrence"]
 
 
 def unfinished_downloads(logs: Sequence[Log], tgen: TgenLog, steps: Steps, end_us: int) -> pl.DataFrame:
@@ -107,7 +105,7 @@ def unfinished_downloads(logs: Sequence[Log], tgen: TgenLog, steps: Steps, end_u
     )
     expected = _numbered(pl.concat([begun, followed.filter(~is_end("vertex"))]))
     reported = _numbered(tgen.downloads.select("log", "vertex", "created_us", "line"))
-    lost = reported.join(expected, on=_KEY, how="anti").sort("created_us")
+    lost = reported.join(expected, on=_STEP_KEY, how="anti").sort("created_us")
     if lost.height:
         raise logs[lost["log"][0]].error(
             "reports a download without the one before it: the log has lost a line",
@@ -115,7 +113,7 @@ def unfinished_downloads(logs: Sequence[Log], tgen: TgenLog, steps: Steps, end_u
             value=lost["vertex"][0],
         )
     return (
-        expected.join(reported, on=_KEY, how="anti")
+        expected.join(reported, on=_STEP_KEY, how="anti")
         .filter(pl.col("created_us") < end_us)
         .join(steps.downloads, on=["log", "vertex"], how="left")
         .select("log", "vertex", "created_us", "server", "bytes_wanted")

@@ -17,7 +17,7 @@ import polars as pl
 
 from torsweep.engines.paths import used_paths
 from torsweep.engines.run_spec import read_run
-from torsweep.engines.shadow.layout import HOSTS, Layout, read_layout
+from torsweep.engines.shadow.layout import HOSTS_FOLDER, Layout, read_layout
 from torsweep.engines.shadow.read.circuits import circuit_rows, tor_streams, traced_downloads
 from torsweep.engines.shadow.read.logs import SUFFIXES, Log, find_logs
 from torsweep.engines.shadow.read.oniontrace import Events, read_oniontrace, relay_rows, telling_logs
@@ -58,7 +58,11 @@ def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
     could not be known. Raises InputError, naming file and line, for logs that are missing, cut off, garbled
     where it matters, or of versions that cannot be read.
     """
-    run, layout, hosts = read_run(run_directory), read_layout(shadow_directory), shadow_directory / HOSTS
+    run, layout, hosts = (
+        read_run(run_directory),
+        read_layout(shadow_directory),
+        shadow_directory / HOSTS_FOLDER,
+    )
     clock, clients = Clock.of(layout), list(layout.clients)
     tgen_logs = _complete(find_logs(hosts, "tgen", clients), clients, hosts)
     tgen = read_tgen(tgen_logs)

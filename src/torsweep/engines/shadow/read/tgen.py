@@ -97,11 +97,11 @@ def _parse_steps(lines: pl.DataFrame) -> _StepsFound:
     )
 
 
-OLDEST = (1, 1, 2)
+OLDEST_TGEN = (1, 1, 2)
 """The first version whose reports have the fields read here, counted from the socket's creation."""
 
-_LINE = TIME + r"\[\w+\] \[[\w.-]+:\d+\] \[\w+\] "
-_NUMBERS = {
+_TGEN_LINE = TIME + r"\[\w+\] \[[\w.-]+:\d+\] \[\w+\] "
+_REPORT_NUMBERS = {
     "id": r" stream \[id=(\d+),",
     "bytes_wanted": r",recvsize=(\d+)",
     "bytes_got": r",payload-bytes-recv=(\d+)",
@@ -112,7 +112,7 @@ _NUMBERS = {
     "last_byte_us": r",usecs-to-last-byte-recv=(-?\d+)",
     "ended_us": r",now-ts=(\d+)\]",
 }
-_WORDS = {
+_REPORT_WORDS = {
     "report": r"\] \[stream-(success|error)\] ",
     "port": r",local=[^,\]]*:(\d+),",
     "remote": r",remote=([^,\]]*),",
@@ -122,8 +122,8 @@ _WORDS = {
     "vertex": r",vertexid=([^,\]]*),",
     "stream_error": r",recvstate=[A-Z_]+,error=([A-Z_]+)[,\]]",
 }
-_TIMES = ("socks_reply_us", "command_us", "first_byte_us", "last_byte_us")
-_GROWTH = {"id": _NUMBERS["id"], "bytes_got": _NUMBERS["bytes_got"]}
+_REPORT_TIMES = ("socks_reply_us", "command_us", "first_byte_us", "last_byte_us")
+_STATUS_NUMBERS = {"id": _REPORT_NUMBERS["id"], "bytes_got": _REPORT_NUMBERS["bytes_got"]}
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def read_tgen(logs: Sequence[Log]) -> TgenLog:
     fields, a log that is cut off, and a log that lacks a report between two others.
     """
     found = parse_logs(logs, lambda lines: _parse(logs, lines))
-    check_versions(logs, found.versions, "TGen", OLDEST)
+    check_versions(logs, found.versions, "TGen", OLDEST_TGEN)
     return found
 
 
@@ -165,11 +165,11 @@ def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> TgenLog:
     growing = TEXT.str.contains("] [stream-status] ", literal=True)
     started = others.filter(TEXT.str.contains("] starting client using action graph", literal=True))
     version = words({"version": r"Initializing TGen v(\S+) "})
-    known = others.select(TEXT.str.contains(_LINE).alias("known"))["known"]
+    known = others.select(TEXT.str.contains(_TGEN_LINE).alias("known"))["known"]
     return TgenLog(
         downloads=_downloads(logs, streams.filter(~growing)),
         begun=started.select("log", time_us()),
-        growth=streams.filter(growing).select("log", *numbers(_GROWTH), time_us()).drop_nulls(),
+        growth=streams.filter(growing).select("log", *numbers(_STATUS_NUMBERS), time_us()).drop_nulls(),
         versions=others.select("log", "line", *version).drop_nulls(),
         lines=lines.height,
         unknown_lines=others.height - int(known.sum()),
@@ -178,8 +178,14 @@ def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> TgenLog:
 
 
 def _downloads(logs: Sequence[Log], reports: pl.DataFrame) -> pl.DataFrame:
-    fields = reports.with_columns(*words(_WORDS), *numbers(_NUMBERS))
-    check_fields(logs, fields, (*_WORDS, *_NUMBERS), "report of a download", "a line as TGen 1.1.2 writes it")
+    fields = reports.with_columns(*words(_REPORT_WORDS), *numbers(_REPORT_NUMBERS))
+    check_fields(
+        logs,
+        fields,
+        (*_REPORT_WORDS, *_REPORT_NUMBERS),
+        "report of a download",
+        "a line as TGen 1.1.2 writes it",
+    )
     return fields.drop("text").with_columns(
-        pl.when(pl.col(name) >= 0).then(pl.col(name)).alias(name) for name in _TIMES
+        pl.when(pl.col(name) >= 0).then(pl.col(name)).alias(name) for name in _REPORT_TIMES
     )

@@ -1,7 +1,7 @@
 """What the logs of a simulation of tornettools tell, and its tables, with the columns of any run.
 
 In: ``shadow.data/hosts`` of Shadow 2 or 3, logs plain, gzip or xz; or what its parsed files tell. Out:
-:class:`Read`, and frames by :class:`TableSchema`. Times count from Shadow's start, as tornettools counts
+:class:`HostLogs`, and frames by :class:`TableSchema`. Times count from Shadow's start, as tornettools counts
 them; the run ends with the last second that these files tell of.
 
 A download that the end of the simulation cut off is known where TGen logs at level info, as perf clients do:
@@ -40,17 +40,18 @@ from torsweep.engines.table_schema import (
     TableSchema,
 )
 from torsweep.errors import InputError
+from torsweep.units import SECOND_US
 
 PERF_CLIENT, ONION_CLIENT = "perfclient", "onionservice"
 """How the names of clients begin that measure, and how those end that ask onion services."""
 
-CLIENT = re.compile(r"(perf|markov)client\d+(exit|onionservice)?")
-RELAY = re.compile(r".*(relay|4uthority).*")
+CLIENT_HOSTS = re.compile(r"(perf|markov)client\d+(exit|onionservice)?")
+RELAY_HOSTS = re.compile(r".*(relay|4uthority).*")
 """Names of hosts, as tornettools gives them; it counts the bytes of authorities among those of relays."""
 
 
 @dataclass(frozen=True)
-class Read:
+class HostLogs:
     """What a simulation tells.
 
     ``log`` in frames counts ``clients``, which are names, and in ``bandwidth`` ``relays``. ``unfinished`` has
@@ -77,15 +78,15 @@ NONE_UNFINISHED = pl.DataFrame(
 )
 
 
-def read_logs(hosts: Path) -> Read:
+def read_logs(hosts: Path) -> HostLogs:
     """What the logs in ``hosts`` tell.
 
     Raises InputError, naming file and line, for logs that are missing, cut off, garbled where it matters, or
     of versions that cannot be read; and where no client began a download.
     """
     names = sorted((entry.name for entry in hosts.iterdir()), key=in_order)
-    clients = [name for name in names if CLIENT.fullmatch(name)]
-    relays = [name for name in names if RELAY.fullmatch(name)]
+    clients = [name for name in names if CLIENT_HOSTS.fullmatch(name)]
+    relays = [name for name in names if RELAY_HOSTS.fullmatch(name)]
     tgen_logs = find_logs(hosts, "tgen", clients)
     missing = set(clients) - {log.host for log in tgen_logs}
     if missing:
@@ -97,7 +98,7 @@ def read_logs(hosts: Path) -> Read:
     if tgen.downloads.is_empty() and unfinished.is_empty():
         raise InputError("holds no download", file=hosts, accepted="logs of clients that began one")
     traces, relay_logs = find_logs(hosts, "oniontrace", clients), find_logs(hosts, "oniontrace", relays)
-    return Read(
+    return HostLogs(
         clients,
         tgen,
         unfinished,
@@ -148,13 +149,12 @@ def _unfinished(created: pl.DataFrame, tgen: TgenLog, perf: Sequence[int]) -> pl
     )
 
 
-SECOND_US = 1_000_000
 _PARTS = 10_000
 _KIND_OF = {traffic.response: kind for kind, traffic in PERF_TRAFFIC.items()}
 _NAMED_RELAY = re.compile(r"\$([0-9A-F]{40})[~=](\w+)")
 
 
-def tables_of(read: Read) -> tuple[dict[TableSchema, pl.DataFrame], int]:
+def tables_of(read: HostLogs) -> tuple[dict[TableSchema, pl.DataFrame], int]:
     """Frames by their table, and the seconds that the simulation lasted.
 
     Raises InputError for a perf client that downloads a size that is none of Tor's own measurements.
@@ -173,7 +173,7 @@ def tables_of(read: Read) -> tuple[dict[TableSchema, pl.DataFrame], int]:
     return frames, duration_s
 
 
-def _end_us(read: Read) -> int:
+def _end_us(read: HostLogs) -> int:
     """The end of the last second of which anything is told."""
     times = [
         read.tgen.downloads["ended_us"].max(),
@@ -186,7 +186,7 @@ def _end_us(read: Read) -> int:
     return (last_us // SECOND_US + 1) * SECOND_US
 
 
-def _streams(read: Read, layout: Layout, clock: Clock) -> pl.DataFrame:
+def _streams(read: HostLogs, layout: Layout, clock: Clock) -> pl.DataFrame:
     """The columns of the streams table, and more. What a Markov client asks for is what it gets."""
     server = pl.col("remote").str.split(":").list.first()
     known = read.unfinished.select("log", "id", bytes_known="bytes_got")
@@ -229,7 +229,7 @@ def _as_printed(tgen: TgenLog, unfinished: pl.DataFrame) -> pl.DataFrame:
     return grown.select("log", "id", "time_us", bytes_got=-((-parts * wanted) // _PARTS))
 
 
-def _circuits(read: Read, clock: Clock) -> pl.DataFrame:
+def _circuits(read: HostLogs, clock: Clock) -> pl.DataFrame:
     """The circuits of all clients."""
     events = read.circuits
     paths = "".join(events.circuits["path"].drop_nulls().unique())
@@ -239,7 +239,7 @@ def _circuits(read: Read, clock: Clock) -> pl.DataFrame:
     return rows.with_columns(*times, client=client).select(list(CIRCUITS.polars))
 
 
-def _received(streams: pl.DataFrame, read: Read, clock: Clock) -> pl.DataFrame:
+def _received(streams: pl.DataFrame, read: HostLogs, clock: Clock) -> pl.DataFrame:
     """What perf clients received, as TGen told of it while it came; what the TGen of Markov clients read."""
     key = ["log", "id"]
     kinds = streams.filter(pl.col("kind") != MARKOV).select(*key, "kind")

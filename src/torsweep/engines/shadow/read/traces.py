@@ -18,10 +18,10 @@ from torsweep.engines.breakdown.pcap import Captures, captures_of, read_pcap
 from torsweep.engines.breakdown.write import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_ring import RING_FILE, write_cells
 from torsweep.engines.run_spec import RunSpec, read_run
-from torsweep.engines.shadow.layout import HOSTS, Layout, captured_hosts, read_layout
-from torsweep.engines.shadow.simulate import SECOND_NS
+from torsweep.engines.shadow.layout import HOSTS_FOLDER, Layout, captured_hosts, read_layout
 from torsweep.errors import InputError
 from torsweep.network.model import read_network
+from torsweep.units import SECOND_NS
 
 CAPTURE_FILE = "eth0.pcap"
 """What Shadow calls the capture of a host's interface; that of the host's own is ``lo.pcap``."""
@@ -72,7 +72,7 @@ class Clock:
 
 def _rings(run: RunSpec, folder: Path) -> dict[str, Path]:
     hosts = run.tracing.hosts if run.tracing else ()
-    return {host: folder / HOSTS / host / RING_FILE for host in hosts}
+    return {host: folder / HOSTS_FOLDER / host / RING_FILE for host in hosts}
 
 
 def require_traces(run_directory: Path, folder: Path) -> None:
@@ -103,7 +103,7 @@ def write_traced_tables(run_directory: Path, folder: Path, least_one_way_ns: int
         write_no_breakdown(run_directory)
         return traced
     names = {address(node): name for name, node in network.node_of.items()}
-    captures, unused = read_captures(folder / HOSTS, captured, names, layout.bootstrap_ns)
+    captures, unused = read_captures(folder / HOSTS_FOLDER, captured, names, layout.bootstrap_ns)
     seen = Seen(captures, least_one_way_ns, answer_header_bytes)
     told = write_breakdown(run_directory, network_directory, rings, seen, run.tracing.downloads)
     return {**traced, **told, "captures": {**unused, **told["captures"]}}

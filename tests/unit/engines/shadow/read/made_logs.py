@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.synthetic import Size, write_run
-from torsweep.engines.shadow.layout import HOSTS, Layout
+from torsweep.engines.shadow.layout import HOSTS_FOLDER, Layout
 
 EPOCH_S = 946_684_800
 BOOTSTRAP_S = 100
@@ -170,7 +170,7 @@ class Scene:
         ).write(shadow)
         reports = [download.report() for download in self.downloads]
         self.put(shadow, "web1/tgen.1004.stdout", self.tgen or [*tgen_opening(self.begun_s), *reports])
-        (shadow / HOSTS / "web1/tgen.graphml").write_text(graph(self.pauses_s, self.parallel))
+        (shadow / HOSTS_FOLDER / "web1/tgen.graphml").write_text(graph(self.pauses_s, self.parallel))
         if self.trace is not None:
             self.put(shadow, "web1/oniontrace.1003.stdout", [*TRACE_OPENING, *self.trace])
         for relay, lines in self.relays.items():
@@ -180,6 +180,6 @@ class Scene:
     @staticmethod
     def put(shadow: Path, name: str, lines: Sequence[str]) -> None:
         """Write a log below the hosts' folder."""
-        file = shadow / HOSTS / name
+        file = shadow / HOSTS_FOLDER / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("".join(f"{line}\n" for line in lines))

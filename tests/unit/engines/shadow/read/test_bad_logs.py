@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.engines.shadow.read.made_logs import Download, Scene, carried, event, tgen_opening
-from torsweep.engines.shadow.layout import HOSTS
+from torsweep.engines.shadow.layout import HOSTS_FOLDER
 from torsweep.engines.shadow.read import write_tables
 from torsweep.errors import InputError
 
@@ -48,7 +48,7 @@ def test_a_report_with_garbage_for_a_number(tmp_path: Path) -> None:
 
 def test_a_log_that_ends_in_the_middle_of_a_line(tmp_path: Path) -> None:
     run, shadow = Scene(TWO).write(tmp_path)
-    file = shadow / HOSTS / "web1/tgen.1004.stdout"
+    file = shadow / HOSTS_FOLDER / "web1/tgen.1004.stdout"
     file.write_bytes(file.read_bytes()[:-40])
     with pytest.raises(InputError, match=r"tgen\.1004\.stdout: line 4: ends in the middle of a line"):
         write_tables(run, shadow)
@@ -56,7 +56,7 @@ def test_a_log_that_ends_in_the_middle_of_a_line(tmp_path: Path) -> None:
 
 def test_a_compressed_log_that_is_cut_off(tmp_path: Path) -> None:
     run, shadow = Scene(TWO).write(tmp_path)
-    file = shadow / HOSTS / "web1/tgen.1004.stdout"
+    file = shadow / HOSTS_FOLDER / "web1/tgen.1004.stdout"
     file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes())[:-20])
     file.unlink()
     with pytest.raises(InputError, match=r"tgen\.1004\.stdout\.gz: is cut off or damaged"):
@@ -89,7 +89,7 @@ def test_a_report_that_was_lost_between_two_others(tmp_path: Path) -> None:
 
 def test_a_client_without_a_log(tmp_path: Path) -> None:
     run, shadow = Scene(TWO).write(tmp_path)
-    (shadow / HOSTS / "web1/tgen.1004.stdout").unlink()
+    (shadow / HOSTS_FOLDER / "web1/tgen.1004.stdout").unlink()
     with pytest.raises(InputError, match="web1: no log of tgen"):
         write_tables(run, shadow)
 
@@ -120,7 +120,7 @@ def test_garbage_between_lines_changes_no_table(
     run, shadow = Scene(TWO).write(folder)
     write_tables(run, shadow)
     clean = (run / "streams.parquet").read_bytes()
-    file = shadow / HOSTS / "web1/tgen.1004.stdout"
+    file = shadow / HOSTS_FOLDER / "web1/tgen.1004.stdout"
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join([*lines[:3], *(data + b"\n" for data in garbage), *lines[3:]]))
     counters = write_tables(run, shadow)

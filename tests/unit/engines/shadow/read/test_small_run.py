@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from torsweep.engines.shadow.layout import HOSTS, read_layout
+from torsweep.engines.shadow.layout import HOSTS_FOLDER, read_layout
 from torsweep.engines.shadow.read import logs, write_tables
 from torsweep.engines.shadow.read.circuits import tor_streams, traced_downloads
 from torsweep.engines.shadow.read.oniontrace import read_oniontrace
@@ -41,7 +41,7 @@ def one_by_one(run: Path) -> list[dict[str, Any]]:
     start_us = layout.epoch_s * 1_000_000 + layout.bootstrap_ns // 1000
     rows = []
     for client in sorted(layout.clients):
-        (file,) = (run / "shadow" / HOSTS / client).glob("tgen.*.stdout.gz")
+        (file,) = (run / "shadow" / HOSTS_FOLDER / client).glob("tgen.*.stdout.gz")
         for line in gzip.decompress(file.read_bytes()).decode().splitlines():
             if "[stream-success]" not in line:
                 continue
@@ -87,8 +87,8 @@ def test_what_tor_tells_of_downloads_holds_where_tgen_reported_them(run: Path) -
     folder = run / "shadow"
     layout = read_layout(folder)
     clients = list(layout.clients)
-    tgen = read_tgen(logs.find_logs(folder / HOSTS, "tgen", clients))
-    events = read_oniontrace(logs.find_logs(folder / HOSTS, "oniontrace", clients))
+    tgen = read_tgen(logs.find_logs(folder / HOSTS_FOLDER, "tgen", clients))
+    events = read_oniontrace(logs.find_logs(folder / HOSTS_FOLDER, "oniontrace", clients))
     none_open = pl.DataFrame(schema={"log": pl.Int64, "vertex": pl.String, "created_us": pl.Int64})
     downloads = traced_downloads(all_downloads(tgen, none_open, layout), tor_streams(events), events)
     late_us = downloads["traced_first_us"] - downloads["created_us"] - downloads["first_byte_us"]
@@ -102,9 +102,11 @@ def test_what_tor_tells_of_downloads_holds_where_tgen_reported_them(run: Path) -
 def test_downloads_begin_when_the_one_before_and_its_pause_are_over(run: Path) -> None:
     folder = run / "shadow"
     clients = list(read_layout(folder).clients)
-    tgen_logs = logs.find_logs(folder / HOSTS, "tgen", clients)
+    tgen_logs = logs.find_logs(folder / HOSTS_FOLDER, "tgen", clients)
     tgen = read_tgen(tgen_logs)
-    steps = read_graphs([logs.Log(name, folder / HOSTS / name / "tgen.graphml.gz") for name in clients])
+    steps = read_graphs(
+        [logs.Log(name, folder / HOSTS_FOLDER / name / "tgen.graphml.gz") for name in clients]
+    )
     # Without the last report of each client, what was reported last is found as unfinished, at its start.
     last = tgen.downloads.sort("created_us").group_by("log", maintain_order=True).last()
     fewer = tgen.downloads.join(last, on=["log", "id"], how="anti")
@@ -158,7 +160,7 @@ def test_pieces_of_any_size_give_the_same_tables(run: Path, monkeypatch: pytest.
 
 def test_plain_logs_give_the_same_tables_as_compressed_ones(run: Path) -> None:
     whole = read(run)
-    for file in (run / "shadow" / HOSTS).glob("*/*.gz"):
+    for file in (run / "shadow" / HOSTS_FOLDER).glob("*/*.gz"):
         file.with_suffix("").write_bytes(gzip.decompress(file.read_bytes()))
         file.unlink()
     again = read(run)
