@@ -63,8 +63,7 @@ refill_sweep scheduler_choice starvation cell_trace clock_source latency_breakdo
 relay_cost: setup ## what clocks and tracing cost real tor, and what a clock's step does to a bucket (15 minutes of a quiet machine)
 	$(ACTIVATED) torsweep tor build --jobs $(CORES) $(if $(TOR_SOURCE),--source $(TOR_SOURCE))
 	for plan in clocks tracing quantum; do \
-	  $(ACTIVATED) torsweep chain $$plan --out results/relay_cost \
-	    && $(ACTIVATED) python -m plotting.chain results/relay_cost/$$plan.csv --out results/relay_cost/figures/$$plan || exit; \
+	  $(ACTIVATED) torsweep chain $$plan --out results/relay_cost || exit; \
 	done
 
 report: ## one page to read for each experiment, into results/reports/

@@ -13,11 +13,11 @@ from pathlib import Path
 from snakemake.utils import min_version
 
 from torsweep.config.eras import ERAS
-from torsweep.config.figures import figures_folder
 from torsweep.engines.selection import RUN_ENGINES
-from torsweep.home import CHECKOUT, find
+from torsweep.home import find, find_all
 from torsweep.pipeline import hooks
 from torsweep.pipeline.arguments import Arguments, source_sha256
+from torsweep.pipeline.figures import FIGURES_DIRECTORY
 from torsweep.pipeline.paths import PLAN_LEVELS, RUN_LEVELS, Paths, experiment_questions, own_experiments
 from torsweep.tor.release import LISTING, SERIES
 
@@ -27,17 +27,11 @@ min_version("9.1")
 paths = Paths(config, checkpoints)
 arguments = Arguments(paths, workflow)
 
-# torsweep, cellsim and python are those of the environment that Snakemake runs in; `python -m plotting` finds
-# the package of the working directory first, then that of the checkout. Braces of the shell are doubled,
+# torsweep and cellsim are those of the environment that Snakemake runs in. Braces of the shell are doubled,
 # because Snakemake reads single ones as names.
-BIN, MODULES = (
-    shlex.quote(str(folder)).replace("{", "{{").replace("}", "}}")
-    for folder in (Path(sys.executable).parent, CHECKOUT)
-)
+BIN = shlex.quote(str(Path(sys.executable).parent)).replace("{", "{{").replace("}", "}}")
 shell.executable("bash")
-shell.prefix(
-    f"set -euo pipefail; export PATH={BIN}:$PATH PYTHONPATH=${{{{PYTHONPATH:+$PYTHONPATH:}}}}{MODULES}; "
-)
+shell.prefix(f"set -euo pipefail; export PATH={BIN}:$PATH; ")
 
 # Where each stage stands. A file whose folder is a stage is its manifest.
 NETWORK = "results/networks/{network}/{seed}/network.json"
@@ -50,6 +44,9 @@ FIGURE = f"results/figures/{PLAN_LEVELS}/{{figure}}"
 PAGE = f"results/reports/{PLAN_LEVELS}/{{experiment}}.html"
 PUBLISHED = f"results/publish/{PLAN_LEVELS}/SHA256SUMS"
 BUNDLE = f"results/bundles/{PLAN_LEVELS}/{{experiment}}.zip"
+
+# What figures share.
+STYLE = sorted(map(str, find_all(FIGURES_DIRECTORY, "drawing/*.py")))
 
 # The question of each experiment, by the name of its folder; and the experiments of the working directory itself.
 EXPERIMENTS = experiment_questions()

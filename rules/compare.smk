@@ -121,7 +121,7 @@ rule compare_runs:
 rule draw_comparison:
     """Draw every figure for which the comparison has the tables."""
     input:
-        style=sorted(map(str, figures_folder().rglob("*.py"))),
+        style=sorted(map(str, find_all(FIGURES_DIRECTORY, "**/*.py"))),
         comparison=f"{COMPARISON}/comparison.json",
     output:
         report(
@@ -144,4 +144,4 @@ rule draw_comparison:
     message:
         "figures of the comparison of {wildcards.sources} in {wildcards.experiment}, plan {wildcards.plan}"
     shell:
-        "python -m plotting compare --comparison {params.comparison:q} --out {output:q} >{log:q} 2>&1"
+        "torsweep results draw compare {params.comparison:q} --out {output:q} >{log:q} 2>&1"

@@ -6,8 +6,8 @@ LOOKS = ("config/looks.py", "config/knobs.py")
 rule draw_figure:
     """Draw one figure as PDF and PNG, with the points it plots as CSV."""
     input:
-        figure=lambda wildcards: str(figures_folder() / f"{wildcards.figure}.py"),
-        style=sorted(map(str, figures_folder().glob("drawing/*.py"))),
+        figure=lambda wildcards: str(find(FIGURES_DIRECTORY / f"{wildcards.figure}.py")),
+        style=STYLE,
         summary=SUMMARY,
     output:
         pdf=f"{FIGURE}.pdf",
@@ -32,5 +32,4 @@ rule draw_figure:
     message:
         "figure {wildcards.figure} of {wildcards.experiment}, plan {wildcards.plan}"
     shell:
-        "python -m plotting {wildcards.figure} --summaries {params.summary:q} --out {params.stem:q}"
-        " >{log:q} 2>&1"
+        "torsweep results draw {wildcards.figure} {params.summary:q} --out {params.stem:q} >{log:q} 2>&1"

@@ -28,8 +28,8 @@ rule sample_network:
 rule draw_network:
     """Draw one network: a map of its places and relays, bandwidths and round trips."""
     input:
-        figure=str(figures_folder() / "network.py"),
-        style=sorted(map(str, figures_folder().glob("drawing/*.py"))),
+        figure=str(find(FIGURES_DIRECTORY / "pictures" / "network.py")),
+        style=STYLE,
         network=NETWORK,
     output:
         NETWORK_PICTURE,

@@ -9,13 +9,13 @@ import importlib
 
 from docs.generate.markdown import prose
 from docs.generate.thumbnails import THUMBNAILS
-from torsweep.config.figures import OF_COMPARISONS, comparison_figures, figure_names
+from torsweep.pipeline.figures import OF_COMPARISONS, comparison_figures, figure_names
 
 
 def figures_page() -> list[str]:
     """Figures of plans, then those of comparisons."""
     intro = (
-        "An experiment lists figures of plans by these names; `python -m plotting compare` draws those of"
+        "An experiment lists figures of plans by these names; `torsweep results draw compare` draws those of"
         " [a comparison](../compare.md). Each is a PDF, a PNG and its points as CSV. What it needs are"
         " [files of the summary](summaries.md), or of the comparison."
     )

@@ -13,10 +13,10 @@ from pydantic import TypeAdapter
 from docs.generate.accepted import Schema, accepted, default
 from docs.generate.markdown import code, prose, sentence, slug, table
 from torsweep.config import quantiles
-from torsweep.config.claims import Claim, ClientClaim, claim_tests
-from torsweep.config.experiment import Experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.config.overrides import Overrides
+from torsweep.pipeline.schema import schema
+from torsweep.stats.claims.claim import Claim, ClientClaim, claim_tests
 
 HEADINGS = ("key", "meaning", "accepts", "default")
 CLAIMS = "Claims"
@@ -28,7 +28,8 @@ def experiment_page() -> list[str]:
         "`experiments/NAME/experiment.yaml`, of the checkout or of a study: [how to write one]",
         "(../how-to/add-an-experiment.md), [knobs and their levels](knobs.md), [figures](figures.md).",
     ]
-    file = _File(TypeAdapter(Experiment).json_schema())
+    sections = schema()["$defs"]
+    file = _File({**sections["Experiment"], "$defs": sections})
     lines = ["# Keys of an experiment", "", "".join(intro), ""]
     for name, section in file.sections():
         claim = section.get("properties", {}).get("test")

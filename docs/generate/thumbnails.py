@@ -12,7 +12,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from torsweep.config.figures import comparison_figures, figure_names
+from torsweep.pipeline.figures import comparison_figures, figure_names
 
 THUMBNAILS = Path(__file__).parents[1] / "images" / "thumbnails"
 WIDTH_PX = 480

@@ -57,6 +57,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "results summarize": ("torsweep results summarize refill_sweep --tables tables --out summaries",),
     "results claims": (f"torsweep results claims {_SUMMARIES}",),
     "results statistics": ("torsweep results statistics",),
+    "results draw": (f"torsweep results draw ttfb_cdf {_SUMMARIES} --out ttfb_cdf",),
     "results report": (
         "torsweep results report summaries networks/* --figures figures"
         " --experiment experiment.yaml --out page.html",

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.engines import chain_scenario
-from torsweep.config.engine_names import engine_names
 from torsweep.engines.cellsim.entry import find_cellsim
+from torsweep.engines.names import engine_names
 from torsweep.engines.prepare import write_run
 from torsweep.engines.run_spec import UserLines, UserOptions, read_run
 from torsweep.engines.selection import ENGINES, find_engine, lacking

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from torsweep.config.experiment import experiment_names, experiment_path, load_experiment
-from torsweep.config.figures import figure_names
 from torsweep.config.network import load_network_config, network_path
 from torsweep.errors import InputError
 from torsweep.home import CHECKOUT, find, find_all, shown
 from torsweep.network.sampling import input_paths, sample_network
+from torsweep.pipeline.figures import figure_names, figure_needs
 from torsweep.tor.release import read_series
 
 SHIPPED = Path("experiments/refill_sweep/experiment.yaml")
@@ -71,15 +71,22 @@ def test_names_are_those_of_the_study_and_those_that_ship(study):
         load_network_config("none")
 
 
-def test_folders_of_ones_own_stand_for_series_and_figures_only_if_they_are_such(study):
-    shipped, series = figure_names(), read_series().sha256
-    for file in (Path("plotting/notes.py"), Path("patches/tor/mine.patch")):
-        file.parent.mkdir(parents=True)
-        file.write_text("NEEDS = ()\n")
-    assert (figure_names(), read_series().sha256) == (shipped, series)
-    Path("plotting/__init__.py").touch()
+def test_a_figure_of_ones_own_stands_beside_those_that_ship(study):
+    file = Path("plotting/notes.py")
+    file.parent.mkdir()
+    file.write_text("NEEDS = ('outcomes',)\n")
+    assert {"notes", "ttfb_cdf"} <= set(figure_names())
+    assert figure_needs("notes") == ("outcomes",)
+    assert figure_needs("ttfb_cdf") == ("curves", "outcomes")
+
+
+def test_a_series_of_ones_own_stands_for_the_one_that_ships(study):
+    shipped = read_series().sha256
+    patch = Path("patches/tor/mine.patch")
+    patch.parent.mkdir(parents=True)
+    patch.write_text("a patch\n")
+    assert read_series().sha256 == shipped
     Path("patches/tor/series").write_text("mine.patch\n")
-    assert figure_names() == ("notes",)
     assert [patch.name for patch in read_series().patches] == ["mine.patch"]
 
 

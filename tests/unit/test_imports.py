@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from torsweep.config.engine_names import engine_names
+from torsweep.engines.names import engine_names
 
 ROOT = Path(__file__).parents[2]
 TREES = {"torsweep": ROOT / "src/torsweep", "plotting": ROOT / "plotting"}

@@ -50,7 +50,7 @@ def test_an_installed_torsweep_finds_what_it_carries(installed, tmp_path):
     script = (
         "from torsweep.home import CHECKOUT, SHIPPED\n"
         "from torsweep.config.experiment import experiment_names\n"
-        "from torsweep.config.figures import figure_names\n"
+        "from torsweep.pipeline.figures import figure_names\n"
         "from torsweep.config.network import load_network_config\n"
         "from torsweep.network.sampling import input_paths\n"
         "from torsweep.tor.release import read_series\n"

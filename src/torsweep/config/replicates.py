@@ -12,9 +12,9 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, WithJsonSchema
 
-from torsweep.config.claims import NO_DIFFERENCE_BELOW, Level, Margin
 from torsweep.config.knobs import KNOBS
 from torsweep.config.reading import RefusedValue, Section
+from torsweep.config.variant import Level
 from torsweep.errors import InputError
 from torsweep.units import Between, DurationNs
 
@@ -108,6 +108,13 @@ def check_levels(
             for level in knobs[knob]:
                 if level not in numbers:
                     raise RefusedValue("missing key", key=f"replicates.{knob}.{level}", accepted=_ACCEPTED)
+
+
+NO_DIFFERENCE_BELOW = 0.05
+"""A difference smaller than this part of the median counts as none, unless the claim says otherwise."""
+
+Margin = Annotated[float, Field(strict=True, ge=0.001, le=0.5, allow_inf_nan=False)]
+"""The least difference that counts: a part of the median, or for a depth a depth."""
 
 
 class Precision(Section):

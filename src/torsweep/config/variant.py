@@ -9,13 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Self
+from typing import Annotated, Self
+
+from pydantic import BeforeValidator
 
 from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.errors import InputError
 
 JOINED_BY = "+"
 """Between levels in a path. Snakemake's command line splits wildcards at commas."""
+
+
+def level_text(value: object) -> object:
+    """A level as text without spaces: ``10 ms`` is ``10ms``, the number 0.5 is ``0.5``."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(int(value)) if value == int(value) else str(value)
+    return value.replace(" ", "") if isinstance(value, str) else value
+
+
+Level = Annotated[str, BeforeValidator(level_text)]
 
 
 def variant_text(levels: Mapping[str, str]) -> str:

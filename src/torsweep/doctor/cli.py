@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.config.engine_names import engine_names
+from torsweep.engines.names import engine_names
 from torsweep.errors import InputError
 
 

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from torsweep.config.engine_names import engine_names
+from torsweep.engines.names import engine_names
 from torsweep.output_options import OutputFolder
 from torsweep.storage.folders import RUN
 

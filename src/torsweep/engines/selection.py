@@ -13,8 +13,8 @@ import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from torsweep.config.engine_names import engine_names
 from torsweep.engines.contract import Engine, EngineKind
+from torsweep.engines.names import engine_names
 from torsweep.engines.sources import sources_key
 from torsweep.engines.tools import find_tool, require_tool, tool_problem
 from torsweep.errors import InputError, ToolMissing, TorsweepError

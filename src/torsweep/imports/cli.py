@@ -90,10 +90,13 @@ def compare_imports_command(
 
     from torsweep.imports.compare import compare_imports, print_comparison, write_comparison
     from torsweep.imports.stored import open_import
+    from torsweep.pipeline.figures import figure_module
 
     compared = compare_imports(open_import(baseline), open_import(candidate), warm_up, tor_metrics)
     place = out or COMPARED / f"{compared.baseline}_vs_{compared.candidate}"
     write_comparison(compared, place)
+    for figure in ("ttfb", "ttlb"):
+        figure_module("pictures.imports").draw_figure(figure, place, place / "figures" / figure)
     # A file or a pipe has no width of its own.
     print_comparison(compared, Console(width=None if sys.stdout.isatty() else 110))
     typer.echo(f"summary and figures: {place}")

@@ -24,7 +24,6 @@ import polars as pl
 from rich.console import Console
 
 from torsweep.config.experiment import Duration
-from torsweep.config.figures import run_figure
 from torsweep.config.reading import Section, validate
 from torsweep.config.traffic import PERF_KINDS
 from torsweep.errors import InputError
@@ -221,8 +220,6 @@ def write_comparison(comparison: Comparison, out: Path) -> None:
     document = {"format": FORMAT, "format_version": 1, **comparison.about, "pairing": comparison.pairing}
     document = with_checksums(document, out, files)
     write_text(out / COMPARISON_FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    for figure in ("ttfb", "ttlb"):
-        run_figure("imports", figure, str(out), "--out", str(out / "figures" / figure))
 
 
 def _text(comparison: Comparison) -> str:

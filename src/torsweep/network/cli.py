@@ -99,20 +99,6 @@ def graph(
     print(f"{out}: {network.node_count:,} hosts, {edges:,} edges, {len(text) / 1e6:.1f} MB")
 
 
-@network_app.command()
-def draw(
-    directory: _Directory,
-    out: Annotated[Path, _out_file("FILE.pdf", "torsweep-network-picture", "PDF, PNG or SVG")],
-) -> None:
-    """Draw a network: a map of its places and relays, the busiest pairs of relays, rates and round trips."""
-    from torsweep.config.figures import run_figure
-
-    kinds = (".pdf", ".png", ".svg")
-    if out.suffix not in kinds:
-        raise InputError("is no name of a picture", key="--out", value=out, accepted=", ".join(kinds))
-    run_figure("network", str(directory), "--out", str(out))
-
-
 @latency_app.command("import")
 def import_latency(
     file: Annotated[Path, typer.Argument(help="Measured latencies; gzip and xz are read as they are.")],

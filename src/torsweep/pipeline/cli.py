@@ -1,6 +1,7 @@
-"""``torsweep config check``.
+"""``torsweep config``, ``torsweep results draw`` and ``torsweep network draw``.
 
-In: the command line. Out: a line on standard output about each configuration file.
+In: the command line. Out: lines on standard output about each configuration file; the schema of such files;
+figures.
 """
 
 from __future__ import annotations
@@ -11,35 +12,117 @@ from typing import Annotated
 
 import typer
 
+from torsweep.errors import InputError
+from torsweep.output_options import OutputFile
 
+config_app = typer.Typer(help="Check configuration files and write their schema.", no_args_is_help=True)
+
+PICTURE_KINDS = (".pdf", ".png", ".svg")
+
+
+@config_app.command("schema")
+def schema_command(
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            parser=OutputFile("torsweep configuration"),
+            help="File to write; standard output when left out.",
+        ),
+    ] = None,
+) -> None:
+    """Write the JSON schema of the configuration files."""
+    from torsweep.pipeline.schema import schema_text
+    from torsweep.storage import write_text
+
+    if out is None:
+        typer.echo(schema_text(), nl=False)
+    else:
+        write_text(out, schema_text())
+
+
+@config_app.command("knobs")
+def knobs_command() -> None:
+    """List the knobs: what each changes, the levels it accepts, its level in each era."""
+    from torsweep.config.eras import ERAS
+    from torsweep.config.knobs import KNOBS
+
+    for knob in KNOBS.values():
+        typer.echo(f"{knob.name}\n  {knob.meaning}\n  accepted: {knob.levels.accepted}")
+        if knob.target == "tor":
+            typer.echo("  " + "; ".join(f"{era}: {knob.usual_in(era)}" for era in ERAS))
+
+
+@config_app.command("check")
 def check_command(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Networks or experiments, in YAML.")],
 ) -> None:
     """Say what each file configures, or stop at the first thing wrong."""
-    from torsweep.config.experiment import load_experiment
     from torsweep.config.network import load_network_config
-    from torsweep.config.replicates import replicates_text
     from torsweep.formats.yaml_file import read_yaml
     from torsweep.network.sampling import input_paths
-    from torsweep.pipeline.paths import require_fitting_networks
     from torsweep.storage.folders import EXPERIMENT_FILE
 
     for file in files:
         # Only experiments ask a question; a file that is neither is told what a network lacks.
         if file.name == EXPERIMENT_FILE or "question" in read_yaml(file):
-            experiment = load_experiment(file)
-            for name in experiment.plan_names:
-                for config in require_fitting_networks(experiment, name):
-                    input_paths(config)
-            plans = (f"{name} ({len(experiment.plan(name).variants)})" for name in experiment.plan_names)
-            typer.echo(f"{file}: an experiment of {replicates_text(experiment.replicates)} replicates")
-            typer.echo(f"  plans (variants): {', '.join(plans)}")
-            for key, sections in (("tors", experiment.tors), ("options", experiment.options)):
-                for name, section in sections.items():
-                    said = section.model_dump(mode="json", exclude_unset=True)
-                    typer.echo(f"  {key}.{name}: {json.dumps(said)}")
+            _check_experiment(file)
         else:
             network = load_network_config(file)
             input_paths(network)
             relays = f"{network.relay_count} of them relays"
             typer.echo(f"{file}: a network of {network.host_count} hosts, {relays}")
+
+
+def _check_experiment(file: Path) -> None:
+    from torsweep.config.experiment import load_experiment
+    from torsweep.config.replicates import replicates_text
+    from torsweep.network.sampling import input_paths
+    from torsweep.pipeline.checks import require_answerable, require_fitting_networks
+
+    experiment = load_experiment(file)
+    require_answerable(experiment)
+    for name in experiment.plan_names:
+        for config in require_fitting_networks(experiment, name):
+            input_paths(config)
+    plans = (f"{name} ({len(experiment.plan(name).variants)})" for name in experiment.plan_names)
+    typer.echo(f"{file}: an experiment of {replicates_text(experiment.replicates)} replicates")
+    typer.echo(f"  plans (variants): {', '.join(plans)}")
+    for key, sections in (("tors", experiment.tors), ("options", experiment.options)):
+        for name, section in sections.items():
+            keys = section.model_dump(mode="json", exclude_unset=True)
+            typer.echo(f"  {key}.{name}: {json.dumps(keys)}")
+
+
+def draw_figure_command(
+    figure: Annotated[str, typer.Argument(help="Name of a figure; `compare`: all that a comparison has.")],
+    folder: Annotated[
+        Path, typer.Argument(help="Folder that `results summarize` or `results compare` wrote.")
+    ],
+    out: Annotated[Path, typer.Option(help="Path of the files, without .pdf; of `compare`, a folder.")],
+) -> None:
+    """Draw a figure of a plan or of a comparison, as PDF and PNG, with its points as CSV."""
+    from torsweep.pipeline.figures import draw_figure
+
+    draw_figure(figure, folder, out)
+
+
+def draw_network_command(
+    directory: Annotated[
+        Path, typer.Argument(metavar="NETWORK_DIR", help="Folder that `network sample` wrote.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE.pdf",
+            parser=OutputFile("torsweep-network-picture"),
+            help="File to write, whole or not at all: PDF, PNG or SVG.",
+        ),
+    ],
+) -> None:
+    """Draw a network: a map of its places and relays, the busiest pairs of relays, rates and round trips."""
+    from torsweep.pipeline.figures import figure_module
+
+    if out.suffix not in PICTURE_KINDS:
+        accepted = ", ".join(PICTURE_KINDS)
+        raise InputError("is no name of a picture", key="--out", value=out, accepted=accepted)
+    figure_module("pictures.network").draw_picture(directory, out)

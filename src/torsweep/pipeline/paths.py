@@ -19,7 +19,6 @@ from typing import Any, NoReturn, Self, TypeVar
 
 from torsweep.config.experiment import (
     EXPERIMENTS_DIRECTORY,
-    MAIN_PLAN,
     Experiment,
     experiment_names,
     load_experiment,
@@ -28,7 +27,6 @@ from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
 from torsweep.config.overrides import Overrides, experiment_overrides
 from torsweep.config.tors import TorSource
-from torsweep.config.traffic import PERF_KINDS
 from torsweep.config.variant import JOINED_BY, Variant, variant_text
 from torsweep.engines.prepare import require_tor
 from torsweep.engines.selection import choose_engine, find_engine, require_engine
@@ -38,6 +36,7 @@ from torsweep.home import CHECKOUT, find, find_all
 from torsweep.network.model import NETWORK_FILE
 from torsweep.network.sampling import input_paths
 from torsweep.pipeline.builds import Builds, marker
+from torsweep.pipeline.checks import require_answerable, require_fitting_networks
 from torsweep.provenance import PROVENANCE_FILE
 from torsweep.stats.files import PLAN_FILE
 from torsweep.storage.folders import EXPERIMENT_FILE, SUMS_FILE
@@ -155,48 +154,6 @@ def _question(file: Path) -> str:
     return question if isinstance(question, str) else f"{file} cannot be read"
 
 
-def require_fitting_networks(experiment: Experiment, plan_name: str = MAIN_PLAN) -> list[NetworkConfig]:
-    """The configuration of each network that a plan of ``experiment`` runs on.
-
-    Raises InputError when a variant's network cannot be had, has clients of which the experiment does not say
-    what they do, or none of those that a claim is about.
-    """
-    asked = {tuple(variant.network_overrides.items()) for variant in experiment.plan(plan_name).variants}
-    configs = [
-        load_network_config(experiment.network, dict(overrides)) for overrides in sorted(asked, key=str)
-    ]
-    for config in configs:
-        _require_clients(experiment, config)
-    return configs
-
-
-def _require_clients(experiment: Experiment, config: NetworkConfig) -> None:
-    counts: dict[str, int] = {"web": config.web_client_count, "bulk": config.bulk_client_count}
-    file = network_path(experiment.network)
-    for kind, count in counts.items():
-        if count and kind not in experiment.traffic.kinds:
-            raise InputError(
-                f"experiment {experiment.name} does not say what {kind} clients do",
-                file=file,
-                key=f"{kind}_clients",
-                value=count,
-                accepted="0",
-            )
-    counts["perf"] = config.perf_clients
-    for claim in experiment.claims:
-        # Claims about cells inside relays are about no kind of clients.
-        judged = getattr(claim, "kind", None)
-        about = "perf" if judged in PERF_KINDS else judged
-        if about is not None and not counts[about]:
-            raise InputError(
-                f"claim {claim.id} of experiment {experiment.name} is about {about} clients",
-                file=file,
-                key=f"{about}_clients",
-                value=0,
-                accepted="1 or more",
-            )
-
-
 def stop(error: TorsweepError) -> NoReturn:
     """End the process with the one line of ``error`` and its exit code.
 
@@ -270,6 +227,7 @@ class Paths:
     def asked(self, experiment_name: str) -> PlanPath:
         """The plan of the experiment that the overrides ask for, in an engine that can run here."""
         experiment = self.experiment(experiment_name)
+        require_answerable(experiment)
         choice = choose_engine(self.overrides.engine, experiment.engines)
         require_engine(choice.engine)
         plan = experiment.plan(self.overrides.plan)

@@ -21,10 +21,10 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.config.claims import Metric
 from torsweep.config.tracing import BYTES, GROUP_OF, GROUPS, LEGS, PARTS, PLACES
 from torsweep.config.traffic import KINDS
 from torsweep.runsets.reading import PlanTables
+from torsweep.stats.claims.claim import Metric
 from torsweep.stats.statistic import (
     KIND_COLUMN,
     KNOB_COLUMNS,

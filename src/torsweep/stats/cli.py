@@ -6,7 +6,7 @@
     torsweep results claims SUMMARIES_DIR
     torsweep results statistics
 
-A summary has the files that ``torsweep results statistics`` lists; ``python -m plotting`` draws from it.
+A summary has the files that ``torsweep results statistics`` lists; ``torsweep results draw`` draws from it.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from torsweep.config.reading import validate
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.runsets.reading import PlanTables, Provenance
+from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.judging import Verdict, verdicts
 from torsweep.stats.files import CLAIMS_FILE, NO_SUMMARIES, PLAN_FILE, SUMMARY_TABLES, SUMMARY_TEXT
 from torsweep.stats.inference.interim import Design
@@ -69,7 +70,7 @@ def analyse(tables: PlanTables, experiment: Experiment) -> Analysis:
         tables,
         _plan_baseline(tables, experiment),
         experiment.precision.margin,
-        experiment.claims,
+        claims_of(experiment),
         _settings(tables.provenance.knobs, experiment.knobs),
     )
 

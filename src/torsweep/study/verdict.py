@@ -15,6 +15,7 @@ from rich.text import Text
 
 from torsweep.config.experiment import Experiment
 from torsweep.config.traffic import KIND_NAMES
+from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.downloads import AnyChange
 from torsweep.stats.claims.judging import NOTHING, YES, Answer
 from torsweep.stats.inference.intervals import MOST, Interval
@@ -60,7 +61,7 @@ class Line:
 
 def lines(found: ClaimsFile, experiment: Experiment, unit: str = "network") -> Iterator[Line]:
     """A line for each measure of each claim of a change."""
-    claims = {claim.id: claim for claim in experiment.claims if isinstance(claim, AnyChange)}
+    claims = {claim.id: claim for claim in claims_of(experiment) if isinstance(claim, AnyChange)}
     for verdict in found.claims:
         claim = claims[verdict.claim]
         for metric, answer in zip(claim.metrics, verdict.comparisons, strict=False):

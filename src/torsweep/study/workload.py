@@ -15,6 +15,7 @@ from torsweep.config.replicates import AUTO
 from torsweep.engines.selection import find_engine
 from torsweep.formats.files import GIB
 from torsweep.provenance import PROVENANCE_FILE
+from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.downloads import AnyChange
 from torsweep.stats.inference.planning import POWER, Spread, basis, spread_of
 from torsweep.study.build_copies import standing_build
@@ -85,7 +86,7 @@ def expected_lines(experiment: Experiment, engine: str, networks: int) -> Iterat
     """The smallest changes that so many networks can be expected to show, and what runs say so."""
     era, pairing = experiment.era, experiment.pairing
     told, reasons = [], []
-    for claim in (each for each in experiment.claims if isinstance(each, AnyChange)):
+    for claim in (each for each in claims_of(experiment) if isinstance(each, AnyChange)):
         for metric in claim.metrics:
             row = spread_of(experiment.network, engine, claim.kind, metric, era=era, pairing=pairing)
             if row is not None and networks > 1:

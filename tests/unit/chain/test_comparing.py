@@ -7,9 +7,10 @@ import json
 import polars as pl
 import pytest
 
-from plotting import chain as drawing
+from plotting.pictures import chain as drawing
 from torsweep.chain.comparing import as_markdown, clock_costs, compare, per_round, table
 from torsweep.chain.turns import QUANTUM_RATE, clocks_plan, quantum_plan, tracing_plan
+from torsweep.errors import InputError
 
 MEASURED = {
     "clocks": [
@@ -163,14 +164,14 @@ def test_each_comparison_is_drawn(plan, tmp_path):
     comparison = tmp_path / f"{plan.name}.csv"
     pl.from_dicts(rows, infer_schema_length=None).write_csv(comparison)
     comparison.with_suffix(".json").write_text(json.dumps({**DOCUMENT, "plan": plan.name}))
-    assert drawing.main([str(comparison), "--out", str(tmp_path / "figures" / plan.name)]) == 0
+    drawing.draw_figure(comparison, tmp_path / "figures" / plan.name)
     assert (tmp_path / "figures" / f"{plan.name}.pdf").stat().st_size > 1_000
 
 
-def test_a_table_without_its_json_is_one_line(tmp_path, capsys):
+def test_a_table_without_its_json_is_refused(tmp_path):
     (tmp_path / "clocks.csv").write_text("position,variant\n")
-    assert drawing.main([str(tmp_path / "clocks.csv"), "--out", str(tmp_path / "figures/clocks")]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    with pytest.raises(InputError, match=r"clocks\.json: no such file"):
+        drawing.draw_figure(tmp_path / "clocks.csv", tmp_path / "figures/clocks")
 
 
 def test_rows_stand_in_columns():

@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from plotting.__main__ import main
 from plotting.drawing.palette import source_look
 from torsweep.compare.comparison import compare, write_comparison
 from torsweep.compare.sources import finished_sources, read_sources
 from torsweep.config.experiment import Experiment
-from torsweep.config.figures import comparison_figures, figure_names, figure_needs
 from torsweep.engines.selection import find_kind
+from torsweep.errors import InputError
+from torsweep.pipeline.figures import comparison_figures, draw_figure, figure_names, figure_needs
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def folder(four: None, experiment: Experiment, tmp_path: Path) -> Path:
 
 
 def test_all_that_apply_are_drawn(folder: Path) -> None:
-    assert main(["compare", "--comparison", str(folder), "--out", str(folder / "figures")]) == 0
+    draw_figure("compare", folder, folder / "figures")
     names = ["compare_contrasts", "compare_curves", "compare_distances", "compare_verdicts"]
     assert sorted({file.stem for file in (folder / "figures").iterdir() if file.suffix}) == names
     for name in names:
@@ -43,18 +43,11 @@ def test_they_are_no_figures_of_plans() -> None:
     assert figure_needs("compare_streams") == ("streams", "stream_means")
 
 
-def test_a_figure_without_its_table_and_a_folder_without_a_comparison_are_refused(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def ended(name: str, of: Path) -> int:
-        return main([name, "--comparison", str(of), "--out", str(folder / "figures" / name)])
-
-    assert ended("compare_streams", folder) == 2
-    assert "has no table streams" in capsys.readouterr().err
-    assert ended("compare_contrasts", folder / "figures") == 2
-    assert "run `torsweep results compare` first" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["compare_contrasts", "--summaries", str(folder), "--out", "x"])
+def test_a_figure_without_its_table_and_a_folder_without_a_comparison_are_refused(folder: Path) -> None:
+    with pytest.raises(InputError, match="has no table streams"):
+        draw_figure("compare_streams", folder, folder / "figures/compare_streams")
+    with pytest.raises(InputError, match="run `torsweep results compare` first"):
+        draw_figure("compare_contrasts", folder / "figures", folder / "figures/compare_contrasts")
 
 
 def test_a_source_looks_as_its_engine_or_its_tcp() -> None:

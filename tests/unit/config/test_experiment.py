@@ -10,6 +10,7 @@ import yaml
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, load_experiment
 from torsweep.config.knobs import USUAL_LATENCY
 from torsweep.errors import InputError
+from torsweep.pipeline.checks import require_answerable
 
 FILE = EXPERIMENTS_DIRECTORY / "refill_sweep" / "experiment.yaml"
 
@@ -37,7 +38,7 @@ def test_refill_sweep_has_the_tickets_traffic_and_durations():
 
 
 def test_refill_sweep_has_the_four_claims():
-    tests = {claim.id: claim.test for claim in load_experiment("refill_sweep").claims}
+    tests = {claim["id"]: claim["test"] for claim in load_experiment("refill_sweep").claims}
     assert tests == {
         "web_best_at_10ms": "best_level",
         "stair_step_at_1000ms": "stair_step",
@@ -212,7 +213,7 @@ def test_what_is_wrong_is_named_with_what_is_accepted(tmp_path, overrides, said)
         place[last] = value
     file.write_text(yaml.safe_dump(document))
     with pytest.raises(InputError) as refusal:
-        load_experiment(file)
+        require_answerable(load_experiment(file))
     message = str(refusal.value)
     assert message.startswith(f"{file}: {said}")
     assert "\n" not in message

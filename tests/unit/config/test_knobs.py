@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plotting.drawing.palette import look
-from torsweep.config.cli import schema_text
 from torsweep.config.eras import ERAS, tor_settings, usual_levels
 from torsweep.config.knob import Knob, TorOption, number
 from torsweep.config.knobs import KNOBS, find_knob
 from torsweep.config.looks import THIRD
 from torsweep.config.variant import Variant
 from torsweep.errors import InputError
+from torsweep.pipeline.schema import schema_text
 from torsweep.tor.torrc import consensus_parameters
 
 

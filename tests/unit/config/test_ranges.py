@@ -17,7 +17,6 @@ import pytest
 from pydantic import BaseModel, Strict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
-from torsweep.config.cli import schema_text
 from torsweep.config.experiment import Experiment
 from torsweep.config.knobs import KNOBS
 from torsweep.config.network import NetworkConfig
@@ -27,6 +26,8 @@ from torsweep.errors import InputError
 from torsweep.network.bandwidth_import import Speedtest
 from torsweep.network.model import Network
 from torsweep.network.relays_import import StagedRelays
+from torsweep.pipeline.schema import schema_text
+from torsweep.stats.claims.claim import claims_model
 from torsweep.units import (
     BYTES_PER,
     BYTES_PER_SECOND_PER,
@@ -36,7 +37,7 @@ from torsweep.units import (
     parse_quantity,
 )
 
-FILES = (NetworkConfig, Experiment, Overrides, RunSpec, Network, StagedRelays, Speedtest)
+FILES = (NetworkConfig, Experiment, claims_model(), Overrides, RunSpec, Network, StagedRelays, Speedtest)
 
 
 class Number(NamedTuple):

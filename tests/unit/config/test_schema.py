@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from torsweep.config.cli import schema_text
 from torsweep.config.knobs import KNOBS
+from torsweep.pipeline.schema import schema_text
 
 SCHEMA = Path("configs/schema.json")
 

@@ -9,6 +9,7 @@ import pytest
 from torsweep.config.experiment import load_experiment
 from torsweep.config.tracing import POINTS, Tracing
 from torsweep.errors import InputError
+from torsweep.pipeline.checks import require_answerable
 
 EXPERIMENT = Path(__file__).parents[3] / "experiments/cell_trace/experiment.yaml"
 
@@ -18,7 +19,7 @@ def refusal(text: str, tmp_path: Path) -> str:
     folder.mkdir()
     (folder / "experiment.yaml").write_text(text)
     with pytest.raises(InputError) as stopped:
-        load_experiment(folder / "experiment.yaml")
+        require_answerable(load_experiment(folder / "experiment.yaml"))
     return str(stopped.value)
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.stand_ins import tells_round_trip
-from torsweep.config.engine_names import engine_names
 from torsweep.engines import selection, tools
 from torsweep.engines.cellsim.entry import find_cellsim
+from torsweep.engines.names import engine_names
 from torsweep.engines.selection import choose_engine, require_engine, version_of
 from torsweep.engines.shadow.tools import round_trips
 from torsweep.errors import InputError, ToolMissing, TorsweepError

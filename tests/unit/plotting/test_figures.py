@@ -15,13 +15,13 @@ import polars as pl
 import pytest
 from matplotlib.text import Annotation, Text
 
-from plotting.__main__ import draw_figure, main
 from plotting.drawing.source import Source
 from plotting.drawing.style import COLUMN_WIDTH_IN, SMALL_PT, TEXT_WIDTH_IN, style
 from tests.stamped import stamp
 from tests.synthetic import Size, with_perf_clients, write_sweep
 from torsweep.config.experiment import load_experiment
-from torsweep.config.figures import figure_names, figure_needs
+from torsweep.errors import InputError
+from torsweep.pipeline.figures import draw_figure, figure_names, figure_needs
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import summarize, write_summary
@@ -250,16 +250,11 @@ def test_perf_clients_are_drawn_by_size(source: Source, tmp_path: Path, name: st
     _draw(source, name, tmp_path / "figures" / name)
 
 
-def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["ttfb_cdf", "--out", str(tmp_path / "x")]
-    assert main([*arguments, "--summaries", str(tmp_path)]) == 2
-    message = capsys.readouterr().err
-    assert message.startswith("plotting: ")
-    assert message.count("\n") == 1
-    assert "plan.json" in message
-    with pytest.raises(SystemExit) as stop:
-        main(["pie_chart", *arguments[1:], "--summaries", str(tmp_path)])
-    assert stop.value.code == 2
+def test_a_folder_without_summaries_and_an_unknown_figure_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"plan\.json"):
+        draw_figure("ttfb_cdf", tmp_path, tmp_path / "x")
+    with pytest.raises(InputError, match="'pie_chart'; accepted: cell_density"):
+        draw_figure("pie_chart", tmp_path, tmp_path / "x")
 
 
 def test_a_plan_of_one_variant_has_nothing_to_compare(tmp_path: Path) -> None:

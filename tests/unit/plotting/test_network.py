@@ -12,8 +12,9 @@ from matplotlib.text import Text
 from PIL import Image
 
 from plotting.drawing.style import COLUMN_WIDTH_IN, SMALL_PT, style
-from plotting.network import draw, main
+from plotting.pictures.network import draw, draw_picture
 from torsweep.config.network import NetworkConfig
+from torsweep.errors import OutputError
 from torsweep.network.model import read_network, write_network
 from torsweep.network.picture import BUSIEST_PAIRS, SIGNATURE, picture_of, plane
 from torsweep.network.sampling import sample_network
@@ -32,17 +33,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_same_bytes_each_time(folder: Path, tmp_path: Path, kind: str) -> None:
     files = [tmp_path / f"{name}.{kind}" for name in "ab"]
     for file in files:
-        assert main([str(folder), f"--out={file}"]) == 0
+        draw_picture(folder, file)
     content = files[0].read_bytes()
     assert content == files[1].read_bytes()
     assert SIGNATURE.encode() in content
     assert not re.search(rb"CreationDate|<dc:date>", content)
     # One that this program made before is replaced.
-    assert main([str(folder), f"--out={files[0]}"]) == 0
+    draw_picture(folder, files[0])
 
 
 def test_the_page_finds_title_and_words_in_the_png(folder: Path, tmp_path: Path) -> None:
-    assert main([str(folder), f"--out={tmp_path / 'a.png'}"]) == 0
+    draw_picture(folder, tmp_path / "a.png")
     with Image.open(tmp_path / "a.png") as image:
         image.load()
         texts = image.info
@@ -64,11 +65,11 @@ def test_print_size_and_letters(folder: Path) -> None:
     assert edges[2] < COLUMN_WIDTH_IN + 0.02
 
 
-def test_what_is_no_picture_of_a_network_stays(folder: Path, tmp_path: Path, capfd: Any) -> None:
+def test_what_is_no_picture_of_a_network_stays(folder: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine.pdf"
     mine.write_text("years of work")
-    assert main([str(folder), f"--out={mine}"]) == 2
-    assert "accepted: a new file" in capfd.readouterr().err
+    with pytest.raises(OutputError, match="accepted: a new file"):
+        draw_picture(folder, mine)
     assert mine.read_text() == "years of work"
 
 

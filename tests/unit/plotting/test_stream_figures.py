@@ -13,13 +13,13 @@ from matplotlib.text import Text
 
 from plotting import stream_fairness as fairness
 from plotting import stream_progress as progress
-from plotting.__main__ import draw_figure
 from plotting.drawing.source import Source
 from plotting.drawing.style import SMALL_PT, TEXT_WIDTH_IN, style
 from plotting.stream_fairness import amount
 from tests.stamped import stamp
 from tests.synthetic_streams import write_runs
 from torsweep.config.experiment import load_experiment
+from torsweep.pipeline.figures import draw_figure
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import summarize, write_summary

@@ -119,7 +119,7 @@ def test_claims_about_cells_are_judged(traced_summary: Summary) -> None:
 def test_claims_that_the_cells_speak_against_are_contradicted(
     number: int, changes: dict[str, str], traced: Experiment, traced_tables: PlanTables
 ) -> None:
-    claim = traced.claims[number].model_copy(update=changes)
+    claim = {**traced.claims[number], **changes}
     (verdict,) = summarize(traced_tables, traced.model_copy(update={"claims": (claim,)})).verdicts
     assert verdict.verdict == "contradicted"
 

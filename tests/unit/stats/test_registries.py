@@ -37,7 +37,7 @@ from typing import Literal
 
 import numpy as np
 
-from torsweep.config.claims import Claim
+from torsweep.stats.claims.claim import Claim
 from torsweep.stats.claims.judging import Question, above, below
 
 

@@ -13,10 +13,11 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from torsweep.config.claims import ClientClaim, Level, Margin, Metric
 from torsweep.config.reading import RefusedValue
-from torsweep.config.replicates import numbers_by_level
+from torsweep.config.replicates import Margin, numbers_by_level
 from torsweep.config.traffic import PERF_KINDS, ClientKind
+from torsweep.config.variant import Level
+from torsweep.stats.claims.claim import ClientClaim, Metric
 from torsweep.stats.claims.judging import Question, above, below, other_levels, place_text, verdicts, within
 from torsweep.stats.inference.intervals import CONFIDENCE
 from torsweep.stats.statistic import (

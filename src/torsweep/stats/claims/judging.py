@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from torsweep.config.claims import Claim
+from torsweep.stats.claims.claim import Claim
 from torsweep.stats.inference.interim import FIXED, Design, IntervalOf
 from torsweep.stats.inference.intervals import (
     CONFIDENCE,

@@ -8,8 +8,9 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from torsweep.config.claims import ClientClaim, Level
 from torsweep.config.reading import RefusedValue
+from torsweep.config.variant import Level
+from torsweep.stats.claims.claim import ClientClaim
 from torsweep.stats.claims.judging import Question, above, below, place_text
 from torsweep.stats.statistic import Analysis, Levels
 from torsweep.stats.streams.fairness import fairness_of_plan

@@ -9,11 +9,13 @@ import numpy as np
 import polars as pl
 from pydantic import model_validator
 
-from torsweep.config.claims import Claim, ClientClaim, Level, Margin, Metric, Share
 from torsweep.config.reading import RefusedValue
+from torsweep.config.replicates import Margin
 from torsweep.config.tracing import Group, HostName, Stage
+from torsweep.config.variant import Level
 from torsweep.stats.breakdown import METRIC_BYTES, waits_of_runs
 from torsweep.stats.cells.times import ANY, TOTAL, cell_times
+from torsweep.stats.claims.claim import Claim, ClientClaim, Metric, Share
 from torsweep.stats.claims.judging import Question, above, below, place_text, within
 from torsweep.stats.statistic import Analysis, Levels
 from torsweep.stats.streams.differences import networks_at

@@ -1,23 +1,18 @@
 """The times of two imports, and those of the public network if they were given.
 
-    python -m plotting.imports ttlb FOLDER --out FOLDER/figures/ttlb
-
 In: the folder that `torsweep import compare` leaves. Out: the figure ``ttfb`` or ``ttlb``: a row of panels
 for each size that perf clients download, a curve for each import.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from plotting.drawing.command import exit_code_of
 from plotting.drawing.curves import draw_metric, how_to_read
 from plotting.drawing.source import Source
 from plotting.drawing.style import save, style
@@ -80,17 +75,3 @@ def draw_figure(name: str, folder: Path, out: Path) -> None:
     with style():
         figure, points, caption = draw_metric(source, metric, source.public(metric))
         save(figure, points, caption, source.origin(), out, f"Time to {byte} byte", how_to_read(byte))
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """The exit code of the command line ``arguments``."""
-    parser = argparse.ArgumentParser(prog="python -m plotting.imports", description="Draw two imports.")
-    parser.add_argument("figure", choices=list(FIGURES))
-    parser.add_argument("folder", type=Path, help="folder that `torsweep import compare` wrote")
-    parser.add_argument("--out", type=Path, required=True, help="path of the files, without .pdf")
-    options = parser.parse_args(arguments)
-    return exit_code_of(lambda: draw_figure(options.figure, options.folder, options.out), options.out)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,48 +1,36 @@
 """Claims: the findings of a report, each as a test that can contradict it.
 
-In: the ``claims`` of an experiment.yaml. Out: one class for each kind of test, which the key ``test``
-names. The classes are in the modules of :mod:`torsweep.stats.claims`: each has the keys of its claim, and
-says how it is judged. This module has what they share.
+In: the ``claims`` of an experiment. Out: one class for each kind of test, which the key ``test`` names. The
+classes are in the modules of this package: each has the keys of its claim, and says how it is judged. This
+module has what they share.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
+import operator
 import pkgutil
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, create_model, model_validator
 
-from torsweep.config.reading import RefusedValue, Section
+from torsweep.config.experiment import Experiment
+from torsweep.config.reading import RefusedValue, Section, validate
 from torsweep.config.tracing import Record
 from torsweep.config.traffic import PERF_KINDS, ClientKind, PerfKind
+from torsweep.config.variant import level_text
 from torsweep.errors import InputError
-
-TESTS_PACKAGE = "torsweep.stats.claims"
+from torsweep.stats import claims
 
 Metric = Literal["ttfb", "ttlb"]
 """Time to the first, or to the last, payload byte of a download."""
 
 
-def level_text(value: object) -> object:
-    """A level as text without spaces: ``10 ms`` is ``10ms``, the number 0.5 is ``0.5``."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(int(value)) if value == int(value) else str(value)
-    return value.replace(" ", "") if isinstance(value, str) else value
-
-
-NO_DIFFERENCE_BELOW = 0.05
-"""A difference smaller than this part of the median counts as none, unless the claim says otherwise."""
-
-Margin = Annotated[float, Field(strict=True, ge=0.001, le=0.5, allow_inf_nan=False)]
-"""The least difference that counts: a part of the median, or for a depth a depth."""
-
 Share = Annotated[float, Field(strict=True, ge=0.01, le=0.99, allow_inf_nan=False)]
 """A part of a whole."""
-
-Level = Annotated[str, BeforeValidator(level_text)]
 
 
 def _within(value: object) -> object:
@@ -104,7 +92,7 @@ class Claim(Section):
         :class:`torsweep.stats.claims.judging.Question` has a number for each network.
         """
 
-    def check(self, experiment: Any) -> None:
+    def check(self, experiment: Experiment) -> None:
         """Raise RefusedValue, with a key of the claim, where the experiment cannot answer it."""
 
     def levels_named(self) -> Sequence[tuple[str, str]]:
@@ -140,7 +128,7 @@ class ClientClaim(Claim):
     kind: Literal[ClientKind, PerfKind]
     """Whose downloads."""
 
-    def check(self, experiment: Any) -> None:
+    def check(self, experiment: Experiment) -> None:
         """The experiment has to have such clients."""
         if self.kind not in PERF_KINDS and self.kind not in experiment.traffic.kinds:
             accepted = ", ".join(experiment.traffic.kinds)
@@ -149,22 +137,48 @@ class ClientClaim(Claim):
             )
 
 
+def claims_model() -> type[Section]:
+    """The key ``claims`` of an experiment, with the keys of every test."""
+    any_claim: Any = Annotated[functools.reduce(operator.or_, claim_tests()), Field(discriminator="test")]
+    return create_model("Claims", __base__=Section, claims=(tuple[any_claim, ...], ()))
+
+
+def claims_of(experiment: Experiment) -> tuple[Claim, ...]:
+    """The claims of ``experiment``; InputError, which names the key, for one that it cannot answer."""
+    file = experiment.file
+    found: tuple[Claim, ...] = validate(claims_model(), {"claims": experiment.claims}, file).claims  # type: ignore[attr-defined]
+    names = [claim.id for claim in found]
+    for position, claim in enumerate(found):
+        key = f"claims[{position}]"
+        if claim.id in names[:position]:
+            raise InputError("this id stands twice", file=file, key=f"{key}.id", value=claim.id)
+        try:
+            experiment.require_record(claim.rests_on, "test")
+            claim.check(experiment)
+        except RefusedValue as no:
+            where = f"{key}.{no.key}"
+            raise InputError(no.problem, file=file, key=where, value=no.value, accepted=no.accepted) from None
+        _require_levels(claim, experiment, key)
+    return found
+
+
+def _require_levels(claim: Claim, experiment: Experiment, key: str) -> None:
+    for knob in claim.knobs_named():
+        if knob not in experiment.knobs:
+            problem, accepted = "names none of the experiment's knobs", ", ".join(experiment.knobs)
+            raise InputError(problem, file=experiment.file, key=key, value=knob, accepted=accepted)
+    for knob, level in claim.levels_named():
+        if level not in experiment.knobs[knob]:
+            problem, accepted = f"names no level of {knob}", ", ".join(experiment.knobs[knob])
+            raise InputError(problem, file=experiment.file, key=key, value=level, accepted=accepted)
+
+
 def claim_tests() -> tuple[type[Claim], ...]:
     """The class of each test, in the order of their names; InputError when two have one name."""
-    package = importlib.import_module(TESTS_PACKAGE)
     found: dict[str, type[Claim]] = {}
-    for module in pkgutil.iter_modules(package.__path__, f"{TESTS_PACKAGE}."):
+    for module in pkgutil.iter_modules(claims.__path__, f"{claims.__name__}."):
         for value in vars(importlib.import_module(module.name)).values():
             is_test = isinstance(value, type) and issubclass(value, Claim) and "test" in value.model_fields
             if is_test and found.setdefault(value.test_name(), value) is not value:
                 raise InputError("two tests have this name", value=value.test_name())
     return tuple(found[name] for name in sorted(found))
-
-
-def statistic_rests_on(name: str) -> Record | None:
-    """What runs have to record for the statistic ``name``; InputError when there is no such statistic."""
-    statistics = importlib.import_module("torsweep.stats.statistic").statistics()
-    if name not in statistics:
-        raise InputError("is no statistic", value=name, accepted=", ".join(statistics))
-    record: Record | None = statistics[name].rests_on
-    return record

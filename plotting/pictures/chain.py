@@ -1,7 +1,5 @@
 """What a clock, or tracing, costs a relay; what the step of a clock (its quantum) does to a token bucket.
 
-    python -m plotting.chain FOLDER/clocks.csv --out FOLDER/figures/clocks
-
 In: the comparison that `torsweep chain` left, and the JSON beside it. Out: of `clocks`, the CPU
 time per gigabyte by variant, with the part that clock readings take; of `tracing`, the differences that
 recording makes; of `quantum`, the part of its rate that the bucket delivered. Intervals are 95 %, over
@@ -10,9 +8,7 @@ rounds.
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +16,6 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from plotting.drawing.command import exit_code_of
 from plotting.drawing.palette import level_name
 from plotting.drawing.style import GREY, TEXT_WIDTH_IN, canvas, save, style
 from torsweep.chain.comparing import WHOLE_CHAIN
@@ -149,18 +144,3 @@ def draw_figure(comparison: Path, out: Path) -> None:
         figure, caption = draw(rows, document)
         origin = json.dumps({key: document[key] for key in ("plan", "rounds", "lengths", "started")})
         save(figure, rows, caption, origin, out)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """The exit code of the command line ``arguments``."""
-    parser = argparse.ArgumentParser(
-        prog="python -m plotting.chain", description="Draw what torsweep chain measured."
-    )
-    parser.add_argument("comparison", type=Path, help="clocks.csv, tracing.csv or quantum.csv")
-    parser.add_argument("--out", type=Path, required=True, help="path of the figure, without .pdf")
-    options = parser.parse_args(arguments)
-    return exit_code_of(lambda: draw_figure(options.comparison, options.out), options.out)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

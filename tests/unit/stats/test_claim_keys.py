@@ -8,6 +8,7 @@ import pytest
 
 from torsweep.config.experiment import load_experiment
 from torsweep.errors import InputError
+from torsweep.stats.claims.claim import claims_of
 from torsweep.stats.claims.downloads import BestLevel, Equivalence, StairStep, WorstLevel
 
 BEST = {
@@ -31,11 +32,11 @@ EQUIVALENCE = {
 
 
 def _load(*claims: dict[str, Any]) -> Any:
-    return load_experiment("refill_sweep", {"claims": list(claims)}).claims
+    return claims_of(load_experiment("refill_sweep", {"claims": list(claims)}))
 
 
 def test_each_test_is_a_model_of_its_own():
-    kinds = {type(claim) for claim in load_experiment("refill_sweep").claims}
+    kinds = {type(claim) for claim in claims_of(load_experiment("refill_sweep"))}
     assert kinds == {BestLevel, WorstLevel, StairStep, Equivalence}
 
 

@@ -1,16 +1,11 @@
 """A network as a map, with its bandwidths and round trips.
 
-    python -m plotting.network FOLDER --out FILE.pdf
-
 In: the folder of a network. Out: a picture as PDF, PNG or SVG (``torsweep network draw``).
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import sys
 from itertools import zip_longest
 from pathlib import Path
 
@@ -22,9 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from plotting.drawing.axes import plain_log_ticks, share_axis
-from plotting.drawing.command import DEBUG
 from plotting.drawing.style import COLUMN_WIDTH_IN, FAINT, canvas, style, write_figure
-from torsweep import ending
 from torsweep.config.looks import BLUE, DASH_DOT, DASHED, GREEN, PURPLE, SOLID, VERMILION, Look
 from torsweep.network.exact import Floats
 from torsweep.network.model import NETWORK_FILE, Network, read_network
@@ -194,18 +187,3 @@ def draw_picture(folder: Path, out: Path) -> None:
     with style():
         figure, caption = draw(network, picture_of(network, latencies))
         write_figure(figure, out, caption, origin, TITLE, HOW_TO_READ, creator=SIGNATURE)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """The exit code of the command line ``arguments``."""
-    parser = argparse.ArgumentParser(prog="python -m plotting.network", description="Draw a network.")
-    parser.add_argument("folder", type=Path, help="folder that `torsweep network sample` wrote")
-    parser.add_argument("--out", type=Path, required=True, help="FILE.pdf, FILE.png or FILE.svg")
-    options = parser.parse_args(arguments)
-    return ending.exit_code_of(
-        lambda: draw_picture(options.folder, options.out), "plotting", debug=DEBUG in os.environ
-    )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

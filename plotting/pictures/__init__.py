@@ -1,0 +1,1 @@
+"""Pictures that commands of torsweep draw, beside the figures of plans and of comparisons."""

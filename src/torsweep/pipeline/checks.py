@@ -1,0 +1,87 @@
+"""What is known to be wrong with an experiment before anything runs.
+
+In: an experiment and one of its plans. Out: nothing, or an InputError: for an engine, a figure or a claim
+that does not exist, for records that they need and runs do not have, for a network that does not fit.
+"""
+
+from __future__ import annotations
+
+from torsweep.config.experiment import MAIN_PLAN, Experiment
+from torsweep.config.network import NetworkConfig, load_network_config, network_path
+from torsweep.config.reading import RefusedValue
+from torsweep.config.traffic import PERF_KINDS
+from torsweep.engines.selection import ENGINES
+from torsweep.errors import InputError
+from torsweep.pipeline.figures import figure_names, figure_needs
+from torsweep.stats.claims.claim import claims_of
+from torsweep.stats.statistic import statistics
+
+
+def require_answerable(experiment: Experiment) -> None:
+    """Raise InputError for an engine or a figure that there is not, and for what the runs do not record.
+
+    Claims have to be about the experiment's knobs and levels, and figures about what is recorded.
+    """
+    try:
+        for position, name in enumerate(experiment.engines):
+            if name not in ENGINES:
+                key, accepted = f"engines[{position}]", ", ".join(sorted(ENGINES))
+                raise RefusedValue("is not accepted", key=key, value=name, accepted=accepted)
+        _require_figures(experiment)
+    except RefusedValue as no:
+        file = experiment.file
+        raise InputError(no.problem, file=file, key=no.key, value=no.value, accepted=no.accepted) from None
+    claims_of(experiment)
+
+
+def _require_figures(experiment: Experiment) -> None:
+    known = figure_names()
+    for position, figure in enumerate(experiment.figures):
+        key = f"figures[{position}]"
+        if figure not in known:
+            raise RefusedValue("is no figure", key=key, value=figure, accepted=", ".join(known))
+        for name in figure_needs(figure):
+            if name not in statistics():
+                accepted = ", ".join(statistics())
+                raise InputError(f"figure {figure} needs what is no statistic", value=name, accepted=accepted)
+            experiment.require_record(statistics()[name].rests_on, key, figure)
+
+
+def require_fitting_networks(experiment: Experiment, plan_name: str = MAIN_PLAN) -> list[NetworkConfig]:
+    """The configuration of each network that a plan of ``experiment`` runs on.
+
+    Raises InputError when a variant's network cannot be had, has clients of which the experiment does not say
+    what they do, or none of those that a claim is about.
+    """
+    overrides = {tuple(variant.network_overrides.items()) for variant in experiment.plan(plan_name).variants}
+    configs = [load_network_config(experiment.network, dict(levels)) for levels in sorted(overrides, key=str)]
+    for config in configs:
+        _require_clients(experiment, config)
+    return configs
+
+
+def _require_clients(experiment: Experiment, config: NetworkConfig) -> None:
+    counts: dict[str, int] = {"web": config.web_client_count, "bulk": config.bulk_client_count}
+    file = network_path(experiment.network)
+    for kind, count in counts.items():
+        if count and kind not in experiment.traffic.kinds:
+            raise InputError(
+                f"experiment {experiment.name} does not say what {kind} clients do",
+                file=file,
+                key=f"{kind}_clients",
+                value=count,
+                accepted="0",
+            )
+    counts["perf"] = config.perf_clients
+    for claim in experiment.claims:
+        # Claims about cells inside relays are about no kind of clients.
+        kind = claim.get("kind")
+        clients = "perf" if kind in PERF_KINDS else kind
+        if clients in counts and not counts[clients]:
+            raise InputError(
+                f"claim {claim.get('id')} of experiment {experiment.name} is about {clients} clients",
+                file=file,
+                key=f"{clients}_clients",
+                value=0,
+                accepted="1 or more",
+            )

@@ -1,0 +1,46 @@
+"""The JSON schema of configuration files, with what claims and engines add to it.
+
+In: the models of :mod:`torsweep.config`, the tests of claims, the engines. Out: the text of
+``configs/schema.json``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic.json_schema import models_json_schema
+
+from torsweep.config.experiment import Experiment
+from torsweep.config.knobs import KNOBS
+from torsweep.config.network import NetworkConfig
+from torsweep.engines.names import engine_names
+from torsweep.stats.claims.claim import claims_model
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema() -> dict[str, Any]:
+    """The schema of every configuration file: under ``$defs`` the sections, in ``knobs`` the levels."""
+    claims = claims_model()
+    models = [(model, "validation") for model in (NetworkConfig, Experiment, claims)]
+    _, document = models_json_schema(models, title="torsweep configuration")  # type: ignore[arg-type]
+    sections = document["$defs"]
+    keys = sections["Experiment"]["properties"]
+    keys["claims"]["items"] = sections.pop(claims.__name__)["properties"]["claims"]["items"]
+    keys["engines"]["items"] = {"type": "string", "enum": list(engine_names())}
+    return {
+        "$schema": DIALECT,
+        "description": "Networks (configs/networks) fit NetworkConfig, experiments fit Experiment.",
+        **document,
+        "anyOf": [{"$ref": "#/$defs/NetworkConfig"}, {"$ref": "#/$defs/Experiment"}],
+        "knobs": {
+            knob.name: {"description": knob.meaning, "accepted": knob.levels.accepted, **knob.levels.schema}
+            for knob in KNOBS.values()
+        },
+    }
+
+
+def schema_text() -> str:
+    """The whole of ``configs/schema.json``; a test fails when that file drifts."""
+    return json.dumps(schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
