@@ -207,7 +207,8 @@ def _download(
     if outcome == "complete":
         half_us, most_us = (int((first_s + share * size_s) * 1e6) for share in (0.5, 0.8))
         row |= {"half_us": half_us, "most_us": most_us}
-        row |= {"last_byte_us": last_us, "last_byte_after_command_us": last_us - command_us}
+        row |= {"last_byte_us": last_us, "latest_byte_us": last_us}
+        row |= {"last_byte_after_command_us": last_us - command_us}
     return row
 
 

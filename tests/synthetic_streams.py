@@ -113,6 +113,7 @@ def _row(number: int, cells: int, done_s: float) -> dict[str, object]:
         "command_us": LATENCY_FLOOR_US,
         "first_byte_us": 500_000,
         "last_byte_us": done_us,
+        "latest_byte_us": done_us,
         "first_byte_after_command_us": 500_000 - LATENCY_FLOOR_US,
         "last_byte_after_command_us": done_us - LATENCY_FLOOR_US,
         "observed_us": done_us,

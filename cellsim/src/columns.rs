@@ -15,6 +15,7 @@ const STREAMS: &[Field] = &[
     Field::optional("half_us", Kind::I64),
     Field::optional("most_us", Kind::I64),
     Field::optional("last_byte_us", Kind::I64),
+    Field::optional("latest_byte_us", Kind::I64),
     Field::optional("first_byte_after_command_us", Kind::I64),
     Field::optional("last_byte_after_command_us", Kind::I64),
     Field::required("observed_us", Kind::I64),

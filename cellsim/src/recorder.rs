@@ -39,6 +39,8 @@ pub struct StreamRow<'a> {
     pub half: Option<Time>,
     /// When four fifths of them had come.
     pub most: Option<Time>,
+    /// When the last of those that came did.
+    pub latest: Option<Time>,
     /// When it ended.
     pub end: Time,
     /// Bytes asked for.
@@ -211,6 +213,7 @@ impl Recorder {
             maybe(row.half),
             maybe(row.most),
             maybe(last),
+            maybe(row.latest),
             after_command(row.first_byte),
             after_command(last),
             since_start(row.end),

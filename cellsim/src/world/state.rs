@@ -330,12 +330,14 @@ pub struct Edge {
     pub response_bytes: u64,
 }
 
-/// What a client wants from a server. What each of its cells touches comes first.
+/// What a client wants from a server. What each of its cells touches comes first, in one line of cache.
 #[repr(C, align(64))]
 pub struct Download {
     pub wanted: u64,
     pub got: u64,
     pub first_byte: Option<Time>,
+    /// When the latest of its bytes came.
+    pub latest: Option<Time>,
     /// The client's kind, as in [`Client`].
     pub kind: usize,
     pub client: ClientId,
@@ -353,12 +355,15 @@ pub struct Download {
     pub most: Option<Time>,
 }
 
+const _: () = assert!(offset_of!(Download, edge) + size_of::<EdgeId>() == 64);
+
 impl Download {
     /// `bytes` of it come at `now`.
     pub fn receive(&mut self, now: Time, bytes: u64) {
         let before = self.got;
         self.got += bytes;
         self.first_byte.get_or_insert(now);
+        self.latest = Some(now);
         let came = |share: u64| (before + 1..=self.got).contains(&share);
         if came(self.wanted.div_ceil(2)) {
             self.half = Some(now);

@@ -175,9 +175,9 @@ fn tables_of_a_small_network_are_golden() {
     assert_eq!(
         [digest(&old), digest(&modern), digest(&turns)],
         [
-            "6b169f8e48d57b78c4689d021ba16ee8ac79fd42f48a2a3c7ed26e6ebc99fe04",
-            "3c6d44936ab4bcfd57e33a73dd2c57f6ffb2fee5a4be15bea9801cf99ec99e3b",
-            "e02e77613b6cbd09b77602af7ed324f9e605d3955cffb1ea31e1032971b9fe00"
+            "c39c7f922b41f7d2415dd62ae34369a6b37bf6e1609440399300810de2b22f81",
+            "8df3f9894490ac6012d95344d2682a58e5268c8a15d8d149c3ca05e33556e88f",
+            "c518a9e3d684988f7edba39e1dc6488a12b1e39533c39804a2a491b8695d4b97"
         ]
     );
 }

@@ -57,7 +57,7 @@ pub fn streams(network: &Value, run: &Value, rtt_us: u32) -> Vec<StreamRow> {
                 row.get_long(3).expect("a number"),
                 row.get_long(8).ok(),
                 row.get_long(11).ok(),
-                text(17),
+                text(18),
             )
         })
         .collect()

@@ -40,12 +40,16 @@ ROLES = ("authority", "relay", "client")
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its polars type, whether it may be null, and its meaning with the unit."""
+    """One column: its polars type, whether it may be null, and its meaning with the unit.
+
+    Tables written before a ``later`` column was added are read with nulls in it.
+    """
 
     name: str
     dtype: type[pl.DataType] | pl.DataType
     meaning: str
     nullable: bool = False
+    later: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,13 @@ STREAMS = TableSchema(
             True,
         ),
         Column("last_byte_us", pl.Int64, "start to the last payload byte, µs", True),
+        Column(
+            "latest_byte_us",
+            pl.Int64,
+            "start to the latest payload byte received, µs; null: none, or not known",
+            nullable=True,
+            later=True,
+        ),
         Column(
             "first_byte_after_command_us",
             pl.Int64,
@@ -346,6 +357,15 @@ def write_table(run_directory: Path, schema: TableSchema, frame: pl.DataFrame) -
     file = run_directory / schema.file
     with whole_file(file) as temporary:
         validate(frame, schema, file).write_parquet(temporary, compression="zstd")
+
+
+def with_later_columns(frame: pl.DataFrame, schema: TableSchema) -> pl.DataFrame:
+    """``frame`` with nulls for the columns of ``schema`` that were added after it was written."""
+    for place, column in enumerate(schema.columns):
+        if column.later and column.name not in frame.columns:
+            nulls = pl.Series(column.name, [None] * frame.height, column.dtype)
+            frame = frame.clone().insert_column(min(place, frame.width), nulls)
+    return frame
 
 
 def validate(frame: pl.DataFrame, schema: TableSchema, file: Path) -> pl.DataFrame:

@@ -15,7 +15,7 @@ import polars as pl
 
 from torsweep.config.reading import validate
 from torsweep.engines.shadow.read.tornettools import HostLogs, read_logs, tables_of
-from torsweep.engines.table_schema import OUTCOMES, STREAMS, TableSchema, write_table
+from torsweep.engines.table_schema import OUTCOMES, STREAMS, TableSchema, with_later_columns, write_table
 from torsweep.errors import InputError
 from torsweep.formats import parquet
 from torsweep.imports.parsed import read_parsed
@@ -63,7 +63,8 @@ class Import:
 
     def table(self, run: ImportedRun, schema: TableSchema) -> pl.DataFrame:
         """A table of ``run``, whose checksum has been compared."""
-        return parquet.read_frame(self.folder / run.folder / schema.file)
+        frame = parquet.read_frame(self.folder / run.folder / schema.file)
+        return with_later_columns(frame, schema)
 
 
 def import_simulations(folders: Sequence[Path], out: Path) -> Import:

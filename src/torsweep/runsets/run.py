@@ -17,7 +17,7 @@ from torsweep.config.tor_settings import Droptail
 from torsweep.config.variant import variant_levels, variant_text
 from torsweep.engines.prepare import finished_run
 from torsweep.engines.run_spec import RunSpec, read_run
-from torsweep.engines.table_schema import TableSchema, validate
+from torsweep.engines.table_schema import TableSchema, validate, with_later_columns
 from torsweep.errors import InputError
 from torsweep.formats import parquet
 from torsweep.formats.json_file import read_json
@@ -100,7 +100,7 @@ def read_table(run_directory: Path, schema: TableSchema) -> pl.DataFrame:
     Raises InputError when it is missing, damaged, or does not fit ``schema``.
     """
     file = run_directory / schema.file
-    return validate(parquet.read_frame(file), schema, file)
+    return validate(with_later_columns(parquet.read_frame(file), schema), schema, file)
 
 
 def core_seconds(run_directories: Sequence[Path]) -> float:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from tests.synthetic import Size, streams
-from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, validate
+from torsweep.engines.table_schema import PROGRESS, RELAYS, STREAMS, validate, with_later_columns
 from torsweep.errors import InputError
 
 FILE = Path("run/streams.parquet")
@@ -48,3 +48,12 @@ def test_a_table_that_does_not_fit_is_refused(table: pl.DataFrame, change, words
         validate(change(table), STREAMS, FILE)
     assert str(FILE) in str(error.value)
     assert all(word in str(error.value) for word in words)
+
+
+def test_a_table_from_before_a_later_column_is_read_with_nulls_in_it(table: pl.DataFrame) -> None:
+    before = table.drop("latest_byte_us")
+    read = with_later_columns(before, STREAMS)
+    assert validate(read, STREAMS, FILE)["latest_byte_us"].null_count() == table.height
+    assert read.drop("latest_byte_us").equals(before)
+    with pytest.raises(InputError, match="no streams table"):
+        validate(with_later_columns(before.drop("outcome"), STREAMS), STREAMS, FILE)

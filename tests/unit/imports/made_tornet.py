@@ -58,7 +58,9 @@ class Download:
     def times(self) -> dict[str, int]:
         """TGen's times of it, µs."""
         command, first = round(self.command_s * 1e6), round(self.first_s * 1e6)
-        last = -1 if self.last_s is None else round(self.last_s * 1e6)
+        # In the report of a failure, the time of the latest byte.
+        last_s = self.got[-1][0] if self.last_s is None and self.got else self.last_s
+        last = -1 if last_s is None else round(last_s * 1e6)
         return {
             "created-ts": us(self.start_s),
             "usecs-to-proxy-response": command,

@@ -29,14 +29,15 @@ def rows(one: Import, schema: Any) -> pl.DataFrame:
 
 
 def test_downloads_have_the_times_that_tgen_reports(imported: Import) -> None:
-    columns = ["kind", "start_us", "half_us", "most_us", "last_byte_after_command_us", "outcome", "bytes_got"]
+    columns = ["kind", "start_us", "half_us", "most_us", "last_byte_after_command_us", "latest_byte_us"]
+    columns += ["outcome", "bytes_got"]
     streams = rows(imported, STREAMS).filter(pl.col("client") == "perfclient1exit").select(columns)
     assert streams.rows() == [
-        ("perf_50kib", 60_000_000, 1_000_000, 1_000_000, 750_000, "complete", 51_200),
-        ("perf_5mib", 70_000_000, 2_000_000, 6_500_000, 8_750_000, "complete", 5_242_880),
-        ("perf_50kib", 71_000_000, None, None, None, "timeout", 10_000),
-        ("perf_1mib", 110_000_000, 2_000_000, None, None, "unfinished", 700_000),
-        ("perf_50kib", 111_000_000, 1_000_000, 1_000_000, 875_000, "complete", 51_200),
+        ("perf_50kib", 60_000_000, 1_000_000, 1_000_000, 750_000, 1_000_000, "complete", 51_200),
+        ("perf_5mib", 70_000_000, 2_000_000, 6_500_000, 8_750_000, 9_000_000, "complete", 5_242_880),
+        ("perf_50kib", 71_000_000, None, None, None, 1_000_000, "timeout", 10_000),
+        ("perf_1mib", 110_000_000, 2_000_000, None, None, 4_000_000, "unfinished", 700_000),
+        ("perf_50kib", 111_000_000, 1_000_000, 1_000_000, 875_000, 1_000_000, "complete", 51_200),
     ]
 
 

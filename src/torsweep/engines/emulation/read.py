@@ -79,6 +79,7 @@ def streams_frame(downloads: Sequence[Download], zero_ns: int) -> pl.DataFrame:
                 "half_us": since_start(download.half_ns),
                 "most_us": since_start(download.most_ns),
                 "last_byte_us": last,
+                "latest_byte_us": since_start(download.latest_byte_ns),
                 "first_byte_after_command_us": None if first is None or command is None else first - command,
                 "last_byte_after_command_us": None if last is None or command is None else last - command,
                 "observed_us": since_start(download.end_ns),

@@ -41,6 +41,7 @@ def test_times_of_a_download_count_from_its_start_or_its_command(tmp_path):
         half_ns=ZERO + 5_000_000,
         most_ns=ZERO + 6_000_000,
         last_byte_ns=ZERO + 9_000_000,
+        latest_byte_ns=ZERO + 9_000_000,
         got=1_000,
         outcome="complete",
         circuit=1,
@@ -52,11 +53,22 @@ def test_times_of_a_download_count_from_its_start_or_its_command(tmp_path):
     assert second["socks_reply_us"] == second["command_us"] == 2_000
     assert (second["first_byte_us"], second["first_byte_after_command_us"]) == (3_500, 1_500)
     assert (second["half_us"], second["most_us"]) == (4_000, 5_000)
+    assert second["latest_byte_us"] == second["last_byte_us"]
     assert (second["last_byte_us"], second["last_byte_after_command_us"]) == (8_000, 6_000)
     assert second["observed_us"] == 8_000
     assert first["outcome"] == "unfinished"
     assert first["first_byte_us"] is None
     assert first["first_byte_after_command_us"] is None
+    assert first["latest_byte_us"] is None
+
+
+@pytest.mark.parametrize("outcome", ["unfinished", "failed", "timeout"])
+def test_a_download_that_was_not_whole_has_the_time_of_its_latest_byte(outcome, tmp_path):
+    cut = download(1, outcome=outcome)
+    for moment_ms in (2, 4):
+        cut.take_in(300, ZERO + moment_ms * 1_000_000, progress=False)
+    (row,) = validate(streams_frame([cut], ZERO), STREAMS, tmp_path).to_dicts()
+    assert (row["first_byte_us"], row["latest_byte_us"], row["last_byte_us"]) == (1_000, 3_000, None)
 
 
 def test_progress_counts_from_the_runs_start(tmp_path):

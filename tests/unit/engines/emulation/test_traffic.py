@@ -192,7 +192,7 @@ def test_points_of_progress_keep_their_distance():
     # 50 and 80 of the hundred pieces had come.
     assert download.half_ns == 49 * PROGRESS_STEP_NS // 10
     assert download.most_ns == 79 * PROGRESS_STEP_NS // 10
-    assert moments[-1] == download.last_byte_ns == 99 * PROGRESS_STEP_NS // 10
+    assert moments[-1] == download.last_byte_ns == download.latest_byte_ns == 99 * PROGRESS_STEP_NS // 10
     assert download.progress[-1][1] == 10_000
     assert all(later - sooner >= PROGRESS_STEP_NS for sooner, later in pairwise(moments[:-1]))
 

@@ -91,7 +91,8 @@ class Download:
     """One download; times are monotonic nanoseconds, None for what it never reached.
 
     ``index`` is its client's place among the clients, from 0, and ``number`` its own among the client's.
-    Half and four fifths of the payload had come at ``half_ns`` and ``most_ns``.
+    Half and four fifths of the payload had come at ``half_ns`` and ``most_ns``, and what has come so far at
+    ``latest_byte_ns``.
     """
 
     client: Client
@@ -106,6 +107,7 @@ class Download:
     half_ns: int | None = None
     most_ns: int | None = None
     last_byte_ns: int | None = None
+    latest_byte_ns: int | None = None
     end_ns: int | None = None
     got: int = 0
     outcome: str = "unfinished"
@@ -116,6 +118,7 @@ class Download:
     def take_in(self, size: int, now_ns: int, *, progress: bool) -> None:
         """``size`` more bytes have come; with ``progress``, some such moments are kept."""
         self.got += size
+        self.latest_byte_ns = now_ns
         whole = self.got >= self.wanted
         if self.first_byte_ns is None:
             self.first_byte_ns = now_ns

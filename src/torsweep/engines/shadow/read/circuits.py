@@ -56,8 +56,8 @@ def traced_downloads(downloads: pl.DataFrame, streams: pl.DataFrame, events: Eve
     """``downloads`` with what tor says of each.
 
     ``downloads`` has log, created_us, ended_us and port (null: without a report), server_address. Added are
-    tor_stream, circuit, connected_us, traced_first_us (end of the second in which the first byte came) and
-    traced_bytes (by STREAM_BW events); null where OnionTrace saw nothing.
+    tor_stream, circuit, connected_us, traced_first_us and traced_latest_us (ends of the seconds in which the
+    first and the latest byte came) and traced_bytes (by STREAM_BW events); null where OnionTrace saw nothing.
     """
     reported = downloads.filter(pl.col("port").is_not_null()).sort("created_us")
     matched = reported.join_asof(
@@ -102,12 +102,17 @@ def stream_growth(events: Events) -> pl.DataFrame:
 
 
 def _stream_totals(events: Events) -> pl.DataFrame:
-    """log, tor_stream, traced_first_us, traced_bytes of each stream that got any bytes."""
+    """log, tor_stream, traced_first_us, traced_latest_us, traced_bytes of each stream that got any bytes."""
+    all_there = pl.col("bytes_by_then") == pl.col("bytes_by_then").max()
     return (
         stream_growth(events)
         .filter(pl.col("bytes_by_then") >= _LEAST_PAYLOAD_BYTES)
         .group_by("log", "tor_stream")
-        .agg(traced_first_us=pl.col("time_us").min(), traced_bytes=pl.col("bytes_by_then").max())
+        .agg(
+            traced_first_us=pl.col("time_us").min(),
+            traced_latest_us=pl.col("time_us").filter(all_there).min(),
+            traced_bytes=pl.col("bytes_by_then").max(),
+        )
     )
 
 

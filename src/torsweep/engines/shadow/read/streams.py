@@ -3,9 +3,10 @@
 In: what TGen reported, what was unfinished, what tor traced of both. Out: one row for each download, in the
 order of clients and, for each, of starts. All times count from the making of the SOCKS connection's socket.
 
-TGen does not report an unfinished download. Its SOCKS reply is tor's, its first byte is known to the second,
-and its bytes are those that tor passed on, or null where that was not traced. TGen tells when a share
-of a payload was there only at log level info; without that, ``half_us`` and ``most_us`` are null.
+TGen does not report an unfinished download. Its SOCKS reply is tor's, its first and latest byte are known to
+the second, and its bytes are those that tor passed on, or null where that was not traced. At log level info,
+TGen tells how downloads grow: the latest byte of unfinished ones, and when a share of a payload was there.
+Without that, ``half_us`` and ``most_us`` are null.
 """
 
 from __future__ import annotations
@@ -200,7 +201,8 @@ def stream_rows(
 
 
 def _shares(downloads: pl.DataFrame, growth: pl.DataFrame) -> pl.DataFrame:
-    """``log``, ``stream``, ``half_us``, ``most_us`` of the downloads of clients of which ``growth`` tells.
+    """``log``, ``stream``, ``half_us``, ``most_us``, ``grown_us`` of the downloads of clients that ``growth``
+    has; ``grown_us`` is the time to the latest byte.
 
     TGen reports the last part of a payload with the whole, so a share may be there only with the last byte.
     """
@@ -215,12 +217,14 @@ def _shares(downloads: pl.DataFrame, growth: pl.DataFrame) -> pl.DataFrame:
         whole_us = pl.col("last_byte_us").filter(pl.col("outcome") == "complete").first()
         return first_us.fill_null(whole_us)
 
+    by_then, since_us = pl.col("by_then"), pl.col("time_us") - pl.col("created_us")
+    latest_us = since_us.filter((by_then > 0) & (by_then == by_then.max())).min()
     return (
         downloads.select("log", "stream", "created_us", "bytes_wanted", "last_byte_us", "outcome", id=number)
         .join(growth, on="log", how="semi")
         .join(grown, on=["log", "id"], how="left")
         .group_by("log", "stream")
-        .agg(half_us=reached(1, 2), most_us=reached(4, 5))
+        .agg(half_us=reached(1, 2), most_us=reached(4, 5), grown_us=latest_us)
     )
 
 
@@ -253,6 +257,14 @@ def _times(clock: Clock) -> list[pl.Expr]:
         .then(pl.col("traced_first_us") - pl.col("created_us"))
         .alias("first_byte_us"),
         pl.when(complete).then("last_byte_us").alias("last_byte_us"),
+        # In its report of a failure, TGen's time to the last byte is that of the latest.
+        pl.when(reported)
+        .then("last_byte_us")
+        .when(pl.col("grown_us").is_not_null())
+        .then("grown_us")
+        .when(pl.col("connected_us").is_not_null())
+        .then(pl.col("traced_latest_us") - pl.col("created_us"))
+        .alias("latest_byte_us"),
         # A download of no bytes is complete without a last one.
         pl.coalesce(
             pl.when(complete).then("last_byte_us"),

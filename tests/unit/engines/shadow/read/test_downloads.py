@@ -46,6 +46,7 @@ def test_times_count_from_the_socket_and_tgentools_from_the_command(tmp_path: Pa
             "half_us": None,
             "most_us": None,
             "last_byte_us": 1_500_000,
+            "latest_byte_us": 1_500_000,
             "first_byte_after_command_us": 300_000,
             "last_byte_after_command_us": 1_300_000,
             "observed_us": 1_500_000,
@@ -83,6 +84,7 @@ def test_what_went_wrong_is_an_outcome_of_its_own(
 def test_the_last_byte_that_came_before_a_failure_is_not_the_last_of_the_download(tmp_path: Path) -> None:
     rows, _ = streams(Scene([Download(1, 0.0, ended_s=58.0, got=1000, error="READ")]), tmp_path)
     assert rows["last_byte_us"].to_list() == [None]
+    assert rows["latest_byte_us"].to_list() == [1_000_000]
     assert rows["first_byte_us"].to_list() == [300_000]
 
 
@@ -103,12 +105,14 @@ def test_shares_of_a_payload_are_known_where_tgen_tells_how_far_downloads_are(tm
         grown(6.85, 2, WANTED * 4 // 5),
         Download(2, 6.25, ended_s=2.0, got=WANTED * 4 // 5, error="READ").report(),
         grown(13.35, 3, WANTED // 2),
+        # A line without a new byte.
+        grown(14.0, 3, WANTED // 2),
     ]
     rows, _ = streams(Scene(tgen=tgen), tmp_path)
-    assert rows.select("outcome", "half_us", "most_us", "last_byte_us").rows() == [
-        ("complete", 600_000, 1_000_000, 1_000_000),
-        ("failed", 600_000, 600_000, None),
-        ("unfinished", 100_000, None, None),
+    assert rows.select("outcome", "half_us", "most_us", "last_byte_us", "latest_byte_us").rows() == [
+        ("complete", 600_000, 1_000_000, 1_000_000, 1_000_000),
+        ("failed", 600_000, 600_000, None, 1_000_000),
+        ("unfinished", 100_000, None, None, 100_000),
     ]
 
 
@@ -168,6 +172,7 @@ def test_tor_knows_how_far_an_unfinished_download_came(tmp_path: Path) -> None:
     assert cut_off["first_byte_us"] == 1_500_000, (
         "the end of the second with the first byte behind SOCKS and header"
     )
+    assert cut_off["latest_byte_us"] == 2_500_000
     assert cut_off["bytes_got"] == 12 + 70 + 5000 + 2000 - BEFORE_PAYLOAD_BYTES
 
 
@@ -176,6 +181,7 @@ def test_a_download_whose_connection_never_opened_got_nothing(tmp_path: Path) ->
     rows, _ = streams(Scene([], trace=trace), tmp_path)
     row = rows.row(0, named=True)
     assert (row["bytes_got"], row["socks_reply_us"], row["first_byte_us"]) == (0, None, None)
+    assert row["latest_byte_us"] is None
 
 
 def test_a_port_used_again_belongs_to_the_download_of_its_time(tmp_path: Path) -> None:

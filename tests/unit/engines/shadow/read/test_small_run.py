@@ -59,6 +59,7 @@ def one_by_one(run: Path) -> list[dict[str, Any]]:
                     "socks_reply_us": int(fields["usecs-to-proxy-response"]),
                     "first_byte_us": int(fields["usecs-to-first-byte-recv"]),
                     "last_byte_us": int(fields["usecs-to-last-byte-recv"]),
+                    "latest_byte_us": int(fields["usecs-to-last-byte-recv"]),
                     "last_byte_after_command_us": int(fields["usecs-to-last-byte-recv"])
                     - int(fields["usecs-to-command"]),
                     "bytes_got": int(fields["payload-bytes-recv"]),
@@ -93,6 +94,8 @@ def test_what_tor_tells_of_downloads_holds_where_tgen_reported_them(run: Path) -
     downloads = traced_downloads(all_downloads(tgen, none_open, layout), tor_streams(events), events)
     late_us = downloads["traced_first_us"] - downloads["created_us"] - downloads["first_byte_us"]
     assert late_us.len() == 10
+    assert late_us.is_between(0, 1_000_000).all(), "to the second, and never too early"
+    late_us = downloads["traced_latest_us"] - downloads["created_us"] - downloads["last_byte_us"]
     assert late_us.is_between(0, 1_000_000).all(), "to the second, and never too early"
     # TGen's checksum and farewell, 41 bytes, come behind the payload.
     assert (downloads["traced_bytes"] - downloads["bytes_got"]).is_between(41, 45).all()
