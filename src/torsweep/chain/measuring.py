@@ -31,7 +31,6 @@ from torsweep.chain.turns import (
     run_of,
     turns,
 )
-from torsweep.engines.addresses import SERVER_PORT, address
 from torsweep.engines.contract import Say
 from torsweep.engines.costs import process_cpu_ns
 from torsweep.engines.emulation.directory import ProcessLayout
@@ -41,6 +40,7 @@ from torsweep.engines.emulation.run.engine import READY_LIMIT_S
 from torsweep.engines.emulation.run.processes import ProcessSet
 from torsweep.engines.emulation.run.servers import request
 from torsweep.engines.host_tors import HostTors
+from torsweep.engines.hosts import SERVER_PORT, address
 from torsweep.engines.paths import PLACES_OF_A_PATH
 from torsweep.errors import TorsweepError
 from torsweep.tor.build import BuiltTor

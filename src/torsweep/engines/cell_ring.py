@@ -20,9 +20,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from torsweep.config.tracing import POINTS, Tracing
-from torsweep.engines.table_schema import CELLS, validate
+from torsweep.engines.table_schema import CELLS, validate, write_table
 from torsweep.errors import InputError
-from torsweep.storage import whole_file
 
 _MOST_CHANNELS = 8192
 _HEADER_BYTES = 4096
@@ -52,10 +51,7 @@ def write_cells(run_directory: Path, rings: Mapping[str, Path], zero_ns: int) ->
         counters[host] = {name: getattr(ring, name) for name in _COUNTERS}
         frames.append(cells_frame(ring, host, zero_ns))
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=CELLS.polars)
-    file = run_directory / CELLS.file
-    validate(frame, CELLS, file)
-    with whole_file(file) as temporary:
-        frame.write_parquet(temporary, compression="zstd", compression_level=1)
+    write_table(run_directory, CELLS, frame, compression_level=1)
     return counters
 
 

@@ -101,8 +101,3 @@ class Engine:
         A model has no build of tor and reads no torrc; tor is carried by a TCP that no knob reaches.
         """
         return target not in (("transport",) if self.runs_tor else ("tor_build", "options"))
-
-
-def counted(counts: Mapping[str, int], each: Mapping[str, int]) -> int:
-    """The sum over programs of how many processes there are times what each of them takes."""
-    return sum(count * each[program] for program, count in counts.items())

@@ -1,4 +1,4 @@
-"""What processes of tor cost: processor time and memory, as the table of costs.
+"""What processes cost: processor time and memory, of those of tor as the table of costs.
 
 In: the ids of processes that still run. Out: a frame as in :data:`~torsweep.engines.table_schema.COSTS`.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,3 +59,26 @@ def costs_frame(costs: Mapping[str, Cost], network: Network) -> pl.DataFrame:
         if name in costs
     ]
     return pl.DataFrame(rows, schema=COSTS.polars, orient="row")
+
+
+def group_pids(group: int) -> list[int]:
+    """The processes of the process group ``group``."""
+    found = []
+    for stat in PROC.glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(stat.read_text().rsplit(")", 1)[1].split()[2]) == group:
+                found.append(int(stat.parent.name))
+    return found
+
+
+def resident_bytes(pids: Iterable[int]) -> int:
+    """What ``pids`` take together: their proportional set sizes (proc(5)), so that shared pages count
+    once."""
+    total = 0
+    for pid in pids:
+        with suppress(OSError):
+            size = re.search(
+                r"^Pss:\s+(\d+) kB", (PROC / str(pid) / "smaps_rollup").read_text(), re.MULTILINE
+            )
+            total += int(size[1]) * 1024 if size else 0
+    return total

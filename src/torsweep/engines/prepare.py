@@ -284,6 +284,34 @@ def _check_traced(settings: RunSettings, relays: Sequence[str], file: Path) -> N
             raise InputError("no such relay", file=file, key="tracing.hosts", value=host, accepted=accepted)
 
 
+def read_prepared(run_directory: Path) -> tuple[RunSpec, Network, Path]:
+    """The run in ``run_directory``, its network without latencies, and where that is.
+
+    Raises InputError when the network is another one than the run was prepared for.
+    """
+    run = read_run(run_directory)
+    directory = (run_directory / run.network).resolve()
+    network, _ = read_network(directory, latency=False)
+    sha256 = sha256_of_file(directory / NETWORK_FILE)
+    if sha256 != run.network_sha256:
+        raise InputError(
+            "is not the network that run.json was prepared for",
+            file=directory / NETWORK_FILE,
+            value=sha256[:16],
+            accepted=f"SHA-256 {run.network_sha256[:16]}…; prepare the run again",
+        )
+    return run, network, directory
+
+
+def clear_results(run_directory: Path) -> None:
+    """Remove what an engine has left of a run; OutputError when that cannot be."""
+    try:
+        for name in RESULT_FILES:
+            (run_directory / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f"{run_directory}: cannot be written: {error.strerror}") from error
+
+
 def write_run(run: RunSpec, run_directory: Path, *, wait: bool = False) -> bool:
     """Write ``run`` into ``run_directory``; False when the very same run stood there already.
 
@@ -295,11 +323,7 @@ def write_run(run: RunSpec, run_directory: Path, *, wait: bool = False) -> bool:
     with folder_claimed(run_directory, RUN, wait=wait):
         if file.is_file() and file.read_text(encoding="utf-8") == run.text():
             return False
-        try:
-            for name in RESULT_FILES:
-                (run_directory / name).unlink(missing_ok=True)
-        except OSError as error:
-            raise OutputError(f"{run_directory}: cannot be written: {error.strerror}") from error
+        clear_results(run_directory)
         run.write(run_directory)
     return True
 

@@ -352,11 +352,14 @@ SCHEMAS = (
 """Every table."""
 
 
-def write_table(run_directory: Path, schema: TableSchema, frame: pl.DataFrame) -> None:
+def write_table(
+    run_directory: Path, schema: TableSchema, frame: pl.DataFrame, compression_level: int | None = None
+) -> None:
     """Write ``frame`` as the table of ``schema``, as a whole; InputError when it does not fit."""
     file = run_directory / schema.file
     with whole_file(file) as temporary:
-        validate(frame, schema, file).write_parquet(temporary, compression="zstd")
+        whole = validate(frame, schema, file)
+        whole.write_parquet(temporary, compression="zstd", compression_level=compression_level)
 
 
 def with_later_columns(frame: pl.DataFrame, schema: TableSchema) -> pl.DataFrame:

@@ -24,11 +24,11 @@ from torsweep.chain.turns import (
     tracing_plan,
     turns,
 )
-from torsweep.engines.addresses import address
 from torsweep.engines.emulation.directory import Identities, ProcessLayout
 from torsweep.engines.emulation.run.processes import ProcessSet
 from torsweep.engines.emulation.run.servers import answer
 from torsweep.engines.host_tors import HostTors
+from torsweep.engines.hosts import address
 from torsweep.network.model import Network
 
 PLANS = {"clocks": clocks_plan(28), "tracing": tracing_plan(), "quantum": quantum_plan()}

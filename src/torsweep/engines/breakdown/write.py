@@ -15,16 +15,15 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.engines.addresses import address
 from torsweep.engines.breakdown.cells import Cells
 from torsweep.engines.breakdown.clocks import compare
 from torsweep.engines.breakdown.join import Trace, join
 from torsweep.engines.breakdown.passing import Packets
 from torsweep.engines.breakdown.pcap import Captures, join_captures
 from torsweep.engines.cell_ring import channels_frame, read_ring, scan_cells
-from torsweep.engines.table_schema import BREAKDOWN, STREAMS, validate
+from torsweep.engines.hosts import address
+from torsweep.engines.table_schema import BREAKDOWN, STREAMS, write_table
 from torsweep.network.model import read_network
-from torsweep.storage import whole_file
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def write_breakdown(
     )
     trace, streams, unused = by_one_clock(recorded, seen, one_way_ns)
     frame, counts = join(trace, streams, one_in)
-    write_frame(run_directory, frame)
+    write_table(run_directory, BREAKDOWN, frame)
     clocks = [clock.document() for clock in trace.clocks.found]
     return {"followed_downloads": counts, "clocks": clocks, **({"captures": unused} if unused else {})}
 
@@ -101,12 +100,4 @@ def by_one_clock(
 
 def write_no_breakdown(run_directory: Path) -> None:
     """Write the table without rows: no download was followed."""
-    write_frame(run_directory, pl.DataFrame(schema=BREAKDOWN.polars))
-
-
-def write_frame(run_directory: Path, frame: pl.DataFrame) -> None:
-    """Write ``frame`` as the table, as a whole."""
-    file = run_directory / BREAKDOWN.file
-    validate(frame, BREAKDOWN, file)
-    with whole_file(file) as temporary:
-        frame.write_parquet(temporary, compression="zstd")
+    write_table(run_directory, BREAKDOWN, pl.DataFrame(schema=BREAKDOWN.polars))

@@ -7,31 +7,37 @@ as :class:`Place`; the document that linkem reads; keys, which hosts are given b
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from torsweep.config.where import Role
-from torsweep.engines import addresses
-from torsweep.engines.addresses import address, directory_authorities
 from torsweep.engines.cell_ring import RING_FILE
 from torsweep.engines.contract import Say
 from torsweep.engines.emulation.tcp import TcpEra
+from torsweep.engines.hosts import (
+    DIR_PORT,
+    OR_PORT,
+    Identities,
+    address,
+    host_torrc,
+    key_torrc,
+    recording_lines,
+    v3_identity,
+)
 from torsweep.engines.run_spec import RunSpec
-from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips, vegas_log_lines
+from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips
 from torsweep.errors import OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.network.model import Host, Network, link_rates
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import KEY_FOLDERS
 from torsweep.tor.build import BuiltTor
-from torsweep.tor.torrc import QUIET_CLIENT_LINES, fingerprints_at, torrc, tracing_options
 
 KEPT_S = 300 * 86_400
 """Certificates are made for twelve months."""
@@ -51,8 +57,7 @@ def put_keys(layout: ProcessLayout, tor: BuiltTor, say: Say) -> Identities:
             (place.data / "keys").chmod(0o700)
             relays[place.name] = (kept / "fingerprint").read_text(encoding="utf-8").split()[1]
             if place.role == "authority":
-                text = (kept / "keys" / "authority_certificate").read_text(encoding="utf-8")
-                votes[place.name] = re.findall(r"^fingerprint ([0-9A-F]{40})$", text, re.MULTILINE)[0]
+                votes[place.name] = v3_identity(kept / "keys" / "authority_certificate")
     return Identities(relays, votes)
 
 
@@ -67,7 +72,7 @@ def _kept(place: Place, tor: BuiltTor, say: Say) -> Path:
         if place.role == "authority":
             _certify(place, tor, folder / "keys")
         torrc = folder / "torrc"
-        torrc.write_text(_key_torrc(place, folder), encoding="utf-8")
+        torrc.write_text(key_torrc(str(folder), place.name, place.address), encoding="utf-8")
         command: list[str | Path] = [tor.program, "-f", torrc, "--defaults-torrc", folder / "none"]
         said = _run([*command, "--ignore-missing-torrc", "--list-fingerprint", "--hush"], place)
         if not (folder / "fingerprint").is_file():
@@ -76,26 +81,10 @@ def _kept(place: Place, tor: BuiltTor, say: Say) -> Path:
 
 
 def _certify(place: Place, tor: BuiltTor, keys: Path) -> None:
-    certificate = keys / "authority_certificate"
     command: list[str | Path] = [tor.gencert, "--create-identity-key", "-m", "12"]
     command += ["-i", keys / "authority_identity_key", "-s", keys / "authority_signing_key"]
-    command += ["-c", certificate, "--passphrase-fd", "0"]
-    said = _run(command, place, "emulation\n")
-    if not re.search(r"^fingerprint [0-9A-F]{40}$", certificate.read_text("utf-8"), re.MULTILINE):
-        raise TorsweepError(f"{place.name}: tor-gencert left no certificate; it said: {said.strip()}")
-
-
-def _key_torrc(place: Place, folder: Path) -> str:
-    lines = [
-        f"DataDirectory {folder}",
-        f"Nickname {place.name}",
-        f"Address {place.address}",
-        f"ORPort {addresses.OR_PORT}",
-        "SocksPort 0",
-        f"GeoIPFile {folder}/geoip",
-        f"GeoIPv6File {folder}/geoip",
-    ]
-    return "\n".join([*lines, ""])
+    _run([*command, "-c", keys / "authority_certificate", "--passphrase-fd", "0"], place, "emulation\n")
+    v3_identity(keys / "authority_certificate")
 
 
 def _run(command: Sequence[str | Path], place: Place, text: str = "") -> str:
@@ -226,14 +215,6 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Identities:
-    """The fingerprints of relays and authorities, and those of the authorities as ones that vote."""
-
-    relays: Mapping[str, str]
-    votes: Mapping[str, str]
-
-
-@dataclass(frozen=True)
 class ProcessLayout:
     """The processes of a run and where they are: files in ``folder``, sockets in ``sockets``.
 
@@ -284,30 +265,17 @@ class ProcessLayout:
     def torrc(self, place: Place, identities: Identities, known: Set[str] | None = None) -> str:
         """The torrc of ``place``, whose tor knows the options ``known``, in the network of ``identities``."""
         values = {
-            "authorities": directory_authorities(self.network, identities.relays, identities.votes),
             "data_directory": str(place.data),
             "control_port": f"unix:{place.control}",
-            "nickname": place.name,
-            "address": place.address,
-            "or_port": f"{place.address}:{addresses.OR_PORT}",
-            "dir_port": f"{place.address}:{addresses.DIR_PORT}",
+            "or_port": f"{place.address}:{OR_PORT}",
+            "dir_port": f"{place.address}:{DIR_PORT}",
             "socks_port": self._socks_port(place),
-            "guards": fingerprints_at(self.network, identities.relays, "guard", "guard_exit"),
-            "exits": fingerprints_at(self.network, identities.relays, "exit", "guard_exit"),
             "initial_voting_interval_s": str(NO_VOTE_SOON_S),
             "voting_interval_s": str(LATER_VOTES_S),
             "vote_delay_s": str(SHORTEST_VOTE_DELAY_S),
         }
-        relay = next((relay for relay in self.network.relays if relay.name == place.name), None)
-        return torrc(
-            place.role,
-            values,
-            self.run.tor,
-            relay,
-            [*self._lines(place), *self.extra, *self.run.given_to(place.name)],
-            known=known,
-            parameters=self.run.given.consensus,
-        )
+        lines = [*self._lines(place), *self.extra]
+        return host_torrc(self.run, self.network, identities, place.role, place.name, values, lines, known)
 
     @property
     def rings(self) -> dict[str, Path]:
@@ -343,14 +311,9 @@ class ProcessLayout:
                 f"V3AuthNIntervalsValid {VOTES_VALID}",
             ]
         if place.role == "relay":
+            relay = next(relay for relay in self.network.relays if relay.name == place.name)
             lines.append(f"Log [mm]info file {place.folder / QUEUES_FILE}")
-            if place.name in self.round_trip_logs:
-                lines += vegas_log_lines(str(self.round_trip_logs[place.name]))
-            tracing = self.run.tracing
-            if tracing is not None and place.name in tracing.hosts:
-                lines += tracing_options(tracing, str(place.ring))
-            return lines
-        lines += QUIET_CLIENT_LINES
+            return lines + recording_lines(self.run, relay, str(place.ring), str(place.folder / VEGAS_LOG))
         return [*lines, "__LeaveStreamsUnattached 1"] if self.paths_of(place.name) else lines
 
     def _socks_port(self, place: Place) -> str:

@@ -6,7 +6,7 @@ In: run.json, its network, the keys. Out: shadow.yaml, the graph, torrcs, TGen's
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,11 +14,18 @@ import numpy as np
 import polars as pl
 
 from torsweep.config.where import Role
-from torsweep.engines import addresses
-from torsweep.engines.addresses import directory_authorities
 from torsweep.engines.breakdown.pcap import HEADER_BYTES
 from torsweep.engines.cell_ring import RING_FILE
 from torsweep.engines.draws import client_start_ns, draw
+from torsweep.engines.hosts import (
+    CONTROL_PORT,
+    DIR_PORT,
+    OR_PORT,
+    SOCKS_PORT,
+    address,
+    host_torrc,
+    recording_lines,
+)
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
 from torsweep.engines.shadow.layout import Layout, captured_hosts
@@ -43,18 +50,14 @@ from torsweep.engines.shadow.simulate import (
 from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.engines.shadow.traffic import client_graph, server_graph
 from torsweep.engines.shadow.watch import MAY_BE_LATE
-from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips, vegas_log_lines
+from torsweep.engines.vegas_log import VEGAS_LOG, logs_round_trips
 from torsweep.errors import InputError
-from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, Relay, link_rates
+from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, link_rates
 from torsweep.network.places import Latencies
 from torsweep.tor.torrc import (
-    QUIET_CLIENT_LINES,
     bandwidths_text,
     check_network,
     environment,
-    fingerprints_at,
-    torrc,
-    tracing_options,
 )
 from torsweep.units import SECOND_NS
 
@@ -131,9 +134,6 @@ def write_graph(network: Network, latencies: Latencies, floor_us: int) -> tuple[
 MOST_SHADOW_SEED = 2**32 - 1
 """general.seed is an unsigned number of 32 bits."""
 
-_LISTENING_OR_PORT = f"{addresses.OR_PORT} IPv4Only"
-"""Shadow has no IPv6."""
-
 _SHARED = "../../../shared"
 """The folder of files that hosts share, seen from a host's working directory."""
 
@@ -182,9 +182,9 @@ def write_directory(
         bootstrap_ns=BOOTSTRAP_NS,
         duration_ns=run.duration_ns,
         clients={client.name: client.kind for client in network.clients},
-        relays={relay.name: keys.fingerprints[relay.name] for relay in network.relays},
-        authorities={host.name: keys.fingerprints[host.name] for host in network.authorities},
-        servers={addresses.address(builder.nodes[server.name]): server.name for server in network.servers},
+        relays={relay.name: keys.identities.relays[relay.name] for relay in network.relays},
+        authorities={host.name: keys.identities.relays[host.name] for host in network.authorities},
+        servers={address(builder.nodes[server.name]): server.name for server in network.servers},
     )
     layout.write(folder)
     return Written(simulation, floored_pairs)
@@ -219,7 +219,7 @@ class _Builder:
         self.shared.mkdir()
         (self.shared / "server.graphml").write_text(server_graph())
         (self.shared / "bandwidths").write_text(
-            bandwidths_text(self.network, self.keys.fingerprints, EPOCH_S)
+            bandwidths_text(self.network, self.keys.identities.relays, EPOCH_S)
         )
         self.template.mkdir(parents=True)
         hosts = {
@@ -231,35 +231,24 @@ class _Builder:
         captured = captured_hosts(self.run.tracing, self.network)
         return hosts | {name: replace(hosts[name], captured_bytes=HEADER_BYTES) for name in captured}
 
-    def _torrc(
-        self,
-        role: Role,
-        host: str,
-        values: Mapping[str, str],
-        relay: Relay | None = None,
-        extra: Sequence[str] = (),
-    ) -> str:
-        common = {
-            "authorities": directory_authorities(
-                self.network, self.keys.fingerprints, self.keys.v3_identities
-            ),
+    def _torrc(self, role: Role, host: str, lines: Sequence[str] = ()) -> str:
+        values = {
             "data_directory": ".",
-            "control_port": str(addresses.CONTROL_PORT),
+            "control_port": str(CONTROL_PORT),
+            # Shadow has no IPv6.
+            "or_port": f"{OR_PORT} IPv4Only",
+            "dir_port": str(DIR_PORT),
+            "socks_port": str(SOCKS_PORT),
+            "initial_voting_interval_s": str(INITIAL_VOTING_INTERVAL_S),
+            "vote_delay_s": str(VOTE_DELAY_S),
+            "voting_interval_s": str(VOTING_INTERVAL_S),
         }
-        return torrc(
-            role,
-            {**common, **values},
-            self.run.tor,
-            relay,
-            [*extra, *self.run.given_to(host)],
-            known=self.tools.tors.options(host),
-            parameters=self.run.given.consensus,
-        )
+        known = self.tools.tors.options(host)
+        return host_torrc(self.run, self.network, self.keys.identities, role, host, values, lines, known)
 
     def _client_torrc(self, name: str) -> str:
         """The torrc of the client ``name``, which it shares with all clients that have the same."""
-        values = {"socks_port": str(addresses.SOCKS_PORT)}
-        text = self._torrc("client", name, values, extra=QUIET_CLIENT_LINES)
+        text = self._torrc("client", name)
         if text not in self.client_torrcs:
             number = len(self.client_torrcs)
             self.client_torrcs[text] = f"client{number or ''}.torrc"
@@ -268,41 +257,19 @@ class _Builder:
 
     def _host(self, name: str, processes: list[Process]) -> Host:
         node = self.nodes[name]
-        return Host(self.graph_nodes[node], addresses.address(node), processes)
+        return Host(self.graph_nodes[node], address(node), processes)
 
     def _authority(self, name: str) -> Host:
-        values = {
-            "nickname": name,
-            "address": addresses.address(self.nodes[name]),
-            "or_port": _LISTENING_OR_PORT,
-            "dir_port": str(addresses.DIR_PORT),
-            "guards": fingerprints_at(self.network, self.keys.fingerprints, "guard", "guard_exit"),
-            "exits": fingerprints_at(self.network, self.keys.fingerprints, "exit", "guard_exit"),
-            "initial_voting_interval_s": str(INITIAL_VOTING_INTERVAL_S),
-            "vote_delay_s": str(VOTE_DELAY_S),
-            "voting_interval_s": str(VOTING_INTERVAL_S),
-        }
-        text = self._torrc("authority", name, values, extra=[f"V3BandwidthsFile {_SHARED}/bandwidths"])
-        self._host_folder(name, text)
+        self._host_folder(name, self._torrc("authority", name, [f"V3BandwidthsFile {_SHARED}/bandwidths"]))
         return self._host(name, [self._tor(name, "torrc", AUTHORITIES_NS)])
 
     def _relay(self, index: int) -> Host:
         relay = self.network.relays[index]
-        values = {
-            "nickname": relay.name,
-            "address": addresses.address(self.nodes[relay.name]),
-            "or_port": _LISTENING_OR_PORT,
-        }
-        tracing = self.run.tracing
-        traced = tracing if tracing and relay.name in tracing.hosts else None
-        extra = tracing_options(traced, RING_FILE) if traced else []
-        logging = logs_round_trips(self.run.tor, relay)
-        if logging:
-            extra += vegas_log_lines(VEGAS_LOG)
-        self._host_folder(relay.name, self._torrc("relay", relay.name, values, relay, extra))
+        lines = recording_lines(self.run, relay, RING_FILE, VEGAS_LOG)
+        self._host_folder(relay.name, self._torrc("relay", relay.name, lines))
         start_ns = RELAYS_NS + index * SECOND_NS // max(1, len(self.network.relays))
         tor = self._tor(relay.name, "torrc", start_ns)
-        if logging:
+        if logs_round_trips(self.run.tor, relay):
             # tor logs local time, which a simulation takes from the machine.
             tor = replace(tor, environment={**tor.environment, "TZ": "UTC"})
         processes = [tor, self._oniontrace("BW", start_ns + 2 * SECOND_NS)]
@@ -341,7 +308,7 @@ class _Builder:
     def _oniontrace(self, events: str, start_ns: int) -> Process:
         arguments = [
             "Mode=log",
-            f"TorControlPort={addresses.CONTROL_PORT}",
+            f"TorControlPort={CONTROL_PORT}",
             "LogLevel=warning",
             f"Events={events}",
         ]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import platform
 import re
+from collections.abc import Mapping
 
 from torsweep.config.looks import DOTTED, LONG_DASHED, ORANGE, SKY, Look
 from torsweep.config.network import NetworkConfig
 from torsweep.config.tor_settings import Codel, Transport
-from torsweep.engines.contract import Demand, Engine, EngineKind, counted
+from torsweep.engines.contract import Demand, Engine, EngineKind
 from torsweep.engines.shadow.simulate import BOOTSTRAP_NS, HOST_BYTES, PROGRAM_BYTES, SHADOW_BYTES
 from torsweep.engines.shadow.tools import MEASURING, NOT_MEASURING, round_trips
 from torsweep.engines.table_files import COSTS_FILE, PATHS_FILE
@@ -44,11 +45,16 @@ def demand(network: NetworkConfig) -> Demand:
         "tgen": network.client_count + network.server_count,
         "oniontrace": network.relay_count + network.client_count,
     }
+
+    def of_all(each: Mapping[str, int]) -> int:
+        """What all processes take, by what one process of each program takes."""
+        return sum(count * each[program] for program, count in counts.items())
+
     return Demand(
-        memory_bytes=SHADOW_BYTES + HOST_BYTES * network.host_count + counted(counts, PROGRAM_BYTES),
+        memory_bytes=SHADOW_BYTES + HOST_BYTES * network.host_count + of_all(PROGRAM_BYTES),
         shared_memory_bytes=sum(counts.values()) * SHARED_BYTES_PER_PROCESS,
-        threads=counted(counts, THREADS),
-        open_files=SHADOW_FILES + counted(counts, OPEN_FILES),
+        threads=of_all(THREADS),
+        open_files=SHADOW_FILES + of_all(OPEN_FILES),
     )
 
 

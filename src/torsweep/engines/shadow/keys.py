@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from torsweep.engines.addresses import OR_PORT, address
+from torsweep.engines.hosts import Identities, address, key_torrc, v3_identity
 from torsweep.engines.shadow.process import run_simulation
 from torsweep.engines.shadow.simulate import Host, Process, Simulation, uniform_graph
 from torsweep.engines.shadow.tools import ShadowTools
-from torsweep.errors import TorsweepError
 from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import Network
@@ -32,12 +30,10 @@ _FINGERPRINTS = "fingerprints.json"
 
 @dataclass(frozen=True)
 class Keys:
-    """Where the keys are, and the fingerprints: of the relay in each host, and of each authority's
-    identity as one that votes."""
+    """Where the keys are, and whose."""
 
     folder: Path
-    fingerprints: Mapping[str, str]
-    v3_identities: Mapping[str, str]
+    identities: Identities
 
     def of(self, host: str) -> Path:
         """The data directory of ``host``, to be copied."""
@@ -55,7 +51,7 @@ def network_keys(network: Network, network_sha256: str, tools: ShadowTools, kept
             with whole_directory(folder, KEY_FOLDERS) as place:
                 _make(network, tools, place)
     found = read_json(folder / _FINGERPRINTS)
-    return Keys(folder, found["relays"], found["v3"])
+    return Keys(folder, Identities(found["relays"], found["v3"]))
 
 
 def _make(network: Network, tools: ShadowTools, place: Path) -> None:
@@ -67,7 +63,7 @@ def _make(network: Network, tools: ShadowTools, place: Path) -> None:
     for node, name in enumerate(host.name for host in own):
         folder = work / "template" / "hosts" / name
         (folder / "keys").mkdir(parents=True)
-        (folder / "torrc").write_text(_key_torrc(name, address(node)))
+        (folder / "torrc").write_text(key_torrc(".", name, address(node)))
         (folder / "passphrase").write_text("only in this simulation\n")
         processes = [_to_its_end(tor.program, ["--list-fingerprint", "-f", "torrc"])]
         if name in authorities:
@@ -80,7 +76,7 @@ def _make(network: Network, tools: ShadowTools, place: Path) -> None:
         shutil.copytree(made / "keys", place / name / "keys")
         shutil.copy(made / "fingerprint", place / name / "fingerprint")
     fingerprints = {name: (place / name / "fingerprint").read_text().split()[1] for name in hosts}
-    v3 = {name: _v3_identity(place / name / "keys" / "authority_certificate") for name in authorities}
+    v3 = {name: v3_identity(place / name / "keys" / "authority_certificate") for name in authorities}
     shutil.rmtree(work)
     document = json.dumps({"relays": fingerprints, "v3": v3}, indent=1, sort_keys=True)
     write_text(place / _FINGERPRINTS, document + "\n")
@@ -98,26 +94,3 @@ def _certify(gencert: Path) -> str:
         " -i keys/authority_identity_key -s keys/authority_signing_key"
         " -c keys/authority_certificate 3<passphrase"
     )
-
-
-def _key_torrc(name: str, host_address: str) -> str:
-    return "\n".join(
-        [
-            "DataDirectory .",
-            f"Nickname {name}",
-            f"Address {host_address}",
-            f"ORPort {OR_PORT}",
-            "SocksPort 0",
-            "AssumeReachable 1",
-            "PublishServerDescriptor 0",
-            "Log notice stdout",
-            "",
-        ]
-    )
-
-
-def _v3_identity(certificate: Path) -> str:
-    for line in certificate.read_text(encoding="ascii").splitlines():
-        if line.startswith("fingerprint "):
-            return line.split()[1]
-    raise TorsweepError(f"{certificate}: tor-gencert wrote no fingerprint")

@@ -31,37 +31,22 @@ def captured_hosts(tracing: Tracing | None, network: Network) -> list[str]:
 _KEPT_SUFFIXES = (".stdout", ".stderr", ".graphml", ".log")
 
 
-def compress_logs(folder: Path) -> int:
-    """Compress the logs of every host in ``folder`` and remove the rest of its files; bytes left.
+def compress_logs(folder: Path) -> None:
+    """Compress the logs of every host in ``folder`` and remove the rest of its files.
 
     The graph, the keys and what tor keeps in its data directories go: run.json and the network give them
-    again. Empty logs go too.
+    again. Empty logs go too. While a plain log is there, it counts before a compressed one.
     """
     for made in ("template", "graph.gml"):
         _remove(folder / made)
-    left = 0
-    for host in sorted((folder / HOSTS_FOLDER).iterdir()):
-        for entry in sorted(host.iterdir()):
-            if entry.suffix == ".gz":
-                left += entry.stat().st_size
-                continue
-            if entry.is_dir() or entry.suffix not in _KEPT_SUFFIXES or entry.stat().st_size == 0:
-                _remove(entry)
-                continue
+    for entry in sorted((folder / HOSTS_FOLDER).glob("*/*")):
+        if entry.suffix == ".gz":
+            continue
+        if not entry.is_dir() and entry.suffix in _KEPT_SUFFIXES and entry.stat().st_size:
             packed = entry.with_name(f"{entry.name}.gz")
-            with entry.open("rb") as plain, gzip.GzipFile(packed, "wb", compresslevel=6, mtime=0) as file:
+            with entry.open("rb") as plain, gzip.open(packed, "wb", compresslevel=6) as file:
                 shutil.copyfileobj(plain, file)
-            # The plain file goes last: until then it is the one that counts.
-            entry.unlink()
-            left += packed.stat().st_size
-    return left
-
-
-def drop_half_compressed(folder: Path) -> None:
-    """Remove compressed logs whose plain file is still there: their compression was interrupted."""
-    for packed in (folder / HOSTS_FOLDER).glob("*/*.gz"):
-        if packed.with_suffix("").exists():
-            packed.unlink()
+        _remove(entry)
 
 
 def _remove(path: Path) -> None:

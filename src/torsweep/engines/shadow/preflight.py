@@ -12,8 +12,8 @@ import re
 import tempfile
 from pathlib import Path
 
-from torsweep.engines.addresses import address
 from torsweep.engines.contract import Say
+from torsweep.engines.hosts import address
 from torsweep.engines.shadow.process import run_simulation
 from torsweep.engines.shadow.simulate import Host, Process, Simulation, uniform_graph
 from torsweep.engines.shadow.tools import RESULTS_FOLDER, TRIALS_FOLDER, ShadowTools

@@ -16,7 +16,7 @@ from typing import Any
 from torsweep.engines.contract import Say
 from torsweep.engines.costs import costs_frame
 from torsweep.engines.host_tors import Consensus, read_consensus, require_consensus
-from torsweep.engines.prepare import RESULT_FILES
+from torsweep.engines.prepare import clear_results, read_prepared
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
 from torsweep.engines.shadow.directory import Written, write_directory
 from torsweep.engines.shadow.keys import network_keys
@@ -24,7 +24,6 @@ from torsweep.engines.shadow.layout import (
     HOSTS_FOLDER,
     SHADOW_FOLDER,
     compress_logs,
-    drop_half_compressed,
     read_layout,
 )
 from torsweep.engines.shadow.preflight import require_preflight
@@ -39,7 +38,7 @@ from torsweep.engines.table_schema import COSTS, write_table
 from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
 from torsweep.formats.json_file import read_json
-from torsweep.network.model import NETWORK_FILE, read_latency, read_network
+from torsweep.network.model import read_latency, read_network
 from torsweep.network.relays import given_paths
 from torsweep.provenance import PROVENANCE_FILE, machine, sha256_of_file
 from torsweep.storage import write_text
@@ -86,19 +85,10 @@ def write_run_directory(
     Raises InputError when run.json and its network do not belong together, or the network cannot be
     simulated, or a build of tor lacks what the run asks for; TorsweepError when tor cannot make its keys.
     """
-    run = _read_run(run_directory)
-    network_directory = run_directory / run.network
-    network, _ = read_network(network_directory, latency=False)
+    _read_run(run_directory)
+    run, network, network_directory = read_prepared(run_directory)
     if not network.tornettools:
         tools.tors.check(run, network)
-    network_sha256 = sha256_of_file(network_directory / NETWORK_FILE)
-    if network_sha256 != run.network_sha256:
-        raise InputError(
-            "the network is not the one that the run was prepared for",
-            file=network_directory / NETWORK_FILE,
-            value=network_sha256[:16],
-            accepted=f"SHA-256 {run.network_sha256[:16]}…; prepare the run again",
-        )
     started = time.monotonic()
     folder = run_directory / SHADOW_FOLDER
     if network.tornettools:
@@ -108,7 +98,7 @@ def write_run_directory(
         say(f"{folder}: {len(written.simulation.hosts)} hosts of {tornet.folder}")
         return run, written
     latencies = read_latency(network_directory, network)
-    keys = network_keys(network, network_sha256, tools)
+    keys = network_keys(network, run.network_sha256, tools)
     keyed = time.monotonic()
     written = write_directory(run, network, latencies, keys, tools, settings, folder)
     say(
@@ -145,8 +135,7 @@ def run_shadow(run_directory: Path, settings: ShadowSettings, say: Say, *, keep_
     _require_kind(run, run_directory / RUN_FILE, tools)
     with folder_claimed(run_directory, RUN, wait=False):
         record = _standing_record(run_directory, settings, tools)
-        for name in RESULT_FILES:
-            (run_directory / name).unlink(missing_ok=True)
+        clear_results(run_directory)
         if record is None:
             record = simulate_and_record(run_directory, settings, tools, say)
         _finish(run_directory, record, keep_logs=keep_logs)
@@ -212,7 +201,6 @@ def simulate_and_record(
 
 def _finish(run_directory: Path, record: dict[str, Any], *, keep_logs: bool) -> None:
     folder = run_directory / SHADOW_FOLDER
-    drop_half_compressed(folder)
     network, _ = read_network(run_directory / read_run(run_directory).network, latency=False)
     counters = (write_tornet_tables if network.tornettools else write_tables)(run_directory, folder)
     write_table(run_directory, COSTS, costs_frame(read_costs(folder), network))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from torsweep.errors import InputError, TorsweepError
+from torsweep.machine import read_machine
 from torsweep.units import SECOND_NS
 
 SHADOW_BYTES = 180_000_000
@@ -26,9 +27,6 @@ OTHER_PROGRAM_BYTES = 5_000_000
 LEAST_AVAILABLE_BYTES = 300_000_000
 """With less memory than this, the kernel may soon kill processes."""
 
-_PROC = Path("/proc")
-CGROUP = Path("/sys/fs/cgroup")
-
 
 def projected_bytes(simulation: Simulation) -> int:
     """What ``simulation`` may take when all its processes run."""
@@ -40,60 +38,14 @@ def projected_bytes(simulation: Simulation) -> int:
     )
 
 
-def available_bytes() -> int:
-    """What processes can still take on this machine, or in the control group that this one is in."""
-    available = _field(_PROC / "meminfo", "MemAvailable:") * 1024
-    try:
-        limit = (CGROUP / "memory.max").read_text().strip()
-        used = int((CGROUP / "memory.current").read_text())
-        # File cache counts as used, and is given back when asked for.
-        reclaimable = _field(CGROUP / "memory.stat", "inactive_file ")
-    except (OSError, ValueError):
-        return available
-    return available if limit == "max" else min(available, int(limit) - used + reclaimable)
-
-
-def require_memory(simulation: Simulation) -> int:
-    """The projection for ``simulation``; TorsweepError when less than that is available."""
-    needed, available = projected_bytes(simulation), available_bytes()
-    if needed + LEAST_AVAILABLE_BYTES > available:
+def require_memory(simulation: Simulation) -> None:
+    """TorsweepError when less memory is available than is projected for ``simulation``."""
+    needed, available = projected_bytes(simulation), read_machine().available_bytes
+    if available is not None and needed + LEAST_AVAILABLE_BYTES > available:
         raise TorsweepError(
             f"not enough memory: {len(simulation.hosts)} hosts need up to {needed / 1e9:.1f} GB,"
             f" {available / 1e9:.1f} GB are available; run fewer side by side, or a smaller network"
         )
-    return needed
-
-
-def group_pids(group: int) -> list[int]:
-    """The processes of the process group ``group``."""
-    found = []
-    for entry in _PROC.iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            if int(fields[2]) == group:
-                found.append(int(entry.name))
-    return found
-
-
-def resident_bytes(pids: Iterable[int]) -> int:
-    """What ``pids`` take together: their proportional set sizes, so that shared pages count once."""
-    total = 0
-    for pid in pids:
-        try:
-            total += _field(_PROC / str(pid) / "smaps_rollup", "Pss:") * 1024
-        except (OSError, ValueError):
-            continue
-    return total
-
-
-def _field(file: Path, name: str) -> int:
-    for line in file.read_text().splitlines():
-        if line.startswith(name):
-            return int(line.split()[1])
-    raise ValueError(f"{file}: no {name}")
 
 
 SHADOW_YAML = "shadow.yaml"

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from torsweep.config.traffic import PERF_KINDS, AnyKind
-from torsweep.engines.addresses import SERVER_PORT, SOCKS_PORT
 from torsweep.engines.draws import PAGE, object_count, pause_ns, response_bytes, server_index
+from torsweep.engines.hosts import SERVER_PORT, SOCKS_PORT
 from torsweep.engines.run_spec import RunSpec, RunTraffic
 from torsweep.formats.graphs import Attribute, document, node_line
 from torsweep.network.model import Server

@@ -22,17 +22,13 @@ from pathlib import Path
 
 from torsweep.config.reading import validate
 from torsweep.engines.contract import Say
-from torsweep.engines.costs import PROC, Cost, cost_of
+from torsweep.engines.costs import PROC, Cost, cost_of, group_pids, resident_bytes
 from torsweep.engines.shadow.layout import HOSTS_FOLDER
 from torsweep.engines.shadow.process import ShadowProcess, process_failure, shadow_failure
-from torsweep.engines.shadow.simulate import (
-    LEAST_AVAILABLE_BYTES,
-    available_bytes,
-    group_pids,
-    resident_bytes,
-)
+from torsweep.engines.shadow.simulate import LEAST_AVAILABLE_BYTES
 from torsweep.errors import TorsweepError
 from torsweep.formats.json_file import read_json
+from torsweep.machine import read_machine
 from torsweep.storage import write_text
 from torsweep.units import rounded_duration
 
@@ -162,7 +158,7 @@ class Watch:
     clients: Sequence[str]
     bootstrap_s: float
     say: Say
-    available: Callable[[], int] = available_bytes
+    available: Callable[[], int | None] = lambda: read_machine().available_bytes
     may_be_late: float = MAY_BE_LATE
     peak_bytes: int = 0
     last: Progress | None = None
@@ -211,7 +207,7 @@ class Watch:
 
     def _check_memory(self) -> None:
         available = self.available()
-        if available < LEAST_AVAILABLE_BYTES:
+        if available is not None and available < LEAST_AVAILABLE_BYTES:
             raise TorsweepError(
                 f"{self.folder}: stopped, because memory is about to run out:"
                 f" {available / 1e6:.0f} MB are left on this machine"

@@ -13,7 +13,6 @@ from tests.stand_ins import SERIES_OPTIONS, known_options
 from tests.unit.engines.emulation.conftest import POSITIONS, network, run_spec, traffic
 from torsweep.config.eras import tor_settings
 from torsweep.config.tracing import Tracing
-from torsweep.engines.addresses import address
 from torsweep.engines.emulation.directory import (
     AUTHORITY_LINK_BYTES_PER_S,
     Identities,
@@ -22,6 +21,7 @@ from torsweep.engines.emulation.directory import (
     links_document,
 )
 from torsweep.engines.emulation.tcp import TCP
+from torsweep.engines.hosts import address
 from torsweep.engines.run_spec import UserLines, UserOptions
 from torsweep.errors import InputError
 from torsweep.network.model import Network

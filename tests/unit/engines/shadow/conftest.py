@@ -14,6 +14,7 @@ from tests.small_network import equal_rtts, small_network
 from tests.stand_ins import stand_in_tor
 from torsweep.config.experiment import load_experiment
 from torsweep.engines.host_tors import HostTors
+from torsweep.engines.hosts import Identities
 from torsweep.engines.prepare import build_run, run_settings
 from torsweep.engines.run_spec import RunSpec
 from torsweep.engines.shadow.keys import Keys
@@ -76,7 +77,7 @@ def keys(tmp_path: Path, network: Network) -> Keys:
         (tmp_path / "keys" / name / "keys" / "secret_id_key").write_text(f"of {name}\n")
     fingerprints = {name: f"{number:040X}" for number, name in enumerate(names)}
     identities = {host.name: f"{100 + network.node_of[host.name]:040X}" for host in network.authorities}
-    return Keys(tmp_path / "keys", fingerprints, identities)
+    return Keys(tmp_path / "keys", Identities(fingerprints, identities))
 
 
 @pytest.fixture

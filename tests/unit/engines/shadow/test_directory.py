@@ -127,16 +127,16 @@ def test_authorities_know_each_other_the_positions_and_the_weights(
     written: dict[str, Any], folder: Path, keys: Keys
 ) -> None:
     torrc = (folder / "template/hosts/authority2/torrc").read_text()
-    for name, identity in keys.v3_identities.items():
+    for name, identity in keys.identities.votes.items():
         assert f"DirAuthority {name} orport=9001 v3ident={identity} " in torrc
-    guards = ",".join(keys.fingerprints[f"relay{n}"] for n in (1, 3, 4))
-    exits = ",".join(keys.fingerprints[f"relay{n}"] for n in (1, 2))
+    guards = ",".join(keys.identities.relays[f"relay{n}"] for n in (1, 3, 4))
+    exits = ",".join(keys.identities.relays[f"relay{n}"] for n in (1, 2))
     assert f"TestingDirAuthVoteGuard {guards}\n" in torrc
     assert f"TestingDirAuthVoteExit {exits}\n" in torrc
     bandwidths = (folder / "shared/bandwidths").read_text().splitlines()
     assert bandwidths[0] == "946684800"
-    assert f"node_id=${keys.fingerprints['relay3']} bw=102" in bandwidths
-    assert f"node_id=${keys.fingerprints['authority1']} bw=0" in bandwidths
+    assert f"node_id=${keys.identities.relays['relay3']} bw=102" in bandwidths
+    assert f"node_id=${keys.identities.relays['authority1']} bw=0" in bandwidths
 
 
 def test_a_relay_has_its_rate_and_its_keys(written: dict[str, Any], folder: Path) -> None:
@@ -151,7 +151,7 @@ def test_the_layout_tells_what_the_logs_do_not(written: dict[str, Any], folder: 
     layout = read_layout(folder)
     assert layout.clients == {"web1": "web", "web2": "web", "bulk1": "bulk"}
     assert layout.servers == {"11.0.0.12": "server1", "11.0.0.13": "server2"}
-    assert layout.relays["relay5"] == keys.fingerprints["relay5"]
+    assert layout.relays["relay5"] == keys.identities.relays["relay5"]
     assert layout.bootstrap_ns == BOOTSTRAP_NS
 
 

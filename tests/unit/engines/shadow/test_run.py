@@ -43,7 +43,9 @@ def test_a_network_that_has_changed_since_is_refused(
 ) -> None:
     file = tmp_path / "network" / "network.json"
     file.write_text(file.read_text().replace('"seed": 7', '"seed": 8'))
-    with pytest.raises(InputError, match=r"network\.json: the network is not the one .* prepare the run"):
+    with pytest.raises(
+        InputError, match=r"network\.json: is not the network that run.json was .* prepare the run"
+    ):
         run.write_run_directory(run_directory, ShadowSettings(), tools, _say)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import re
 import resource
 import shutil
 import sys
@@ -24,7 +23,7 @@ from torsweep import __version__
 from torsweep.engines.breakdown.write import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_ring import ring_bytes, write_cells
 from torsweep.engines.contract import Say
-from torsweep.engines.costs import costs_frame
+from torsweep.engines.costs import costs_frame, resident_bytes
 from torsweep.engines.emulation.directory import ProcessLayout, links_document
 from torsweep.engines.emulation.entry import FILES_PER_HOST, EmulationTools
 from torsweep.engines.emulation.read import (
@@ -46,8 +45,8 @@ from torsweep.engines.emulation.run.pace import PROCESS_FOLDER, FellBehind
 from torsweep.engines.emulation.run.processes import ProcessSet, orderly_end
 from torsweep.engines.emulation.run.servers import REQUEST_HEADER
 from torsweep.engines.emulation.tcp import TCP, settable
-from torsweep.engines.prepare import RESULT_FILES
-from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run, write_provenance
+from torsweep.engines.prepare import clear_results, read_prepared
+from torsweep.engines.run_spec import RUN_FILE, RunSpec, write_provenance
 from torsweep.engines.table_files import LINKS_FILE, PACKETS_FILE
 from torsweep.engines.table_schema import (
     CIRCUITS,
@@ -63,7 +62,7 @@ from torsweep.engines.table_schema import (
 from torsweep.engines.vegas_log import round_trips_frame
 from torsweep.errors import InputError, OutputError, TorsweepError
 from torsweep.folder_lock import folder_claimed
-from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network, read_network
+from torsweep.network.model import LATENCY_FILE, NETWORK_FILE, Network
 from torsweep.provenance import machine, sha256_of_file, versions
 from torsweep.storage import whole_file
 from torsweep.storage.folders import RUN
@@ -94,9 +93,7 @@ def run_emulation(
     had, ToolMissing without the right to make hosts, FellBehind when the run falls behind real time,
     TorsweepError when the network fails.
     """
-    run = read_run(run_directory)
-    network_directory = (run_directory / run.network).resolve()
-    network, _ = read_network(network_directory)
+    run, network, network_directory = read_prepared(run_directory)
     _check_input(run, network, network_directory / NETWORK_FILE)
     tools.tors.check(run, network)
     say = _speaker(progress)
@@ -167,7 +164,11 @@ def _run_whole(run_directory: Path, running: RunningNetwork) -> _Finished:
             await running.bring_up()
             ready_at = time.monotonic()
             measured = await measure(running)
-            return _Finished(measured, ready_at, _memory_bytes(running.processes))
+            return _Finished(
+                measured,
+                ready_at,
+                resident_bytes([os.getpid(), *(each.handle.pid for each in running.processes.children)]),
+            )
         except ControlClosed:
             # Most likely the tor behind it has gone, and its exit code is there in a moment.
             await asyncio.sleep(EXIT_CODE_S)
@@ -185,8 +186,6 @@ def _run_whole(run_directory: Path, running: RunningNetwork) -> _Finished:
 
 
 def _check_input(run: RunSpec, network: Network, file: Path) -> None:
-    if sha256_of_file(file) != run.network_sha256:
-        raise InputError("is not the network that run.json was prepared for", file=file, key="network_sha256")
     check_network(network, file)
     for kind, traffic in run.traffic.items():
         if traffic.request_bytes < REQUEST_HEADER.size:
@@ -200,8 +199,7 @@ def _check_input(run: RunSpec, network: Network, file: Path) -> None:
 
 def _clear(run_directory: Path, run: RunSpec, network: Network) -> None:
     """Remove results of an earlier run and its processes' folders."""
-    for name in RESULT_FILES:
-        (run_directory / name).unlink(missing_ok=True)
+    clear_results(run_directory)
     shutil.rmtree(run_directory / PROCESS_FOLDER, ignore_errors=True)
     need = DISK_BYTES_PER_PROCESS * (len(network.relays) + len(network.authorities) + len(network.clients))
     need += len(run.tracing.hosts) * ring_bytes(run.tracing) if run.tracing else 0
@@ -243,17 +241,6 @@ def _blamed(run_directory: Path) -> Iterator[None]:
         if full and not isinstance(error, OutputError):
             raise OutputError(f"{run_directory}: the disk is full") from error
         raise
-
-
-def _memory_bytes(processes: ProcessSet) -> int:
-    """What all processes hold now, this one included; pages that they share count once (Pss, proc(5))."""
-    total = 0
-    for pid in ["self", *(str(child.handle.pid) for child in processes.children)]:
-        with contextlib.suppress(OSError):
-            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-            held = re.search(r"^Pss:\s+(\d+) kB", rollup, re.MULTILINE)
-            total += int(held[1]) * 1024 if held else 0
-    return total
 
 
 def _counters(measured: Measured) -> dict[str, int]:

@@ -18,7 +18,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from torsweep.engines.addresses import SERVER_PORT, address
 from torsweep.engines.costs import Cost, cost_of
 from torsweep.engines.draws import client_start_ns
 from torsweep.engines.emulation.directory import ProcessLayout
@@ -27,6 +26,7 @@ from torsweep.engines.emulation.run.follower import ClientFollower
 from torsweep.engines.emulation.run.network import RunningNetwork
 from torsweep.engines.emulation.run.pace import Pace
 from torsweep.engines.emulation.run.servers import request
+from torsweep.engines.hosts import SERVER_PORT, address
 from torsweep.engines.run_spec import RunTraffic
 from torsweep.network.model import Client
 from torsweep.units import SECOND_NS

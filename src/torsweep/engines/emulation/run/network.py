@@ -15,8 +15,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from torsweep.engines import addresses
-from torsweep.engines.addresses import address
 from torsweep.engines.contract import Say
 from torsweep.engines.emulation.directory import Identities, Place, ProcessLayout, put_keys
 from torsweep.engines.emulation.run.control import (
@@ -34,6 +32,7 @@ from torsweep.engines.emulation.run.pace import RelayMeter
 from torsweep.engines.emulation.run.processes import Child, ProcessSet
 from torsweep.engines.emulation.run.servers import servers_command
 from torsweep.engines.host_tors import HostTors, read_consensus, require_consensus
+from torsweep.engines.hosts import SERVER_PORT, address
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.tor.torrc import LEAST_AUTHORITIES, bandwidths_text, environment
 
@@ -149,7 +148,7 @@ class RunningNetwork:
         nodes = self.layout.network.node_of
         servers = self.layout.network.servers
         hosts = [(self.namespaces[server.name], address(nodes[server.name])) for server in servers]
-        command = servers_command(addresses.SERVER_PORT, hosts)
+        command = servers_command(SERVER_PORT, hosts)
         log = self.layout.folder / "servers.log"
         # The package is found where this process has found it, whatever the folder.
         source = str(Path(__file__).parents[4])

@@ -75,7 +75,7 @@ def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
     streams = stream_rows(
         downloads, tgen.growth, layout, clock, bytes_traced=bool(events.stream_bytes.height)
     )
-    circuits = _circuits(circuit_rows(events, asked, _names(layout)), clients, clock)
+    circuits = circuits_frame(circuit_rows(events, asked, _names(layout)), clients, clock)
     relay_logs = find_logs(hosts, "oniontrace", layout.relays)
     relay_events = read_oniontrace(relay_logs)
     progress = progress_rows(streams, tgen, events, clock, hosts) if run.tables.progress else _NO_PROGRESS
@@ -112,7 +112,7 @@ def _round_trips(hosts: Path, layout: Layout, clock: Clock) -> pl.DataFrame:
     logs = {
         relay: file
         for relay in layout.relays
-        for suffix in SUFFIXES
+        for suffix in reversed(SUFFIXES)
         if (file := hosts / relay / f"{VEGAS_LOG}{suffix}").exists()
     }
     zero = datetime.fromtimestamp(clock.start_us // 1_000_000, UTC).replace(tzinfo=None)
@@ -151,7 +151,8 @@ def _names(layout: Layout) -> dict[str, str]:
     return {fingerprint: name for name, fingerprint in (*layout.relays.items(), *layout.authorities.items())}
 
 
-def _circuits(rows: pl.DataFrame, clients: Sequence[str], clock: Clock) -> pl.DataFrame:
+def circuits_frame(rows: pl.DataFrame, clients: Sequence[str], clock: Clock) -> pl.DataFrame:
+    """``rows`` as the table of circuits; ``log`` counts ``clients``."""
     times = [clock.since_start(name) for name in ("launched_us", "built_us", "first_use_us", "closed_us")]
     client = pl.Series(clients, dtype=pl.String).gather(rows["log"])
     return rows.with_columns(*times, client=client).select(list(CIRCUITS.polars))

@@ -25,7 +25,7 @@ from torsweep.engines.shadow.read.circuits import circuit_rows, tor_streams, tra
 from torsweep.engines.shadow.read.logs import TEXT, Log, find_logs, numbers, parse_logs, time_us, words
 from torsweep.engines.shadow.read.oniontrace import HALF_SECOND_US, Events, read_oniontrace, relay_rows
 from torsweep.engines.shadow.read.streams import all_downloads, stream_rows
-from torsweep.engines.shadow.read.tables import by_client
+from torsweep.engines.shadow.read.tables import by_client, circuits_frame
 from torsweep.engines.shadow.read.tgen import TgenLog, read_tgen
 from torsweep.engines.shadow.read.traces import Clock
 from torsweep.engines.shadow.simulate import EPOCH_S
@@ -234,9 +234,7 @@ def _circuits(read: HostLogs, clock: Clock) -> pl.DataFrame:
     events = read.circuits
     paths = "".join(events.circuits["path"].drop_nulls().unique())
     rows = circuit_rows(events, tor_streams(events), dict(_NAMED_RELAY.findall(paths)))
-    times = [clock.since_start(name) for name in ("launched_us", "built_us", "first_use_us", "closed_us")]
-    client = pl.Series(read.clients, dtype=pl.String).gather(rows["log"])
-    return rows.with_columns(*times, client=client).select(list(CIRCUITS.polars))
+    return circuits_frame(rows, read.clients, clock)
 
 
 def _received(streams: pl.DataFrame, read: HostLogs, clock: Clock) -> pl.DataFrame:

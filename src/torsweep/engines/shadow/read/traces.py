@@ -13,10 +13,10 @@ from typing import Any
 
 import polars as pl
 
-from torsweep.engines.addresses import address
 from torsweep.engines.breakdown.pcap import Captures, captures_of, read_pcap
 from torsweep.engines.breakdown.write import Seen, write_breakdown, write_no_breakdown
 from torsweep.engines.cell_ring import RING_FILE, write_cells
+from torsweep.engines.hosts import address
 from torsweep.engines.run_spec import RunSpec, read_run
 from torsweep.engines.shadow.layout import HOSTS_FOLDER, Layout, captured_hosts, read_layout
 from torsweep.errors import InputError

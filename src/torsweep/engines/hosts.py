@@ -1,0 +1,105 @@
+"""Where each host of a network is, who its relays and authorities are, and what its tor is told.
+
+In: a host's node number; a run and its network. Out: an address, the same for a network in every run; the
+torrc of a host, from what every engine of real tor tells it and what one engine adds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+
+from torsweep.config.where import Role
+from torsweep.engines.run_spec import RunSpec
+from torsweep.engines.vegas_log import logs_round_trips, vegas_log_lines
+from torsweep.errors import TorsweepError
+from torsweep.network.model import Network, Relay
+from torsweep.tor.torrc import QUIET_CLIENT_LINES, fingerprints_at, torrc, tracing_options
+
+OR_PORT = 9001
+DIR_PORT = 9030
+SOCKS_PORT = 9050
+CONTROL_PORT = 9051
+SERVER_PORT = 80
+
+_HOSTS_A_BLOCK = 250
+
+
+def address(node: int) -> str:
+    """The IPv4 address of the host at ``node``, in 11.0.0.0/8 without endings 0 and 251 to 255.
+
+    Simulated addresses must be public ones: tor's exits refuse private destinations.
+    """
+    high, low = divmod(node, _HOSTS_A_BLOCK)
+    second, third = divmod(high, _HOSTS_A_BLOCK)
+    return f"11.{second}.{third}.{low + 1}"
+
+
+@dataclass(frozen=True)
+class Identities:
+    """The fingerprints of relays and authorities, and those of the authorities as ones that vote."""
+
+    relays: Mapping[str, str]
+    votes: Mapping[str, str]
+
+
+def v3_identity(certificate: Path) -> str:
+    """The fingerprint in what tor-gencert wrote; TorsweepError when there is none."""
+    found = re.search(r"^fingerprint ([0-9A-F]{40})$", certificate.read_text(encoding="ascii"), re.MULTILINE)
+    if found is None:
+        raise TorsweepError(f"{certificate}: tor-gencert wrote no fingerprint")
+    return found[1]
+
+
+def key_torrc(data: str, host: str, host_address: str) -> str:
+    """The torrc with which tor makes the keys of ``host`` in the folder ``data``."""
+    lines = [f"DataDirectory {data}", f"Nickname {host}", f"Address {host_address}", f"ORPort {OR_PORT}"]
+    lines += ["SocksPort 0", "AssumeReachable 1", "PublishServerDescriptor 0", "Log notice stdout"]
+    return "\n".join([*lines, f"GeoIPFile {data}/geoip", f"GeoIPv6File {data}/geoip", ""])
+
+
+def host_torrc(
+    run: RunSpec,
+    network: Network,
+    identities: Identities,
+    role: Role,
+    host: str,
+    values: Mapping[str, str],
+    lines: Sequence[str],
+    known: Set[str] | None = None,
+) -> str:
+    """The torrc of the tor of ``host``, which knows the options ``known``.
+
+    ``values`` are those placeholders of the role's template that depend on the engine, and ``lines`` come
+    before those that the user gives.
+    """
+    every = {
+        "authorities": _directory_authorities(network, identities),
+        "nickname": host,
+        "address": address(network.node_of[host]),
+        **values,
+    }
+    if role == "authority":
+        every["guards"] = fingerprints_at(network, identities.relays, "guard", "guard_exit")
+        every["exits"] = fingerprints_at(network, identities.relays, "exit", "guard_exit")
+    relay = next(each for each in network.relays if each.name == host) if role == "relay" else None
+    lines = [*lines, *(QUIET_CLIENT_LINES if role == "client" else ()), *run.given_to(host)]
+    return torrc(role, every, run.tor, relay, lines, known=known, parameters=run.given.consensus)
+
+
+def recording_lines(run: RunSpec, relay: Relay, ring: str, log: str) -> list[str]:
+    """The torrc lines with which ``relay`` records its cells in ``ring`` and its round trips in ``log``."""
+    traced = run.tracing if run.tracing and relay.name in run.tracing.hosts else None
+    lines = tracing_options(traced, ring) if traced else []
+    return [*lines, *(vegas_log_lines(log) if logs_round_trips(run.tor, relay) else ())]
+
+
+def _directory_authorities(network: Network, identities: Identities) -> str:
+    """The DirAuthority lines of every torrc of ``network``."""
+    return "\n".join(
+        f"DirAuthority {host.name} orport={OR_PORT} v3ident={identities.votes[host.name]}"
+        f" {address(node)}:{DIR_PORT} {identities.relays[host.name]}"
+        for node, host in enumerate(network.authorities, len(network.relays))
+    )
