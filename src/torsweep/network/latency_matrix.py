@@ -4,11 +4,11 @@ In: a file, its format, the unit of its numbers. Out: a matrix of RTTs, (hosts, 
 where nothing was measured and on the diagonal; its statistics, to look at before trusting it; InputError for
 a file that holds no such matrix, and for one that no network could be made from.
 
-``king-matrix`` and ``matrix``: one row of numbers per host, separated by blanks, tabs or commas; 0 off
-the diagonal means not measured. ``p2psim``: an E2EGraph topology, ``topology E2EGraph 1740``, one line
-``node 7`` per host, one line ``1,2 31400`` per pair, −1 where nothing was measured. ``king-measurements``:
-one line ``12.10.83.40 --> 12.104.199.65 1 101667 59192`` per probe, always in microseconds; the RTT is the
-difference of the last two numbers, and the median of a pair's probes counts.
+``king-matrix`` and ``matrix``: one row of numbers per host, separated by blanks, tabs or commas; 0 or an
+empty cell off the diagonal means not measured. ``p2psim``: an E2EGraph topology, ``topology E2EGraph 1740``,
+one line ``node 7`` per host, one line ``1,2 31400`` per pair, −1 where nothing was measured.
+``king-measurements``: one line ``12.10.83.40 --> 12.104.199.65 1 101667 59192`` per probe, always in
+microseconds; the RTT is the difference of the last two numbers, and the median of a pair's probes counts.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from __future__ import annotations
 import itertools
 import math
 import re
-import warnings
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsweep.errors import InputError
-from torsweep.formats.files import reason
 from torsweep.formats.text import text_lines
 from torsweep.network.exact import Floats
 from torsweep.ranges import MOST_PLACES, MOST_RTT_US
@@ -43,6 +41,8 @@ _LEAST_PAIRS = 0.1
 """Of the pairs of hosts that a topology announces: memory is taken for what is there."""
 _PROBE = re.compile(r"(\S+) --> (\S+) -?\d{1,18} (\d{1,18}) (\d{1,18})")
 _TOPOLOGY = re.compile(r"topology E2EGraph (\d{1,6})")
+_PAIR = re.compile(r"(\d{1,6})\s*[,\s]\s*(\d{1,6})\s+(\S+)")
+_NOT_MEASURED = ("-1", "-1.0")
 
 _TRIANGLES = 400_000
 _LEAST_HOSTS = 8
@@ -55,15 +55,13 @@ MOST_MEDIAN_US = 5_000_000.0
 
 
 def read_latencies(path: Path, file_format: str, unit: str | None) -> Floats:
-    """The matrix in ``path``, which is no graph. Raises InputError saying what is wrong."""
+    """The matrix in ``path``, which is no graph, in microseconds. Raises InputError saying what is wrong."""
     if file_format not in FORMATS:
         raise InputError("no such format", key="--format", value=file_format, accepted=", ".join(FORMATS))
     unit = checked_unit(unit)
     if file_format == "king-measurements":
         return _measurements(path)
-    if file_format == "p2psim":
-        return _p2psim(path) * MICROSECONDS_PER[unit]
-    return _matrix(path) * MICROSECONDS_PER[unit]
+    return _p2psim(path, unit) if file_format == "p2psim" else _matrix(path, unit)
 
 
 def checked_unit(unit: str | None) -> str:
@@ -74,70 +72,96 @@ def checked_unit(unit: str | None) -> str:
     return unit
 
 
-def _matrix(path: Path) -> Floats:
-    accepted = "one row of RTTs per host, 0 where nothing was measured, as many rows as columns"
-    matrix = _table(_rows(path), path, accepted, not_measured=0)
-    if matrix.shape[0] != matrix.shape[1]:
-        shape = f"{len(matrix)} rows of {matrix.shape[1]} cells"
-        raise InputError("not square", file=path, value=shape, accepted=accepted)
+def _matrix(path: Path, unit: str) -> Floats:
+    accepted = (
+        "one row of RTTs per host, 0 or an empty cell where nothing was measured, as many rows as columns"
+    )
+    rows: list[Floats] = []
+    for line, text in _lines(path):
+        cells = _cells(text)
+        if max(len(cells), len(rows)) > MOST_PLACES:
+            raise InputError("too many hosts", file=path, accepted=f"at most {MOST_PLACES}")
+        if rows and len(cells) != len(rows[0]):
+            problem, value = "is cut off or too long", f"{len(cells)} cells, {len(rows[0])} in the first row"
+            raise InputError(problem, file=path, key=f"line {line}", value=value, accepted=accepted)
+        rows.append(_rtts_us(cells, unit, path, line))
+    if not rows:
+        raise InputError("is empty", file=path, accepted=accepted)
+    matrix = np.stack(rows)
+    hosts, columns = matrix.shape
+    if columns == hosts + 1 and np.isnan(matrix[:, -1]).all():
+        matrix, columns = matrix[:, :-1], hosts  # a separator ends each row
+    if columns != hosts:
+        counts = matrix[:, 0] / MICROSECONDS_PER[unit] - np.arange(hosts)
+        hint = "; the first column counts the rows: leave it out" if len({*counts.tolist()}) == 1 else ""
+        value = f"{hosts} rows of {columns} cells"
+        raise InputError("not square", file=path, value=value, accepted=accepted + hint)
     matrix[matrix == 0] = np.nan
     np.fill_diagonal(matrix, np.nan)
     return matrix
 
 
-def _rows(path: Path) -> Iterator[str]:
-    rows = 0
-    for line in text_lines(path):
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of ``path`` with their numbers, without those that hold nothing or a remark."""
+    for number, line in enumerate(text_lines(path), 1):
         if line.strip() and not line.lstrip().startswith("#"):
-            rows += 1
-            if rows > MOST_PLACES or (rows == 1 and len(line.replace(",", " ").split()) > MOST_PLACES):
-                raise InputError("too many hosts", file=path, accepted=f"at most {MOST_PLACES}")
-            yield line.replace(",", " ")
+            yield number, line
 
 
-def _table(lines: Iterable[str], path: Path, accepted: str, not_measured: int) -> Floats:
-    """The numbers of ``lines``, all of them 0 or more, or ``not_measured``; InputError for others."""
+def _cells(line: str) -> list[str]:
+    """The cells of a row, which commas separate, or else tabs, or else blanks."""
+    separator = next((each for each in (",", "\t") if each in line), None)
+    return [cell.strip() for cell in line.split(separator)]
+
+
+def _rtts_us(cells: Sequence[str], unit: str, path: Path, line: int) -> Floats:
+    """The RTTs in the ``cells`` of a row, NaN for an empty one; InputError for what is no RTT."""
+    rtts = np.array([_number(cell) for cell in cells])
+    most = MOST_RTT_US / MICROSECONDS_PER[unit]
+    wrong = (rtts < 0) | (rtts > most)
+    if wrong.any():
+        column = int(wrong.argmax())
+        key = f"line {line}, column {column + 1}" if len(cells) > 1 else f"line {line}"
+        accepted = f"0 to {most:g} {unit}; is the unit right?"
+        raise InputError("is no RTT", file=path, key=key, value=cells[column], accepted=accepted)
+    return rtts * MICROSECONDS_PER[unit]
+
+
+def _number(cell: str) -> float:
+    """The number in ``cell``; NaN for an empty one, -1 for what is no number."""
     try:
-        with warnings.catch_warnings():
-            # NumPy warns of a text without numbers.
-            warnings.simplefilter("ignore", UserWarning)
-            found = np.loadtxt(lines, ndmin=2, comments=None)
-    except ValueError as error:
-        raise InputError(f"holds no table of RTTs: {reason(error)}", file=path, accepted=accepted) from None
-    if not found.size:
-        raise InputError("is empty", file=path, accepted=accepted)
-    wrong = np.argwhere(~np.isfinite(found) | ((found < 0) & (found != not_measured)))
-    if len(wrong):
-        row, column = wrong[0]
-        where, value = f"row {row + 1}, column {column + 1}", float(found[row, column])
-        raise InputError("is no RTT", file=path, key=where, value=value, accepted=accepted)
-    return found
+        number = float(cell or "nan")
+    except ValueError:
+        return -1.0
+    return -1.0 if cell and math.isnan(number) else number
 
 
-def _p2psim(path: Path) -> Floats:
+def _p2psim(path: Path, unit: str) -> Floats:
     accepted = f"topology E2EGraph HOSTS, at most {MOST_PLACES}, and one line such as '1,2 31400' per pair"
     announced: list[int] = []
-
-    def pairs() -> Iterator[str]:
-        for line in text_lines(path):
-            if found := _TOPOLOGY.fullmatch(line.strip()):
-                announced.append(int(found[1]))
-            elif line.strip() and not line.lstrip().startswith(("#", "node", "failure_model")):
-                yield line.replace(",", " ", 1)
-
-    table = _table(pairs(), path, accepted, not_measured=-1)
+    pairs, rtts_us = array("i"), array("d")
+    for line, text in _lines(path):
+        if topology := _TOPOLOGY.fullmatch(text.strip()):
+            announced.append(int(topology[1]))
+        elif pair := _PAIR.fullmatch(text.strip()):
+            pairs.extend((int(pair[1]), int(pair[2])))
+            cell = "" if pair[3] in _NOT_MEASURED else pair[3]
+            rtts_us.append(_rtts_us([cell], unit, path, line)[0])
+        elif not text.lstrip().startswith(("node", "failure_model")):
+            raise InputError("is no pair", file=path, key=f"line {line}", value=text, accepted=accepted)
     hosts = announced[0] if len(announced) == 1 else 0
-    if not 0 < hosts <= MOST_PLACES or table.shape[1] != 3:
+    if not 0 < hosts <= MOST_PLACES:
         raise InputError("is no such topology", file=path, accepted=accepted)
-    if len(table) < _LEAST_PAIRS * hosts * (hosts - 1) / 2:
-        value = f"{len(table)} for {hosts} hosts"
+    if len(rtts_us) < _LEAST_PAIRS * hosts * (hosts - 1) / 2:
+        value = f"{len(rtts_us)} for {hosts} hosts"
         raise InputError("hardly any pair in it", file=path, value=value, accepted=f"{_LEAST_PAIRS:.0%}")
-    one, other, rtt = table.T
-    if not np.isin(table[:, :2], np.arange(1, hosts + 1)).all():
+    one, other = np.array(pairs).reshape(-1, 2).T - 1
+    if min(one.min(), other.min()) < 0 or max(one.max(), other.max()) >= hosts:
         raise InputError("holds a pair of no such hosts", file=path, accepted=f"1 to {hosts}")
     matrix = np.full((hosts, hosts), np.nan)
-    ends = one.astype(int) - 1, other.astype(int) - 1
-    matrix[ends] = matrix[ends[::-1]] = np.where((rtt > 0) & (one != other), rtt, np.nan)
+    matrix[one, other] = matrix[other, one] = rtts_us
+    matrix[matrix == 0] = np.nan
+    np.fill_diagonal(matrix, np.nan)
     return matrix
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -129,30 +130,66 @@ WIDE = "0 7 7 7 7 7 7 7\n" * 8
 PAIRS = "".join(f"1,{other} 9000\n" for other in range(2, 8))
 
 
+def _csv(matrix: np.ndarray, *, numbered: bool) -> str:
+    """The matrix as pandas writes it without a header: the diagonal is empty, rows may be numbered."""
+    frame = pd.DataFrame(np.where(np.eye(len(matrix), dtype=bool), np.nan, matrix))
+    return frame.to_csv(header=False, index=numbered)
+
+
+def test_an_empty_cell_is_no_measurement(tmp_path: Path, rtt_matrix_ms: np.ndarray) -> None:
+    files = {name: tmp_path / name for name in ("empty.csv", "tabs.tsv", "ends.csv")}
+    rtt_matrix_ms[3, 5] = np.nan
+    text = _csv(rtt_matrix_ms, numbered=False)
+    files["empty.csv"].write_text(text)
+    files["tabs.tsv"].write_text(text.replace(",", "\t"))
+    files["ends.csv"].write_text(text.replace("\n", ",\n"))
+    for file in files.values():
+        rtt_us = read_latencies(file, "matrix", "ms")
+        assert np.isnan(rtt_us[3, 5]) and np.isnan(np.diag(rtt_us)).all()
+        assert rtt_us[5, 3] == pytest.approx(rtt_matrix_ms[5, 3] * 1000)
+
+
+def test_a_column_of_row_numbers_is_refused(tmp_path: Path, rtt_matrix_ms: np.ndarray) -> None:
+    file = tmp_path / "numbered.csv"
+    file.write_text(_csv(rtt_matrix_ms, numbered=True))
+    with pytest.raises(InputError, match=r"40 rows of 41 cells.*the first column counts the rows"):
+        read_latencies(file, "matrix", "ms")
+
+
 @pytest.mark.parametrize(
     ("file_format", "unit", "text", "said"),
     [
         ("matrix", "ms", "", "is empty"),
         ("matrix", "ms", "0 1 2\n1 0 3\n", "not square, got '2 rows of 3 cells'"),
-        ("matrix", "ms", "0 1 2\n1 0\n2 3 0\n", "number of columns changed from 3 to 2 at row 2"),
-        ("matrix", "ms", ROW.replace("7", "nan"), "row 2, column 3: is no RTT"),
-        ("matrix", "ms", ROW.replace("7", "inf"), "row 2, column 3: is no RTT"),
-        ("matrix", "ms", ROW.replace("7", "-7"), "row 2, column 3: is no RTT"),
-        ("matrix", "ms", WIDE.replace("7", "1e300"), "no RTT is so long"),
-        ("p2psim", "us", f"topology E2EGraph 8\n{PAIRS}1,8 60000001\n", "no RTT is so long"),
-        ("matrix", "ms", ROW.replace("7", "far"), "could not convert string 'far' to float64"),
+        (
+            "matrix",
+            "ms",
+            "0 1 2\n1 0\n2 3 0\n",
+            "line 2: is cut off or too long, got '2 cells",
+        ),
+        ("matrix", "ms", ROW.replace("7", "nan"), "line 2, column 3: is no RTT"),
+        ("matrix", "ms", ROW.replace("7", "inf"), "line 2, column 3: is no RTT"),
+        ("matrix", "ms", ROW.replace("7", "-7"), "line 2, column 3: is no RTT"),
+        (
+            "matrix",
+            "ms",
+            WIDE.replace("7", "1e308"),
+            "line 1, column 2: is no RTT, got '1e308'",
+        ),
+        ("p2psim", "us", f"topology E2EGraph 8\n{PAIRS}1,8 60000001\n", "line 8: is no RTT"),
+        ("matrix", "ms", ROW.replace("7", "far"), "line 2, column 3: is no RTT, got 'far'"),
         ("matrix", "us", WIDE, "the median RTT is not one of the Internet's"),
         ("matrix", "ms", WIDE.replace("7", "10000"), "median RTT is not one"),
         ("matrix", "ms", WIDE.replace("7", "0"), "hardly any pair"),
         ("matrix", "ms", "0 9\n9 0\n", "too few hosts"),
         ("matrix", "min", ROW, "no such unit"),
         ("p2psim", "us", "1,2 5\n", "is no such topology"),
-        ("p2psim", "us", "topology Euclidean 3\n", "holds no table of RTTs"),
-        ("p2psim", "us", "topology E2EGraph 3\n", "is empty"),
+        ("p2psim", "us", "topology Euclidean 3\n", "line 1: is no pair"),
+        ("p2psim", "us", "topology E2EGraph 3\n", "hardly any pair"),
         ("p2psim", "us", "topology E2EGraph 15000\n1,2 9000\n", "hardly any pair in it"),
         ("p2psim", "us", "topology E2EGraph 3\n1,9 50000\n", "holds a pair of no such hosts"),
-        ("p2psim", "us", "topology E2EGraph 3\n1,2 -7\n", "row 1, column 3: is no RTT"),
-        ("p2psim", "us", "topology E2EGraph 3\n1,2 soon\n", "could not convert string 'soon'"),
+        ("p2psim", "us", "topology E2EGraph 3\n1,2 -7\n", "line 2: is no RTT"),
+        ("p2psim", "us", "topology E2EGraph 3\n1,2 soon\n", "line 2: is no RTT, got 'soon'"),
         ("king-measurements", "us", "A -> B 1 2 3\n", "line 1: not a probe"),
         ("king-measurements", "us", "\n", "no probe in it"),
         ("avian", "us", ROW, "no such format"),
