@@ -5,13 +5,15 @@ In: a tarball or a zip, and a folder for what it holds; or a folder, for a zip o
 
 from __future__ import annotations
 
+import io
 import lzma
 import shutil
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO
 
 from torsweep.errors import InputError
 from torsweep.formats.files import reason, require_regular
@@ -38,6 +40,21 @@ def unpack_tarball(tarball: Path, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         accepted = "a tarball, plain or packed with gzip, bzip2 or xz"
         raise InputError(f"cannot be unpacked: {reason(error)}", file=tarball, accepted=accepted) from error
+
+
+def members(opened: IO[bytes]) -> Iterator[IO[bytes]]:
+    """The files of the tarball ``opened``, one after the other; or ``opened`` itself when it is none."""
+    head = opened.peek(tarfile.BLOCKSIZE)[: tarfile.BLOCKSIZE]  # type: ignore[attr-defined]
+    if head[257:262] != b"ustar":
+        yield opened
+        return
+    with tarfile.open(fileobj=opened, mode="r|") as archive:
+        while member := archive.next():
+            content = archive.extractfile(member)
+            if content is not None:
+                yield io.BytesIO(content.read())
+            # What has been read is forgotten: a month of descriptors has half a million files.
+            archive.members.clear()  # type: ignore[attr-defined]
 
 
 def write_zip(folder: Path, names: Iterable[str], zip_file: Path) -> None:

@@ -1,4 +1,4 @@
-"""Text files: plain, gzip or xz, with the line ends of any system; tables in CSV.
+"""Text files: plain or packed with gzip, bzip2 or xz, with the line ends of any system; tables in CSV.
 
 In: a path. Out: lines, pieces, or all of a text; the lines of a table by column name. InputError when a file
 cannot be read, is damaged, is no text, or holds a cell or a line that no such table has.
@@ -6,8 +6,10 @@ cannot be read, is damaged, is no text, or holds a cell or a line that no such t
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
+import io
 import lzma
 import math
 import zlib
@@ -22,7 +24,7 @@ from torsweep.formats.files import MIB, reason, require_regular, too_large
 MOST_WHOLE_TEXT_BYTES = 256 * MIB
 """A text that has to be held as a whole: tornettools' relays of a month have about 10 MiB."""
 
-_OPENERS = {b"\x1f\x8b": gzip.open, b"\xfd7": lzma.open}
+_OPENERS = {b"\x1f\x8b": gzip.open, b"\xfd7": lzma.open, b"BZ": bz2.open}
 
 
 def text_lines(file: Path) -> Iterator[str]:
@@ -51,21 +53,29 @@ def whole_text(file: Path) -> str:
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[IO[str]]:
-    """``file``, unpacked; whatever keeps it from being read, then or later, is an InputError."""
+def unpacked(file: Path) -> Iterator[IO[bytes]]:
+    """The bytes of ``file``, unpacked; whatever keeps it from being read, then or later, is an InputError."""
     require_regular(file)
     try:
         with file.open("rb") as raw:
             opener: Any = _OPENERS.get(raw.read(2), open)
-        with opener(file, "rt", encoding="utf-8-sig", newline=None) as opened:
+        with opener(file, "rb") as opened:
             yield opened
-    except UnicodeDecodeError:
-        accepted = "text in UTF-8, plain, gzip or xz"
-        raise InputError("is not UTF-8 text", file=file, accepted=accepted) from None
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile):
         raise InputError("is cut off or damaged: its compressed data end early", file=file) from None
     except OSError as error:
         raise InputError(f"cannot be read: {reason(error)}", file=file) from None
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[IO[str]]:
+    """``file`` as text, unpacked; errors are those of :func:`unpacked`, and for what is no UTF-8."""
+    try:
+        with unpacked(file) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline=None) as opened:
+            yield opened
+    except UnicodeDecodeError:
+        accepted = "text in UTF-8, plain or packed with gzip, bzip2 or xz"
+        raise InputError("is not UTF-8 text", file=file, accepted=accepted) from None
 
 
 def csv_rows(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:

@@ -167,7 +167,7 @@ def import_relays(
     out: Annotated[Path, _out(RELAYS)],
     file_format: Annotated[str, typer.Option("--format", help="consensus or relayinfo.")],
     descriptors: Annotated[
-        Path | None, typer.Option(help="Server descriptors, a file or a folder, for a consensus.")
+        Path | None, typer.Option(help="Server descriptors for a consensus: a file, a folder or a tarball.")
     ] = None,
 ) -> None:
     """Import a relay population. Use it as relay_population: {file: OUT}."""

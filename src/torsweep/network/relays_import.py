@@ -1,16 +1,16 @@
 """Import of relay populations from a directory's own documents.
 
-In: a network consensus with the server descriptors of its relays (plain text, gzip or xz), or what
-``tornettools stage`` writes. Out: a folder with ``relays.json``, a population for the sampler, without an
-address or a fingerprint.
+In: a network consensus with the server descriptors of its relays (plain or packed; a month of them in a
+tarball), or what ``tornettools stage`` writes. Out: a folder with ``relays.json``, a population for the
+sampler, without an address or a fingerprint.
 """
 
 from __future__ import annotations
 
 import datetime
-import io
 import re
-from collections.abc import Set
+import tarfile
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,9 +20,10 @@ from stem.descriptor.networkstatus import NetworkStatusDocumentV3
 
 from torsweep.config.reading import validate
 from torsweep.errors import InputError
+from torsweep.formats.archives import members
 from torsweep.formats.files import reason
 from torsweep.formats.json_file import parse_json
-from torsweep.formats.text import whole_text
+from torsweep.formats.text import unpacked, whole_text
 from torsweep.network.model import POSITIONS, Position
 from torsweep.network.population import (
     POPULATION_FILE,
@@ -40,11 +41,10 @@ from torsweep.storage.folders import RELAYS
 
 FORMATS = ("consensus", "relayinfo")
 
-_MOST_FILES = 100_000
 _HEAD = "network-status-version "
-_WEIGHT = re.compile(r"^w (?:.* )?(Bandwidth)=(\S*)", re.MULTILINE)
-_RATES = re.compile(r"^(bandwidth) (.*)$", re.MULTILINE)
-_NO_DOCUMENT = (ValueError, TypeError, LookupError, AttributeError, OSError)
+_NO_WEIGHT = re.compile(r"^w (?:.* )?Bandwidth=(?!\d+(?:\s|$))(.*)", re.MULTILINE | re.ASCII)
+_NO_IDENTITY = re.compile(r"^r \S+ (?![A-Za-z0-9+/]{27} )(\S+)", re.MULTILINE)
+_NO_DOCUMENT = (ValueError, TypeError, LookupError, AttributeError)
 """What stem raises for a document that it cannot read."""
 
 _WEIGHT_UNITS = 1e9
@@ -77,7 +77,7 @@ class StagedRelays(BaseModel):
 def import_relays(file: Path, file_format: str, out: Path, descriptors: Path | None = None) -> list[str]:
     """Write ``out`` and return the lines to print. Raises InputError naming what is wrong.
 
-    ``descriptors`` is a file of server descriptors, or a folder of such files, for ``consensus``.
+    ``descriptors`` is a file of server descriptors, a folder or a tarball of such files, for ``consensus``.
     """
     if file_format not in FORMATS:
         raise InputError("no such format", key="--format", value=file_format, accepted=", ".join(FORMATS))
@@ -167,12 +167,13 @@ def _running_relays(file: Path) -> list[Any]:
     """
     text = whole_text(file) + "\n"
     heads = re.findall(rf"^{_HEAD}(.*)$", text, re.MULTILINE)
-    if len(heads) != 1 or "microdesc" in heads[0] or re.search(r"^vote-status vote\b", text, re.MULTILINE):
-        accepted = "the consensus of a directory authority, one and without a flavour"
+    if heads != ["3"] or re.search(r"^vote-status vote\b", text, re.MULTILINE):
+        accepted = "a consensus of the directory authorities: one, of version 3, and without a flavour"
         raise InputError("is not a network consensus", file=file, accepted=accepted)
     if "\ndirectory-signature " not in text or not text.rstrip().endswith("-----END SIGNATURE-----"):
         raise InputError("is cut off: a consensus ends with its signatures", file=file)
-    _require_numbers(_WEIGHT, text, file)
+    _require_lines(_NO_WEIGHT, "is no weight", "a whole number", text, file)
+    _require_lines(_NO_IDENTITY, "is no identity", "27 characters of base64", text, file)
     try:
         document = NetworkStatusDocumentV3(text[text.find(_HEAD) :].encode(), validate=False)
         entries, dated = list(document.routers.values()), document.valid_after is not None
@@ -183,55 +184,67 @@ def _running_relays(file: Path) -> list[Any]:
     for entry in entries:
         if entry.fingerprint is None or entry.flags is None:
             raise InputError("a relay lacks its `r` or its `s` line", file=file, key=entry.nickname)
-        _require_most(entry.bandwidth or 0, MOST_CONSENSUS_WEIGHT, entry.nickname, file)
+        _require_most(entry.bandwidth or 0, MOST_CONSENSUS_WEIGHT, f"{entry.nickname}: Bandwidth", file)
     return [entry for entry in entries if "Running" in entry.flags]
 
 
-def _rates(path: Path, wanted: Set[str]) -> dict[str, tuple[int, int, int]]:
-    """Observed and configured bytes/s and the burst in the latest descriptor of each relay of ``wanted``.
+def _rates(path: Path, fingerprints: Set[str]) -> dict[str, tuple[int, int, int]]:
+    """Observed and configured bytes/s and the burst in the latest descriptor of each of ``fingerprints``.
 
-    ``path`` is a file of server descriptors, or a folder of such files; relays that state no rate are left
-    out. Raises InputError when a file holds no descriptor, or a rate is out of range.
+    ``path`` is a file of server descriptors, a folder of such files, or a tarball of them, as CollecTor packs
+    a month; relays that state no rate are left out. Raises InputError when a file holds no descriptor, or a
+    rate is out of range.
     """
-    files = sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]
-    if len(files) > _MOST_FILES:
-        raise InputError("too many files", file=path, value=len(files), accepted=f"at most {_MOST_FILES}")
+    files = (part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]
     latest: dict[str, tuple[datetime.datetime, tuple[int, int, int]]] = {}
     for file in files:
         for one in _descriptors(file):
-            observed, rate = one.observed_bandwidth, one.average_bandwidth
-            if one.fingerprint not in wanted or not observed or not rate or one.published is None:
+            if one.fingerprint not in fingerprints or one.published is None:
                 continue
-            burst = max(one.burst_bandwidth or 0, rate)
-            _require_most(observed, MOST_RATE_BYTES_PER_S, one.nickname, file)
-            _require_most(burst, MOST_CONFIGURED_BYTES, one.nickname, file)
-            if one.fingerprint not in latest or one.published > latest[one.fingerprint][0]:
-                latest[one.fingerprint] = (one.published, (observed, rate, burst))
+            _require_rates(one, file)
+            observed, rate = one.observed_bandwidth, one.average_bandwidth
+            if observed and rate:
+                dated = one.published, (observed, rate, max(one.burst_bandwidth or 0, rate))
+                latest[one.fingerprint] = max(dated, latest.get(one.fingerprint, dated))
     return {fingerprint: rates for fingerprint, (_, rates) in latest.items()}
 
 
-def _descriptors(file: Path) -> list[Any]:
-    text = whole_text(file) + "\n"
-    if not re.search(r"^router ", text, re.MULTILINE):
+def _descriptors(file: Path) -> Iterator[Any]:
+    """stem's server descriptors in ``file``, one after the other; InputError when there is none."""
+    some = False
+    try:
+        with unpacked(file) as opened:
+            for part in members(opened):
+                for one in parse_file(part, "server-descriptor 1.0", validate=False):
+                    if one.nickname is not None:
+                        some = True
+                        yield one
+    except (*_NO_DOCUMENT, tarfile.TarError) as error:
+        raise InputError(f"is not a file of server descriptors: {reason(error)}", file=file) from None
+    if not some:
         accepted = "router …, bandwidth …; microdescriptors state no rates"
         raise InputError("is not a file of server descriptors", file=file, accepted=accepted)
-    _require_numbers(_RATES, text, file)
-    try:
-        return list(parse_file(io.BytesIO(text.encode()), "server-descriptor 1.0", validate=False))
-    except _NO_DOCUMENT as error:
-        raise InputError(f"is not a file of server descriptors: {reason(error)}", file=file) from None
 
 
-def _require_numbers(pattern: re.Pattern[str], text: str, file: Path) -> None:
-    """InputError unless each match is of whole numbers: stem takes a relay with others for one without."""
-    for match in pattern.finditer(text):
-        words = match[2].split()
-        if not words or not all(word.isascii() and word.isdigit() for word in words):
-            key = f"line {text.count(chr(10), 0, match.start()) + 1}: {match[1]}"
-            raise InputError("is no rate", file=file, key=key, value=match[2], accepted="whole numbers")
+def _require_rates(descriptor: Any, file: Path) -> None:
+    """InputError unless the descriptor's rates are whole numbers in range: stem takes others for none."""
+    line = re.search(rb"^bandwidth (.*)$", descriptor.get_bytes(), re.MULTILINE)
+    key = f"{descriptor.nickname}: bandwidth"
+    if line and not re.fullmatch(rb"\d+ \d+ \d+\s*", line[1]):
+        value = line[1].decode(errors="replace")
+        raise InputError("is no rate", file=file, key=key, value=value, accepted="three whole numbers")
+    _require_most(descriptor.observed_bandwidth or 0, MOST_RATE_BYTES_PER_S, key, file)
+    for rate in (descriptor.average_bandwidth, descriptor.burst_bandwidth):
+        _require_most(rate or 0, MOST_CONFIGURED_BYTES, key, file)
 
 
-def _require_most(value: int, most: int, nickname: str, file: Path) -> None:
+def _require_lines(pattern: re.Pattern[str], problem: str, accepted: str, text: str, file: Path) -> None:
+    """InputError for the first match of ``pattern``, a line that is wrong; its group is the value."""
+    if wrong := pattern.search(text):
+        key = f"line {text.count(chr(10), 0, wrong.start()) + 1}"
+        raise InputError(problem, file=file, key=key, value=wrong[1], accepted=accepted)
+
+
+def _require_most(value: int, most: int, key: str, file: Path) -> None:
     if value > most:
-        key = f"{nickname}: bandwidth"
         raise InputError("is out of range", file=file, key=key, value=value, accepted=f"0 to {most}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tarfile
 from pathlib import Path
 
 import polars
@@ -251,6 +252,44 @@ def test_a_consensus_is_joined_with_the_latest_descriptors(
     assert "0" * 20 not in text
 
 
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz"])
+def test_a_month_is_read_as_it_is_packed_whatever_its_contacts_are_written_in(
+    tmp_path: Path, documents: tuple[Path, Path], mode: str
+) -> None:
+    consensus, descriptors = documents
+    for file in descriptors.iterdir():
+        file.write_bytes(
+            file.read_bytes().replace(b"uptime", "contact J\u00fcrgen\nuptime".encode("latin-1"))
+        )
+    month = tmp_path / "server-descriptors-2012-04.tar.xz"
+    with tarfile.open(month, mode) as archive:
+        archive.add(descriptors, "server-descriptors-2012-04")
+    for source in (descriptors, month):
+        import_relays(consensus, "consensus", tmp_path / "out", source)
+        population = read_population(tmp_path / "out" / POPULATION_FILE)
+        assert {relay[2:] for relay in population.relays} == {(50_000 + n, 20_000, 40_000) for n in range(4)}
+    whole = month.read_bytes()
+    month.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match=r"cut off|damaged|not a file of server descriptors"):
+        import_relays(consensus, "consensus", tmp_path / "out", month)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "message"),
+    [
+        ("network-status-version 3", "network-status-version 2", "is not a network consensus"),
+        ("r relay1 .{27} ", "r relay1 !!!! ", "line .*: is no identity, got '!!!!'"),
+    ],
+)
+def test_a_consensus_of_another_kind_is_refused(
+    tmp_path: Path, documents: tuple[Path, Path], pattern: str, text: str, message: str
+) -> None:
+    consensus, descriptors = documents
+    consensus.write_text(re.sub(pattern, text, consensus.read_text()))
+    with pytest.raises(InputError, match=message):
+        import_relays(consensus, "consensus", tmp_path / "out", descriptors)
+
+
 def test_bad_directory_documents_are_refused(tmp_path: Path, documents: tuple[Path, Path]) -> None:
     consensus, descriptors = documents
     cut = tmp_path / "cut"
@@ -275,12 +314,12 @@ def test_a_rate_that_is_none_is_refused(tmp_path: Path, documents: tuple[Path, P
     consensus, descriptors = documents
     whole = consensus.read_text()
     consensus.write_text(re.sub(r"Bandwidth=\d+", f"Bandwidth={rate}", whole, count=1))
-    with pytest.raises(InputError, match=r"line \d+: Bandwidth: is no rate"):
+    with pytest.raises(InputError, match=r"line \d+: is no weight"):
         import_relays(consensus, "consensus", tmp_path / "out", descriptors)
     consensus.write_text(whole)
     file = next(file for file in sorted(descriptors.rglob("*")) if file.is_file())
     file.write_text(re.sub(r"^bandwidth \d+", f"bandwidth {rate}x", file.read_text(), count=1, flags=re.M))
-    with pytest.raises(InputError, match=r"line \d+: bandwidth: is no rate"):
+    with pytest.raises(InputError, match=r"relay\d: bandwidth: is no rate"):
         import_relays(consensus, "consensus", tmp_path / "out", descriptors)
 
 
