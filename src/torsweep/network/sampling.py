@@ -151,9 +151,9 @@ def _client_rates(config: NetworkConfig, paths: dict[str, Path], seed: int) -> C
 
 
 def _matrix(source: LatencySource, path: Path, seed: int) -> NDArray[np.int32]:
-    if source.file is None or source.use == "fit":
-        return modelled_matrix(read_model(path), seed)
-    return with_diagonal(read_measured(path))
+    if source.use == "direct":
+        return with_diagonal(read_measured(path))
+    return modelled_matrix(read_model(path), seed)
 
 
 def _clients(config: NetworkConfig, rates: ClientRates, where: Where) -> tuple[Client, ...]:

@@ -136,7 +136,8 @@ def read_tornet(folder: Path) -> Tornet:
     content = read_bytes(file, MOST_BYTES, "no such file: tornettools generate has made no network here")
     try:
         document = yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # A ValueError is of a text that is not UTF-8, a date that is none, or a number of too many digits.
         raise InputError(f"is no YAML: {' '.join(str(error).split())}", file=file) from None
     if not isinstance(document, dict):
         raise _other_version(file, None)
@@ -221,7 +222,7 @@ def _other_version(file: Path, key: str | None) -> InputError:
 
 def _time_ns(value: object, file: Path, key: str) -> int:
     """A time as Shadow takes it: a number of seconds, or a number with a unit."""
-    match = re.fullmatch(r"(\d+)\s*(\S*)", str(value))
+    match = re.fullmatch(r"(\d{1,18})\s*(\S*)", str(value))
     if match is None or (match[2] and match[2] not in _TIME_UNITS_NS):
         raise InputError("is no time", file=file, key=key, value=value, accepted="such as 3600 or 60 min")
     return int(match[1]) * _TIME_UNITS_NS.get(match[2], 1_000_000_000)
