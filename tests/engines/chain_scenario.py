@@ -28,7 +28,7 @@ from torsweep.engines.table_schema import BREAKDOWN, PROGRESS, RELAYS, STREAMS, 
 from torsweep.engines.table_schema import CELLS as CELLS_TABLE
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import read_network, write_network
-from torsweep.network.relays import given_paths
+from torsweep.network.relays import only_paths
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import sha256_of_file
 from torsweep.runsets.passages import passages
@@ -65,7 +65,7 @@ def prepare(folder: Path, engine: str, era: str = "2012", *, traced: bool = Fals
         tor=tor_settings(era, {}),
         transport=Transport() if engine == MODEL_ENGINE else None,
         traffic={"bulk": traffic},
-        paths=given_paths(sampled.network),
+        paths=only_paths(sampled.network),
         tables=RunTables(progress=True),
         tracing=Tracing(hosts=HOSTS, records=100_000, downloads=1) if traced else None,
         network="../network",

@@ -26,7 +26,7 @@ from torsweep.engines.emulation.run.pace import read_slowest
 from torsweep.engines.run_spec import RunSpec, RunTables, RunTraffic
 from torsweep.engines.table_files import PROGRESS_FILE, RELAYS_FILE, STREAMS_FILE
 from torsweep.network.model import NETWORK_FILE, write_network
-from torsweep.network.relays import given_paths
+from torsweep.network.relays import only_paths
 from torsweep.network.sampling import sample_network
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
@@ -219,7 +219,7 @@ def _prepare(condition: Condition, run_directory: Path) -> None:
         client_start_window_ns=0,
         tor=tor_settings("2012", condition.levels),
         traffic=dict(condition.traffic),
-        paths=given_paths(sampled.network),
+        paths=only_paths(sampled.network),
         tables=RunTables(progress=True),
         network="../network",
         network_sha256=sha256_of_file(network / NETWORK_FILE),

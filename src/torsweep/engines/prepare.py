@@ -47,7 +47,7 @@ from torsweep.errors import InputError, OutputError
 from torsweep.folder_lock import folder_claimed
 from torsweep.machine import read_machine
 from torsweep.network.model import NETWORK_FILE, Network, read_network
-from torsweep.network.relays import given_paths
+from torsweep.network.relays import only_paths
 from torsweep.provenance import PROVENANCE_FILE, sha256_of_file
 from torsweep.storage.folders import RUN
 from torsweep.storage.manifest import changed_since, verify_folder
@@ -167,7 +167,7 @@ def build_run(
     sampled, _ = read_network(network, latency=not find_engine(settings.engine).takes_tornettools)
     if sampled.tornettools:
         return _given_run(settings, variant, sampled, network, run_directory, tors)
-    paths = given_paths(sampled)
+    paths = only_paths(sampled)
     possible = sum(relay.position in ("guard", "guard_exit") for relay in sampled.relays)
     if paths is None and settings.tor.guards > possible:
         raise InputError(

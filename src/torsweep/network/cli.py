@@ -56,9 +56,9 @@ def sample(
     """Sample a network: the same bytes for the same configuration and seed."""
     from torsweep.config.network import load_network_config
     from torsweep.config.reading import parse_settings
-    from torsweep.network.given import write_tornet
     from torsweep.network.model import write_network
     from torsweep.network.sampling import sample_network
+    from torsweep.network.tornet_directory import write_tornet
 
     asked = load_network_config(config, parse_settings(overrides))
     if asked.tornettools:

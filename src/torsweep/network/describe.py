@@ -202,7 +202,7 @@ def _regime(network: Network, round_trip_s: float, web: ClientTraffic) -> Regime
     third = usable_third(network)
     asked = len(network.clients_of("web")) * asked_at_once(web)
     clients = [client for kind in KINDS for client in network.clients_of(kind)]
-    unloaded_s = unloaded_download_s(clients, round_trip_s, web.mean_response)
+    unloaded_s = unloaded_download_s(clients, round_trip_s, web.mean_response) if clients else 0.0
     ceiling = asked / web.think.mean_s
     crowded_s = asked / third - web.think.mean_s
     return Regime(
@@ -219,10 +219,10 @@ def _regime(network: Network, round_trip_s: float, web: ClientTraffic) -> Regime
 
 
 def _round_trip_s(rtt_ms: dict[str, NDArray[np.float64]]) -> float:
-    """From a client over three relays to a server and back, each link with its median round trip."""
+    """From a client over three relays to a server and back, each link that there is with its median."""
     medians = {name: float(np.median(values)) / 1000 for name, values in rtt_ms.items() if len(values)}
-    links = 2 * medians.get("relay to relay", 0.0)
-    return medians["client to relay"] + links + medians["relay to server"]
+    links = {"client to relay": 1, "relay to relay": 2, "relay to server": 1}
+    return sum(count * medians.get(name, 0.0) for name, count in links.items())
 
 
 def _warning(network: Network, ratio: float) -> str | None:

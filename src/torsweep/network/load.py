@@ -74,6 +74,8 @@ def _does(does: ClientTraffic) -> str:
 
 def written_text(load: Mapping[str, Offered], usable_bytes_per_s: int) -> str:
     """What a client of each kind asks for, and what relays write to give all of them all of it."""
+    if not load:
+        return "no client asks for anything"
     each = ", ".join(
         f"a {kind} client asks for {offered.bytes_per_s / offered.clients / 1000:.1f} KB/s ({offered.does})"
         for kind, offered in load.items()

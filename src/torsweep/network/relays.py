@@ -285,7 +285,7 @@ def chain_relays(chain: Chain, seed: int, where: Where) -> tuple[Relay, ...]:
     )
 
 
-def given_paths(network: Network) -> dict[str, tuple[tuple[str, str, str], ...]] | None:
+def only_paths(network: Network) -> dict[str, tuple[tuple[str, str, str], ...]] | None:
     """For each client the only path there is; None where circuits are chosen by weight."""
     if network.config.get("chain") is None:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torsweep.config.network import load_network_config
-from torsweep.network.relays import given_paths
+from torsweep.network.relays import only_paths
 from torsweep.network.sampling import SampledNetwork, input_paths, sample_network
 
 
@@ -45,5 +45,5 @@ def test_clients_have_the_rate_given_and_only_used_tables_are_read() -> None:
 
 
 def test_only_a_chain_gives_paths(sampled: SampledNetwork) -> None:
-    assert given_paths(_sampled(1).network) == {"bulk1": (("relay1", "relay2", "relay3"),)}
-    assert given_paths(sampled.network) is None
+    assert only_paths(_sampled(1).network) == {"bulk1": (("relay1", "relay2", "relay3"),)}
+    assert only_paths(sampled.network) is None

@@ -123,6 +123,10 @@ def test_a_derived_model_has_no_matrix_to_draw_from() -> None:
     path = Path(__file__).parents[3] / "topologies/latency/planetlab.npz"
     with pytest.raises(InputError, match="holds no measured matrix"):
         read_measured(path)
+    counts = {"relays": 5, "web_clients": 9, "bulk_clients": 1, "servers": 2}
+    direct = NetworkConfig.model_validate({**counts, "latency": {"name": "planetlab", "use": "direct"}})
+    with pytest.raises(InputError, match="holds no measured matrix"):
+        sample_network(direct, 1)
 
 
 ROW = "0 9 8\n9 0 7\n8 7 0\n"

@@ -84,3 +84,14 @@ def test_weights_that_are_all_0_are_said_to_be() -> None:
     text = io.StringIO()
     print_description(found, Console(file=text, width=200))
     assert "the weights leave no circuit" in text.getvalue()
+
+
+@pytest.mark.parametrize(("clients", "servers"), [([], 1), (["web1"], 0), ([], 0)])
+def test_a_network_without_clients_or_servers_is_described(clients: list[str], servers: int) -> None:
+    made = small_network(("guard", "middle", "exit"), clients, servers=servers)
+    text = io.StringIO()
+    description = describe(made, made.latencies(equal_rtts(made)), TRAFFIC)
+    print_description(description, Console(file=text, width=200))
+    assert ("no client asks for anything" in text.getvalue()) == (not clients)
+    assert description.hosts["servers"] == servers
+    assert description.regime.demand_ceiling_bytes_per_s == 0 or clients

@@ -89,6 +89,9 @@ def _rewrite(old: str, new: str) -> Callable[[Path], None]:
         (_rewrite("hosts:\n", "experimental: [1]\nhosts:\n"), "experimental: is not as tornettools"),
         (_rewrite(": shadow.data.template", ": /elsewhere"), "general.template_directory: is not as"),
         (_rewrite("40 min", "soon"), "general.stop_time: is no time, got 'soon'"),
+        (_rewrite("40 min", "9" * 30), "general.stop_time: is no time"),
+        (_rewrite("40 min", "2012-13-45"), "is no YAML: month must be in 1..12"),
+        (_rewrite("general:\n", f"general:\n  seed: {'9' * 5000}\n"), "is no YAML: Exceeds the limit"),
     ],
 )
 def test_what_is_missing_is_said_in_one_line(folder: Path, damage: Callable[[Path], None], told: str) -> None:

@@ -35,9 +35,9 @@ from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.engines.table_files import PATHS_FILE
 from torsweep.engines.table_schema import CIRCUITS, OUTCOMES, STREAMS, write_table
 from torsweep.errors import InputError
-from torsweep.network.given import folder_of
 from torsweep.network.model import NETWORK_FILE, Network
 from torsweep.network.tornet import CONF, LAST_TORRC, Tornet, is_tor, program_of, read_tornet, torrc_lines
+from torsweep.network.tornet_directory import folder_of
 from torsweep.storage import write_text
 from torsweep.storage.manifest import changed_since
 from torsweep.units import SECOND_NS

@@ -19,7 +19,7 @@ from torsweep.engines.shadow.run import SHADOW_FOLDER, write_run_directory
 from torsweep.engines.shadow.simulate import ShadowSettings
 from torsweep.engines.shadow.tools import ShadowTools
 from torsweep.errors import InputError
-from torsweep.network import given
+from torsweep.network import tornet_directory
 from torsweep.network.model import NETWORK_FILE
 from torsweep.network.tornet import read_tornet
 from torsweep.provenance import sha256_of_file
@@ -37,7 +37,7 @@ def tornet(tmp_path: Path) -> Path:
 def given_run(tmp_path: Path, tornet: Path) -> RunSpec:
     counts = {"relays": 4, "web_clients": 0, "bulk_clients": 0, "servers": 2}
     config = NetworkConfig.model_validate({"tornettools": [str(tornet)], **counts})
-    given.write_tornet(config, 3, tmp_path / "network")
+    tornet_directory.write_tornet(config, 3, tmp_path / "network")
     experiment = load_experiment("refill_sweep", {})
     settings = run_settings(experiment, "shadow", "today", experiment.variant(""))
     return RunSpec(

@@ -27,7 +27,7 @@ from torsweep.network.model import (
 )
 from torsweep.network.relays import network_bandwidth_weights
 from torsweep.network.tornet import TORNET_FILE, Tornet, read_tornet, torrc_lines
-from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
+from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S, MOST_RATE_BYTES_PER_S
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import NETWORK
 
@@ -37,6 +37,7 @@ BANDWIDTHS = "bwauthority/v3bw"
 _NOWHERE = {"place": 0, "access_us": 0}
 """Where a host is in the network's own graph, which has no places, Shadow alone knows."""
 
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _BITS_PER = {"bit": 1, "kilobit": 10**3, "megabit": 10**6, "gigabit": 10**9}
 
 
@@ -96,22 +97,23 @@ def _relay(tornet: Tornet, name: str, weights: dict[str, int]) -> Relay:
 
 def _bytes(tornet: Tornet, host: str, option: str) -> int | None:
     """The last number of bytes that the files of ``host`` give ``option``; None without one."""
-    numbers = [int(value) for value in torrc_lines(tornet, host, option) if value.isdigit()]
+    numbers = [int(value) for value in torrc_lines(tornet, host, option) if _NUMBER.fullmatch(value)]
     return numbers[-1] if numbers else None
 
 
 def _rates(tornet: Tornet, name: str) -> dict[str, int]:
     """Bytes per second of the link of a host, by the keys of network.json."""
-    found = {}
+    rates = {}
     for way in ("down", "up"):
         key = f"bandwidth_{way}"
         text = str(tornet.document["hosts"][name].get(key))
-        match = re.fullmatch(r"(\d+) ?([a-z]+?)s?", text)
-        if match is None or match[2] not in _BITS_PER or int(match[1]) < 1:
+        match = re.fullmatch(r"(\d{1,18}) ?([a-z]+?)s?", text)
+        rate = int(match[1]) * _BITS_PER.get(match[2], 0) // 8 if match else 0
+        if not 1 <= rate <= MOST_RATE_BYTES_PER_S:
             file, named = tornet.folder / TORNET_FILE, f"hosts.{name}.{key}"
             raise InputError("is no rate", file=file, key=named, value=text, accepted="such as 1000 kilobit")
-        found[f"{way}_bytes_per_s"] = max(1, int(match[1]) * _BITS_PER[match[2]] // 8)
-    return found
+        rates[f"{way}_bytes_per_s"] = rate
+    return rates
 
 
 def _weights(tornet: Tornet) -> dict[str, int]:
@@ -119,5 +121,7 @@ def _weights(tornet: Tornet) -> dict[str, int]:
     text = read_bytes(tornet.template / BANDWIDTHS, 64 * MIB).decode("utf-8", errors="replace")
     lines = (dict(word.partition("=")[::2] for word in line.split()) for line in text.splitlines()[1:])
     return {
-        line["nick"]: int(line["bw"]) for line in lines if line.get("bw", "").isdigit() and "nick" in line
+        line["nick"]: int(line["bw"])
+        for line in lines
+        if _NUMBER.fullmatch(line.get("bw", "")) and "nick" in line
     }

@@ -14,7 +14,7 @@ from torsweep.config.where import Where
 from torsweep.engines.prepare import build_run, run_settings
 from torsweep.engines.run_tors import hosts_of
 from torsweep.errors import InputError
-from torsweep.network import given
+from torsweep.network import tornet_directory
 from torsweep.network.model import Network, read_network
 
 
@@ -33,7 +33,7 @@ def config(*folders: Path) -> NetworkConfig:
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     """The network directory of a given network."""
-    given.write_tornet(config(write_tornet(tmp_path / "tornet")), 1, tmp_path / "network")
+    tornet_directory.write_tornet(config(write_tornet(tmp_path / "tornet")), 1, tmp_path / "network")
     return tmp_path / "network"
 
 
@@ -69,7 +69,7 @@ def test_seeds_take_turns_at_several_networks(tmp_path: Path) -> None:
     (folders[1] / "conf/tor.client.torrc").write_text("SocksPort 9051\n")
     found = []
     for seed in (1, 2, 3):
-        given.write_tornet(config(*folders), seed, tmp_path / str(seed))
+        tornet_directory.write_tornet(config(*folders), seed, tmp_path / str(seed))
         found.append(read(tmp_path / str(seed)).tornettools)
     assert found[0] == found[2] != found[1]
 
@@ -96,4 +96,4 @@ def test_a_relay_without_a_weight_is_refused(tmp_path: Path) -> None:
     folder = write_tornet(tmp_path / "tornet")
     (folder / "shadow.data.template/hosts/bwauthority/v3bw.init.consensus").write_text("946684801\n")
     with pytest.raises(InputError, match=r"v3bw: relay1exitguard: has no weight"):
-        given.write_tornet(config(folder), 1, tmp_path / "network")
+        tornet_directory.write_tornet(config(folder), 1, tmp_path / "network")
