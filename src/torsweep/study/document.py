@@ -72,7 +72,8 @@ class Setup(Section):
 
         What is left out is as usual, or as the networks of ``tornets`` have it.
         """
-        usual = {name: options.get(name) or text for name, text in USUAL_OPTIONS.items()}
+        stated = {name: text for name, text in options.items() if text is not None}
+        usual = {name: stated.get(name, text) for name, text in USUAL_OPTIONS.items()}
         texts = usual if tornets is None else tornets.options(dict.fromkeys(usual) | options)
         keys = {f"--{name.replace('_', '-')}": text for name, text in texts.items()}
         return validate(cls, {**keys, "--networks": parse_scalar(texts["networks"])}, None)

@@ -101,7 +101,8 @@ class Tornets:
     def _durations(self, warm_up: str | None, measured: str | None) -> dict[str, str]:
         """Else those that the networks have: tornettools counts from the 20th minute on."""
         stop_ns = min(network.stop_ns for network in self.networks) // SECOND_NS * SECOND_NS
-        warm_up = warm_up or f"{min(CONVERGED_S, stop_ns // SECOND_NS // 2)} s"
+        if warm_up is None:
+            warm_up = f"{min(CONVERGED_S, stop_ns // SECOND_NS // 2)} s"
         if measured is not None or not is_duration(warm_up):
             return {"warm_up": warm_up, "measured": measured or "1 s"}
         left_ns = stop_ns - parse_quantity(warm_up, NANOSECONDS_PER, "")
@@ -116,7 +117,7 @@ class Tornets:
         many = len(self.networks)
         problem, accepted = "is for networks that are sampled", "a number of seeds"
         if many == 1 and number != AUTO:
-            return number or str(USUAL_SEEDS)
+            return str(USUAL_SEEDS) if number is None else number
         if many > 1:
             if number in (None, str(many)):
                 return str(many)

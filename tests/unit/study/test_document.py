@@ -173,6 +173,9 @@ def test_the_builds_of_a_study(program: Path) -> None:
             "--networks: is not accepted, got 0; accepted: a whole number from 1 to 1000",
         ),
         ("networks", "many", "--networks: is not accepted, got 'many'"),
+        ("networks", "", "--networks: is not accepted"),
+        ("era", "", "--era: is not accepted, got ''"),
+        ("warm_up", "", "--warm-up: is not accepted, got ''"),
     ],
 )
 def test_options_that_are_wrong_are_named(name: str, value: str, problem: str) -> None:
