@@ -19,8 +19,8 @@ import polars as pl
 from bench.run_medians import quantiles_of_run
 from bench.writing import write_named_rows
 from torsweep.compare.derive import repeated
-from torsweep.engines.cellsim.entry import require_cellsim
 from torsweep.engines.prepare import write_run
+from torsweep.engines.tools import require_own_program
 
 DRAWS = 12
 TIMES = {"ttfb": "first", "ttlb": "last"}
@@ -46,7 +46,7 @@ def drawn(original: Path) -> list[dict[str, float]]:
             out = Path(folder) / str(number)
             repeat = repeated(original, out)
             write_run(repeat.model_copy(update={"seed": repeat.seed + number}), out)
-            subprocess.run([require_cellsim(), "run", str(out)], check=True, capture_output=True)
+            subprocess.run([require_own_program("cellsim"), "run", str(out)], check=True, capture_output=True)
             found.append(quantiles(out))
     return found
 

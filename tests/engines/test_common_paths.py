@@ -8,8 +8,8 @@ import polars as pl
 
 from tests.engines import chain_scenario
 from torsweep.config.experiment import load_experiment
-from torsweep.engines.cellsim.entry import find_cellsim
 from torsweep.engines.prepare import build_run, run_settings, write_run
+from torsweep.engines.tools import find_own_program
 
 TABLES = ("streams.parquet", "relays.parquet")
 
@@ -19,7 +19,7 @@ def _played(folder: Path, network: Path, pairing: str, variant: str) -> list[pl.
     experiment = load_experiment("refill_sweep", changes)
     asked = experiment.variant(variant)
     write_run(build_run(run_settings(experiment, "cellsim", "2012", asked), asked, network, folder), folder)
-    chain_scenario.play([str(find_cellsim()), "run"], folder)
+    chain_scenario.play([str(find_own_program("cellsim")), "run"], folder)
     return [pl.read_parquet(folder / table) for table in TABLES]
 
 

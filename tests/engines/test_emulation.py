@@ -3,6 +3,7 @@ engine."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -89,7 +90,7 @@ def _check_what_is_stated(folder: Path, provenance: dict[str, Any]) -> None:
     assert provenance["engine"] == "emulation"
     assert provenance["machine"]["kernel"] == os.uname().release
     stated = {**provenance["tcp"], "not_in_this_kernel": None}
-    assert stated == {**TCP["2012"].model_dump(mode="json"), "not_in_this_kernel": None}
+    assert stated == {**json.loads(json.dumps(TCP["2012"].document())), "not_in_this_kernel": None}
     circuits = pl.read_parquet(folder / "circuits.parquet").filter(pl.col("streams") > 0)
     assert circuits["path"].to_list() == ["relay1,relay2,relay3"]
     assert (circuits["launched_us"] < circuits["built_us"]).all()

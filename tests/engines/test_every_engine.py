@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.engines import chain_scenario
-from torsweep.engines.cellsim.entry import find_cellsim
 from torsweep.engines.names import engine_names
 from torsweep.engines.prepare import write_run
 from torsweep.engines.run_spec import UserLines, UserOptions, read_run
 from torsweep.engines.selection import ENGINES, find_engine, lacking
+from torsweep.engines.tools import find_own_program
 from torsweep.provenance import sha256_of_file
 from torsweep.tor.build import BuiltTor, read_build
 
@@ -49,7 +49,11 @@ def test_three_streams_on_one_circuit(
     kind = _require(request, engine)
     folder = chain_scenario.prepare(tmp_path, kind, era, traced=True)
     program, *rest = find_engine(engine).command.split()
-    command = [sys.executable, "-m", "torsweep", *rest] if program == "torsweep" else [str(find_cellsim())]
+    command = (
+        [sys.executable, "-m", "torsweep", *rest]
+        if program == "torsweep"
+        else [str(find_own_program("cellsim"))]
+    )
     chain_scenario.play([*command, "run"], folder)
     provenance = chain_scenario.check(folder)
     # cellsim's provenance names no engine: run.json does.

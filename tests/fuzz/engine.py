@@ -14,8 +14,8 @@ from tests.fuzz.documents import fuzzed_network, reseal_network
 from tests.fuzz.mutations import BYTE_KINDS, DOCUMENT_KINDS
 from tests.fuzz.properties import Outcome, Target
 from torsweep.config.experiment import load_experiment
-from torsweep.engines.cellsim.entry import find_cellsim
 from torsweep.engines.prepare import build_run, run_settings
+from torsweep.engines.tools import find_own_program
 from torsweep.network.model import LATENCY_FILE, NETWORK_FILE
 from torsweep.provenance import sha256_of_file
 
@@ -57,7 +57,7 @@ def run_engine(target: Target, place: Path) -> Outcome:
     work = place / "work"
     shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(place / "in", work)
-    program = find_cellsim()
+    program = find_own_program("cellsim")
     assert program is not None, "cellsim is not built"
     done = subprocess.run([program, "run", work / RUN], capture_output=True, text=True, check=False)
     if done.returncode == 2:

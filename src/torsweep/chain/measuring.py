@@ -32,11 +32,12 @@ from torsweep.chain.turns import (
     turns,
 )
 from torsweep.engines.contract import Say
-from torsweep.engines.costs import process_cpu_ns
+from torsweep.engines.costs import PROC, process_cpu_ns
 from torsweep.engines.emulation.directory import ProcessLayout
 from torsweep.engines.emulation.run.control import Control, close_quietly
 from torsweep.engines.emulation.run.downloads import connect
 from torsweep.engines.emulation.run.engine import READY_LIMIT_S
+from torsweep.engines.emulation.run.pace import busiest, process_times
 from torsweep.engines.emulation.run.processes import ProcessSet
 from torsweep.engines.emulation.run.servers import request
 from torsweep.engines.host_tors import HostTors
@@ -52,9 +53,6 @@ ANSWER_BYTES = 400
 """Bytes of the answer to a small request: less than a cell holds."""
 
 _READINGS = re.compile(r"precise=(\d+) coarse=(\d+)")
-_IDLE_FIELDS, _TIME_FIELDS = (3, 4), 8
-"""Fields of the line ``cpu`` in /proc/stat (proc(5)): idle and iowait; those up to steal, of which the first
-two already contain the time of guests."""
 
 
 @dataclass(frozen=True)
@@ -141,15 +139,14 @@ async def _live(
     try:
         await running.bring_up()
         turn = Turns(running, plan, lengths)
-        own = [os.getpid(), *(child.handle.pid for child in running.children.values())]
-        began, busy_before_s = time.monotonic(), _busy_beside_s(own)
+        own = {os.getpid(), *(child.handle.pid for child in running.children.values())}
+        began, before = time.monotonic(), process_times(PROC)
         for number, chosen in enumerate(order, 1):
             names = ", ".join(chain.variant.name for chain in chosen)
             running.say(f"turn {number} of {len(order)}, round {chosen[0].number}: {names}")
             samples += await turn.measure(number, chosen)
-        cores = (_busy_beside_s(own) - busy_before_s) / (time.monotonic() - began)
-        # The counts' coarseness can make it less than nothing.
-        return TurnSamples(samples, max(0.0, cores))
+        others = busiest(before, process_times(PROC), time.monotonic() - began, own)
+        return TurnSamples(samples, sum(other.cores for other in others))
     finally:
         running.close()
 
@@ -311,19 +308,3 @@ async def load(connection: socket.socket) -> None:
         while await loop.sock_recv_into(connection, buffer):
             pass
         raise ConnectionError("a download was closed before its end")
-
-
-def busy_s(stat: str, ticks_per_s: float) -> float:
-    """Seconds that all processors together have been busy, by the text of /proc/stat."""
-    ticks = [int(field) for field in stat.split("\n", 1)[0].split()[1 : 1 + _TIME_FIELDS]]
-    return sum(count for place, count in enumerate(ticks) if place not in _IDLE_FIELDS) / ticks_per_s
-
-
-def _busy_beside_s(own: Sequence[int]) -> float:
-    """Seconds that processors have been busy with other processes than ``own``, which all still run."""
-    own_ns = 0
-    for pid in own:
-        with contextlib.suppress(OSError):
-            own_ns += process_cpu_ns(pid)
-    stat = Path("/proc/stat").read_text(encoding="ascii")
-    return busy_s(stat, os.sysconf("SC_CLK_TCK")) - own_ns / 1e9

@@ -4,8 +4,7 @@ In: PATH, and for each tool an environment variable that goes before it: ``TORSW
 program shadow or the folder that it is in. Out: :class:`Tool`, or a ToolMissing that says what the tool
 is for and where its makers explain how to install it.
 
-tor and tor-gencert come from the build with the patch series, since only it knows every knob; a tor on PATH
-is found only where there is no build, and no engine runs it.
+tor and tor-gencert come from the build with the patch series, since only it knows every knob.
 
 The programs in Rust that ``make setup`` builds are on PATH, or beside the Python that is running.
 """
@@ -124,14 +123,13 @@ class Tool:
     """A tool that was found.
 
     ``version`` is None when it does not say; ``told`` is how it said it, with whatever its makers put
-    beside the number, or why it did not. ``patched`` is true of a tor with the series of this project.
+    beside the number, or why it did not.
     """
 
     name: str
     path: Path
     version: str | None
     told: str
-    patched: bool = False
 
 
 def find_tool(name: str) -> Tool | None:
@@ -142,10 +140,8 @@ def find_tool(name: str) -> Tool | None:
     """
     kind = TOOL_KINDS[name]
     if kind.built:
-        built = _patched(name)
-        if built is not None:
-            return built
-    elif named := os.environ.get(kind.variable):
+        return _built(name)
+    if named := os.environ.get(kind.variable):
         return _ask(kind, _at(kind, Path(named)))
     found = shutil.which(name)
     return _ask(kind, Path(found)) if found else None
@@ -167,8 +163,6 @@ def tool_problem(name: str, tool: Tool | None) -> str:
     if tool is None:
         where = "not built" if kind.built else f"not on PATH, and {kind.variable} is not set"
         return f"{name}: {where}; it {kind.purpose}; {guide}"
-    if kind.built and not tool.patched:
-        return f"{tool.path}: has no knobs; {guide}"
     if tool.version is not None and _numbers(tool.version) < kind.least:
         return f"{tool.path}: too old: {tool.version} < {kind.least_text}; {guide}"
     if tool.version is None and kind.least:
@@ -186,14 +180,14 @@ def _at(kind: ToolKind, named: Path) -> Path:
     return path.absolute()
 
 
-def _patched(name: str) -> Tool | None:
+def _built(name: str) -> Tool | None:
     try:
         built = find_build()
     except TorsweepError:
         return None
     path = built.program if name == "tor" else built.gencert
     told = f"tor {built.version}, {TOOLS / built.folder.name}"
-    return Tool(name, path.absolute(), built.provenance["version"], told, patched=True)
+    return Tool(name, path.absolute(), built.provenance["version"], told)
 
 
 def _ask(kind: ToolKind, path: Path) -> Tool:

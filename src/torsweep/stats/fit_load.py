@@ -22,10 +22,10 @@ from torsweep.compare.derive import repeat_seed
 from torsweep.config.experiment import Experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
-from torsweep.engines.cellsim.entry import require_cellsim
 from torsweep.engines.prepare import build_run, run_settings, write_run
 from torsweep.engines.selection import MODEL_ENGINE
 from torsweep.engines.table_files import RELAYS_FILE
+from torsweep.engines.tools import require_own_program
 from torsweep.errors import InputError, TorsweepError
 from torsweep.network.model import NETWORK_FILE, read_network, write_network
 from torsweep.network.sampling import sample_network
@@ -171,7 +171,8 @@ def _play(config: NetworkConfig, seed: int, experiment: Experiment) -> Step:
 
 def _written(run: Path) -> int:
     """Bytes that relays write after the warm-up of ``run``, which the model plays."""
-    done = subprocess.run([require_cellsim(), "run", run], capture_output=True, text=True, check=False)
+    command = [require_own_program(MODEL_ENGINE), "run", run]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise TorsweepError(done.stderr.strip() or f"{MODEL_ENGINE} ended with {done.returncode}")
     relays = pl.read_parquet(run / RELAYS_FILE, columns=["second", "bytes_out"])

@@ -13,7 +13,7 @@ import pytest
 
 from tests.stand_ins import stand_in_tor
 from torsweep.chain import measuring
-from torsweep.chain.measuring import busy_s, load, small_requests, usage_of
+from torsweep.chain.measuring import load, small_requests, usage_of
 from torsweep.chain.turns import (
     CLIENT_NAME,
     ChainNetwork,
@@ -186,7 +186,3 @@ def test_a_relay_that_counts_no_readings_has_none():
         account = asyncio.run(usage_of(control, os.getpid()))
         assert (account.read, account.written) == (70, 60)
         assert (account.precise, account.coarse) == readings
-
-
-def test_busy_time_is_all_but_idle_and_waiting_for_disks():
-    assert busy_s("cpu  100 20 30 900 50 1 2 3 77 8\ncpu0 1 1", 100.0) == pytest.approx(1.56)

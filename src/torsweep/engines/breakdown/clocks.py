@@ -96,16 +96,6 @@ class _Bounds:
     def where(self, chosen: NDArray[np.bool_]) -> _Bounds:
         return _Bounds(self.time[chosen], self.offset[chosen])
 
-    def hull(self, sign: int) -> NDArray[np.float64]:
-        """The corners, (n, 2), of the hull of the bounds from below (``sign`` 1) or from above (-1)."""
-        order = np.lexsort((sign * self.offset, self.time))
-        corners: list[tuple[int, int]] = []
-        for time, offset in zip(self.time[order].tolist(), (sign * self.offset[order]).tolist(), strict=True):
-            while len(corners) > 1 and _is_above(corners[-1], corners[-2], (time, offset)):
-                corners.pop()
-            corners.append((time, offset))
-        return np.array(corners, np.float64) * (1, sign)
-
 
 @dataclass(frozen=True)
 class _OffsetLine:
@@ -114,19 +104,14 @@ class _OffsetLine:
     room: float
 
 
-def _is_above(middle: tuple[int, int], first: tuple[int, int], last: tuple[int, int]) -> bool:
-    run, rise = last[0] - first[0], last[1] - first[1]
-    return (middle[1] - first[1]) * run >= rise * (middle[0] - first[0])
-
-
 def _line_between(above: _Bounds, below: _Bounds) -> _OffsetLine | None:
     """The line furthest from all bounds: above those of ``below``, below those of ``above``.
 
     Its room is negative where no line fits between them.
     """
-    high, low = above.hull(1), below.hull(-1)
+    high, low = (np.column_stack([side.time, side.offset]).astype(np.float64) for side in (above, below))
     # Numbers of about 1 each, as the solver wants them.
-    time_scale = max(float(high[-1, 0]), float(low[-1, 0]), 1.0)
+    time_scale = max(float(high[:, 0].max()), float(low[:, 0].max()), 1.0)
     middle = float(np.median(high[:, 1]))
     scale = max(float(np.abs(high[:, 1] - middle).max()), float(np.abs(low[:, 1] - middle).max()), 1.0)
     columns = [

@@ -6,8 +6,6 @@ In: PATH, a network's configuration. Out: :data:`ENGINE`. Time and memory were m
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from torsweep.config.looks import USUAL
 from torsweep.config.network import NetworkConfig
 from torsweep.engines.contract import Demand, Engine, EngineKind
@@ -38,35 +36,25 @@ def demand(network: NetworkConfig) -> Demand:
     return Demand(CELLSIM_BYTES + network.host_count * BYTES_PER_HOST)
 
 
-def find_cellsim() -> Path | None:
-    """The program cellsim; None when it is not there."""
-    return find_own_program("cellsim")
-
-
-def require_cellsim() -> Path:
-    """The program cellsim; ToolMissing when it is not there."""
-    return require_own_program("cellsim")
-
-
-def cellsim_version() -> str:
-    """What ``cellsim --version`` says; empty when the program is not there or says nothing."""
-    program = find_cellsim()
-    return (program_version(program) if program else None) or ""
-
-
 CELLSIM = "cellsim"
 
 
 def _here() -> str:
-    require_cellsim()
+    require_own_program(CELLSIM)
     return CELLSIM
+
+
+def _version() -> str:
+    """What ``cellsim --version`` says; empty when the program is not there or says nothing."""
+    program = find_own_program(CELLSIM)
+    return (program_version(program) if program else None) or ""
 
 
 ENGINE = Engine(
     name=CELLSIM,
     command=CELLSIM,
     here=_here,
-    versions=lambda: [cellsim_version()],
+    versions=lambda: [_version()],
     run_seconds=run_seconds,
     demand=demand,
     kinds={CELLSIM: EngineKind("models tor", USUAL)},

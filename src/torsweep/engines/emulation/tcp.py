@@ -9,76 +9,43 @@ ratio of a receive buffer to its window (3.2: three quarters; later: what the se
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any
 
 from torsweep.config.eras import EraName
 
-Switch = Literal[0, 1]
-Count = Annotated[int, Field(ge=0)]
-Buffers = tuple[Count, Count, Count]
-"""Bytes of a socket's buffer: the least, the first, the most."""
 
+@dataclass(frozen=True)
+class TcpEra:
+    """TCP of one era; ``settings`` are those of ``net.ipv4``, by name.
 
-class TcpEra(BaseModel):
-    """TCP of one era. Every field but the first three is ``net.ipv4.`` and its name."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    ``since`` is the version of Linux that introduced what a setting switches, for the settings in which the
+    eras differ.
+    """
 
     congestion_control: str
-    initial_window_segments: Count
+    initial_window_segments: int
     since: Mapping[str, str]
-    """The version of Linux that introduced what a setting switches, for the settings in which the eras
-    differ."""
-
-    tcp_rmem: Buffers
-    tcp_wmem: Buffers
-    tcp_moderate_rcvbuf: Switch
-    tcp_window_scaling: Switch
-    tcp_timestamps: Literal[0, 1, 2]
-    tcp_sack: Switch
-    tcp_dsack: Switch
-    tcp_ecn: Literal[0, 1, 2]
-    tcp_fastopen: Count
-    tcp_frto: Literal[0, 1, 2]
-    tcp_recovery: Count
-    tcp_early_retrans: Literal[0, 3]
-    tcp_reordering: Count
-    tcp_max_reordering: Count
-    tcp_comp_sack_nr: Count
-    tcp_backlog_ack_defer: Switch
-    tcp_autocorking: Switch
-    tcp_limit_output_bytes: Count
-    tcp_notsent_lowat: Count
-    tcp_slow_start_after_idle: Switch
-    tcp_no_metrics_save: Switch
-    tcp_no_ssthresh_metrics_save: Switch
-    tcp_rto_min_us: Count
-    tcp_syn_linear_timeouts: Count
-    tcp_thin_linear_timeouts: Switch
-    tcp_mtu_probing: Literal[0, 1, 2]
-    tcp_retrans_collapse: Switch
-    tcp_shrink_window: Switch
+    settings: Mapping[str, int | tuple[int, int, int]]
 
     def sysctls(self) -> dict[str, str]:
         """Name of a setting to the text that the kernel takes for it."""
-        stated = self.model_dump(exclude={"congestion_control", "initial_window_segments", "since"})
         return {
             f"net.ipv4.{name}": " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-            for name, value in stated.items()
+            for name, value in self.settings.items()
         }
+
+    def document(self) -> dict[str, Any]:
+        """What provenance.json says of it."""
+        plain = asdict(self)
+        return {**plain.pop("settings"), **plain}
 
 
 NO_LIMIT = 2**31 - 1
 UNSENT_WITHOUT_LIMIT = 2**32 - 1
 
-_ALIKE = {
-    # The default of Linux since 2.6.19. Machines differ: it is a choice of whoever built the kernel.
-    "congestion_control": "cubic",
-    # Since 2.6.39.
-    "initial_window_segments": 10,
+_ALIKE: Mapping[str, int | tuple[int, int, int]] = {
     "tcp_moderate_rcvbuf": 1,
     "tcp_window_scaling": 1,
     "tcp_timestamps": 1,
@@ -112,7 +79,7 @@ _SINCE = {
     "tcp_syn_linear_timeouts": "6.5",
 }
 
-_DIFFERENT = {
+_DIFFERENT: Mapping[str, Any] = {
     # Linux 3.2 with 2 GiB of memory or more (tcp_init): the most is 4 MiB; 6 MiB came with 3.4, 32 with 6.16.
     "tcp_rmem": ((4096, 87_380, 4_194_304), (4096, 131_072, 33_554_432)),
     "tcp_recovery": (0, 1),
@@ -124,14 +91,22 @@ _DIFFERENT = {
     "tcp_limit_output_bytes": (NO_LIMIT, 4_194_304),
     "tcp_no_ssthresh_metrics_save": (0, 1),
     "tcp_syn_linear_timeouts": (0, 4),
-    "since": (_SINCE, {}),
 }
 """What the eras differ in: 2012, and today."""
 
-TCP: Mapping[EraName, TcpEra] = {
-    "2012": TcpEra.model_validate(_ALIKE | {name: both[0] for name, both in _DIFFERENT.items()}),
-    "today": TcpEra.model_validate(_ALIKE | {name: both[1] for name, both in _DIFFERENT.items()}),
-}
+CONGESTION_CONTROL = "cubic"
+"""The default of Linux since 2.6.19. Machines differ: it is a choice of whoever built the kernel."""
+
+INITIAL_WINDOW_SEGMENTS = 10
+"""Since Linux 2.6.39."""
+
+
+def _era(column: int, since: Mapping[str, str]) -> TcpEra:
+    settings = {**_ALIKE, **{name: both[column] for name, both in _DIFFERENT.items()}}
+    return TcpEra(CONGESTION_CONTROL, INITIAL_WINDOW_SEGMENTS, since, settings)
+
+
+TCP: Mapping[EraName, TcpEra] = {"2012": _era(0, _SINCE), "today": _era(1, {})}
 
 
 def settable(sysctls: Mapping[str, str], root: Path = Path("/proc/sys")) -> tuple[dict[str, str], list[str]]:

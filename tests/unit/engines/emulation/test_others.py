@@ -41,7 +41,7 @@ def test_the_three_that_took_most_are_named_and_the_runs_own_are_not(tmp_path):
         put(proc, 23, 0.05 * seconds, name="too little for the first three")
         put(proc, 24, 8 * seconds, name="ksoftirqd/0", flags=0x00200000)
     put(after, 25, 9, name="began meanwhile", start=200)
-    assert busiest(process_times(before), process_times(after), 10.0, {10, 11}) == [
+    assert busiest(process_times(before), process_times(after), 10.0, {10, 11})[:3] == [
         Other("began meanwhile", 25, 0.9),
         Other("half (a) core", 20, 0.5),
         Other("a fifth", 21, 0.2),

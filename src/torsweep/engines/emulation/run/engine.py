@@ -141,7 +141,7 @@ def _record(run_directory: Path, running: RunningNetwork, absent: Sequence[str])
         "engine_version": f"{__version__}, tor {tors.version}",
         "run_sha256": sha256_of_file(run_directory / RUN_FILE),
         "network_sha256": layout.run.network_sha256,
-        "tcp": {**TCP[layout.run.era].model_dump(mode="json"), "not_in_this_kernel": list(absent)},
+        "tcp": {**TCP[layout.run.era].document(), "not_in_this_kernel": list(absent)},
         "links": {key: links[key] for key in ("mtu_bytes", "up_queue", "down_queue", "loss")},
         "extra_torrc_lines": list(layout.extra),
         "consensus_params": dict(running.parameters),

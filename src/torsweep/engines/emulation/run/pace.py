@@ -80,10 +80,9 @@ def process_times(proc: Path) -> ProcessTimes:
     return found
 
 
-def busiest(
-    before: ProcessTimes, after: ProcessTimes, seconds: float, own: Set[int], most: int = 3
-) -> list[Other]:
-    """The processes of ``after`` that took most CPU time in the ``seconds`` since ``before``.
+def busiest(before: ProcessTimes, after: ProcessTimes, seconds: float, own: Set[int]) -> list[Other]:
+    """The processes of ``after`` by the CPU time that they took in the ``seconds`` since ``before``, most
+    first.
 
     ``own`` are processes of the run, with all that are in their sessions. What a process had used before is
     no use of these seconds, even if it has ended and its parent has inherited its account.
@@ -100,7 +99,7 @@ def busiest(
         ticks = now.ticks - known - inherited.get(pid, 0)
         used.append(Other(now.name, pid, round(ticks / _TICKS_PER_S / seconds, 3)))
     used = [one for one in used if one.cores >= LEAST_CORES]
-    return sorted(used, key=lambda one: (-one.cores, one.pid))[:most]
+    return sorted(used, key=lambda one: (-one.cores, one.pid))
 
 
 _QUEUED = re.compile(r"(\d+) cells allocated on \d+ circuits")
@@ -240,7 +239,8 @@ class Pace:
     def others(self) -> list[Other]:
         """What else used the processors most since the first look."""
         seconds = (time.monotonic_ns() - self.began_ns) / 1e9
-        return busiest(self.before, process_times(PROC), seconds, {os.getpid(), *self.pids.values()})
+        own = {os.getpid(), *self.pids.values()}
+        return busiest(self.before, process_times(PROC), seconds, own)[:3]
 
     def refuse_when_certain(self, folder: Path, whole_s: float, started_s: float) -> None:
         """Raise FellBehind if a limit will be passed at the end, ``whole_s`` after the first look.
