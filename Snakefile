@@ -79,11 +79,6 @@ include: "rules/publish.smk"
 include: "rules/compare.smk"
 
 
-localrules:
-    report,
-    publish,
-
-
 onstart:
     hooks.start(paths, workflow)
 
@@ -92,7 +87,8 @@ onerror:
     hooks.fail()
 
 
-# A target for each experiment: the figures of its plan, and everything that they are made from.
+# A target for each experiment: the figures of its plan, and everything that they are made from. A workflow that
+# uses these rules may call them by other names, and has a default target of its own.
 for name, question in EXPERIMENTS.items():
 
     rule:
@@ -104,16 +100,18 @@ for name, question in EXPERIMENTS.items():
         message:
             name
 
-    workflow.get_rule(name).docstring = question
+    getattr(rules, name).rule.docstring = question
 
 
-workflow.default_target = "refill_sweep" if "refill_sweep" in OWN else OWN[0]
+if not workflow.modifier.is_module:
+    workflow.default_target = "refill_sweep" if "refill_sweep" in OWN else OWN[0]
 
 
 rule report:
     """One page to read for each experiment that has the plan: verdicts, figures, tables, how to repeat it."""
     input:
         lambda wildcards: paths.pages(OWN),
+    localrule: True
     message:
         "report"
 
@@ -122,5 +120,6 @@ rule publish:
     """All that goes with a result, as a folder and as a zip, for each experiment that has the plan."""
     input:
         lambda wildcards: paths.bundles(OWN),
+    localrule: True
     message:
         "publish"

@@ -18,14 +18,11 @@ wildcard_constraints:
     sources="[^/]+_vs_[^/]+",
 
 
-localrules:
-    compare,
-
-
 rule compare:
     """Sets of runs on the same networks: how far apart they are, and which findings survive in all of them."""
     input:
         lambda wildcards: comparisons.targets(),
+    localrule: True
     message:
         "compare"
 
@@ -107,7 +104,7 @@ rule compare_runs:
         mem_mb=2000,
         runtime=20,
     params:
-        source=source_sha256("runsets", "stats", "compare", "config/claims.py", "engines/table_schema.py"),
+        source=source_sha256("compare", "stats"),
         given=comparisons.given,
         arguments=comparisons.arguments,
         out=subpath(output.manifest, parent=True),

@@ -40,9 +40,7 @@ rule draw_network:
         mem_mb=2000,
         runtime=5,
     params:
-        source=source_sha256(
-            "network/picture.py", "network/path_chances.py", "network/describe.py", "network/places.py"
-        ),
+        source=source_sha256("network/picture.py"),
         network=subpath(input.network, parent=True),
     message:
         "picture of network {wildcards.network}, seed {wildcards.seed}"

@@ -49,7 +49,7 @@ rule bundle_plan:
         mem_mb=1000,
         runtime=5,
     params:
-        source=source_sha256("bundle", "formats/archives.py"),
+        source=source_sha256("bundle"),
         folder=subpath(input[0], parent=True),
     message:
         "bundle of {wildcards.experiment}, plan {wildcards.plan}"

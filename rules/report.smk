@@ -19,17 +19,7 @@ rule report_plan:
         mem_mb=2000,
         runtime=5,
     params:
-        source=source_sha256(
-            "report",
-            "report/templates",
-            "live",
-            "network/describe.py",
-            "network/capacity.py",
-            "network/path_chances.py",
-            "network/load.py",
-            "network/places.py",
-            "formats/public_tor.py",
-        ),
+        source=source_sha256("report"),
         summary=subpath(input.summary, parent=True),
         figures=lambda wildcards, input: Path(input.figures[0]).parent,
         networks=arguments.networks,

@@ -55,7 +55,7 @@ checkpoint interim_analysis:
         mem_mb=2000,
         runtime=10,
     params:
-        source=source_sha256("runsets", "stats", "config/claims.py", "engines/table_schema.py"),
+        source=source_sha256("stats"),
         previous=arguments.interim_previous,
         settings=arguments.number_of_networks,
         runs=arguments.interim_runs,

@@ -15,7 +15,7 @@ rule collect_tables:
         mem_mb=2000,
         runtime=10,
     params:
-        source=source_sha256("runsets", "engines/table_schema.py"),
+        source=source_sha256("runsets"),
         runs=arguments.runs,
         numbers=arguments.numbers_by_level,
         out=subpath(output[0], parent=True),
@@ -47,7 +47,7 @@ rule summarize:
         mem_mb=2000,
         runtime=10,
     params:
-        source=source_sha256("runsets", "stats", "config/claims.py", "engines/table_schema.py"),
+        source=source_sha256("stats"),
         settings=arguments.number_of_networks,
         tables=subpath(input.tables, parent=True),
         out=subpath(output.plan, parent=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from tests.workflow.conftest import REPOSITORY, TINY, Workspace
 from tests.workflow.pair import QUESTION, workspace_with_pair
 
 
@@ -26,3 +27,27 @@ def test_a_new_folder_with_a_mistake_stops_only_itself(tmp_path):
     refused = workspace.snakemake("pair", "--dry-run", config=("engine=cellsim",))
     assert refused.returncode == 2, refused.stdout
     assert "torsweep: experiments/pair/experiment.yaml: " in refused.stdout
+
+
+MODULE = """
+module torsweep:
+    snakefile: "{snakefile}"
+    config: config
+
+use rule * from torsweep as ts_*
+
+rule everything:
+    default_target: True
+    input: rules.ts_refill_sweep.input
+"""
+
+
+def test_another_workflow_uses_the_rules_by_names_of_its_own(tmp_path):
+    (tmp_path / "Snakefile").write_text(MODULE.format(snakefile=REPOSITORY / "Snakefile"))
+    other = Workspace(tmp_path)
+    jobs = other.planned_jobs("everything")
+    assert jobs["ts_run"] == 12 and jobs["ts_summarize"] == 1
+    assert other.planned_jobs("everything", config=(*TINY, "replicates=auto"))["ts_interim_analysis"] == 1
+    listed = other.run(sys.executable, "-m", "snakemake", "--list-target-rules").stdout.splitlines()
+    assert "everything" in listed
+    assert any(line.startswith("ts_refill_sweep (Does refilling token buckets") for line in listed)

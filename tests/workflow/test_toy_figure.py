@@ -1,11 +1,10 @@
-"""A figure is one file: beside the others and listed by an experiment, it is drawn and on the page."""
+"""A figure is one file: in a folder plotting and listed by an experiment, it is drawn and on the page."""
 
 from __future__ import annotations
 
 import re
-import shutil
 
-from tests.workflow.conftest import REPOSITORY, Workspace
+from tests.workflow.conftest import Workspace
 
 TOY = '''"""How many downloads there were."""
 
@@ -29,7 +28,7 @@ def draw(source):
 def test_a_figure_of_one_file_is_drawn_and_on_the_page(workspace: Workspace) -> None:
     folder = workspace.folder
     (folder / "plotting").unlink()
-    shutil.copytree(REPOSITORY / "plotting", folder / "plotting")
+    (folder / "plotting").mkdir()
     (folder / "plotting/toy.py").write_text(TOY)
     file = folder / "experiments/refill_sweep/experiment.yaml"
     listed = re.sub(r"figures: \[.*\]", "figures: [toy]", file.read_text())

@@ -8,6 +8,7 @@ that say what an engine is or needs, or that choose one, change no run and do no
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 from pathlib import Path
 
@@ -33,12 +34,14 @@ def sources(engine: str) -> list[Path]:
         file = waiting.pop()
         if file not in found and file.stem not in NO_PART_OF_A_RUN:
             found.add(file)
-            waiting += _imported(file)
+            waiting += filter(_counts, imported(file))
     templates = TORRC_MODULE.with_name("templates").glob("*.torrc") if TORRC_MODULE in found else ()
     return sorted([*found, *templates])
 
 
-def _imported(file: Path) -> list[Path]:
+@functools.cache
+def imported(file: Path) -> list[Path]:
+    """The modules of torsweep that ``file`` imports, at its top or in functions."""
     names = [
         f"{node.module}.{alias.name}"
         for node in ast.walk(ast.parse(file.read_bytes()))
@@ -51,9 +54,9 @@ def _imported(file: Path) -> list[Path]:
             path = ROOM.parent.joinpath(*name.split(".")[1:])
             # The last word can be a module, or a name in one.
             for at in (path, path.parent):
-                files += [one for one in (at.with_suffix(".py"), at / "__init__.py") if _counts(one)]
+                files += [one for one in (at.with_suffix(".py"), at / "__init__.py") if one.is_file()]
     return files
 
 
 def _counts(file: Path) -> bool:
-    return file.is_file() and (file == TORRC_MODULE or ROOM in file.parents)
+    return file == TORRC_MODULE or ROOM in file.parents

@@ -4,7 +4,7 @@ In: a path, or the text of one value. Out: the mapping at the top, or the value.
 the only booleans, ``null`` and ``~`` the only nulls; numbers are decimal. What YAML 1.1 reads as another
 number (``1:30`` as 90, ``010`` as 8, ``1_000``, ``0x10``) is refused where no quotes make it a text; its
 other booleans (``yes``, ``on``) and its dates are texts. Keys that stand twice, tags, documents after the
-first and aliases of themselves are refused.
+first and aliases of themselves are refused. Configurations of other programs are read as YAML 1.1.
 """
 
 from __future__ import annotations
@@ -115,6 +115,16 @@ def read_yaml(file: Path) -> dict[str, Any]:
         content = "nothing" if document is None else type(document).__name__
         raise InputError(f"expected a mapping of keys to values at the top, found {content}", file=file)
     return document
+
+
+def parse_other_yaml(content: bytes | str, file: Path) -> Any:
+    """What the configuration of another program says, which was read from ``file``; InputError when it is no
+    YAML 1.1."""
+    try:
+        return yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # A ValueError is of a text that is not UTF-8, a date that is none, or a number of too many digits.
+        raise InputError(f"is not valid YAML: {' '.join(str(error).split())}", file=file) from None
 
 
 def parse_scalar(text: str) -> object:

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from torsweep.errors import InputError
 from torsweep.formats.text import text_lines, whole_text
+from torsweep.formats.yaml_file import parse_other_yaml
 from torsweep.network.tornet import TORNET_FILE
 
 HOSTS = "shadow.data/hosts"
@@ -85,11 +84,7 @@ def _packed_or_not(file: Path) -> Path | None:
 
 
 def _read_config(file: Path) -> dict[str, Any]:
-    try:
-        document = yaml.load(whole_text(file), Loader=yaml.CSafeLoader)
-    except yaml.YAMLError as error:
-        first = str(error).splitlines()[0]
-        raise InputError(f"is not valid YAML: {first}", file=file) from None
+    document = parse_other_yaml(whole_text(file), file)
     hosts = document.get("hosts") if isinstance(document, dict) else None
     if not isinstance(hosts, dict) or not all(isinstance(host, dict) for host in hosts.values()):
         raise InputError(

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from torsweep.config.traffic import MARKOV, ONION, PERF
 from torsweep.config.where import Position
 from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes
+from torsweep.formats.yaml_file import parse_other_yaml
 from torsweep.provenance import sha256_of_file
 
 TORNET_FILE = "shadow.config.yaml"
@@ -134,11 +133,7 @@ def read_tornet(folder: Path) -> Tornet:
     """The network in ``folder``; InputError, which says what is missing, when it is none of tornettools 2."""
     file = folder / TORNET_FILE
     content = read_bytes(file, MOST_BYTES, "no such file: tornettools generate has made no network here")
-    try:
-        document = yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # A ValueError is of a text that is not UTF-8, a date that is none, or a number of too many digits.
-        raise InputError(f"is no YAML: {' '.join(str(error).split())}", file=file) from None
+    document = parse_other_yaml(content, file)
     if not isinstance(document, dict):
         raise _other_version(file, None)
     for key in ("general", "hosts", "network"):

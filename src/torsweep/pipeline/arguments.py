@@ -7,11 +7,12 @@ A scheduler kills a job that exceeds them; a profile of a cluster then tries it 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import torsweep
 from torsweep.config.replicates import numbers_by_level
 from torsweep.engines.prepare import run_settings
 from torsweep.engines.selection import find_engine, version_of
+from torsweep.engines.sources import imported
 from torsweep.errors import InputError
 from torsweep.home import shown
 from torsweep.network.model import Network
@@ -57,12 +59,32 @@ def set_arguments(values: Mapping[str, object]) -> str:
     return " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in values.items())
 
 
-def source_sha256(*names: str) -> str:
-    """The hash of the Python files of packages of torsweep, and of single files of it."""
-    paths = [PACKAGE / name for name in names]
-    files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*.py")))]
-    hashes = [f"{file.relative_to(PACKAGE)} {sha256_of_file(file)}\n" for file in files]
+def source_sha256(*names: str) -> Callable[[Any], str]:
+    """A parameter of rules: the hash of the sources of a command, so that a change in them does its jobs
+    anew. They are packages and modules of torsweep, all modules that these import, and templates.
+
+    It is worked out for the jobs that there are, not for every process that reads the rules.
+    """
+    return lambda wildcards: _sha256_of_sources(names)
+
+
+@functools.cache
+def _sha256_of_sources(names: tuple[str, ...]) -> str:
+    hashes = [f"{file.relative_to(PACKAGE)} {sha256_of_file(file)}\n" for file in source_files(*names)]
     return hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
+def source_files(*names: str) -> list[Path]:
+    """The files behind ``names``, such as ``stats`` or ``runsets/collect.py``, in order."""
+    paths = [PACKAGE / name for name in names]
+    waiting = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*"))]
+    found: set[Path] = set()
+    while waiting:
+        file = waiting.pop()
+        if file.is_file() and file.suffix != ".pyc" and file not in found:
+            found.add(file)
+            waiting += imported(file) if file.suffix == ".py" else ()
+    return sorted(found)
 
 
 def seeds_in_braces(seeds: range) -> str:
