@@ -43,7 +43,11 @@ class Workspace:
 
     def snakemake(self, *arguments: str, config: tuple[str, ...] = TINY) -> subprocess.CompletedProcess[str]:
         """Run Snakemake to its end; standard output and error together."""
-        return warm.snakemake(self.command(*arguments, config=config)[3:], self.folder, TIMEOUT_S)
+        return warm.run(self.command(*arguments, config=config)[2:], self.folder, TIMEOUT_S)
+
+    def torsweep(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of torsweep to its end; standard output and error together."""
+        return warm.run(["torsweep", *arguments], self.folder, TIMEOUT_S)
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run ``command`` to its end; standard output and error together."""

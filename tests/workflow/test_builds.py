@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +61,7 @@ class Study:
 
     def snakemake(self, *arguments: str) -> str:
         """What Snakemake says."""
-        command = (sys.executable, "-m", "snakemake", "--cores", "1", *arguments, "--config", "engine=toy")
-        done: subprocess.CompletedProcess[str] = self._workspace.run(*command)
+        done = self._workspace.snakemake(*arguments, config=("engine=toy",))
         assert done.returncode == 0, done.stdout
         return done.stdout
 
@@ -76,9 +73,10 @@ class Study:
         return sorted(runs) + others
 
 
-@pytest.fixture
-def study(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
-    package = tmp_path / "src" / "torsweep"
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A torsweep with the toy of an engine."""
+    package = tmp_path_factory.mktemp("src") / "torsweep"
     shutil.copytree(REPOSITORY / "src/torsweep", package, ignore=shutil.ignore_patterns("__pycache__"))
     (package / "engines/toy").mkdir()
     (package / "engines/toy/__init__.py").write_text('"""A toy."""\n')
@@ -87,6 +85,11 @@ def study(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         '"engine_version": "1"', f'"engine_version": {told}'
     )
     (package / "engines/toy/entry.py").write_text(entry)
+    return package
+
+
+@pytest.fixture
+def study(workspace: Workspace, package: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     monkeypatch.setenv("PYTHONPATH", f"{package.parent}:{REPOSITORY}")
     return Study(workspace)
 

@@ -22,7 +22,8 @@ CONFIG = (*TINY, f"sources=shadow,{AS_SHADOW},{REPLAY}")
 
 
 def _torsweep(workspace: Workspace, *arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", "torsweep", *arguments], cwd=workspace.folder, check=True)
+    done = workspace.torsweep(*arguments)
+    assert done.returncode == 0, done.stdout
 
 
 def _finished_in_shadow(workspace: Workspace) -> Path:

@@ -82,7 +82,7 @@ def test_what_a_document_shows_works(document: Path, clean: Workspace):
 
 def _run(command: str, workspace: Workspace) -> subprocess.CompletedProcess[str]:
     if command.startswith("snakemake "):
-        return warm.snakemake(shlex.split(command)[1:], workspace.folder, TIMEOUT_S)
+        return warm.run(shlex.split(command), workspace.folder, TIMEOUT_S)
     path = os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"]))
     # `make test` must not hand its own options down to the make under test.
     kept = {name: text for name, text in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}

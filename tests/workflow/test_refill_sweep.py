@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -131,7 +130,7 @@ def test_a_published_plan_verifies_and_is_the_same_when_it_is_made_again(tmp_pat
     assert page.count("<figure") == 2  # of the plan, and of its first network
     readme = (workspace.folder / f"results/publish/{place}/README.md").read_text()
     assert "replicates=2 first_seed=1 'warm_up=10 s' 'measured=15 s'" in readme
-    verified = workspace.run(sys.executable, "-m", "torsweep", "verify", zip_file, "--rerun")
+    verified = workspace.torsweep("verify", zip_file, "--rerun")
     assert verified.returncode == 0, verified.stdout
     assert re.search(r"^files: (\d+) of \1 are as they were published$", verified.stdout, re.MULTILINE)
     for line in ("networks: 2 of 2", "runs: 4 of 4", "figures: 3 of 3", "page: 1 of 1"):

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.conftest import REPOSITORY, Workspace
+from tests.workflow import warm
+from tests.workflow.conftest import REPOSITORY, TIMEOUT_S, Workspace
 from torsweep.study.new import write_study
 
 PARTS = (
@@ -87,9 +88,8 @@ def played(checkout: Path, study: Path) -> dict[str, bytes]:
 
 def _snakemake(checkout: Path, where: Path, *arguments: str) -> tuple[int, str]:
     """The exit code of Snakemake, with the torsweep of ``checkout``, and what it said."""
-    environment = f"PYTHONPATH={checkout / 'src'}"
-    command = ["env", environment, sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
-    done = Workspace(where).run(*command)
+    words = ("snakemake", "--cores", "2", *arguments)
+    done = warm.run(words, where, TIMEOUT_S, modules=str(checkout / "src"))
     return done.returncode, done.stdout
 
 
@@ -122,8 +122,11 @@ def test_a_checkout_that_has_moved_costs_no_runs(
     played: dict[str, bytes], checkout: Path, study: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(checkout, tmp_path / "moved")
-    code, said = _snakemake(tmp_path / "moved", study, "mine", "--dry-run")
-    assert code == 0, said
+    # A new process, as the torsweep of the moved checkout is used once.
+    command = (sys.executable, "-m", "snakemake", "--cores", "2", "mine", "--dry-run")
+    done = Workspace(study).run("env", f"PYTHONPATH={tmp_path / 'moved/src'}", *command)
+    said = done.stdout
+    assert done.returncode == 0, said
     assert {"sample_network", "run"} & set(re.findall(r"^(\w+) +\d+$", said, re.MULTILINE)) == set()
 
 
@@ -142,9 +145,8 @@ def test_a_bundle_of_a_study_is_verified_and_made_again_in_it(
 ) -> None:
     code, said = _snakemake(checkout, study, "publish")
     assert code == 0, said
-    program = Path(sys.executable).with_name("torsweep")
-    command = ("verify", f"results/bundles/{LEVELS}/mine.zip", "--rerun")
-    done = Workspace(study).run("env", f"PYTHONPATH={checkout / 'src'}", str(program), *command)
+    words = ("torsweep", "verify", f"results/bundles/{LEVELS}/mine.zip", "--rerun")
+    done = warm.run(words, study, TIMEOUT_S, modules=str(checkout / "src"))
     assert done.returncode == 0, done.stdout
     for made in ("networks: 1 of 1", "runs: 2 of 2", "figures: 3 of 3", "page: 1 of 1"):
         assert f"made again, {made} identical" in done.stdout

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.stand_ins import tells_round_trip
+from tests.workflow import warm
+from tests.workflow.conftest import TIMEOUT_S
 from torsweep.engines.tools import TOOL_KINDS
 from torsweep.study import series
 from torsweep.study.change import Sides, read_change
@@ -45,8 +46,8 @@ def _planned(asked: Sides, networks: str = "2") -> dict[str, int]:
     study = make_study(read_change(asked), Setup.read(networks, **options), "ci", None, "torsweep compare")
     study.write()
     play = Play(study, "shadow", 2)
-    answer = subprocess.run([*play.command(), "--dry-run"], capture_output=True, text=True, check=False)
-    said = answer.stdout + answer.stderr
+    answer = warm.run([*play.command()[2:], "--dry-run"], Path.cwd(), TIMEOUT_S)
+    said = answer.stdout
     assert answer.returncode == 0, said
     table = said.split("Job stats:")[1].split("\n\n")[0]
     return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from tests.workflow.conftest import REPOSITORY, TINY, Workspace
 from tests.workflow.pair import QUESTION, workspace_with_pair
 
@@ -14,7 +12,7 @@ def test_a_new_folder_is_a_target_and_is_listed_with_its_question(tmp_path):
     assert jobs == {"sample_network": 1, "run": 2, "collect_tables": 1, "summarize": 1, "draw_figure": 1}
     published = workspace.planned_jobs("publish", config=("engine=cellsim", "network=ci", "replicates=1"))
     assert published["bundle_plan"] > 1
-    listed = workspace.run(sys.executable, "-m", "snakemake", "--list-target-rules")
+    listed = workspace.snakemake("--list-target-rules", config=("engine=cellsim",))
     assert f"pair ({QUESTION})" in listed.stdout
     assert all(" (" in line for line in listed.stdout.splitlines() if not line.startswith("Using "))
 
@@ -48,6 +46,6 @@ def test_another_workflow_uses_the_rules_by_names_of_its_own(tmp_path):
     jobs = other.planned_jobs("everything")
     assert jobs["ts_run"] == 12 and jobs["ts_summarize"] == 1
     assert other.planned_jobs("everything", config=(*TINY, "replicates=auto"))["ts_interim_analysis"] == 1
-    listed = other.run(sys.executable, "-m", "snakemake", "--list-target-rules").stdout.splitlines()
+    listed = other.snakemake("--list-target-rules", config=TINY).stdout.splitlines()
     assert "everything" in listed
     assert any(line.startswith("ts_refill_sweep (Does refilling token buckets") for line in listed)

@@ -1,49 +1,127 @@
-"""Pipelines forked from a process that has imported Snakemake: each takes a second less of the processor.
+"""Commands forked from a process that has imported everything: each takes seconds less of the processor.
 
-In: the arguments of ``snakemake``, a working directory. Out: its exit code and what it said. The process that
-is forked has this one's environment and nothing else of it.
+In: the words of a command (``snakemake``, ``torsweep`` or ``python -m MODULE``), a working directory. Out:
+its exit code and what it wrote. The commands of Snakemake's rules come from the same process. A command has
+this process's environment; one with another ``PYTHONPATH`` is forked from a process that has it.
 """
 
 from __future__ import annotations
 
-import multiprocessing
+import atexit
+import contextlib
+import json
 import os
+import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["snakemake.cli", "torsweep.config.experiment"])
+SERVER = Path(__file__).with_name("warm_server.py")
+PROGRAMS = Path(sys.executable).parent
+START_S = 300
+
+# Stands in the place of `torsweep` and of `python`: forks what it can, and is the real program otherwise.
+STUB = """#!{python} -IS
+import json, os, socket, sys
+name, arguments = os.path.basename(sys.argv[0]), sys.argv[1:]
+warm = arguments[:2] in (["-m", "plotting"], ["-m", "snakemake"], ["-m", "torsweep"])
+if name.startswith("python") and not warm:
+    os.execv({python!r}, [{python!r}, *arguments])
+if name.startswith("python"):
+    name = "python"
+request = {{
+    "words": [name, *arguments], "folder": os.getcwd(), "environment": dict(os.environ), "python": {stub!r}
+}}
+with socket.socket(socket.AF_UNIX) as connection:
+    connection.connect({place!r})
+    text = json.dumps(request).encode()
+    socket.send_fds(connection, [len(text).to_bytes(8, "big")], [0, 1, 2])
+    connection.sendall(text)
+    connection.recv(8, socket.MSG_WAITALL)
+    code = int.from_bytes(connection.recv(8, socket.MSG_WAITALL), "big", signed=True)
+os._exit(code if code >= 0 else 128 - code)
+"""
 
 
-def snakemake(arguments: Sequence[str], folder: Path, timeout_s: float) -> subprocess.CompletedProcess[str]:
-    """Run ``snakemake`` in ``folder`` to its end; standard output and error together."""
-    descriptor, name = tempfile.mkstemp()
-    os.close(descriptor)
-    said = Path(name)
-    try:
-        process = _FORKS.Process(target=_run, args=(list(arguments), folder, dict(os.environ), said))
-        process.start()
-        process.join(timeout_s)
-        if process.exitcode is None:
-            process.kill()
-            raise subprocess.TimeoutExpired(["snakemake", *arguments], timeout_s, said.read_text())
-        return subprocess.CompletedProcess(["snakemake", *arguments], process.exitcode, said.read_text())
-    finally:
-        said.unlink()
+class Server:
+    """The process that commands are forked from, in a folder with its socket and the programs beside it."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="warm-"))
+        self.python = self.folder / "python"
+        self.place = self.folder / "socket"
+        stub = STUB.format(python=sys.executable, stub=str(self.python), place=str(self.place))
+        for program in PROGRAMS.iterdir():
+            own = self.folder / program.name
+            if program.name == "torsweep" or program.name.startswith("python"):
+                own.write_text(stub)
+                own.chmod(0o755)
+            else:
+                own.symlink_to(program)
+        self.process = subprocess.Popen(
+            [sys.executable, SERVER, self.place],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        )
+        atexit.register(self.stop)
+        give_up = time.monotonic() + START_S
+        while not self.place.exists():
+            assert self.process.poll() is None and time.monotonic() < give_up, "no warm process"
+            time.sleep(0.02)
+
+    def run(
+        self, words: Sequence[str], folder: Path, timeout_s: float, environment: dict[str, str]
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the command to its end; standard output and error together."""
+        request = {"words": list(words), "folder": str(folder), "python": str(self.python)}
+        text = json.dumps({**request, "environment": environment}).encode()
+        with tempfile.TemporaryFile("w+") as output, socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(self.place))
+            with open(os.devnull) as nothing:
+                descriptors = [nothing.fileno(), output.fileno(), output.fileno()]
+                socket.send_fds(connection, [len(text).to_bytes(8, "big")], descriptors)
+            connection.sendall(text)
+            process = _number(connection)
+            connection.settimeout(timeout_s)
+            try:
+                code = _number(connection)
+            except TimeoutError:
+                os.killpg(process, signal.SIGKILL)
+                output.seek(0)
+                raise subprocess.TimeoutExpired(list(words), timeout_s, output.read()) from None
+            output.seek(0)
+            return subprocess.CompletedProcess(list(words), code, output.read())
+
+    def stop(self) -> None:
+        """End the process, which ends with its standard input."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _run(arguments: list[str], folder: Path, environment: dict[str, str], said: Path) -> None:
-    """What the forked process does: ``python -m snakemake`` with its output in the file ``said``."""
-    from snakemake.cli import main
+def _number(connection: socket.socket) -> int:
+    answer = connection.recv(8, socket.MSG_WAITALL)
+    assert len(answer) == 8, "the warm process has ended"
+    return int.from_bytes(answer, "big", signed=True)
 
-    output = os.open(said, os.O_WRONLY)
-    for standard in (1, 2):
-        os.dup2(output, standard)
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(environment)
-    sys.argv = ["snakemake", *arguments]
-    main()
+
+_servers: dict[str, Server] = {}
+
+
+def run(
+    words: Sequence[str], folder: Path, timeout_s: float, modules: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run ``words`` in ``folder`` to the end, with ``modules`` as PYTHONPATH; output and error together."""
+    environment = dict(os.environ) if modules is None else {**os.environ, "PYTHONPATH": modules}
+    key = environment.get("PYTHONPATH", "")
+    if key not in _servers:
+        _servers[key] = Server(environment)
+    return _servers[key].run(words, folder, timeout_s, environment)
