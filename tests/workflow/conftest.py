@@ -61,10 +61,13 @@ class Workspace:
             check=False,
         )
 
-    def start(self, *arguments: str, config: tuple[str, ...] = TINY) -> subprocess.Popen[str]:
-        """Start Snakemake and come back at once."""
+    def start(
+        self, *arguments: str, config: tuple[str, ...] = TINY, forked_steps: bool = True
+    ) -> subprocess.Popen[str]:
+        """Start Snakemake and come back at once. Steps that are forked are in no group of processes of its."""
+        command = self.command(*arguments, config=config)
         process = subprocess.Popen(
-            self.command(*arguments, config=config),
+            warm.command(command[3:]) if forked_steps else command,
             cwd=self.folder,
             text=True,
             stdout=subprocess.DEVNULL,

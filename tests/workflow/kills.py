@@ -62,7 +62,7 @@ def kill_until_done(workspace: Workspace, draw: random.Random, within_s: float, 
     """
     kills = 0
     while True:
-        pipeline = workspace.start("pair", config=SMALL)
+        pipeline = workspace.start("pair", config=SMALL, forked_steps=False)
         alone = kills % 2 == 0
         try:
             code = pipeline.wait(None if kills == most else draw.uniform(0, within_s))
@@ -80,7 +80,7 @@ def kill_until_done(workspace: Workspace, draw: random.Random, within_s: float, 
 def finish_undisturbed(workspace: Workspace) -> float:
     """Run the pipeline to its end; how long it took, in seconds."""
     started = time.monotonic()
-    if workspace.start("pair", config=SMALL).wait():
+    if workspace.start("pair", config=SMALL, forked_steps=False).wait():
         raise SystemExit("an undisturbed pipeline failed")
     return time.monotonic() - started
 

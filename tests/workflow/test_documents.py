@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -83,7 +82,7 @@ def test_what_a_document_shows_works(document: Path, clean: Workspace):
 def _run(command: str, workspace: Workspace) -> subprocess.CompletedProcess[str]:
     if command.startswith("snakemake "):
         return warm.run(shlex.split(command), workspace.folder, TIMEOUT_S)
-    path = os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"]))
+    path = os.pathsep.join((str(warm.programs()), os.environ["PATH"]))
     # `make test` must not hand its own options down to the make under test.
     kept = {name: text for name, text in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     return subprocess.run(

@@ -116,12 +116,28 @@ def _number(connection: socket.socket) -> int:
 _servers: dict[str, Server] = {}
 
 
+def _server(environment: dict[str, str]) -> Server:
+    modules = environment.get("PYTHONPATH", "")
+    if modules not in _servers:
+        _servers[modules] = Server(environment)
+    return _servers[modules]
+
+
+def programs() -> Path:
+    """A folder for ``PATH`` with `torsweep` and `python` that are forked, and this environment's others."""
+    return _server(dict(os.environ)).folder
+
+
+def command(arguments: Sequence[str]) -> list[str]:
+    """Snakemake as a process of its own, which can be killed, and whose steps are forked."""
+    program = f"import sys; sys.executable = {str(programs() / 'python')!r}\n"
+    program += "sys.argv[0] = 'snakemake'\nfrom snakemake.cli import main\nmain()"
+    return [sys.executable, "-c", program, *arguments]
+
+
 def run(
     words: Sequence[str], folder: Path, timeout_s: float, modules: str | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run ``words`` in ``folder`` to the end, with ``modules`` as PYTHONPATH; output and error together."""
     environment = dict(os.environ) if modules is None else {**os.environ, "PYTHONPATH": modules}
-    key = environment.get("PYTHONPATH", "")
-    if key not in _servers:
-        _servers[key] = Server(environment)
-    return _servers[key].run(words, folder, timeout_s, environment)
+    return _server(environment).run(words, folder, timeout_s, environment)
