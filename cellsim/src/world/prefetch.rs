@@ -15,7 +15,7 @@ use crate::ids::{HostId, PipeId, Table};
 use crate::linux_tcp::{BOTH_BYTES, RECEIVER_BYTES as TCP_RECEIVER_BYTES};
 
 /// Whether memory is ever asked for.
-const ON: bool = cfg!(all(feature = "prefetch", target_arch = "x86_64"));
+const ON: bool = cfg!(target_arch = "x86_64");
 
 /// Pipes from which on memory is asked for, some 18 MB with what TCP knows of them. A network of full size has 7,000 and one of ten times its
 /// size 58,000; the first loses a twentieth of its speed by asking, the second gains a quarter.
@@ -43,7 +43,7 @@ const _: () = assert!(offset_of!(Pipe, mux) <= RECEIVER_BYTES);
 /// Ask for the first `bytes` of what lies at `place`.
 #[inline]
 fn prefetch_start<T>(place: &T, bytes: usize) {
-    #[cfg(all(feature = "prefetch", target_arch = "x86_64"))]
+    #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let start = std::ptr::from_ref(place).cast::<i8>();
@@ -52,7 +52,7 @@ fn prefetch_start<T>(place: &T, bytes: usize) {
             unsafe { _mm_prefetch(start.add(offset), _MM_HINT_T0) };
         }
     }
-    #[cfg(not(all(feature = "prefetch", target_arch = "x86_64")))]
+    #[cfg(not(target_arch = "x86_64"))]
     let _ = (place, bytes);
 }
 
