@@ -64,7 +64,7 @@ class Workspace:
     def start(
         self, *arguments: str, config: tuple[str, ...] = TINY, forked_steps: bool = True
     ) -> subprocess.Popen[str]:
-        """Start Snakemake and come back at once. Steps that are forked are in no group of processes of its."""
+        """Start Snakemake and come back at once; steps that are forked are outside its group of processes."""
         command = self.command(*arguments, config=config)
         process = subprocess.Popen(
             warm.command(command[3:]) if forked_steps else command,
