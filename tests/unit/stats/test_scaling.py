@@ -18,13 +18,13 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from plotting import scale_effect, scale_spread
-from plotting.__main__ import draw_figure
 from plotting.drawing.source import Source
 from plotting.drawing.style import style
 from tests.analyses import analysis_of
 from tests.synthetic import Size, write_run
 from torsweep.config.experiment import Experiment, load_experiment
 from torsweep.errors import InputError
+from torsweep.pipeline.figures import draw_figure
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.cli import results_app
