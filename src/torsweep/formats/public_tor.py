@@ -2,7 +2,7 @@
 
 In: an analysis file of OnionPerf (versions 2 to 4), or a ``tor_metrics_….json``, which tornettools parses
 from many of them; plain, gzip or xz. Out: a frame with a row for each measured value, in the columns of
-:data:`COLUMNS`.
+:data:`SCHEMA`.
 
 What a value means, and when a download counts as failed, is as tornettools has it in ``parse_onionperf.py``:
 times count from the request on; the time to 50 KiB is that of the first 50 KiB of any download, so that the
@@ -14,16 +14,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import polars as pl
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AliasPath, BaseModel, Field
 
+from torsweep.config.reading import validate
+from torsweep.config.traffic import PERF_TRAFFIC
 from torsweep.errors import InputError
 from torsweep.formats.json_file import parse_json
 from torsweep.formats.text import whole_text
 
-MEASURES: Mapping[str, str] = {
+PUBLIC_MEASURES: Mapping[str, str] = {
     "ttfb_after_command": "request to the first payload byte, s; of OnionPerf's files only",
     "ttlb_after_command": "request to the last byte of the kind's size, s",
     "circuit_build_time": "from a circuit's launch until it was open, s",
@@ -33,34 +35,29 @@ MEASURES: Mapping[str, str] = {
     "relay_goodput": "bytes/s that all relays together passed on; one value per day; tor_metrics files only",
 }
 
-COLUMNS: Mapping[str, str] = {
-    "measure": "what was measured: a key of MEASURES",
-    "kind": "the perf client that measures the same: perf_50kib, perf_1mib or perf_5mib; null: of no size",
-    "value": "seconds, bytes per second, or a share",
-}
-
 SCHEMA = pl.Schema({"measure": pl.String, "kind": pl.String, "value": pl.Float64})
+"""A key of :data:`PUBLIC_MEASURES`; the perf client that measures the same (null: of no size); seconds, bytes
+per second, or a share."""
 
 VERSIONS = ("2", "3", "4")
 """Versions of OnionPerf's analysis files, before the point."""
 
-KIND_OF: Mapping[int, str] = {51_200: "perf_50kib", 1_048_576: "perf_1mib", 5_242_880: "perf_5mib"}
-PATIENCE_S: Mapping[int, float] = {51_200: 15.0, 1_048_576: 60.0, 5_242_880: 120.0}
+KIND_OF: Mapping[int, str] = {does.response: kind for kind, does in PERF_TRAFFIC.items()}
+_PATIENCE_S: Mapping[int, float] = {does.response: does.timeout / 1e9 for does in PERF_TRAFFIC.values()}
 """How long a perf client waits for so many bytes."""
 
 _GOODPUT_FROM: Mapping[str, int] = {"perf_1mib": 500 * 2**10, "perf_5mib": 4 * 2**20}
 """From which byte on goodput counts; it counts to the last byte of the size."""
 
-_ACCEPTED = "an analysis file of OnionPerf, or a tor_metrics file of tornettools"
+_MEASUREMENTS = "an analysis file of OnionPerf, or a tor_metrics file of tornettools"
 _BITS = 8
-_Kind = TypeVar("_Kind", bound=BaseModel)
 _Row = tuple[str, str | None, float]
 _Seconds = Annotated[float, Field(ge=0)]
 _Rate = _Seconds
 
 
 def read_public_tor(file: Path) -> pl.DataFrame:
-    """The values in ``file``, in the columns of :data:`COLUMNS`.
+    """The values in ``file``, in the columns of :data:`SCHEMA`.
 
     Raises InputError when it is neither kind of file, is of another version, or has no values in it.
     """
@@ -72,24 +69,14 @@ def read_public_tor(file: Path) -> pl.DataFrame:
             raise InputError(
                 "is of another version", file=file, key="version", value=version, accepted=accepted
             )
-        rows = list(_of_sources(_validated(_Analysis, document, file)))
+        rows = list(_of_hosts(validate(_Analysis, document, file)))
     elif "download_times" in document and "daily_counts" in document:
-        rows = list(_of_tor_metrics(_validated(_TorMetrics, document, file)))
+        rows = list(_of_tor_metrics(validate(_TorMetrics, document, file)))
     else:
-        raise InputError("is no measurement of the public network", file=file, accepted=_ACCEPTED)
+        raise InputError("is no measurement of the public network", file=file, accepted=_MEASUREMENTS)
     if not rows:
-        raise InputError("holds no measured value", file=file, accepted=_ACCEPTED)
+        raise InputError("holds no measured value", file=file, accepted=_MEASUREMENTS)
     return pl.DataFrame(rows, SCHEMA, orient="row")
-
-
-def _validated(kind: type[_Kind], document: Mapping[str, Any], file: Path) -> _Kind:
-    try:
-        return kind.model_validate(document)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(map(str, first["loc"]))
-        value = None if first["type"] == "missing" else first["input"]
-        raise InputError(first["msg"].lower(), file=file, key=key, value=value) from None
 
 
 class _Day(BaseModel):
@@ -110,71 +97,54 @@ class _TorMetrics(BaseModel):
     relay_goodput: dict[str, _Rate] = {}
 
 
-def _of_tor_metrics(found: _TorMetrics) -> Iterator[_Row]:
+def _of_tor_metrics(metrics: _TorMetrics) -> Iterator[_Row]:
     for size, kind in KIND_OF.items():
-        for seconds in found.download_times.get(str(size), []):
+        for seconds in metrics.download_times.get(str(size), []):
             yield "ttlb_after_command", kind, seconds
-    for seconds in found.circuit_build_times:
+    for seconds in metrics.circuit_build_times:
         yield "circuit_build_time", None, seconds
-    for seconds in found.circuit_rtt:
+    for seconds in metrics.circuit_rtt:
         yield "round_trip", None, seconds
-    for bits in found.client_goodput:
+    for bits in metrics.client_goodput:
         yield "goodput", "perf_1mib", bits / _BITS
-    for bits in found.client_goodput_5MiB:
+    for bits in metrics.client_goodput_5MiB:
         yield "goodput", "perf_5mib", bits / _BITS
-    for day in found.daily_counts.values():
+    for day in metrics.daily_counts.values():
         if day.requests:
             yield "error_share", None, (day.timeouts + day.failures) / day.requests
-    for gigabits in found.relay_goodput.values():
+    for gigabits in metrics.relay_goodput.values():
         yield "relay_goodput", None, gigabits * 1e9 / _BITS
 
 
-class _Bytes(BaseModel):
-    got: int = Field(alias="payload-bytes-recv")
-
-
-class _Asked(BaseModel):
-    wanted: Annotated[int, Field(alias="recvsize", gt=0)]
-
-
-class _Remote(BaseModel):
-    remote: str = ""
-
-
-class _Times(BaseModel):
-    """Microseconds since the stream was created; -1: never."""
-
-    command: Annotated[int, Field(alias="usecs-to-command")]
-    response: Annotated[int, Field(alias="usecs-to-response")]
-    first_byte: Annotated[int, Field(alias="usecs-to-first-byte-recv")]
-    last_byte: Annotated[int, Field(alias="usecs-to-last-byte-recv")]
-
-
-class _Elapsed(BaseModel):
-    payload_bytes_recv: dict[str, _Seconds] = {}
-    payload_progress_recv: dict[str, _Seconds] = {}
-
-
-class _Stream(BaseModel):
-    """A download of TGen 1, in versions 3 and 4."""
+class _OnionPerfStream(BaseModel):
+    """A download of TGen 1, in versions 3 and 4; times are µs since the stream was created, -1: never."""
 
     is_error: bool
-    byte_info: _Bytes
-    stream_info: _Asked
-    transport_info: _Remote
-    time_info: _Times
-    elapsed_seconds: _Elapsed = _Elapsed()
+    bytes_wanted: Annotated[int, Field(gt=0, validation_alias=AliasPath("stream_info", "recvsize"))]
+    bytes_got: int = Field(validation_alias=AliasPath("byte_info", "payload-bytes-recv"))
+    remote: str = Field("", validation_alias=AliasPath("transport_info", "remote"))
+    command: int = Field(validation_alias=AliasPath("time_info", "usecs-to-command"))
+    response: int = Field(validation_alias=AliasPath("time_info", "usecs-to-response"))
+    first_byte: int = Field(validation_alias=AliasPath("time_info", "usecs-to-first-byte-recv"))
+    last_byte: int = Field(validation_alias=AliasPath("time_info", "usecs-to-last-byte-recv"))
+    at_bytes: dict[str, _Seconds] = Field(
+        {}, validation_alias=AliasPath("elapsed_seconds", "payload_bytes_recv")
+    )
+    at_share: dict[str, _Seconds] = Field(
+        {}, validation_alias=AliasPath("elapsed_seconds", "payload_progress_recv")
+    )
 
     def download(self) -> _Download:
-        times, elapsed = self.time_info, self.elapsed_seconds
-        steps = {name: us / 1e6 for name, us in times.model_dump().items() if us > 0}
-        reached = elapsed.payload_bytes_recv, elapsed.payload_progress_recv
-        wanted, remote = self.stream_info.wanted, self.transport_info.remote
-        failed = self.is_error or self.byte_info.got < wanted
-        return _Download(wanted, failed, ".onion" in remote, steps, *reached)
+        steps = {name: getattr(self, name) / 1e6 for name in _STEPS if getattr(self, name) > 0}
+        failed = self.is_error or self.bytes_got < self.bytes_wanted
+        onion = ".onion" in self.remote
+        return _Download(self.bytes_wanted, failed, onion, steps, self.at_bytes, self.at_share)
 
 
-class _Steps(BaseModel):
+_STEPS = ("command", "response", "first_byte", "last_byte")
+
+
+class _TransferTimes(BaseModel):
     """Seconds since the transfer was created; 0 or missing: never."""
 
     command: _Seconds = 0.0
@@ -192,16 +162,15 @@ class _Transfer(BaseModel):
     filesize_bytes: Annotated[int, Field(gt=0)]
     payload_bytes_status: int
     endpoint_remote: str = ""
-    elapsed_seconds: _Steps
+    elapsed_seconds: _TransferTimes
 
     def download(self) -> _Download:
-        found = self.elapsed_seconds
-        steps = {name: value for name, value in found if isinstance(value, float) and value > 0}
+        elapsed = self.elapsed_seconds
+        steps = {name: getattr(elapsed, name) for name in _STEPS if getattr(elapsed, name) > 0}
         failed = self.is_error or self.payload_bytes_status < self.filesize_bytes
         onion = ".onion" in self.endpoint_remote
-        return _Download(
-            self.filesize_bytes, failed, onion, steps, found.payload_bytes, found.payload_progress
-        )
+        reached = elapsed.payload_bytes, elapsed.payload_progress
+        return _Download(self.filesize_bytes, failed, onion, steps, *reached)
 
 
 class _Circuit(BaseModel):
@@ -209,22 +178,16 @@ class _Circuit(BaseModel):
     filtered_out: bool = False
 
 
-class _TGen(BaseModel):
-    streams: dict[str, _Stream] = {}
-    transfers: dict[str, _Transfer] = {}
+class _Vantage(BaseModel):
+    """What one of OnionPerf's hosts measured."""
 
-
-class _Tor(BaseModel):
-    circuits: dict[str, _Circuit] = {}
-
-
-class _Source(BaseModel):
-    tgen: _TGen = _TGen()
-    tor: _Tor = _Tor()
+    streams: dict[str, _OnionPerfStream] = Field({}, validation_alias=AliasPath("tgen", "streams"))
+    transfers: dict[str, _Transfer] = Field({}, validation_alias=AliasPath("tgen", "transfers"))
+    circuits: dict[str, _Circuit] = Field({}, validation_alias=AliasPath("tor", "circuits"))
 
 
 class _Analysis(BaseModel):
-    data: dict[str, _Source]
+    data: dict[str, _Vantage]
 
 
 @dataclass(frozen=True)
@@ -245,7 +208,7 @@ class _Download:
         if self.failed or not {"command", "last_byte"} <= self.steps.keys():
             return False
         took_s = self.steps["last_byte"] - self.steps["command"]
-        return took_s <= PATIENCE_S.get(self.wanted, took_s)
+        return took_s <= _PATIENCE_S.get(self.wanted, took_s)
 
     def reached(self, byte: int) -> float | None:
         """Seconds from the start to ``byte`` of the payload, where the file tells."""
@@ -254,14 +217,13 @@ class _Download:
         return self.at_bytes.get(str(byte), self.at_share.get(str(byte / self.wanted)))
 
 
-def _of_sources(analysis: _Analysis) -> Iterator[_Row]:
+def _of_hosts(analysis: _Analysis) -> Iterator[_Row]:
     downloads, complete = 0, 0
-    for source in analysis.data.values():
-        for circuit in source.tor.circuits.values():
+    for host in analysis.data.values():
+        for circuit in host.circuits.values():
             if circuit.buildtime_seconds is not None and not circuit.filtered_out:
                 yield "circuit_build_time", None, circuit.buildtime_seconds
-        found: list[_Stream | _Transfer] = [*source.tgen.streams.values(), *source.tgen.transfers.values()]
-        for download in (each.download() for each in found):
+        for download in (each.download() for each in (*host.streams.values(), *host.transfers.values())):
             if not download.onion:
                 downloads, complete = downloads + 1, complete + download.complete
                 yield from _of_download(download) if download.complete else ()
@@ -269,17 +231,17 @@ def _of_sources(analysis: _Analysis) -> Iterator[_Row]:
         yield "error_share", None, 1 - complete / downloads
 
 
-def _of_download(found: _Download) -> Iterator[_Row]:
-    asked_s = found.steps["command"]
+def _of_download(download: _Download) -> Iterator[_Row]:
+    request_s = download.steps["command"]
     for step, measure in (("response", "round_trip"), ("first_byte", "ttfb_after_command")):
-        if step in found.steps:
-            yield measure, None, found.steps[step] - asked_s
+        if step in download.steps:
+            yield measure, None, download.steps[step] - request_s
     for size, kind in KIND_OF.items():
-        came_s = found.reached(size) if size <= found.wanted else None
-        if came_s is None:
+        end_s = download.reached(size) if size <= download.wanted else None
+        if end_s is None:
             continue
-        yield "ttlb_after_command", kind, came_s - asked_s
+        yield "ttlb_after_command", kind, end_s - request_s
         since = _GOODPUT_FROM.get(kind)
-        since_s = found.reached(since) if since else None
-        if since is not None and since_s is not None and since_s < came_s:
-            yield "goodput", kind, (size - since) / (came_s - since_s)
+        since_s = download.reached(since) if since else None
+        if since is not None and since_s is not None and since_s < end_s:
+            yield "goodput", kind, (size - since) / (end_s - since_s)
