@@ -21,7 +21,7 @@ from plotting.drawing.style import COLUMN_WIDTH_IN, FAINT, canvas, style, write_
 from torsweep.config.looks import BLUE, DASH_DOT, DASHED, GREEN, PURPLE, SOLID, VERMILION, Look
 from torsweep.network.exact import Floats
 from torsweep.network.model import NETWORK_FILE, Network, read_network
-from torsweep.network.picture import BUSIEST_PAIRS, SIGNATURE, NetworkPicture, picture_of
+from torsweep.network.picture import BUSIEST_PAIRS, PICTURE_SIGNATURE, NetworkPicture, picture_of
 from torsweep.provenance import sha256_of_file
 from torsweep.storage.folders import require_file
 
@@ -181,9 +181,9 @@ def draw_picture(folder: Path, out: Path) -> None:
 
     Raises OutputError when ``out`` is a file of something else.
     """
-    require_file(out, SIGNATURE)
+    require_file(out, PICTURE_SIGNATURE)
     network, latencies = read_network(folder)
     origin = json.dumps({"network_sha256": sha256_of_file(folder / NETWORK_FILE)})
     with style():
         figure, caption = draw(network, picture_of(network, latencies))
-        write_figure(figure, out, caption, origin, TITLE, HOW_TO_READ, creator=SIGNATURE)
+        write_figure(figure, out, caption, origin, TITLE, HOW_TO_READ, creator=PICTURE_SIGNATURE)

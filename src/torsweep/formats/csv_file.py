@@ -1,5 +1,4 @@
-"""CSV tables that torsweep wrote. Those of others are read row by row in :mod:`torsweep.formats.text`, which
-loads no polars: sampling a network reads texts, and would wait a tenth of a second for it.
+"""CSV tables, plain or packed.
 
 In: a path and the types of its columns. Out: a frame.
 """
@@ -13,12 +12,13 @@ import polars as pl
 
 from torsweep.errors import InputError
 from torsweep.formats.files import require_regular
+from torsweep.formats.text import unpacked
 
 
 def read_csv(
     file: Path, texts: Iterable[str] | None, numbers: Iterable[str] = (), missing: str = "no such file"
 ) -> pl.DataFrame:
-    """A table that torsweep wrote: ``texts`` are its columns of text, ``numbers`` those of real numbers.
+    """The table in ``file``: ``texts`` are its columns of text (None: all are), ``numbers`` of real numbers.
 
     Columns of either that it does not have are passed over. Raises InputError when it is no such table.
     """
@@ -26,7 +26,8 @@ def read_csv(
     types = {**dict.fromkeys(numbers, pl.Float64), **dict.fromkeys(texts or (), pl.String)}
     rows_to_guess_from = None if texts is not None else 0
     try:
-        return pl.read_csv(file, schema_overrides=types, infer_schema_length=rows_to_guess_from)
+        with unpacked(file) as opened:
+            return pl.read_csv(opened.read(), schema_overrides=types, infer_schema_length=rows_to_guess_from)
     except pl.exceptions.NoDataError:
         raise InputError("is empty", file=file, accepted="a CSV table") from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

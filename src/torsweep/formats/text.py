@@ -1,19 +1,17 @@
-"""Text files: plain or packed with gzip, bzip2 or xz, with the line ends of any system; tables in CSV.
+"""Text files: plain or packed with gzip, bzip2 or xz, with the line ends of any system.
 
-In: a path. Out: lines, pieces, or all of a text; the lines of a table by column name. InputError when a file
-cannot be read, is damaged, is no text, or holds a cell or a line that no such table has.
+In: a path. Out: lines, pieces, or all of a text. InputError when a file cannot be read, is damaged or is no
+text.
 """
 
 from __future__ import annotations
 
 import bz2
-import csv
 import gzip
 import io
 import lzma
-import math
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -76,34 +74,3 @@ def _opened(file: Path) -> Iterator[IO[str]]:
     except UnicodeDecodeError:
         accepted = "text in UTF-8, plain or packed with gzip, bzip2 or xz"
         raise InputError("is not UTF-8 text", file=file, accepted=accepted) from None
-
-
-def csv_rows(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line numbers and cells by column name of a table that has at least ``columns``, each once."""
-    reader = csv.DictReader(text_lines(file), skipinitialspace=True, strict=True)
-    try:
-        names = [name.strip() for name in reader.fieldnames or []]
-        if not names:
-            raise InputError("is empty", file=file, accepted=f"a CSV with {', '.join(columns)}")
-        if not set(columns) <= set(names) or len(set(names)) < len(names):
-            accepted = f"{', '.join(columns)}, each column once"
-            raise InputError("columns are missing or stand twice", file=file, value=names, accepted=accepted)
-        reader.fieldnames = names
-        for row in reader:
-            if any(row[name] is None for name in columns):
-                raise InputError("a line is cut off", file=file, key=f"line {reader.line_num}")
-            yield reader.line_num, row
-    except csv.Error as error:
-        raise InputError(f"is no CSV table: {error}", file=file, key=f"line {reader.line_num}") from None
-
-
-def number(text: str, file: Path, line: int, column: str, most: float) -> float:
-    """The cell ``text`` as a number from 0 to ``most``; InputError otherwise."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value <= most:
-        key = f"line {line}, {column}"
-        raise InputError("is no number in range", file=file, key=key, value=text, accepted=f"0 to {most:g}")
-    return value

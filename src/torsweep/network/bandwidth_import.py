@@ -9,7 +9,7 @@ over the days in the file, Speedtest every country alike, tiles their tests, GML
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -19,10 +19,11 @@ from pydantic import BaseModel, Field
 
 from torsweep.config.reading import validate
 from torsweep.errors import InputError
-from torsweep.formats import parquet
+from torsweep.formats.csv_file import read_csv
 from torsweep.formats.graphs import read_gml
 from torsweep.formats.json_file import parse_json
-from torsweep.formats.text import csv_rows, number, whole_text
+from torsweep.formats.parquet import read_frame
+from torsweep.formats.text import whole_text
 from torsweep.network.clients import BANDWIDTH_FILE, ClientBandwidth, write_bandwidth
 from torsweep.network.exact import Floats
 from torsweep.provenance import sha256_of_file
@@ -30,7 +31,7 @@ from torsweep.ranges import MOST_RATE_BYTES_PER_S
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import BANDWIDTHS
 
-FORMATS = ("netindex", "speedtest", "ookla-open", "networkinfo")
+BANDWIDTH_FORMATS = ("netindex", "speedtest", "ookla-open", "networkinfo")
 
 _PER_KBIT = 125.0
 _PER_MBIT = 125_000.0
@@ -41,8 +42,6 @@ _BYTES_PER_S = {
     for binary, factor in (("", 1000), ("i", 1024))
 } | {"bit": 0.125}
 _FASTEST_BYTES_PER_S = float(MOST_RATE_BYTES_PER_S)
-
-
 _MOST_TESTS = 1e12
 
 _DOWN_POINTS = 101
@@ -55,14 +54,14 @@ def _most(column: str) -> float:
     return _FASTEST_BYTES_PER_S / _PER_KBIT if column.endswith("kbps") else _MOST_TESTS
 
 
-Mbits = Annotated[float, Field(strict=True, ge=0, le=_FASTEST_BYTES_PER_S / _PER_MBIT)]
+_Mbits = Annotated[float, Field(strict=True, ge=0, le=_FASTEST_BYTES_PER_S / _PER_MBIT)]
 
 
 class _SpeedtestCountry(BaseModel):
     """Mean rates of a country, Mbit/s."""
 
-    down_mbits: Mbits
-    up_mbits: Mbits
+    down_mbits: _Mbits
+    up_mbits: _Mbits
 
 
 class Speedtest(BaseModel):
@@ -91,7 +90,9 @@ def import_bandwidth(file: Path, file_format: str, out: Path, year: int | None =
         "networkinfo": _networkinfo,
     }
     if file_format not in readers:
-        raise InputError("no such format", key="--format", value=file_format, accepted=", ".join(FORMATS))
+        raise InputError(
+            "no such format", key="--format", value=file_format, accepted=", ".join(BANDWIDTH_FORMATS)
+        )
     regions = _checked(readers[file_format](file), file)
     origin = {"file": file.name, "sha256": sha256_of_file(file), "format": file_format, "year": year}
     with whole_directory(out, BANDWIDTHS) as temporary:
@@ -135,18 +136,14 @@ def _regions(rows: Iterable[tuple[float, float, float]], file: Path) -> Regions:
 
 def _net_index(file: Path, year: int | None) -> Regions:
     """``country_daily_speeds``: a line for each country and day, kbit/s."""
-    totals: dict[str, np.ndarray] = {}
-    columns = ("country_code", "date", "download_kbps", "upload_kbps", "total_tests")
-    for line, row in csv_rows(file, columns):
-        down, up, tests = (number(row[name], file, line, name, _most(name)) for name in columns[2:])
-        if year is not None and not row["date"].startswith(f"{year}-"):
-            continue
-        own = totals.setdefault(row["country_code"], np.zeros(3))
-        own += (down * tests, up * tests, tests)
-    counted = [own for own in totals.values() if own[2] > 0]
-    return _regions(
-        [(down / tests * _PER_KBIT, up / tests * _PER_KBIT, tests) for down, up, tests in counted], file
-    )
+    down, up, tests = columns = ("download_kbps", "upload_kbps", "total_tests")
+    days = _numbers(read_csv(file, None), ("country_code", "date"), columns, file)
+    if year is not None:
+        days = days.filter(pl.col("date").str.starts_with(f"{year}-"))
+    weight = pl.col(tests)
+    means = [(pl.col(rate) * weight).sum() / weight.sum() * _PER_KBIT for rate in (down, up)]
+    countries = days.group_by("country_code", maintain_order=True).agg(*means, weight.sum())
+    return _regions(countries.filter(weight > 0).select(columns).iter_rows(), file)
 
 
 def _speedtest(file: Path) -> Regions:
@@ -159,35 +156,25 @@ def _speedtest(file: Path) -> Regions:
 def _ookla_open(file: Path) -> Regions:
     """A line for each tile (``avg_d_kbps``, ``avg_u_kbps``, ``tests``), weighted by tests."""
     columns = ("avg_d_kbps", "avg_u_kbps", "tests")
-    if file.suffix == ".parquet":
-        return _ookla_parquet(file, columns)
-    rows = [
-        [number(row[name], file, line, name, _most(name)) for name in columns]
-        for line, row in csv_rows(file, columns)
-    ]
-    return _regions(
-        [(down * _PER_KBIT, up * _PER_KBIT, tests) for down, up, tests in rows if down and up], file
-    )
+    is_parquet = file.suffix == ".parquet"
+    tiles = read_frame(file, columns).drop_nulls() if is_parquet else read_csv(file, None)
+    down, up, tests = (pl.col(name) for name in columns)
+    used = _numbers(tiles, (), columns, file).filter((down > 0) & (up > 0))
+    return _regions(used.select(down * _PER_KBIT, up * _PER_KBIT, tests).iter_rows(), file)
 
 
-def _ookla_parquet(file: Path, columns: tuple[str, ...]) -> Regions:
-    tiles = parquet.read_frame(file, columns)
-    for name in columns:
-        if not tiles.schema[name].is_numeric():
-            value = str(tiles.schema[name])
-            raise InputError("holds no numbers", file=file, key=name, value=value, accepted="numbers")
-    tiles = tiles.cast(pl.Float64).drop_nulls()
-    for name in columns:
-        column = tiles[name]
-        wrong = column.filter(~column.is_between(0, _most(name)) | column.is_nan())
-        if len(wrong):
-            accepted = f"0 to {_most(name):g}"
-            raise InputError("is no number in range", file=file, key=name, value=wrong[0], accepted=accepted)
-    used = tiles.filter((pl.col("avg_d_kbps") > 0) & (pl.col("avg_u_kbps") > 0))
-    down, up, tests = (used[name].to_numpy() for name in columns)
-    if not len(down):
-        raise InputError("no tile in it", file=file)
-    return Regions(down * _PER_KBIT, up * _PER_KBIT, tests)
+def _numbers(table: pl.DataFrame, texts: Sequence[str], numbers: Sequence[str], file: Path) -> pl.DataFrame:
+    """``texts`` and ``numbers`` of ``table``; InputError for a missing column and a number out of range."""
+    if not {*texts, *numbers} <= set(table.columns):
+        accepted = ", ".join((*texts, *numbers))
+        raise InputError("columns are missing", file=file, value=table.columns, accepted=accepted)
+    for name in numbers:
+        fits = table[name].cast(pl.Float64, strict=False).is_between(0, _most(name)).fill_null(False)
+        if not fits.all():
+            row = int((~fits).arg_max() or 0)
+            key, value, accepted = f"row {row + 1}, {name}", table[name][row], f"0 to {_most(name):g}"
+            raise InputError("is no number in range", file=file, key=key, value=value, accepted=accepted)
+    return table.select(*texts, *(pl.col(name).cast(pl.Float64) for name in numbers))
 
 
 def _networkinfo(file: Path) -> Regions:
@@ -195,13 +182,14 @@ def _networkinfo(file: Path) -> Regions:
     ``host_bandwidth_down``."""
     columns = [f"{host}bandwidth_{way}" for way in ("down", "up") for host in ("", "host_")]
     nodes = read_gml(file, columns, []).nodes
-    found = [pl.coalesce(f"bandwidth_{way}", f"host_bandwidth_{way}").alias(way) for way in ("down", "up")]
-    told = nodes.select(found)
-    rates = told.select(_bytes_per_s(way) for way in ("down", "up"))
+    texts = nodes.select(
+        pl.coalesce(f"bandwidth_{way}", f"host_bandwidth_{way}").alias(way) for way in ("down", "up")
+    )
+    rates = texts.select(_bytes_per_s(way) for way in ("down", "up"))
     wrong = rates.select(pl.any_horizontal(pl.all().is_null())).to_series()
     if wrong.any():
         node = int(wrong.arg_max() or 0)
-        value = " and ".join(rate or "none" for rate in told.row(node))
+        value = " and ".join(rate or "none" for rate in texts.row(node))
         accepted = "a bandwidth_down and a bandwidth_up such as 31208 Kibit for each node"
         raise InputError(
             "rates are missing", file=file, key=f"node {node + 1}", value=value, accepted=accepted

@@ -82,11 +82,11 @@ def maximum_flow(network: Network) -> MaximumFlow:
     """
     usable = {position: _usable(network, position) for position in POSITIONS}
     everything = rate = sum(map(sum, usable.values()))
-    found = MaximumFlow(rate, tuple(HOP_WEIGHTS), {}, 0.0, 0)
+    result = MaximumFlow(rate, tuple(HOP_WEIGHTS), {}, 0.0, 0)
     while True:
         flow, (before_cut, _) = nx.minimum_cut(_graph(usable, rate), _CLIENTS, _SERVERS)
         if flow == len(HOP_WEIGHTS) * rate:
-            return found
+            return result
         hops = tuple(hop for hop in HOP_WEIGHTS if (hop,) in before_cut)
         cut = [position for position in POSITIONS if position in before_cut]
         full = {position: [own for own in usable[position] if own < rate] for position in cut}
@@ -94,7 +94,7 @@ def maximum_flow(network: Network) -> MaximumFlow:
         carried = sum(map(sum, full.values()))
         rate = carried // (len(hops) - faster)
         counts = {position: len(relays) for position, relays in full.items() if relays}
-        found = MaximumFlow(rate, hops, counts, round(carried / everything, 4), faster)
+        result = MaximumFlow(rate, hops, counts, round(carried / everything, 4), faster)
 
 
 def _usable(network: Network, position: str) -> list[int]:
@@ -120,7 +120,7 @@ def by_weight(network: Network, chances: PathChances) -> ByWeight:
     full_at = usable / per_circuit[chosen]
     order = np.argsort(full_at, kind="stable")
     share = np.cumsum(per_circuit[chosen][order]) / per_circuit.sum()
-    # The share that is asked for may be missed by a rounding error at the end.
+    # A level of 1 may be missed by a rounding error at the end.
     at = {level: order[np.searchsorted(share, level * (1 - 1e-9))] for level in SHARES_OF_HOPS}
     first = network.relays[chosen[order[0]]]
     shares = {level: round(full_at[place]) for level, place in at.items()}

@@ -6,11 +6,10 @@ that only one command needs are imported inside it, so that sampling a network d
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
@@ -25,9 +24,6 @@ network_app = typer.Typer(help="Sample networks and describe them.", no_args_is_
 latency_app = typer.Typer(help="Import measured latencies.", no_args_is_help=True)
 bandwidth_app = typer.Typer(help="Import measured client bandwidths.", no_args_is_help=True)
 relays_app = typer.Typer(help="Import relay populations from a directory's documents.", no_args_is_help=True)
-
-FIRST_S, EVERY_S = 3.0, 10.0
-"""Seconds until the first line, and between later lines."""
 
 _OUT_HELP = "Folder to write; one that this command wrote before is replaced."
 
@@ -69,11 +65,21 @@ def sample(
 
 
 def _print_imported(file: Path, run: Callable[[], Iterable[str]]) -> None:
-    """Print the lines that ``run`` returns of ``file``, and while it lasts that it goes on."""
-    with told_while_it_lasts(f"importing {file}"):
+    """Print the lines that ``run`` returns of ``file``; on a terminal a clock shows that it goes on."""
+    with _waiting(f"importing {file}"):
         lines = list(run())
     for line in lines:
         print(line)
+
+
+def _waiting(doing: str) -> AbstractContextManager[object]:
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    progress = Progress(*columns, console=Console(stderr=True), transient=True)
+    progress.add_task(doing, total=None)
+    return progress
 
 
 @network_app.command()
@@ -140,7 +146,7 @@ def fetch_king(
             f"{file}: is there already; accepted: a new file, or `torsweep latency import` of this one"
         )
     home = base_url or KING_HOME
-    with told_while_it_lasts(f"downloading {file}"):
+    with _waiting(f"downloading {file}"):
         checksum = download_king(home, file)
     print(f"sha256: {checksum}  {file}")
     _print_imported(file, lambda: run(file, "king-matrix", "us", out, origin=home))
@@ -176,26 +182,6 @@ def import_relays(
     _print_imported(file, lambda: run(file, file_format, out, descriptors))
 
 
-@contextlib.contextmanager
-def told_while_it_lasts(doing: str) -> Iterator[None]:
-    """Print on standard error that ``doing`` is still going on, as long as the block lasts."""
-    ended = threading.Event()
-
-    def tell() -> None:
-        elapsed_s, pause_s = 0.0, FIRST_S
-        while not ended.wait(pause_s):
-            elapsed_s, pause_s = elapsed_s + pause_s, EVERY_S
-            print(f"{doing}: {elapsed_s:.0f} s so far", file=sys.stderr, flush=True)
-
-    thread = threading.Thread(target=tell, name="torsweep-waiting", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
 @network_app.command("describe")
 def describe_command(
     directory: Annotated[Path, typer.Argument(help="A network directory.")],
@@ -222,7 +208,6 @@ def describe_command(
 ) -> None:
     """Say what a network is like: capacity, latencies, bandwidths, load; and how close it is to live Tor."""
     import json
-    import sys
     from dataclasses import asdict
 
     from torsweep.config.experiment import load_experiment

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from torsweep.config.traffic import KINDS, PERF_KINDS, ClientTraffic, Traffic
+from torsweep.formats.files import MIB
 from torsweep.network.bandwidth_weights import WEIGHTS_OF_HOPS
 from torsweep.network.capacity import ByWeight, MaximumFlow, by_weight, maximum_flow
 from torsweep.network.load import (
@@ -35,8 +36,6 @@ from torsweep.network.places import Latencies
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
 from torsweep.seeds import stream
 
-_MIB = 2**20
-
 IDLE_BELOW = 0.2
 HOPELESS_ABOVE = 4.0
 """Offered web demand over a third of capacity. At 4 a page takes three times the pause after it, even
@@ -44,7 +43,7 @@ if bulk clients asked for nothing."""
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
-_MOST_PAIRS = 1_000_000
+_MOST_SAMPLED_PAIRS = 1_000_000
 """Where there are more pairs of hosts, so many random ones stand for them."""
 
 _NOBODY = ClientTraffic.model_validate({"response": "1 B", "think": {"min": "1 s", "max": "1 s"}})
@@ -159,9 +158,9 @@ def rtt_samples_ms(network: Network, latencies: Latencies) -> dict[str, NDArray[
     """Round trips between relays, clients and relays, relays and servers, in milliseconds."""
     relays = np.arange(len(network.relays))
     first_client = len(relays) + len(network.authorities)
-    asked = np.array([client.kind in KINDS for client in network.clients], dtype=bool)
-    clients = first_client + np.flatnonzero(asked)
-    servers = np.arange(first_client + len(asked), network.node_count)
+    counted = np.array([client.kind in KINDS for client in network.clients], dtype=bool)
+    clients = first_client + np.flatnonzero(counted)
+    servers = np.arange(first_client + len(counted), network.node_count)
     ends = {
         "relay to relay": (relays, relays),
         "client to relay": (relays, clients),
@@ -175,8 +174,8 @@ def _pairs_ms(
 ) -> NDArray[np.float64]:
     """RTTs of each of ``first`` with each of ``second``, milliseconds; each pair of the same hosts once."""
     pairs = len(first) * len(second)
-    if pairs > _MOST_PAIRS:
-        chosen = stream(seed, "describe", "pairs").integers(0, pairs, _MOST_PAIRS)
+    if pairs > _MOST_SAMPLED_PAIRS:
+        chosen = stream(seed, "describe", "pairs").integers(0, pairs, _MOST_SAMPLED_PAIRS)
     else:
         chosen = np.arange(pairs)
     one, other = np.divmod(chosen, max(1, len(second)))
@@ -200,15 +199,15 @@ def _regime(network: Network, round_trip_s: float, web: ClientTraffic) -> Regime
     usable = sum(relay.usable_bytes_per_s for relay in network.relays)
     bound = sum(relay.usable_bytes_per_s for relay in network.relays if relay.bucket_binds)
     third = usable_third(network)
-    asked = len(network.clients_of("web")) * asked_at_once(web)
+    request_bytes = len(network.clients_of("web")) * asked_at_once(web)
     clients = [client for kind in KINDS for client in network.clients_of(kind)]
     unloaded_s = unloaded_download_s(clients, round_trip_s, web.mean_response) if clients else 0.0
-    ceiling = asked / web.think.mean_s
-    crowded_s = asked / third - web.think.mean_s
+    ceiling = request_bytes / web.think.mean_s
+    crowded_s = request_bytes / third - web.think.mean_s
     return Regime(
         third_of_capacity_bytes_per_s=third,
         demand_ceiling_bytes_per_s=round(ceiling),
-        demand_unloaded_bytes_per_s=round(asked / (web.think.mean_s + unloaded_s)),
+        demand_unloaded_bytes_per_s=round(request_bytes / (web.think.mean_s + unloaded_s)),
         demand_ceiling_over_third=round(ceiling / third, 3),
         unloaded_download_s=round(unloaded_s, 2),
         crowded_download_s=round(crowded_s, 2) if crowded_s >= unloaded_s else None,
@@ -253,13 +252,13 @@ def print_description(description: Description, console: Console | None = None) 
         console.print(line, soft_wrap=True)
 
 
-def overload_text(found: Sequence[Description]) -> str | None:
+def overload_text(descriptions: Sequence[Description]) -> str | None:
     """That networks are overloaded, in one sentence with the means over those that are; None: none is."""
-    regimes = [each.regime for each in found if each.regime.overloaded]
+    regimes = [each.regime for each in descriptions if each.regime.overloaded]
     if not regimes:
         return None
-    asked, third = (
-        float(np.mean(rates)) / _MIB
+    demand, third = (
+        float(np.mean(rates)) / MIB
         for rates in (
             [regime.demand_ceiling_bytes_per_s for regime in regimes],
             [regime.third_of_capacity_bytes_per_s for regime in regimes],
@@ -267,9 +266,11 @@ def overload_text(found: Sequence[Description]) -> str | None:
     )
     slow_s = float(np.mean([regime.crowded_download_s or 0 for regime in regimes]))
     fast_s = float(np.mean([regime.unloaded_download_s for regime in regimes]))
-    which = "The network is" if len(found) == 1 else f"{len(regimes)} of {len(found)} networks are"
+    which = (
+        "The network is" if len(descriptions) == 1 else f"{len(regimes)} of {len(descriptions)} networks are"
+    )
     return (
-        f"{which} overloaded {asked / third:.1f}-fold: web clients ask for {asked:.1f} MiB/s, relays can "
+        f"{which} overloaded {demand / third:.1f}-fold: web clients ask for {demand:.1f} MiB/s, relays can "
         f"carry {third:.1f} MiB/s over three hops, so that even without other clients a web download takes "
         f"{slow_s:.1f} s on average instead of {fast_s:.1f} s."
     )
@@ -293,16 +294,16 @@ def _capacity_table(description: Description) -> Table:
         table.add_row(
             position,
             str(held.relays),
-            f"{held.capacity_bytes_per_s / _MIB:.2f}",
-            f"{held.usable_bytes_per_s / _MIB:.2f}",
+            f"{held.capacity_bytes_per_s / MIB:.2f}",
+            f"{held.usable_bytes_per_s / MIB:.2f}",
             f"{100 * held.weight_share:.1f} %",
         )
     table.add_section()
     table.add_row(
         "all",
         str(sum(held.relays for held in rows.values())),
-        f"{sum(held.capacity_bytes_per_s for held in rows.values()) / _MIB:.2f}",
-        f"{sum(held.usable_bytes_per_s for held in rows.values()) / _MIB:.2f}",
+        f"{sum(held.capacity_bytes_per_s for held in rows.values()) / MIB:.2f}",
+        f"{sum(held.usable_bytes_per_s for held in rows.values()) / MIB:.2f}",
         "",
     )
     return table
@@ -321,12 +322,12 @@ def _traffic_table(description: Description) -> Table:
             for share, rate in chosen.shares.items()
         ]
     load = {kind: offered.bytes_per_s for kind, offered in description.load.items()}
-    asked = ", ".join(f"{kind} {rate / _MIB:.2f}" for kind, rate in load.items())
-    rows.append(("clients ask for", sum(load.values()), asked))
+    by_kind = ", ".join(f"{kind} {rate / MIB:.2f}" for kind, rate in load.items())
+    rows.append(("clients ask for", sum(load.values()), by_kind))
     table = Table("traffic", "MiB/s", "of the most", "", title="What circuits carry")
-    for name, rate, said in rows:
+    for name, rate, note in rows:
         share = f"{rate / flow.bytes_per_s:.2f}" if flow.bytes_per_s else "–"
-        table.add_row(name, f"{rate / _MIB:.2f}", share, said)
+        table.add_row(name, f"{rate / MIB:.2f}", share, note)
     return table
 
 
@@ -349,7 +350,7 @@ def _filling(regime: Regime) -> str:
 
 def _regime_lines(regime: Regime) -> list[str]:
     third, ceiling, unloaded = (
-        f"{rate / _MIB:.2f} MiB/s"
+        f"{rate / MIB:.2f} MiB/s"
         for rate in (
             regime.third_of_capacity_bytes_per_s,
             regime.demand_ceiling_bytes_per_s,

@@ -39,7 +39,7 @@ _MICROSECONDS_PER = {
     for word in words.split()
 }
 """By the units that Shadow knows, up to seconds."""
-MOST_NODES = 5_000
+MOST_GRAPH_NODES = 5_000
 """A graph of so many nodes has 1.5 GB if there is an edge between any two; the Atlas has less than half as
 many nodes."""
 
@@ -64,8 +64,8 @@ def read_graph(file: Path, unit: str | None) -> GraphLatencies:
     Raises InputError naming the edge that is wrong, or when there is none.
     """
     graph = read_gml(file, ["id"], [*_ENDS, "latency"])
-    if len(graph.nodes) > MOST_NODES:
-        accepted = f"at most {MOST_NODES:,}"
+    if len(graph.nodes) > MOST_GRAPH_NODES:
+        accepted = f"at most {MOST_GRAPH_NODES:,}"
         raise InputError("too many nodes", file=file, value=len(graph.nodes), accepted=accepted)
     if graph.edges.is_empty():
         raise InputError(_NO_EDGES, file=file, accepted=_WHOLE_GRAPH)
@@ -106,15 +106,15 @@ def _ends(graph: Gml, file: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     if ids.null_count() or ids.is_duplicated().any():
         value = "none" if ids.null_count() else ids.filter(ids.is_duplicated())[0]
         raise InputError("is no id of a node's own", file=file, key="id", value=value)
-    found = []
+    ends = []
     for end in _ENDS:
         joined = graph.edges.select(id=end).join(places, on="id", how="left", maintain_order="left")["place"]
         if joined.null_count():
             wrong = int(joined.is_null().arg_max() or 0)
             value = graph.edges[end][wrong]
             raise InputError("is no node", file=file, key=f"{end} of edge {wrong + 1}", value=value)
-        found.append(joined.to_numpy())
-    return found[0], found[1]
+        ends.append(joined.to_numpy())
+    return ends[0], ends[1]
 
 
 def _latencies(edges: pl.DataFrame, unit: str | None, file: Path) -> Floats:
@@ -141,7 +141,7 @@ def _name(edges: pl.DataFrame, edge: int) -> str:
     return f"edge from {edges['source'][edge]} to {edges['target'][edge]}"
 
 
-SIGNATURE = "torsweep-network-graph"
+GRAPH_SIGNATURE = "torsweep-network-graph"
 """A text in the first lines of each file, by which the command recognises its own files."""
 
 MOST_EDGES = 10_000_000
@@ -150,12 +150,12 @@ MOST_HOSTS = 20_000
 """To find the nearest of so many takes about a minute and a half, and time grows with their square."""
 _BLOCK_CELLS = 1_000_000
 
-_NUMBERS = ("rate_bytes_per_s", "burst_bytes", "capacity_bytes_per_s", "consensus_weight", "down_bytes_per_s",
+_RATES = ("rate_bytes_per_s", "burst_bytes", "capacity_bytes_per_s", "consensus_weight", "down_bytes_per_s",
             "up_bytes_per_s")  # fmt: skip
 _ATTRIBUTES = (
     Attribute("node", "kind"),
     Attribute("node", "position"),
-    *(Attribute("node", name, "long") for name in _NUMBERS),
+    *(Attribute("node", name, "long") for name in _RATES),
     Attribute("edge", "rtt_us", "long"),
 )
 
@@ -173,7 +173,7 @@ def network_graph(network: Network, latencies: Latencies, nearest: int | None = 
     ends = pl.DataFrame({"one": names[one], "other": names[other], "rtt_us": rtt_us})
     line = '<edge source="{}" target="{}"><data key="rtt_us">{}</data></edge>'
     edges = ends.select(pl.format(line, "one", "other", "rtt_us"))
-    remark = f"{SIGNATURE}: seed {network.seed}, configuration {network.config_sha256}"
+    remark = f"{GRAPH_SIGNATURE}: seed {network.seed}, configuration {network.config_sha256}"
     nodes = (node_line(host.name, _attributes(host)) for host in hosts)
     return document(_ATTRIBUTES, "undirected", [*nodes, *edges.to_series()], remark)
 
@@ -181,8 +181,7 @@ def network_graph(network: Network, latencies: Latencies, nearest: int | None = 
 def _attributes(host: Host) -> dict[str, object]:
     values = host.model_dump(mode="json")
     kind = {"kind": values.get("kind") or type(host).__name__.lower()}
-    told = {key: values[key] for key in ("position", *_NUMBERS) if key in values}
-    return kind | told
+    return kind | {key: values[key] for key in ("position", *_RATES) if key in values}
 
 
 def _pairs(latencies: Latencies, nearest: int | None) -> tuple[NDArray[np.integer], ...]:

@@ -18,7 +18,6 @@ kind's own stream: the RTT of two hosts does not depend on which others there ar
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,16 +83,11 @@ class CoordinateModel:
 def write_model(model: CoordinateModel, path: Path, measured_us: NDArray[np.int32] | None = None) -> None:
     """Write ``model`` to ``path``, and with it the matrix it was fitted to, gaps filled.
 
-    ``measured_us`` is (hosts, hosts) in microseconds. The same content gives the same bytes.
+    ``measured_us`` is (hosts, hosts) in microseconds.
     """
     arrays = vars(model) | ({} if measured_us is None else {_MEASURED: measured_us})
-    with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, array in sorted(arrays.items()):
-            # A fixed date: zip entries otherwise carry the time they were written.
-            entry = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            with archive.open(entry, "w") as file:
-                np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, **arrays)
 
 
 def read_model(path: Path) -> CoordinateModel:
@@ -106,8 +100,8 @@ def read_model(path: Path) -> CoordinateModel:
             problem = "is not a whole latency table: an array is missing; import or derive it anew"
             raise InputError(problem, file=path, key=name)
         if arrays[name].dtype != dtype:
-            found = str(arrays[name].dtype)
-            raise InputError("has another type", file=path, key=name, value=found, accepted=dtype)
+            value = str(arrays[name].dtype)
+            raise InputError("has another type", file=path, key=name, value=value, accepted=dtype)
     model = CoordinateModel(**{name: arrays[name] for name in _TYPES})
     check_model(model, path)
     return model
@@ -214,19 +208,19 @@ def with_diagonal(matrix_us: NDArray[np.int32]) -> NDArray[np.int32]:
     return matrix
 
 
-Where = Callable[[str, int], Iterator[dict[str, int]]]
+PlacesOf = Callable[[str, int], Iterator[dict[str, int]]]
 """(kind, count) → ``place`` and ``access_us`` of each host of that kind, by their keys in network.json."""
 
 
-def whereabouts(places: int, delay: AccessDelay, seed: int) -> Where:
+def places_of(places: int, delay: AccessDelay, seed: int) -> PlacesOf:
     """Where the hosts of a network are whose matrix has so many ``places``."""
 
-    def where(kind: str, count: int) -> Iterator[dict[str, int]]:
-        found = host_places(kind, count, places, seed), access_round_trips(kind, count, delay, seed)
-        for place, access_us in zip(*(values.tolist() for values in found), strict=True):
+    def of_kind(kind: str, count: int) -> Iterator[dict[str, int]]:
+        columns = host_places(kind, count, places, seed), access_round_trips(kind, count, delay, seed)
+        for place, access_us in zip(*(values.tolist() for values in columns), strict=True):
             yield {"place": place, "access_us": access_us}
 
-    return where
+    return of_kind
 
 
 def host_places(kind: str, count: int, places: int, seed: int) -> NDArray[np.int64]:

@@ -20,9 +20,9 @@ from scipy.optimize import minimize
 from torsweep.network.exact import Floats
 from torsweep.network.latency import CoordinateModel
 
-DIMENSIONS = 5
+FIT_DIMENSIONS = 5
 _ITERATIONS = 300
-_MOST_PAIRS = 300_000
+_MOST_FITTED_PAIRS = 300_000
 """A random part of larger matrices is enough to place their hosts."""
 _HUBER_WIDTH = 0.3
 _SHORTEST_US = 1_000.0
@@ -68,11 +68,11 @@ def measured_pairs(rtt_us: Floats) -> Pairs:
     return Pairs(first[known], second[known], values[known])
 
 
-def fit_coordinates(rtt_us: Floats, pairs: Pairs, dimensions: int = DIMENSIONS) -> Coordinates:
+def fit_coordinates(rtt_us: Floats, pairs: Pairs, dimensions: int = FIT_DIMENSIONS) -> Coordinates:
     """Coordinates for the hosts of ``rtt_us`` (hosts, hosts) that predict the RTTs of ``pairs``."""
     hosts = len(rtt_us)
-    if len(pairs.rtt_us) > _MOST_PAIRS:
-        pairs = pairs[np.random.default_rng(0).permutation(len(pairs.rtt_us))[:_MOST_PAIRS]]
+    if len(pairs.rtt_us) > _MOST_FITTED_PAIRS:
+        pairs = pairs[np.random.default_rng(0).permutation(len(pairs.rtt_us))[:_MOST_FITTED_PAIRS]]
     start = np.concatenate([classical_scaling(rtt_us, dimensions).ravel(), np.full(hosts, np.log(3_000.0))])
     solved = minimize(
         loss_and_slope,
@@ -129,14 +129,14 @@ def classical_scaling(rtt_us: Floats, dimensions: int) -> Floats:
 def place_hosts(placed: Coordinates, rtt_us: Floats) -> Coordinates:
     """Coordinates for new hosts, from RTTs (new, landmarks) to ``placed`` landmarks, which do not move."""
     dimensions = placed.position.shape[1]
-    found = []
+    solutions = []
     for row in rtt_us:
         known = np.isfinite(row) & (row > 0)
         nearest = np.nanargmin(np.where(known, row, np.nan))
         start = np.append(placed.position[nearest] / _UNIT_US + 0.1, np.log(1_000.0))
         landmarks = Coordinates(placed.position[known], placed.height[known])
-        found.append(minimize(_placing_loss, start, args=(landmarks, row[known]), method="L-BFGS-B").x)
-    solved = np.array(found)
+        solutions.append(minimize(_placing_loss, start, args=(landmarks, row[known]), method="L-BFGS-B").x)
+    solved = np.array(solutions)
     return Coordinates(solved[:, :dimensions] * _UNIT_US, np.exp(np.clip(solved[:, dimensions], -20, 15)))
 
 
@@ -183,8 +183,8 @@ def _regions(coordinates: Coordinates, pairs: Pairs) -> tuple[NDArray[np.int32],
 
     Means are shrunk towards no correction as if each had five more pairs without an error.
     """
-    wanted = max(1, min(_MOST_REGIONS, len(coordinates.height) // _HOSTS_PER_REGION))
-    _, label = kmeans2(coordinates.position, wanted, rng=np.random.default_rng(1), minit="++")
+    regions = max(1, min(_MOST_REGIONS, len(coordinates.height) // _HOSTS_PER_REGION))
+    _, label = kmeans2(coordinates.position, regions, rng=np.random.default_rng(1), minit="++")
     used, region = np.unique(label, return_inverse=True)
     error = np.log(pairs.rtt_us / np.maximum(coordinates.predicted(pairs.first, pairs.second), 1.0))
     ends = np.sort(np.stack([region[pairs.first], region[pairs.second]]), axis=0)

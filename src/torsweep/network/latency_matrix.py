@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from torsweep.errors import InputError
@@ -33,7 +34,7 @@ from torsweep.ranges import MOST_PLACES, MOST_RTT_US
 MICROSECONDS_PER = {"us": 1.0, "ms": 1000.0, "s": 1_000_000.0}
 GML = "gml"
 """Read by :mod:`torsweep.network.graphs`: it says more than a matrix."""
-FORMATS = ("king-matrix", "king-measurements", "p2psim", "matrix", GML)
+LATENCY_FORMATS = ("king-matrix", "king-measurements", "p2psim", "matrix", GML)
 
 _LEAST_MEASURED = 0.5
 """A host measured with fewer of the others than this is left out of raw measurements."""
@@ -56,8 +57,10 @@ MOST_MEDIAN_US = 5_000_000.0
 
 def read_latencies(path: Path, file_format: str, unit: str | None) -> Floats:
     """The matrix in ``path``, which is no graph, in microseconds. Raises InputError saying what is wrong."""
-    if file_format not in FORMATS:
-        raise InputError("no such format", key="--format", value=file_format, accepted=", ".join(FORMATS))
+    if file_format not in LATENCY_FORMATS:
+        raise InputError(
+            "no such format", key="--format", value=file_format, accepted=", ".join(LATENCY_FORMATS)
+        )
     unit = checked_unit(unit)
     if file_format == "king-measurements":
         return _measurements(path)
@@ -168,32 +171,24 @@ def _p2psim(path: Path, unit: str) -> Floats:
 def _measurements(path: Path) -> Floats:
     """Medians of the probes of each pair of hosts, both directions together."""
     hosts: dict[str, int] = {}
-    ends, rtts = array("i"), array("q")
+    ends, rtts_us = array("i"), array("q")
     accepted = "lines such as 'A --> B 1 101667 59192'"
     for number, line in enumerate(text_lines(path), 1):
         probe = _PROBE.fullmatch(" ".join(line.split()))
         if probe is None and line.strip():
             raise InputError("not a probe", file=path, key=f"line {number}", value=line, accepted=accepted)
         # The RTT is not positive when the second look-up was the quicker one.
-        if probe and probe[1] != probe[2] and (rtt := int(probe[3]) - int(probe[4])) > 0:
+        if probe and probe[1] != probe[2] and (rtt_us := int(probe[3]) - int(probe[4])) > 0:
             ends.extend(sorted(hosts.setdefault(name, len(hosts)) for name in probe.group(1, 2)))
-            rtts.append(rtt)
-    if not rtts or len(hosts) > MOST_PLACES:
+            rtts_us.append(rtt_us)
+    if not rtts_us or len(hosts) > MOST_PLACES:
         raise InputError("no probe in it, or too many hosts", file=path, value=len(hosts), accepted=accepted)
-    return _well_measured(_median_of_pairs(np.array(ends).reshape(-1, 2), np.array(rtts), len(hosts)), path)
-
-
-def _median_of_pairs(ends: np.ndarray, rtts: np.ndarray, hosts: int) -> Floats:
-    cell = ends[:, 0].astype(np.int64) * hosts + ends[:, 1]
-    order = np.lexsort((rtts, cell))
-    cell, rtts = cell[order], rtts[order]
-    first = np.flatnonzero(np.diff(cell, prepend=-1))
-    count = np.diff(first, append=len(cell))
-    medians = (rtts[first + (count - 1) // 2] + rtts[first + count // 2]) / 2
-    matrix = np.full((hosts, hosts), np.nan)
-    one, other = np.divmod(cell[first], hosts)
-    matrix[one, other] = matrix[other, one] = medians
-    return matrix
+    one, other = np.array(ends).reshape(-1, 2).T
+    probes = pl.DataFrame({"one": one, "other": other, "rtt_us": np.array(rtts_us)})
+    pairs = probes.group_by("one", "other").agg(pl.col("rtt_us").median())
+    matrix = np.full((len(hosts), len(hosts)), np.nan)
+    matrix[pairs["one"], pairs["other"]] = matrix[pairs["other"], pairs["one"]] = pairs["rtt_us"]
+    return _well_measured(matrix, path)
 
 
 def _well_measured(matrix: Floats, path: Path) -> Floats:

@@ -52,19 +52,19 @@ def usable_third(network: Network) -> int:
 
 def offered_load(network: Network, round_trip_s: float, traffic: Traffic) -> dict[str, Offered]:
     """What each kind of client that the network has asks for: ``web``, ``bulk`` and ``perf``."""
-    third, found = usable_third(network), {}
-    asked: dict[str, dict[AnyKind, ClientTraffic]] = {
+    third, load = usable_third(network), {}
+    requests: dict[str, dict[AnyKind, ClientTraffic]] = {
         **{kind: {kind: does} for kind, does in traffic.kinds.items()},
         PERF: {kind: does for kind, does in PERF_TRAFFIC.items()},
     }
-    for name, kinds in asked.items():
-        rates = [_asked_for(network, kind, does, round_trip_s) for kind, does in kinds.items()]
+    for name, kinds in requests.items():
+        rates = [_requested(network, kind, does, round_trip_s) for kind, does in kinds.items()]
         if rate := sum(rates):
             pauses = all(does.think.mean_s > 0 for does in kinds.values())
             clients = sum(len(network.clients_of(kind)) for kind in kinds)
             does_what = "a download of three sizes in turn" if name == PERF else _does(*kinds.values())
-            found[name] = Offered(round(rate), round(rate / third, 3), pauses, clients, does_what)
-    return found
+            load[name] = Offered(round(rate), round(rate / third, 3), pauses, clients, does_what)
+    return load
 
 
 def _does(does: ClientTraffic) -> str:
@@ -87,7 +87,7 @@ def written_text(load: Mapping[str, Offered], usable_bytes_per_s: int) -> str:
     )
 
 
-def _asked_for(network: Network, kind: AnyKind, does: ClientTraffic, round_trip_s: float) -> float:
+def _requested(network: Network, kind: AnyKind, does: ClientTraffic, round_trip_s: float) -> float:
     clients = network.clients_of(kind)
     if not clients:
         return 0.0

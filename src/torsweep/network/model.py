@@ -50,7 +50,7 @@ single pair of hosts in one room would slow the whole simulation down."""
 POSITIONS: tuple[Position, ...] = ("guard_exit", "exit", "guard", "middle")
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$", max_length=64)]
-Place = Annotated[int, Field(strict=True, ge=0, lt=MOST_PLACES)]
+PlaceNumber = Annotated[int, Field(strict=True, ge=0, lt=MOST_PLACES)]
 Access = Annotated[int, Field(strict=True, ge=0, le=MOST_RTT_US)]
 Rate = Annotated[int, Field(strict=True, ge=1, le=MOST_CONFIGURED_BYTES)]
 Weight = Annotated[int, Field(strict=True, ge=1, le=MOST_CONSENSUS_WEIGHT)]
@@ -65,7 +65,7 @@ class _Host(_Part):
     each of them, microseconds."""
 
     name: Name
-    place: Place
+    place: PlaceNumber
     access_us: Access
 
 
@@ -125,8 +125,8 @@ def link_rates(host: Host, authority_bytes_per_s: int) -> tuple[int, int]:
 
 
 _HOSTS = ("relays", "authorities", "clients", "servers")
-FORMAT: Literal["torsweep-network"] = "torsweep-network"
-_VERSION: Literal[3] = 3
+NETWORK_FORMAT: Literal["torsweep-network"] = "torsweep-network"
+_NETWORK_VERSION: Literal[3] = 3
 _OLDER = (1, 2)
 """They had a round trip for each two hosts."""
 
@@ -138,8 +138,8 @@ class Network(_Part):
     two hosts is lost; a network without loss does not say so. ``tornettools`` is the checksum of the folder
     of a network that tornettools made; it has no latencies here, and all its hosts are at place 0."""
 
-    format: Literal["torsweep-network"] = FORMAT
-    format_version: Literal[3] = _VERSION
+    format: Literal["torsweep-network"] = NETWORK_FORMAT
+    format_version: Literal[3] = _NETWORK_VERSION
     config: dict[str, Any]
     config_sha256: str
     inputs_sha256: dict[str, str]
@@ -161,16 +161,14 @@ class Network(_Part):
     servers: tuple[Server, ...]
 
     @model_validator(mode="after")
-    def _weights_are_there(self) -> Self:
-        """Each bandwidth-weight that the choice of a path asks for is told."""
+    def _has_weights_of_hops(self) -> Self:
         for name in WEIGHTS_OF_HOPS:
             if name not in self.bandwidth_weights:
                 raise RefusedValue("is missing", key=f"bandwidth_weights.{name}", accepted="0 to 10000")
         return self
 
     @model_validator(mode="after")
-    def _hosts_are_told_apart(self) -> Self:
-        """Each host has a name of its own."""
+    def _names_are_unique(self) -> Self:
         names = [host.name for host in self.hosts]
         if len(set(names)) < len(names):
             ((twice, _),) = Counter(names).most_common(1)
@@ -254,10 +252,12 @@ def read_network(directory: Path, *, latency: bool = True) -> tuple[Network, Lat
     if not path.exists():
         raise _not_a_network(directory)
     document = read_json(path, most_bytes=MOST_NETWORK_BYTES)
-    if document.get("format") == FORMAT and document.get("format_version") in _OLDER:
+    if document.get("format") == NETWORK_FORMAT and document.get("format_version") in _OLDER:
         problem = "the network is of an older version: sample it anew (torsweep network sample)"
         version = document["format_version"]
-        raise InputError(problem, file=path, key="format_version", value=version, accepted=str(_VERSION))
+        raise InputError(
+            problem, file=path, key="format_version", value=version, accepted=str(_NETWORK_VERSION)
+        )
     network = validate(Network, document, path)
     if not latency:
         return network, network.latencies(np.empty((0, 0), dtype=np.int32))

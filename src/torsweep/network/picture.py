@@ -26,7 +26,7 @@ from torsweep.network.model import Network
 from torsweep.network.path_chances import PathChances, path_chances
 from torsweep.network.places import Latencies
 
-SIGNATURE = "torsweep-network-picture"
+PICTURE_SIGNATURE = "torsweep-network-picture"
 """Stands in each file of a picture, as the name of what made it."""
 
 BUSIEST_PAIRS = 30
@@ -34,11 +34,11 @@ BUSIEST_PAIRS = 30
 _BUSIEST_RELAYS = 100
 """Relays of a hop among which the busiest pairs are looked for."""
 
-MOST_PLACES = 1_500
+MOST_DRAWN = 1_500
 """Places that are drawn: the time of scaling grows with their cube."""
 
 _GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
-_SPREAD = 0.012
+_SPIRAL_STEP = 0.012
 """How far the second relay of a place stands from its middle, of the width of the map."""
 
 _LONGEST = 0.99
@@ -73,7 +73,7 @@ class NetworkPicture:
     drawn_share: Mapping[str, float]
 
 
-def picture_of(network: Network, latencies: Latencies, most_places: int = MOST_PLACES) -> NetworkPicture:
+def picture_of(network: Network, latencies: Latencies, most_places: int = MOST_DRAWN) -> NetworkPicture:
     """What a picture of ``network`` shows, with ``most_places`` of the places at most."""
     relay_at = latencies.place[: len(network.relays)]
     drawn = _drawn(latencies, most_places)
@@ -168,7 +168,7 @@ def _beside_each_other(place: NDArray[np.integer], usable: NDArray[np.integer], 
     first = np.flatnonzero(np.diff(sorted_places, prepend=-1))
     number = np.empty(len(place), dtype=np.int64)
     number[order] = np.arange(len(place)) - np.repeat(first, np.diff(first, append=len(place)))
-    angle, out = number * _GOLDEN_ANGLE, np.sqrt(number) * _SPREAD * width
+    angle, out = number * _GOLDEN_ANGLE, np.sqrt(number) * _SPIRAL_STEP * width
     return np.stack([out * np.cos(angle), out * np.sin(angle)], axis=1)
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from torsweep.config.network import CHAIN_POSITIONS, LEAST_GUARDS, Chain, NetworkConfig
 from torsweep.errors import InputError
 from torsweep.network.bandwidth_weights import PositionTotals, bandwidth_weights
-from torsweep.network.latency import Where
+from torsweep.network.latency import PlacesOf
 from torsweep.network.model import POSITIONS, Network, Relay
 from torsweep.network.population import Population, PopulationRelay
 from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S
@@ -126,7 +126,7 @@ def _with_both_ends(counts: dict[str, int], share: Mapping[str, float]) -> dict[
 
 
 def sample_relays(
-    config: NetworkConfig, population: Population, seed: int, where: Where
+    config: NetworkConfig, population: Population, seed: int, places: PlacesOf
 ) -> tuple[Relay, ...]:
     """The relays of one network in the order of positions and then of capacity."""
     counts = position_counts(config, population)
@@ -146,7 +146,7 @@ def sample_relays(
             rate_floored=relay.rate_bytes_per_s < LEAST_TOR_RATE_BYTES_PER_S,
         )
         for number, (relay, weight, phase, at) in enumerate(
-            zip(chosen, weights, phases, where("relay", len(chosen)), strict=True)
+            zip(chosen, weights, phases, places("relay", len(chosen)), strict=True)
         )
     )
 
@@ -264,7 +264,7 @@ _CHAIN_WEIGHT = 1_000
 """The same for each relay: with only one path, clients do not choose by weight."""
 
 
-def chain_relays(chain: Chain, seed: int, where: Where) -> tuple[Relay, ...]:
+def chain_relays(chain: Chain, seed: int, places: PlacesOf) -> tuple[Relay, ...]:
     """Guard, middle and exit; phases are those of the first relays of any network."""
     phases = stream(seed, "relays", "refill_phase").random(len(CHAIN_POSITIONS))
     return tuple(
@@ -280,7 +280,7 @@ def chain_relays(chain: Chain, seed: int, where: Where) -> tuple[Relay, ...]:
             rate_floored=False,
         )
         for number, (position, phase, at) in enumerate(
-            zip(CHAIN_POSITIONS, phases, where("relay", len(CHAIN_POSITIONS)), strict=True)
+            zip(CHAIN_POSITIONS, phases, places("relay", len(CHAIN_POSITIONS)), strict=True)
         )
     )
 

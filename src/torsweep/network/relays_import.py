@@ -39,9 +39,9 @@ from torsweep.ranges import MOST_CONFIGURED_BYTES, MOST_CONSENSUS_WEIGHT, MOST_R
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import RELAYS
 
-FORMATS = ("consensus", "relayinfo")
+RELAY_FORMATS = ("consensus", "relayinfo")
 
-_HEAD = "network-status-version "
+_VERSION_LINE = "network-status-version "
 _NO_WEIGHT = re.compile(r"^w (?:.* )?Bandwidth=(?!\d+(?:\s|$))(.*)", re.MULTILINE | re.ASCII)
 _NO_IDENTITY = re.compile(r"^r \S+ (?![A-Za-z0-9+/]{27} )(\S+)", re.MULTILINE)
 _NO_DOCUMENT = (ValueError, TypeError, LookupError, AttributeError)
@@ -51,21 +51,21 @@ _WEIGHT_UNITS = 1e9
 """tornettools' weights are fractions of the whole; the sampler's are whole numbers."""
 
 
-Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-Capacity = Annotated[float, Field(strict=True, ge=0, le=MOST_RATE_BYTES_PER_S)]
-Configured = Annotated[float, Field(strict=True, ge=0, le=MOST_CONFIGURED_BYTES)]
+_Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+_Capacity = Annotated[float, Field(strict=True, ge=0, le=MOST_RATE_BYTES_PER_S)]
+_Configured = Annotated[float, Field(strict=True, ge=0, le=MOST_CONFIGURED_BYTES)]
 
 
 class StagedRelay(BaseModel):
     """A relay as ``tornettools stage`` sums up a month: shares, bytes per second, and bytes of burst."""
 
-    weight: Share
-    running_frequency: Share
-    guard_frequency: Share
-    exit_frequency: Share
-    bandwidth_capacity: Capacity
-    bandwidth_rate: Configured
-    bandwidth_burst: Configured
+    weight: _Share
+    running_frequency: _Share
+    guard_frequency: _Share
+    exit_frequency: _Share
+    bandwidth_capacity: _Capacity
+    bandwidth_rate: _Configured
+    bandwidth_burst: _Configured
 
 
 class StagedRelays(BaseModel):
@@ -79,8 +79,9 @@ def import_relays(file: Path, file_format: str, out: Path, descriptors: Path | N
 
     ``descriptors`` is a file of server descriptors, a folder or a tarball of such files, for ``consensus``.
     """
-    if file_format not in FORMATS:
-        raise InputError("no such format", key="--format", value=file_format, accepted=", ".join(FORMATS))
+    if file_format not in RELAY_FORMATS:
+        accepted = ", ".join(RELAY_FORMATS)
+        raise InputError("no such format", key="--format", value=file_format, accepted=accepted)
     if file_format == "relayinfo":
         population, left_out = _relayinfo(file)
     elif descriptors is None:
@@ -114,12 +115,13 @@ def _relayinfo(file: Path) -> tuple[Population, int]:
         accepted = "a relayinfo_staging file of tornettools"
         raise InputError("is not what tornettools stages", file=file, key="relays", accepted=accepted)
     entries = list(validate(StagedRelays, document, file).relays.values())
-    found = [_staged_relay(entry) for entry in entries]
-    relays = tuple(sorted(relay for relay in found if min(relay[1:]) > 0))
+    staged = [_staged_relay(entry) for entry in entries]
+    relays = tuple(sorted(relay for relay in staged if min(relay[1:]) > 0))
     if not relays:
         raise InputError("no relay with a weight and rates in it", file=file, key="relays")
-    running = [(relay.position, entry.running_frequency) for relay, entry in zip(found, entries, strict=True)]
-    return _population(relays, file, "relayinfo", shares(running)), len(found) - len(relays)
+    frequencies = (entry.running_frequency for entry in entries)
+    running = zip((relay.position for relay in staged), frequencies, strict=True)
+    return _population(relays, file, "relayinfo", shares(running)), len(staged) - len(relays)
 
 
 def _staged_relay(entry: StagedRelay) -> PopulationRelay:
@@ -166,7 +168,7 @@ def _running_relays(file: Path) -> list[Any]:
     A consensus ends with signatures: one without has been cut off.
     """
     text = whole_text(file) + "\n"
-    heads = re.findall(rf"^{_HEAD}(.*)$", text, re.MULTILINE)
+    heads = re.findall(rf"^{_VERSION_LINE}(.*)$", text, re.MULTILINE)
     if heads != ["3"] or re.search(r"^vote-status vote\b", text, re.MULTILINE):
         accepted = "a consensus of the directory authorities: one, of version 3, and without a flavour"
         raise InputError("is not a network consensus", file=file, accepted=accepted)
@@ -175,7 +177,7 @@ def _running_relays(file: Path) -> list[Any]:
     _require_lines(_NO_WEIGHT, "is no weight", "a whole number", text, file)
     _require_lines(_NO_IDENTITY, "is no identity", "27 characters of base64", text, file)
     try:
-        document = NetworkStatusDocumentV3(text[text.find(_HEAD) :].encode(), validate=False)
+        document = NetworkStatusDocumentV3(text[text.find(_VERSION_LINE) :].encode(), validate=False)
         entries, dated = list(document.routers.values()), document.valid_after is not None
     except _NO_DOCUMENT as error:
         raise InputError(f"is no network consensus: {reason(error)}", file=file) from None

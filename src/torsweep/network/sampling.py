@@ -21,11 +21,11 @@ from torsweep.home import find, find_all
 from torsweep.network.clients import BANDWIDTH_FILE, read_bandwidth, sample_client_rates
 from torsweep.network.latency import (
     MODEL_FILE,
-    Where,
+    PlacesOf,
     modelled_matrix,
+    places_of,
     read_measured,
     read_model,
-    whereabouts,
     with_diagonal,
 )
 from torsweep.network.model import (
@@ -71,8 +71,8 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
     """
     paths = input_paths(config)
     matrix_us = _matrix(config.latency, paths["latency"], seed)
-    where = whereabouts(len(matrix_us), config.access_delay, seed)
-    relays = _relays(config, paths, seed, where)
+    places = places_of(len(matrix_us), config.access_delay, seed)
+    relays = _relays(config, paths, seed, places)
     document = config.model_dump(mode="json")
     network = Network(
         config=document,
@@ -85,10 +85,10 @@ def sample_network(config: NetworkConfig, seed: int) -> SampledNetwork:
         relays=relays,
         authorities=tuple(
             Authority(name=f"authority{number}", **at)
-            for number, at in enumerate(where("authority", config.authorities), 1)
+            for number, at in enumerate(places("authority", config.authorities), 1)
         ),
-        clients=_clients(config, _client_rates(config, paths, seed), where) + _perf_clients(config, where),
-        servers=_servers(config, where),
+        clients=_clients(config, _client_rates(config, paths, seed), places) + _perf_clients(config, places),
+        servers=_servers(config, places),
     )
     return SampledNetwork(network, matrix_us)
 
@@ -120,8 +120,8 @@ def source_path(source: Source, kind: str, file_name: str) -> Path:
     """
     suffix = Path(file_name).suffix
     if source.file is not None:
-        given = find(source.file)
-        path = given / file_name if given.is_dir() else given
+        path = find(source.file)
+        path = path / file_name if path.is_dir() else path
         if not path.is_file():
             raise InputError("no such file", file=path, accepted=f"a {file_name} made by torsweep")
         return path
@@ -134,10 +134,10 @@ def source_path(source: Source, kind: str, file_name: str) -> Path:
     raise InputError(problem, key=kind, value=source.name, accepted=accepted)
 
 
-def _relays(config: NetworkConfig, paths: dict[str, Path], seed: int, where: Where) -> tuple[Relay, ...]:
+def _relays(config: NetworkConfig, paths: dict[str, Path], seed: int, places: PlacesOf) -> tuple[Relay, ...]:
     if config.chain is not None:
-        return chain_relays(config.chain, seed, where)
-    relays = sample_relays(config, read_population(paths["relays"]), seed, where)
+        return chain_relays(config.chain, seed, places)
+    relays = sample_relays(config, read_population(paths["relays"]), seed, places)
     weights = paths.get("weights")
     return weighted(relays, read_weights(weights), weights) if weights is not None else relays
 
@@ -156,29 +156,29 @@ def _matrix(source: LatencySource, path: Path, seed: int) -> NDArray[np.int32]:
     return modelled_matrix(read_model(path), seed)
 
 
-def _clients(config: NetworkConfig, rates: ClientRates, where: Where) -> tuple[Client, ...]:
+def _clients(config: NetworkConfig, rates: ClientRates, places: PlacesOf) -> tuple[Client, ...]:
     counts = {"web": config.web_client_count, "bulk": config.bulk_client_count}
     clients: list[Client] = []
     for kind in KINDS:
         down, up = rates(kind, counts[kind])
-        each = zip(down.tolist(), up.tolist(), where(kind, counts[kind]), strict=True)
+        each = zip(down.tolist(), up.tolist(), places(kind, counts[kind]), strict=True)
         for number, (down_bytes, up_bytes, at) in enumerate(each, 1):
             link = {"down_bytes_per_s": down_bytes, "up_bytes_per_s": up_bytes}
             clients.append(Client(name=f"{kind}{number}", kind=kind, **link, **at))
     return tuple(clients)
 
 
-def _perf_clients(config: NetworkConfig, where: Where) -> tuple[Client, ...]:
+def _perf_clients(config: NetworkConfig, places: PlacesOf) -> tuple[Client, ...]:
     link = {"down_bytes_per_s": config.server_bandwidth, "up_bytes_per_s": config.server_bandwidth}
     return tuple(
         Client(name=f"perf{number + 1}", kind=PERF_KINDS[number % len(PERF_KINDS)], **link, **at)
-        for number, at in enumerate(where("perf", config.perf_clients))
+        for number, at in enumerate(places("perf", config.perf_clients))
     )
 
 
-def _servers(config: NetworkConfig, where: Where) -> tuple[Server, ...]:
+def _servers(config: NetworkConfig, places: PlacesOf) -> tuple[Server, ...]:
     link = {"down_bytes_per_s": config.server_bandwidth, "up_bytes_per_s": config.server_bandwidth}
     return tuple(
         Server(name=f"server{number}", **link, **at)
-        for number, at in enumerate(where("server", config.server_count), 1)
+        for number, at in enumerate(places("server", config.server_count), 1)
     )

@@ -31,7 +31,7 @@ from torsweep.ranges import LEAST_TOR_RATE_BYTES_PER_S, MOST_RATE_BYTES_PER_S
 from torsweep.storage import whole_directory
 from torsweep.storage.folders import NETWORK
 
-BANDWIDTHS = "bwauthority/v3bw"
+V3BW_FILE = "bwauthority/v3bw"
 """Below the template: the consensus weights."""
 
 _NOWHERE = {"place": 0, "access_us": 0}
@@ -80,7 +80,7 @@ def tornet_network(tornet: Tornet, config: NetworkConfig, seed: int) -> Network:
 def _relay(tornet: Tornet, name: str, weights: dict[str, int]) -> Relay:
     capacity = _rates(tornet, name)["down_bytes_per_s"]
     if name not in weights:
-        raise InputError("has no weight", file=tornet.template / BANDWIDTHS, key=name)
+        raise InputError("has no weight", file=tornet.template / V3BW_FILE, key=name)
     rate, burst = (_bytes(tornet, name, option) for option in ("BandwidthRate", "BandwidthBurst"))
     return Relay(
         name=name,
@@ -118,7 +118,7 @@ def _rates(tornet: Tornet, name: str) -> dict[str, int]:
 
 def _weights(tornet: Tornet) -> dict[str, int]:
     """The consensus weight of each relay by its name."""
-    text = read_bytes(tornet.template / BANDWIDTHS, 64 * MIB).decode("utf-8", errors="replace")
+    text = read_bytes(tornet.template / V3BW_FILE, 64 * MIB).decode("utf-8", errors="replace")
     lines = (dict(word.partition("=")[::2] for word in line.split()) for line in text.splitlines()[1:])
     return {
         line["nick"]: int(line["bw"])

@@ -21,7 +21,7 @@ from torsweep.ranges import MOST_CONSENSUS_WEIGHT
 
 _NUMBER = re.compile(r"[0-9]{1,20}")
 _HEADER = re.compile(r"[A-Za-z0-9_.-]+=.*|={4,5}")
-_NAMED = 5
+_MOST_NAMED = 5
 """Relays without a weight that a refusal names."""
 
 
@@ -31,10 +31,10 @@ def weights_path(source: Source) -> Path:
     Raises InputError, listing the names there are, when there is none.
     """
     if source.file is not None:
-        given = find(source.file)
-        if not given.is_file():
-            raise InputError("no such file", file=given, accepted="a v3bw file")
-        return given
+        file = find(source.file)
+        if not file.is_file():
+            raise InputError("no such file", file=file, accepted="a v3bw file")
+        return file
     folder = Path(WEIGHTS_FILES).parent
     path = find(folder / f"{source.name}.v3bw")
     if not path.is_file():
@@ -95,8 +95,8 @@ def weighted(relays: tuple[Relay, ...], weights: dict[str, int], file: Path) -> 
     """
     missing = [relay.name for relay in relays if relay.name not in weights]
     if missing:
-        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+        more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
         problem = "relays of the network have no line with their nick"
         accepted = f"a line for each of {relays[0].name} to {relays[-1].name}"
-        raise InputError(problem, file=file, value=", ".join(missing[:_NAMED]) + more, accepted=accepted)
+        raise InputError(problem, file=file, value=", ".join(missing[:_MOST_NAMED]) + more, accepted=accepted)
     return tuple(relay.model_copy(update={"consensus_weight": weights[relay.name]}) for relay in relays)

@@ -19,8 +19,8 @@ from torsweep.network.latency import (
     access_round_trips,
     host_places,
     modelled_matrix,
+    places_of,
     read_model,
-    whereabouts,
     with_diagonal,
     write_model,
 )
@@ -52,7 +52,7 @@ def model(name: str) -> CoordinateModel:
 def rtts(model: CoordinateModel, seed: int = 1, **counts: int) -> np.ndarray:
     """RTTs between hosts without a last mile, each kind after the other."""
     matrix_us = modelled_matrix(model, seed)
-    where = whereabouts(len(matrix_us), NO_ACCESS_DELAY, seed)
+    where = places_of(len(matrix_us), NO_ACCESS_DELAY, seed)
     place = [host["place"] for kind, count in counts.items() for host in where(kind, count)]
     none = np.zeros(len(place), dtype=np.int64)
     return Latencies(matrix_us, np.array(place), none, LATENCY_FLOOR_US).rows(0, len(place))

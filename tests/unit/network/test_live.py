@@ -9,7 +9,7 @@ import pytest
 
 from torsweep.config.network import AccessDelay, NetworkConfig, load_network_config
 from torsweep.errors import InputError
-from torsweep.network.latency import whereabouts
+from torsweep.network.latency import places_of
 from torsweep.network.model import POSITIONS, Relay
 from torsweep.network.population import POPULATION_FILE, Population, PopulationRelay, read_population
 from torsweep.network.relays import position_counts, sample_relays
@@ -29,7 +29,7 @@ def live(scale: float) -> NetworkConfig:
 
 
 def sampled(scale: float, population: Population, seed: int = 1) -> tuple[Relay, ...]:
-    return sample_relays(live(scale), population, seed, whereabouts(1, AccessDelay(), seed))
+    return sample_relays(live(scale), population, seed, places_of(1, AccessDelay(), seed))
 
 
 def usable(relays: Iterable[PopulationRelay]) -> np.ndarray:

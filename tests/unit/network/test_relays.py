@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from torsweep.config.network import AccessDelay, NetworkConfig, Source
 from torsweep.errors import InputError
-from torsweep.network.latency import whereabouts
+from torsweep.network.latency import places_of
 from torsweep.network.model import POSITIONS, Relay
 from torsweep.network.population import POPULATION_FILE, Population, PopulationRelay, read_population
 from torsweep.network.relays import (
@@ -25,7 +25,7 @@ SEEDS = range(1, 31)
 
 
 def relays_of(config: NetworkConfig, source: Population, seed: int) -> tuple[Relay, ...]:
-    return sample_relays(config, source, seed, whereabouts(1, AccessDelay(), seed))
+    return sample_relays(config, source, seed, places_of(1, AccessDelay(), seed))
 
 
 def population(name: str) -> Population:

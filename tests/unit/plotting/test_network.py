@@ -16,7 +16,7 @@ from plotting.pictures.network import draw, draw_picture
 from torsweep.config.network import NetworkConfig
 from torsweep.errors import OutputError
 from torsweep.network.model import read_network, write_network
-from torsweep.network.picture import BUSIEST_PAIRS, SIGNATURE, picture_of, plane
+from torsweep.network.picture import BUSIEST_PAIRS, PICTURE_SIGNATURE, picture_of, plane
 from torsweep.network.sampling import sample_network
 
 
@@ -36,7 +36,7 @@ def test_the_same_bytes_each_time(folder: Path, tmp_path: Path, kind: str) -> No
         draw_picture(folder, file)
     content = files[0].read_bytes()
     assert content == files[1].read_bytes()
-    assert SIGNATURE.encode() in content
+    assert PICTURE_SIGNATURE.encode() in content
     assert not re.search(rb"CreationDate|<dc:date>", content)
     # One that this program made before is replaced.
     draw_picture(folder, files[0])
