@@ -32,10 +32,10 @@ def measure_clocks(rounds: int) -> dict[str, Any]:
     program = require_own_program("clocks")
     done = subprocess.run([str(program), str(rounds)], capture_output=True, text=True, check=False)
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise TorsweepError(f"clocks: failed with exit code {done.returncode}: {said}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+        words = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise TorsweepError(f"clocks: failed with exit code {done.returncode}: {words}")
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
 def print_clocks(measured: Mapping[str, Any]) -> None:

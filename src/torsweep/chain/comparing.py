@@ -79,37 +79,37 @@ def compare(plan: TurnsPlan, samples: pl.DataFrame, costs: ClockCosts) -> list[P
     for position in positions:
         base = _values(rounds, plan.variants[0].name, position)
         for variant in plan.variants:
-            own = _values(rounds, variant.name, position)
-            row: PlanRow = {"position": position, "variant": variant.name, "rounds": len(own)}
+            values = _values(rounds, variant.name, position)
+            row: PlanRow = {"position": position, "variant": variant.name, "rounds": len(values)}
             for name in ("cpu_s_per_gb", "megabytes_per_s", "small_us"):
-                row |= _spread(name, t_interval(own[name]))
-                relative = t_interval(np.log(own[name].to_numpy() / base[name].to_numpy()))
+                row |= _spread(name, t_interval(values[name]))
+                relative = t_interval(np.log(values[name].to_numpy() / base[name].to_numpy()))
                 if variant is not plan.variants[0]:
                     row |= _spread(f"{name}_relative", exponential(relative))
             if plan.middle_rate != ENDS_RATE:
-                row |= _spread("read_of_rate", t_interval(own["read_bytes_per_s"] / plan.middle_rate))
-            if position != WHOLE_CHAIN and own["readings_coarse"].sum():
-                row |= _clock_columns(own, base, costs, variant.coarse, variant.calls)
+                row |= _spread("read_of_rate", t_interval(values["read_bytes_per_s"] / plan.middle_rate))
+            if position != WHOLE_CHAIN and values["readings_coarse"].sum():
+                row |= _clock_columns(values, base, costs, variant.coarse, variant.calls)
             rows.append(row)
     return rows
 
 
 def _clock_columns(
-    own: pl.DataFrame, base: pl.DataFrame, costs: ClockCosts, coarse: str, calls: int
+    values: pl.DataFrame, base: pl.DataFrame, costs: ClockCosts, coarse: str, calls: int
 ) -> PlanRow:
     """Readings a gigabyte, what they cost by the bench, and what they are seen to cost."""
     precise_ns, coarse_ns = reading_ns(costs, PRECISE, calls), reading_ns(costs, coarse, calls)
-    in_calls_s = (own["precise_per_gb"] * precise_ns + own["coarse_per_gb"] * coarse_ns) / 1e9
-    readings = own["precise_per_gb"] + own["coarse_per_gb"]
+    in_calls_s = (values["precise_per_gb"] * precise_ns + values["coarse_per_gb"] * coarse_ns) / 1e9
+    readings = values["precise_per_gb"] + values["coarse_per_gb"]
     row: PlanRow = {
         "million_readings_per_gb": _digits(float(np.mean(readings.to_numpy())) / 1e6),
-        "coarse_share_of_readings": _digits(float(np.mean((own["coarse_per_gb"] / readings).to_numpy()))),
+        "coarse_share_of_readings": _digits(float(np.mean((values["coarse_per_gb"] / readings).to_numpy()))),
         "bench_ns_per_coarse_reading": _digits(coarse_ns),
         "bench_ns_per_precise_reading": _digits(precise_ns),
     }
-    row |= _spread("share_in_readings", t_interval(in_calls_s / own["cpu_s_per_gb"]))
-    if own["variant"][0] != base["variant"][0]:
-        added_s = own["cpu_s_per_gb"] - base["cpu_s_per_gb"]
+    row |= _spread("share_in_readings", t_interval(in_calls_s / values["cpu_s_per_gb"]))
+    if values["variant"][0] != base["variant"][0]:
+        added_s = values["cpu_s_per_gb"] - base["cpu_s_per_gb"]
         row |= _spread("added_ns_per_reading", t_interval(added_s * 1e9 / readings))
     return row
 
@@ -142,8 +142,8 @@ def as_markdown(plan: TurnsPlan, rows: Sequence[PlanRow], document: Mapping[str,
         " first variant."
     )
     quiet = ": measure again on a quiet machine." if beside > MOST_BESIDE else "."
-    told = f"Other programs used {beside:.2f} cores meanwhile{quiet}"
-    return "\n".join([made, "", told, "", table(rows), *_sentences(plan, rows), ""])
+    others = f"Other programs used {beside:.2f} cores meanwhile{quiet}"
+    return "\n".join([made, "", others, "", table(rows), *_sentences(plan, rows), ""])
 
 
 def table(rows: Sequence[PlanRow]) -> str:

@@ -139,13 +139,13 @@ async def _live(
     try:
         await running.bring_up()
         turn = Turns(running, plan, lengths)
-        own = {os.getpid(), *(child.handle.pid for child in running.children.values())}
+        pids = {os.getpid(), *(child.handle.pid for child in running.children.values())}
         began, before = time.monotonic(), process_times(PROC)
         for number, chosen in enumerate(order, 1):
             names = ", ".join(chain.variant.name for chain in chosen)
             running.say(f"turn {number} of {len(order)}, round {chosen[0].number}: {names}")
             samples += await turn.measure(number, chosen)
-        others = busiest(before, process_times(PROC), time.monotonic() - began, own)
+        others = busiest(before, process_times(PROC), time.monotonic() - began, pids)
         return TurnSamples(samples, sum(other.cores for other in others))
     finally:
         running.close()
@@ -172,8 +172,8 @@ class Turns:
             for chain in chains:
                 opened.append([await self._open(chain) for _ in range(self._plan.streams)])
             before = [
-                [] if self._plan.small_beside else await small_requests(own[0], self._lengths.small_s)
-                for own in opened
+                [] if self._plan.small_beside else await small_requests(connections[0], self._lengths.small_s)
+                for connections in opened
             ]
             work = [self._loaded(number, *each) for each in zip(chains, opened, before, strict=True)]
             measured = await asyncio.gather(*work)
@@ -278,8 +278,8 @@ async def usage_of(control: Control, pid: int) -> RelayUsage:
     answer = "\n".join(await control.ask("GETINFO traffic/read traffic/written"))
     read, written = (int(value) for value in re.findall(r"traffic/\w+=(\d+)", answer))
     # A relay whose readings are not counted does not answer.
-    found = _READINGS.search(await control.value("clock-readings") or "precise=0 coarse=0")
-    precise, coarse = (int(value) for value in found.groups()) if found else (0, 0)
+    readings = _READINGS.search(await control.value("clock-readings") or "precise=0 coarse=0")
+    precise, coarse = (int(value) for value in readings.groups()) if readings else (0, 0)
     return RelayUsage(time.monotonic_ns(), process_cpu_ns(pid), read, written, precise, coarse)
 
 

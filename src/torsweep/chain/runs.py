@@ -57,14 +57,14 @@ def refill_conditions() -> list[Condition]:
 
     With lazy refill also on the kernel's coarse clock, and with the remainders of steps kept.
     """
-    rates, found = ("4 MiB/s", f"{REFILL_KIB_PER_S} KiB/s", "4 MiB/s"), []
+    rates, conditions = ("4 MiB/s", f"{REFILL_KIB_PER_S} KiB/s", "4 MiB/s"), []
     lazy = product(("lazy",), ("precise", "coarse_4ms"), ("dropped", "kept"))
     for mode, clock, remainder in [("burst", "precise", "dropped"), *lazy]:
         for interval in ("1000ms", "100ms", "10ms"):
             levels = {"refill_mode": mode, "refill_interval": interval, "clock": clock}
             levels["refill_remainder"] = remainder
-            found.append(Condition(variant_text(levels), levels, rates, {"bulk": downloads()}, 10, 20))
-    return found
+            conditions.append(Condition(variant_text(levels), levels, rates, {"bulk": downloads()}, 10, 20))
+    return conditions
 
 
 def refill_row(condition: Condition, run_directory: Path) -> PlanRow:
@@ -146,14 +146,14 @@ def waking_conditions() -> list[Condition]:
     """
     rates = ("4 MiB/s", "4 MiB/s", f"{LEAST_TOR_RATE_BYTES_PER_S // 1024} KiB/s")
     traffic = {"bulk": downloads(WAKING_STREAMS, isolated=True)}
-    found = []
+    conditions = []
     for mode, interval in (("burst", "10ms"), ("lazy", "100ms")):
         levels = {"refill_mode": mode, "refill_interval": interval}
         for order in ("default", "reversed"):
             label = f"{variant_text(levels)},order={order}"
             extra = (f"StreamActivationOrder {order}",)
-            found.append(Condition(label, levels, rates, traffic, 20, 40, extra))
-    return found
+            conditions.append(Condition(label, levels, rates, traffic, 20, 40, extra))
+    return conditions
 
 
 def waking_row(condition: Condition, run_directory: Path) -> PlanRow:

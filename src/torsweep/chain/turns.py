@@ -105,30 +105,30 @@ class TurnsPlan:
 
     def chains(self, rounds: int) -> tuple[RelayChain, ...]:
         """One a round and variant, with the names of their relays."""
-        found = []
+        chains = []
         for place in range(rounds * len(self.variants)):
             number, variant = divmod(place, len(self.variants))
             if self.shared_ends:
                 relays = ("relay1", f"relay{place + 3}", "relay2")
             else:
                 relays = (f"relay{3 * place + 1}", f"relay{3 * place + 2}", f"relay{3 * place + 3}")
-            found.append(RelayChain(number + 1, self.variants[variant], relays))
-        return tuple(found)
+            chains.append(RelayChain(number + 1, self.variants[variant], relays))
+        return tuple(chains)
 
     def variant_of(self, chains: tuple[RelayChain, ...]) -> dict[str, RelayVariant]:
         """The variant of each relay that has one."""
-        own = slice(1, 2) if self.shared_ends else slice(0, 3)
-        return {relay: chain.variant for chain in chains for relay in chain.relays[own]}
+        places = slice(1, 2) if self.shared_ends else slice(0, 3)
+        return {relay: chain.variant for chain in chains for relay in chain.relays[places]}
 
 
 def turns(chains: tuple[RelayChain, ...], *, together: bool) -> Iterator[tuple[RelayChain, ...]]:
     """Which chains are measured one after the other, and which at once: each chain twice."""
     for number in sorted({chain.number for chain in chains}):
-        own = [chain for chain in chains if chain.number == number]
+        of_round = [chain for chain in chains if chain.number == number]
         # Who is first changes from round to round.
-        first = (number - 1) % len(own)
-        own = own[first:] + own[:first]
-        for chosen in (own, own[::-1]):
+        first = (number - 1) % len(of_round)
+        of_round = of_round[first:] + of_round[:first]
+        for chosen in (of_round, of_round[::-1]):
             if together:
                 yield tuple(chosen)
             else:
@@ -143,9 +143,9 @@ def clocks_plan(calls_of_report: int) -> TurnsPlan:
     """
 
     def variant(name: str, coarse: str, calls: int) -> RelayVariant:
-        asked = {"TOR_MONOTIME_COARSE_CLOCK": coarse, "TOR_MONOTIME_SYSTEM_CALLS": str(calls)}
+        environment = {"TOR_MONOTIME_COARSE_CLOCK": coarse, "TOR_MONOTIME_SYSTEM_CALLS": str(calls)}
         clock = "CLOCK_MONOTONIC_COARSE" if coarse == "coarse" else "CLOCK_MONOTONIC"
-        return RelayVariant(name, COUNTED | asked, (), calls, clock)
+        return RelayVariant(name, COUNTED | environment, (), calls, clock)
 
     variants = (
         variant("coarse", "coarse", 0),

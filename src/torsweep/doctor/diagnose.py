@@ -281,7 +281,7 @@ def _tool_document(state: ToolState) -> dict[str, object]:
         "usable": not state.problem,
         "path": str(tool.path) if tool is not None else None,
         "version": tool.version if tool is not None else None,
-        "told": tool.told if tool is not None else None,
+        "told": tool.version_line if tool is not None else None,
         "patched": kind.built if tool is not None else None,
         "least_version": kind.least_text or None,
         "needed_by": state.needed_by,

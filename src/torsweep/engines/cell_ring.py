@@ -65,10 +65,10 @@ def scan_cells(run_directory: Path) -> pl.LazyFrame:
         raise InputError("no such table", file=file)
     frame = pl.scan_parquet(file)
     try:
-        found = frame.collect_schema()
+        types = frame.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError("is no whole Parquet file", file=file) from error
-    texts = {name: kind for name, kind in _TEXT_COLUMNS.items() if found.get(name) == pl.String}
+    texts = {name: kind for name, kind in _TEXT_COLUMNS.items() if types.get(name) == pl.String}
     frame = frame.with_columns(pl.col(name).cast(kind) for name, kind in texts.items())
     validate(frame.head(0).collect(), CELLS, file)
     return frame
@@ -210,7 +210,7 @@ def cells_frame(ring: CellRing, host: str, zero_ns: int = 0) -> pl.DataFrame:
     place = records["place"] & ~np.uint8(OUTWARD)
     at = {name: place == number for number, name in enumerate(POINTS)}
     in_queue, ends_bytes = at["queue"] | at["outbuf"], at["inbuf"] | at["outbuf"] | at["flush"]
-    told = records["detail"] > 0
+    has_detail = records["detail"] > 0
 
     def where(chosen: NDArray[np.bool_], values: NDArray[np.unsignedinteger]) -> pl.Series:
         return pl.select(
@@ -231,8 +231,8 @@ def cells_frame(ring: CellRing, host: str, zero_ns: int = 0) -> pl.DataFrame:
             "channel": pl.Series(records["channel"].astype(np.int64)),
             "circuit": pl.Series(records["circuit"].astype(np.int64)),
             "command": pl.Series(records["command"].astype(np.int64)),
-            "relay_command": where(told, records["detail"] >> np.uint32(16)),
-            "stream": where(told, records["detail"] & np.uint32(0xFFFF)),
+            "relay_command": where(has_detail, records["detail"] >> np.uint32(16)),
+            "stream": where(has_detail, records["detail"] & np.uint32(0xFFFF)),
             "queue_cells": where(in_queue, records["value"]),
             "write_ns": where(at["flush"], records["value"]),
             "tls_offset": where(ends_bytes, records["tls_offset"]),

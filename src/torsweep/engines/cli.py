@@ -61,21 +61,21 @@ def prepare_command(
 
     loaded = load_experiment(experiment, parse_settings(settings))
     choice = choose_engine(engine, loaded.engines)
-    asked = loaded.variant(variant)
-    wanted = run_settings(loaded, choice.engine, era or loaded.era, asked)
-    tors = loaded.asked_tor(asked)
+    chosen = loaded.variant(variant)
+    run_wide = run_settings(loaded, choice.engine, era or loaded.era, chosen)
+    tors = loaded.asked_tor(chosen)
     stamps = read_stamps(tor or (), tors.main)
     builds = tor_builds(find_engine(choice.engine), loaded.all_tors, tors.names, stamps)
     if builds:
         # Every bundle of the experiment, so that a wrong one ends the pipeline before its first run.
         programs = (find_build(version=build).program for build in builds.values())
-        require_options(programs, loaded, [asked], read_network(network, latency=False)[0])
-    run = build_run(wanted, asked, network, out, RunTors(tors, builds, loaded.bundle(asked)))
+        require_options(programs, loaded, [chosen], read_network(network, latency=False)[0])
+    run = build_run(run_wide, chosen, network, out, RunTors(tors, builds, loaded.bundle(chosen)))
     require_memory(choice.engine, network)
     new = write_run(run, out, wait=wait)
     why = f" ({choice.reason})" if engine == AUTO else ""
     state = "prepared" if new else "was there already"
-    typer.echo(f"{out}: {state}: {asked.key}; era {run.era}; engine {run.engine}{why}")
+    typer.echo(f"{out}: {state}: {chosen.key}; era {run.era}; engine {run.engine}{why}")
     for line in parted_hosts(run, network):
         typer.echo(f"  {line}")
 

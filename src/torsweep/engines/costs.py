@@ -63,12 +63,12 @@ def costs_frame(costs: Mapping[str, Cost], network: Network) -> pl.DataFrame:
 
 def group_pids(group: int) -> list[int]:
     """The processes of the process group ``group``."""
-    found = []
+    pids = []
     for stat in PROC.glob("[0-9]*/stat"):
         with suppress(OSError):
             if int(stat.read_text().rsplit(")", 1)[1].split()[2]) == group:
-                found.append(int(stat.parent.name))
-    return found
+                pids.append(int(stat.parent.name))
+    return pids
 
 
 def resident_bytes(pids: Iterable[int]) -> int:

@@ -81,18 +81,18 @@ class HostTors:
 
     def facts(self) -> dict[str, Any]:
         """What provenance says of them: ``tor``, and with more than one build ``other_tors``."""
-        found: dict[str, Any] = {"tor": _facts(self.usual)}
+        facts: dict[str, Any] = {"tor": _facts(self.usual)}
         if self.others:
             hosts: dict[str, list[str]] = {}
             for name, tor in self.others.items():
                 hosts.setdefault(tor.version, []).append(name)
-            found["other_tors"] = [{**_facts(self.of(own[0])), "hosts": own} for own in hosts.values()]
-        return found
+            facts["other_tors"] = [{**_facts(self.of(names[0])), "hosts": names} for names in hosts.values()]
+        return facts
 
 
 def _facts(tor: BuiltTor) -> dict[str, Any]:
-    told = differences(options_of(tor.program))
-    return {**tor.facts, **({"without_series": told} if told else {})}
+    missing = differences(options_of(tor.program))
+    return {**tor.facts, **({"without_series": missing} if missing else {})}
 
 
 def find_host_tors(run: RunSpec, builds: Path = TOOLS) -> HostTors:
@@ -132,12 +132,14 @@ def read_consensus(data_directory: Path) -> Consensus:
     return Consensus(frozenset(relays), {name: int(value) for name, _, value in pairs})
 
 
-def require_consensus(found: Consensus, network: Network, given: Mapping[str, int]) -> None:
-    """Raise TorsweepError unless ``found`` has every relay of ``network``, and each parameter ``given``."""
+def require_consensus(consensus: Consensus, network: Network, parameters: Mapping[str, int]) -> None:
+    """Raise TorsweepError unless ``consensus`` has every relay of ``network``, and the ``parameters``."""
     for relay in network.relays:
-        if relay.name not in found.relays:
+        if relay.name not in consensus.relays:
             raise TorsweepError(f"the consensus of this run has no {relay.name}")
-    for name, value in given.items():
-        if found.parameters.get(name) != value:
-            there = f"{name}={found.parameters[name]}" if name in found.parameters else f"no {name}"
-            raise TorsweepError(f"the consensus of this run has {there}, not {name}={value} as it was given")
+    for name, value in parameters.items():
+        if consensus.parameters.get(name) != value:
+            present = f"{name}={consensus.parameters[name]}" if name in consensus.parameters else f"no {name}"
+            raise TorsweepError(
+                f"the consensus of this run has {present}, not {name}={value} as it was given"
+            )

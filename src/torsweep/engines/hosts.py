@@ -47,10 +47,10 @@ class Identities:
 
 def v3_identity(certificate: Path) -> str:
     """The fingerprint in what tor-gencert wrote; TorsweepError when there is none."""
-    found = re.search(r"^fingerprint ([0-9A-F]{40})$", certificate.read_text(encoding="ascii"), re.MULTILINE)
-    if found is None:
+    match = re.search(r"^fingerprint ([0-9A-F]{40})$", certificate.read_text(encoding="ascii"), re.MULTILINE)
+    if match is None:
         raise TorsweepError(f"{certificate}: tor-gencert wrote no fingerprint")
-    return found[1]
+    return match[1]
 
 
 def key_torrc(data: str, host: str, host_address: str) -> str:

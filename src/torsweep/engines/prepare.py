@@ -87,7 +87,9 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
         client_start_window_ns=min(experiment.client_start_window, experiment.warm_up),
         tor=tor,
         transport=transport,
-        traffic={kind: _traffic(kind, asked, variant) for kind, asked in experiment.traffic.kinds.items()},
+        traffic={
+            kind: _traffic(kind, traffic, variant) for kind, traffic in experiment.traffic.kinds.items()
+        },
         tables=RunTables(progress=experiment.progress),
         tracing=experiment.tracing,
         pairing=_pairing(experiment.pairing, engine),
@@ -96,11 +98,11 @@ def run_settings(experiment: Experiment, engine: str, era: str, variant: Variant
 
 def require_tor(engine: str, variant: Variant) -> None:
     """InputError when a model is asked for what only tor itself has."""
-    asked = [knob for knob, _ in variant.levels if KNOBS[knob].target in ("tor_build", "options")]
-    if asked and not find_engine(engine).runs_tor:
+    knobs = [knob for knob, _ in variant.levels if KNOBS[knob].target in ("tor_build", "options")]
+    if knobs and not find_engine(engine).runs_tor:
         raise InputError(
             "is of tor itself, and this engine is a model of it",
-            key=asked[0],
+            key=knobs[0],
             value=engine,
             accepted=" or ".join(f"engine {name}" for name, one in ENGINES.items() if one.runs_tor),
         )
@@ -116,9 +118,9 @@ def _require_effect(engine: str, tor: TorSettings) -> None:
         raise InputError(problem, key="nagle", value="off", accepted="engine emulation or cellsim")
 
 
-def _traffic(kind: ClientKind, asked: ClientTraffic, variant: Variant) -> RunTraffic:
+def _traffic(kind: ClientKind, traffic: ClientTraffic, variant: Variant) -> RunTraffic:
     """What clients of ``kind`` do in ``variant``; InputError where a knob sets what a table gives."""
-    does, changed = RunTraffic.of(asked), dict(variant.traffic_overrides)
+    does, changed = RunTraffic.of(traffic), dict(variant.traffic_overrides)
     drawn = {"response_bytes": does.response_quantiles, "think_step_ns": does.think_quantiles}
     for knob, _ in variant.levels:
         if drawn.get(KNOBS[knob].sets) is not None:
@@ -138,13 +140,13 @@ def _pairing(pairing: Pairing, engine: str) -> Pairing:
 
 def _transport(engine: str, variant: Variant) -> Transport | None:
     """The transport of the model; None for an engine with a TCP and queues of its own."""
-    asked = variant.transport_overrides
+    overrides = variant.transport_overrides
     if engine == MODEL_ENGINE:
-        return Transport.model_validate(asked)
-    if asked:
+        return Transport.model_validate(overrides)
+    if overrides:
         raise InputError(
             "is of the model alone: this engine has a TCP and queues of its own",
-            key=", ".join(asked),
+            key=", ".join(overrides),
             value=engine,
             accepted=f"engine {MODEL_ENGINE}",
         )
@@ -182,11 +184,11 @@ def build_run(
     _check_traffic(settings, kinds - PERF_TRAFFIC.keys(), file)
     _check_traced(settings, [relay.name for relay in sampled.relays], file)
     traffic: dict[AnyKind, RunTraffic] = dict(settings.traffic)
-    traffic.update((kind, RunTraffic.of(asked)) for kind, asked in PERF_TRAFFIC.items() if kind in kinds)
+    traffic.update((kind, RunTraffic.of(perf)) for kind, perf in PERF_TRAFFIC.items() if kind in kinds)
     if paths is None and settings.pairing != FREE:
         paths = drawn_paths(sampled, settings.tor.guards, traffic, settings.duration_ns, file)
-    asked = {**dict(settings), "pairing": FREE, "paths": paths, "traffic": traffic}
-    return _spec(asked, variant, sampled, network, run_directory, tors)
+    perf = {**dict(settings), "pairing": FREE, "paths": paths, "traffic": traffic}
+    return _spec(perf, variant, sampled, network, run_directory, tors)
 
 
 def require_memory(engine: str, directory: Path) -> None:
@@ -225,7 +227,7 @@ def _given_run(
 
 
 def _spec(
-    asked: Mapping[str, Any],
+    fields: Mapping[str, Any],
     variant: Variant,
     sampled: Network,
     network: Path,
@@ -233,13 +235,13 @@ def _spec(
     tors: RunTors,
 ) -> RunSpec:
     return RunSpec(
-        **asked,
+        **fields,
         network=os.path.relpath(network.resolve(), run_directory.resolve()),
         network_sha256=sha256_of_file(network / NETWORK_FILE),
         tor_build=tors.main_build,
         other_builds=tors.other_builds(variant, sampled),
         given=tors.given(variant, sampled),
-        repeat=tors.asked.repeat,
+        repeat=tors.tors.repeat,
         seed=sampled.seed,
     )
 
@@ -247,26 +249,26 @@ def _spec(
 def _check_network_levels(variant: Variant, config: Mapping[str, Any], file: Path) -> None:
     for knob, level in variant.network_levels.items():
         ((key, value),) = KNOBS[knob].read(level).items()
-        found = _setting(config, key, value if level == KNOBS[knob].usual else None)
-        if found != value:
+        sampled_value = _setting(config, key, value if level == KNOBS[knob].usual else None)
+        if sampled_value != value:
             raise InputError(
                 "the network was sampled at another level than the variant's",
                 file=file,
                 key=key,
-                value=found,
+                value=sampled_value,
                 accepted=f"{value}; sample it with --set '{key}={value}'",
             )
 
 
 def _setting(config: Mapping[str, Any], key: str, left_out: Any) -> Any:
     """What ``config`` has at a dotted ``key``; ``left_out`` where it does not say so."""
-    found: Any = config
+    part_of_config: Any = config
     for part in key.split("."):
-        if not isinstance(found, Mapping) or part not in found:
+        if not isinstance(part_of_config, Mapping) or part not in part_of_config:
             return left_out
-        found = found[part]
+        part_of_config = part_of_config[part]
     # A bare text in a network's configuration is short for the name of a table.
-    return found.get("name") if isinstance(found, Mapping) else found
+    return part_of_config.get("name") if isinstance(part_of_config, Mapping) else part_of_config
 
 
 def _check_traffic(settings: RunSettings, kinds: Set[str], file: Path) -> None:

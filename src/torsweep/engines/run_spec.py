@@ -212,6 +212,6 @@ def read_run(run_directory: Path) -> RunSpec:
     file = run_directory / RUN_FILE
     document = read_json(file)
     if document.get("format") != "torsweep-run" or document.get("format_version") != 1:
-        found = f"{document.get('format')} version {document.get('format_version')}"
-        raise InputError("is of another format", file=file, value=found, accepted="torsweep-run version 1")
+        version = f"{document.get('format')} version {document.get('format_version')}"
+        raise InputError("is of another format", file=file, value=version, accepted="torsweep-run version 1")
     return validate(RunSpec, document, file)

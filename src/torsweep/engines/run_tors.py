@@ -75,8 +75,8 @@ def split_hosts(
     return [tuple(name for name in weights if name in part) for part in parts]
 
 
-def _nearest(values: Sequence[float], wanted: float) -> int:
-    return min(range(len(values)), key=lambda place: abs(values[place] - wanted))
+def _nearest(values: Sequence[float], target: float) -> int:
+    return min(range(len(values)), key=lambda place: abs(values[place] - target))
 
 
 def hosts_text(network: Network, hosts: HostNames) -> str:
@@ -106,49 +106,52 @@ def _candidates(network: Network, where: Where, key: str) -> list[tuple[str, int
                 accepted = f"{known[0]} to {known[-1]}"
                 raise InputError(problem, key=f"{key}.names", value=name, accepted=accepted)
         return [(name, 1) for name in known if name in where.names]
-    found = _hosts(network, where)
+    candidates = _hosts(network, where)
     if where.position:
         positions = {relay.name: relay.position for relay in network.relays}
-        found = [(name, weight) for name, weight in found if positions[name] in where.position]
-        if not found:
-            there, asked = ", ".join(sorted(set(positions.values()))), ", ".join(where.position)
+        candidates = [(name, weight) for name, weight in candidates if positions[name] in where.position]
+        if not candidates:
+            known_positions, positions_of_key = (
+                ", ".join(sorted(set(positions.values()))),
+                ", ".join(where.position),
+            )
             problem = "the network has no such relay"
-            raise InputError(problem, key=f"{key}.position", value=asked, accepted=there)
-    return found
+            raise InputError(problem, key=f"{key}.position", value=positions_of_key, accepted=known_positions)
+    return candidates
 
 
 @dataclass(frozen=True)
 class RunTors:
-    """What plays a run: the tors that are ``asked`` for, the build of each by its name, the options given.
+    """What plays a run: its ``tors``, the build of each by its name, the options given.
 
     A model has no builds.
     """
 
-    asked: AskedTor = field(default_factory=AskedTor)
+    tors: AskedTor = field(default_factory=AskedTor)
     builds: Mapping[str, str] = field(default_factory=dict)
     bundle: OptionBundle = field(default_factory=OptionBundle)
 
     @property
     def main_build(self) -> str | None:
         """The build of every host that has no other."""
-        return self.builds.get(self.asked.main)
+        return self.builds.get(self.tors.main)
 
     def other_builds(self, variant: Variant, network: Network) -> dict[str, HostNames]:
         """The hosts of each build of a mix that is not the one around it.
 
         Raises InputError when two tors of the mix are one build, or the network has too few hosts for it.
         """
-        asked = self.asked
-        if not asked.mix:
+        tors = self.tors
+        if not tors.mix:
             return {}
         key = f"tors.{dict(variant.levels).get('tor')}"
-        parts = split_hosts(network, asked.on, list(asked.mix.values()), "tor", f"{key}.on")
-        builds = [self.builds[name] for name in asked.names]
+        parts = split_hosts(network, tors.on, list(tors.mix.values()), "tor", f"{key}.on")
+        builds = [self.builds[name] for name in tors.names]
         if len(set(builds)) < len(builds):
             problem, accepted = "two tors of the mix are one build", "builds that differ"
             raise InputError(problem, key=f"{key}.mix", value=", ".join(builds), accepted=accepted)
-        hosts = dict(zip(asked.mix, parts, strict=True))
-        return {self.builds[name]: hosts[name] for name in asked.mix if name != asked.main}
+        hosts = dict(zip(tors.mix, parts, strict=True))
+        return {self.builds[name]: hosts[name] for name in tors.mix if name != tors.main}
 
     def given(self, variant: Variant, network: Network) -> UserOptions:
         """The lines of the bundle with the hosts that get them; InputError when the network has none."""
@@ -183,16 +186,16 @@ def tor_builds(
     for name in stamps:
         if name not in names:
             raise InputError("is no tor of this run", key="--tor", value=name, accepted=", ".join(names))
-    found = {}
+    versions = {}
     for name in names:
         if name in stamps:
-            found[name] = read_stamp(stamps[name])
+            versions[name] = read_stamp(stamps[name])
         elif sources[name].is_stock:
             with suppress(ToolMissing):
-                found[name] = find_build().version
+                versions[name] = find_build().version
         else:
-            found[name] = _standing(name, sources[name])
-    return found
+            versions[name] = _standing(name, sources[name])
+    return versions
 
 
 def _standing(name: str, source: TorSource) -> str:

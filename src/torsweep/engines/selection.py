@@ -111,14 +111,14 @@ class Choice:
     passed_over: tuple[str, ...] = ()
 
 
-def choose_engine(wanted: str, experiment_engines: Sequence[str]) -> Choice:
-    """The engine ``wanted``, or for ``auto`` the preferred one that can run the experiment.
+def choose_engine(request: str, experiment_engines: Sequence[str]) -> Choice:
+    """The engine ``request``, or for ``auto`` the preferred one that can run the experiment.
 
     Where an engine has several kinds, the name is that of the kind that is here: an experiment lists Shadow,
     and either kind will do. Raises InputError when there is no such engine or the experiment does not list
     it; TorsweepError when it cannot be told which kind is here.
     """
-    choice = _chosen(wanted, experiment_engines)
+    choice = _chosen(request, experiment_engines)
     engine = find_engine(choice.engine)
     if choice.engine != engine.name or len(engine.kinds) == 1 or _lacking_tools(engine):
         return choice
@@ -126,10 +126,10 @@ def choose_engine(wanted: str, experiment_engines: Sequence[str]) -> Choice:
     return choice if here == choice.engine else Choice(here, f"{choice.reason}; it {engine.kinds[here].does}")
 
 
-def _chosen(wanted: str, experiment_engines: Sequence[str]) -> Choice:
+def _chosen(request: str, experiment_engines: Sequence[str]) -> Choice:
     usable = [name for name in ENGINES if name in experiment_engines]
     preferred = [name for name in PREFERENCE if name in usable]
-    if wanted == AUTO and preferred:
+    if request == AUTO and preferred:
         passed_over = []
         for name in preferred[:-1]:
             lack = lacking(name)
@@ -138,14 +138,14 @@ def _chosen(wanted: str, experiment_engines: Sequence[str]) -> Choice:
             passed_over.append(lack)
         reason = "; ".join(passed_over) or "the one there is for it"
         return Choice(preferred[-1], reason, tuple(preferred[: len(passed_over)]))
-    if wanted not in _BY_KIND or find_engine(wanted).name not in usable:
+    if request not in _BY_KIND or find_engine(request).name not in usable:
         raise InputError(
             "no engine that can run this experiment",
             key="engine",
-            value=wanted,
+            value=request,
             accepted=", ".join([AUTO, *usable]),
         )
-    return Choice(wanted, "asked for")
+    return Choice(request, "asked for")
 
 
 def lacking(name: str) -> str:
@@ -194,5 +194,5 @@ def version_of(kind: str, builds: tuple[str, ...] = ()) -> str:
     if not engine.runs_tor:
         return "; ".join(versions)
     _require_kind(engine, kind)
-    told = [require_tool(tool).told for tool in engine.tools]
-    return "; ".join([*told, *versions, *(f"tor build {key}" for key in builds)])
+    tool_versions = [require_tool(tool).version_line for tool in engine.tools]
+    return "; ".join([*tool_versions, *versions, *(f"tor build {key}" for key in builds)])

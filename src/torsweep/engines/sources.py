@@ -29,14 +29,14 @@ def sources_key(engine: str) -> str:
 def sources(engine: str) -> list[Path]:
     """The files, in order; the templates of a torrc go with it."""
     waiting = list((ROOM / engine).rglob("*.py"))
-    found: set[Path] = set()
+    files: set[Path] = set()
     while waiting:
         file = waiting.pop()
-        if file not in found and file.stem not in NO_PART_OF_A_RUN:
-            found.add(file)
+        if file not in files and file.stem not in NO_PART_OF_A_RUN:
+            files.add(file)
             waiting += filter(_counts, imported(file))
-    templates = TORRC_MODULE.with_name("templates").glob("*.torrc") if TORRC_MODULE in found else ()
-    return sorted([*found, *templates])
+    templates = TORRC_MODULE.with_name("templates").glob("*.torrc") if TORRC_MODULE in files else ()
+    return sorted([*files, *templates])
 
 
 @functools.cache

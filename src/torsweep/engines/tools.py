@@ -28,8 +28,8 @@ from torsweep.tor.program import PATIENCE_S
 
 def find_own_program(name: str) -> Path | None:
     """The program ``name``: on PATH, or beside the Python that is running; None when in neither."""
-    found = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
-    return Path(found) if found else None
+    program = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+    return Path(program) if program else None
 
 
 def require_own_program(name: str) -> Path:
@@ -122,14 +122,14 @@ TOOL_KINDS = {
 class Tool:
     """A tool that was found.
 
-    ``version`` is None when it does not say; ``told`` is how it said it, with whatever its makers put
+    ``version`` is None when it does not say; ``version_line`` is how it said it, with whatever its makers put
     beside the number, or why it did not.
     """
 
     name: str
     path: Path
     version: str | None
-    told: str
+    version_line: str
 
 
 def find_tool(name: str) -> Tool | None:
@@ -143,8 +143,8 @@ def find_tool(name: str) -> Tool | None:
         return _built(name)
     if named := os.environ.get(kind.variable):
         return _ask(kind, _at(kind, Path(named)))
-    found = shutil.which(name)
-    return _ask(kind, Path(found)) if found else None
+    path = shutil.which(name)
+    return _ask(kind, Path(path)) if path else None
 
 
 def require_tool(name: str) -> Tool:
@@ -166,8 +166,8 @@ def tool_problem(name: str, tool: Tool | None) -> str:
     if tool.version is not None and _numbers(tool.version) < kind.least:
         return f"{tool.path}: too old: {tool.version} < {kind.least_text}; {guide}"
     if tool.version is None and kind.least:
-        said = f" ({tool.told})" if tool.told else ""
-        return f"{tool.path}: does not say its version{said}; {kind.least_text} or later is needed; {guide}"
+        words = f" ({tool.version_line})" if tool.version_line else ""
+        return f"{tool.path}: does not say its version{words}; {kind.least_text} or later is needed; {guide}"
     return ""
 
 
@@ -186,8 +186,8 @@ def _built(name: str) -> Tool | None:
     except TorsweepError:
         return None
     path = built.program if name == "tor" else built.gencert
-    told = f"tor {built.version}, {TOOLS / built.folder.name}"
-    return Tool(name, path.absolute(), built.provenance["version"], told)
+    line = f"tor {built.version}, {TOOLS / built.folder.name}"
+    return Tool(name, path.absolute(), built.provenance["version"], line)
 
 
 def _ask(kind: ToolKind, path: Path) -> Tool:

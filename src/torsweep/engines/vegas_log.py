@@ -63,7 +63,7 @@ def round_trips_frame(logs: Mapping[str, Path], zero: datetime, duration_us: int
 def _frame(host: str, file: Path, zero: datetime) -> pl.DataFrame:
     lines = pl.col("line").str
     names = ["channel", "number", "same_least", "same_smoothed", "same_most"]
-    told = [pl.col(f"same_{which}") == pl.col(which) for which in ("least", "smoothed", "most")]
+    same = [pl.col(f"same_{which}") == pl.col(which) for which in ("least", "smoothed", "most")]
     # As in the table of passages. tor prints the ID as a signed number.
     circuit = pl.col("channel").cast(pl.Int64) * 2**32 + pl.col("number").cast(pl.Int64) % 2**32
     return (
@@ -74,7 +74,7 @@ def _frame(host: str, file: Path, zero: datetime) -> pl.DataFrame:
         .drop_nulls("window")
         .select(
             host=pl.lit(host),
-            circuit=pl.when(*told).then(circuit),
+            circuit=pl.when(*same).then(circuit),
             time_us=_since(zero),
             round_trip_us=pl.col("smoothed").cast(pl.Int64) * 1000,
             least_us=pl.col("least").cast(pl.Int64) * 1000,

@@ -70,10 +70,10 @@ class BuiltTor:
     @property
     def version(self) -> str:
         """tor's version and the key of the build: what run.json, figures and tables name."""
-        told = self.provenance
-        content = told["source_tree"] if "source_tree" in told else told["source_sha256"]
-        patches = (told.get("series_sha256", ""), told["configure"], told.get("user_patches_sha256", ""))
-        return f"{told['version']}-{build_key(content, *patches)}"
+        facts = self.provenance
+        content = facts["source_tree"] if "source_tree" in facts else facts["source_sha256"]
+        patches = (facts.get("series_sha256", ""), facts["configure"], facts.get("user_patches_sha256", ""))
+        return f"{facts['version']}-{build_key(content, *patches)}"
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -82,8 +82,8 @@ class BuiltTor:
             *("version", "series_sha256", "user_patches", "program_sha256"),
             *("source_sha256", "source_commit", "source_tree", "libraries", "configure"),
         )
-        told = {key: self.provenance[key] for key in kept if key in self.provenance}
-        return {"build": self.version, **told}
+        facts = {key: self.provenance[key] for key in kept if key in self.provenance}
+        return {"build": self.version, **facts}
 
 
 def build_tor(
@@ -188,13 +188,13 @@ def find_build(out: Path = TOOLS, version: str | None = None) -> BuiltTor:
     Raises ToolMissing when there is none, InputError when the project has no readable series.
     """
     if version is not None:
-        found = read_build(out / version)
-        if found is None:
+        build = read_build(out / version)
+        if build is None:
             raise ToolMissing(
                 f"{out}: holds no tor {version}, that the run was prepared for; remove {out}"
                 " to have tor built again"
             )
-        return found
+        return build
     built = current_build(out, read_series())
     if built is None:
         raise ToolMissing(f"{out}: no tor with this patch series is built; `torsweep tor build` builds it")

@@ -61,7 +61,7 @@ def build_command(
     from torsweep.errors import InputError
     from torsweep.tor.build import build_tor
 
-    given = {
+    options = {
         "source": str(source) if source is not None else None,
         "git": git,
         "revision": revision,
@@ -70,16 +70,16 @@ def build_command(
         "patches": tuple(patch) if patch else None,
         "sha256": sha256.lower() if sha256 is not None else None,
     }
-    asked = {key: value for key, value in given.items() if value is not None}
+    spec = {key: value for key, value in options.items() if value is not None}
     if experiment is not None:
-        if asked or stamp is not None:
+        if spec or stamp is not None:
             problem, accepted = "goes without other options of a tor", "--out and --jobs beside it"
             raise InputError(problem, key="--experiment", accepted=accepted)
         _build_all(experiment, out, jobs)
         return
-    if not asked.keys() & {"source", "git", "program"}:
-        asked["source"] = DEBIAN
-    tor = validate(TorSource, asked, None)
+    if not spec.keys() & {"source", "git", "program"}:
+        spec["source"] = DEBIAN
+    tor = validate(TorSource, spec, None)
     built = build_tor(tor, out, jobs, stamp=stamp)
     typer.echo(f"{built.program}: tor {built.version}, from {built.provenance['source']}")
 
@@ -90,10 +90,10 @@ def _build_all(experiment: str, out: Path, jobs: int) -> None:
     from torsweep.errors import TorsweepError
     from torsweep.tor.build import build_together
 
-    asked = load_experiment(experiment)
-    variants = [variant for plan in asked.plan_names for variant in asked.plan(plan).variants]
-    names = dict.fromkeys(name for variant in variants for name in asked.asked_tor(variant).names)
-    answers = build_together({name: asked.all_tors[name] for name in names}, out, jobs)
+    spec = load_experiment(experiment)
+    variants = [variant for plan in spec.plan_names for variant in spec.plan(plan).variants]
+    names = dict.fromkeys(name for variant in variants for name in spec.asked_tor(variant).names)
+    answers = build_together({name: spec.all_tors[name] for name in names}, out, jobs)
     failed = {name: answer for name, answer in answers.items() if isinstance(answer, TorsweepError)}
     for name, answer in answers.items():
         if not isinstance(answer, TorsweepError):

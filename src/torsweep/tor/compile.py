@@ -165,7 +165,7 @@ def compile_tor(build: Path, log: Path, targets: Sequence[str], jobs: int) -> No
 
 def _run(command: list[str], folder: Path, log: Path, what: str, total: int = 0) -> None:
     """Run ``command`` with its output appended to ``log``, and say how far it is now and then."""
-    start = said = time.monotonic()
+    start = reported = time.monotonic()
     compiled = 0
     with log.open("a", encoding="utf-8") as written:
         process = subprocess.Popen(
@@ -184,10 +184,10 @@ def _run(command: list[str], folder: Path, log: Path, what: str, total: int = 0)
                 written.write(line)
                 compiled += line.startswith("  CC  ")
                 now = time.monotonic()
-                if total and now - said >= PROGRESS_EVERY_S:
+                if total and now - reported >= PROGRESS_EVERY_S:
                     left_s = (now - start) * max(total - compiled, 0) / max(compiled, 1)
                     _say(f"compiled {compiled} of {total} files, about {left_s:.0f} s left")
-                    said = now
+                    reported = now
             code = process.wait()
         except BaseException:
             process.terminate()
@@ -209,8 +209,8 @@ LINES_SHOWN = 6
 def last_lines(text: str) -> list[str]:
     """The lines of a build's log around the first error; its last lines where none calls itself one."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    found = next((place for place, line in enumerate(lines) if _WRONG.search(line)), None)
-    start = max(len(lines) - LINES_SHOWN, 0) if found is None else max(found - 1, 0)
+    error = next((place for place, line in enumerate(lines) if _WRONG.search(line)), None)
+    start = max(len(lines) - LINES_SHOWN, 0) if error is None else max(error - 1, 0)
     return lines[start : start + LINES_SHOWN]
 
 

@@ -44,8 +44,8 @@ def ask_version(program: Path) -> TorVersion:
         raise InputError(f"does not start: {error.strerror}", file=program, accepted=accepted) from None
     version = re.search(r"^Tor version (\d[\w.+-]*)", answer.stdout, re.MULTILINE)
     if answer.returncode or version is None:
-        said = (answer.stderr.strip() or answer.stdout.strip() or "nothing").splitlines()[0]
-        raise InputError(f"does not run here as tor; its answer to --version is: {said}", file=program)
+        words = (answer.stderr.strip() or answer.stdout.strip() or "nothing").splitlines()[0]
+        raise InputError(f"does not run here as tor; its answer to --version is: {words}", file=program)
     named = re.findall(r"\b(Libevent|OpenSSL|Zlib|Glibc|GCC) (?:version )?(\d[\w.+-]*)", answer.stdout)
     return TorVersion(version[1].rstrip("."), {name: number.rstrip(".") for name, number in named})
 
@@ -57,14 +57,14 @@ def gencert_beside(program: Path, others: Sequence[Path] = ()) -> Path:
     """
     folder = program.resolve().parent
     places = [folder / GENCERT, folder.parent / "tools" / GENCERT, *others]
-    found = next((place for place in places if os.access(place, os.X_OK) and place.is_file()), None)
+    program_beside = next((place for place in places if os.access(place, os.X_OK) and place.is_file()), None)
     on_path = shutil.which(GENCERT)
-    if found is None and on_path is None:
+    if program_beside is None and on_path is None:
         raise ToolMissing(
             f"{GENCERT}: not beside {program}, nor on PATH; `make src/tools/{GENCERT}` in tor's build tree"
             " makes it, and so does `torsweep tor build`"
         )
-    return found or Path(on_path or "")
+    return program_beside or Path(on_path or "")
 
 
 _FINGERPRINT = "0" * 39
@@ -107,7 +107,7 @@ def refuse_options(program: Path, lines: Sequence[str], role: Role) -> None:
     # Each line alone first, so that the one that is wrong is named.
     refusals = ((line, _refusal(program, (line,), role)) for line in lines)
     together = ("; ".join(lines), _refusal(program, tuple(lines), role))
-    line, words = next((found for found in refusals if found[1]), together)
+    line, words = next((refusal for refusal in refusals if refusal[1]), together)
     nearest = ""
     if "nknown option" in words:
         nearest = suggestion(line.split(maxsplit=1)[0], sorted(options_of(program)))
@@ -132,8 +132,10 @@ def _asked_refusal(program: Path, size: int, changed_ns: int, lines: tuple[str, 
         return obsolete[1]
     if answer.returncode == 0:
         return ""
-    said = re.findall(r"\[(?:warn|err)\] (.*)", answer.stdout)
-    reasons = [line for line in said if line.startswith("Failed to parse/validate config: ")] or said[:1]
+    warnings = re.findall(r"\[(?:warn|err)\] (.*)", answer.stdout)
+    reasons = [line for line in warnings if line.startswith("Failed to parse/validate config: ")] or warnings[
+        :1
+    ]
     words = reasons[0] if reasons else (answer.stderr.strip() or f"exit code {answer.returncode}")
     words = words.removeprefix("Failed to parse/validate config: ")
     return words.removesuffix("Failing.").strip().rstrip(".")

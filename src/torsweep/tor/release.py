@@ -143,10 +143,10 @@ class Release:
     @property
     def facts(self) -> dict[str, str]:
         """What the provenance of a build says of its source."""
-        told = {"source": self.path.name, "source_verified_by": self.verified_by}
+        facts = {"source": self.path.name, "source_verified_by": self.verified_by}
         if self.commit is None:
-            return {**told, "source_sha256": self.identity}
-        return {**told, "source_commit": self.commit.commit, "source_tree": self.identity}
+            return {**facts, "source_sha256": self.identity}
+        return {**facts, "source_commit": self.commit.commit, "source_tree": self.identity}
 
 
 def find_release(source: Path | None, downloads: Path, sha256: str | None = None) -> Release:

@@ -117,9 +117,9 @@ def bandwidths_text(network: Network, fingerprints: Mapping[str, str], now_s: in
 
 def fingerprints_at(network: Network, fingerprints: Mapping[str, str], *positions: str) -> str:
     """The fingerprints of the relays at ``positions``, as options of authorities take them."""
-    found = [fingerprints[relay.name] for relay in network.relays if relay.position in positions]
+    listed = [fingerprints[relay.name] for relay in network.relays if relay.position in positions]
     # With an empty list the authorities would choose by the relays' uptime and bandwidth.
-    return ",".join(found) or "0" * 40
+    return ",".join(listed) or "0" * 40
 
 
 def torrc(
@@ -144,16 +144,16 @@ def torrc(
 
     Raises KeyError when a placeholder is left without a value.
     """
-    given = parameters or {}
+    user_parameters = parameters or {}
     text = "".join(
         string.Template((TEMPLATES / f"{part}.torrc").read_text(encoding="utf-8")).substitute(
-            {**_settled(role, settings, relay, given), **values}
+            {**_settled(role, settings, relay, user_parameters), **values}
         )
         for part in ("common", role)
     )
     knobs = [f"{option} {value}" for option, value in knob_options(role, settings, relay).items()]
     lines = [*text.splitlines(), "", "# The knobs and the era.", *knobs]
-    outranking = {_OUTRANKED[name] for name in given if name in _OUTRANKED}
+    outranking = {_OUTRANKED[name] for name in user_parameters if name in _OUTRANKED}
     kept = [line for line in lines if _is_for(line, known, outranking)]
     return "\n".join([*kept, *extra, ""])
 
@@ -166,11 +166,11 @@ def _is_for(line: str, known: Set[str] | None, outranking: Set[str]) -> bool:
 
 
 def _settled(
-    role: Role, settings: TorSettings, relay: Relay | None, given: Mapping[str, int]
+    role: Role, settings: TorSettings, relay: Relay | None, user_parameters: Mapping[str, int]
 ) -> dict[str, str]:
     """The placeholders of a role's template that run.json and network.json answer."""
     if role == "authority":
-        parameters = consensus_parameters(settings) | dict(given)
+        parameters = consensus_parameters(settings) | dict(user_parameters)
         return {"consensus_parameters": " ".join(f"{name}={value}" for name, value in parameters.items())}
     if role == "client":
         return {}
@@ -209,14 +209,14 @@ def knob_options(role: Role, settings: TorSettings, relay: Relay | None = None) 
 def told_to_tor(settings: TorSettings) -> dict[str, str]:
     """All that the settings come to in tor, whichever process has it; InputError for what tor cannot take."""
     places = ("torrc", "relay", "client", "consensus", "environment")
-    told = {f"{where} {name}": text for where in places for name, text in _options(settings, where).items()}
-    return {**told, "consensus": str(consensus_parameters(settings))}
+    values = {f"{where} {name}": text for where in places for name, text in _options(settings, where).items()}
+    return {**values, "consensus": str(consensus_parameters(settings))}
 
 
 def _options(settings: TorSettings, where: str) -> dict[str, str]:
     """The options for ``where``; one whose setting is not there, as under another policy, is left out."""
-    found = [each for each in _set_by(settings) if each.option.where == where]
-    return {each.option.name: each.text(each.value) for each in found}
+    settings_of_place = [each for each in _set_by(settings) if each.option.where == where]
+    return {each.option.name: each.text(each.value) for each in settings_of_place}
 
 
 @dataclass(frozen=True)

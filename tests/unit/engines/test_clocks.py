@@ -52,9 +52,9 @@ def skewed(**clocks: tuple[int, float]) -> Clock:
 def test_one_clock_is_found_to_be_one_and_left_alone() -> None:
     clocks = compare(messages(skewed()))
     assert clocks.one and clocks.whole
-    assert {clock.verdict for clock in clocks.found} == {"shared"}
-    assert len(clocks.found) == 3
-    for clock in clocks.found:
+    assert {clock.verdict for clock in clocks.hosts} == {"shared"}
+    assert len(clocks.hosts) == 3
+    for clock in clocks.hosts:
         assert clock.skew is not None
         assert abs(clock.skew.offset_ns) < clock.skew.uncertainty_ns == pytest.approx(WAY_NS, rel=0.05)
     frame = pl.DataFrame({"host": ["relay3"], "time_ns": [5]})
@@ -64,7 +64,7 @@ def test_one_clock_is_found_to_be_one_and_left_alone() -> None:
 def test_planted_skews_are_taken_out_along_the_chain() -> None:
     shown = skewed(relay2=(-7 * SECOND, 5e-5), relay3=(86_400 * SECOND, -2e-5), client1=(3 * SECOND, 0.0))
     clocks = compare(messages(shown))
-    assert [clock.verdict for clock in clocks.found].count("corrected") == 3
+    assert [clock.verdict for clock in clocks.hosts].count("corrected") == 3
     moments = np.arange(0, 300 * SECOND, SECOND)
     errors = []
     for host in ("client1", "relay1", "relay2", "relay3"):
@@ -80,16 +80,16 @@ def test_a_clock_that_jumps_is_refused_and_few_messages_say_nothing() -> None:
 
     clocks = compare(messages(jumping))
     assert not clocks.whole
-    assert [clock.host for clock in clocks.found if clock.verdict == "refused"]
+    assert [clock.host for clock in clocks.hosts if clock.verdict == "refused"]
     few = compare(messages(skewed(), count=15))
-    assert {clock.verdict for clock in few.found} == {"unknown"}
-    assert few.one and "too few messages" in str(few.found[0].document()["reason"])
+    assert {clock.verdict for clock in few.hosts} == {"unknown"}
+    assert few.one and "too few messages" in str(few.hosts[0].document()["reason"])
 
 
 def test_clocks_that_cannot_be_corrected_are_refused() -> None:
     clocks = compare(messages(skewed(relay2=(SECOND, 0.0)))).uncorrected()
     assert not clocks.whole and not clocks.one
-    document = next(clock.document() for clock in clocks.found if clock.verdict == "refused")
+    document = next(clock.document() for clock in clocks.hosts if clock.verdict == "refused")
     assert abs(document["offset_us"]) == pytest.approx(1e6, rel=0.05)
 
 

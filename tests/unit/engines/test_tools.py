@@ -41,12 +41,12 @@ def test_a_tool_on_path_is_found_with_its_version(install: Install, name: str) -
 @pytest.mark.parametrize("name", ["tgen", "oniontrace"])
 def test_what_a_tool_tells_names_no_host(install: Install, name: str) -> None:
     install(name, ANSWERS[name][0])
-    assert "somewhere" not in require_tool(name).told
+    assert "somewhere" not in require_tool(name).version_line
 
 
 def test_the_build_that_a_tool_names_is_kept(install: Install) -> None:
     install("shadow", ANSWERS["shadow"][0])
-    assert "v3.3.0-199-gf1b2cacf2" in require_tool("shadow").told
+    assert "v3.3.0-199-gf1b2cacf2" in require_tool("shadow").version_line
 
 
 def test_a_tool_that_stops_for_want_of_arguments_is_asked_all_the_same(install: Install) -> None:

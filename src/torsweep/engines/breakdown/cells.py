@@ -75,9 +75,9 @@ class Cells:
         """``cells`` and ``channels`` are of all traced hosts; ``names`` are hosts by address."""
         self.hosts = tuple(sorted(map(str, cells["host"].unique().to_list())))
         self._tables = {
-            (host, point): _PointRecords(own.filter(pl.col("point") == point))
+            (host, point): _PointRecords(host_cells.filter(pl.col("point") == point))
             for host in self.hosts
-            for own in [cells.filter(pl.col("host").cast(pl.String) == host)]
+            for host_cells in [cells.filter(pl.col("host").cast(pl.String) == host)]
             for point in POINTS
         }
         known = channels.with_columns(
@@ -96,9 +96,9 @@ class Cells:
             raise Failure("no_record")
         return self._tables[host, point].of_cell(cell)
 
-    def told(self, host: str, point: Point, relay_command: int) -> pl.DataFrame:
+    def of_command(self, host: str, point: Point, relay_command: int) -> pl.DataFrame:
         """The records at ``point`` of cells of ``relay_command`` that begin or end at ``host``, by time."""
-        return self._tables[host, point].told(relay_command)
+        return self._tables[host, point].of_command(relay_command)
 
     def other(self, host: str, channel: int) -> str:
         """The host at the other end of ``channel``; Failure when it is not known."""
@@ -151,22 +151,22 @@ class Cells:
 
     def _peer(self, host: str, channel: int) -> int:
         """The number that the other end has for ``channel`` of ``host``."""
-        other, own = self.other(host, channel), self._channels[host, channel]
+        other, channel_row = self.other(host, channel), self._channels[host, channel]
         if other not in self.hosts:
             raise Failure("untraced_host")
-        there = [
+        numbers = [
             number
             for number in self._between.get((other, host), ())
-            if self._channels[other, number]["is_outgoing"] != own["is_outgoing"]
+            if self._channels[other, number]["is_outgoing"] != channel_row["is_outgoing"]
         ]
-        ports = (own["local_port"], own["remote_port"])
+        ports = (channel_row["local_port"], channel_row["remote_port"])
         same = [
             number
-            for number in there
+            for number in numbers
             if (self._channels[other, number]["remote_port"], self._channels[other, number]["local_port"])
             == ports
         ]
-        chosen = same or there
+        chosen = same or numbers
         if len(chosen) != 1:
             raise Failure("no_channel")
         return chosen[0]
@@ -175,11 +175,11 @@ class Cells:
 class _PointRecords:
     """The records of one relay at one point; Failure for one that there is not."""
 
-    def __init__(self, own: pl.DataFrame) -> None:
-        self._frame = own.select(pl.col(_RECORD_COLUMNS).fill_null(NONE).cast(pl.Int64)).sort("cell")
+    def __init__(self, records: pl.DataFrame) -> None:
+        self._frame = records.select(pl.col(_RECORD_COLUMNS).fill_null(NONE).cast(pl.Int64)).sort("cell")
         self._cells = self._frame["cell"].to_numpy()
         self._by_offset = self._frame.with_row_index("row").sort("channel", "tls_offset")
-        self._keys = np.zeros(len(own), _OFFSET_KEY)
+        self._keys = np.zeros(len(records), _OFFSET_KEY)
         for name in ("channel", "tls_offset"):
             self._keys[name] = self._by_offset[name].to_numpy()
 
@@ -197,8 +197,8 @@ class _PointRecords:
         return self._frame.row(int(self._by_offset["row"][place]), named=True)
 
     def ends(self, channel: int, time: str) -> pl.DataFrame:
-        own = self._frame.filter(pl.col("channel") == channel, pl.col("tls_offset") >= 0)
-        return own.select("tls_offset", pl.col("time_ns").alias(time))
+        records = self._frame.filter(pl.col("channel") == channel, pl.col("tls_offset") >= 0)
+        return records.select("tls_offset", pl.col("time_ns").alias(time))
 
-    def told(self, relay_command: int) -> pl.DataFrame:
+    def of_command(self, relay_command: int) -> pl.DataFrame:
         return self._frame.filter(pl.col("relay_command") == relay_command).sort("time_ns", "cell")

@@ -60,20 +60,20 @@ class Messages:
     came_ns: Times
 
 
-def estimate(there: Messages, back: Messages) -> Skew:
-    """The skew of the second host against the first; ``there`` goes from the first to the second.
+def estimate(forth: Messages, back: Messages) -> Skew:
+    """The skew of the second host against the first; ``forth`` goes from the first to the second.
 
     Raises InputError where nothing honest can be said; see the module's docstring.
     """
-    for messages in (there, back):
+    for messages in (forth, back):
         if len(messages.left_ns) != len(messages.came_ns):
             raise _refused("a message lacks a time", len(messages.left_ns))
         if len(messages.left_ns) < FEWEST_MESSAGES:
             raise _refused(
                 "too few messages in one direction", len(messages.left_ns), f"{FEWEST_MESSAGES} or more"
             )
-    zero = int(min(there.left_ns.min(), back.came_ns.min()))
-    above = _Bounds(there.left_ns - zero, there.came_ns - there.left_ns)
+    zero = int(min(forth.left_ns.min(), back.came_ns.min()))
+    above = _Bounds(forth.left_ns - zero, forth.came_ns - forth.left_ns)
     below = _Bounds(back.came_ns - zero, back.left_ns - back.came_ns)
     if min(np.ptp(above.time), np.ptp(below.time)) == 0:
         raise _refused("a clock stands still", 0)
@@ -120,16 +120,16 @@ def _line_between(above: _Bounds, below: _Bounds) -> _OffsetLine | None:
     ]
     # offset + drift * time + room <= high, and offset + drift * time - room >= low.
     limits = np.concatenate([(high[:, 1] - middle) / scale, -(low[:, 1] - middle) / scale])
-    found = linprog(
+    solution = linprog(
         [0.0, 0.0, -1.0],
         A_ub=np.vstack([columns[0], -columns[1]]),
         b_ub=limits,
         bounds=[(None, None)] * 3,
         method="highs",
     )
-    if not found.success or found.x is None:
+    if not solution.success or solution.x is None:
         return None
-    offset, drift, room = (float(value) * scale for value in found.x)
+    offset, drift, room = (float(value) * scale for value in solution.x)
     return _OffsetLine(offset + middle, drift / time_scale, room)
 
 
@@ -186,32 +186,32 @@ class HostClock:
 
     def document(self) -> dict[str, Any]:
         """The entry of provenance.json: the offset at the run's time 0, and how wrong it can be."""
-        found: dict[str, Any] = {"host": self.host, "against": self.against, "messages": self.messages}
-        found |= {"verdict": self.verdict}
+        entry: dict[str, Any] = {"host": self.host, "against": self.against, "messages": self.messages}
+        entry |= {"verdict": self.verdict}
         if self.skew is not None:
-            found |= {
+            entry |= {
                 "offset_us": _rounded(self.skew.offset_ns / 1e3, 3),
                 "drift_ppm": _rounded(self.skew.drift * 1e6, 4),
                 "uncertainty_us": _rounded(self.skew.uncertainty_ns / 1e3, 3),
             }
-        return found | ({"reason": self.reason} if self.reason else {})
+        return entry | ({"reason": self.reason} if self.reason else {})
 
 
 @dataclass(frozen=True)
 class Clocks:
     """What was found of each host, in the order in which they were compared."""
 
-    found: tuple[HostClock, ...]
+    hosts: tuple[HostClock, ...]
 
     @property
     def whole(self) -> bool:
         """Whether times of all hosts can be taken to one clock."""
-        return all(clock.verdict != "refused" for clock in self.found)
+        return all(clock.verdict != "refused" for clock in self.hosts)
 
     @property
     def one(self) -> bool:
         """Whether nothing has to be corrected."""
-        return all(clock.verdict in ("shared", "unknown") for clock in self.found)
+        return all(clock.verdict in ("shared", "unknown") for clock in self.hosts)
 
     def uncorrected(self) -> Clocks:
         """The same verdicts for times that cannot be corrected: a host whose times would need it is
@@ -219,44 +219,44 @@ class Clocks:
         return Clocks(
             tuple(
                 replace(clock, verdict="refused") if clock.verdict == "corrected" else clock
-                for clock in self.found
+                for clock in self.hosts
             )
         )
 
     def by_one(self, frame: pl.DataFrame, host: str, *times: str) -> pl.DataFrame:
         """``frame`` with its columns ``times``, ns, of the hosts in the column ``host``, by one clock."""
-        for clock in self.found:
+        for clock in self.hosts:
             if clock.verdict == "corrected" and clock.skew is not None:
                 frame = _corrected(frame, pl.col(host).cast(pl.String) == clock.host, clock.skew, times)
         return frame
 
 
-def _corrected(frame: pl.DataFrame, own: pl.Expr, skew: Skew, times: tuple[str, ...]) -> pl.DataFrame:
+def _corrected(frame: pl.DataFrame, of_host: pl.Expr, skew: Skew, times: tuple[str, ...]) -> pl.DataFrame:
     taken = {name: pl.Series(skew.to_first(frame[name].to_numpy())) for name in times}
     return frame.with_columns(
-        pl.when(own).then(taken[name]).otherwise(pl.col(name)).alias(name) for name in times
+        pl.when(of_host).then(taken[name]).otherwise(pl.col(name)).alias(name) for name in times
     )
 
 
 def compare(messages: pl.DataFrame) -> Clocks:
     """Compare the clocks of the hosts in ``messages``, which has the columns :data:`MESSAGES`."""
     directions = messages.partition_by(_WAYS, as_dict=True)
-    ways = {key: _quickest(own) for key, own in directions.items()}
-    sizes = {key: len(own) for key, own in directions.items()}
+    ways = {key: _quickest(sent) for key, sent in directions.items()}
+    sizes = {key: len(sent) for key, sent in directions.items()}
     both = {
         (first, second): min(sizes[first, second], sizes[second, first])
         for first, second in sizes
         if (second, first) in sizes and first != second
     }
-    found: dict[str, HostClock] = {}
+    clocks: dict[str, HostClock] = {}
     for against, host in _pairs(both):
-        skew = found[against].skew if against in found and found[against].verdict == "corrected" else None
-        there, back = ways[against, host], ways[host, against]
+        skew = clocks[against].skew if against in clocks and clocks[against].verdict == "corrected" else None
+        forth, back = ways[against, host], ways[host, against]
         if skew is not None:
-            there = Messages(skew.to_first(there.left_ns), there.came_ns)
+            forth = Messages(skew.to_first(forth.left_ns), forth.came_ns)
             back = Messages(back.left_ns, skew.to_first(back.came_ns))
-        found[host] = _judged(host, against, both[against, host], there, back)
-    return Clocks(tuple(found.values()))
+        clocks[host] = _judged(host, against, both[against, host], forth, back)
+    return Clocks(tuple(clocks.values()))
 
 
 def _pairs(both: Mapping[tuple[str, str], int]) -> Iterator[tuple[str, str]]:
@@ -272,21 +272,21 @@ def _pairs(both: Mapping[tuple[str, str], int]) -> Iterator[tuple[str, str]]:
             yield chosen
 
 
-def _quickest(own: pl.DataFrame) -> Messages:
+def _quickest(messages: pl.DataFrame) -> Messages:
     """The message that took least time in each of :data:`BINS` stretches."""
-    begin, end = int(own["left_ns"].to_numpy().min()), int(own["left_ns"].to_numpy().max())
+    begin, end = int(messages["left_ns"].to_numpy().min()), int(messages["left_ns"].to_numpy().max())
     width = max(1, (end - begin) // BINS)
     taken = pl.col("came_ns") - pl.col("left_ns")
-    least = own.with_columns(bin=(pl.col("left_ns") - begin) // width).sort(taken)
+    least = messages.with_columns(bin=(pl.col("left_ns") - begin) // width).sort(taken)
     kept = least.unique("bin", keep="first", maintain_order=True).sort("left_ns")
     return Messages(kept["left_ns"].to_numpy(), kept["came_ns"].to_numpy())
 
 
-def _judged(host: str, against: str, messages: int, there: Messages, back: Messages) -> HostClock:
-    least_ns = min(int(np.min(way.came_ns - way.left_ns)) for way in (there, back))
+def _judged(host: str, against: str, messages: int, forth: Messages, back: Messages) -> HostClock:
+    least_ns = min(int(np.min(way.came_ns - way.left_ns)) for way in (forth, back))
     skew, reason = None, None
     try:
-        skew = estimate(there, back)
+        skew = estimate(forth, back)
     except InputError as refused:
         reason = str(refused)
     verdict: Verdict

@@ -119,7 +119,7 @@ def _rows(stream: Mapping[str, Any], byte: str, way: Way) -> Iterator[dict[str, 
 def _begun(trace: Trace) -> Iterator[Begun]:
     """All streams that reached an exit, as far as they can be led back to a client."""
     for host in trace.cells.hosts:
-        for cell in trace.cells.told(host, "recognized", BEGIN).iter_rows(named=True):
+        for cell in trace.cells.of_command(host, "recognized", BEGIN).iter_rows(named=True):
             try:
                 client, hops = _outward(trace, host, cell)
             except Failure:
@@ -196,15 +196,15 @@ def _follow(trace: Trace, stream: Mapping[str, Any], begun: _Begins) -> dict[str
     ways = {"first": (first, 1, stream["first_byte_us"])}
     if stream["last_byte_us"] is not None:
         ways["last"] = (answers[-1], stream["bytes_wanted"], stream["last_byte_us"])
-    found = {}
+    ways_of_bytes = {}
     for byte, (cell, end, time_us) in ways.items():
-        own = way.copy()
-        _answer(trace, own, at_exit.exit, server, cell, end)
+        to_byte = way.copy()
+        _answer(trace, to_byte, at_exit.exit, server, cell, end)
         client, hops = _inward(trace, at_exit.exit, cell)
-        _down(trace, own, client, hops, start_ns + time_us * 1000)
-        own.ends(start_ns + time_us * 1000, "client", client, "program")
-        found[byte] = own
-    return found
+        _down(trace, to_byte, client, hops, start_ns + time_us * 1000)
+        to_byte.ends(start_ns + time_us * 1000, "client", client, "program")
+        ways_of_bytes[byte] = to_byte
+    return ways_of_bytes
 
 
 def _exchange(trace: Trace, begun: Begun) -> tuple[CellRecord, CellRecord, list[CellRecord]]:
@@ -212,11 +212,13 @@ def _exchange(trace: Trace, begun: Begun) -> tuple[CellRecord, CellRecord, list[
     opens."""
     key = [pl.col(name) == begun.cell[name] for name in ("channel", "circuit", "stream")]
     since = pl.col("time_ns") > begun.cell["time_ns"]
-    again = trace.cells.told(begun.exit, "recognized", BEGIN).filter(*key, since)["time_ns"].to_list()
+    again = trace.cells.of_command(begun.exit, "recognized", BEGIN).filter(*key, since)["time_ns"].to_list()
     within = since & (pl.col("time_ns") < again[0]) if again else since
 
     def of(point: Any, command: int) -> list[CellRecord]:
-        return list(trace.cells.told(begun.exit, point, command).filter(*key, within).iter_rows(named=True))
+        return list(
+            trace.cells.of_command(begun.exit, point, command).filter(*key, within).iter_rows(named=True)
+        )
 
     connected, answers = of("queue", CONNECTED), of("queue", DATA)
     requests = [
@@ -315,9 +317,9 @@ def _answer(
         way.until(queued["time_ns"], "exit-server", exit_host, "beyond")
         return
     _, port, name, server_port = server
-    there = _link(trace, ("exit", exit_host), ("server", name))
+    link = _link(trace, ("exit", exit_host), ("server", name))
     request_end = trace.packets.sent_before(server, queued["time_ns"])
-    over_link(way, there, trace.packets.carried(server, request_end), 0)
+    over_link(way, link, trace.packets.carried(server, request_end), 0)
     way.leg = "response"
     back = _link(trace, ("server", name), ("exit", exit_host))
     answer = trace.packets.carried((name, server_port, exit_host, port), trace.before_answer(name) + end)

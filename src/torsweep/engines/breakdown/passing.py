@@ -45,7 +45,7 @@ class Packets:
         self._openings = packets.filter((pl.col("flags") & (SYN | ACK)) == SYN).sort("sent_ns")
         loaded = packets.filter(pl.col("payload_bytes") > 0)
         groups = loaded.partition_by(keys, as_dict=True, include_key=False)
-        self._directions: dict[Direction, pl.DataFrame] = {key: own for key, own in groups.items()}
+        self._directions: dict[Direction, pl.DataFrame] = {key: group for key, group in groups.items()}
         self._indices: dict[Direction, _Index] = {}
 
     def carried(self, direction: Direction, end: int) -> Carried:
@@ -67,38 +67,38 @@ class Packets:
     def sent_before(self, direction: Direction, time_ns: int) -> int:
         """The position up to which bytes had been sent in ``direction`` by ``time_ns``; Failure when none
         had."""
-        own = self._directions.get(direction)
-        sent = own.filter(pl.col("sent_ns") <= time_ns) if own is not None else None
+        packets = self._directions.get(direction)
+        sent = packets.filter(pl.col("sent_ns") <= time_ns) if packets is not None else None
         if sent is None or sent.is_empty():
             raise Failure("no_packet")
         return int((sent["offset"] + sent["payload_bytes"]).to_numpy().max())
 
     def opened(self, opener: str, other: str, since_ns: int, until_ns: int) -> Direction | None:
         """The one connection that ``opener`` opened to ``other`` in this time; None for none or several."""
-        found = self._openings.filter(
+        openings = self._openings.filter(
             pl.col("from_host") == opener,
             pl.col("to_host") == other,
             pl.col("sent_ns").is_between(since_ns, until_ns),
         ).unique(["from_port", "to_port"])
-        if len(found) != 1:
+        if len(openings) != 1:
             return None
-        row = found.row(0, named=True)
+        row = openings.row(0, named=True)
         return (opener, row["from_port"], other, row["to_port"])
 
     def port_of(self, opener: str, port: int, other: str) -> int:
         """The port that the connection of ``opener`` from ``port`` leads to; Failure when it was not seen."""
-        wanted: Mapping[str, object] = {"from_host": opener, "from_port": port, "to_host": other}
-        found = self._openings.filter(*(pl.col(name) == value for name, value in wanted.items()))
-        if found.is_empty():
+        ends: Mapping[str, object] = {"from_host": opener, "from_port": port, "to_host": other}
+        openings = self._openings.filter(*(pl.col(name) == value for name, value in ends.items()))
+        if openings.is_empty():
             raise Failure("no_packet")
-        return int(found["to_port"][0])
+        return int(openings["to_port"][0])
 
 
 class _Index:
     """The packets with payload of one direction."""
 
-    def __init__(self, own: pl.DataFrame) -> None:
-        sent = own.sort("sent_ns")
+    def __init__(self, packets: pl.DataFrame) -> None:
+        sent = packets.sort("sent_ns")
         self._begin, self._end = (
             sent["offset"].to_numpy(),
             (sent["offset"] + sent["payload_bytes"]).to_numpy(),

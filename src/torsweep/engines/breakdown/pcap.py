@@ -124,10 +124,10 @@ def _record_starts(content: bytes, order: str) -> tuple[Ints, bool]:
 def _number(data: Bytes, at: Ints, width: int, order: str = ">") -> Ints:
     """The numbers of ``width`` bytes that begin at ``at``."""
     places = range(width) if order == ">" else range(width - 1, -1, -1)
-    found = np.zeros(len(at), np.int64)
+    numbers = np.zeros(len(at), np.int64)
     for place in places:
-        found = found << 8 | data[at + place]
-    return found
+        numbers = numbers << 8 | data[at + place]
+    return numbers
 
 
 def _segments(data: Bytes, packet: Ints, held: Ints, before: int, time_ns: Ints) -> pl.DataFrame:
@@ -205,11 +205,11 @@ def captures_of(
         for end in ("from", "to")
     )
     known = named.filter(pl.all_horizontal(pl.col("from_host", "to_host").is_in(list(segments))))
-    own = pl.col("from_host") == pl.col("host")
+    by_sender = pl.col("from_host") == pl.col("host")
     columns = [*_SAME, "time_ns"]
     return Captures(
-        sent=known.filter(own).select(columns),
-        came=known.filter(~own).select(columns),
+        sent=known.filter(by_sender).select(columns),
+        came=known.filter(~by_sender).select(columns),
         numbers=numbers,
         unknown_host=len(every) - len(known),
     )
@@ -261,12 +261,12 @@ def _with_offsets(sent: pl.DataFrame, numbers: Numbering) -> tuple[pl.DataFrame,
         again=(syn & (loaded.cum_sum().over(_CONNECTION_ENDS) > 0)).cum_max().over(_CONNECTION_ENDS),
     )
     usable = opened.filter(pl.col("first").is_not_null() & ~pl.col("again"))
-    found = _byte_offsets(usable) if numbers == "bytes" else _packet_offsets(usable)
-    known = found.filter(pl.col("offset").is_not_null())
+    offsets = _byte_offsets(usable) if numbers == "bytes" else _packet_offsets(usable)
+    known = offsets.filter(pl.col("offset").is_not_null())
     counts = {
         "no_opening": opened["first"].null_count(),
         "reused": opened.filter(pl.col("first").is_not_null() & pl.col("again")).height,
-        "gap": len(found) - len(known),
+        "gap": len(offsets) - len(known),
     }
     return known.drop("first", "again"), counts
 
@@ -293,9 +293,9 @@ def _packet_offsets(usable: pl.DataFrame) -> pl.DataFrame:
     before = pl.col("payload_bytes").cum_sum().over(_CONNECTION_ENDS) - pl.col("payload_bytes")
     whole = pl.col("number") == pl.col("first") + pl.col("place")
     offsets = numbered.select(*_CONNECTION_ENDS, "number", offset=pl.when(whole).then(before))
-    found = usable.join(offsets, on=[*_CONNECTION_ENDS, "number"], how="left", maintain_order="left")
+    joined = usable.join(offsets, on=[*_CONNECTION_ENDS, "number"], how="left", maintain_order="left")
     opening = pl.col("payload_bytes") == 0
-    return found.with_columns(offset=pl.when(opening).then(0).otherwise("offset"))
+    return joined.with_columns(offset=pl.when(opening).then(0).otherwise("offset"))
 
 
 def _matched(sent: pl.DataFrame, came: pl.DataFrame) -> pl.DataFrame:

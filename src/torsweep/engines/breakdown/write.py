@@ -64,7 +64,7 @@ def write_breakdown(
     trace, streams, unused = by_one_clock(recorded, seen, one_way_ns)
     frame, counts = join(trace, streams, one_in)
     write_table(run_directory, BREAKDOWN, frame)
-    clocks = [clock.document() for clock in trace.clocks.found]
+    clocks = [clock.document() for clock in trace.clocks.hosts]
     return {"followed_downloads": counts, "clocks": clocks, **({"captures": unused} if unused else {})}
 
 
@@ -89,8 +89,8 @@ def by_one_clock(
         return Trace(cells, Packets(seen.packets), one_way_ns, seen.before_answer, clocks), streams, {}
     clocks = compare(pl.concat([cells.messages(), seen.packets.messages()]))
     if not clocks.one:
-        found = clocks.by_one(recorded.cells, "host", "time_ns")
-        cells = Cells(found, recorded.channels, recorded.names)
+        corrected = clocks.by_one(recorded.cells, "host", "time_ns")
+        cells = Cells(corrected, recorded.channels, recorded.names)
         # The durations of downloads stay as their clients measured them.
         starts = clocks.by_one(streams.with_columns(pl.col("start_us") * 1000), "client", "start_us")
         streams = starts.with_columns(pl.col("start_us") // 1000)

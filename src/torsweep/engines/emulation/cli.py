@@ -40,6 +40,6 @@ def run_command(
     from torsweep.engines.emulation.run.engine import run_in_tries
     from torsweep.engines.run_spec import read_run
 
-    found = find_tools(tools, read_run(run_directory))
+    programs = find_tools(tools, read_run(run_directory))
     become_able()
-    run_in_tries(run_directory, found, progress=progress, ready_limit_s=ready_limit)
+    run_in_tries(run_directory, programs, progress=progress, ready_limit_s=ready_limit)

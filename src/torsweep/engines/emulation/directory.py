@@ -74,9 +74,9 @@ def _kept(place: Place, tor: BuiltTor, say: Say) -> Path:
         torrc = folder / "torrc"
         torrc.write_text(key_torrc(str(folder), place.name, place.address), encoding="utf-8")
         command: list[str | Path] = [tor.program, "-f", torrc, "--defaults-torrc", folder / "none"]
-        said = _run([*command, "--ignore-missing-torrc", "--list-fingerprint", "--hush"], place)
+        output = _run([*command, "--ignore-missing-torrc", "--list-fingerprint", "--hush"], place)
         if not (folder / "fingerprint").is_file():
-            raise TorsweepError(f"{place.name}: tor left no fingerprint; it said: {said.strip()}")
+            raise TorsweepError(f"{place.name}: tor left no fingerprint; it said: {output.strip()}")
     return kept
 
 
@@ -92,13 +92,13 @@ def _run(command: Sequence[str | Path], place: Place, text: str = "") -> str:
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     except OSError as error:
         raise TorsweepError(f"{command[0]}: cannot be run: {error.strerror}") from None
-    said = done.stdout + done.stderr
-    if "No space left on device" in said:
+    output = done.stdout + done.stderr
+    if "No space left on device" in output:
         raise OutputError(f"{place.folder}: cannot be written: no space left on device")
     if done.returncode != 0:
-        last = [line for line in said.splitlines() if line.strip()][-1:] or ["nothing"]
+        last = [line for line in output.splitlines() if line.strip()][-1:] or ["nothing"]
         raise TorsweepError(f"{place.name}: {Path(command[0]).name} failed and said: {last[0]}")
-    return said
+    return output
 
 
 AUTHORITY_LINK_BYTES_PER_S = 12_500_000

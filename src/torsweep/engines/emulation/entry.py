@@ -75,9 +75,9 @@ EMULATION = "emulation"
 
 def _here() -> str:
     require_linkem()
-    found = standing()
-    if found.way == "neither":
-        raise ToolMissing(f"{EMULATION}: {found.problem}")
+    rights = standing()
+    if rights.way == "neither":
+        raise ToolMissing(f"{EMULATION}: {rights.problem}")
     return EMULATION
 
 

@@ -83,7 +83,7 @@ def streams_frame(downloads: Sequence[Download], zero_ns: int) -> pl.DataFrame:
                 "first_byte_after_command_us": None if first is None or command is None else first - command,
                 "last_byte_after_command_us": None if last is None or command is None else last - command,
                 "observed_us": since_start(download.end_ns),
-                "bytes_wanted": download.wanted,
+                "bytes_wanted": download.size,
                 "bytes_got": download.got,
                 "outcome": download.outcome,
                 "error": download.error,
@@ -169,11 +169,11 @@ def relays_frame(
     said nearest to its end, within half a second.
     """
     rows: list[dict[str, Any]] = []
-    for relay, told in samples.items():
+    for relay, seconds in samples.items():
         cells = {
             round((moment_ns - zero_ns) / SECOND_NS) - 1: count for moment_ns, count in queued.get(relay, ())
         }
-        by_second = _by_second(told, zero_ns)
+        by_second = _by_second(seconds, zero_ns)
         rows += [
             {
                 "second": second,
@@ -191,12 +191,12 @@ def relays_frame(
     return _frame(rows, RELAYS).sort("second", maintain_order=True)
 
 
-def _by_second(told: Sequence[Sample], zero_ns: int) -> dict[int, list[int]]:
+def _by_second(samples: Sequence[Sample], zero_ns: int) -> dict[int, list[int]]:
     """Bytes read, bytes written and CPU time in µs of each second that was told of."""
     by_second: dict[int, list[int]] = {}
     last_second: int | None = None
     last_cpu_ns: int | None = None
-    for moment_ns, read, written, cpu_ns in told:
+    for moment_ns, read, written, cpu_ns in samples:
         second = _booked(moment_ns - zero_ns, last_second)
         cpu_us = 0 if last_cpu_ns is None else (cpu_ns - last_cpu_ns) // 1000
         last_second, last_cpu_ns = second, cpu_ns

@@ -96,10 +96,10 @@ def become_able() -> None:
     """
     if INSIDE in os.environ:
         return
-    found = standing()
-    if found.way == "neither":
-        raise ToolMissing(f"emulation: {found.problem}")
-    if found.way == "user namespaces":
+    rights = standing()
+    if rights.way == "neither":
+        raise ToolMissing(f"emulation: {rights.problem}")
+    if rights.way == "user namespaces":
         command = [*UNSHARE, sys.executable, "-m", "torsweep", *sys.argv[1:]]
         os.execvpe(command[0], command, {**os.environ, INSIDE: "1"})
 

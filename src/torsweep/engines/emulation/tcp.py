@@ -114,5 +114,5 @@ def settable(sysctls: Mapping[str, str], root: Path = Path("/proc/sys")) -> tupl
 
     An older kernel has no switch for a feature that it lacks; provenance names these settings.
     """
-    there = {name: text for name, text in sysctls.items() if (root / name.replace(".", "/")).exists()}
-    return there, sorted(sysctls.keys() - there.keys())
+    known = {name: text for name, text in sysctls.items() if (root / name.replace(".", "/")).exists()}
+    return known, sorted(sysctls.keys() - known.keys())

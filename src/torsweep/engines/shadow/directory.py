@@ -80,20 +80,20 @@ class GraphNodes:
 def shared_nodes(network: Network) -> GraphNodes:
     """Hosts with the same place, access delay and rates share a node, as rates stand on nodes: see
     :func:`.simulate.graph_nodes`."""
-    found: dict[tuple[int, int, tuple[int, int]], list[int]] = {}
+    nodes: dict[tuple[int, int, tuple[int, int]], list[int]] = {}
     for number, host in enumerate(network.hosts):
         rates = link_rates(host, AUTHORITY_BYTES_PER_S)
-        found.setdefault((host.place, host.access_us, rates), []).append(number)
+        nodes.setdefault((host.place, host.access_us, rates), []).append(number)
     of_host = [0] * network.node_count
-    for node, own in enumerate(found.values()):
-        for number in own:
+    for node, hosts in enumerate(nodes.values()):
+        for number in hosts:
             of_host[number] = node
     return GraphNodes(
         of_host=of_host,
-        first=[own[0] for own in found.values()],
-        last=[own[-1] for own in found.values()],
-        hosts=[len(own) for own in found.values()],
-        rates=[rates for _, _, rates in found],
+        first=[hosts[0] for hosts in nodes.values()],
+        last=[hosts[-1] for hosts in nodes.values()],
+        hosts=[len(hosts) for hosts in nodes.values()],
+        rates=[rates for _, _, rates in nodes],
     )
 
 

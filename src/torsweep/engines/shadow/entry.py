@@ -71,13 +71,13 @@ def _unsupported() -> list[str]:
     """Why Shadow does not support this platform, a line each."""
     guide = TOOL_KINDS["shadow"].guide
     architecture, kernel = platform.machine(), platform.release()
-    found = []
+    reasons = []
     if architecture != "x86_64":
-        found.append(f"shadow: runs on x86_64, this is {architecture}: {guide}")
+        reasons.append(f"shadow: runs on x86_64, this is {architecture}: {guide}")
     version = re.match(r"(\d+)\.(\d+)", kernel)
     if version and (int(version[1]), int(version[2])) < OLDEST_KERNEL:
-        found.append(f"shadow: needs Linux 5.10 or later, this is {kernel}: {guide}")
-    return found
+        reasons.append(f"shadow: needs Linux 5.10 or later, this is {kernel}: {guide}")
+    return reasons
 
 
 _AS_IN = Transport(tcp="linux_6_18", link_queue=Codel(kind="codel"))

@@ -50,17 +50,17 @@ def network_keys(network: Network, network_sha256: str, tools: ShadowTools, kept
         if not (folder / _FINGERPRINTS).is_file():
             with whole_directory(folder, KEY_FOLDERS) as place:
                 _make(network, tools, place)
-    found = read_json(folder / _FINGERPRINTS)
-    return Keys(folder, Identities(found["relays"], found["v3"]))
+    document = read_json(folder / _FINGERPRINTS)
+    return Keys(folder, Identities(document["relays"], document["v3"]))
 
 
 def _make(network: Network, tools: ShadowTools, place: Path) -> None:
     work = place / ".work"
-    own = (*network.relays, *network.authorities)
+    keyed = (*network.relays, *network.authorities)
     authorities = {authority.name for authority in network.authorities}
     tor = tools.tors.usual
     hosts = {}
-    for node, name in enumerate(host.name for host in own):
+    for node, name in enumerate(host.name for host in keyed):
         folder = work / "template" / "hosts" / name
         (folder / "keys").mkdir(parents=True)
         (folder / "torrc").write_text(key_torrc(".", name, address(node)))

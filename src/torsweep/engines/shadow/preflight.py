@@ -46,12 +46,12 @@ def require_preflight(
 
     Raises TorsweepError when one is not the rate asked for.
     """
-    versions = {**tools.told, "round_trips": tools.round_trips.text}
+    versions = {**tools.version_lines, "round_trips": tools.round_trips.text}
     name = hashlib.sha256(json.dumps(versions, sort_keys=True).encode()).hexdigest()[:16]
     file = kept_in / f"{name}.json"
     try:
-        found = read_json(file)["measured"]
-        measured = {way: float(found[way]) for way in ("down", "up")}
+        rates = read_json(file)["measured"]
+        measured = {way: float(rates[way]) for way in ("down", "up")}
     except (InputError, KeyError, TypeError, ValueError):
         measured = measure(tools)
         say(f"preflight: {measured['down'] / 1e6:.3f} MB/s down, {measured['up'] / 1e6:.3f} MB/s up")
@@ -62,12 +62,12 @@ def require_preflight(
 
 def check(measured: dict[str, float], tools: ShadowTools) -> None:
     """TorsweepError when ``measured`` is not what the preflight asks for."""
-    asked = {"down": DOWN_BYTES_PER_S, "up": UP_BYTES_PER_S}
-    for way, rate in asked.items():
+    rates = {"down": DOWN_BYTES_PER_S, "up": UP_BYTES_PER_S}
+    for way, rate in rates.items():
         if not LEAST_RATE_SHARE * rate <= measured[way] <= MOST_RATE_SHARE * rate:
             raise TorsweepError(
                 f"{tools.shadow}: gives hosts wrong rates: {rate / 1e6:g} MB/s {way} were asked for,"
-                f" {measured[way] / 1e6:.3f} MB/s were measured ({tools.told['shadow']})"
+                f" {measured[way] / 1e6:.3f} MB/s were measured ({tools.version_lines['shadow']})"
             )
 
 
@@ -100,7 +100,7 @@ def measure(tools: ShadowTools) -> dict[str, float]:
 
 def _received(host: Path) -> float:
     log = next(host.glob("tgen.*.stdout")).read_text()
-    seconds = [int(found) for found in _READ.findall(log)][SETTLING_S:]
+    seconds = [int(count) for count in _READ.findall(log)][SETTLING_S:]
     if not seconds:
         raise TorsweepError(f"the preflight moved no bytes: {log.splitlines()[-1:]}")
     return sum(seconds) / len(seconds)

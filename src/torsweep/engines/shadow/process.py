@@ -34,8 +34,8 @@ def process_failure(line: str, folder: Path) -> str | None:
     if match is None or "expected end state" not in line:
         return None
     ended = match["what"].split(";")[0]
-    said = last_words(folder, match["host"], match["program"], match["pid"])
-    return f"{match['program']} of {match['host']} {ended}" + (f": {said}" if said else "")
+    words = last_words(folder, match["host"], match["program"], match["pid"])
+    return f"{match['program']} of {match['host']} {ended}" + (f": {words}" if words else "")
 
 
 def last_words(folder: Path, host: str, program: str, pid: str) -> str:
@@ -53,20 +53,20 @@ def last_words(folder: Path, host: str, program: str, pid: str) -> str:
     return _TOR_STAMP.sub("", word)
 
 
-def shadow_failure(folder: Path, said: Sequence[str]) -> str:
+def shadow_failure(folder: Path, lines: Sequence[str]) -> str:
     """Why Shadow ended badly: the first process that did, else its own words."""
-    for line in said:
+    for line in lines:
         failure = process_failure(line, folder)
         if failure:
             return failure
-    own = [line.removeprefix("**").strip() for line in said if line.startswith("**")]
-    reasons = [line for line in own if line and not line.startswith(("Starting", "See the log"))]
-    return "; ".join(reasons) or (said[-1] if said else "Shadow ended without a word")
+    messages = [line.removeprefix("**").strip() for line in lines if line.startswith("**")]
+    reasons = [line for line in messages if line and not line.startswith(("Starting", "See the log"))]
+    return "; ".join(reasons) or (lines[-1] if lines else "Shadow ended without a word")
 
 
 @contextlib.contextmanager
-def claimed_cores(wanted: int, claims: Path | None = None) -> Iterator[tuple[int, ...]]:
-    """Cores of this process's set that no other run holds: ``wanted`` of them, or all of them for 0.
+def claimed_cores(count: int, claims: Path | None = None) -> Iterator[tuple[int, ...]]:
+    """Cores of this process's set that no other run holds: ``count`` of them, or all of them for 0.
 
     Where fewer are free than wanted, the whole set is given, unclaimed: the run is then slower, not wrong.
     ``claims`` is the folder of the claims, one for each user of the machine when left out.
@@ -77,7 +77,7 @@ def claimed_cores(wanted: int, claims: Path | None = None) -> Iterator[tuple[int
     held: dict[int, int] = {}
     try:
         for core in allowed:
-            if wanted and len(held) == wanted:
+            if count and len(held) == count:
                 break
             descriptor = os.open(folder / str(core), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -86,7 +86,7 @@ def claimed_cores(wanted: int, claims: Path | None = None) -> Iterator[tuple[int
                 os.close(descriptor)
                 continue
             held[core] = descriptor
-        yield tuple(held) if held and len(held) >= wanted else tuple(allowed)
+        yield tuple(held) if held and len(held) >= count else tuple(allowed)
     finally:
         for descriptor in held.values():
             os.close(descriptor)
@@ -104,14 +104,14 @@ def run_simulation(simulation: Simulation, folder: Path, shadow: Path) -> None:
     Raises TorsweepError with what Shadow says when it fails.
     """
     (folder / SHADOW_YAML).write_text(simulation.text(folder))
-    said: list[str] = []
+    lines: list[str] = []
     with shadow_process(shadow, folder) as process:
         for line in process.lines():
             if line:
-                said.append(line)
+                lines.append(line)
         code = process.wait()
     if code:
-        raise TorsweepError(f"{folder.name}: {shadow_failure(folder, said)}")
+        raise TorsweepError(f"{folder.name}: {shadow_failure(folder, lines)}")
 
 
 class ShadowProcess:

@@ -35,8 +35,8 @@ def ask(address: str, port: int = PORT) -> int:
         for _ in range(EXCHANGES):
             peer.sendall(b"x")
             peer.recv(1)
-        told = peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, RTT_OFFSET + RTT_BYTES)
-    return int(struct.unpack_from("=I", told, RTT_OFFSET)[0])
+        tcp_info = peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, RTT_OFFSET + RTT_BYTES)
+    return int(struct.unpack_from("=I", tcp_info, RTT_OFFSET)[0])
 
 
 if __name__ == "__main__":

@@ -164,12 +164,12 @@ def _standing_record(
     if (run_directory / PROVENANCE_FILE).exists() or not file.exists():
         return None
     record = read_json(file)
-    asked = {
+    expected = {
         "run_sha256": sha256_of_file(run_directory / RUN_FILE),
         "engine_version": tools.engine_version,
         "settings": settings.as_provenance(),
     }
-    return record if all(record.get(key) == value for key, value in asked.items()) else None
+    return record if all(record.get(key) == value for key, value in expected.items()) else None
 
 
 def simulate_and_record(
@@ -183,12 +183,14 @@ def simulate_and_record(
     cost = _simulate(run_directory / SHADOW_FOLDER, written, clients, settings, tools, say)
     network, _ = read_network(run_directory / run.network, latency=False)
     # The consensus of the clients is what decides; all of them have the same, but one that is late has none.
-    found = (read_consensus(run_directory / SHADOW_FOLDER / HOSTS_FOLDER / client) for client in clients)
-    consensus = next((one for one in found if one.relays), Consensus(frozenset(), {}))
+    consensuses = (
+        read_consensus(run_directory / SHADOW_FOLDER / HOSTS_FOLDER / client) for client in clients
+    )
+    consensus = next((one for one in consensuses if one.relays), Consensus(frozenset(), {}))
     require_consensus(consensus, network, run.given.consensus)
-    given = {"tornettools": network.tornettools} if network.tornettools else {}
+    origin = {"tornettools": network.tornettools} if network.tornettools else {}
     record = {
-        **given,
+        **origin,
         **_provenance(run_directory, run, written, settings, tools, cost, consensus.parameters),
         "preflight": {**preflight, "round_trip": asdict(tools.round_trips)},
     }
@@ -253,7 +255,7 @@ def _provenance(
     return {
         "engine": run.engine,
         "engine_version": tools.engine_version,
-        "versions": tools.told,
+        "versions": tools.version_lines,
         **tools.tors.facts(),
         "consensus_params": dict(parameters),
         "run_sha256": sha256_of_file(run_directory / RUN_FILE),

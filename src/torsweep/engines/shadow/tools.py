@@ -88,10 +88,10 @@ def round_trips(shadow: Path, results: Path = RESULTS_FOLDER) -> RoundTrips:
     try:
         return validate(RoundTrips, read_json(file), file)
     except InputError:
-        found = measure(shadow)
+        trial = measure(shadow)
     if results.is_dir():
-        write_text(file, json.dumps(asdict(found), indent=1) + "\n")
-    return found
+        write_text(file, json.dumps(asdict(trial), indent=1) + "\n")
+    return trial
 
 
 def measure(shadow: Path) -> RoundTrips:
@@ -110,14 +110,14 @@ def measure(shadow: Path) -> RoundTrips:
         }
         try:
             run_simulation(Simulation(hosts, PROBE_S * SECOND_NS, seed=1, parallelism=1), folder, shadow)
-            told = _told(folder / "data" / "hosts" / "asking")
+            tcpi_rtt = _told(folder / "data" / "hosts" / "asking")
         except (TorsweepError, OSError) as error:
             raise TorsweepError(f"{shadow}: {_NOT_TOLD}: {error}") from None
-    found = RoundTrips(2 * ONE_WAY_MS, told)
-    if not found.plausible:
-        reason = f"TCP_INFO says {told} of a round trip of {found.given_ms:g} ms"
+    trial = RoundTrips(2 * ONE_WAY_MS, tcpi_rtt)
+    if not trial.plausible:
+        reason = f"TCP_INFO says {tcpi_rtt} of a round trip of {trial.given_ms:g} ms"
         raise TorsweepError(f"{shadow}: {_NOT_TOLD}: {reason}")
-    return found
+    return trial
 
 
 def _host(number: int, start_ns: int, *arguments: str) -> Host:
@@ -128,28 +128,28 @@ def _host(number: int, start_ns: int, *arguments: str) -> Host:
 
 
 def _told(host: Path) -> int:
-    said = next((log.read_text() for log in host.glob("*.stdout")), "").strip()
-    if not said.isdigit():
-        raise TorsweepError(f"the connection said {said!r}" if said else "no connection came about")
-    return int(said)
+    answer = next((log.read_text() for log in host.glob("*.stdout")), "").strip()
+    if not answer.isdigit():
+        raise TorsweepError(f"the connection said {answer!r}" if answer else "no connection came about")
+    return int(answer)
 
 
 @dataclass(frozen=True)
 class ShadowTools:
-    """Where each program is: ``told`` is what each says of its version, ``tors`` are the builds of tor,
-    ``round_trips`` is what was found of Shadow's TCP."""
+    """Where each program is: ``version_lines`` are what each says of its version, ``tors`` are the builds of
+    tor, ``round_trips`` is what was found of Shadow's TCP."""
 
     shadow: Path
     tgen: Path
     oniontrace: Path
     tors: HostTors
-    told: dict[str, str]
+    version_lines: dict[str, str]
     round_trips: RoundTrips
 
     @property
     def engine_version(self) -> str:
         """What figures and tables name: Shadow's version, what its TCP does, and tor's version."""
-        words = self.told["shadow"].split()
+        words = self.version_lines["shadow"].split()
         exact = next((word for word in words if word.startswith("v")), words[min(1, len(words) - 1)])
         return f"{exact.removeprefix('v')}, {self.round_trips.text}, tor {self.tors.version}"
 
@@ -166,12 +166,12 @@ def find_tools(run: RunSpec | None = None) -> ShadowTools:
 
     Raises TorsweepError when it cannot be told whether Shadow measures round trips.
     """
-    found = {name: require_tool(name) for name in ("shadow", "tgen", "oniontrace")}
+    tools = {name: require_tool(name) for name in ("shadow", "tgen", "oniontrace")}
     return ShadowTools(
-        shadow=found["shadow"].path,
-        tgen=found["tgen"].path,
-        oniontrace=found["oniontrace"].path,
+        shadow=tools["shadow"].path,
+        tgen=tools["tgen"].path,
+        oniontrace=tools["oniontrace"].path,
         tors=find_host_tors(run) if run else HostTors(find_build()),
-        told={name: tool.told for name, tool in found.items()},
-        round_trips=round_trips(found["shadow"].path),
+        version_lines={name: tool.version_line for name, tool in tools.items()},
+        round_trips=round_trips(tools["shadow"].path),
     )

@@ -93,8 +93,8 @@ def _tell_tor(run: RunSpec, tornet: Tornet, host: str, torrc: Path) -> None:
     lines = run.given_to(host)
     if run.given.consensus and host in tornet.authorities:
         # tor takes the last line alone: what the network has voted for is voted for still.
-        own = torrc_lines(tornet, host, "ConsensusParams")[-1:]
-        voted = dict(word.partition("=")[::2] for value in own for word in value.strip('"').split())
+        lines_before = torrc_lines(tornet, host, "ConsensusParams")[-1:]
+        voted = dict(word.partition("=")[::2] for value in lines_before for word in value.strip('"').split())
         voted |= {name: str(value) for name, value in run.given.consensus.items()}
         lines.append(f"ConsensusParams {' '.join(f'{name}={value}' for name, value in voted.items())}")
     if lines:

@@ -220,11 +220,13 @@ class Watch:
         late = [name for name in self.clients if not self._ready(name)]
         if not late:
             return
-        told = f"{len(late)} of {len(self.clients)} clients had not bootstrapped after"
-        told += f" {self.bootstrap_s:.0f} simulated s, the first being {late[0]}: {self._last_word(late[0])}"
+        problem = f"{len(late)} of {len(self.clients)} clients had not bootstrapped after"
+        problem += (
+            f" {self.bootstrap_s:.0f} simulated s, the first being {late[0]}: {self._last_word(late[0])}"
+        )
         if len(late) == len(self.clients) or len(late) > self.may_be_late * len(self.clients):
-            raise TorsweepError(f"{self.folder}: {told}")
-        self.say(told)
+            raise TorsweepError(f"{self.folder}: {problem}")
+        self.say(problem)
 
     def _logs(self, client: str) -> list[Path]:
         return sorted((self.folder / HOSTS_FOLDER / client).glob("tor.*.stdout"))
@@ -234,5 +236,5 @@ class Watch:
 
     def _last_word(self, client: str) -> str:
         lines = [line for log in self._logs(client) for line in log.read_text(errors="replace").splitlines()]
-        told = [line for line in lines if "Bootstrapped" in line] or lines
-        return told[-1] if told else "it said nothing"
+        starts = [line for line in lines if "Bootstrapped" in line] or lines
+        return starts[-1] if starts else "it said nothing"

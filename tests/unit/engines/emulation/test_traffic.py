@@ -207,5 +207,5 @@ def test_pauses_and_servers_are_drawn_as_in_the_other_engines():
         download = order.open_next(1)
         assert download.number == number
         assert download.server == made.servers[server_index(11, 1, number, 7)]
-        assert download.wanted == response_bytes(bulk, 11, 1, number)
+        assert download.size == response_bytes(bulk, 11, 1, number)
         assert order.pause_ns(1, number) == pause_ns(bulk, 11, 1, number)

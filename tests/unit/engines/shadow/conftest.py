@@ -63,7 +63,7 @@ def tools(tmp_path: Path) -> ShadowTools:
         tgen=tmp_path / "bin/tgen",
         oniontrace=tmp_path / "bin/oniontrace",
         tors=HostTors(stand_in_tor(tmp_path / "tors")),
-        told={"shadow": "Shadow 3.3.0 — v3.3.0-199-gf1b 2026-08-19", "tgen": "TGen v1.1.2"},
+        version_lines={"shadow": "Shadow 3.3.0 — v3.3.0-199-gf1b 2026-08-19", "tgen": "TGen v1.1.2"},
         round_trips=RoundTrips(100, 100),
     )
 

@@ -244,8 +244,8 @@ async def consensus_relays(authority: Control) -> set[str]:
 
 async def bootstrap_percent(control: Control) -> int:
     """How far the start of a tor has progressed, in per cent."""
-    found = re.search(r"PROGRESS=(\d+)", await control.value("status/bootstrap-phase"))
-    return int(found[1]) if found else 0
+    progress = re.search(r"PROGRESS=(\d+)", await control.value("status/bootstrap-phase"))
+    return int(progress[1]) if progress else 0
 
 
 async def close_quietly(control: Control, command: str) -> None:

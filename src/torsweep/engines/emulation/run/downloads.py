@@ -99,7 +99,7 @@ class Download:
     index: int
     number: int
     server: Server
-    wanted: int
+    size: int
     start_ns: int
     socks_reply_ns: int | None = None
     command_ns: int | None = None
@@ -119,12 +119,12 @@ class Download:
         """``size`` more bytes have come; with ``progress``, some such moments are kept."""
         self.got += size
         self.latest_byte_ns = now_ns
-        whole = self.got >= self.wanted
+        whole = self.got >= self.size
         if self.first_byte_ns is None:
             self.first_byte_ns = now_ns
-        if self.half_ns is None and 2 * self.got >= self.wanted:
+        if self.half_ns is None and 2 * self.got >= self.size:
             self.half_ns = now_ns
-        if self.most_ns is None and 5 * self.got >= 4 * self.wanted:
+        if self.most_ns is None and 5 * self.got >= 4 * self.size:
             self.most_ns = now_ns
         if whole:
             self.last_byte_ns = now_ns
@@ -162,8 +162,8 @@ class DownloadOrder:
     def _open(self, index: int, number: int, of: int) -> Download:
         client, servers = self._network.clients[index], self._network.servers
         server = servers[server_index(self._run.seed, index, of, len(servers))]
-        wanted = response_bytes(self._run.traffic[client.kind], self._run.seed, index, number)
-        download = Download(client, index, number, server, wanted, time.monotonic_ns())
+        size = response_bytes(self._run.traffic[client.kind], self._run.seed, index, number)
+        download = Download(client, index, number, server, size, time.monotonic_ns())
         self.opened.append(download)
         return download
 

@@ -221,11 +221,11 @@ def _clear(run_directory: Path, run: RunSpec, network: Network) -> None:
 
 
 def _speaker(progress: bool) -> Say:
-    started, said = time.monotonic(), [""]
+    started, last = time.monotonic(), [""]
 
     def say(line: str) -> None:
-        if progress and line != said[0]:
-            said[0] = line
+        if progress and line != last[0]:
+            last[0] = line
             print(f"emulation: {time.monotonic() - started:.0f} s: {line}", file=sys.stderr, flush=True)
 
     return say
@@ -313,9 +313,9 @@ def _write_breakdown(
         write_no_breakdown(run_directory)
         return {}
     seen = Seen(read_packets(packets, summary, zero_ns))
-    told = write_breakdown(run_directory, network_directory, rings, seen, run.tracing.downloads)
+    document = write_breakdown(run_directory, network_directory, rings, seen, run.tracing.downloads)
     packets.unlink()
-    return told
+    return document
 
 
 TRIES = 3

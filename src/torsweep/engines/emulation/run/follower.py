@@ -180,9 +180,9 @@ class ClientFollower:
     def _stream_event(self, words: list[str], now_ns: int) -> None:
         """STREAM id status circuit target KEY=value…"""
         stream, status, circuit = words[0], words[1], int(words[2])
-        told = fields(words[4:])
+        keywords = fields(words[4:])
         if status == "NEW":
-            name = told.get("SOCKS_USERNAME", "")
+            name = keywords.get("SOCKS_USERNAME", "")
             if not name.isdigit():
                 return
             self._number_of[stream] = int(name)
@@ -198,7 +198,7 @@ class ClientFollower:
             seen = self._seen(circuit)
             seen.first_use_ns = now_ns if seen.first_use_ns is None else seen.first_use_ns
         if status in GONE:
-            reasons = [told[key] for key in ("REASON", "REMOTE_REASON") if key in told]
+            reasons = [keywords[key] for key in ("REASON", "REMOTE_REASON") if key in keywords]
             self.error_of.setdefault(number, f"stream {status.lower()}: {', '.join(reasons)}")
         if status == "NEW":
             self.on_new(number)
@@ -208,8 +208,8 @@ class ClientFollower:
 
     def _circuit_event(self, words: list[str], now_ns: int) -> None:
         """CIRC id status [path] KEY=value…"""
-        seen, status, told = self._seen(int(words[0])), words[1], fields(words[2:])
-        seen.purpose = told.get("PURPOSE", seen.purpose)
+        seen, status, keywords = self._seen(int(words[0])), words[1], fields(words[2:])
+        seen.purpose = keywords.get("PURPOSE", seen.purpose)
         path = re.findall(r"\$([0-9A-F]{40})", words[2]) if len(words) > 2 else []
         if path:
             # Each extension tells the path so far; the last is the whole.
@@ -219,11 +219,11 @@ class ClientFollower:
         if status == "BUILT" and seen.built_ns is None:
             seen.built_ns = now_ns
         if status in GONE:
-            seen.closed_ns, seen.close_reason = now_ns, told.get("REASON")
+            seen.closed_ns, seen.close_reason = now_ns, keywords.get("REASON")
         waiting = self._built.get(seen.number)
         if waiting is not None and not waiting.done():
             if status == "BUILT":
                 waiting.set_result(None)
             elif status in GONE:
-                reason = told.get("REMOTE_REASON") or told.get("REASON") or "no reason"
+                reason = keywords.get("REMOTE_REASON") or keywords.get("REASON") or "no reason"
                 waiting.set_exception(ControlRefused(f"the circuit {status.lower()}: {reason}"))

@@ -148,14 +148,14 @@ class Generator:
 
     async def _known_to_tor(self, download: Download, task: asyncio.Future[Any]) -> None:
         """Wait until tor reports the stream, or until the download is over without such a report."""
-        told, follower = asyncio.Event(), self._followers[download.client.name]
+        reported, follower = asyncio.Event(), self._followers[download.client.name]
 
         def tell(number: int) -> None:
             if number == download.number:
-                told.set()
+                reported.set()
 
         follower.on_new = tell
-        waiting: asyncio.Future[Any] = asyncio.ensure_future(told.wait())
+        waiting: asyncio.Future[Any] = asyncio.ensure_future(reported.wait())
         try:
             await asyncio.wait([waiting, task], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -175,8 +175,8 @@ class Generator:
                 download.outcome, download.error = "timeout", "time limit"
             else:
                 download.outcome = "failed"
-                told = follower.error_of.get(download.number)
-                download.error = told or str(error) or type(error).__name__
+                reason = follower.error_of.get(download.number)
+                download.error = reason or str(error) or type(error).__name__
         download.end_ns = time.monotonic_ns()
 
     async def _transfer(self, download: Download, traffic: RunTraffic) -> None:
@@ -186,9 +186,9 @@ class Generator:
         connection = await connect(place.socks, where, SERVER_PORT, str(download.number))
         try:
             download.socks_reply_ns = download.command_ns = time.monotonic_ns()
-            await loop.sock_sendall(connection, request(traffic.request_bytes, download.wanted))
+            await loop.sock_sendall(connection, request(traffic.request_bytes, download.size))
             buffer = bytearray(READ_BYTES)
-            while download.got < download.wanted:
+            while download.got < download.size:
                 size = await loop.sock_recv_into(connection, buffer)
                 if size == 0:
                     raise ConnectionError("the stream was closed before its end")
@@ -262,15 +262,15 @@ async def measure(running: RunningNetwork) -> Measured:
 def _costs(running: RunningNetwork) -> dict[str, Cost]:
     """What each tor has cost so far."""
     names = [place.name for place in running.layout.places]
-    found = {name: cost_of(running.children[name].handle.pid) for name in names}
-    return {name: cost for name, cost in found.items() if cost is not None}
+    costs = {name: cost_of(running.children[name].handle.pid) for name in names}
+    return {name: cost for name, cost in costs.items() if cost is not None}
 
 
 async def _watch(running: RunningNetwork, generator: Generator, pace: Pace, zero_ns: int) -> None:
     """Each second: look after the processes and the pace, ask for queues, and say now and then how far it
     is."""
     duration_s = running.layout.run.duration_ns / 1e9
-    second, said = 0, time.monotonic()
+    second, reported_s = 0, time.monotonic()
     pace.look()
     lead_s = (zero_ns - pace.began_ns) / 1e9
     whole_s, started_s = lead_s + duration_s, lead_s + running.layout.run.client_start_window_ns / 1e9
@@ -281,8 +281,8 @@ async def _watch(running: RunningNetwork, generator: Generator, pace: Pace, zero
         await asyncio.gather(*(meter.ask_for_queues() for meter in running.meters.values()))
         pace.look()
         pace.refuse_when_certain(running.layout.folder, whole_s, started_s)
-        if time.monotonic() - said >= SAY_S:
-            said = time.monotonic()
+        if time.monotonic() - reported_s >= SAY_S:
+            reported_s = time.monotonic()
             done = sum(download.outcome == "complete" for download in generator.downloads)
             megabytes = sum(download.got for download in generator.downloads) / 1e6
             running.say(

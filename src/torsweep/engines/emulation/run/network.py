@@ -126,9 +126,9 @@ class RunningNetwork:
             self._require_links(child)
             self._require_time("linkem is not ready")
             await asyncio.sleep(POLL_S)
-        told = json.loads(ready[0])
-        self.namespaces = told["hosts"]
-        self.tally = Path(told["tally"]) if "tally" in told else None
+        ready_links = json.loads(ready[0])
+        self.namespaces = ready_links["hosts"]
+        self.tally = Path(ready_links["tally"]) if "tally" in ready_links else None
 
     def _require_links(self, child: Child) -> None:
         """Raise an error with the link emulator's last words, of the kind of its exit code, if it has
@@ -136,12 +136,12 @@ class RunningNetwork:
         code = child.handle.poll()
         if code is None:
             return
-        said = child.last_words(1) or f"linkem: ended with exit code {code} and said nothing"
+        words = child.last_words(1) or f"linkem: ended with exit code {code} and said nothing"
         if code == InputError.exit_code:
-            raise InputError(said)
+            raise InputError(words)
         if code == ToolMissing.exit_code:
-            raise ToolMissing(said)
-        raise TorsweepError(said)
+            raise ToolMissing(words)
+        raise TorsweepError(words)
 
     async def _start_servers(self) -> None:
         """One process, which listens on the hosts of all servers and says when it does."""

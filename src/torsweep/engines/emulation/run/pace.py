@@ -65,7 +65,7 @@ ProcessTimes = Mapping[tuple[int, int], ProcessTime]
 
 def process_times(proc: Path) -> ProcessTimes:
     """Every process in ``proc`` but threads of the kernel."""
-    found = {}
+    times = {}
     for file in proc.glob("[0-9]*/stat"):
         try:
             text = file.read_text(errors="replace")
@@ -76,16 +76,16 @@ def process_times(proc: Path) -> ProcessTimes:
         if not int(fields[6]) & _KERNEL_THREAD:
             ticks = sum(map(int, fields[11:15]))
             pid, start = int(file.parent.name), int(fields[19])
-            found[pid, start] = ProcessTime(name, int(fields[1]), int(fields[3]), ticks)
-    return found
+            times[pid, start] = ProcessTime(name, int(fields[1]), int(fields[3]), ticks)
+    return times
 
 
-def busiest(before: ProcessTimes, after: ProcessTimes, seconds: float, own: Set[int]) -> list[Other]:
+def busiest(before: ProcessTimes, after: ProcessTimes, seconds: float, run_pids: Set[int]) -> list[Other]:
     """The processes of ``after`` by the CPU time that they took in the ``seconds`` since ``before``, most
     first.
 
-    ``own`` are processes of the run, with all that are in their sessions. What a process had used before is
-    no use of these seconds, even if it has ended and its parent has inherited its account.
+    ``run_pids`` are processes of the run, with all that are in their sessions. What a process had used before
+    is no use of these seconds, even if it has ended and its parent has inherited its account.
     """
     inherited: dict[int, int] = {}
     for key, ended in before.items():
@@ -93,7 +93,7 @@ def busiest(before: ProcessTimes, after: ProcessTimes, seconds: float, own: Set[
             inherited[ended.parent] = inherited.get(ended.parent, 0) + ended.ticks
     used = []
     for (pid, start), now in after.items():
-        if pid in own or now.session in own:
+        if pid in run_pids or now.session in run_pids:
             continue
         known = before[pid, start].ticks if (pid, start) in before else 0
         ticks = now.ticks - known - inherited.get(pid, 0)
@@ -132,10 +132,10 @@ class RelayMeter:
     def queued_cells(self) -> list[tuple[int, int]]:
         """(monotonic time ns, cells in queues) for each time that it was asked, as far as it answered."""
         try:
-            told = _QUEUED.findall(self._queues.read_text(encoding="utf-8", errors="replace"))
+            counts = _QUEUED.findall(self._queues.read_text(encoding="utf-8", errors="replace"))
         except OSError:
             return []
-        return [(moment_ns, int(cells)) for moment_ns, cells in zip(self.asked_ns, told, strict=False)]
+        return [(moment_ns, int(cells)) for moment_ns, cells in zip(self.asked_ns, counts, strict=False)]
 
     def _bandwidth_event(self, words: list[str], now_ns: int) -> None:
         try:
@@ -239,8 +239,8 @@ class Pace:
     def others(self) -> list[Other]:
         """What else used the processors most since the first look."""
         seconds = (time.monotonic_ns() - self.began_ns) / 1e9
-        own = {os.getpid(), *self.pids.values()}
-        return busiest(self.before, process_times(PROC), seconds, own)[:3]
+        run_pids = {os.getpid(), *self.pids.values()}
+        return busiest(self.before, process_times(PROC), seconds, run_pids)[:3]
 
     def refuse_when_certain(self, folder: Path, whole_s: float, started_s: float) -> None:
         """Raise FellBehind if a limit will be passed at the end, ``whole_s`` after the first look.
@@ -284,8 +284,8 @@ class Pace:
             "others": [asdict(one) for one in beside],
         }
         write_text(folder / PACE_FILE, json.dumps(account, indent=1) + "\n")
-        said = f"beside it ran {', '.join(map(str, beside))}" if beside else NOTHING_BESIDE
-        raise FellBehind(f"the run fell behind real time{when}: {what}; {said}; no tables are left")
+        others = f"beside it ran {', '.join(map(str, beside))}" if beside else NOTHING_BESIDE
+        raise FellBehind(f"the run fell behind real time{when}: {what}; {others}; no tables are left")
 
 
 NOTHING_BESIDE = (

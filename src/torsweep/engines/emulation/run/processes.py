@@ -38,13 +38,13 @@ def enter(namespace: str | Path) -> None:
 @contextlib.contextmanager
 def inside(namespace: str | Path) -> Iterator[None]:
     """Within the block this thread is in ``namespace``; a socket made there stays there."""
-    own = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    namespace_before = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         enter(namespace)
         yield
     finally:
-        enter(f"/proc/self/fd/{own}")
-        os.close(own)
+        enter(f"/proc/self/fd/{namespace_before}")
+        os.close(namespace_before)
 
 
 LAST_LINES = 3
@@ -124,8 +124,8 @@ class ProcessSet:
             code = child.handle.poll()
             if code is not None:
                 how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-                said = child.last_words() or "nothing"
-                raise ProcessEnded(f"{child.name} {how}; it last said: {said} (all of it: {child.log})")
+                words = child.last_words() or "nothing"
+                raise ProcessEnded(f"{child.name} {how}; it last said: {words} (all of it: {child.log})")
 
     def stop(self) -> None:
         """End every process: asked first, killed after :data:`GRACE_S`. None is left when this returns."""

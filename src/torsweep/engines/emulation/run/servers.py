@@ -26,8 +26,8 @@ _CHUNK = bytes(64 * 1024)
 
 def servers_command(port: int, hosts: Sequence[tuple[str, str]]) -> list[str]:
     """The command whose process listens on ``port`` of each (namespace, address)."""
-    told = [f"{namespace}={address}" for namespace, address in hosts]
-    return [sys.executable, "-m", "torsweep.engines.emulation.run.servers", str(port), *told]
+    pairs = [f"{namespace}={address}" for namespace, address in hosts]
+    return [sys.executable, "-m", "torsweep.engines.emulation.run.servers", str(port), *pairs]
 
 
 def request(request_bytes: int, response_bytes: int) -> bytes:
@@ -42,8 +42,8 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     # A client may hang up in the middle of an answer; this is no error of the server.
     with contextlib.suppress(OSError, asyncio.IncompleteReadError):
         while True:
-            asked, left = REQUEST_HEADER.unpack(await reader.readexactly(REQUEST_HEADER.size))
-            await reader.readexactly(asked - REQUEST_HEADER.size)
+            size, left = REQUEST_HEADER.unpack(await reader.readexactly(REQUEST_HEADER.size))
+            await reader.readexactly(size - REQUEST_HEADER.size)
             while left:
                 writer.write(_CHUNK[:left])
                 left -= min(left, len(_CHUNK))

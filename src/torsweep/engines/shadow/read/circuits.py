@@ -36,7 +36,7 @@ def tor_streams(events: Events) -> pl.DataFrame:
     Columns: log, tor_stream, new_us, port, target, circuit (that carried it last; null: none did),
     connected_us (null: never), closed_us (null: still open).
     """
-    asked = events.streams.filter((pl.col("status") == "NEW") & (pl.col("purpose") == "USER"))
+    new = events.streams.filter((pl.col("status") == "NEW") & (pl.col("purpose") == "USER"))
     first_us = pl.col("time_us").min()
     carried = _carried()
     fates = events.streams.group_by("log", "tor_stream").agg(
@@ -45,7 +45,7 @@ def tor_streams(events: Events) -> pl.DataFrame:
         closed_us=pl.col("time_us").filter(pl.col("status").is_in(_ENDED)).max(),
     )
     return (
-        asked.group_by("log", "tor_stream")
+        new.group_by("log", "tor_stream")
         .agg(pl.col("port").first().cast(pl.Int64), pl.col("target").first(), new_us=first_us)
         .join(fates, on=["log", "tor_stream"], how="left")
         .sort("log", "new_us", "tor_stream")

@@ -47,17 +47,19 @@ def numbers(patterns: Mapping[str, str]) -> list[pl.Expr]:
     ]
 
 
-def check_versions(logs: Sequence[Log], found: pl.DataFrame, program: str, oldest: tuple[int, ...]) -> None:
-    """Check the versions in ``found`` (columns ``log``, ``line``, ``version``).
+def check_versions(
+    logs: Sequence[Log], versions: pl.DataFrame, program: str, oldest: tuple[int, ...]
+) -> None:
+    """Check the versions in ``versions`` (columns ``log``, ``line``, ``version``).
 
     Raises InputError for a log without a version line, which is no log of ``program`` from its start on,
     and for a version below ``oldest``, whose lines mean something else.
     """
     accepted = f"{program} {'.'.join(map(str, oldest))} or later"
-    missing = sorted(set(range(len(logs))) - set(found["log"]))
+    missing = sorted(set(range(len(logs))) - set(versions["log"]))
     if missing:
         raise logs[missing[0]].error(f"has no line that names the version of {program}", accepted=accepted)
-    for log, line, version in found.select("log", "line", "version").iter_rows():
+    for log, line, version in versions.select("log", "line", "version").iter_rows():
         numbers = tuple(int(part) if part.isdigit() else 0 for part in version.split("-")[0].split("."))
         if numbers < oldest:
             raise logs[log].error("is of another version", line=line, value=version, accepted=accepted)
@@ -109,7 +111,7 @@ def find_logs(hosts: Path, program: str, names: Iterable[str]) -> list[Log]:
     Shadow 3 calls it ``PROGRAM.PID.stdout``, Shadow 2 ``HOST.PROGRAM.PID.stdout``.
     """
     endings = tuple(f".stdout{suffix}" for suffix in SUFFIXES)
-    found = []
+    logs_of_hosts = []
     for name in names:
         try:
             entries = os.listdir(hosts / name)
@@ -117,8 +119,8 @@ def find_logs(hosts: Path, program: str, names: Iterable[str]) -> list[Log]:
             continue
         beginnings = (f"{program}.", f"{name}.{program}.")
         logs = sorted(entry for entry in entries if entry.startswith(beginnings) and entry.endswith(endings))
-        found += [Log(name, hosts / name / log) for log in logs[:1]]
-    return found
+        logs_of_hosts += [Log(name, hosts / name / log) for log in logs[:1]]
+    return logs_of_hosts
 
 
 def parse_logs(logs: Sequence[Log], parse: Callable[[pl.DataFrame], Parsed]) -> Parsed:

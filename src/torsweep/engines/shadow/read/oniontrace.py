@@ -44,8 +44,8 @@ def relay_rows(
     event, which tor leaves out when it is late, are 0. ``earlier_us`` is how long before an event that is.
     """
     seconds = (clock.end_us - clock.start_us) // 1_000_000
-    told = telling_logs(events)
-    relays = {"log": told, "relay": [logs[number].host for number in told]}
+    with_events = telling_logs(events)
+    relays = {"log": with_events, "relay": [logs[number].host for number in with_events]}
     grid = pl.DataFrame({"second": pl.int_range(seconds, dtype=pl.Int32, eager=True)}).join(
         pl.DataFrame(relays, schema={"log": pl.Int64, "relay": pl.String}), how="cross"
     )
@@ -133,9 +133,9 @@ def read_oniontrace(logs: Sequence[Log]) -> Events:
     Raises InputError, naming file and line, for a version that is too old, an event of a known kind
     without one of its fields, and a log that is cut off.
     """
-    found = parse_logs(logs, lambda lines: _parse(logs, lines))
-    check_versions(logs, found.versions, "OnionTrace", OLDEST_ONIONTRACE)
-    return found
+    events = parse_logs(logs, lambda lines: _parse(logs, lines))
+    check_versions(logs, events.versions, "OnionTrace", OLDEST_ONIONTRACE)
+    return events
 
 
 def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> Events:
@@ -153,8 +153,8 @@ def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> Events:
     def events(
         kind: str, texts: dict[str, str], integers: dict[str, str], needed: Sequence[str]
     ) -> pl.DataFrame:
-        found = lines.filter(pl.col("event") == kind)
-        fields = found.with_columns(time_us(), *words(texts), *numbers(integers))
+        of_kind = lines.filter(pl.col("event") == kind)
+        fields = of_kind.with_columns(time_us(), *words(texts), *numbers(integers))
         check_fields(
             logs, fields, ("time_us", *needed), f"{kind} event", "an event as Tor's control-spec has it"
         )

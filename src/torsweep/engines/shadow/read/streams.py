@@ -212,8 +212,8 @@ def _shares(downloads: pl.DataFrame, growth: pl.DataFrame) -> pl.DataFrame:
     grown = growth.select("log", "id", "time_us", by_then="bytes_got")
 
     def reached(parts: int, of: int) -> pl.Expr:
-        there = of * pl.col("by_then") >= parts * pl.col("bytes_wanted")
-        first_us = (pl.col("time_us") - pl.col("created_us")).filter(there).min()
+        enough = of * pl.col("by_then") >= parts * pl.col("bytes_wanted")
+        first_us = (pl.col("time_us") - pl.col("created_us")).filter(enough).min()
         whole_us = pl.col("last_byte_us").filter(pl.col("outcome") == "complete").first()
         return first_us.fill_null(whole_us)
 

@@ -70,12 +70,12 @@ def write_tables(run_directory: Path, shadow_directory: Path) -> dict[str, Any]:
     unfinished = unfinished_downloads(tgen_logs, tgen, steps, clock.end_us)
     traces = find_logs(hosts, "oniontrace", clients)
     events = by_client(read_oniontrace(traces), traces, clients)
-    asked = tor_streams(events)
-    downloads = traced_downloads(all_downloads(tgen, unfinished, layout), asked, events)
+    asked_streams = tor_streams(events)
+    downloads = traced_downloads(all_downloads(tgen, unfinished, layout), asked_streams, events)
     streams = stream_rows(
         downloads, tgen.growth, layout, clock, bytes_traced=bool(events.stream_bytes.height)
     )
-    circuits = circuits_frame(circuit_rows(events, asked, _names(layout)), clients, clock)
+    circuits = circuits_frame(circuit_rows(events, asked_streams, _names(layout)), clients, clock)
     relay_logs = find_logs(hosts, "oniontrace", layout.relays)
     relay_events = read_oniontrace(relay_logs)
     progress = progress_rows(streams, tgen, events, clock, hosts) if run.tables.progress else _NO_PROGRESS
@@ -119,11 +119,11 @@ def _round_trips(hosts: Path, layout: Layout, clock: Clock) -> pl.DataFrame:
     return round_trips_frame(logs, zero, clock.end_us - clock.start_us)
 
 
-def _complete(found: list[Log], names: Sequence[str], hosts: Path) -> list[Log]:
-    missing = sorted(set(names) - {log.host for log in found})
+def _complete(logs: list[Log], names: Sequence[str], hosts: Path) -> list[Log]:
+    missing = sorted(set(names) - {log.host for log in logs})
     if missing:
         raise InputError(f"no log of tgen, nor of {len(missing) - 1} other clients", file=hosts / missing[0])
-    return found
+    return logs
 
 
 def _graph(hosts: Path, client: str) -> Log:

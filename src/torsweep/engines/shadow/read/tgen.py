@@ -51,8 +51,8 @@ class Steps:
 
 def read_graphs(graphs: Sequence[Log]) -> Steps:
     """The steps in ``graphs``, one a client; InputError when one has no download to begin with."""
-    found = parse_logs(graphs, _parse_steps)
-    vertices, edges = found.vertices, found.edges
+    graph = parse_logs(graphs, _parse_steps)
+    vertices, edges = graph.vertices, graph.edges
     pauses = vertices.select("log", "vertex", "pause_us").drop_nulls()
     first = edges.filter(pl.col("source") == "start").select("log", vertex="target")
     empty = sorted(set(range(len(graphs))) - set(first["log"]))
@@ -150,9 +150,9 @@ def read_tgen(logs: Sequence[Log]) -> TgenLog:
     Raises InputError, naming file and line, for a version that is too old, a report without one of its
     fields, a log that is cut off, and a log that lacks a report between two others.
     """
-    found = parse_logs(logs, lambda lines: _parse(logs, lines))
-    check_versions(logs, found.versions, "TGen", OLDEST_TGEN)
-    return found
+    log = parse_logs(logs, lambda lines: _parse(logs, lines))
+    check_versions(logs, log.versions, "TGen", OLDEST_TGEN)
+    return log
 
 
 def _parse(logs: Sequence[Log], lines: pl.DataFrame) -> TgenLog:

@@ -194,9 +194,9 @@ def _streams(read: HostLogs, layout: Layout, clock: Clock) -> pl.DataFrame:
         read.tgen, read.unfinished.select(pl.exclude("remote", "bytes_got"), server=server), layout
     )
     traced = traced_downloads(every, tor_streams(read.circuits), read.circuits)
-    told = bool(read.circuits.stream_bytes.height)
+    traced_bytes = bool(read.circuits.stream_bytes.height)
     streams = (
-        stream_rows(traced, _as_printed(read.tgen, read.unfinished), layout, clock, bytes_traced=told)
+        stream_rows(traced, _as_printed(read.tgen, read.unfinished), layout, clock, bytes_traced=traced_bytes)
         .join(known, on=["log", "id"], how="left", maintain_order="left")
         .with_columns(bytes_got=pl.coalesce("bytes_got", "bytes_known"))
     )
@@ -207,13 +207,13 @@ def _streams(read: HostLogs, layout: Layout, clock: Clock) -> pl.DataFrame:
         kind=pl.when(onion).then(pl.lit(ONION)).when(perf).then(size).otherwise(pl.lit(MARKOV)),
         bytes_wanted=pl.when(perf).then("bytes_wanted").otherwise("bytes_got"),
     )
-    for client, wanted in (
+    for client, wanted_bytes in (
         streams.filter(pl.col("kind").is_null()).select("client", "bytes_wanted").iter_rows()
     ):
         raise InputError(
             "a perf client downloads another size",
             key=client,
-            value=f"{wanted} B",
+            value=f"{wanted_bytes} B",
             accepted=", ".join(f"{size} B" for size in _KIND_OF),
         )
     return streams
@@ -222,11 +222,11 @@ def _streams(read: HostLogs, layout: Layout, clock: Clock) -> pl.DataFrame:
 def _as_printed(tgen: TgenLog, unfinished: pl.DataFrame) -> pl.DataFrame:
     """How downloads grew, in shares of the payload to 0.01 %, as TGen prints it and tgentools reads."""
     sizes = pl.concat([frame.select("log", "id", "bytes_wanted") for frame in (tgen.downloads, unfinished)])
-    wanted = pl.col("bytes_wanted")
-    parts = (pl.col("bytes_got") * _PARTS / wanted).round().cast(pl.Int64)
-    grown = tgen.growth.join(sizes.filter(wanted > 0), on=["log", "id"])
+    size = pl.col("bytes_wanted")
+    parts = (pl.col("bytes_got") * _PARTS / size).round().cast(pl.Int64)
+    grown = tgen.growth.join(sizes.filter(size > 0), on=["log", "id"])
     # Upwards to whole bytes, so that a share that is there does not fall below itself.
-    return grown.select("log", "id", "time_us", bytes_got=-((-parts * wanted) // _PARTS))
+    return grown.select("log", "id", "time_us", bytes_got=-((-parts * size) // _PARTS))
 
 
 def _circuits(read: HostLogs, clock: Clock) -> pl.DataFrame:

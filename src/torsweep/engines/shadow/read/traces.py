@@ -105,5 +105,5 @@ def write_traced_tables(run_directory: Path, folder: Path, least_one_way_ns: int
     names = {address(node): name for name, node in network.node_of.items()}
     captures, unused = read_captures(folder / HOSTS_FOLDER, captured, names, layout.bootstrap_ns)
     seen = Seen(captures, least_one_way_ns, answer_header_bytes)
-    told = write_breakdown(run_directory, network_directory, rings, seen, run.tracing.downloads)
-    return {**traced, **told, "captures": {**unused, **told["captures"]}}
+    document = write_breakdown(run_directory, network_directory, rings, seen, run.tracing.downloads)
+    return {**traced, **document, "captures": {**unused, **document["captures"]}}
