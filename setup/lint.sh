@@ -25,6 +25,7 @@ check_if_installed() {
 check ruff check .
 check ruff format --check .
 check mypy
+check lint-imports
 check snakefmt --check Snakefile rules
 check python setup/lint_workflow.py
 check_if_installed rustfmt rustfmt cargo fmt --all --check

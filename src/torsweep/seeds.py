@@ -19,6 +19,10 @@ MOST_SEED = 2**31
 """Seeds are whole numbers from 0 to this."""
 
 
+REPEAT_SEED_STEP = 1_000_000
+"""Far from any seed of a network, so that no repeat shares its draws with another replicate."""
+
+
 def stream(seed: int, *names: str | int) -> np.random.Generator:
     """The generator of the stream ``names`` under ``seed``.
 
@@ -31,6 +35,11 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     label = "\x1f".join(["torsweep", str(seed), *map(str, names)])
     digest = hashlib.sha256(label.encode()).digest()
     return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))
+
+
+def repeat_seed(seed: int) -> int:
+    """The seed of the repeat of a run with ``seed``."""
+    return (seed + REPEAT_SEED_STEP) % (MOST_SEED + 1)
 
 
 def seed_range(text: str) -> range:

@@ -25,15 +25,7 @@ from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.network.model import NETWORK_FILE
 from torsweep.runsets.run import read_table
-from torsweep.seeds import MOST_SEED
-
-REPEAT_SEED_STEP = 1_000_000
-"""Far from any seed of a network, so that no repeat shares its draws with another replicate."""
-
-
-def repeat_seed(seed: int) -> int:
-    """The seed of the repeat of a run with ``seed``."""
-    return (seed + REPEAT_SEED_STEP) % (MOST_SEED + 1)
+from torsweep.seeds import repeat_seed
 
 
 def repeated(original: Path, out: Path) -> RunSpec:

@@ -75,8 +75,7 @@ def _require_clients(experiment: Experiment, config: NetworkConfig) -> None:
     counts["perf"] = config.perf_clients
     for claim in experiment.claims:
         # Claims about cells inside relays are about no kind of clients.
-        kind = claim.get("kind")
-        clients = "perf" if kind in PERF_KINDS else kind
+        clients = "perf" if claim.get("kind") in PERF_KINDS else str(claim.get("kind"))
         if clients in counts and not counts[clients]:
             raise InputError(
                 f"claim {claim.get('id')} of experiment {experiment.name} is about {clients} clients",

@@ -24,13 +24,13 @@ import polars as pl
 from torsweep.config.tracing import BYTES, GROUP_OF, GROUPS, LEGS, PARTS, PLACES
 from torsweep.config.traffic import KINDS
 from torsweep.runsets.reading import PlanTables
-from torsweep.stats.claims.claim import Metric
 from torsweep.stats.statistic import (
     KIND_COLUMN,
     KNOB_COLUMNS,
     NETWORKS_COLUMN,
     SEED_COLUMN,
     Analysis,
+    MetricName,
     Statistic,
     counts,
     numbers,
@@ -44,7 +44,7 @@ EDGES = (0, 10, 25, 50, 75, 90, 99, 100)
 ALL_DOWNLOADS = "all"
 SLICES = (ALL_DOWNLOADS, *(f"{low}-{high}" for low, high in itertools.pairwise(EDGES)))
 
-METRIC_BYTES: Mapping[Metric, str] = {"ttfb": "first", "ttlb": "last"}
+METRIC_BYTES: Mapping[MetricName, str] = {"ttfb": "first", "ttlb": "last"}
 
 SECONDS_PER_SLOT = 10
 

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import polars as pl
 
-from torsweep.compare.derive import repeat_seed
 from torsweep.config.experiment import Experiment
 from torsweep.config.network import NetworkConfig
 from torsweep.config.reading import validate
@@ -29,6 +28,7 @@ from torsweep.engines.tools import require_own_program
 from torsweep.errors import InputError, TorsweepError
 from torsweep.network.model import NETWORK_FILE, read_network, write_network
 from torsweep.network.sampling import sample_network
+from torsweep.seeds import repeat_seed
 from torsweep.stats.inference.intervals import t_interval
 
 RUNS_OF_A_LOAD, WARM_UP_S, MEASURED_S = 8, 30, 30

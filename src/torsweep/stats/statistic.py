@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import polars as pl
 
@@ -28,6 +28,9 @@ from torsweep.stats.files import NO_SUMMARIES
 from torsweep.stats.inference.interim import FIXED, Design
 from torsweep.stats.text import TextTable
 from torsweep.storage import whole_file
+
+MetricName = Literal["ttfb", "ttlb"]
+"""Time to the first, or to the last, payload byte of a download."""
 
 T = TypeVar("T")
 Levels = Mapping[str, str]

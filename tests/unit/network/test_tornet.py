@@ -79,7 +79,7 @@ def _rewrite(old: str, new: str) -> Callable[[Path], None]:
             lambda f: (f / "shadow.data.template/hosts/relay2exit/keys/secret_id_key").unlink(),
             "relay2exit/keys/secret_id_key: no such file: the data of a host is missing",
         ),
-        (lambda f: (f / "shadow.config.yaml").write_text("general: ["), "is no YAML"),
+        (lambda f: (f / "shadow.config.yaml").write_text("general: ["), "is not valid YAML"),
         (lambda f: (f / "shadow.config.yaml").write_text("general: {}\n"), "hosts: is not as tornettools"),
         (_rewrite("relay2exit:", "exit2:"), "hosts.exit2: is not as tornettools generate writes it"),
         (_rewrite(" --defaults-torrc torrc-defaults -f torrc", " -f tor.torrc"), "is not as tornettools"),
@@ -90,8 +90,8 @@ def _rewrite(old: str, new: str) -> Callable[[Path], None]:
         (_rewrite(": shadow.data.template", ": /elsewhere"), "general.template_directory: is not as"),
         (_rewrite("40 min", "soon"), "general.stop_time: is no time, got 'soon'"),
         (_rewrite("40 min", "9" * 30), "general.stop_time: is no time"),
-        (_rewrite("40 min", "2012-13-45"), "is no YAML: month must be in 1..12"),
-        (_rewrite("general:\n", f"general:\n  seed: {'9' * 5000}\n"), "is no YAML: Exceeds the limit"),
+        (_rewrite("40 min", "2012-13-45"), "is not valid YAML: month must be in 1..12"),
+        (_rewrite("general:\n", f"general:\n  seed: {'9' * 5000}\n"), "is not valid YAML: Exceeds the limit"),
     ],
 )
 def test_what_is_missing_is_said_in_one_line(folder: Path, damage: Callable[[Path], None], told: str) -> None:

@@ -25,10 +25,6 @@ from torsweep.config.variant import level_text
 from torsweep.errors import InputError
 from torsweep.stats import claims
 
-Metric = Literal["ttfb", "ttlb"]
-"""Time to the first, or to the last, payload byte of a download."""
-
-
 Share = Annotated[float, Field(strict=True, ge=0.01, le=0.99, allow_inf_nan=False)]
 """A part of a whole."""
 

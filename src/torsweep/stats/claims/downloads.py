@@ -17,7 +17,7 @@ from torsweep.config.reading import RefusedValue
 from torsweep.config.replicates import Margin, numbers_by_level
 from torsweep.config.traffic import PERF_KINDS, ClientKind
 from torsweep.config.variant import Level
-from torsweep.stats.claims.claim import ClientClaim, Metric
+from torsweep.stats.claims.claim import ClientClaim
 from torsweep.stats.claims.judging import Question, above, below, other_levels, place_text, verdicts, within
 from torsweep.stats.inference.intervals import CONFIDENCE
 from torsweep.stats.statistic import (
@@ -27,6 +27,7 @@ from torsweep.stats.statistic import (
     SEED_COLUMN,
     Analysis,
     Levels,
+    MetricName,
     Statistic,
     numbers,
     texts,
@@ -68,7 +69,7 @@ class _ExtremeLevel(_MedianClaim):
     """The level of the knob that is claimed to be best or worst."""
     margin: Margin | None = None
     """A smaller relative difference counts as none; that of ``precision`` where it is left out."""
-    metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
+    metrics: Annotated[tuple[MetricName, ...], Field(min_length=1)]
     """Times to the first byte (``ttfb``), to the last (``ttlb``), or both."""
 
     def extreme(self, analysis: Analysis, levels: Levels, best: bool) -> list[Question]:
@@ -114,7 +115,7 @@ class Equivalence(_MedianClaim):
     """No level moves the median of ``metric`` by more than ``margin``, as a share of the baseline's."""
 
     test: Literal["equivalence"]
-    metric: Metric
+    metric: MetricName
     """Time to the first byte (``ttfb``) or to the last (``ttlb``)."""
     margin: Margin
     """The largest change that counts as none, as a share of the baseline's median."""
@@ -146,7 +147,7 @@ class AnyChange(_MedianClaim):
     test: Literal["change"]
     margin: Margin | None = None
     """A smaller relative difference counts as none; that of ``precision`` where it is left out."""
-    metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
+    metrics: Annotated[tuple[MetricName, ...], Field(min_length=1)]
     """Times to the first byte (``ttfb``), to the last (``ttlb``), or both."""
 
     def questions(self, analysis: Analysis, levels: Levels) -> list[Question]:
@@ -178,7 +179,7 @@ class StairStep(ClientClaim):
     """Whose downloads."""
     level: Level
     """The level of the knob, a duration, at which there are stairs."""
-    metric: Metric
+    metric: MetricName
     """Time to the first byte (``ttfb``) or to the last (``ttlb``)."""
     margin: Margin | None = None
     """A smaller difference in depth counts as none; that of ``precision`` where it is left out."""

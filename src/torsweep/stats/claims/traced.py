@@ -15,9 +15,9 @@ from torsweep.config.tracing import Group, HostName, Stage
 from torsweep.config.variant import Level
 from torsweep.stats.breakdown import METRIC_BYTES, waits_of_runs
 from torsweep.stats.cells.times import ANY, TOTAL, cell_times
-from torsweep.stats.claims.claim import Claim, ClientClaim, Metric, Share
+from torsweep.stats.claims.claim import Claim, ClientClaim, Share
 from torsweep.stats.claims.judging import Question, above, below, place_text, within
-from torsweep.stats.statistic import Analysis, Levels
+from torsweep.stats.statistic import Analysis, Levels, MetricName
 from torsweep.stats.streams.differences import networks_at
 from torsweep.units import Between, DurationNs
 
@@ -143,7 +143,7 @@ class LatencyShare(ClientClaim):
     test: Literal["latency_share"]
     level: Level
     """The level of the knob that the claim is about."""
-    metric: Metric
+    metric: MetricName
     """The first byte (``ttfb``) or the last (``ttlb``)."""
     group: Group
     """What the byte waits for."""
