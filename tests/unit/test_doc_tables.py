@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pytest
@@ -83,10 +82,3 @@ def test_what_does_not_fit_is_refused_in_one_line(tree, file, old, new, complain
         list(rewritten(tree))
     assert complaint in str(refusal.value)
     assert "\n" not in str(refusal.value)
-
-
-def test_headings_stand_once_in_a_file_of_numbers():
-    for file in (ROOT / TABLES).glob("*.csv"):
-        with file.open(newline="") as lines:
-            headings = next(csv.reader(lines))
-        assert len(set(headings)) == len(headings), file

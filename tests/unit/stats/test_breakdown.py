@@ -15,7 +15,6 @@ from tests.analyses import analysis_of
 from tests.synthetic import Size, write_sweep
 from tests.synthetic_waits import SHARES
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.config.knobs import KNOBS
 from torsweep.config.tracing import GROUP_OF, GROUPS
 from torsweep.engines.table_schema import BREAKDOWN, validate
 from torsweep.errors import InputError
@@ -46,13 +45,6 @@ def followed_tables(followed: Experiment, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="module")
 def followed_summary(followed: Experiment, followed_tables: PlanTables) -> Summary:
     return summarize(followed_tables, followed)
-
-
-def test_no_column_has_the_name_of_a_knob(followed: Experiment, followed_summary: Summary) -> None:
-    names = [name for name in followed_summary.frames if name.startswith("breakdown")]
-    assert len(names) == 7
-    for frame in map(followed_summary.frames.get, names):
-        assert (set(frame.columns) - set(followed.knobs)) & KNOBS.keys() == set()
 
 
 def test_means_add_up_to_the_mean_time_of_the_followed(

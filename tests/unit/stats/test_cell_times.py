@@ -14,7 +14,6 @@ from plotting.drawing.style import style
 from tests.synthetic import Size, write_sweep
 from tests.synthetic_cells import BUSY, CIRCUITS, QUIET, RELAYING_NS, WAIT_NS, WRITING_NS
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.config.knobs import KNOBS
 from torsweep.runsets.collect import collect
 from torsweep.runsets.reading import PlanTables
 from torsweep.stats.summarize import Summary, shown_summary, summarize, write_summary
@@ -45,14 +44,6 @@ def section(frame: pl.DataFrame, scheduler: str, circuits: str, stage: str) -> p
     wanted = {"scheduler": scheduler, "host": "relay1", "circuits": circuits, "stage": stage}
     wanted |= dict.fromkeys(("direction", "command", "queue"), "any")
     return frame.filter(*(pl.col(name) == value for name, value in wanted.items()))
-
-
-def test_no_column_has_the_name_of_a_knob(traced: Experiment, traced_summary: Summary) -> None:
-    """Knobs are columns, too, and `starvation` has one that is called `cells`."""
-    names = [name for name in traced_summary.frames if name.startswith("cell_")]
-    assert len(names) == 6
-    for frame in map(traced_summary.frames.get, names):
-        assert (set(frame.columns) - set(traced.knobs)) & KNOBS.keys() == set()
 
 
 def test_each_stage_has_the_planted_time(traced_summary: Summary) -> None:

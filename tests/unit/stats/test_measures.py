@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,12 +32,6 @@ BASELINE = {"refill_interval": "100ms", "circuit_policy": "ewma"}
 def _mean(summary: Summary, measure: str, group: str = "all", **levels: str) -> float:
     chosen = {**BASELINE, **levels, "measure": measure, "group": group}
     return float(summary["measures"].filter(**chosen)["mean"].item())
-
-
-def test_the_document_names_every_measure_and_no_other() -> None:
-    table = DOCUMENT.read_text(encoding="utf-8").partition("## Where each engine")[0]
-    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
-    assert re.findall(r"`(\w+)`", " ".join(rows)) == list(MEASURES)
 
 
 def test_relays_together_are_used_as_their_rates_weigh() -> None:

@@ -129,10 +129,3 @@ def test_a_column_that_is_gone_and_a_number_that_is_none_are_refused(
     file.write_text("\n".join([lines[0], lines[1].rpartition(",")[0] + ",x"]))
     with pytest.raises(InputError, match="is no CSV table"):
         statistics()["queues"].read(tmp_path)
-
-
-def test_every_column_says_what_it_means() -> None:
-    for statistic in statistics().values():
-        assert statistic.meaning
-        assert all(meaning for _, meaning in statistic.columns.values())
-        assert {"KNOBS", "knob"} & statistic.columns.keys() or statistic.name == "claims"
