@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from bench.run_medians import quantiles_of_run
-from torsweep.config.pairing import FREE, PATHS
+from torsweep.config.variant import FREE, PATHS
 from torsweep.engines.prepare import finished_run
 from torsweep.engines.run_spec import RUN_FILE, RunSpec, read_run
 from torsweep.errors import InputError

@@ -7,6 +7,7 @@ In: ``experiments/NAME/experiment.yaml`` and overrides. Out: an :class:`Experime
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,13 +24,10 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from torsweep.config.asked_tor import AskedTor, all_tors, asked_tor, check_tors
 from torsweep.config.eras import EraName, tor_settings, usual_levels
-from torsweep.config.given_options import OptionBundle
-from torsweep.config.grid import Names, check_contents, check_grid, check_names
 from torsweep.config.knobs import DEFAULT_OPTIONS, STOCK_TOR
 from torsweep.config.network import NetworkName
-from torsweep.config.pairing import FREE, Pairing
+from torsweep.config.option_bundle import OptionBundle
 from torsweep.config.reading import (
     RefusedValue,
     Section,
@@ -45,11 +43,19 @@ from torsweep.config.replicates import (
     first_seeds,
     most_networks,
 )
-from torsweep.config.report import Report, Sentence
-from torsweep.config.tors import TorSource
+from torsweep.config.tors import TorSource, VariantTors, all_tors, check_tors, variant_tors
 from torsweep.config.tracing import PASSAGE_POINTS, Record, Tracing
 from torsweep.config.traffic import PERF_KINDS, Duration, Traffic
-from torsweep.config.variant import Level, Variant
+from torsweep.config.variant import (
+    FREE,
+    Level,
+    Names,
+    Pairing,
+    Variant,
+    check_contents,
+    check_grid,
+    check_names,
+)
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import read_yaml
 from torsweep.home import find, find_all
@@ -68,7 +74,7 @@ Seed = Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
 Era = Annotated[EraName, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
 """An era; YAML reads an unquoted ``2012`` as a number."""
 
-
+Sentence = Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S")]
 PlanName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 LevelName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 """A level that an experiment defines; it stands in paths."""
@@ -86,6 +92,20 @@ _NEEDED: Mapping[Record, tuple[str, str]] = {
     "breakdown": ("what followed downloads waited for", "tracing, with downloads: 1 or more"),
 }
 """What a record is, and the keys that ask for it."""
+
+
+class Report(Section):
+    """The report that the experiment repeats or answers."""
+
+    title: Sentence
+    """What it is called, with the year."""
+    source: Sentence
+    """Where it is: an address of the web, or a text that names it."""
+
+    @property
+    def address(self) -> str | None:
+        """``source`` where it is an address of the web, None where it is a text."""
+        return self.source if re.fullmatch(r"https?://[^\s<>\"]+", self.source) else None
 
 
 @dataclass(frozen=True)
@@ -229,10 +249,10 @@ class Experiment(Section):
         """The tors by name: ``stock``, which every experiment has, and the experiment's."""
         return all_tors(self.tors)
 
-    def asked_tor(self, variant: Variant) -> AskedTor:
+    def tors_of(self, variant: Variant) -> VariantTors:
         """The tors that ``variant`` runs."""
         level = dict(variant.levels).get("tor", STOCK_TOR)
-        return asked_tor(self.all_tors, level, self.baseline.get("tor", STOCK_TOR))
+        return variant_tors(self.all_tors, level, self.baseline.get("tor", STOCK_TOR))
 
     @property
     def bundles(self) -> Mapping[str, OptionBundle]:

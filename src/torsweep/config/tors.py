@@ -1,19 +1,23 @@
-"""The tors of an experiment: which source or program each is made of.
+"""The tors of an experiment: which source or program each is made of, and which of them a variant runs.
 
-In: an entry of ``tors:`` in an experiment, or the options of ``torsweep tor build``. Out: :class:`TorSource`.
-Whether its paths and revisions exist is asked when its build is planned (:mod:`torsweep.tor.identity`).
+In: an entry of ``tors:`` in an experiment, or the options of ``torsweep tor build``; the level of the knob
+``tor``. Out: :class:`TorSource`, :class:`VariantTors`. Whether paths and revisions exist is asked when a
+build is planned (:mod:`torsweep.tor.identity`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from torsweep.config.knobs import STOCK_TOR
 from torsweep.config.reading import RefusedValue, Section
+from torsweep.config.variant import check_contents, unknown_name
 from torsweep.config.where import Where
 
 TorName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
@@ -123,3 +127,66 @@ class TorSource(Section):
 
 STOCK = TorSource(source=DEBIAN)
 """Debian's release with the project's series."""
+
+
+Tors = Mapping[str, TorSource]
+
+
+@dataclass(frozen=True)
+class VariantTors:
+    """``main`` is the tor of every host that is not in ``on``; these are parted by the shares of ``mix``.
+
+    Without a mix, ``main`` is the tor of all. ``repeat`` tells a run apart from the same one.
+    """
+
+    main: str = STOCK_TOR
+    mix: Mapping[str, float] = field(default_factory=dict)
+    on: Where = field(default_factory=Where)
+    repeat: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Each tor once, ``main`` first."""
+        return tuple(dict.fromkeys([self.main, *self.mix]))
+
+
+def all_tors(tors: Tors) -> Tors:
+    """``tors`` and the one that every experiment has."""
+    return {STOCK_TOR: STOCK, **tors}
+
+
+def variant_tors(tors: Tors, level: str, baseline: str) -> VariantTors:
+    """The tors of a variant with this ``level`` of the knob ``tor``, in an experiment with this ``baseline``.
+
+    Around a mix runs the baseline's tor; of a baseline that is a mix, the one with the largest share.
+    """
+    repeat = int(tors[level].same is not None)
+    level, baseline = tors[level].same or level, tors[baseline].same or baseline
+    mix, around = tors[level].mix, tors[baseline].mix
+    if mix is None:
+        return VariantTors(level, repeat=repeat)
+    main = max(around, key=around.__getitem__) if around is not None else baseline
+    # In the order of names: the order of keys in a file decides nothing.
+    return VariantTors(main, dict(sorted(mix.items())), tors[level].on, repeat)
+
+
+def check_tors(tors: Tors) -> None:
+    """RefusedValue for a tor that is made of one that there is not, and for two of the same content."""
+    for name, tor in tors.items():
+        if tor.on.share is not None:
+            raise RefusedValue("is said by the mix", key=f"tors.{name}.on.share", accepted="shares in mix")
+        for other in tor.named:
+            key = f"tors.{name}.{tor.kind}"
+            if other not in tors:
+                problem, accepted = unknown_name(other, tuple(tors))
+                raise RefusedValue(problem, key=key, value=other, accepted=accepted)
+            made = tors[other].kind
+            if made == "same" or (made == "mix" and tor.mix is not None):
+                builds = [build for build, one in tors.items() if not one.named]
+                raise RefusedValue(
+                    f"is made of a tor that is itself a {made}",
+                    key=key,
+                    value=other,
+                    accepted=", ".join(builds),
+                )
+    check_contents("tors", tors)

@@ -63,7 +63,7 @@ def prepare_command(
     choice = choose_engine(engine, loaded.engines)
     chosen = loaded.variant(variant)
     run_wide = run_settings(loaded, choice.engine, era or loaded.era, chosen)
-    tors = loaded.asked_tor(chosen)
+    tors = loaded.tors_of(chosen)
     stamps = read_stamps(tor or (), tors.main)
     builds = tor_builds(find_engine(choice.engine), loaded.all_tors, tors.names, stamps)
     if builds:

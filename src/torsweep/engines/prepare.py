@@ -16,11 +16,10 @@ from torsweep.config.eras import tor_settings
 from torsweep.config.experiment import Experiment
 from torsweep.config.knobs import KNOBS
 from torsweep.config.network import NetworkConfig
-from torsweep.config.pairing import FREE, Pairing
 from torsweep.config.reading import validate
 from torsweep.config.tor_settings import TorSettings, Transport
 from torsweep.config.traffic import PERF_TRAFFIC, AnyKind, ClientKind, ClientTraffic
-from torsweep.config.variant import Variant
+from torsweep.config.variant import FREE, Pairing, Variant
 from torsweep.engines.paths import drawn_paths
 from torsweep.engines.run_spec import (
     RUN_FILE,

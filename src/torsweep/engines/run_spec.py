@@ -14,14 +14,14 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StrictBool, model_validator
 
 from torsweep.config.eras import EraName
-from torsweep.config.given_options import Parameter
-from torsweep.config.pairing import FREE, Pairing
+from torsweep.config.option_bundle import Parameter
 from torsweep.config.quantiles import MILLION, MOST_OBJECTS, check_points, mean
 from torsweep.config.reading import RefusedValue, Section, validate
 from torsweep.config.tor_settings import MILLISECOND_NS, TorSettings, Transport, whole
 from torsweep.config.tors import Sha256
 from torsweep.config.tracing import Tracing
 from torsweep.config.traffic import AnyKind, ClientTraffic, Think
+from torsweep.config.variant import FREE, Pairing
 from torsweep.errors import InputError
 from torsweep.formats.json_file import read_json
 from torsweep.provenance import PROVENANCE_FILE

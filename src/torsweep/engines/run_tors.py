@@ -17,11 +17,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import get_args
 
-from torsweep.config.asked_tor import AskedTor
 from torsweep.config.experiment import Experiment
-from torsweep.config.given_options import OptionBundle
+from torsweep.config.option_bundle import OptionBundle
 from torsweep.config.reading import suggestion
-from torsweep.config.tors import TorSource
+from torsweep.config.tors import TorSource, VariantTors
 from torsweep.config.variant import Variant
 from torsweep.config.where import Role, Where
 from torsweep.engines.contract import Engine
@@ -127,7 +126,7 @@ class RunTors:
     A model has no builds.
     """
 
-    tors: AskedTor = field(default_factory=AskedTor)
+    tors: VariantTors = field(default_factory=VariantTors)
     builds: Mapping[str, str] = field(default_factory=dict)
     bundle: OptionBundle = field(default_factory=OptionBundle)
 

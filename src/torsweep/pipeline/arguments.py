@@ -143,7 +143,7 @@ class Arguments:
         if "options" in dict(variant.levels):
             document["given"] = experiment.bundle(variant).model_dump(mode="json")
         if "tor" in dict(variant.levels):
-            asked = experiment.asked_tor(variant)
+            asked = experiment.tors_of(variant)
             document["mix"] = {**asdict(asked), "on": asked.on.model_dump(mode="json")}
         return json.dumps(document, sort_keys=True)
 

@@ -52,7 +52,7 @@ class Builds:
 
     def keys(self, experiment: Experiment, variant: Variant) -> dict[str, str]:
         """The key of each tor that runs in ``variant``, by its name, that of most hosts first."""
-        return {name: self.key(experiment, name) for name in experiment.asked_tor(variant).names}
+        return {name: self.key(experiment, name) for name in experiment.tors_of(variant).names}
 
     def source_of(self, key: str, experiments: Iterable[Experiment]) -> TorSource:
         """The source that ``key`` is of: one that was asked for, or else one of ``experiments``.
@@ -93,7 +93,7 @@ class Builds:
                 raise InputError(problem, key=f"tors.{name}", accepted=accepted)
             seen[key] = name
         for variant in plan.variants:
-            asked = experiment.asked_tor(variant)
+            asked = experiment.tors_of(variant)
             if asked.mix and asked.names == (asked.main,):
                 problem = f"runs {asked.main} on every host: that is the tor around the mix, too"
                 key = f"tors.{dict(variant.levels)['tor']}"
@@ -113,7 +113,7 @@ class Builds:
         for variant in plan.variants:
             settings, asked = (
                 tor_settings(experiment.era, dict(variant.levels)),
-                experiment.asked_tor(variant),
+                experiment.tors_of(variant),
             )
             # In a mix it is the network that says which tor a traced relay runs.
             traced = tracing is not None and bool(tracing.hosts) and not asked.mix
@@ -149,7 +149,7 @@ class Builds:
 
 def _names(experiment: Experiment, plan: Plan) -> list[str]:
     """The tors of a plan, each once."""
-    return list(dict.fromkeys(name for one in plan.variants for name in experiment.asked_tor(one).names))
+    return list(dict.fromkeys(name for one in plan.variants for name in experiment.tors_of(one).names))
 
 
 def marker(key: str) -> str:

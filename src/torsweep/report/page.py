@@ -19,9 +19,9 @@ from PIL import Image, UnidentifiedImageError
 
 from torsweep import __version__
 from torsweep.config.experiment import Experiment, load_experiment
-from torsweep.config.pairing import FREE
 from torsweep.config.quantiles import mean
 from torsweep.config.traffic import ClientTraffic
+from torsweep.config.variant import FREE
 from torsweep.engines.selection import find_engine
 from torsweep.errors import InputError
 from torsweep.formats.files import MIB, read_bytes

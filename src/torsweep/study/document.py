@@ -21,11 +21,11 @@ from pydantic import Field
 
 from torsweep.config.experiment import EXPERIMENTS_DIRECTORY, Duration, Era, Experiment, Measured
 from torsweep.config.network import NetworkConfig, load_network_config, network_path
-from torsweep.config.pairing import FREE, Pairing
 from torsweep.config.reading import Section, validate
 from torsweep.config.replicates import AUTO, Replicates
 from torsweep.config.tors import TorSource
 from torsweep.config.traffic import KIND_NAMES, PERF_KINDS
+from torsweep.config.variant import FREE, Pairing
 from torsweep.errors import InputError
 from torsweep.formats.yaml_file import parse_scalar, read_yaml
 from torsweep.home import CHECKOUT

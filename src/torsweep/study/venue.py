@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from torsweep.config.network import NetworkConfig, load_network_config
-from torsweep.config.pairing import FREE, Pairing
+from torsweep.config.variant import FREE, Pairing
 from torsweep.doctor.diagnose import shortfalls
 from torsweep.engines.selection import AUTO, ENGINES, choose_engine, find_engine, lacking, require_engine
 from torsweep.errors import InputError, ToolMissing

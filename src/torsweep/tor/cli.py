@@ -92,7 +92,7 @@ def _build_all(experiment: str, out: Path, jobs: int) -> None:
 
     spec = load_experiment(experiment)
     variants = [variant for plan in spec.plan_names for variant in spec.plan(plan).variants]
-    names = dict.fromkeys(name for variant in variants for name in spec.asked_tor(variant).names)
+    names = dict.fromkeys(name for variant in variants for name in spec.tors_of(variant).names)
     answers = build_together({name: spec.all_tors[name] for name in names}, out, jobs)
     failed = {name: answer for name, answer in answers.items() if isinstance(answer, TorsweepError)}
     for name, answer in answers.items():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from torsweep.config.asked_tor import AskedTor
 from torsweep.config.experiment import load_experiment
+from torsweep.config.tors import VariantTors
 from torsweep.config.where import Where
 from torsweep.errors import InputError
 
@@ -123,27 +123,27 @@ def _asked(level, baseline="stock", tors=TORS):
     experiment = load_experiment(
         "refill_sweep", {"tors": tors, "knobs.tor": levels, "baseline.tor": baseline}
     )
-    return experiment.asked_tor(experiment.variant(f"tor={level}"))
+    return experiment.tors_of(experiment.variant(f"tor={level}"))
 
 
 def test_a_tor_is_a_level_and_stock_is_always_one():
-    assert _asked("branch") == AskedTor("branch")
-    assert _asked("stock") == AskedTor("stock")
-    assert _asked("again") == AskedTor("stock", repeat=1)
+    assert _asked("branch") == VariantTors("branch")
+    assert _asked("stock") == VariantTors("stock")
+    assert _asked("again") == VariantTors("stock", repeat=1)
     untouched = load_experiment("refill_sweep")
-    assert untouched.asked_tor(untouched.variant("")) == AskedTor("stock")
+    assert untouched.tors_of(untouched.variant("")) == VariantTors("stock")
     assert untouched.variant("tor=stock").key.endswith("+tor=stock")
 
 
 def test_around_a_mix_runs_the_baselines_tor_or_that_with_the_largest_share():
     exits = Where(position=["exit", "guard_exit"])
     mix = {"branch": 0.25, "binary": 0.75}
-    assert _asked("half_new") == AskedTor("stock", mix, exits)
+    assert _asked("half_new") == VariantTors("stock", mix, exits)
     assert _asked("half_new").names == ("stock", "binary", "branch")
     assert _asked("half_new", "branch").main == "branch"
     assert _asked("half_new", "again").main == "stock"
     assert _asked("half_new", "half_new").main == "binary"
-    assert _asked("half_again") == AskedTor("stock", mix, exits, repeat=1)
+    assert _asked("half_again") == VariantTors("stock", mix, exits, repeat=1)
 
 
 @pytest.mark.parametrize(

@@ -323,7 +323,7 @@ def _of_tors(network, directory, level, builds=BUILDS, tors=TORS):
     experiment = load_experiment("refill_sweep", grid)
     asked = experiment.variant(f"tor={level}")
     settings = run_settings(experiment, "shadow", "2012", asked)
-    tors = RunTors(experiment.asked_tor(asked), builds)
+    tors = RunTors(experiment.tors_of(asked), builds)
     return build_run(settings, asked, network, directory, tors)
 
 

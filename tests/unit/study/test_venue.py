@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from torsweep.config.pairing import Pairing
+from torsweep.config.variant import Pairing
 from torsweep.errors import InputError, ToolMissing, TorsweepError
 from torsweep.machine import Machine, read_machine
 from torsweep.study import venue

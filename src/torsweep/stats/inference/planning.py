@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from torsweep.config.pairing import FREE
+from torsweep.config.variant import FREE
 from torsweep.engines.selection import MODEL_ENGINE
 from torsweep.errors import InputError
 from torsweep.home import find
